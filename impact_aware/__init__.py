@@ -1,0 +1,1 @@
+"""Impact-aware manipulation: detect, predict, generate references for, and control through impacts."""

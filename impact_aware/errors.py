@@ -1,0 +1,43 @@
+"""The exceptions of this package: one base, and each carries what is needed to understand it."""
+
+from __future__ import annotations
+
+
+class ImpactAwareError(Exception):
+    """Base of every error that `impact_aware` raises on purpose."""
+
+
+class InvalidInputError(ImpactAwareError, ValueError):
+    """A value given by the caller can't be used.
+
+    Attributes:
+        field: Name of the offending input.
+        value: What was given.
+        expected: What would have been accepted, in words.
+    """
+
+    def __init__(self, field: str, value: object, expected: str) -> None:
+        """Compose the one-line message `field: got value, expected ...`."""
+        self.field = field
+        self.value = value
+        self.expected = expected
+        super().__init__(f"{field}: got {value}, expected {expected}")
+
+
+class UnknownNameError(InvalidInputError):
+    """A name (robot, frame, detector, task ...) is not among the known ones."""
+
+    def __init__(self, field: str, value: str, known: tuple[str, ...]) -> None:
+        """List the known names in the message."""
+        self.known = known
+        super().__init__(field, repr(value), "one of " + ", ".join(known) if known else "a known name")
+
+
+class NoSolutionError(ImpactAwareError):
+    """A solver found no solution; carries the problem and the solver's own status."""
+
+    def __init__(self, message: str, problem: object = None, status: object = None) -> None:
+        """Keep the problem so that it can be looked at."""
+        self.problem = problem
+        self.status = status
+        super().__init__(message)
