@@ -1,0 +1,48 @@
+"""From messages to arrays: joints are picked by name, once, whatever the message's order and company."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+class JointOrder:
+    """Maps the name list of a message to the model's joint order and remembers the mapping while it stays the same.
+
+    Attributes:
+        joint_names: (n,) The model's order.
+        missing: Names that the last message did not have.
+    """
+
+    def __init__(self, joint_names: Sequence[str]) -> None:
+        """Keep the model's joint order."""
+        self.joint_names = tuple(joint_names)
+        self.missing: tuple[str, ...] = self.joint_names
+        self._seen: Sequence[str] | None = None
+        self._indices: NDArray[np.intp] | None = None
+        self._largest = -1
+
+    def locate(self, names: Sequence[str]) -> bool:
+        """Learn where the joints are in `names`; False when one is missing (then `missing` names it)."""
+        if self._seen is not None and names == self._seen:
+            return self._indices is not None
+        self._seen = list(names)
+        where = {name: index for index, name in enumerate(names)}
+        self.missing = tuple(name for name in self.joint_names if name not in where)
+        if self.missing:
+            self._indices = None
+            return False
+        self._indices = np.array([where[name] for name in self.joint_names], dtype=np.intp)
+        self._largest = int(self._indices.max())
+        return True
+
+    def pick(self, values: Sequence[float], out: Array) -> bool:
+        """Copy the joints' entries of `values` into `out` (n,); False when the field is empty, short or not finite."""
+        if self._indices is None or len(values) <= self._largest:
+            return False
+        out[:] = np.asarray(values, dtype=float)[self._indices]
+        return bool(np.isfinite(out).all())

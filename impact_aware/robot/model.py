@@ -1,0 +1,318 @@
+"""A torque-controlled arm: Pinocchio model with apparent motor inertia, tool frame, limits and joint-name order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import ArrayLike, NDArray
+
+from impact_aware.errors import InvalidInputError, UnknownNameError
+from impact_aware.robot.profile import RobotProfile, Tool, load_profile
+
+Array = NDArray[np.float64]
+
+INERTIA_CHOICES = ("M", "M+B_theta", "M+B_rho")
+
+
+@dataclass(frozen=True)
+class JointLimits:
+    """Limits in joint order.
+
+    Attributes:
+        position_lower: (n,) rad.
+        position_upper: (n,) rad.
+        velocity: (n,) Largest magnitude, rad/s.
+        effort: (n,) Largest magnitude, N m.
+        effort_rate: (n,) Largest magnitude of the change of commanded torque, N m/s.
+    """
+
+    position_lower: Array
+    position_upper: Array
+    velocity: Array
+    effort: Array
+    effort_rate: Array
+
+
+class RobotModel:
+    """Rigid-body model of one arm, with B_theta in `model.armature` so that Pinocchio works with M + B_theta.
+
+    Jacobians and points are expressed in the base frame (Pinocchio's world), Jacobians of a frame are taken with
+    `LOCAL_WORLD_ALIGNED`: linear rows first, angular rows last. Not safe to share between threads (one `pin.Data`).
+
+    Attributes:
+        name: Robot name.
+        model: The Pinocchio model, reduced to the controlled joints.
+        data: Scratch memory for `model`.
+        joint_names: (n,) Names in the model's order, which every (n,) array of this package follows.
+        n: Number of joints.
+        limits: Joint limits.
+        home: (n,) A comfortable posture, rad.
+        tool_frame: Name of the frame at the centre of the tool tip.
+        tool_radius: Radius of the spherical tip, m.
+        motor_inertia: (n,) B_rho, kg m^2, or None when unknown.
+        base_frame: Name of the frame everything is expressed in.
+        profile: The profile it was made from, or None.
+    """
+
+    def __init__(
+        self,
+        model: pin.Model,
+        *,
+        name: str,
+        tool_frame: str,
+        tool_radius: float = 0.0,
+        apparent_motor_inertia: ArrayLike | None = None,
+        motor_inertia: ArrayLike | None = None,
+        effort_rate: ArrayLike | None = None,
+        position_margin: float = 0.0,
+        home: ArrayLike | None = None,
+        base_frame: str = "base",
+        profile: RobotProfile | None = None,
+    ) -> None:
+        """Check the model and attach what a URDF does not carry.
+
+        Args:
+            model: Pinocchio model whose joints all have one position and one velocity coordinate.
+            name: Robot name.
+            tool_frame: Frame of `model` at the centre of the tool tip.
+            tool_radius: m.
+            apparent_motor_inertia: (n,) B_theta, kg m^2; zeros when None.
+            motor_inertia: (n,) B_rho, kg m^2.
+            effort_rate: (n,) N m/s; 1000 N m/s per joint when None, the figure published for the Franka arms.
+            position_margin: Distance kept from the position limits, rad.
+            home: (n,) rad; the middle of the position range when None.
+            base_frame: Name of the frame everything is expressed in.
+            profile: Kept for reference.
+
+        Raises:
+            InvalidInputError: A joint with several coordinates, or an array of the wrong shape or sign.
+            UnknownNameError: `tool_frame` is not in the model.
+        """
+        if model.nq != model.nv:
+            raise InvalidInputError("model", f"nq={model.nq}, nv={model.nv}", "joints with one coordinate each")
+        self.name = name
+        self.model = model
+        self.n: int = model.nv
+        self.joint_names: tuple[str, ...] = tuple(model.names)[1:]
+        self.base_frame = base_frame
+        self.profile = profile
+        b_theta = self._per_joint("apparent_motor_inertia", apparent_motor_inertia, np.zeros(self.n))
+        if np.any(b_theta < 0.0):
+            raise InvalidInputError("apparent_motor_inertia", b_theta.tolist(), "values >= 0 kg m^2")
+        self.model.armature = b_theta
+        self.apparent_motor_inertia = b_theta
+        self.motor_inertia = None if motor_inertia is None else self._per_joint("motor_inertia", motor_inertia, b_theta)
+        self.data = model.createData()
+        self.tool_frame = tool_frame
+        self.tool_frame_id = self.frame_id(tool_frame)
+        self.tool_radius = float(tool_radius)
+        if not self.tool_radius >= 0.0:
+            raise InvalidInputError("tool_radius", tool_radius, "a length >= 0 m")
+        lower = np.array(model.lowerPositionLimit) + position_margin
+        upper = np.array(model.upperPositionLimit) - position_margin
+        self.limits = JointLimits(
+            position_lower=_frozen(lower),
+            position_upper=_frozen(upper),
+            velocity=_frozen(np.array(model.upperVelocityLimit)),
+            effort=_frozen(np.array(model.upperEffortLimit)),
+            effort_rate=self._per_joint("effort_rate", effort_rate, np.full(self.n, 1000.0)),
+        )
+        middle = np.where(np.isfinite(lower + upper), 0.5 * (lower + upper), 0.0)
+        self.home = self._per_joint("home", home, middle)
+
+    @classmethod
+    def from_profile(cls, profile: str | Path | RobotProfile) -> RobotModel:
+        """Make the model from a profile: its name, its YAML file, or the profile itself."""
+        if not isinstance(profile, RobotProfile):
+            profile = load_profile(profile)
+        return cls.from_urdf(
+            profile.urdf,
+            name=profile.name,
+            joint_names=profile.joint_names,
+            tool=profile.tool,
+            apparent_motor_inertia=profile.apparent_motor_inertia,
+            motor_inertia=profile.motor_inertia or None,
+            effort_rate=profile.effort_rate or None,
+            position_margin=profile.position_margin,
+            home=profile.home or None,
+            base_frame=profile.base_frame,
+            profile=profile,
+        )
+
+    @classmethod
+    def from_urdf(
+        cls,
+        urdf: str | Path,
+        *,
+        name: str = "robot",
+        joint_names: tuple[str, ...] = (),
+        tool: Tool | None = None,
+        tool_frame: str | None = None,
+        apparent_motor_inertia: ArrayLike | None = None,
+        motor_inertia: ArrayLike | None = None,
+        effort_rate: ArrayLike | None = None,
+        position_margin: float = 0.0,
+        home: ArrayLike | None = None,
+        base_frame: str = "base",
+        profile: RobotProfile | None = None,
+    ) -> RobotModel:
+        """Make the model from a URDF file or a URDF string (`robot_description`).
+
+        Args:
+            urdf: Path, or the XML itself.
+            name: Robot name.
+            joint_names: Controlled joints; all others are locked at neutral. Every movable joint when empty.
+            tool: Tool to attach; its frame becomes the tool frame.
+            tool_frame: Frame at the tool tip when no tool is given; the last body frame when None.
+            apparent_motor_inertia: As in the constructor, in the order of `joint_names`.
+            motor_inertia: As in the constructor.
+            effort_rate: As in the constructor.
+            position_margin: As in the constructor.
+            home: As in the constructor.
+            base_frame: As in the constructor.
+            profile: As in the constructor.
+
+        Raises:
+            InvalidInputError: The URDF can't be read or its joint order differs from `joint_names`.
+            UnknownNameError: A joint or frame is not in the URDF.
+        """
+        model = _load_urdf(urdf)
+        if joint_names:
+            available = tuple(model.names)[1:]
+            for joint in joint_names:
+                if joint not in available:
+                    raise UnknownNameError("joint", joint, available)
+            locked = [model.getJointId(joint) for joint in available if joint not in joint_names]
+            model = pin.buildReducedModel(model, locked, pin.neutral(model))
+            if tuple(model.names)[1:] != tuple(joint_names):
+                raise InvalidInputError("joints", list(joint_names), f"the URDF's order {list(model.names)[1:]}")
+        if tool is not None:
+            _attach_tool(model, tool)
+        bodies = [frame.name for frame in model.frames if frame.type == pin.FrameType.BODY]
+        return cls(
+            model,
+            name=name,
+            tool_frame=tool.frame if tool is not None else tool_frame or bodies[-1],
+            tool_radius=tool.radius if tool is not None else 0.0,
+            apparent_motor_inertia=apparent_motor_inertia,
+            motor_inertia=motor_inertia,
+            effort_rate=effort_rate,
+            position_margin=position_margin,
+            home=home,
+            base_frame=base_frame,
+            profile=profile,
+        )
+
+    def frame_id(self, frame: str) -> int:
+        """Index of a frame.
+
+        Raises:
+            UnknownNameError: No such frame.
+        """
+        if not self.model.existFrame(frame):
+            bodies = tuple(f.name for f in self.model.frames if f.type != pin.FrameType.JOINT)
+            raise UnknownNameError("frame", frame, bodies)
+        return int(self.model.getFrameId(frame))
+
+    def check_configuration(self, q: ArrayLike, field: str = "q") -> Array:
+        """Return `q` as a finite (n,) array; also used for velocities, efforts.
+
+        Raises:
+            InvalidInputError: Wrong number of values, or one that is not finite.
+        """
+        array = np.asarray(q, dtype=float)
+        if array.shape != (self.n,):
+            raise InvalidInputError(field, f"{array.size} values", f"{self.n} ({', '.join(self.joint_names)})")
+        if not np.all(np.isfinite(array)):
+            raise InvalidInputError(field, array.tolist(), "finite values")
+        return array
+
+    def mass_matrix(self, q: Array, inertia: str = "M+B_theta") -> Array:
+        """Joint-space inertia (n, n), kg m^2, with the chosen motor inertia (paper 000, eq. 9).
+
+        Args:
+            q: (n,) rad.
+            inertia: One of `INERTIA_CHOICES`.
+
+        Raises:
+            UnknownNameError: Another choice.
+            InvalidInputError: M+B_rho asked for a robot whose B_rho is unknown.
+        """
+        matrix = pin.crba(self.model, self.data, q)
+        symmetric = np.triu(matrix) + np.triu(matrix, 1).T
+        extra = self.motor_inertia_for(inertia) - self.apparent_motor_inertia
+        if np.any(extra):
+            symmetric[np.diag_indices(self.n)] += extra
+        return symmetric
+
+    def motor_inertia_for(self, inertia: str) -> Array:
+        """The (n,) diagonal that `inertia` adds to M, kg m^2; raises as `mass_matrix` does."""
+        if inertia not in INERTIA_CHOICES:
+            raise UnknownNameError("inertia", inertia, INERTIA_CHOICES)
+        if inertia == "M":
+            return np.zeros(self.n)
+        if inertia == "M+B_theta":
+            return self.apparent_motor_inertia
+        if self.motor_inertia is None:
+            raise InvalidInputError("inertia", "M+B_rho", f"a robot whose motor inertia is known; {self.name}'s is not")
+        return self.motor_inertia
+
+    def bias(self, q: Array, dq: Array) -> Array:
+        """Gravity, centrifugal and Coriolis torques h(q, dq) (n,), N m (paper 002, eq. 3)."""
+        return np.array(pin.nonLinearEffects(self.model, self.data, q, dq))
+
+    def gravity(self, q: Array) -> Array:
+        """Gravity torques (n,), N m."""
+        return np.array(pin.computeGeneralizedGravity(self.model, self.data, q))
+
+    def placement(self, q: Array, frame: str | None = None) -> pin.SE3:
+        """Pose of a frame (the tool when None) in the base frame."""
+        pin.forwardKinematics(self.model, self.data, q)
+        frame_id = self.tool_frame_id if frame is None else self.frame_id(frame)
+        return pin.updateFramePlacement(self.model, self.data, frame_id).copy()
+
+    def frame_jacobian(self, q: Array, frame: str | None = None) -> Array:
+        """Geometric Jacobian (6, n) of a frame (the tool when None), base-frame axes, linear rows first."""
+        frame_id = self.tool_frame_id if frame is None else self.frame_id(frame)
+        return np.array(
+            pin.computeFrameJacobian(self.model, self.data, q, frame_id, pin.ReferenceFrame.LOCAL_WORLD_ALIGNED)
+        )
+
+    def _per_joint(self, field: str, values: ArrayLike | None, default: Array) -> Array:
+        if values is None:
+            return _frozen(default.copy())
+        return _frozen(self.check_configuration(values, field).copy())
+
+
+def _frozen(array: Array) -> Array:
+    array.setflags(write=False)
+    return array
+
+
+def _load_urdf(urdf: str | Path) -> pin.Model:
+    if isinstance(urdf, str) and urdf.lstrip().startswith("<"):
+        text = urdf
+    else:
+        path = Path(urdf)
+        if not path.is_file():
+            raise InvalidInputError("urdf", str(urdf), "an existing file or URDF XML")
+        text = path.read_text()
+    try:
+        return pin.buildModelFromXML(text)
+    except (ValueError, RuntimeError) as error:
+        raise InvalidInputError("urdf", str(urdf)[:60], f"a valid URDF ({str(error).splitlines()[0]})") from error
+
+
+def _attach_tool(model: pin.Model, tool: Tool) -> None:
+    if not model.existFrame(tool.mount_frame):
+        raise UnknownNameError("tool mount_frame", tool.mount_frame, tuple(frame.name for frame in model.frames))
+    mount_id = model.getFrameId(tool.mount_frame)
+    mount = model.frames[mount_id]
+    if tool.mass > 0.0:
+        inertia = pin.Inertia(tool.mass, np.array(tool.center_of_mass), np.diag(tool.inertia_diagonal))
+        model.appendBodyToJoint(mount.parentJoint, inertia, mount.placement)
+    tip = pin.SE3(pin.rpy.rpyToMatrix(*tool.rotation_rpy), np.array(tool.position))
+    model.addFrame(pin.Frame(tool.frame, mount.parentJoint, mount_id, mount.placement * tip, pin.FrameType.OP_FRAME))

@@ -1,0 +1,161 @@
+"""Robot profiles: what a URDF does not say (tool, motor inertia, torque-rate limits) in one YAML file per robot."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from impact_aware.errors import InvalidInputError, UnknownNameError
+from impact_aware.resources import find_resource, share_folders
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A rigid tool with a spherical tip, fixed to a frame of the robot.
+
+    Attributes:
+        mount_frame: Name of the URDF frame that carries the tool.
+        frame: Name given to the tool frame, whose origin is the centre of the spherical tip.
+        position: (3,) Tip centre in the mount frame, m.
+        rotation_rpy: (3,) Roll, pitch, yaw of the tool frame in the mount frame, rad.
+        radius: Tip radius, m.
+        mass: Tool mass, kg.
+        center_of_mass: (3,) In the mount frame, m.
+        inertia_diagonal: (3,) Principal moments about the centre of mass, mount-frame axes, kg m^2.
+    """
+
+    mount_frame: str
+    frame: str = "tool"
+    position: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    rotation_rpy: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    radius: float = 0.0
+    mass: float = 0.0
+    center_of_mass: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    inertia_diagonal: tuple[float, float, float] = (0.0, 0.0, 0.0)
+
+
+@dataclass(frozen=True)
+class RobotProfile:
+    """One robot as `config/robots/NAME.yaml` describes it. Per-joint tuples are in the order of `joint_names`.
+
+    Attributes:
+        name: Short name, such as `panda`.
+        urdf: Path of the URDF file.
+        joint_names: (n,) Controlled joints; every other joint of the URDF is locked at its neutral position.
+        tool: The tool, or None when the URDF already ends in it.
+        apparent_motor_inertia: (n,) B_theta of paper 000, eq. (6), link side, kg m^2.
+        motor_inertia: (n,) B_rho of paper 000, eq. (3), link side, kg m^2; empty when unknown.
+        home: (n,) A comfortable posture, rad.
+        effort_rate: (n,) Largest change of commanded torque, N m/s.
+        position_margin: Distance kept from the URDF's position limits, rad.
+        joint_states_topic: Where this robot publishes states at its full rate.
+        notes: Where the figures come from.
+        base_frame: Frame in which positions, normals and impulses are expressed.
+    """
+
+    name: str
+    urdf: Path
+    joint_names: tuple[str, ...]
+    tool: Tool | None
+    apparent_motor_inertia: tuple[float, ...]
+    motor_inertia: tuple[float, ...]
+    home: tuple[float, ...]
+    effort_rate: tuple[float, ...]
+    position_margin: float = 0.05
+    joint_states_topic: str = "joint_states"
+    notes: dict[str, str] = field(default_factory=dict)
+    base_frame: str = "base"
+
+
+def profile_names() -> tuple[str, ...]:
+    """Names of the profiles that come with the package."""
+    found = {path.stem for folder in share_folders() for path in (folder / "config" / "robots").glob("*.yaml")}
+    return tuple(sorted(found))
+
+
+def load_profile(name_or_path: str | Path) -> RobotProfile:
+    """Read a profile by its name or from a YAML file.
+
+    Raises:
+        UnknownNameError: No profile of that name.
+        InvalidInputError: A field is missing or has the wrong number of entries.
+    """
+    path = Path(name_or_path)
+    if path.suffix not in (".yaml", ".yml"):
+        if str(name_or_path) not in profile_names():
+            raise UnknownNameError("robot", str(name_or_path), profile_names())
+        path = find_resource("config", "robots", f"{name_or_path}.yaml")
+    elif not path.is_file():
+        raise InvalidInputError("robot", str(path), "an existing profile file")
+    try:
+        content = yaml.safe_load(path.read_text())
+    except yaml.YAMLError as error:
+        raise InvalidInputError("robot profile", str(path), f"valid YAML ({str(error).splitlines()[0]})") from error
+    return _parse(content, path)
+
+
+def _parse(content: Any, path: Path) -> RobotProfile:
+    if not isinstance(content, dict):
+        raise InvalidInputError("robot profile", str(path), "a mapping of names to values")
+    known = {"name", "urdf", "joints", "tool", "apparent_motor_inertia", "motor_inertia", "home", "effort_rate",
+             "position_margin", "joint_states_topic", "notes", "base_frame"}  # fmt: skip
+    for key in content:
+        if key not in known:
+            raise UnknownNameError(f"robot profile {path.name}", key, tuple(sorted(known)))
+    for key in ("urdf", "joints", "apparent_motor_inertia"):
+        if key not in content:
+            raise InvalidInputError(f"robot profile {path.name}", f"no '{key}'", f"an entry '{key}'")
+    joints = tuple(content["joints"])
+    columns = {
+        key: tuple(float(value) for value in content.get(key, ()))
+        for key in ("apparent_motor_inertia", "motor_inertia", "home", "effort_rate")
+    }
+    for key, values in columns.items():
+        if values and len(values) != len(joints):
+            raise InvalidInputError(f"robot profile {path.name}: {key}", f"{len(values)} values", f"{len(joints)}")
+    return RobotProfile(
+        name=content.get("name", path.stem),
+        urdf=_urdf_path(content["urdf"], path),
+        joint_names=joints,
+        tool=_parse_tool(content["tool"], path) if content.get("tool") else None,
+        position_margin=float(content.get("position_margin", 0.05)),
+        joint_states_topic=content.get("joint_states_topic", "joint_states"),
+        notes=dict(content.get("notes", {})),
+        base_frame=content.get("base_frame", "base"),
+        **columns,
+    )
+
+
+def _parse_tool(content: dict[str, Any], path: Path) -> Tool:
+    values: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in content.items()}
+    try:
+        return Tool(**values)
+    except TypeError as error:
+        raise InvalidInputError(f"robot profile {path.name}: tool", str(error), "the fields of Tool") from error
+
+
+def _urdf_path(entry: Any, path: Path) -> Path:
+    """A path beside the profile, or `{package: NAME, path: ...}` below the robots of that description package."""
+    if isinstance(entry, str):
+        return (path.parent / entry).resolve()
+    for folder in _description_folders(entry["package"]):
+        urdf = folder / entry["path"]
+        if urdf.is_file():
+            return urdf
+    raise InvalidInputError(f"robot profile {path.name}: urdf", entry["path"], f"{entry['package']} to be installed")
+
+
+def _description_folders(package: str) -> list[Path]:
+    """Where a package of robot descriptions may keep them: its Python distribution, then every ament prefix."""
+    below = Path("share") / package / "robots"
+    folders = [Path(prefix) / below for prefix in os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep) if prefix]
+    try:
+        distribution = importlib.metadata.distribution(package)
+    except importlib.metadata.PackageNotFoundError:
+        return folders
+    return [Path(str(distribution.locate_file(Path("cmeel.prefix") / below))), *folders]
