@@ -1,0 +1,1 @@
+"""The `impact-aware` command."""

@@ -1,0 +1,66 @@
+"""Entry point of the `impact-aware` command: subcommands by name, errors as one line.
+
+A subcommand is a module of this package with `HELP`, `add_arguments(parser)` and `run(args) -> int`; it is
+imported only when it is asked for, so that `impact-aware predict` does not wait for MuJoCo or rclpy.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import importlib.util
+import sys
+from pathlib import Path
+
+from impact_aware.errors import ImpactAwareError
+
+SUBCOMMANDS = {
+    "demo": ("impact_aware.cli.demo", "run the real node graph over DDS against the embedded simulator"),
+    "predict": ("impact_aware.cli.predict", "predict the velocity just after an impact"),
+    "analyze": ("impact_aware.cli.analyze", "find and explain the impacts in recordings"),
+    "campaign": ("impact_aware.cli.campaign", "compare the controllers over many simulated runs"),
+    "identify": ("impact_aware.cli.identify", "identify friction, inertia, restitution or contact parameters"),
+    "validate": ("impact_aware.cli.validate", "recompute the papers' numbers and print both side by side"),
+    "bench": ("impact_aware.cli.bench", "measure speed, each figure beside a yardstick of the same run"),
+}
+
+
+def build_parser(wanted: str | None) -> argparse.ArgumentParser:
+    """The parser with the arguments of the wanted subcommand, and only the names of the others."""
+    parser = argparse.ArgumentParser(prog="impact-aware", description="Impact-aware manipulation from the command line.")
+    subparsers = parser.add_subparsers(dest="subcommand", metavar="COMMAND", required=True)
+    for name, (module_name, help_text) in SUBCOMMANDS.items():
+        if importlib.util.find_spec(module_name) is None:
+            continue
+        subparser = subparsers.add_parser(name, help=help_text, description=help_text[0].upper() + help_text[1:] + ".")
+        if name != wanted:
+            continue
+        module = importlib.import_module(module_name)
+        subparser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+        subparser.add_argument("--out", type=Path, metavar="DIR", help="folder for results")
+        module.add_arguments(subparser)
+        subparser.set_defaults(run=module.run)
+    return parser
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the command; returns the exit status (2: bad input, 130: interrupted)."""
+    argv = sys.argv[1:] if argv is None else argv
+    wanted = next((word for word in argv if word in SUBCOMMANDS), None)
+    try:
+        args = build_parser(wanted).parse_args(argv)
+        return int(args.run(args))
+    except ImpactAwareError as error:
+        print(f"impact-aware: error: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("impact-aware: interrupted", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        # The reader of a pipe went away, as `| head` does: nothing to say, and nobody to say it to.
+        sys.stderr.close()
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
