@@ -1,0 +1,1 @@
+"""Plants: MuJoCo scenes, flexible joints, small models of the papers."""

@@ -1,0 +1,181 @@
+"""The MuJoCo arm, made from the Pinocchio model: both engines then hold one and the same arm, whatever its URDF."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import mujoco
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from impact_aware.errors import InvalidInputError
+from impact_aware.robot import RobotModel
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class ToolTip:
+    """The colliding part of an arm.
+
+    Attributes:
+        shape: `sphere`, with the robot's own tool radius, or `pad`, a flat plate.
+        half_sizes: (3,) Half edges of the pad along the tool frame's axes, m; unused for a sphere.
+    """
+
+    shape: str = "sphere"
+    half_sizes: tuple[float, float, float] = (0.0, 0.0, 0.0)
+
+
+@dataclass(frozen=True)
+class ArmNames:
+    """Names under which an arm was added to a spec, for looking up its indices after compilation.
+
+    Attributes:
+        joints: (n,) In the robot's order.
+        tool_site: Site at the tool frame.
+        tool_geom: Colliding geom at the tool tip.
+    """
+
+    joints: tuple[str, ...]
+    tool_site: str
+    tool_geom: str
+
+
+def add_arm(
+    spec: mujoco.MjSpec,
+    robot: RobotModel,
+    *,
+    prefix: str = "",
+    base: pin.SE3 | None = None,
+    tip: ToolTip | None = None,
+    visual: bool = False,
+) -> ArmNames:
+    """Add the robot to `spec`: joint placements and axes, link inertias, position limits, armature = B_theta.
+
+    The links collide with nothing; the tool tip only takes part in contact pairs that the caller adds. Joint damping
+    and friction are zero, as in the Pinocchio algebra.
+
+    Args:
+        spec: MuJoCo spec to extend; its gravity must be the Pinocchio model's.
+        robot: The arm, tool and locked joints included in its link inertias.
+        prefix: Put before every name, so that several arms fit in one spec.
+        base: Pose of the robot's base frame in the world.
+        tip: Shape of the tool tip; a sphere of `robot.tool_radius` when None.
+        visual: Also add capsules that can be seen.
+
+    Raises:
+        InvalidInputError: A tip without size.
+    """
+    tip = tip or ToolTip()
+    model = robot.model
+    root = spec.worldbody.add_body(name=f"{prefix}base")
+    _place(root, pin.SE3.Identity() if base is None else base)
+    bodies = [root]
+    names: list[str] = []
+    for index in range(1, model.njoints):
+        parent = bodies[model.parents[index]]
+        name = f"{prefix}{model.names[index]}"
+        body = parent.add_body(name=f"{name}_link")
+        _place(body, model.jointPlacements[index])
+        _set_inertia(body, model.inertias[index])
+        _add_joint(body, robot, index, name)
+        bodies.append(body)
+        names.append(name)
+        if visual:
+            _add_capsule(parent, model.jointPlacements[index].translation)
+    frame = model.frames[robot.tool_frame_id]
+    carrier = bodies[frame.parentJoint]
+    tool_site = carrier.add_site(name=f"{prefix}tool")
+    _place(tool_site, frame.placement)
+    tool_geom = _add_tip(carrier, f"{prefix}tool_tip", frame.placement, robot, tip)
+    if visual:
+        _add_capsule(carrier, frame.placement.translation)
+    return ArmNames(tuple(names), tool_site.name, tool_geom)
+
+
+def compile_arm(robot: RobotModel, *, visual: bool = False) -> tuple[mujoco.MjModel, ArmNames]:
+    """The arm alone, without anything to touch: for comparing the two engines and for free motion."""
+    spec = mujoco.MjSpec()
+    spec.option.gravity = robot.model.gravity.linear
+    names = add_arm(spec, robot, visual=visual)
+    return compile_spec(spec), names
+
+
+def compile_spec(spec: mujoco.MjSpec) -> mujoco.MjModel:
+    """Compile, turning MuJoCo's complaint into this package's.
+
+    Raises:
+        InvalidInputError: MuJoCo refuses the model, for example an inertia that no body can have.
+    """
+    try:
+        return spec.compile()
+    except ValueError as error:
+        raise InvalidInputError("model", "not simulated", f"one that MuJoCo accepts ({str(error).strip()})") from error
+
+
+def _place(element: mujoco.MjsBody, placement: pin.SE3) -> None:
+    element.pos = placement.translation
+    element.quat = quaternion_wxyz(placement.rotation)
+
+
+def quaternion_wxyz(rotation: Array) -> Array:
+    """Unit quaternion (4,) in MuJoCo's order w, x, y, z."""
+    x, y, z, w = pin.Quaternion(rotation).coeffs()
+    return np.array([w, x, y, z])
+
+
+def _set_inertia(body: mujoco.MjsBody, inertia: pin.Inertia) -> None:
+    # Diagonalised here, because MuJoCo's own eigen-solver stops at a looser tolerance.
+    moments, axes = np.linalg.eigh(inertia.inertia)
+    if np.linalg.det(axes) < 0.0:
+        axes[:, 2] *= -1.0
+    body.explicitinertial = True
+    body.mass = inertia.mass
+    body.ipos = inertia.lever
+    body.inertia = moments
+    body.iquat = quaternion_wxyz(axes)
+
+
+def _add_joint(body: mujoco.MjsBody, robot: RobotModel, index: int, name: str) -> None:
+    model = robot.model
+    joint = model.joints[index]
+    data = joint.createData()
+    joint.calc(data, np.zeros(joint.nq), np.zeros(joint.nv))
+    motion = np.asarray(data.S).reshape(6, -1)[:, 0]
+    slides = np.linalg.norm(motion[:3]) > 0.5
+    lower, upper = model.lowerPositionLimit[joint.idx_q], model.upperPositionLimit[joint.idx_q]
+    bounded = bool(np.isfinite([lower, upper]).all() and lower < upper)
+    body.add_joint(
+        name=name,
+        type=mujoco.mjtJoint.mjJNT_SLIDE if slides else mujoco.mjtJoint.mjJNT_HINGE,
+        axis=motion[:3] if slides else motion[3:],
+        armature=float(robot.apparent_motor_inertia[joint.idx_v]),
+        limited=mujoco.mjtLimited.mjLIMITED_TRUE if bounded else mujoco.mjtLimited.mjLIMITED_FALSE,
+        range=[lower, upper] if bounded else [0.0, 0.0],
+    )
+
+
+def _add_tip(body: mujoco.MjsBody, name: str, placement: pin.SE3, robot: RobotModel, tip: ToolTip) -> str:
+    if tip.shape == "sphere":
+        if robot.tool_radius <= 0.0:
+            raise InvalidInputError("tool radius", robot.tool_radius, "a radius > 0 m for a robot that touches things")
+        kind, size = mujoco.mjtGeom.mjGEOM_SPHERE, [robot.tool_radius, 0.0, 0.0]
+    else:
+        kind, size = mujoco.mjtGeom.mjGEOM_BOX, list(tip.half_sizes)
+    geom = body.add_geom(name=name, type=kind, size=size, contype=0, conaffinity=0, rgba=[0.85, 0.35, 0.1, 1.0])
+    _place(geom, placement)
+    return name
+
+
+def _add_capsule(body: mujoco.MjsBody, end: Array) -> None:
+    if np.linalg.norm(end) > 1e-3:
+        body.add_geom(
+            type=mujoco.mjtGeom.mjGEOM_CAPSULE,
+            fromto=[0.0, 0.0, 0.0, *end],
+            size=[0.045, 0.0, 0.0],
+            contype=0,
+            conaffinity=0,
+            rgba=[0.82, 0.84, 0.88, 1.0],
+        )
