@@ -15,24 +15,25 @@ class JointOrder:
 
     Attributes:
         joint_names: (n,) The model's order.
-        missing: Names that the last message did not have.
+        missing: Names that the last message did not have, or had more than once.
     """
 
     def __init__(self, joint_names: Sequence[str]) -> None:
         """Keep the model's joint order."""
         self.joint_names = tuple(joint_names)
         self.missing: tuple[str, ...] = self.joint_names
-        self._seen: Sequence[str] | None = None
+        self._seen: list[str] | None = None
         self._indices: NDArray[np.intp] | None = None
         self._largest = -1
 
     def locate(self, names: Sequence[str]) -> bool:
-        """Learn where the joints are in `names`; False when one is missing (then `missing` names it)."""
-        if self._seen is not None and names == self._seen:
+        """Learn where the joints are in `names`; False when one is missing or ambiguous (then `missing` names it)."""
+        names = names if isinstance(names, list) else list(names)
+        if names == self._seen:
             return self._indices is not None
-        self._seen = list(names)
+        self._seen = names.copy()
         where = {name: index for index, name in enumerate(names)}
-        self.missing = tuple(name for name in self.joint_names if name not in where)
+        self.missing = tuple(name for name in self.joint_names if names.count(name) != 1)
         if self.missing:
             self._indices = None
             return False
@@ -41,7 +42,10 @@ class JointOrder:
         return True
 
     def pick(self, values: Sequence[float], out: Array) -> bool:
-        """Copy the joints' entries of `values` into `out` (n,); False when the field is empty, short or not finite."""
+        """Copy the joints' entries of `values` into `out` (n,).
+
+        False when the field is empty or too short (then `out` is untouched) or an entry is not finite.
+        """
         if self._indices is None or len(values) <= self._largest:
             return False
         out[:] = np.asarray(values, dtype=float)[self._indices]

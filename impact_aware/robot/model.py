@@ -93,6 +93,8 @@ class RobotModel:
         """
         if model.nq != model.nv:
             raise InvalidInputError("model", f"nq={model.nq}, nv={model.nv}", "joints with one coordinate each")
+        if model.nv == 0:
+            raise InvalidInputError("model", "no movable joint", "at least one")
         self.name = name
         self.model = model
         self.n: int = model.nv
@@ -105,6 +107,8 @@ class RobotModel:
         self.model.armature = b_theta
         self.apparent_motor_inertia = b_theta
         self.motor_inertia = None if motor_inertia is None else self._per_joint("motor_inertia", motor_inertia, b_theta)
+        if self.motor_inertia is not None and np.any(self.motor_inertia < 0.0):
+            raise InvalidInputError("motor_inertia", self.motor_inertia.tolist(), "values >= 0 kg m^2")
         self.data = model.createData()
         self.tool_frame = tool_frame
         self.tool_frame_id = self.frame_id(tool_frame)
@@ -113,12 +117,17 @@ class RobotModel:
             raise InvalidInputError("tool_radius", tool_radius, "a length >= 0 m")
         lower = np.array(model.lowerPositionLimit) + position_margin
         upper = np.array(model.upperPositionLimit) - position_margin
+        if not np.all(lower < upper):
+            raise InvalidInputError("position_margin", position_margin, "less than half of every position range")
+        rate = self._per_joint("effort_rate", effort_rate, np.full(self.n, 1000.0))
+        if not np.all(rate > 0.0):
+            raise InvalidInputError("effort_rate", rate.tolist(), "values > 0 N m/s")
         self.limits = JointLimits(
             position_lower=_frozen(lower),
             position_upper=_frozen(upper),
             velocity=_frozen(np.array(model.upperVelocityLimit)),
             effort=_frozen(np.array(model.upperEffortLimit)),
-            effort_rate=self._per_joint("effort_rate", effort_rate, np.full(self.n, 1000.0)),
+            effort_rate=rate,
         )
         middle = np.where(np.isfinite(lower + upper), 0.5 * (lower + upper), 0.0)
         self.home = self._per_joint("home", home, middle)
@@ -223,7 +232,10 @@ class RobotModel:
         Raises:
             InvalidInputError: Wrong number of values, or one that is not finite.
         """
-        array = np.asarray(q, dtype=float)
+        try:
+            array = np.asarray(q, dtype=float)
+        except (TypeError, ValueError) as error:
+            raise InvalidInputError(field, q, f"{self.n} numbers") from error
         if array.shape != (self.n,):
             raise InvalidInputError(field, f"{array.size} values", f"{self.n} ({', '.join(self.joint_names)})")
         if not np.all(np.isfinite(array)):

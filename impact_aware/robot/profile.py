@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import math
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -110,39 +111,77 @@ def _parse(content: Any, path: Path) -> RobotProfile:
     for key in ("urdf", "joints", "apparent_motor_inertia"):
         if key not in content:
             raise InvalidInputError(f"robot profile {path.name}", f"no '{key}'", f"an entry '{key}'")
-    joints = tuple(content["joints"])
+    where = f"robot profile {path.name}"
+    joints = content["joints"]
+    if not isinstance(joints, list) or not joints or not all(isinstance(joint, str) for joint in joints):
+        raise InvalidInputError(f"{where}: joints", joints, "a list of joint names")
+    if len(set(joints)) != len(joints):
+        raise InvalidInputError(f"{where}: joints", joints, "each joint once")
     columns = {
-        key: tuple(float(value) for value in content.get(key, ()))
+        key: _numbers(f"{where}: {key}", content[key], len(joints)) if key in content else ()
         for key in ("apparent_motor_inertia", "motor_inertia", "home", "effort_rate")
     }
-    for key, values in columns.items():
-        if values and len(values) != len(joints):
-            raise InvalidInputError(f"robot profile {path.name}: {key}", f"{len(values)} values", f"{len(joints)}")
+    notes = content.get("notes") or {}
+    if not isinstance(notes, dict):
+        raise InvalidInputError(f"{where}: notes", repr(notes), "a mapping of fields to sources")
     return RobotProfile(
-        name=content.get("name", path.stem),
+        name=str(content.get("name", path.stem)),
         urdf=_urdf_path(content["urdf"], path),
-        joint_names=joints,
+        joint_names=tuple(joints),
         tool=_parse_tool(content["tool"], path) if content.get("tool") else None,
-        position_margin=float(content.get("position_margin", 0.05)),
-        joint_states_topic=content.get("joint_states_topic", "joint_states"),
-        notes=dict(content.get("notes", {})),
-        base_frame=content.get("base_frame", "base"),
+        position_margin=_number(f"{where}: position_margin", content.get("position_margin", 0.05)),
+        joint_states_topic=str(content.get("joint_states_topic", "joint_states")),
+        notes=notes,
+        base_frame=str(content.get("base_frame", "base")),
         **columns,
     )
 
 
-def _parse_tool(content: dict[str, Any], path: Path) -> Tool:
-    values: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in content.items()}
+def _parse_tool(content: Any, path: Path) -> Tool:
+    where = f"robot profile {path.name}: tool"
+    if not isinstance(content, dict):
+        raise InvalidInputError(where, repr(content), "the fields of Tool")
+    values: dict[str, Any] = {}
+    for key, value in content.items():
+        if key in ("position", "rotation_rpy", "center_of_mass", "inertia_diagonal"):
+            values[key] = _numbers(f"{where}: {key}", value, 3)
+        elif key in ("radius", "mass"):
+            values[key] = _number(f"{where}: {key}", value)
+        else:
+            values[key] = value
     try:
         return Tool(**values)
     except TypeError as error:
-        raise InvalidInputError(f"robot profile {path.name}: tool", str(error), "the fields of Tool") from error
+        raise InvalidInputError(where, str(error), "the fields of Tool") from error
+
+
+def _number(field_name: str, value: Any) -> float:
+    if isinstance(value, str):
+        # YAML 1.1 reads 1e-5, without a dot, as text.
+        try:
+            value = float(value)
+        except ValueError:
+            pass
+    # bool is an int to Python, but `radius: yes` is a slip.
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        raise InvalidInputError(field_name, repr(value), "a finite number")
+    return float(value)
+
+
+def _numbers(field_name: str, values: Any, count: int) -> tuple[float, ...]:
+    if not isinstance(values, list):
+        raise InvalidInputError(field_name, repr(values), f"a list of {count} numbers")
+    if len(values) != count:
+        raise InvalidInputError(field_name, f"{len(values)} values", f"{count}")
+    return tuple(_number(field_name, value) for value in values)
 
 
 def _urdf_path(entry: Any, path: Path) -> Path:
     """A path beside the profile, or `{package: NAME, path: ...}` below the robots of that description package."""
     if isinstance(entry, str):
         return (path.parent / entry).resolve()
+    if not isinstance(entry, dict) or set(entry) != {"package", "path"}:
+        raise InvalidInputError(f"robot profile {path.name}: urdf", entry, "a path, or {package: NAME, path: ...}")
     for folder in _description_folders(entry["package"]):
         urdf = folder / entry["path"]
         if urdf.is_file():

@@ -1,0 +1,247 @@
+"""The robot model: laws of rigid-body algebra with motor inertia, and the door for bad input."""
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from impact_aware.errors import InvalidInputError, UnknownNameError
+from impact_aware.robot import INERTIA_CHOICES, RobotModel, load_profile
+
+ROBOTS = ("panda", "kuka_lwr4")
+
+
+@pytest.fixture(scope="module", params=ROBOTS)
+def robot(request):
+    return RobotModel.from_profile(request.param)
+
+
+@pytest.fixture(scope="module")
+def panda():
+    return RobotModel.from_profile("panda")
+
+
+def states(robot, count, seed=7):
+    rng = np.random.default_rng(seed)
+    limits = robot.limits
+    q = rng.uniform(limits.position_lower, limits.position_upper, (count, robot.n))
+    return zip(q, rng.uniform(-1.0, 1.0, (count, robot.n)) * limits.velocity, strict=True)
+
+
+def test_inertia_choices_differ_exactly_on_the_diagonal(robot):
+    for q, _ in states(robot, 20):
+        plain, apparent, full = (robot.mass_matrix(q, choice) for choice in INERTIA_CHOICES)
+        off_diagonal = ~np.eye(robot.n, dtype=bool)
+        np.testing.assert_array_equal(plain[off_diagonal], apparent[off_diagonal])
+        np.testing.assert_array_equal(full[off_diagonal], apparent[off_diagonal])
+        # 1e-14: one rounding of sums below 10 kg m^2.
+        np.testing.assert_allclose(np.diag(apparent - plain), robot.apparent_motor_inertia, atol=1e-14)
+        np.testing.assert_allclose(np.diag(full - plain), robot.motor_inertia, atol=1e-14)
+
+
+def test_mass_matrix_is_the_hessian_of_the_kinetic_energy(robot):
+    """Link energies summed body by body, without crba, plus 1/2 dq' B_theta dq."""
+    for q, _ in states(robot, 5):
+
+        def energy(dq, q=q):
+            pin.forwardKinematics(robot.model, robot.data, q, dq)
+            links = sum(
+                0.5 * velocity.vector @ (inertia.matrix() @ velocity.vector)
+                for inertia, velocity in zip(list(robot.model.inertias)[1:], list(robot.data.v)[1:], strict=True)
+            )
+            return links + 0.5 * dq @ (robot.apparent_motor_inertia * dq)
+
+        basis = np.eye(robot.n)
+        # The energy is quadratic, so polarisation is exact up to rounding.
+        hessian = [[energy(a + b) - energy(a) - energy(b) for b in basis] for a in basis]
+        np.testing.assert_allclose(robot.mass_matrix(q), hessian, atol=1e-12)
+
+
+def test_mass_matrix_does_not_disturb_the_model(robot):
+    q = robot.home
+    before = robot.mass_matrix(q)
+    robot.mass_matrix(q, "M")
+    robot.mass_matrix(q, "M+B_rho")
+    np.testing.assert_array_equal(robot.mass_matrix(q), before)
+    np.testing.assert_array_equal(robot.model.armature, robot.apparent_motor_inertia)
+
+
+def test_jacobian_is_the_derivative_of_the_pose(robot):
+    step = 1e-6
+    for q, dq in states(robot, 10):
+        ahead, behind = robot.placement(q + step * dq), robot.placement(q - step * dq)
+        linear = (ahead.translation - behind.translation) / (2 * step)
+        angular = pin.log3(ahead.rotation @ behind.rotation.T) / (2 * step)
+        # Central differences: step^2 times third derivatives of order 10, plus rounding 1e-16 / step.
+        np.testing.assert_allclose(robot.frame_jacobian(q) @ dq, np.concatenate([linear, angular]), atol=1e-8)
+
+
+def test_gravity_is_the_gradient_of_the_potential_energy(robot):
+    step = 1e-5
+    for q, _ in states(robot, 5):
+        gradient = [
+            (
+                pin.computePotentialEnergy(robot.model, robot.data, q + step * axis)
+                - pin.computePotentialEnergy(robot.model, robot.data, q - step * axis)
+            )
+            / (2 * step)
+            for axis in np.eye(robot.n)
+        ]
+        # Central differences: step^2 times energies of order 100 J, plus rounding 1e-14 / step.
+        np.testing.assert_allclose(robot.gravity(q), gradient, atol=1e-7)
+        np.testing.assert_allclose(robot.bias(q, np.zeros(robot.n)), robot.gravity(q), atol=1e-12)
+
+
+def test_bias_torques_do_the_work_that_the_mass_matrix_asks_for(robot):
+    """dM/dt - 2 C is skew: dq' (C dq) = 1/2 dq' dM/dt dq."""
+    step = 1e-6
+    for q, dq in states(robot, 5):
+        rate = (robot.mass_matrix(q + step * dq) - robot.mass_matrix(q - step * dq)) / (2 * step)
+        power = dq @ (robot.bias(q, dq) - robot.gravity(q))
+        # Central differences of entries of order 1 kg m^2, times |dq|^2 of order 10.
+        assert power == pytest.approx(0.5 * dq @ rate @ dq, abs=1e-6)
+
+
+def test_locked_joints_are_gone_and_their_mass_stays():
+    profile = load_profile("panda")
+    whole = pin.buildModelFromUrdf(str(profile.urdf))
+    robot = RobotModel.from_profile(profile)
+    assert whole.nv > robot.n == 7
+    assert robot.joint_names == profile.joint_names
+    assert pin.computeTotalMass(robot.model) == pytest.approx(
+        pin.computeTotalMass(whole) + profile.tool.mass, rel=1e-12
+    )
+    data = whole.createData()
+    q_whole = pin.neutral(whole)
+    q_whole[:7] = robot.home
+    bare = RobotModel.from_urdf(profile.urdf, joint_names=profile.joint_names)
+    full = pin.crba(whole, data, q_whole)
+    np.testing.assert_allclose(bare.mass_matrix(np.array(robot.home)), full[:7, :7], atol=1e-12)
+
+
+def test_urdf_text_and_urdf_file_are_the_same_robot(robot):
+    path = robot.profile.urdf
+    joints = robot.joint_names
+    from_file = RobotModel.from_urdf(path, joint_names=joints)
+    from_text = RobotModel.from_urdf("\n  " + path.read_text(), joint_names=joints)
+    assert from_text.joint_names == from_file.joint_names
+    for q, dq in states(robot, 3):
+        np.testing.assert_array_equal(from_text.mass_matrix(q), from_file.mass_matrix(q))
+        np.testing.assert_array_equal(from_text.bias(q, dq), from_file.bias(q, dq))
+        np.testing.assert_array_equal(from_text.placement(q).homogeneous, from_file.placement(q).homogeneous)
+
+
+def test_tool_adds_its_mass_and_its_frame():
+    profile = load_profile("kuka_lwr4")
+    tool = profile.tool
+    with_tool = RobotModel.from_profile(profile)
+    without = RobotModel.from_urdf(profile.urdf, joint_names=profile.joint_names)
+    q = np.array(with_tool.home)
+    tip = without.placement(q, tool.mount_frame)
+    np.testing.assert_allclose(with_tool.placement(q).translation, tip.act(np.array(tool.position)), atol=1e-14)
+    # A body at its centre of mass: M grows by m J_v' J_v + J_w' I J_w.
+    jacobian = with_tool.frame_jacobian(q)
+    linear, angular = jacobian[:3], jacobian[3:]
+    grown = tool.mass * linear.T @ linear + tool.inertia_diagonal[0] * angular.T @ angular
+    np.testing.assert_allclose(with_tool.mass_matrix(q, "M") - without.mass_matrix(q, "M"), grown, atol=1e-12)
+
+
+def test_limits_keep_the_margin_and_hold_home(robot):
+    model = robot.model
+    np.testing.assert_allclose(robot.limits.position_lower, np.array(model.lowerPositionLimit) + 0.05)
+    np.testing.assert_allclose(robot.limits.position_upper, np.array(model.upperPositionLimit) - 0.05)
+    assert np.all(robot.home > robot.limits.position_lower)
+    assert np.all(robot.home < robot.limits.position_upper)
+    assert np.all(robot.limits.effort > 0.0)
+
+
+def test_constants_are_frozen(robot):
+    for array in (robot.apparent_motor_inertia, robot.motor_inertia, robot.home, robot.limits.effort):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 1.0
+
+
+def test_what_is_returned_belongs_to_the_caller(robot):
+    q = np.array(robot.home)
+    first, jacobian, placement = robot.mass_matrix(q), robot.frame_jacobian(q), robot.placement(q)
+    kept = first.copy(), jacobian.copy(), placement.copy()
+    other = q + 0.1
+    robot.mass_matrix(other), robot.frame_jacobian(other), robot.placement(other)
+    np.testing.assert_array_equal(first, kept[0])
+    np.testing.assert_array_equal(jacobian, kept[1])
+    assert placement == kept[2]
+    first[0, 0] = jacobian[0, 0] = -1.0
+    assert robot.mass_matrix(q)[0, 0] > 0.0
+
+
+@settings(max_examples=30)
+@given(values=st.lists(st.floats(allow_nan=True, allow_infinity=True), max_size=9))
+def test_configurations_are_checked_at_the_door(values):
+    robot = RobotModel.from_urdf(PENDULUM)
+    if len(values) == 1 and np.isfinite(values[0]):
+        np.testing.assert_array_equal(robot.check_configuration(values), values)
+    else:
+        with pytest.raises(InvalidInputError):
+            robot.check_configuration(values)
+
+
+PENDULUM = """<robot name="p"><link name="base"/><link name="rod"><inertial><origin xyz="0 0 -0.5"/><mass value="2"/>
+<inertia ixx="0.1" ixy="0" ixz="0" iyy="0.1" iyz="0" izz="0.01"/></inertial></link>
+<joint name="hinge" type="TYPE"><parent link="base"/><child link="rod"/><axis xyz="0 1 0"/>LIMIT</joint></robot>""".replace(
+    "TYPE", "revolute"
+).replace("LIMIT", '<limit lower="-1" upper="3" effort="10" velocity="2"/>')
+
+
+def test_a_pendulum_by_hand():
+    robot = RobotModel.from_urdf(PENDULUM, apparent_motor_inertia=[0.3], motor_inertia=[1.5])
+    q = np.array([0.4])
+    assert robot.mass_matrix(q, "M")[0, 0] == pytest.approx(0.1 + 2 * 0.25, rel=1e-14)
+    assert robot.mass_matrix(q)[0, 0] == pytest.approx(0.9, rel=1e-14)
+    assert robot.mass_matrix(q, "M+B_rho")[0, 0] == pytest.approx(2.1, rel=1e-14)
+    assert robot.gravity(q)[0] == pytest.approx(2 * 9.81 * 0.5 * np.sin(0.4), rel=1e-12)
+    assert robot.home[0] == 1.0
+    assert robot.tool_frame == "rod"
+
+
+BAD = {
+    "no such file": (lambda: RobotModel.from_urdf("/nowhere/arm.urdf"), "urdf"),
+    "not a URDF": (lambda: RobotModel.from_urdf("<sdf/>"), "urdf"),
+    "broken XML": (lambda: RobotModel.from_urdf("<robot name='x'>"), "urdf"),
+    "no joint": (lambda: RobotModel.from_urdf('<robot name="x"><link name="base"/></robot>'), "joint"),
+    "continuous joint": (
+        lambda: RobotModel.from_urdf(PENDULUM.replace('"revolute"', '"continuous"')),
+        "one coordinate",
+    ),
+    "unknown joint": (lambda: RobotModel.from_urdf(PENDULUM, joint_names=("knee",)), "knee"),
+    "unknown frame": (lambda: RobotModel.from_urdf(PENDULUM, tool_frame="toe"), "toe"),
+    "inertia count": (
+        lambda: RobotModel.from_urdf(PENDULUM, apparent_motor_inertia=[1, 2]),
+        "apparent_motor_inertia",
+    ),
+    "negative inertia": (
+        lambda: RobotModel.from_urdf(PENDULUM, apparent_motor_inertia=[-1]),
+        "apparent_motor_inertia",
+    ),
+    "negative B_rho": (lambda: RobotModel.from_urdf(PENDULUM, motor_inertia=[-1]), "motor_inertia"),
+    "NaN inertia": (lambda: RobotModel.from_urdf(PENDULUM, motor_inertia=[np.nan]), "motor_inertia"),
+    "zero torque rate": (lambda: RobotModel.from_urdf(PENDULUM, effort_rate=[0.0]), "effort_rate"),
+    "margin beyond the range": (lambda: RobotModel.from_urdf(PENDULUM, position_margin=3.0), "position_margin"),
+    "home count": (lambda: RobotModel.from_urdf(PENDULUM, home=[0.0, 1.0]), "home"),
+    "home text": (lambda: RobotModel.from_urdf(PENDULUM, home=["up"]), "home"),
+    "unknown inertia": (lambda: RobotModel.from_urdf(PENDULUM).mass_matrix(np.zeros(1), "M+B"), "M+B_theta"),
+    "B_rho unknown": (lambda: RobotModel.from_urdf(PENDULUM).mass_matrix(np.zeros(1), "M+B_rho"), "M+B_rho"),
+}
+
+
+@pytest.mark.parametrize(("call", "word"), BAD.values(), ids=BAD.keys())
+def test_bad_input_is_refused_in_one_line(call, word):
+    with pytest.raises(InvalidInputError) as caught:
+        call()
+    assert word in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_unknown_frame_lists_the_bodies(panda):
+    with pytest.raises(UnknownNameError, match="panda_link7"):
+        panda.frame_jacobian(panda.home, "elbow")

@@ -1,0 +1,138 @@
+"""Robot profiles: what ships loads, and a malformed one is refused in one clear line."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from impact_aware.errors import InvalidInputError, UnknownNameError
+from impact_aware.robot import RobotModel, load_profile, profile_names
+
+GOOD = {
+    "urdf": "arm.urdf",
+    "joints": ["a", "b"],
+    "apparent_motor_inertia": [0.1, 0.2],
+    "motor_inertia": [0.5, 1.0],
+    "home": [0.0, 0.3],
+    "effort_rate": [100.0, 100.0],
+    "tool": {"mount_frame": "tip", "position": [0, 0, 0.1], "radius": 0.02},
+    "notes": {"urdf": "made up"},
+}
+
+ARM = """<robot name="arm"><link name="base"/>
+<link name="upper"><inertial><origin xyz="0 0 0.2"/><mass value="2"/>
+<inertia ixx="0.02" ixy="0" ixz="0" iyy="0.02" iyz="0" izz="0.01"/></inertial></link>
+<link name="tip"><inertial><origin xyz="0 0 0.1"/><mass value="1"/>
+<inertia ixx="0.01" ixy="0" ixz="0" iyy="0.01" iyz="0" izz="0.01"/></inertial></link>
+<joint name="a" type="revolute"><parent link="base"/><child link="upper"/><axis xyz="0 1 0"/>
+<limit lower="-2" upper="2" effort="50" velocity="2"/></joint>
+<joint name="b" type="revolute"><parent link="upper"/><child link="tip"/><origin xyz="0 0 0.4"/><axis xyz="0 1 0"/>
+<limit lower="-2" upper="2" effort="20" velocity="2"/></joint></robot>"""
+
+
+def write(folder: Path, content: object) -> Path:
+    (folder / "arm.urdf").write_text(ARM)
+    path = folder / "arm.yaml"
+    path.write_text(content if isinstance(content, str) else yaml.safe_dump(content))
+    return path
+
+
+def test_every_shipped_profile_loads_and_says_where_its_figures_come_from():
+    assert {"kuka_lwr4", "panda"} <= set(profile_names())
+    for name in profile_names():
+        profile = load_profile(name)
+        assert profile.name == name
+        assert profile.urdf.is_file()
+        assert "apparent_motor_inertia" in profile.notes
+        RobotModel.from_profile(profile)
+
+
+def test_fields_are_read(tmp_path):
+    profile = load_profile(write(tmp_path, GOOD))
+    assert profile.name == "arm"
+    assert profile.joint_names == ("a", "b")
+    assert profile.motor_inertia == (0.5, 1.0)
+    assert profile.tool is not None
+    assert profile.tool.position == (0, 0, 0.1)
+    assert profile.urdf == tmp_path / "arm.urdf"
+    assert RobotModel.from_profile(tmp_path / "arm.yaml").tool_radius == 0.02
+
+
+def test_numbers_that_yaml_takes_for_text_are_read(tmp_path):
+    path = write(tmp_path, "urdf: arm.urdf\njoints: [a, b]\napparent_motor_inertia: [1e-5, 2e-5]\n")
+    assert load_profile(path).apparent_motor_inertia == (1e-5, 2e-5)
+
+
+def test_only_three_fields_are_needed(tmp_path):
+    profile = load_profile(write(tmp_path, {key: GOOD[key] for key in ("urdf", "joints", "apparent_motor_inertia")}))
+    robot = RobotModel.from_profile(profile)
+    assert robot.motor_inertia is None
+    assert robot.tool_frame == "tip"
+
+
+def test_unknown_robot_lists_the_known_ones():
+    with pytest.raises(UnknownNameError, match="kuka_lwr4, panda"):
+        load_profile("pandora")
+
+
+def without(key):
+    return {name: value for name, value in GOOD.items() if name != key}
+
+
+MALFORMED = {
+    "no urdf": (without("urdf"), "urdf"),
+    "no joints": (without("joints"), "joints"),
+    "no inertia": (without("apparent_motor_inertia"), "apparent_motor_inertia"),
+    "unknown key": (GOOD | {"apparent_inertia": [1, 2]}, "apparent_inertia"),
+    "wrong length": (GOOD | {"home": [0.0]}, "home"),
+    "empty required column": (GOOD | {"apparent_motor_inertia": []}, "apparent_motor_inertia"),
+    "text in a column": (GOOD | {"home": ["zero", 0.0]}, "home"),
+    "null in a column": (GOOD | {"motor_inertia": [None, 1.0]}, "motor_inertia"),
+    "scalar column": (GOOD | {"effort_rate": 100.0}, "effort_rate"),
+    "NaN": (GOOD | {"apparent_motor_inertia": [float("nan"), 0.1]}, "apparent_motor_inertia"),
+    "negative inertia": (GOOD | {"apparent_motor_inertia": [-0.1, 0.1]}, "apparent_motor_inertia"),
+    "joints not a list": (GOOD | {"joints": "a"}, "joints"),
+    "no joint at all": (GOOD | {"joints": [], "apparent_motor_inertia": []}, "joints"),
+    "joint twice": (GOOD | {"joints": ["a", "a"]}, "joints"),
+    "margin is text": (GOOD | {"position_margin": "wide"}, "position_margin"),
+    "notes not a mapping": (GOOD | {"notes": "from a friend"}, "notes"),
+    "tool not a mapping": (GOOD | {"tool": "sphere"}, "tool"),
+    "tool without mount": (GOOD | {"tool": {"radius": 0.1}}, "tool"),
+    "tool with unknown key": (GOOD | {"tool": {"mount_frame": "tip", "weight": 1}}, "tool"),
+    "tool position short": (GOOD | {"tool": {"mount_frame": "tip", "position": [0, 1]}}, "tool"),
+    "tool radius is text": (GOOD | {"tool": {"mount_frame": "tip", "radius": "big"}}, "tool"),
+    "tool on an unknown frame": (GOOD | {"tool": {"mount_frame": "wrist"}}, "mount_frame"),
+    "joint not in the URDF": (GOOD | {"joints": ["a", "c"]}, "joint"),
+    "joints in another order": (GOOD | {"joints": ["b", "a"]}, "joints"),
+    "urdf file missing": (GOOD | {"urdf": "leg.urdf"}, "urdf"),
+    "urdf not a path": (GOOD | {"urdf": 3}, "urdf"),
+    "urdf package incomplete": (GOOD | {"urdf": {"path": "arm.urdf"}}, "urdf"),
+    "urdf package not installed": (GOOD | {"urdf": {"package": "no-such-arm", "path": "arm.urdf"}}, "urdf"),
+    "a list": (["a"], "mapping"),
+    "empty": ("", "mapping"),
+    "broken YAML": ("urdf: [", "YAML"),
+}
+
+
+@pytest.mark.parametrize(("content", "word"), MALFORMED.values(), ids=MALFORMED.keys())
+def test_malformed_profiles_are_refused_in_one_line_that_names_the_field(tmp_path, content, word):
+    path = write(tmp_path, content)
+    with pytest.raises(InvalidInputError) as caught:
+        RobotModel.from_profile(path)
+    message = str(caught.value)
+    assert word in message
+    assert "\n" not in message
+
+
+def test_missing_file_is_refused(tmp_path):
+    with pytest.raises(InvalidInputError, match="existing profile file"):
+        load_profile(tmp_path / "none.yaml")
+
+
+def test_ament_prefixes_are_searched_for_a_description_package(tmp_path, monkeypatch):
+    robots = tmp_path / "share" / "some_arm" / "robots"
+    robots.mkdir(parents=True)
+    (robots / "arm.urdf").write_text(ARM)
+    monkeypatch.setenv("AMENT_PREFIX_PATH", f"/nowhere:{tmp_path}")
+    path = write(tmp_path, GOOD | {"urdf": {"package": "some_arm", "path": "arm.urdf"}})
+    assert load_profile(path).urdf == robots / "arm.urdf"
