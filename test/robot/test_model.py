@@ -188,9 +188,8 @@ def test_configurations_are_checked_at_the_door(values):
 
 PENDULUM = """<robot name="p"><link name="base"/><link name="rod"><inertial><origin xyz="0 0 -0.5"/><mass value="2"/>
 <inertia ixx="0.1" ixy="0" ixz="0" iyy="0.1" iyz="0" izz="0.01"/></inertial></link>
-<joint name="hinge" type="TYPE"><parent link="base"/><child link="rod"/><axis xyz="0 1 0"/>LIMIT</joint></robot>""".replace(
-    "TYPE", "revolute"
-).replace("LIMIT", '<limit lower="-1" upper="3" effort="10" velocity="2"/>')
+<joint name="hinge" type="revolute"><parent link="base"/><child link="rod"/><axis xyz="0 1 0"/>
+<limit lower="-1" upper="3" effort="10" velocity="2"/></joint></robot>"""
 
 
 def test_a_pendulum_by_hand():
