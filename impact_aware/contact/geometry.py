@@ -1,0 +1,213 @@
+"""Where the robot touches what, and which velocities the contact sees.
+
+The normal points from the obstacle into the robot, so approaching means `normal @ v_contact < 0`. A contact spans its
+own axes, normal first and two tangents after it, in which the impact maps work; all else is in the base frame.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from impact_aware.errors import InvalidInputError
+from impact_aware.robot import RobotModel
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Contact:
+    """One point contact between a robot frame and an obstacle.
+
+    The touched point is, in order of preference: `point` when given; the point of a sphere of radius `radius` around
+    the frame's `offset` that faces the obstacle; the `offset` itself.
+
+    Attributes:
+        frame: Name of the robot frame that touches.
+        normal: (3,) Unit vector from the obstacle into the robot, base frame; normalised at construction.
+        offset: (3,) Position in `frame`, along its axes, m.
+        point: (3,) Contact point in the base frame, m, which overrides `offset` and `radius`; or None.
+        friction: Coulomb's coefficient of friction, >= 0.
+        restitution: Coefficient of restitution, 0..1; which of the definitions it follows is the impact map's matter.
+        radius: Radius of a spherical tip centred at `offset`, m; 0 for a bare point.
+        axes: (3, 3) Rows are the normal and two tangents, base frame, right-handed; derived.
+    """
+
+    frame: str
+    normal: Array
+    offset: Array = field(default_factory=lambda: np.zeros(3))
+    point: Array | None = None
+    friction: float = 0.0
+    restitution: float = 0.0
+    radius: float = 0.0
+    axes: Array = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Check every field and freeze the arrays.
+
+        Raises:
+            InvalidInputError: Naming the field, its value and what was expected.
+        """
+        if not isinstance(self.frame, str) or not self.frame:
+            raise InvalidInputError("contact frame", repr(self.frame), "the name of a robot frame")
+        normal = vector("normal", self.normal, 3)
+        length = math.sqrt(float(normal @ normal))
+        if not length > 1e-12:
+            raise InvalidInputError("normal", normal.tolist(), "a vector that is not of zero length")
+        normal = normal / length
+        check_scalar("friction", self.friction, 0.0, math.inf)
+        check_scalar("restitution", self.restitution, 0.0, 1.0)
+        check_scalar("radius", self.radius, 0.0, math.inf)
+        axes = contact_axes(normal)
+        for name, value in (
+            ("normal", frozen(normal)),
+            ("offset", frozen(vector("offset", self.offset, 3))),
+            ("point", None if self.point is None else frozen(vector("point", self.point, 3))),
+            ("friction", float(self.friction)),
+            ("restitution", float(self.restitution)),
+            ("radius", float(self.radius)),
+            ("axes", frozen(axes)),
+        ):
+            object.__setattr__(self, name, value)
+
+
+@dataclass(frozen=True, eq=False)
+class FreeObject:
+    """A rigid body that nothing holds, such as a box on a slippery table.
+
+    Attributes:
+        mass: kg, > 0.
+        inertia: (3, 3) Rotational inertia about the centre of mass, base-frame axes, kg m^2, positive definite.
+        position: (3,) Centre of mass, base frame, m.
+        twist: (6,) Velocity of the centre of mass and angular velocity, base frame, m/s and rad/s.
+    """
+
+    mass: float
+    inertia: Array
+    position: Array
+    twist: Array = field(default_factory=lambda: np.zeros(6))
+
+    def __post_init__(self) -> None:
+        """Check every field and freeze the arrays.
+
+        Raises:
+            InvalidInputError: Naming the field, its value and what was expected.
+        """
+        check_scalar("object mass", self.mass, 0.0, math.inf, open_below=True)
+        inertia = np.array(self.inertia, dtype=float)
+        if inertia.shape != (3, 3) or not np.isfinite(inertia).all():
+            raise InvalidInputError("object inertia", np.shape(self.inertia), "a finite (3, 3) matrix, kg m^2")
+        if np.abs(inertia - inertia.T).max() > 1e-9 * np.abs(inertia).max():
+            raise InvalidInputError("object inertia", inertia.tolist(), "a symmetric matrix")
+        if not np.linalg.eigvalsh(inertia)[0] > 0.0:
+            raise InvalidInputError("object inertia", inertia.tolist(), "a positive definite matrix")
+        for name, value in (
+            ("mass", float(self.mass)),
+            ("inertia", frozen(inertia)),
+            ("position", frozen(vector("object position", self.position, 3))),
+            ("twist", frozen(vector("object twist", self.twist, 6))),
+        ):
+            object.__setattr__(self, name, value)
+
+    @property
+    def inverse_inertia(self) -> Array:
+        """Inverse of the spatial inertia (6, 6) at the centre of mass, linear rows first."""
+        inverse = np.zeros((6, 6))
+        inverse[:3, :3] = np.eye(3) / self.mass
+        inverse[3:, 3:] = np.linalg.inv(self.inertia)
+        return inverse
+
+    def jacobian(self, point: Array) -> Array:
+        """Maps the twist to the velocity of the body's material point at `point` (3,), base frame; shape (3, 6)."""
+        return point_jacobian(point - self.position)
+
+    def twist_after(self, point: Array, impulse: Array) -> Array:
+        """Twist (6,) after `impulse` (3,), N s, acted on the body at `point` (3,), both in the base frame."""
+        return self.twist + self.inverse_inertia @ (self.jacobian(point).T @ impulse)
+
+
+def sphere_contact_point(centre: Array, radius: float, normal: Array) -> Array:
+    """Point (3,) of a sphere that touches an obstacle whose unit normal points into the sphere."""
+    return centre - radius * normal
+
+
+def contact_point(robot: RobotModel, q: Array, contact: Contact) -> Array:
+    """Where the robot touches, (3,), base frame, m."""
+    if contact.point is not None:
+        return contact.point
+    placement = robot.placement(q, contact.frame)
+    return sphere_contact_point(placement.act(contact.offset), contact.radius, contact.normal)
+
+
+def contact_jacobian(robot: RobotModel, q: Array, contact: Contact) -> Array:
+    """Maps joint velocities to the velocity of the robot's material point at the contact, base frame; shape (3, n).
+
+    Raises:
+        UnknownNameError: `contact.frame` is not a frame of the robot.
+    """
+    lever = contact_point(robot, q, contact) - robot.placement(q, contact.frame).translation
+    # A single joint's Jacobian comes without its second axis.
+    return point_jacobian(lever) @ robot.frame_jacobian(q, contact.frame).reshape(6, robot.n)
+
+
+def contact_axes(normal: Array) -> Array:
+    """Right-handed rows normal, tangent, tangent (3, 3); the first tangent leans on the axis least along the normal."""
+    x, y, z = (float(value) for value in normal)
+    helper = min(((abs(x), (1.0, 0.0, 0.0)), (abs(y), (0.0, 1.0, 0.0)), (abs(z), (0.0, 0.0, 1.0))))[1]
+    first = np.array([helper[1] * z - helper[2] * y, helper[2] * x - helper[0] * z, helper[0] * y - helper[1] * x])
+    first /= math.sqrt(float(first @ first))
+    second = np.array([y * first[2] - z * first[1], z * first[0] - x * first[2], x * first[1] - y * first[0]])
+    return np.stack([np.asarray(normal, dtype=float), first, second])
+
+
+def point_jacobian(lever: Array) -> Array:
+    """Maps a twist (6,) to the velocity of the point `lever` (3,) away from where the twist is taken; shape (3, 6)."""
+    x, y, z = (float(value) for value in lever)
+    return np.array(
+        [
+            [1.0, 0.0, 0.0, 0.0, z, -y],
+            [0.0, 1.0, 0.0, -z, 0.0, x],
+            [0.0, 0.0, 1.0, y, -x, 0.0],
+        ]
+    )
+
+
+def vector(field_name: str, values: ArrayLike, size: int) -> Array:
+    """`values` as a fresh finite array (size,).
+
+    Raises:
+        InvalidInputError: Another number of values, or one that is not finite.
+    """
+    try:
+        array = np.array(values, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(field_name, values, f"{size} numbers") from error
+    if array.shape != (size,):
+        raise InvalidInputError(field_name, f"shape {array.shape}", f"{size} numbers")
+    if not np.isfinite(array).all():
+        raise InvalidInputError(field_name, array.tolist(), "finite values")
+    return array
+
+
+def check_scalar(field_name: str, value: float, low: float, high: float, *, open_below: bool = False) -> None:
+    """Refuse a number outside [low, high], (low, high] when `open_below`, or not finite.
+
+    Raises:
+        InvalidInputError: Naming the field.
+    """
+    expected = f"a number {'>' if open_below else '>='} {low:g}" + ("" if math.isinf(high) else f" and <= {high:g}")
+    try:
+        number = float(value)
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(field_name, value, expected) from error
+    if not (math.isfinite(number) and low <= number <= high) or (open_below and number == low):
+        raise InvalidInputError(field_name, value, expected)
+
+
+def frozen(array: Array) -> Array:
+    """The same array, no longer writeable."""
+    array.setflags(write=False)
+    return array
