@@ -1,0 +1,99 @@
+"""The outcome of one impact: what the joints, the contact and the object do just after."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from impact_aware.contact.geometry import Contact, FreeObject
+from impact_aware.impact.contact_impulse import ContactImpulse, Mode
+from impact_aware.impact.contact_space import ContactSpace
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class ImpactPrediction:
+    """State just after an impact. Vectors of three are in the base frame; `n` joints.
+
+    What follows from the stored fields by a product is a property, so that a control loop pays only for what it reads.
+
+    Attributes:
+        velocity_before: (n,) Ante-impact joint velocities, rad/s.
+        velocity_after: (n,) Post-impact joint velocities, rad/s.
+        contact_impulse: Impulse on the robot in contact axes, and the mode.
+        space: The impact problem that was solved.
+        contact: The contact it was solved for.
+        obstacle: The free object that was touched, or None for a fixed surface.
+        method: Name of the impact map.
+        inertia: Which inertia was used.
+    """
+
+    velocity_before: Array
+    velocity_after: Array
+    contact_impulse: ContactImpulse
+    space: ContactSpace
+    contact: Contact
+    obstacle: FreeObject | None
+    method: str
+    inertia: str
+
+    @property
+    def mode(self) -> Mode:
+        """`slide`, `stick`, or `separate` when the contact was not approached and nothing changed."""
+        return self.contact_impulse.mode
+
+    @property
+    def impulse(self) -> Array:
+        """Impulse (3,) that acts on the robot, N s."""
+        return np.array(self.contact_impulse[:3]) @ self.contact.axes
+
+    @property
+    def jump(self) -> Array:
+        """Velocity after minus before (n,), rad/s."""
+        return self.velocity_after - self.velocity_before
+
+    @property
+    def point(self) -> Array:
+        """Contact point (3,), m."""
+        return self.space.point
+
+    @property
+    def effective_mass(self) -> float:
+        """Mass that the robot alone shows along the normal, kg; infinite where it can't move that way."""
+        inverse = self.space.robot_inverse_mass
+        return 1.0 / inverse if inverse > 0.0 else np.inf
+
+    @property
+    def reduced_mass(self) -> float:
+        """Mass along the normal of robot and object together, kg; the effective mass when the obstacle is fixed."""
+        inverse = float(self.space.delassus[0, 0])
+        return 1.0 / inverse if inverse > 0.0 else np.inf
+
+    @property
+    def contact_velocity_before(self) -> Array:
+        """Velocity (3,) of the robot's contact point relative to the obstacle's, m/s."""
+        return self.space.velocity @ self.contact.axes
+
+    @property
+    def contact_velocity_after(self) -> Array:
+        """Velocity (3,) of the robot's contact point relative to the obstacle's, m/s."""
+        return (self.space.velocity + self.space.delassus @ np.array(self.contact_impulse[:3])) @ self.contact.axes
+
+    @property
+    def object_twist_before(self) -> Array | None:
+        """Twist (6,) of the object at its centre of mass, m/s and rad/s, linear first; None for a fixed surface."""
+        return None if self.obstacle is None else self.obstacle.twist
+
+    @property
+    def object_twist_after(self) -> Array | None:
+        """Twist (6,) of the object at its centre of mass, m/s and rad/s, linear first; None for a fixed surface."""
+        return None if self.obstacle is None else self.obstacle.twist_after(self.space.point, -self.impulse)
+
+    @property
+    def energy_loss(self) -> float:
+        """Kinetic energy that robot and object lose together, J."""
+        impulse = np.array(self.contact_impulse[:3])
+        return 0.0 - float(impulse @ (self.space.velocity + 0.5 * self.space.delassus @ impulse))

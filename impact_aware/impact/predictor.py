@@ -1,0 +1,93 @@
+"""From a robot state to an `ImpactPrediction`: one contact, one call."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from impact_aware.contact.geometry import Contact, FreeObject
+from impact_aware.impact.contact_space import ContactSpaceBuilder
+from impact_aware.impact.prediction import ImpactPrediction
+from impact_aware.impact.registry import DEFAULT_METHOD, impact_map
+from impact_aware.robot import RobotModel
+
+Array = NDArray[np.float64]
+
+
+class ImpactPredictor:
+    """Predicts at many states for one robot and one contact: checks once, then trusts.
+
+    Not safe to share between threads (it owns one `pin.Data`).
+
+    Attributes:
+        robot: The arm.
+        contact: Where and how it touches.
+        obstacle: The free object it touches, or None for a fixed surface.
+        method: Name of the impact map.
+        inertia: Which inertia is used.
+    """
+
+    def __init__(
+        self,
+        robot: RobotModel,
+        contact: Contact,
+        *,
+        obstacle: FreeObject | None = None,
+        method: str = DEFAULT_METHOD,
+        inertia: str = "M+B_theta",
+    ) -> None:
+        """Prepare what does not change with the state.
+
+        Raises:
+            UnknownNameError: Unknown frame, method or inertia.
+            InvalidInputError: M+B_rho for a robot whose motor inertia is unknown.
+        """
+        self._map = impact_map(method)
+        self._build = ContactSpaceBuilder(robot, contact, obstacle, inertia)
+        self.robot = robot
+        self.contact = contact
+        self.obstacle = obstacle
+        self.method = method
+        self.inertia = inertia
+
+    def __call__(self, q: Array, dq: Array) -> ImpactPrediction:
+        """Predict at `q` (n,) rad with `dq` (n,) rad/s, float arrays that are trusted to be finite.
+
+        `velocity_before` of the result is `dq` itself, not a copy.
+        """
+        space = self._build(q, dq)
+        impulse = self._map(
+            space.delassus.tolist(), space.velocity.tolist(), self.contact.friction, self.contact.restitution
+        )
+        after = dq.copy() if impulse.mode == "separate" else dq + space.response.dot(impulse[:3])
+        return ImpactPrediction(dq, after, impulse, space, self.contact, self.obstacle, self.method, self.inertia)
+
+
+def predict(
+    robot: RobotModel,
+    q: ArrayLike,
+    dq: ArrayLike,
+    contact: Contact,
+    *,
+    obstacle: FreeObject | None = None,
+    method: str = DEFAULT_METHOD,
+    inertia: str = "M+B_theta",
+) -> ImpactPrediction:
+    """Predict the state just after one impact.
+
+    Args:
+        robot: The arm.
+        q: (n,) Joint positions, rad.
+        dq: (n,) Joint velocities just before the impact, rad/s.
+        contact: Where and how it touches.
+        obstacle: The free object it touches; a fixed surface when None.
+        method: One of `IMPACT_MAPS`.
+        inertia: One of `INERTIA_CHOICES` (paper 000, eq. (9) and the two alternatives it names).
+
+    Raises:
+        InvalidInputError: An array of the wrong size or not finite.
+        UnknownNameError: Unknown frame, method or inertia.
+    """
+    q = robot.check_configuration(q, "q")
+    dq = robot.check_configuration(dq, "dq")
+    return ImpactPredictor(robot, contact, obstacle=obstacle, method=method, inertia=inertia)(q, dq)
