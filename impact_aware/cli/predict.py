@@ -1,0 +1,230 @@
+"""`impact-aware predict`: one prediction from the command line."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from impact_aware.contact import Contact, FreeObject, contact_point
+from impact_aware.errors import InvalidInputError
+from impact_aware.impact import DEFAULT_METHOD, IMPACT_MAPS, ImpactPrediction, predict
+from impact_aware.robot import INERTIA_CHOICES, RobotModel, profile_names
+
+NAME = "predict"
+HELP = "predict the velocity just after an impact"
+
+# Edge of the cube that stands in for an object whose inertia or position is not given, m.
+_CUBE_EDGE = 0.2
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of `predict`.
+
+    Numbers are read as text and checked later, so that every mistake is answered in one line that names the option.
+    """
+    # argparse takes -1e-3, -inf and -nan for options; anything that float() reads is a number here.
+    parser._negative_number_matcher = re.compile(r"^-(\d|\.\d|inf|nan)", re.IGNORECASE)
+    state = parser.add_argument_group("robot and state")
+    state.add_argument("--robot", metavar="NAME_OR_URDF", default="panda", help="profile name, profile .yaml or .urdf")
+    state.add_argument("--q", nargs="+", metavar="RAD", help="joint positions, rad; the robot's home when absent")
+    state.add_argument("--dq", nargs="+", metavar="RAD/S", help="joint velocities just before the impact, rad/s")
+    state.add_argument("--inertia", default="M+B_theta", metavar="|".join(INERTIA_CHOICES), help="default M+B_theta")
+    state.add_argument(
+        "--apparent-motor-inertia",
+        nargs="+",
+        metavar="B",
+        help="B_theta per joint, kg m^2; for a .urdf, or to override",
+    )
+    where = parser.add_argument_group("contact")
+    where.add_argument("--contact-frame", metavar="FRAME", help="robot frame that touches; the tool frame when absent")
+    where.add_argument("--offset", nargs="+", metavar="M", default=["0", "0", "0"], help="x y z in that frame, m")
+    where.add_argument(
+        "--tool-radius", metavar="M", help="radius of a spherical tip; the tool's own for the tool frame"
+    )
+    where.add_argument(
+        "--normal", nargs="+", metavar="N", default=["0", "0", "1"],
+        help="x y z from the obstacle into the robot, base frame; default 0 0 1, a table touched from above",
+    )  # fmt: skip
+    where.add_argument("--friction", metavar="MU", default="0", help="Coulomb's coefficient, >= 0; default 0")
+    where.add_argument("--restitution", metavar="E", default="0", help="coefficient of restitution, 0..1; default 0")
+    where.add_argument(
+        "--method", default=DEFAULT_METHOD, metavar="|".join(IMPACT_MAPS), help=f"impact map; default {DEFAULT_METHOD}"
+    )
+    thing = parser.add_argument_group("free object (without --object-mass the obstacle is a fixed surface)")
+    thing.add_argument("--object-mass", metavar="KG", help="mass of the touched object")
+    thing.add_argument(
+        "--object-inertia",
+        nargs="+",
+        metavar="I",
+        help=f"Ixx Iyy Izz, kg m^2; that of a {_CUBE_EDGE} m cube when absent",
+    )
+    thing.add_argument(
+        "--object-position",
+        nargs="+",
+        metavar="M",
+        help="centre of mass x y z, m; central behind the contact when absent",
+    )
+    thing.add_argument("--object-twist", nargs="+", metavar="V", help="vx vy vz wx wy wz; at rest when absent")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Predict and print; raises `ImpactAwareError` on bad input."""
+    robot = _robot(args)
+    q = robot.home if args.q is None else _numbers("q", args.q)
+    if args.dq is None:
+        raise InvalidInputError("dq", "nothing", f"{robot.n} joint velocities, rad/s")
+    contact = _contact(args, robot)
+    q = robot.check_configuration(q, "q")
+    obstacle = _obstacle(args, contact, contact_point(robot, q, contact))
+    prediction = predict(
+        robot, q, _numbers("dq", args.dq), contact, obstacle=obstacle, method=args.method, inertia=args.inertia
+    )
+    result = to_json(robot, prediction)
+    if args.out is not None:
+        args.out.mkdir(parents=True, exist_ok=True)
+        (args.out / "prediction.json").write_text(json.dumps(result, indent=2) + "\n")
+    print(json.dumps(result) if args.json else format_prediction(robot, prediction))
+    return 0
+
+
+def to_json(robot: RobotModel, prediction: ImpactPrediction) -> dict[str, Any]:
+    """The prediction as one JSON object: SI units, base frame, joints in the model's order."""
+    return {
+        "robot": robot.name,
+        "joints": list(robot.joint_names),
+        "contact_frame": prediction.contact.frame,
+        "method": prediction.method,
+        "inertia": prediction.inertia,
+        "mode": prediction.mode,
+        "velocity_before": prediction.velocity_before.tolist(),
+        "velocity_after": prediction.velocity_after.tolist(),
+        "impulse": prediction.impulse.tolist(),
+        "effective_mass": _finite(prediction.effective_mass),
+        "reduced_mass": _finite(prediction.reduced_mass),
+        "contact_point": prediction.point.tolist(),
+        "contact_velocity_before": prediction.contact_velocity_before.tolist(),
+        "contact_velocity_after": prediction.contact_velocity_after.tolist(),
+        "object_twist_before": _list(prediction.object_twist_before),
+        "object_twist_after": _list(prediction.object_twist_after),
+        "energy_loss": prediction.energy_loss,
+    }
+
+
+def format_prediction(robot: RobotModel, prediction: ImpactPrediction) -> str:
+    """The prediction as a table for people."""
+    width = max(len("joint"), *(len(name) for name in robot.joint_names))
+    lines = [f"{'joint':<{width}}  {'before':>9}  {'after':>9}  {'jump':>9}   rad/s"]
+    columns = zip(
+        robot.joint_names, prediction.velocity_before, prediction.velocity_after, prediction.jump, strict=True
+    )
+    lines += [f"{name:<{width}}  {before:9.4f}  {after:9.4f}  {jump:+9.4f}" for name, before, after, jump in columns]
+    method = f"{prediction.method}, inertia {prediction.inertia}"
+    lines += ["", f"mode            {prediction.mode}  ({method})"]
+    lines += [
+        f"{label:<15} {_row(values)}  {unit}"
+        for label, values, unit in (
+            ("impulse", prediction.impulse, "N s"),
+            ("contact before", prediction.contact_velocity_before, "m/s"),
+            ("contact after", prediction.contact_velocity_after, "m/s"),
+            ("object before", prediction.object_twist_before, "m/s, rad/s"),
+            ("object after", prediction.object_twist_after, "m/s, rad/s"),
+        )
+        if values is not None
+    ]
+    lines.append(f"effective mass  {prediction.effective_mass:9.4f}  kg along the normal")
+    if prediction.obstacle is not None:
+        lines.append(f"with the object {prediction.reduced_mass:9.4f}  kg")
+    lines.append(f"energy loss     {prediction.energy_loss:9.4f}  J")
+    return "\n".join(lines)
+
+
+def _robot(args: argparse.Namespace) -> RobotModel:
+    b_theta = args.apparent_motor_inertia
+    path = Path(args.robot)
+    if path.suffix in (".urdf", ".xml"):
+        if not path.is_file():
+            raise InvalidInputError(
+                "robot", args.robot, "an existing URDF file, or one of " + ", ".join(profile_names())
+            )
+        values = None if b_theta is None else _numbers("apparent-motor-inertia", b_theta)
+        return RobotModel.from_urdf(path, name=path.stem, apparent_motor_inertia=values)
+    robot = RobotModel.from_profile(args.robot)
+    if b_theta is None:
+        return robot
+    return RobotModel(
+        robot.model,
+        name=robot.name,
+        tool_frame=robot.tool_frame,
+        tool_radius=robot.tool_radius,
+        apparent_motor_inertia=_numbers("apparent-motor-inertia", b_theta),
+        motor_inertia=robot.motor_inertia,
+        home=robot.home,
+        base_frame=robot.base_frame,
+        profile=robot.profile,
+    )
+
+
+def _contact(args: argparse.Namespace, robot: RobotModel) -> Contact:
+    frame = args.contact_frame or robot.tool_frame
+    robot.frame_id(frame)
+    own_radius = robot.tool_radius if frame == robot.tool_frame else 0.0
+    return Contact(
+        frame=frame,
+        normal=_numbers("normal", args.normal),
+        offset=_numbers("offset", args.offset),
+        friction=_number("friction", args.friction),
+        restitution=_number("restitution", args.restitution),
+        radius=own_radius if args.tool_radius is None else _number("tool-radius", args.tool_radius),
+    )
+
+
+def _obstacle(args: argparse.Namespace, contact: Contact, point: NDArray[np.float64]) -> FreeObject | None:
+    if args.object_mass is None:
+        for option in ("object_inertia", "object_position", "object_twist"):
+            if getattr(args, option) is not None:
+                raise InvalidInputError(option.replace("_", "-"), "no object-mass", "object-mass along with it")
+        return None
+    mass = _number("object-mass", args.object_mass)
+    if args.object_inertia is None:
+        diagonal = np.full(3, mass * _CUBE_EDGE**2 / 6.0)
+    else:
+        diagonal = _numbers("object-inertia", args.object_inertia)
+        if diagonal.shape != (3,):
+            raise InvalidInputError("object-inertia", f"{diagonal.size} values", "3: Ixx Iyy Izz")
+    behind = point - 0.5 * _CUBE_EDGE * contact.normal
+    return FreeObject(
+        mass=mass,
+        inertia=np.diag(diagonal),
+        position=behind if args.object_position is None else _numbers("object-position", args.object_position),
+        twist=np.zeros(6) if args.object_twist is None else _numbers("object-twist", args.object_twist),
+    )
+
+
+def _numbers(option: str, words: list[str]) -> NDArray[np.float64]:
+    return np.array([_number(option, word) for word in words])
+
+
+def _number(option: str, word: str) -> float:
+    try:
+        return float(word)
+    except ValueError as error:
+        raise InvalidInputError(option, repr(word), "a number") from error
+
+
+def _row(values: NDArray[np.float64]) -> str:
+    return "  ".join(f"{value:9.4f}" for value in values)
+
+
+def _list(values: NDArray[np.float64] | None) -> list[float] | None:
+    return None if values is None else values.tolist()
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

@@ -1,0 +1,142 @@
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from impact_aware.cli.main import main
+from impact_aware.contact import Contact
+from impact_aware.impact import predict
+from impact_aware.robot import RobotModel
+
+Q = "0.1 -0.7 0.2 -2.2 0.05 1.5 0.7".split()
+DQ = "0.1 1e-1 -2e-1 -0.5 .3 -.2 0.1".split()
+CONTACT = ["--contact-frame", "tool", "--normal", "0.1", "-1e-2", "1", "--friction", "0.3"]
+
+
+def call(capsys, *options):
+    status = main(["predict", *options])
+    captured = capsys.readouterr()
+    return status, captured.out, captured.err
+
+
+def test_json_is_one_object_and_agrees_with_the_library(capsys):
+    status, out, err = call(capsys, "--robot", "panda", "--q", *Q, "--dq", *DQ, *CONTACT, "--json")
+    assert (status, err) == (0, "")
+    result = json.loads(out)
+    robot = RobotModel.from_profile("panda")
+    contact = Contact("tool", (0.1, -1e-2, 1.0), friction=0.3, radius=robot.tool_radius)
+    expected = predict(robot, [float(x) for x in Q], [float(x) for x in DQ], contact)
+    np.testing.assert_array_equal(result["velocity_after"], expected.velocity_after)
+    np.testing.assert_array_equal(result["impulse"], expected.impulse)
+    assert result["mode"] == expected.mode
+    assert result["effective_mass"] == expected.effective_mass
+    assert len(result["joints"]) == 7
+
+
+def test_table_names_every_joint_and_the_mode(capsys):
+    status, out, _ = call(capsys, "--q", *Q, "--dq", *DQ, *CONTACT)
+    assert status == 0
+    assert all(f"panda_joint{number}" in out for number in range(1, 8))
+    assert "effective mass" in out and "impulse" in out and ("slide" in out or "stick" in out)
+
+
+def test_separating_velocity_says_so_and_changes_nothing(capsys):
+    backwards = [str(-float(word)) for word in DQ]
+    status, out, _ = call(capsys, "--q", *Q, "--dq", *backwards, *CONTACT, "--json")
+    result = json.loads(out)
+    assert status == 0
+    assert result["mode"] == "separate"
+    assert result["velocity_after"] == result["velocity_before"]
+    assert result["impulse"] == [0.0, 0.0, 0.0]
+
+
+def test_object_takes_the_opposite_momentum(capsys):
+    box = ["--object-mass", "2.2", "--object-twist", "0", "0", "-1e-2", "0", "0", "0"]
+    status, out, _ = call(capsys, "--q", *Q, "--dq", *DQ, *CONTACT, *box, "--json")
+    result = json.loads(out)
+    assert status == 0
+    change = np.subtract(result["object_twist_after"], result["object_twist_before"])
+    np.testing.assert_allclose(2.2 * change[:3], -np.array(result["impulse"]), atol=1e-12)
+    assert result["reduced_mass"] < min(2.2, result["effective_mass"])
+
+
+def test_out_keeps_the_result(capsys, tmp_path):
+    folder = tmp_path / "new" / "folder"
+    status, out, _ = call(capsys, "--dq", *DQ, "--json", "--out", str(folder))
+    assert status == 0
+    assert json.loads((folder / "prediction.json").read_text()) == json.loads(out)
+
+
+def test_urdf_file_with_motor_inertia(capsys, tmp_path):
+    urdf = tmp_path / "slider.urdf"
+    urdf.write_text(
+        """<robot name="slider"><link name="base"/><link name="body"><inertial><mass value="2.0"/>
+        <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+        <joint name="z" type="prismatic"><parent link="base"/><child link="body"/><axis xyz="0 0 1"/>
+        <limit lower="-1" upper="1" effort="1" velocity="1"/></joint></robot>"""
+    )
+    options = [
+        "--robot",
+        str(urdf),
+        "--q",
+        "0",
+        "--dq",
+        "-1",
+        "--apparent-motor-inertia",
+        "0.5",
+        "--restitution",
+        "0.5",
+    ]
+    status, out, _ = call(capsys, *options, "--json")
+    result = json.loads(out)
+    assert status == 0
+    assert result["effective_mass"] == pytest.approx(2.5, rel=1e-12)
+    assert result["velocity_after"] == pytest.approx([0.5], rel=1e-12)
+    assert result["impulse"] == pytest.approx([0.0, 0.0, 3.75], rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("options", "names"),
+    [
+        (["--robot", "r2d2"], "robot: got 'r2d2'"),
+        (["--robot", "nowhere.urdf"], "robot: got nowhere.urdf"),
+        (["--q", "0", "0"], "q: got 2 values, expected 7"),
+        (["--dq", "1"], "dq: got 1 values, expected 7"),
+        (["--dq", *["nan"] * 7], "dq: "),
+        (["--dq", *["-inf"] * 7], "dq: "),
+        (["--dq", *["fast"] * 7], "dq: got 'fast'"),
+        (["--contact-frame", "nose"], "frame: got 'nose'"),
+        (["--normal", "0", "0", "0"], "normal: "),
+        (["--normal", "0", "0"], "normal: "),
+        (["--friction", "-0.1"], "friction: "),
+        (["--friction", "much"], "friction: got 'much'"),
+        (["--restitution", "1.5"], "restitution: "),
+        (["--tool-radius", "-1"], "radius: "),
+        (["--inertia", "M+B"], "inertia: got 'M+B'"),
+        (["--method", "guess"], "method: got 'guess'"),
+        (["--object-mass", "-1"], "object mass: "),
+        (["--object-mass", "1", "--object-inertia", "1"], "object-inertia: got 1 values"),
+        (["--object-twist", "0"], "object-twist: got no object-mass"),
+        (["--offset", "nan", "0", "0"], "offset: "),
+    ],
+)
+def test_bad_input_is_one_clear_line(capsys, options, names):
+    status, out, err = call(capsys, "--dq", *DQ, *options)
+    assert status == 2
+    assert out == ""
+    assert err.startswith(f"impact-aware: error: {names}")
+    assert err.count("\n") == 1 and err.endswith("\n")
+
+
+def test_velocity_is_required(capsys):
+    status, _, err = call(capsys)
+    assert status == 2 and err.startswith("impact-aware: error: dq: ")
+
+
+def test_as_a_process_it_exits_nonzero_without_a_traceback():
+    command = [sys.executable, "-m", "impact_aware.cli.main", "predict", "--robot", "r2d2"]
+    finished = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert finished.returncode == 2
+    assert finished.stdout == "" and "Traceback" not in finished.stderr and finished.stderr.count("\n") == 1
