@@ -58,7 +58,7 @@ def add_arm(
     and friction are zero, as in the Pinocchio algebra.
 
     Args:
-        spec: MuJoCo spec to extend; its gravity must be the Pinocchio model's.
+        spec: MuJoCo spec to extend, as `new_spec` makes it.
         robot: The arm, tool and locked joints included in its link inertias.
         prefix: Put before every name, so that several arms fit in one spec.
         base: Pose of the robot's base frame in the world.
@@ -97,10 +97,17 @@ def add_arm(
 
 def compile_arm(robot: RobotModel, *, visual: bool = False) -> tuple[mujoco.MjModel, ArmNames]:
     """The arm alone, without anything to touch: for comparing the two engines and for free motion."""
-    spec = mujoco.MjSpec()
-    spec.option.gravity = robot.model.gravity.linear
+    spec = new_spec(robot)
     names = add_arm(spec, robot, visual=visual)
     return compile_spec(spec), names
+
+
+def new_spec(robot: RobotModel) -> mujoco.MjSpec:
+    """An empty spec in radians, with the gravity of the robot's model."""
+    spec = mujoco.MjSpec()
+    spec.compiler.degree = False
+    spec.option.gravity = robot.model.gravity.linear
+    return spec
 
 
 def compile_spec(spec: mujoco.MjSpec) -> mujoco.MjModel:

@@ -5,7 +5,7 @@ import pytest
 
 from impact_aware.errors import InvalidInputError
 from impact_aware.robot import RobotModel, profile_names
-from impact_aware.simulation.mujoco_model import add_arm, compile_arm, compile_spec
+from impact_aware.simulation.mujoco_model import add_arm, compile_arm, compile_spec, new_spec
 
 # Both engines run the same algebra in double precision; 1e-9 leaves room for a few hundred roundings of N m figures.
 TOLERANCE = 1e-9
@@ -32,6 +32,13 @@ def test_joint_order_is_the_robots(arm):
     robot, model, names = arm
     assert names.joints == robot.joint_names
     assert [model.joint(name).qposadr[0] for name in names.joints] == list(range(robot.n))
+
+
+def test_position_limits_are_the_urdfs(arm):
+    robot, model, names = arm
+    ranges = np.array([model.joint(name).range for name in names.joints])
+    np.testing.assert_array_equal(ranges[:, 0], robot.model.lowerPositionLimit)
+    np.testing.assert_array_equal(ranges[:, 1], robot.model.upperPositionLimit)
 
 
 def test_mass_matrix_with_motor_inertia_agrees(arm):
@@ -85,7 +92,7 @@ def test_forward_dynamics_agree(arm):
 
 def test_two_arms_in_one_spec_keep_their_own_names_and_bases():
     robot = RobotModel.from_profile("panda")
-    spec = mujoco.MjSpec()
+    spec = new_spec(robot)
     bases = {
         "left/": pin.SE3(np.eye(3), np.array([0.0, 0.5, 0.0])),
         "right/": pin.SE3(pin.utils.rotate("z", np.pi), np.array([1.0, 0.0, 0.1])),

@@ -1,0 +1,283 @@
+"""What really happened at an impact, seen at every physics step: the truth that estimates are held against."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import mujoco
+import numpy as np
+from numpy.typing import NDArray
+
+from impact_aware.simulation.world import OBJECT, TABLE, World
+
+Array = NDArray[np.float64]
+
+COMPRESSION_END = 0.01
+"""Share of the approach speed below which compression is over: a contact without bounce reaches zero asymptotically."""
+
+SETTLING_TIME = 0.005
+"""Time after the compression within which a contact may still bounce, s: several times the compression."""
+
+
+@dataclass(frozen=True)
+class ImpactTruth:
+    """One impact of one arm, from first touch to the end of compression; everything in the world frame.
+
+    Joint arrays hold the scene's arms one after the other. `time` is exact to one physics step.
+
+    Attributes:
+        arm: Arm that hit.
+        partner: What it hit, `object` or `table`.
+        time: First contact, s.
+        time_after: End of compression, s: the contact points' normal relative velocity first reaches -1 % of its value
+            at first contact.
+        point: (3,) Contact point at first contact, m.
+        normal: (3,) Unit normal there, from what was hit into the arm.
+        q: (n,) Posture at first contact, rad.
+        velocity_before: (n,) Joint velocity at first contact, before any contact force acted, rad/s.
+        velocity_after: (n,) Joint velocity at `time_after`, rad/s.
+        object_twist_before: (6,) Object's linear (of its centre) and angular velocity at first contact, m/s, rad/s.
+        object_twist_after: (6,) The same at `time_after`.
+        impulse: (3,) Contact impulse on the arm over the compression, N s.
+        approach_speed: Normal relative speed at first contact, m/s, > 0.
+        separation_speed: Largest normal relative speed afterwards, until contact was lost for good or now, m/s, >= 0.
+        largest_penetration: m.
+        losses: How often contact was lost and made again within this event.
+        time_lost: When contact ended, s; NaN while it lasts.
+    """
+
+    arm: str
+    partner: str
+    time: float
+    time_after: float
+    point: Array
+    normal: Array
+    q: Array
+    velocity_before: Array
+    velocity_after: Array
+    object_twist_before: Array
+    object_twist_after: Array
+    impulse: Array
+    approach_speed: float
+    separation_speed: float
+    largest_penetration: float
+    losses: int
+    time_lost: float
+
+    @property
+    def duration(self) -> float:
+        """Duration of the compression, s."""
+        return self.time_after - self.time
+
+    @property
+    def restitution(self) -> float:
+        """Newton's coefficient as it came out: separation over approach speed."""
+        return self.separation_speed / self.approach_speed
+
+    @property
+    def jump(self) -> Array:
+        """(n,) Joint velocity after minus before, rad/s."""
+        return self.velocity_after - self.velocity_before
+
+
+@dataclass
+class _Touch:
+    """The contacts of one pair at one instant, taken together."""
+
+    point: Array
+    normal: Array
+    penetration: float
+    contacts: list[int]
+
+
+class _Event:
+    """An impact while it is being watched."""
+
+    def __init__(self, time: float, touch: _Touch, q: Array, dq: Array, twist: Array, approach_speed: float) -> None:
+        self.time = time
+        self.touch = touch
+        self.q, self.velocity_before, self.object_twist_before = q, dq, twist
+        self.approach_speed = approach_speed
+        self.time_after = math.nan
+        self.velocity_after: Array | None = None
+        self.object_twist_after: Array | None = None
+        self.impulse = np.zeros(3)
+        self.separation_speed = 0.0
+        self.largest_penetration = touch.penetration
+        self.losses = 0
+        self.absent_since = math.nan
+
+    @property
+    def compressing(self) -> bool:
+        return self.velocity_after is None
+
+    @property
+    def lost(self) -> bool:
+        return not math.isnan(self.absent_since)
+
+    def end_compression(self, time: float, dq: Array, twist: Array) -> None:
+        self.time_after, self.velocity_after, self.object_twist_after = time, dq, twist
+
+
+class ImpactObserver:
+    """Watches the pairs tool-object and tool-table; contact lost for longer than `separation_time` ends an event.
+
+    Call `look` between MuJoCo's `mj_step1` and `mj_step2`, when positions, velocities and contacts belong to the same
+    instant, and `accumulate` after `mj_step2`, when the contact forces of that step are known.
+    """
+
+    def __init__(
+        self, world: World, joint_state: Callable[[], tuple[Array, Array, Array]], separation_time: float = 0.005
+    ) -> None:
+        """Prepare.
+
+        Args:
+            world: The compiled scene.
+            joint_state: Gives copies of q (n,), dq (n,) and the object's twist (6,).
+            separation_time: s.
+        """
+        self._world = world
+        self._joint_state = joint_state
+        self._separation_time = separation_time
+        self._pairs: dict[tuple[int, int], tuple[tuple[str, str], float]] = {}
+        self._bodies: dict[tuple[str, str], tuple[int, int]] = {}
+        for name, arm in world.arms.items():
+            for partner, geom in ((OBJECT, world.object_geom), (TABLE, world.table_geom)):
+                # MuJoCo's normal leads from the first geom to the second.
+                self._pairs[(geom, arm.tool_geom)] = ((name, partner), 1.0)
+                self._pairs[(arm.tool_geom, geom)] = ((name, partner), -1.0)
+                self._bodies[(name, partner)] = (arm.tool_body, int(world.model.geom_bodyid[geom]))
+        self._jacobians = np.zeros((2, 3, world.model.nv))
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._active: dict[tuple[str, str], _Event] = {}
+        self._finished: list[tuple[tuple[str, str], _Event]] = []
+        self._touches: dict[tuple[str, str], _Touch] = {}
+
+    @property
+    def touching(self) -> tuple[tuple[str, str], ...]:
+        """The pairs (arm, partner) that touched at the last look."""
+        return tuple(self._touches)
+
+    def unsettled(self, time: float) -> bool:
+        """Whether an event is so young, or so recently without contact, that every physics step must be looked at."""
+        return any(
+            event.compressing or event.lost or time - event.time_after < SETTLING_TIME
+            for event in self._active.values()
+        )
+
+    def look(self, data: mujoco.MjData) -> None:
+        """Find first contacts, ends of compression, losses; `data` must be consistent (after `mj_step1`)."""
+        self._touches = self._find_touches(data) if data.ncon else {}
+        if not (self._touches or self._active):
+            return
+        time = float(data.time)
+        for key, touch in self._touches.items():
+            speed = self._separation_speed(data, key, touch)
+            event = self._active.get(key)
+            if event is None:
+                event = _Event(time, touch, *self._joint_state(), max(-speed, 0.0))
+                self._active[key] = event
+            elif event.lost:
+                event.losses += 1
+                event.absent_since = math.nan
+            event.largest_penetration = max(event.largest_penetration, touch.penetration)
+            self._follow(event, time, speed)
+        for key, event in list(self._active.items()):
+            if key not in self._touches:
+                self._follow_lost(key, event, data, time)
+
+    def accumulate(self, data: mujoco.MjData, timestep: float) -> None:
+        """Add the contact impulses of the step just made."""
+        wrench = np.zeros(6)
+        for key, touch in self._touches.items():
+            event = self._active[key]
+            if not event.compressing:
+                continue
+            for index in touch.contacts:
+                mujoco.mj_contactForce(self._world.model, data, index, wrench)
+                contact = data.contact[index]
+                sign = self._pairs[(int(contact.geom[0]), int(contact.geom[1]))][1]
+                event.impulse += sign * timestep * (contact.frame.reshape(3, 3).T @ wrench[:3])
+
+    def impacts(self) -> tuple[ImpactTruth, ...]:
+        """Every impact whose compression is over, in order of first contact."""
+        events = [*self._finished, *self._active.items()]
+        records = [_record(key, event) for key, event in events if not event.compressing]
+        return tuple(sorted(records, key=lambda record: (record.time, record.arm)))
+
+    def _find_touches(self, data: mujoco.MjData) -> dict[tuple[str, str], _Touch]:
+        touches: dict[tuple[str, str], _Touch] = {}
+        for index, geoms in enumerate(data.contact.geom.tolist()):
+            found = self._pairs.get((geoms[0], geoms[1]))
+            if found is None:
+                continue
+            contact = data.contact[index]
+            if contact.dist >= 0.0:
+                continue
+            key, sign = found
+            normal = sign * contact.frame[:3]
+            if key in touches:
+                touch = touches[key]
+                count = len(touch.contacts)
+                touch.point = (count * touch.point + contact.pos) / (count + 1)
+                summed = count * touch.normal + normal
+                touch.normal = summed / np.linalg.norm(summed)
+                touch.penetration = max(touch.penetration, -float(contact.dist))
+                touch.contacts.append(index)
+            else:
+                touches[key] = _Touch(contact.pos.copy(), normal, -float(contact.dist), [index])
+        return touches
+
+    def _separation_speed(self, data: mujoco.MjData, key: tuple[str, str], touch: _Touch) -> float:
+        """Normal velocity of the tool relative to its partner at the contact point, m/s; negative on approach."""
+        tool, partner = self._jacobians
+        tool_body, partner_body = self._bodies[key]
+        mujoco.mj_jac(self._world.model, data, tool, None, touch.point, tool_body)
+        mujoco.mj_jac(self._world.model, data, partner, None, touch.point, partner_body)
+        return float(touch.normal @ ((tool - partner) @ data.qvel))
+
+    def _follow(self, event: _Event, time: float, speed: float) -> None:
+        if event.compressing:
+            if speed >= -COMPRESSION_END * event.approach_speed:
+                _, dq, twist = self._joint_state()
+                event.end_compression(time, dq, twist)
+        else:
+            event.separation_speed = max(event.separation_speed, speed)
+
+    def _follow_lost(self, key: tuple[str, str], event: _Event, data: mujoco.MjData, time: float) -> None:
+        if not event.lost:
+            event.absent_since = time
+            self._follow(event, time, self._separation_speed(data, key, event.touch))
+            if event.compressing:
+                _, dq, twist = self._joint_state()
+                event.end_compression(time, dq, twist)
+        elif time - event.absent_since > self._separation_time:
+            self._finished.append((key, self._active.pop(key)))
+
+
+def _record(key: tuple[str, str], event: _Event) -> ImpactTruth:
+    assert event.velocity_after is not None and event.object_twist_after is not None
+    return ImpactTruth(
+        arm=key[0],
+        partner=key[1],
+        time=event.time,
+        time_after=event.time_after,
+        point=event.touch.point,
+        normal=event.touch.normal,
+        q=event.q,
+        velocity_before=event.velocity_before,
+        velocity_after=event.velocity_after,
+        object_twist_before=event.object_twist_before,
+        object_twist_after=event.object_twist_after,
+        impulse=event.impulse.copy(),
+        approach_speed=event.approach_speed,
+        separation_speed=event.separation_speed,
+        largest_penetration=event.largest_penetration,
+        losses=event.losses,
+        time_lost=event.absent_since,
+    )

@@ -1,0 +1,324 @@
+"""The plant: torque-driven arms, a table and an object in MuJoCo, one control cycle per step."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import mujoco
+import numpy as np
+import pinocchio as pin
+from numpy.typing import ArrayLike, NDArray
+
+from impact_aware.errors import InvalidInputError, UnknownNameError
+from impact_aware.robot import RobotModel
+from impact_aware.simulation.impact_truth import ImpactObserver, ImpactTruth
+from impact_aware.simulation.mujoco_model import quaternion_wxyz
+from impact_aware.simulation.scene import Scene
+from impact_aware.simulation.sensors import JointReading, JointSensors, SensorSettings
+from impact_aware.simulation.world import OBJECT, TABLE, build_world
+
+Array = NDArray[np.float64]
+
+NEAR = 0.003
+"""Gap below which every physics step is watched, m: what a tool at 3 m/s covers in a cycle."""
+
+BRAKE_TIME = 0.05
+"""Time constant with which the brake mode takes speed out, s."""
+
+BRAKE_FREQUENCY = 20.0
+"""Natural frequency with which the brake mode keeps the posture in which the arm came to rest, rad/s."""
+
+BRAKE_REST_SPEED = 0.02
+"""Speed of the fastest joint below which an arm counts as at rest, rad/s."""
+
+
+class DriveMode(enum.Enum):
+    """What drives an arm."""
+
+    HOLD = "hold"
+    """Before the first command: the robot's own brakes; the posture doesn't move."""
+    TORQUE = "torque"
+    """Commanded torques."""
+    BRAKE = "brake"
+    """Commands stopped: the robot's own reflex damps it to rest against gravity, then keeps that posture."""
+
+
+@dataclass(frozen=True)
+class PlantState:
+    """The true state at the end of a cycle. Joint arrays hold the scene's arms one after the other.
+
+    Attributes:
+        time: s.
+        q: (n,) Joint position, rad.
+        dq: (n,) Joint velocity, rad/s.
+        effort: (n,) What link-side torque sensors show, N m: applied torque less B_theta times the mean acceleration of
+            the cycle.
+        applied_effort: (n,) Torque that acted over the cycle, N m.
+        object_placement: Pose of the object in the world.
+        object_twist: (6,) Linear velocity of its centre and angular velocity, world axes, m/s and rad/s.
+    """
+
+    time: float
+    q: Array
+    dq: Array
+    effort: Array
+    applied_effort: Array
+    object_placement: pin.SE3
+    object_twist: Array
+
+
+class MujocoPlant:
+    """Arms in a scene. Deterministic: the same commands from the same start give the same bits.
+
+    Attributes:
+        scene: What was built.
+        robots: Arm name -> robot that the plant simulates.
+        n: Number of joints of all arms.
+        joint_names: (n,) Names, `ARM/JOINT` with several arms.
+    """
+
+    def __init__(
+        self,
+        scene: Scene,
+        robots: RobotModel | Mapping[str, RobotModel] | None = None,
+        sensors: SensorSettings | None = None,
+    ) -> None:
+        """Compile the scene and put every arm at its home.
+
+        Args:
+            scene: What to build.
+            robots: One per arm, by name; one robot is used for every arm; None loads the profiles that the scene names.
+            sensors: How readings come about; as they are when None.
+
+        Raises:
+            InvalidInputError: An arm without robot, or a scene that MuJoCo refuses.
+        """
+        if robots is None:
+            robots = {arm.name: RobotModel.from_profile(arm.robot) for arm in scene.arms}
+        elif isinstance(robots, RobotModel):
+            robots = {arm.name: robots for arm in scene.arms}
+        self.scene = scene
+        self._world = build_world(scene, robots)
+        self.robots = {arm.name: robots[arm.name] for arm in scene.arms}
+        self._model = self._world.model
+        self._data = mujoco.MjData(self._model)
+        self._arms = self._world.arms
+        self.slices = {name: arm.joints for name, arm in self._arms.items()}
+        self.n = sum(robot.n for robot in self.robots.values())
+        several = len(self.robots) > 1
+        self.joint_names = tuple(
+            f"{name}/{joint}" if several else joint
+            for name, robot in self.robots.items()
+            for joint in robot.joint_names
+        )
+        qpos = np.concatenate([arm.qpos for arm in self._arms.values()])
+        dof = np.concatenate([arm.dof for arm in self._arms.values()])
+        # Views, not copies: MuJoCo's arrays stay where they are, and all arm joints stand in one row behind the object.
+        self._q = self._data.qpos[qpos[0] : qpos[-1] + 1]
+        self._dq = self._data.qvel[dof[0] : dof[-1] + 1]
+        self._bias = self._data.qfrc_bias[dof[0] : dof[-1] + 1]
+        self._torque = self._data.qfrc_applied[dof[0] : dof[-1] + 1]
+        self._pose = self._data.qpos[self._world.object_qpos]
+        self._twist = self._data.qvel[self._world.object_dof]
+        assert self._q.size == self._dq.size == self.n
+        self._armature = np.concatenate([robot.apparent_motor_inertia for robot in self.robots.values()])
+        self._effort_limit = np.concatenate([robot.limits.effort for robot in self.robots.values()])
+        self._sensors = JointSensors(sensors, scene.cycle)
+        self._observer = ImpactObserver(self._world, self._snapshot)
+        self._watched = {
+            (name, partner): (arm.tool_geom, geom)
+            for name, arm in self._arms.items()
+            for partner, geom in ((OBJECT, self._world.object_geom), (TABLE, self._world.table_geom))
+        }
+        self.reset()
+
+    def reset(
+        self,
+        q0: ArrayLike | None = None,
+        *,
+        dq0: ArrayLike | None = None,
+        object_placement: pin.SE3 | None = None,
+        seed: int = 0,
+    ) -> PlantState:
+        """Start over with every arm held at `q0`.
+
+        Args:
+            q0: (n,) Postures, one arm after the other, rad; every robot's home when None.
+            dq0: (n,) Velocities, rad/s, for an episode that starts in motion: then the arms are in torque mode.
+            object_placement: Pose of the object in the world; the scene's when None.
+            seed: Seed of the sensors.
+
+        Raises:
+            InvalidInputError: Wrong shape, not finite, or outside the position limits.
+        """
+        home = np.concatenate([robot.home for robot in self.robots.values()])
+        q = home if q0 is None else self._checked("q0", q0)
+        dq = np.zeros(self.n) if dq0 is None else self._checked("dq0", dq0)
+        for name, robot in self.robots.items():
+            part = q[self.slices[name]]
+            outside = (part < robot.model.lowerPositionLimit) | (part > robot.model.upperPositionLimit)
+            if outside.any():
+                joint = int(np.argmax(outside))
+                low, high = robot.model.lowerPositionLimit[joint], robot.model.upperPositionLimit[joint]
+                raise InvalidInputError(f"q0[{robot.joint_names[joint]}]", part[joint], f"{low:.4f} .. {high:.4f} rad")
+        mujoco.mj_resetData(self._model, self._data)
+        placement = self.scene.object_placement if object_placement is None else object_placement
+        self._q[:] = q
+        self._dq[:] = dq
+        self._pose[:3] = placement.translation
+        self._pose[3:] = quaternion_wxyz(placement.rotation)
+        self._hold_posture = q.copy()
+        self._brake_posture: dict[str, Array] = {}
+        start = DriveMode.HOLD if dq0 is None else DriveMode.TORQUE
+        self.modes = dict.fromkeys(self.robots, start)
+        self._observer.clear()
+        self._sensors.reset(seed)
+        mujoco.mj_forward(self._model, self._data)
+        gravity = self._bias.copy()
+        self._state = self._make_state(gravity, gravity)
+        self._reading = self._sensors.read(self._state.time, self._state.q, self._state.dq, self._state.effort)
+        return self._state
+
+    @property
+    def state(self) -> PlantState:
+        """The true state now."""
+        return self._state
+
+    @property
+    def reading(self) -> JointReading:
+        """What the sensors show now."""
+        return self._reading
+
+    @property
+    def impacts(self) -> tuple[ImpactTruth, ...]:
+        """Every impact so far whose compression is over, in order of first contact."""
+        return self._observer.impacts()
+
+    @property
+    def touching(self) -> tuple[tuple[str, str], ...]:
+        """The pairs (arm, `object` or `table`) in contact at the last look."""
+        return self._observer.touching
+
+    def step(self, effort: ArrayLike | None | Mapping[str, ArrayLike | None]) -> PlantState:
+        """Advance one control cycle, torques held.
+
+        Args:
+            effort: (n,) Torques of all arms, N m, saturated at the effort limits; or a torque array per arm name. None,
+                or an arm left out, is no command: that arm holds until its first command and brakes after it.
+
+        Raises:
+            InvalidInputError: Wrong shape or not finite.
+            UnknownNameError: An arm that the scene doesn't have.
+        """
+        torque = self._commanded(effort)
+        model, data = self._model, self._data
+        before = self._dq.copy()
+        mujoco.mj_step1(model, data)
+        for name, mode in self.modes.items():
+            if mode is not DriveMode.TORQUE:
+                torque[self.slices[name]] = self._own_torque(name, mode)
+        self._torque[:] = torque
+        self._advance()
+        for name, mode in self.modes.items():
+            if mode is DriveMode.HOLD:
+                self._q[self.slices[name]] = self._hold_posture[self.slices[name]]
+                self._dq[self.slices[name]] = 0.0
+        acceleration = (self._dq - before) / self.scene.cycle
+        self._state = self._make_state(torque - self._armature * acceleration, torque)
+        self._reading = self._sensors.read(self._state.time, self._state.q, self._state.dq, self._state.effort)
+        return self._state
+
+    def tool_placement(self, arm: str | None = None) -> pin.SE3:
+        """Pose of an arm's tool frame in the world; the first arm's when None."""
+        name = next(iter(self.robots)) if arm is None else arm
+        robot = self.robots[name]
+        base: pin.SE3 = self.scene.arm(name).placement
+        return base.act(robot.placement(self._state.q[self.slices[name]]))
+
+    def _advance(self) -> None:
+        """Make the cycle's physics steps; the first one's `mj_step1` is already done."""
+        model, data, observer = self._model, self._data, self._observer
+        observer.look(data)
+        if not self._must_watch():
+            mujoco.mj_step2(model, data)
+            if self.scene.substeps > 1:
+                mujoco.mj_step(model, data, self.scene.substeps - 1)
+            return
+        for index in range(self.scene.substeps):
+            if index:
+                mujoco.mj_step1(model, data)
+                observer.look(data)
+            mujoco.mj_step2(model, data)
+            observer.accumulate(data, model.opt.timestep)
+
+    def _must_watch(self) -> bool:
+        """Whether something may begin or end within this cycle; a settled contact is looked at once per cycle."""
+        if self._observer.unsettled(float(self._data.time)):
+            return True
+        touching = self._observer.touching
+        return any(
+            pair not in touching and mujoco.mj_geomDistance(self._model, self._data, *geoms, NEAR, None) < NEAR
+            for pair, geoms in self._watched.items()
+        )
+
+    def _commanded(self, effort: ArrayLike | None | Mapping[str, ArrayLike | None]) -> Array:
+        """Torque of the commanded arms (zeros elsewhere), and the modes that follow from who was commanded."""
+        torque = np.zeros(self.n)
+        if isinstance(effort, Mapping):
+            for name in effort:
+                if name not in self.robots:
+                    raise UnknownNameError("arm", str(name), tuple(self.robots))
+            parts = {name: effort.get(name) for name in self.robots}
+        elif effort is None:
+            parts = dict.fromkeys(self.robots)
+        else:
+            whole = self._checked("effort", effort)
+            parts = {name: whole[part] for name, part in self.slices.items()}
+        for name, part in parts.items():
+            if part is not None:
+                torque[self.slices[name]] = self.robots[name].check_configuration(part, "effort")
+        for name, part in parts.items():
+            if part is not None:
+                self.modes[name] = DriveMode.TORQUE
+            elif self.modes[name] is DriveMode.TORQUE:
+                self.modes[name] = DriveMode.BRAKE
+                self._brake_posture.pop(name, None)
+        return np.clip(torque, -self._effort_limit, self._effort_limit)
+
+    def _own_torque(self, name: str, mode: DriveMode) -> Array:
+        """Torque of the robot's own hold or brake, with the kinematics of the cycle's start."""
+        robot, part = self.robots[name], self.slices[name]
+        bias = self._bias[part].copy()
+        if mode is DriveMode.HOLD:
+            return bias
+        q, dq = self._q[part].copy(), self._dq[part].copy()
+        acceleration = -dq / BRAKE_TIME
+        if name not in self._brake_posture and np.abs(dq).max() < BRAKE_REST_SPEED:
+            self._brake_posture[name] = q
+        if name in self._brake_posture:
+            acceleration += BRAKE_FREQUENCY**2 * (self._brake_posture[name] - q)
+        torque = bias + robot.mass_matrix(q) @ acceleration
+        return np.clip(torque, -robot.limits.effort, robot.limits.effort)
+
+    def _snapshot(self) -> tuple[Array, Array, Array]:
+        twist = self._twist.copy()
+        # MuJoCo keeps a free body's angular velocity in its own axes.
+        mujoco.mju_rotVecQuat(twist[3:], self._twist[3:], self._pose[3:])
+        return self._q.copy(), self._dq.copy(), twist
+
+    def _make_state(self, effort: Array, applied: Array) -> PlantState:
+        q, dq, twist = self._snapshot()
+        x, y, z, qw, qx, qy, qz = self._pose.tolist()
+        # MuJoCo normalises the quaternion in every step, so that the pose can be taken as it is.
+        placement = pin.XYZQUATToSE3([x, y, z, qx, qy, qz, qw])
+        return PlantState(float(self._data.time), q, dq, effort, applied, placement, twist)
+
+    def _checked(self, field: str, values: ArrayLike) -> Array:
+        array = np.asarray(values, dtype=float)
+        if array.shape != (self.n,):
+            raise InvalidInputError(field, f"{array.size} values", f"{self.n} ({', '.join(self.joint_names)})")
+        if not np.isfinite(array).all():
+            raise InvalidInputError(field, array.tolist(), "finite values")
+        return array

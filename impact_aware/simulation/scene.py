@@ -1,0 +1,299 @@
+"""What stands in a scene: arms on their bases, a table, an object, and how hard they touch; read from YAML."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import pinocchio as pin
+import yaml
+
+from impact_aware.errors import InvalidInputError, UnknownNameError
+from impact_aware.resources import find_resource, share_folders
+from impact_aware.simulation.mujoco_model import ToolTip
+
+Vector3 = tuple[float, float, float]
+_Part = TypeVar("_Part")
+
+
+@dataclass(frozen=True)
+class ArmMount:
+    """One arm's place in the scene.
+
+    Attributes:
+        name: `arm` in single-arm scenes, `left` and `right` with two.
+        robot: Robot profile, by name.
+        position: (3,) Base frame's origin in the world, m.
+        yaw: Rotation of the base about the world's vertical, rad. Bases stand upright, so that gravity is the model's.
+        tip: Shape of the tool tip.
+    """
+
+    name: str = "arm"
+    robot: str = "panda"
+    position: Vector3 = (0.0, 0.0, 0.0)
+    yaw: float = 0.0
+    tip: ToolTip = field(default_factory=ToolTip)
+
+    @property
+    def placement(self) -> pin.SE3:
+        """Pose of the base frame in the world."""
+        return pin.SE3(pin.utils.rotate("z", self.yaw), np.array(self.position))
+
+
+@dataclass(frozen=True)
+class SceneObject:
+    """The free object: a homogeneous box.
+
+    Attributes:
+        name: For reports.
+        mass: kg.
+        half_sizes: (3,) Half edges along the object's axes, m.
+        position: (3,) Centre at the start, world, m; a third entry of NaN means resting on the table.
+        yaw: Rotation about the vertical at the start, rad.
+    """
+
+    name: str = "box"
+    mass: float = 2.20
+    half_sizes: Vector3 = (0.10, 0.065, 0.10)
+    position: Vector3 = (0.5, 0.0, math.nan)
+    yaw: float = 0.0
+
+
+@dataclass(frozen=True)
+class ContactSettings:
+    """How one pair of surfaces touches.
+
+    While touching at speed v, the surfaces decelerate as exp(-2 t / time_constant), whatever the masses: MuJoCo scales
+    its contact by the effective mass. A damping ratio well over 1 makes the contact inelastic.
+
+    Attributes:
+        time_constant: Of the normal direction, s.
+        damping_ratio: Of the normal direction.
+        impedance: Share of the wanted contact acceleration that is enforced, 0..1; what is missing acts as compliance.
+        friction: Coulomb coefficient.
+        friction_time_constant: Of the tangential direction, s. A stuck contact creeps the less the smaller it is; a
+            sliding contact in MuJoCo is lifted off by about 2 mu v time_constant^2 damping_ratio^2 /
+            friction_time_constant, the less the larger it is.
+        torsional_friction: m; 0 leaves spinning about the normal free.
+    """
+
+    time_constant: float = 0.001
+    damping_ratio: float = 5.0
+    impedance: float = 0.999
+    friction: float = 0.3
+    friction_time_constant: float = 0.001
+    torsional_friction: float = 0.0
+
+
+@dataclass(frozen=True)
+class Scene:
+    """Arms, a table and one object.
+
+    Attributes:
+        name: For reports.
+        arms: The arms, in the order in which plants concatenate their joints.
+        object: The free object.
+        table_height: Height of the table top in the world, m.
+        tool_object: Contact between every tool and the object.
+        object_table: Contact between object and table.
+        tool_table: Contact between every tool and the table.
+        cycle: Control cycle, s.
+        substeps: Physics steps per cycle.
+        notes: Where the figures come from.
+    """
+
+    name: str = "scene"
+    arms: tuple[ArmMount, ...] = (ArmMount(),)
+    object: SceneObject = field(default_factory=SceneObject)
+    table_height: float = 0.0
+    tool_object: ContactSettings = field(default_factory=ContactSettings)
+    object_table: ContactSettings = field(default_factory=lambda: ContactSettings(friction_time_constant=0.01))
+    tool_table: ContactSettings = field(default_factory=ContactSettings)
+    cycle: float = 0.001
+    substeps: int = 10
+    notes: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Refuse what can't be simulated.
+
+        Raises:
+            InvalidInputError: A value out of range; the message names the field.
+        """
+        if not self.arms:
+            raise InvalidInputError("arms", "none", "at least one arm")
+        names = [arm.name for arm in self.arms]
+        if len(set(names)) != len(names):
+            raise InvalidInputError("arms", names, "names that differ")
+        for arm in self.arms:
+            _check_tip(arm)
+        _check_positive("object.mass", self.object.mass, "kg")
+        for size in self.object.half_sizes:
+            _check_positive("object.half_sizes", size, "m")
+        if not all(math.isfinite(value) for value in (*self.object.position[:2], self.object.yaw, self.table_height)):
+            raise InvalidInputError("object.position", self.object.position, "finite figures")
+        for pair in ("tool_object", "object_table", "tool_table"):
+            _check_contact(pair, getattr(self, pair), self.timestep)
+        _check_positive("cycle", self.cycle, "s")
+        if self.substeps < 1:
+            raise InvalidInputError("substeps", self.substeps, "an integer >= 1")
+
+    @property
+    def timestep(self) -> float:
+        """Physics timestep, s."""
+        return self.cycle / self.substeps
+
+    @property
+    def object_placement(self) -> pin.SE3:
+        """Pose of the object in the world at the start."""
+        x, y, z = self.object.position
+        if math.isnan(z):
+            z = self.table_height + self.object.half_sizes[2]
+        return pin.SE3(pin.utils.rotate("z", self.object.yaw), np.array([x, y, z]))
+
+    def arm(self, name: str) -> ArmMount:
+        """The mount of that name.
+
+        Raises:
+            UnknownNameError: No such arm.
+        """
+        for arm in self.arms:
+            if arm.name == name:
+                return arm
+        raise UnknownNameError("arm", name, tuple(arm.name for arm in self.arms))
+
+
+@dataclass(frozen=True)
+class HitAndPushScene(Scene):
+    """One arm hits a box that stands on a table and pushes it on (paper 002, section V-A)."""
+
+    name: str = "hit_and_push"
+
+    def __post_init__(self) -> None:
+        """Refuse more than one arm, besides what every scene refuses."""
+        super().__post_init__()
+        if len(self.arms) != 1:
+            raise InvalidInputError("arms", len(self.arms), "1 in a hit-and-push scene")
+
+
+SCENE_KINDS: dict[str, type[Scene]] = {"hit_and_push": HitAndPushScene}
+
+
+def scene_names() -> tuple[str, ...]:
+    """Names of the scenes that come with the package."""
+    found = {path.stem for folder in share_folders() for path in (folder / "config" / "scenes").glob("*.yaml")}
+    return tuple(sorted(found))
+
+
+def load_scene(name_or_path: str | Path) -> Scene:
+    """Read a scene by its name or from a YAML file.
+
+    The file holds `kind` (one of `SCENE_KINDS`) and any fields of that kind; what it leaves out keeps its default.
+
+    Raises:
+        UnknownNameError: No scene, kind or field of that name.
+        InvalidInputError: A value of the wrong type or out of range.
+    """
+    path = Path(name_or_path)
+    if path.suffix not in (".yaml", ".yml"):
+        if str(name_or_path) not in scene_names():
+            raise UnknownNameError("scene", str(name_or_path), scene_names())
+        path = find_resource("config", "scenes", f"{name_or_path}.yaml")
+    elif not path.is_file():
+        raise InvalidInputError("scene", str(path), "an existing scene file")
+    try:
+        content = yaml.safe_load(path.read_text())
+    except yaml.YAMLError as error:
+        raise InvalidInputError("scene", str(path), f"valid YAML ({str(error).splitlines()[0]})") from error
+    if not isinstance(content, dict):
+        raise InvalidInputError("scene", str(path), "a mapping of names to values")
+    return parse_scene(content, default_name=path.stem)
+
+
+def parse_scene(content: Mapping[str, Any], default_name: str = "scene") -> Scene:
+    """Make a scene from the content of a scene file; raises as `load_scene` does."""
+    values = {"name": default_name, **content}
+    kind = str(values.pop("kind", "hit_and_push"))
+    if kind not in SCENE_KINDS:
+        raise UnknownNameError("scene kind", kind, tuple(SCENE_KINDS))
+    if "arms" in values:
+        if not isinstance(values["arms"], list):
+            raise InvalidInputError("arms", values["arms"], "a list")
+        values["arms"] = tuple(_parse_arm(entry) for entry in values["arms"])
+    defaults = SCENE_KINDS[kind]()
+    for key in ("object", "tool_object", "object_table", "tool_table"):
+        if key in values:
+            values[key] = _parse(type(getattr(defaults, key)), values[key], key, getattr(defaults, key))
+    return _parse(SCENE_KINDS[kind], values, "scene")
+
+
+def _parse_arm(entry: Any) -> ArmMount:
+    if isinstance(entry, dict) and "tip" in entry:
+        entry = {**entry, "tip": _parse(ToolTip, entry["tip"], "arms.tip")}
+    return _parse(ArmMount, entry, "arms")
+
+
+def _parse(kind: type[_Part], entry: Any, where: str, default: _Part | None = None) -> _Part:
+    """Fill a dataclass from a mapping, converting each value to the type of the field's default."""
+    if not isinstance(entry, Mapping):
+        raise InvalidInputError(where, entry, "a mapping of names to values")
+    default = kind() if default is None else default
+    known = {item.name for item in dataclasses.fields(kind)}  # type: ignore[arg-type]
+    values: dict[str, Any] = {}
+    for key, value in entry.items():
+        if key not in known:
+            raise UnknownNameError(where, str(key), tuple(sorted(known)))
+        values[key] = _convert(value, getattr(default, key), f"{where}.{key}")
+    return dataclasses.replace(default, **values)  # type: ignore[type-var]
+
+
+def _convert(value: Any, like: Any, where: str) -> Any:
+    try:
+        if isinstance(like, tuple) and like and isinstance(like[0], float):
+            numbers = tuple(float(number) for number in value)
+            if len(numbers) == 2 and len(like) == 3 and where.endswith("position"):
+                numbers = (*numbers, math.nan)
+            if len(numbers) != len(like):
+                raise InvalidInputError(where, value, f"{len(like)} numbers")
+            return numbers
+        if isinstance(like, (str, int, float)):
+            return type(like)(value)
+    except (TypeError, ValueError) as error:
+        if isinstance(error, InvalidInputError):
+            raise
+        raise InvalidInputError(where, repr(value), f"a value like {like!r}") from error
+    return value
+
+
+def _check_positive(where: str, value: float, unit: str) -> None:
+    if not (math.isfinite(value) and value > 0.0):
+        raise InvalidInputError(where, value, f"a finite figure > 0 {unit}")
+
+
+def _check_tip(arm: ArmMount) -> None:
+    if arm.tip.shape not in ("sphere", "pad"):
+        raise UnknownNameError(f"arms.{arm.name}.tip.shape", arm.tip.shape, ("sphere", "pad"))
+    if arm.tip.shape == "pad":
+        for size in arm.tip.half_sizes:
+            _check_positive(f"arms.{arm.name}.tip.half_sizes", size, "m")
+    if not all(math.isfinite(value) for value in (*arm.position, arm.yaw)):
+        raise InvalidInputError(f"arms.{arm.name}.position", arm.position, "finite figures")
+
+
+def _check_contact(where: str, contact: ContactSettings, timestep: float) -> None:
+    for name in ("time_constant", "friction_time_constant"):
+        # MuJoCo silently raises a time constant below two steps; a refusal keeps the file honest.
+        if not getattr(contact, name) >= 2.0 * timestep * (1.0 - 1e-9):
+            raise InvalidInputError(
+                f"{where}.{name}", getattr(contact, name), f">= two timesteps ({2.0 * timestep:g} s)"
+            )
+    _check_positive(f"{where}.damping_ratio", contact.damping_ratio, "")
+    if not 0.0 < contact.impedance < 1.0:
+        raise InvalidInputError(f"{where}.impedance", contact.impedance, "a figure between 0 and 1")
+    for name in ("friction", "torsional_friction"):
+        if not (math.isfinite(getattr(contact, name)) and getattr(contact, name) >= 0.0):
+            raise InvalidInputError(f"{where}.{name}", getattr(contact, name), "a finite figure >= 0")
