@@ -1,0 +1,19 @@
+"""Tasks, quadratic program, and the reference spreading controller with its baselines."""
+
+from impact_aware.control.command import Command, Mode
+from impact_aware.control.controller import ReferenceSpreadingController
+from impact_aware.control.parameters import INTERIM_ENDS, VARIANTS, ControlParameters
+from impact_aware.control.qp import QpStatus
+from impact_aware.control.safety import CommandLimiter, SafeReason
+
+__all__ = [
+    "INTERIM_ENDS",
+    "VARIANTS",
+    "Command",
+    "CommandLimiter",
+    "ControlParameters",
+    "Mode",
+    "QpStatus",
+    "ReferenceSpreadingController",
+    "SafeReason",
+]

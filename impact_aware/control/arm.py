@@ -1,0 +1,71 @@
+"""One arm as the controller sees it: everything the tasks and constraints need at the current state."""
+
+from __future__ import annotations
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from impact_aware.robot import RobotModel
+
+Array = NDArray[np.float64]
+
+
+class ControlledArm:
+    """Kinematics and dynamics of one arm in the common base frame, refreshed once a cycle.
+
+    The arrays are views into memory that the next `update` overwrites.
+
+    Attributes:
+        robot: The model.
+        joints: Slice of this arm's joints in the arrays of the whole controller.
+        mass_matrix: (n, n) M + B_theta, kg m^2.
+        bias: (n,) h(q, dq), N m.
+        jacobian: (6, n) Of the tool, base axes, linear rows first.
+        drift: (6,) Tool acceleration at zero joint acceleration, J' dq, m/s^2 and rad/s^2.
+        position: (3,) Tool position, m.
+        rotation: (3, 3) Tool orientation.
+        twist: (6,) Tool velocity, m/s and rad/s.
+        joint_rows: (n, n) Row i is the Jacobian of joint i.
+    """
+
+    def __init__(self, robot: RobotModel, base: pin.SE3 | None = None, first_joint: int = 0) -> None:
+        """Keep the model; `base` is the pose of the arm's base in the common frame."""
+        self.robot = robot
+        self.joints = slice(first_joint, first_joint + robot.n)
+        self._rotation = self._offset = None
+        if base is not None and not base.isIdentity():
+            self._rotation, self._offset = base.rotation.copy(), base.translation.copy()
+        self._data = robot.model.createData()
+        self._frame = robot.tool_frame_id
+        self._zeros = np.zeros(robot.n)
+        self.joint_rows: Array = np.eye(robot.n)
+        self.update(robot.home, self._zeros)
+
+    def update(self, q: Array, dq: Array) -> None:
+        """Refresh everything for joint positions (n,), rad, and velocities (n,), rad/s."""
+        model, data, frame = self.robot.model, self._data, self._frame
+        pin.computeAllTerms(model, data, q, dq)
+        pin.forwardKinematics(model, data, q, dq, self._zeros)
+        placement = pin.updateFramePlacement(model, data, frame)
+        self.mass_matrix: Array = data.M
+        self.bias: Array = data.nle
+        self.jacobian: Array = pin.getFrameJacobian(model, data, frame, pin.LOCAL_WORLD_ALIGNED)
+        self.drift: Array = pin.getFrameClassicalAcceleration(model, data, frame, pin.LOCAL_WORLD_ALIGNED).vector
+        self.position: Array = placement.translation
+        self.rotation: Array = placement.rotation
+        if self._rotation is not None:
+            turn = self._rotation
+            self.jacobian = np.vstack((turn @ self.jacobian[:3], turn @ self.jacobian[3:]))
+            self.drift = np.concatenate((turn @ self.drift[:3], turn @ self.drift[3:]))
+            self.position = turn @ self.position + self._offset
+            self.rotation = turn @ self.rotation
+        self.twist: Array = self.jacobian @ dq
+
+    def acceleration_from_wrench(self, wrench: Array) -> Array:
+        """Lambda^-1 f (6,) for a wrench f (6,) at the tool (paper 002, eqs. 38-39)."""
+        return np.asarray(self.jacobian @ np.linalg.solve(self.mass_matrix, self.jacobian.T @ wrench))
+
+    def joint_velocity_for(self, twist: Array) -> Array:
+        """Least-norm joint velocity (n,) that gives a tool twist (6,), rad/s."""
+        return np.asarray(np.linalg.lstsq(self.jacobian, twist, rcond=None)[0])

@@ -1,0 +1,58 @@
+"""What the controller says each cycle: its mode, its torques, and what it wanted."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from impact_aware.control.qp import QpStatus
+from impact_aware.control.safety import SafeReason
+
+Array = NDArray[np.float64]
+
+
+class Mode(enum.IntEnum):
+    """Modes of the controller."""
+
+    IDLE = 0
+    ANTE = 1
+    INTERIM = 2
+    POST = 3
+    SAFE = 4
+    HOLD = 5
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Command:
+    """Result of one control cycle; arms in the controller's order, everything in the common base frame.
+
+    Attributes:
+        time: Stamp of the state it answers, s.
+        mode: Mode of this cycle.
+        effort: (n,) Torques of all arms, arm after arm, N m.
+        tool_position: (arms, 3) m.
+        tool_twist: (arms, 6) m/s and rad/s.
+        reference_twist: (arms, 6) Twist of the field in use, m/s and rad/s; zero outside the tracking modes.
+        target_acceleration: (arms, 6) Of the tracking task (20), (34), (38), m/s^2 and rad/s^2; zero outside them.
+        object_position: (3,) Estimated object centre, m; NaN without a field.
+        blend: gamma (35): 0 up to the impact, 1 in post-impact control.
+        qp_status: How the quadratic program ended.
+        reason: Why the controller is in the safe mode, else None.
+        detail: One sentence about the reason, empty otherwise.
+    """
+
+    time: float
+    mode: Mode
+    effort: Array
+    tool_position: Array
+    tool_twist: Array
+    reference_twist: Array
+    target_acceleration: Array
+    object_position: Array
+    blend: float
+    qp_status: QpStatus
+    reason: SafeReason | None
+    detail: str

@@ -1,0 +1,337 @@
+"""Time-invariant reference spreading controller for one arm or several (paper 002, section IV)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import ArrayLike, NDArray
+
+from impact_aware.control import qp
+from impact_aware.control.arm import ControlledArm
+from impact_aware.control.command import Command, Mode
+from impact_aware.control.constraints import LimitBounds
+from impact_aware.control.parameters import ControlParameters
+from impact_aware.control.safety import CommandLimiter, SafeReason
+from impact_aware.control.tasks import (
+    AccelerationTask,
+    null_space_task,
+    stack_tasks,
+    synchronisation_task,
+    tracking_task,
+)
+from impact_aware.control.tracking import TrackingReference
+from impact_aware.errors import InvalidInputError
+from impact_aware.reference import ReferenceField
+from impact_aware.robot import RobotModel
+
+Array = NDArray[np.float64]
+
+_TRACKING = (Mode.ANTE, Mode.INTERIM, Mode.POST)
+
+
+class ReferenceSpreadingController:
+    """One quadratic program over all arms, with a mode before, during and after the impact.
+
+    IDLE holds the posture it finds. `start` begins ANTE; `notify_impact` leads to INTERIM or POST. Whatever goes wrong
+    leads to SAFE, which takes the motion away, then holds, until `reset`. Every command passes a `CommandLimiter`.
+
+    Attributes:
+        arms: The arms at the last state.
+        parameters: Gains, weights, limits.
+        field: The reference in use, or None.
+        mode: The mode of the next cycle.
+        limiter: Envelope around the commands.
+        n: Number of joints of all arms.
+    """
+
+    def __init__(
+        self,
+        robots: Sequence[RobotModel] | RobotModel,
+        parameters: ControlParameters | None = None,
+        field: ReferenceField | None = None,
+        bases: Sequence[pin.SE3] | None = None,
+    ) -> None:
+        """Prepare the arms.
+
+        Args:
+            robots: One model per arm.
+            parameters: Defaults are Table I of paper 002.
+            field: The reference, which `set_field` can give later.
+            bases: Pose of each arm's base in the common frame; identity when None.
+
+        Raises:
+            InvalidInputError: No arm, or numbers of robots, bases or arms of the field that don't agree.
+        """
+        robots = [robots] if isinstance(robots, RobotModel) else list(robots)
+        if not robots:
+            raise InvalidInputError("robots", 0, "one arm or more")
+        bases = [pin.SE3.Identity() for _ in robots] if bases is None else list(bases)
+        if len(bases) != len(robots):
+            raise InvalidInputError("bases", len(bases), f"{len(robots)}, one per arm")
+        self.parameters = parameters or ControlParameters()
+        self.arms: list[ControlledArm] = []
+        self.n = 0
+        for robot, base in zip(robots, bases, strict=True):
+            self.arms.append(ControlledArm(robot, base, self.n))
+            self.n += robot.n
+        limits = [robot.limits for robot in robots]
+        self._bounds = LimitBounds(limits, self.parameters.period, self.parameters.braking_acceleration)
+        self.limiter = CommandLimiter(self._bounds.effort, self._bounds.effort_step)
+        self._solver = qp.QpSolver(self.n)
+        self._mass_matrix = np.zeros((self.n, self.n))
+        self._bias = np.zeros(self.n)
+        self._none = np.zeros((len(self.arms), 6))
+        self._unknown = np.full(3, np.nan)
+        self.field: ReferenceField | None = None
+        self._reference: TrackingReference | None = None
+        self.reset()
+        if field is not None:
+            self.set_field(field)
+
+    def reset(self) -> None:
+        """Back to IDLE, holding wherever the arms are; leaves the safe mode."""
+        self.mode = Mode.IDLE
+        self._reason: SafeReason | None = None
+        self._detail = ""
+        self._held: Array | None = None
+        self._start_time = 0.0
+        self._commanding = getattr(self, "_commanding", False)
+        self._last_time = -np.inf
+        if self._reference is not None:
+            self._reference.reset()
+
+    def set_field(self, field: ReferenceField) -> None:
+        """Follow this field from now on; after the impact only its prediction is taken over.
+
+        Raises:
+            InvalidInputError: A field for another number of arms, or one whose numbers make no field.
+        """
+        if len(field.arms) != len(self.arms):
+            raise InvalidInputError("field.arms", len(field.arms), f"{len(self.arms)}, one per arm")
+        for arm, own in zip(self.arms, field.arms, strict=True):
+            if not -1 <= own.null_space_joint < arm.robot.n:
+                raise InvalidInputError("null_space_joint", own.null_space_joint, f"-1..{arm.robot.n - 1}")
+        if self._reference is not None and self.mode in (Mode.INTERIM, Mode.POST):
+            self._reference.take_prediction(field)
+        else:
+            self._reference = TrackingReference(field, self.parameters)
+        self.field = self._reference.field
+
+    def start(self, time: float, q: ArrayLike, dq: ArrayLike) -> None:
+        """Begin the motion from rest: ANTE, with the field's start ramp.
+
+        Args:
+            time: Stamp of the state, s.
+            q: (n,) Joint positions of all arms, rad.
+            dq: (n,) Joint velocities, rad/s.
+
+        Raises:
+            InvalidInputError: No field, the safe mode, or a state that is not finite.
+        """
+        if self._reference is None:
+            raise InvalidInputError("field", None, "a reference field before the start")
+        if self.mode is Mode.SAFE:
+            raise InvalidInputError("mode", self.mode.name, "a reset before the start")
+        q, dq = np.asarray(q, dtype=float), np.asarray(dq, dtype=float)
+        if q.shape != (self.n,) or dq.shape != (self.n,) or not np.isfinite(q + dq).all():
+            raise InvalidInputError("state", q.tolist(), f"{self.n} finite positions and velocities")
+        self._refresh(q, dq)
+        self._begin_commands()
+        self._reference.reset()
+        self.field = self._reference.field
+        self._start_time = float(time)
+        self.mode = Mode.ANTE
+
+    def hold(self) -> None:
+        """Task done: take the motion away and hold the posture."""
+        if self.mode is not Mode.SAFE:
+            self.mode, self._held = Mode.HOLD, None
+
+    def safe_stop(self, reason: SafeReason, detail: str = "") -> None:
+        """Take the motion away and hold until `reset`; the first reason is kept."""
+        if self.mode is not Mode.SAFE:
+            self.mode, self._held = Mode.SAFE, None
+            self._reason, self._detail = reason, detail
+
+    def notify_impact(
+        self,
+        time_impact: float,
+        time_detected: float,
+        object_velocity: ArrayLike | None = None,
+        *,
+        arm: int = 0,
+        event_sequence: int | None = None,
+    ) -> bool:
+        """An arm has hit the object.
+
+        The proposed controller enters INTERIM at the first arm's impact. The baselines without it enter POST when
+        every arm has hit.
+
+        Args:
+            time_impact: When it happened, s.
+            time_detected: When that became known, s.
+            object_velocity: (3,) Predicted object velocity just after the impact, m/s, or None to keep the field's.
+            arm: Which arm.
+            event_sequence: Number of the event.
+
+        Returns:
+            Whether the event was acted upon; impacts outside ANTE and INTERIM are not.
+        """
+        reference = self._reference
+        if reference is None or self.mode not in (Mode.ANTE, Mode.INTERIM):
+            return False
+        reference.hit[arm] = True
+        if self.mode is Mode.ANTE:
+            if not (self.parameters.uses_interim or reference.hit.all()):
+                reference.remember_prediction(object_velocity)
+                return True
+            reference.enter_contact(self.arms, time_detected, object_velocity, event_sequence)
+            self.mode = Mode.INTERIM if self.parameters.uses_interim else Mode.POST
+        else:
+            reference.enter_contact(self.arms, None, object_velocity, event_sequence)
+        self.field = reference.field
+        return True
+
+    def notify_contact_complete(self, time: float) -> bool:
+        """The sequence of impacts is over: INTERIM may end, when `interim_end` says that this ends it."""
+        if self._reference is None or self.mode is not Mode.INTERIM:
+            return False
+        self._reference.complete_at = float(time)
+        return True
+
+    def update(
+        self, time: float, q: Array, dq: Array, *, age: float = 0.0, object_position: Array | None = None
+    ) -> Command:
+        """One control cycle: state in, torque out. Never raises: what goes wrong leads to the safe mode.
+
+        Args:
+            time: Stamp of the state, s.
+            q: (n,) Joint positions of all arms, arm after arm, rad.
+            dq: (n,) Joint velocities, rad/s.
+            age: How old the state is, s.
+            object_position: (3,) Measured object centre, m; inferred from the tools when None.
+
+        Returns:
+            The command.
+        """
+        try:
+            if not (np.isfinite(q).all() and np.isfinite(dq).all()):
+                self.safe_stop(SafeReason.NON_FINITE, "joint state with a value that is not finite")
+                return self.command_without_state(time)
+            if age > self.parameters.state_age_limit:
+                self.safe_stop(SafeReason.STATE_STALE, f"joint state {1e3 * age:.0f} ms old")
+            return self._cycle(time, q, dq, object_position)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the arm must get a safe command
+            self.safe_stop(SafeReason.EXCEPTION, f"{type(error).__name__}: {error}")
+            return self.command_without_state(time)
+
+    def command_without_state(self, time: float) -> Command:
+        """Command when no state can be had: towards gravity compensation at the last known posture."""
+        effort = np.concatenate(
+            [pin.computeGeneralizedGravity(a.robot.model, a.robot.data, self._q[a.joints]) for a in self.arms]
+        )
+        return self._command(time, self.limiter.apply(effort), self._none, self._none, qp.QpStatus.FAILED)
+
+    def joint_reference_velocity(self, command: Command) -> Array:
+        """Least-norm joint velocity (n,) that gives the command's reference twist, for display, rad/s."""
+        return np.concatenate(
+            [arm.joint_velocity_for(twist) for arm, twist in zip(self.arms, command.reference_twist, strict=True)]
+        )
+
+    def _cycle(self, time: float, q: Array, dq: Array, object_position: Array | None) -> Command:
+        self._refresh(q, dq)
+        if not self._commanding:
+            self._begin_commands()
+        reference = self._reference
+        if self.mode not in _TRACKING or reference is None:
+            return self._rest(time, q, dq)
+        if self.mode is Mode.INTERIM and reference.interim_over(time):
+            self.mode = Mode.POST
+        reference.advance(self.mode, time, time - self._start_time, self.arms, object_position)
+        settings, tasks = self.parameters, []
+        for index, (arm, own) in enumerate(zip(self.arms, reference.field.arms, strict=True)):
+            tasks.append(tracking_task(arm, reference.target_acceleration[index], settings.track_weight))
+            joint = own.null_space_joint
+            if joint >= 0:
+                damping = reference.blend if self.mode is Mode.INTERIM else 1.0
+                stiffness, weight = settings.null_space_stiffness, settings.null_space_weight
+                wanted = own.null_space_position
+                tasks.append(
+                    null_space_task(arm, joint, wanted, q[arm.joints], dq[arm.joints], stiffness, damping, weight)
+                )
+        if self.mode is Mode.ANTE and len(self.arms) == 2:
+            tasks += self._synchronisation(reference.field)
+        solution = self._solve(tasks, q, dq)
+        if solution.status is qp.QpStatus.FAILED:
+            self.safe_stop(SafeReason.QP_INFEASIBLE, "the quadratic program has no solution")
+        effort = self.limiter.apply(solution.inertia_torque + self._bias)
+        return self._command(time, effort, reference.twist, reference.target_acceleration, solution.status)
+
+    def _synchronisation(self, field: ReferenceField) -> list[AccelerationTask]:
+        first, second = self.arms
+        normal, centre = field.arms[0].normal, field.object_position
+        stiffness, weight = self.parameters.sync_stiffness, self.parameters.sync_weight
+        return [
+            synchronisation_task(first, second, centre, normal, stiffness, weight),
+            synchronisation_task(second, first, centre, normal, stiffness, weight),
+        ]
+
+    def _solve(self, tasks: list[AccelerationTask], q: Array, dq: Array) -> qp.QpSolution:
+        matrix, target = stack_tasks(tasks, self.n)
+        program = qp.build(
+            matrix,
+            target,
+            self._bounds.acceleration(q, dq),
+            self._mass_matrix,
+            self._bias,
+            self._bounds.effort_range(self.limiter.previous),
+            self.parameters.regularisation,
+        )
+        return self._solver.solve(program)
+
+    def _rest(self, time: float, q: Array, dq: Array) -> Command:
+        """IDLE, HOLD and SAFE: damp to rest with gravity compensation, then hold the posture reached."""
+        settings = self.parameters
+        if self._held is None and np.abs(dq).max() < settings.rest_velocity:
+            self._held = q.copy()
+        if self._held is None:
+            wanted = -settings.safe_damping * dq
+        else:
+            stiffness = settings.hold_stiffness
+            wanted = stiffness * (self._held - q) - 2.0 * np.sqrt(stiffness) * dq
+        effort = self.limiter.apply(self._mass_matrix @ wanted + self._bias)
+        return self._command(time, effort, self._none, self._none, qp.QpStatus.SOLVED)
+
+    def _refresh(self, q: Array, dq: Array) -> None:
+        for arm in self.arms:
+            joints = arm.joints
+            arm.update(q[joints], dq[joints])
+            self._mass_matrix[joints, joints] = arm.mass_matrix
+            self._bias[joints] = arm.bias
+        self._q = q.copy()
+
+    def _begin_commands(self) -> None:
+        """The arms hold themselves until the first command: the torque rate is limited from their gravity torque on."""
+        if not self._commanding:
+            gravity = [pin.computeGeneralizedGravity(a.robot.model, a.robot.data, self._q[a.joints]) for a in self.arms]
+            self.limiter.reset(np.concatenate(gravity))
+            self._commanding = True
+
+    def _command(self, time: float, effort: Array, twist: Array, target: Array, status: qp.QpStatus) -> Command:
+        reference = self._reference
+        return Command(
+            time=time,
+            mode=self.mode,
+            effort=effort,
+            tool_position=np.array([arm.position for arm in self.arms]),
+            tool_twist=np.array([arm.twist for arm in self.arms]),
+            reference_twist=twist,
+            target_acceleration=target,
+            object_position=self._unknown if reference is None else reference.object_position,
+            blend=0.0 if reference is None else reference.blend,
+            qp_status=status,
+            reason=self._reason,
+            detail=self._detail,
+        )

@@ -1,0 +1,70 @@
+"""Numbers of the reference spreading controller, declared once."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from dataclasses import dataclass
+
+from impact_aware.errors import InvalidInputError, UnknownNameError
+from impact_aware.parameters import described
+
+VARIANTS = ("proposed", "no_rs", "no_interim", "no_impact_map")
+INTERIM_ENDS = ("time", "contact_complete")
+
+
+@dataclass(frozen=True)
+class ControlParameters:
+    """Gains, weights and limits; the defaults of the first group are Table I of paper 002.
+
+    Every field carries its description, unit and range (`impact_aware.parameters`).
+    """
+
+    period: float = described(0.001, "Control period (Delta t), s", 1e-4, 0.1)
+    track_damping: float = described(40.0, "Gain on the twist error (D_track), 1/s", 0.0, 1000.0)
+    track_stiffness: float = described(40.0, "Gain on the pose error in the interim mode (K_track), 1/s^2", 0.0, 1e5)
+    null_space_stiffness: float = described(250.0, "Gain of the null-space joint (k_q), 1/s^2", 0.0, 1e5)
+    sync_stiffness: float = described(10.0, "Gain of the synchronisation of two arms (k_sync), 1/s^2", 0.0, 1e5)
+    track_weight: float = described(1.0, "Weight of the tracking task (w_track)", 0.0, 1e6)
+    null_space_weight: float = described(1.0, "Weight of the null-space task (w_q)", 0.0, 1e6)
+    sync_weight: float = described(1.0, "Weight of the synchronisation task (w_sync), 1/m", 0.0, 1e6)
+    interim_duration: float = described(0.1, "Duration of the interim mode (Delta t_int), s", 0.0, 10.0)
+
+    variant: str = described("proposed", "Controller: the proposed one or one of its baselines", choices=VARIANTS)
+    interim_end: str = described("time", "What ends the interim mode", choices=INTERIM_ENDS)
+    regularisation: float = described(1e-6, "Weight that keeps the QP strictly convex at singular postures", 1e-9, 1.0)
+    braking_acceleration: float = described(
+        10.0, "Joint deceleration that is always kept available before a position limit, rad/s^2", 0.1, 1000.0
+    )
+    safe_damping: float = described(10.0, "Rate at which the safe mode takes velocity away, 1/s", 0.1, 100.0)
+    hold_stiffness: float = described(100.0, "Gain of the posture held at rest, 1/s^2", 0.0, 1e4)
+    rest_velocity: float = described(0.02, "Joint velocity below which the arm counts as at rest, rad/s", 1e-4, 1.0)
+    state_age_limit: float = described(0.02, "A joint state older than this leads to the safe mode, s", 1e-3, 10.0)
+
+    def __post_init__(self) -> None:
+        """Check every number against its declared range.
+
+        Raises:
+            InvalidInputError: A number out of its range.
+            UnknownNameError: A choice that does not exist.
+        """
+        for entry in dataclasses.fields(self):
+            value = getattr(self, entry.name)
+            choices = entry.metadata["choices"]
+            if choices:
+                if value not in choices:
+                    raise UnknownNameError(entry.name, str(value), choices)
+                continue
+            low, high = entry.metadata["low"], entry.metadata["high"]
+            if not (isinstance(value, (int, float)) and math.isfinite(value) and low <= value <= high):
+                raise InvalidInputError(entry.name, value, f"a number {low:g}..{high:g}")
+
+    @property
+    def uses_interim(self) -> bool:
+        """Whether the interim mode (32)-(36) exists."""
+        return self.variant in ("proposed", "no_impact_map")
+
+    @property
+    def uses_prediction(self) -> bool:
+        """Whether the post-impact field starts at the predicted velocity (15), or is (14) alone."""
+        return self.variant in ("proposed", "no_interim")

@@ -1,0 +1,105 @@
+"""Tasks of the controllers at acceleration level: each is a Jacobian, a target and a weight (paper 002, section IV)."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from impact_aware.control.arm import ControlledArm
+
+Array = NDArray[np.float64]
+
+
+class AccelerationTask(NamedTuple):
+    """Wants `jacobian @ ddq[joints] = target`, with the cost `weight ||jacobian @ ddq[joints] - target||^2`."""
+
+    jacobian: Array  # (k, n)
+    target: Array  # (k,)
+    weight: float
+    joints: slice  # columns of this arm
+
+
+def tracking_task(arm: ControlledArm, target_acceleration: Array, weight: float) -> AccelerationTask:
+    """Tool acceleration task (19), (33), (37): J ddq + J' dq = a_t.
+
+    Args:
+        arm: The arm at its current state.
+        target_acceleration: (6,) a_t, m/s^2 and rad/s^2.
+        weight: w_track.
+    """
+    return AccelerationTask(arm.jacobian, target_acceleration - arm.drift, weight, arm.joints)
+
+
+def null_space_task(
+    arm: ControlledArm, joint: int, wanted: float, q: Array, dq: Array, stiffness: float, blend: float, weight: float
+) -> AccelerationTask:
+    """Hold one joint: (21), and (36) with its damping scaled by the blend.
+
+    Args:
+        arm: The arm.
+        joint: Index of the joint within the arm.
+        wanted: xi_d, rad.
+        q: (n,) Joint positions of the arm, rad.
+        dq: (n,) Joint velocities of the arm, rad/s.
+        stiffness: k_q, 1/s^2.
+        blend: gamma in the interim mode, 1 otherwise.
+        weight: w_q.
+    """
+    target = stiffness * (wanted - q[joint]) - 2.0 * blend * math.sqrt(stiffness) * dq[joint]
+    return AccelerationTask(arm.joint_rows[joint : joint + 1], np.array([target]), weight, arm.joints)
+
+
+def mirrored(vector: Array, normal: Array) -> Array:
+    """T_s v with T_s = I - 2 n n^T (24): a vector (3,) seen in the mirror whose normal is n (3,)."""
+    return np.asarray(vector - (2.0 * float(normal @ vector)) * normal)
+
+
+def synchronisation_task(
+    arm: ControlledArm, other: ControlledArm, object_position: Array, normal: Array, stiffness: float, weight: float
+) -> AccelerationTask:
+    """Draw a tool towards the mirror image of the other one (22)-(26).
+
+    The weight is scaled with the distance to the image, as in (27), so the task fades as the arms agree.
+
+    Args:
+        arm: The arm that moves.
+        other: The arm whose image it follows.
+        object_position: (3,) Estimated object centre, a point of the mirror, m.
+        normal: (3,) Unit normal of the object's faces, and of the mirror.
+        stiffness: k_sync, 1/s^2.
+        weight: w_sync, 1/m.
+    """
+    gap = object_position + mirrored(other.position - object_position, normal) - arm.position
+    closing = mirrored(other.twist[:3], normal) - arm.twist[:3]
+    target = stiffness * gap + 2.0 * math.sqrt(stiffness) * closing - arm.drift[:3]
+    return AccelerationTask(arm.jacobian[:3], target, weight * float(np.sqrt(gap @ gap)), arm.joints)
+
+
+def stack_tasks(tasks: list[AccelerationTask], size: int) -> tuple[Array, Array]:
+    """All tasks as one weighted least-squares problem ||A ddq - b||^2.
+
+    Args:
+        tasks: At least one.
+        size: Number of joints of all arms.
+
+    Returns:
+        A (rows, size) and b (rows,), each row scaled with the square root of its weight.
+    """
+    rows = sum(task.target.size for task in tasks)
+    matrix = np.zeros((rows, size))
+    target = np.empty(rows)
+    row = 0
+    for task in tasks:
+        end = row + task.target.size
+        if task.weight == 1.0:
+            matrix[row:end, task.joints] = task.jacobian
+            target[row:end] = task.target
+        else:
+            root = math.sqrt(task.weight)
+            np.multiply(task.jacobian, root, out=matrix[row:end, task.joints])
+            np.multiply(task.target, root, out=target[row:end])
+        row = end
+    return matrix, target

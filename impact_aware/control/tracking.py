@@ -1,0 +1,158 @@
+"""What the tools shall do right now: the target acceleration of each mode and what it is made of (paper 002, 20-38)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from impact_aware.control.arm import ControlledArm
+from impact_aware.control.command import Mode
+from impact_aware.control.parameters import ControlParameters
+from impact_aware.reference import ReferenceField
+
+Array = NDArray[np.float64]
+
+
+class TrackingReference:
+    """Evaluates the fields of all arms and blends them into target accelerations.
+
+    Attributes:
+        field: The reference in use.
+        hit: (arms,) Which arms have hit the object.
+        blend: gamma (35).
+        twist: (arms, 6) Reference twist of the field in use, m/s and rad/s.
+        target_acceleration: (arms, 6) a_t, m/s^2 and rad/s^2.
+        object_position: (3,) Estimated object centre, m.
+        complete_at: When contact was said to be complete, s, or None.
+    """
+
+    def __init__(self, field: ReferenceField, parameters: ControlParameters) -> None:
+        """Prepare the fields of `field`."""
+        self._given = field
+        self._parameters = parameters
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget the impact."""
+        count = len(self._given.arms)
+        self.hit = np.zeros(count, dtype=bool)
+        self.blend = 0.0
+        self.twist = np.zeros((count, 6))
+        self.target_acceleration = np.zeros((count, 6))
+        self.complete_at: float | None = None
+        self._entered = np.nan
+        self._contact_places: Array = np.zeros((count, 3))
+        self._interim_places = np.full((count, 3), np.nan)
+        self._prediction: ArrayLike | None = None
+        self._use(self._given)
+        self.object_position = self.field.object_position
+        self._object_at_impact = self.object_position
+
+    def take_prediction(self, field: ReferenceField) -> None:
+        """After the impact: follow the velocity that a newer field predicts, from where the object was found."""
+        if field.object_velocity_predicted:
+            velocity, sequence = field.object_velocity_after, field.event_sequence
+            self._use(self.field.after_impact(self._object_at_impact, velocity, event_sequence=sequence))
+
+    def remember_prediction(self, object_velocity: ArrayLike | None) -> None:
+        """Keep a prediction for when contact is entered."""
+        if object_velocity is not None:
+            self._prediction = object_velocity
+
+    def enter_contact(
+        self,
+        arms: Sequence[ControlledArm],
+        time: float | None,
+        object_velocity: ArrayLike | None,
+        event_sequence: int | None,
+    ) -> None:
+        """The tools touch the object at their present places, from which its own place follows.
+
+        Args:
+            arms: At the present state.
+            time: When contact is entered, s; None when a further arm joins.
+            object_velocity: (3,) Predicted object velocity, m/s, or None for what is known already.
+            event_sequence: Number of the event.
+        """
+        self.remember_prediction(object_velocity)
+        self._contact_places = np.array([arm.position for arm in arms])
+        self._object_at_impact = self.field.object_position_from_tools(self._contact_places)
+        if time is not None:
+            self._entered = time
+            self._interim_places = self._contact_places.copy()
+        self._use(self.field.after_impact(self._object_at_impact, self._prediction, event_sequence=event_sequence))
+
+    def interim_over(self, time: float) -> bool:
+        """Whether the interim mode ends now: its time is up, or contact is complete."""
+        if self._parameters.interim_end == "contact_complete" and self.complete_at is None:
+            return False
+        return time - self._entered >= self._parameters.interim_duration
+
+    def advance(
+        self,
+        mode: Mode,
+        time: float,
+        elapsed: float,
+        arms: Sequence[ControlledArm],
+        object_position: Array | None,
+    ) -> None:
+        """Evaluate twist and target acceleration of every arm for this cycle.
+
+        Args:
+            mode: ANTE, INTERIM or POST.
+            time: s.
+            elapsed: Time since the start, s.
+            arms: At the present state.
+            object_position: (3,) Measured object centre, m, or None.
+        """
+        self.twist = np.empty_like(self.twist)
+        self.target_acceleration = np.empty_like(self.target_acceleration)
+        if mode is Mode.ANTE:
+            self.blend = 0.0
+            damping = self._parameters.track_damping
+            for index, arm in enumerate(arms):
+                twist, acceleration = self._ante[index].evaluate(arm.position, arm.rotation, elapsed)
+                self.twist[index] = twist
+                self.target_acceleration[index] = acceleration + damping * (twist - arm.twist)
+            return
+        if object_position is not None:
+            self.object_position = object_position
+        else:
+            moved = sum(arm.position for arm in arms) / len(arms) - self._contact_places.mean(axis=0)
+            self.object_position = self._object_at_impact + moved
+        duration = self._parameters.interim_duration
+        self.blend = 1.0
+        if mode is Mode.INTERIM and duration > 0.0:
+            self.blend = min(max((time - self._entered) / duration, 0.0), 1.0)
+        for index, arm in enumerate(arms):
+            self._after_impact(index, arm, mode is Mode.INTERIM)
+
+    def _after_impact(self, index: int, arm: ControlledArm, interim: bool) -> None:
+        """(38), and (34) with the blend in the interim mode."""
+        settings, gamma = self._parameters, self.blend
+        twist, acceleration = self._post[index].evaluate(self.object_position, arm.rotation)
+        target = acceleration + settings.track_damping * (twist - arm.twist)
+        wrench = self.field.arms[index].feedforward_wrench
+        if gamma > 0.0 and wrench.any():
+            target += arm.acceleration_from_wrench(wrench)
+        if interim:
+            ante = self._ante[index]
+            ante_twist, ante_acceleration = ante.evaluate(arm.position, arm.rotation)
+            place = self._interim_places[index]
+            pose_error = np.empty(6)
+            pose_error[:3] = place - arm.position
+            pose_error[3:] = ante_twist[3:] / ante.kappa_r if ante.kappa_r > 0.0 else 0.0
+            feedback = ante_acceleration + settings.track_stiffness * pose_error
+            target = (1.0 - gamma) * feedback + gamma * target
+            self._interim_places[index] = place + settings.period * ante.velocity(place)
+        self.twist[index] = twist
+        self.target_acceleration[index] = target
+
+    def _use(self, field: ReferenceField) -> None:
+        self.field = field
+        predicted = self._parameters.uses_prediction
+        count = range(len(field.arms))
+        self._ante = [field.ante_impact(index) for index in count]
+        self._post = [field.post_impact(index, use_prediction=predicted) for index in count]

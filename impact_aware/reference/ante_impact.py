@@ -1,0 +1,151 @@
+"""Ante-impact velocity field: leads a tool to the impact place with the impact velocity, and on beyond it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from impact_aware.errors import InvalidInputError
+from impact_aware.reference.rotation import rotation_error, rotation_from_quaternion
+from impact_aware.reference.smoothstep import smoothstep
+
+Array = NDArray[np.float64]
+
+_SMALLEST = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class AnteImpactField:
+    """Time-invariant twist reference of one tool before the impact (paper 002, eqs. 4-13).
+
+    The speed is that of the impact everywhere outside the blending zone, so a start from rest asks for a ramp: the
+    reference `s(t) v(p)` with s a smoothstep in the time since the start has the acceleration
+    `s^2 (dv/dp) v + s' v`, which is zero at the start.
+
+    Attributes:
+        impact_position: (3,) Desired tool position at the impact, m.
+        impact_velocity: (3,) Desired tool velocity at the impact, m/s.
+        object_position: (3,) Estimated object centre, m.
+        orientation: (4,) Desired tool orientation, quaternion x, y, z, w.
+        alpha: Shaping of the approach, 1/s.
+        r_min: Closer to the object centre than this the reference is the impact velocity, m.
+        r_max: Farther than this it is the approach field alone, m.
+        kappa_r: Rotation gain, 1/s.
+        start_ramp: Time over which the reference grows after the start, s; 0 for none.
+    """
+
+    impact_position: Array
+    impact_velocity: Array
+    object_position: Array
+    orientation: Array
+    alpha: float = 5.0
+    r_min: float = 0.15
+    r_max: float = 0.30
+    kappa_r: float = 30.0
+    start_ramp: float = 0.0
+    rotation: Array = field(init=False, repr=False)
+    _impact: tuple[float, ...] = field(init=False, repr=False)
+    _speed: float = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Check the numbers and keep what every evaluation needs.
+
+        Raises:
+            InvalidInputError: A number that makes no field, by name.
+        """
+        speed = float(np.linalg.norm(self.impact_velocity))
+        if not (math.isfinite(speed) and speed > 0.0):
+            raise InvalidInputError("impact_velocity", np.asarray(self.impact_velocity).tolist(), "a speed > 0 m/s")
+        if not self.alpha > 0.0:
+            raise InvalidInputError("alpha", self.alpha, "a value > 0 1/s")
+        reach = float(np.linalg.norm(np.subtract(self.impact_position, self.object_position)))
+        if not self.r_min > reach:
+            expected = f"more than {reach:.4g} m, the distance of the impact position from the object centre"
+            raise InvalidInputError("r_min", self.r_min, expected)
+        if not self.r_max > self.r_min:
+            raise InvalidInputError("r_max", self.r_max, f"more than r_min = {self.r_min:.4g} m")
+        if not self.kappa_r >= 0.0:
+            raise InvalidInputError("kappa_r", self.kappa_r, "a value >= 0 1/s")
+        if not self.start_ramp >= 0.0:
+            raise InvalidInputError("start_ramp", self.start_ramp, "a time >= 0 s")
+        object.__setattr__(self, "rotation", rotation_from_quaternion(self.orientation))
+        parts = (self.impact_position, self.impact_velocity, self.object_position)
+        object.__setattr__(self, "_impact", tuple(float(value) for part in parts for value in part))
+        object.__setattr__(self, "_speed", speed)
+
+    def linear(self, position: Array) -> tuple[tuple[float, float, float], tuple[float, float, float]]:
+        """Linear velocity (6) and acceleration (10) at a tool position (3,), without the start ramp.
+
+        Plain floats, because arrays of three would spend the control cycle on overhead.
+
+        Returns:
+            Velocity, m/s, and acceleration along the field, m/s^2.
+        """
+        px, py, pz = position.tolist()
+        ix, iy, iz, vx, vy, vz, ox, oy, oz = self._impact
+        cx, cy, cz = px - ox, py - oy, pz - oz
+        distance = math.sqrt(cx * cx + cy * cy + cz * cz)
+        beta, slope = smoothstep(distance, self.r_min, self.r_max)
+        if beta == 0.0:
+            return (vx, vy, vz), (0.0, 0.0, 0.0)
+        speed, alpha = self._speed, self.alpha
+        dx, dy, dz = ix - px, iy - py, iz - pz
+        reach = max(math.sqrt(dx * dx + dy * dy + dz * dz), _SMALLEST)
+        # (4)-(5): aim = v_imp + alpha (p_t - p), where p_t - p = d - v_imp |d| / |v_imp|
+        back = alpha * reach / speed
+        ax, ay, az = vx * (1.0 - back) + alpha * dx, vy * (1.0 - back) + alpha * dy, vz * (1.0 - back) + alpha * dz
+        aim = max(math.sqrt(ax * ax + ay * ay + az * az), _SMALLEST)
+        ux, uy, uz = ax / aim, ay / aim, az / aim
+        # (6): w blends the approach s u into the impact velocity
+        gx, gy, gz = speed * ux - vx, speed * uy - vy, speed * uz - vz
+        wx, wy, wz = vx + beta * gx, vy + beta * gy, vz + beta * gz
+        # (10): derivative of each part along w
+        closing = alpha * (dx * wx + dy * wy + dz * wz) / (reach * speed)
+        bx, by, bz = vx * closing - alpha * wx, vy * closing - alpha * wy, vz * closing - alpha * wz
+        along = ux * bx + uy * by + uz * bz
+        turn = beta * speed / aim
+        fade = slope * (cx * wx + cy * wy + cz * wz) / distance
+        acceleration = (
+            turn * (bx - along * ux) + fade * gx,
+            turn * (by - along * uy) + fade * gy,
+            turn * (bz - along * uz) + fade * gz,
+        )
+        return (wx, wy, wz), acceleration
+
+    def velocity(self, position: Array) -> Array:
+        """Linear reference velocity (3,) at a tool position (3,), m/s (6)."""
+        return np.array(self.linear(position)[0])
+
+    def acceleration(self, position: Array) -> Array:
+        """Linear reference acceleration (3,) at a tool position (3,), m/s^2 (10)."""
+        return np.array(self.linear(position)[1])
+
+    def evaluate(self, position: Array, rotation: Array, elapsed: float = math.inf) -> tuple[Array, Array]:
+        """Reference twist (12) and its acceleration (13).
+
+        The angular velocity (11) is kappa_r log(R_d R^T) in base axes, which turns R towards R_d; following it, the
+        error shrinks as exp(-kappa_r t), so its derivative is -kappa_r^2 log(R_d R^T).
+
+        Args:
+            position: (3,) Tool position, m.
+            rotation: (3, 3) Tool orientation.
+            elapsed: Time since the start, s; matters only during the start ramp.
+
+        Returns:
+            Twist (6,) and acceleration (6,) in base axes, linear part first.
+        """
+        (vx, vy, vz), (ax, ay, az) = self.linear(position)
+        ex, ey, ez = rotation_error(rotation, self.rotation)
+        kappa = self.kappa_r
+        velocity = np.array([vx, vy, vz, kappa * ex, kappa * ey, kappa * ez])
+        square = -kappa * kappa
+        acceleration = np.array([ax, ay, az, square * ex, square * ey, square * ez])
+        if elapsed < self.start_ramp:
+            share, rate = smoothstep(elapsed, 0.0, self.start_ramp)
+            acceleration *= share * share
+            acceleration += rate * velocity
+            velocity *= share
+        return velocity, acceleration

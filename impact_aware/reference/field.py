@@ -1,0 +1,199 @@
+"""The reference as data: everything an ante- and a post-impact field need, for one or several arms.
+
+Whoever has a `ReferenceField` evaluates it anywhere with the same code; the ROS message of the same name has the same
+fields, so that a node only copies.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from impact_aware.errors import InvalidInputError
+from impact_aware.reference.ante_impact import AnteImpactField
+from impact_aware.reference.post_impact import PostImpactField
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class ArmReference:
+    """The part of a reference field that belongs to one arm.
+
+    Attributes:
+        arm: Name of the arm, empty when there is only one.
+        tool_frame: Frame that follows the field.
+        impact_position: (3,) Desired tool position at the impact, m.
+        impact_velocity: (3,) Desired tool velocity at the impact, m/s.
+        normal: (3,) Unit normal of the surface to be hit, from the object into the robot.
+        orientation_before: (4,) Desired tool orientation up to the impact, quaternion x, y, z, w.
+        orientation_after: (4,) Desired tool orientation after the impact, quaternion x, y, z, w.
+        null_space_joint: Index of the joint that the null-space task holds, -1 for none.
+        null_space_position: Where it is held, rad.
+        feedforward_wrench: (6,) What the tool exerts on the object after the impact, N and N m.
+    """
+
+    arm: str
+    tool_frame: str
+    impact_position: Array
+    impact_velocity: Array
+    normal: Array
+    orientation_before: Array
+    orientation_after: Array
+    null_space_joint: int
+    null_space_position: float
+    feedforward_wrench: Array
+
+
+@dataclass(frozen=True, eq=False)
+class ReferenceField:
+    """Ante- and post-impact velocity references as parameters (paper 002, eqs. 4-17), all in one base frame.
+
+    Attributes:
+        task: Name of the task.
+        arms: One or two.
+        alpha: Shaping of the approach, 1/s.
+        ante_radius_min: Closer to the object than this: the impact velocity, m.
+        ante_radius_max: Farther than this: the approach field, m.
+        ante_rotation_gain: kappa_r^a, 1/s.
+        start_ramp: Time over which the speed grows at the start, s.
+        object_position: (3,) Estimated object centre before the impact, m.
+        object_position_at_impact: (3,) Estimated object centre at the impact, m.
+        object_half_extents: (3,) m.
+        object_velocity_after: (3,) Predicted object velocity just after the impact, m/s.
+        object_velocity_predicted: False as long as there is no prediction; `object_velocity_after` is unused then.
+        goal: (3,) Where the object shall end, m.
+        post_gain: kappa_p^p, 1/s.
+        post_radius_min: m.
+        post_radius_max: m.
+        post_rotation_gain: kappa_r^p, 1/s.
+        object_mass: kg.
+        object_friction: Between the object and what it slides on, 1.
+        revision: Grows with each change.
+        event_sequence: Number of the impact event that the post-impact part was updated for, 0 before.
+        frame: Frame of everything here.
+    """
+
+    task: str
+    arms: tuple[ArmReference, ...]
+    alpha: float
+    ante_radius_min: float
+    ante_radius_max: float
+    ante_rotation_gain: float
+    start_ramp: float
+    object_position: Array
+    object_position_at_impact: Array
+    object_half_extents: Array
+    object_velocity_after: Array
+    object_velocity_predicted: bool
+    goal: Array
+    post_gain: float
+    post_radius_min: float
+    post_radius_max: float
+    post_rotation_gain: float
+    object_mass: float
+    object_friction: float
+    revision: int = 0
+    event_sequence: int = 0
+    frame: str = "base"
+
+    def __post_init__(self) -> None:
+        """Refuse a field without arms; the fields themselves are checked when they are made.
+
+        Raises:
+            InvalidInputError: No arm.
+        """
+        if not self.arms:
+            raise InvalidInputError("arms", 0, "one arm or more")
+
+    def ante_impact(self, arm: int = 0) -> AnteImpactField:
+        """The ante-impact field of one arm."""
+        own = self.arms[arm]
+        return AnteImpactField(
+            impact_position=own.impact_position,
+            impact_velocity=own.impact_velocity,
+            object_position=self.object_position,
+            orientation=own.orientation_before,
+            alpha=self.alpha,
+            r_min=self.ante_radius_min,
+            r_max=self.ante_radius_max,
+            kappa_r=self.ante_rotation_gain,
+            start_ramp=self.start_ramp,
+        )
+
+    def post_impact(self, arm: int = 0, *, use_prediction: bool = True) -> PostImpactField:
+        """The post-impact field of one arm; without its prediction it is (14) alone.
+
+        The outer radius is at most the way to the goal, as (16) asks for; where even the inner one is beyond it, the
+        inner one is halved with it.
+        """
+        way = float(np.linalg.norm(np.subtract(self.goal, self.object_position_at_impact)))
+        r_max = min(self.post_radius_max, max(way, 1e-3))
+        return PostImpactField(
+            goal=self.goal,
+            object_position_at_impact=self.object_position_at_impact,
+            object_velocity_after=self.object_velocity_after
+            if use_prediction and self.object_velocity_predicted
+            else None,
+            orientation=self.arms[arm].orientation_after,
+            kappa_p=self.post_gain,
+            r_min=self.post_radius_min if self.post_radius_min < r_max else 0.5 * r_max,
+            r_max=r_max,
+            kappa_r=self.post_rotation_gain,
+        )
+
+    def object_position_from_tools(self, tool_positions: Array) -> Array:
+        """Where the object is when the tools touch it, in the absence of vision (paper 002, footnote 1).
+
+        Along each arm's normal the object is as far from its estimated place as the tool is from its impact place;
+        across it the estimate stands. Several arms are averaged.
+
+        Args:
+            tool_positions: (arms, 3) Tool positions in contact, m.
+
+        Returns:
+            (3,) Object centre, m.
+        """
+        shift = np.zeros(3)
+        for own, tool in zip(self.arms, tool_positions, strict=True):
+            shift += own.normal * float(own.normal @ (tool - own.impact_position))
+        return np.asarray(self.object_position + shift / len(self.arms))
+
+    def after_impact(
+        self,
+        object_position: ArrayLike,
+        object_velocity: ArrayLike | None,
+        *,
+        event_sequence: int | None = None,
+    ) -> ReferenceField:
+        """The same reference once the impact happened: where the object was, and its predicted velocity after.
+
+        Args:
+            object_position: (3,) Object centre at the impact, m.
+            object_velocity: (3,) Predicted velocity just after it, m/s; None keeps what is there.
+            event_sequence: Number of the impact event.
+
+        Raises:
+            InvalidInputError: A value that is not finite.
+        """
+        position = _vector("object_position_at_impact", object_position)
+        known = object_velocity is not None
+        velocity = _vector("object_velocity_after", object_velocity) if known else self.object_velocity_after
+        return dataclasses.replace(
+            self,
+            object_position_at_impact=position,
+            object_velocity_after=velocity,
+            object_velocity_predicted=known or self.object_velocity_predicted,
+            event_sequence=self.event_sequence if event_sequence is None else event_sequence,
+            revision=self.revision + 1,
+        )
+
+
+def _vector(field: str, value: ArrayLike | None) -> Array:
+    array = np.asarray(value, dtype=float)
+    if array.shape != (3,) or not np.isfinite(array).all():
+        raise InvalidInputError(field, array.tolist(), "three finite numbers")
+    return array
