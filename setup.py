@@ -1,0 +1,53 @@
+from pathlib import Path
+
+from setuptools import find_packages, setup
+
+PACKAGE = "impact_aware"
+HERE = Path(__file__).resolve().parent
+NODES = (
+    "bag_recorder",
+    "impact_detector",
+    "impact_markers",
+    "jump_predictor",
+    "reference_field",
+    "rs_controller",
+    "run_monitor",
+    "sim_robot",
+)
+
+
+def installed_files():
+    """Every file of the share folder, as setuptools wants them: (target folder, files of it)."""
+    by_folder = {}
+    for top in ("launch", "config", "rviz"):
+        for path in sorted((HERE / top).rglob("*")):
+            if path.is_file() and path.suffix != ".pyc":
+                relative = path.relative_to(HERE)
+                by_folder.setdefault(f"share/{PACKAGE}/{relative.parent}", []).append(str(relative))
+    return sorted(by_folder.items())
+
+
+setup(
+    name=PACKAGE,
+    version="0.1.0",
+    description="Detect, predict and control the velocity jump of a robot that makes contact at speed",
+    maintainer="impact_aware developers",
+    maintainer_email="impact-aware@example.org",
+    license="Apache-2.0",
+    python_requires=">=3.10",
+    packages=find_packages(include=[PACKAGE, f"{PACKAGE}.*"]),
+    data_files=[
+        ("share/ament_index/resource_index/packages", [f"resource/{PACKAGE}"]),
+        (f"share/{PACKAGE}", ["package.xml"]),
+        # ros2 run finds its executables in lib/; a command of its own belongs on the PATH of a sourced workspace.
+        ("bin", ["bin/impact-aware"]),
+        *installed_files(),
+    ],
+    entry_points={
+        "console_scripts": [
+            f"impact-aware = {PACKAGE}.cli.main:main",
+            *(f"{node} = {PACKAGE}.nodes.{node}:main" for node in NODES),
+        ],
+    },
+    zip_safe=False,
+)
