@@ -1,0 +1,188 @@
+"""Two bodies that only a contact-force model acts on: one impact, integrated, with its energy account."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.integrate import solve_ivp
+
+from impact_aware.contact.force_model import Array, ContactForceModel, check_positive
+from impact_aware.contact.hunt_crossley import HuntCrossley
+from impact_aware.errors import NoSolutionError
+
+
+@dataclass(frozen=True)
+class CentralImpact:
+    """The course of one impact along the normal, from first touch until the force is gone.
+
+    Attributes:
+        time: (k,) s, from first touch.
+        penetration: (k,) m.
+        rate: (k,) m/s.
+        force: (k,) N.
+        kinetic: (k,) Kinetic energy of the relative motion, J.
+        potential: (k,) Stored energy, J (paper 001, eq. 26).
+        dissipated: (k,) Lost energy, J, integrated on its own (paper 001, eq. 27).
+        compression_end: Index at which the rate is zero.
+    """
+
+    time: Array
+    penetration: Array
+    rate: Array
+    force: Array
+    kinetic: Array
+    potential: Array
+    dissipated: Array
+    compression_end: int
+
+    @property
+    def restitution(self) -> float:
+        """Separation speed over approach speed."""
+        return float(-self.rate[-1] / self.rate[0])
+
+    @property
+    def impulse(self) -> float:
+        """Momentum exchanged, N s: twice the kinetic energy over the speed is the momentum."""
+        mass = 2.0 * self.kinetic[0] / self.rate[0] ** 2
+        return float(mass * (self.rate[0] - self.rate[-1]))
+
+    @property
+    def energy_error(self) -> float:
+        """Largest violation of E_k + E_p + E_d = E_k(0) (paper 001, eq. 28), relative to E_k(0)."""
+        total = self.kinetic + self.potential + self.dissipated
+        return float(np.abs(total - self.kinetic[0]).max() / self.kinetic[0])
+
+
+def central_impact(
+    model: ContactForceModel, effective_mass: float, speed: float, *, samples: int = 400
+) -> CentralImpact:
+    """Integrate one impact of two bodies with reduced mass `effective_mass`.
+
+    Compression and restitution are integrated apart, so that a model may change at the turn. Contact ends at
+    zero force.
+
+    Args:
+        model: The contact-force model.
+        effective_mass: kg.
+        speed: Approach speed, m/s.
+        samples: Points per phase.
+
+    Raises:
+        InvalidInputError: A mass or speed that is not positive.
+        NoSolutionError: The force does not come to an end.
+    """
+    mass = check_positive("effective_mass", effective_mass, "kg")
+    speed = check_positive("speed", speed, "m/s")
+    depth = _depth_scale(model, mass, speed)
+    scale = np.array([depth, speed, depth, 0.5 * mass * speed**2])
+    first = _phase(model, mass, np.array([0.0, speed, 0.0, 0.0]), scale, samples, restitution=False)
+    turn = first[1][:, -1].copy()
+    turn[1] = 0.0
+    turn[3] += model.turning_loss(turn[0])
+    phases = [first]
+    # A force that ends with the compression leaves nothing to push the bodies apart.
+    if float(model.force(turn[0], -1e-12 * speed, turn[2])) > 0.0:
+        phases.append(_phase(model, mass, turn, scale, samples, restitution=True, start=first[0][-1]))
+    times = np.concatenate([phase[0] for phase in phases])
+    states = np.hstack([phase[1] for phase in phases])
+    penetration, rate, internal, dissipated = states
+    count = first[0].size
+    # At the turn itself the rate is zero; its sign tells the two branches apart.
+    signed = np.concatenate([np.abs(rate[:count]), -np.abs(rate[count:]) - 1e-300])
+    return CentralImpact(
+        time=times,
+        penetration=penetration,
+        rate=rate,
+        force=model.force(penetration, signed, internal),
+        kinetic=0.5 * mass * rate**2,
+        potential=model.potential_energy(penetration, signed, internal),
+        dissipated=dissipated,
+        compression_end=count - 1,
+    )
+
+
+def _depth_scale(model: ContactForceModel, mass: float, speed: float) -> float:
+    """Order of magnitude of the largest penetration, m: where an undamped spring holds the kinetic energy."""
+    stiffness = float(getattr(model, "stiffness", 1.0))
+    exponent = float(getattr(model, "exponent", 1.0))
+    return float(((exponent + 1.0) * mass * speed**2 / (2.0 * stiffness)) ** (1.0 / (exponent + 1.0)))
+
+
+def _phase(
+    model: ContactForceModel,
+    mass: float,
+    initial: Array,
+    scale: Array,
+    samples: int,
+    *,
+    restitution: bool,
+    start: float = 0.0,
+) -> tuple[Array, Array]:
+    sign = -1.0 if restitution else 1.0
+
+    def signed(rate: float) -> float:
+        return sign * max(sign * rate, 1e-300)
+
+    def derivative(_: float, scaled: Array) -> Array:
+        penetration, rate, internal, _ = scaled * scale
+        branch = signed(rate)
+        force = float(model.force(penetration, branch, internal))
+        return (
+            np.array(
+                [
+                    rate,
+                    -force / mass,
+                    float(model.internal_rate(penetration, branch, internal)),
+                    float(model.dissipated_power(penetration, rate, internal)),
+                ]
+            )
+            / scale
+        )
+
+    def turned(_: float, scaled: Array) -> float:
+        return float(scaled[1])
+
+    def released(_: float, scaled: Array) -> float:
+        penetration, rate, internal, _ = scaled * scale
+        if penetration <= 0.0 or model.pulls:
+            return penetration / scale[0]
+        return float(model.force(penetration, signed(rate), internal)) * scale[0] / scale[3] - 1e-10
+
+    event = released if restitution else turned
+    event.terminal = True  # type: ignore[attr-defined]
+    event.direction = -1.0  # type: ignore[attr-defined]
+    duration = scale[0] / scale[1]
+    solution = solve_ivp(
+        derivative,
+        (start, start + 1e4 * duration),
+        initial / scale,
+        method="LSODA",
+        events=event,
+        dense_output=True,
+        rtol=1e-9,
+        atol=1e-12,
+        first_step=1e-6 * duration,
+    )
+    if not solution.success or solution.t_events[0].size == 0:
+        raise NoSolutionError(f"{model} at {scale[1]:g} m/s: the contact does not end", problem=model)
+    times = np.linspace(start, float(solution.t_events[0][0]), samples)
+    return times, solution.sol(times) * scale[:, None]
+
+
+def contact_duration(stiffness: float, effective_mass: float, speed: float, exponent: float = 1.5) -> float:
+    """Duration of an elastic impact under F = k delta^eta, s: 2.94 delta_max / speed for Hertz' exponent 3/2.
+
+    Useful as the time scale that a plant's step has to resolve.
+
+    Args:
+        stiffness: k, N/m^eta.
+        effective_mass: kg.
+        speed: Approach speed, m/s.
+        exponent: eta.
+    """
+    from scipy.special import gamma
+
+    depth = _depth_scale(HuntCrossley(stiffness, 0.0, exponent), effective_mass, speed)
+    power = 1.0 / (exponent + 1.0)
+    return float(2.0 * np.sqrt(np.pi) * gamma(1.0 + power) / gamma(0.5 + power) * depth / speed)
