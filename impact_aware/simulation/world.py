@@ -143,7 +143,7 @@ def _set_options(spec: mujoco.MjSpec, scene: Scene, robots: Mapping[str, RobotMo
     spec.option.cone = mujoco.mjtCone.mjCONE_ELLIPTIC
     spec.option.integrator = mujoco.mjtIntegrator.mjINT_EULER
     spec.option.solver = mujoco.mjtSolver.mjSOL_NEWTON
-    spec.option.tolerance = 1e-10
+    spec.option.tolerance = 1e-9
 
 
 def _add_object(spec: mujoco.MjSpec, scene: Scene) -> None:
