@@ -1,0 +1,99 @@
+"""Models A, B and C of papers 003 and 004: printed numbers, momentum, energy, and A towards B towards C."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from impact_aware.contact.hunt_crossley import HuntCrossley
+from impact_aware.contact.virtual_spring import VirtualSpring
+from impact_aware.errors import InvalidInputError, NoSolutionError, UnknownNameError
+from impact_aware.simulation.two_mass import TwoMassParameters, jump_map, simulate
+
+PARAMETERS = TwoMassParameters()
+
+
+@pytest.fixture(scope="module")
+def runs():
+    return {model: simulate(model, PARAMETERS, duration=0.3) for model in "ABC"}
+
+
+def test_model_c_reaches_and_leaves_the_body_with_the_printed_speeds(runs):
+    run = runs["C"]
+    # Paper 003, Table I as the index quotes it, to the printed digits.
+    assert -run.velocity_before[1] == pytest.approx(6.3246, abs=5e-5)
+    assert run.impact_time == pytest.approx(0.1265, abs=5e-5)
+    assert -run.velocity_after[0] == pytest.approx(1.8070, abs=5e-5)
+
+
+def test_flexible_models_settle_on_the_rigid_velocity_within_100_ms(runs):
+    jump = np.abs(runs["C"].velocity_after - runs["C"].velocity_before)[2]
+    for model in "AB":
+        late = runs[model].impact_time + 0.1
+        difference = np.abs(runs[model].velocity_at(late) - runs["C"].velocity_at(late))
+        # The oscillation decays with 46.7 1/s: exp(-4.67) = 0.9 % of it is left after 100 ms.
+        assert difference.max() < 0.01 * jump
+
+
+def test_model_a_and_b_are_alike_at_the_drive(runs):
+    late = runs["B"].time > runs["B"].impact_time
+    difference = np.abs(runs["A"].velocity[late, 2] - runs["B"].velocity[late, 2])
+    # The bouncing contact of Table I lets the drive differ by a few percent of the 4.5 m/s jump, in passing.
+    assert difference.max() < 0.05 * 4.5
+    assert difference[-500:].max() < 0.01 * 4.5
+
+
+@pytest.mark.parametrize("model", ["A", "B", "C"])
+def test_momentum_grows_by_the_drive_force_alone(runs, model):
+    run = runs[model]
+    masses = np.array([PARAMETERS.object_mass, PARAMETERS.tip_mass, PARAMETERS.drive_mass])
+    momentum = run.velocity @ masses
+    # The solvers' relative tolerances are 1e-8 (A) and 1e-10, over a momentum of 30 N s.
+    np.testing.assert_allclose(momentum, -PARAMETERS.drive_force * run.time, atol=1e-5)
+
+
+@given(
+    masses=st.tuples(st.floats(0.1, 10.0), st.floats(0.1, 10.0), st.floats(0.1, 10.0)),
+    velocities=st.tuples(st.floats(-2.0, 2.0), st.floats(-2.0, 2.0), st.floats(-2.0, 2.0)),
+)
+@settings(max_examples=50, deadline=None)
+def test_jump_maps_keep_momentum_and_lose_energy_also_for_a_moving_body(masses, velocities):
+    parameters = TwoMassParameters(*masses)
+    m0, m1, m2 = masses
+    v0, v1, v2 = velocities
+    after = (jump_map("B", parameters) @ np.array([0.1, 0.1, 0.2, v0, v1, v2]))[2:]
+    assert (m0 + m1) * after[0] + m2 * after[1] == pytest.approx(m0 * v0 + m1 * v1 + m2 * v2, abs=1e-9)
+    assert after[1] == v2
+    assert (m0 + m1) * after[0] ** 2 <= m0 * v0**2 + m1 * v1**2 + 1e-9
+    rigid = (jump_map("C", parameters) @ np.array([0.1, 0.1, v0, v1]))[1]
+    assert sum(masses) * rigid == pytest.approx(m0 * v0 + (m1 + m2) * v1, abs=1e-9)
+
+
+def test_a_body_at_rest_is_the_case_in_which_the_thesis_is_right():
+    parameters = TwoMassParameters()
+    after = (jump_map("B", parameters) @ np.array([0.0, 0.0, 0.0, 0.0, -6.0, -6.0]))[2:]
+    # (3.17) with v0 = 0: m1 / (m0 + m1) of the tip's velocity.
+    assert after[0] == pytest.approx(-1.0)
+
+
+def test_a_stiffer_contact_brings_model_a_closer_to_b(runs):
+    errors = []
+    for stiffness in (1e4, 1e6, 1e8):
+        # Exponent 1 and strong damping as in thesis 004, figure 3.15.
+        contact = HuntCrossley(stiffness, stiffness, 1.0)
+        run = simulate("A", TwoMassParameters(contact=contact), duration=0.3)
+        late = run.time > run.impact_time
+        errors.append(np.sqrt(np.mean((run.velocity[late, 2] - runs["B"].velocity[late, 2]) ** 2)))
+    assert errors[0] > errors[1] > errors[2]
+
+
+def test_bad_input_is_refused():
+    with pytest.raises(InvalidInputError, match="tip_mass"):
+        TwoMassParameters(tip_mass=0.0)
+    with pytest.raises(InvalidInputError, match="without memory"):
+        TwoMassParameters(contact=VirtualSpring(1e8))
+    with pytest.raises(UnknownNameError, match="A, B, C"):
+        simulate("D")
+    for model in "AC":
+        with pytest.raises(NoSolutionError, match="no contact"):
+            simulate(model, duration=0.05)
