@@ -1,0 +1,70 @@
+"""What a detector reads and what it says: one joint sample in, one impact event out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class JointSample:
+    """Joint state at one instant, in the model's joint order; detectors judge its content, so nothing is checked here.
+
+    Attributes:
+        time: Stamp of the measurement, s.
+        position: Joint positions, shape (n,), rad.
+        velocity: Joint velocities, shape (n,), rad/s, or None where the source has none.
+        effort: Joint torques, shape (n,), N m, or None where the source has none.
+    """
+
+    time: float
+    position: Array
+    velocity: Array | None = None
+    effort: Array | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ImpactEvent:
+    """An impact found in the joint signals.
+
+    Attributes:
+        time: Refined impact time, s: where the fitted branches before and after meet, usually between two samples.
+        time_detected: Stamp of the sample at which the impact was known, s.
+        time_std: Standard error of `time`, s; it covers measurement noise and the misfit of the two branches.
+        detector: Name of the detector that found it.
+        joint: Index of the joint with the largest normalised residual when the first sample was out of bounds.
+        position: Joint positions at `time`, shape (n,), rad.
+        velocity_before: Velocity of the branch before, at `time`, shape (n,), rad/s; NaN for a joint without data.
+        velocity_after: First estimate of the velocity of the branch after, shape (n,), rad/s, from the few samples seen
+            until `time_detected`; None where no sample after the impact could be used. An impact that is still
+            going on then shows only a part of its jump.
+        residual: Residual over its bound, the largest of all tests from the first excess to `time_detected`, shape
+            (n,); above 1 is out of bounds.
+        confidence: Share of the samples' misfit that the jump explains, 0..1.
+    """
+
+    time: float
+    time_detected: float
+    time_std: float
+    detector: str
+    joint: int
+    position: Array
+    velocity_before: Array
+    velocity_after: Array | None
+    residual: Array
+    confidence: float
+
+    def same_as(self, other: ImpactEvent) -> bool:
+        """Tell whether every field of both events is identical, NaN counting as equal to NaN."""
+        for name in self.__slots__:
+            mine, theirs = getattr(self, name), getattr(other, name)
+            if isinstance(mine, np.ndarray) or isinstance(theirs, np.ndarray):
+                if mine is None or theirs is None or not np.array_equal(mine, theirs, equal_nan=True):
+                    return False
+            elif mine != theirs and not (mine != mine and theirs != theirs):
+                return False
+        return True

@@ -1,0 +1,264 @@
+"""The last samples of all joints on a uniform time grid, kept clean whatever the source sends.
+
+Every detector looks at the same few milliseconds of motion. This window admits or refuses each sample, says why it
+refused, and keeps per joint how many trustworthy samples in a row it holds: the window length w_i of paper 004, (2.19).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from impact_aware.detection.events import Array, JointSample
+from impact_aware.errors import InvalidInputError
+
+# Stamps closer to the grid than this are on it: a double holds seconds since 1970 to 0.24 us only.
+GRID_TOLERANCE = 0.6e-6
+
+
+@dataclass(slots=True)
+class DropCounts:
+    """How many samples were refused or mended since construction, by reason.
+
+    Attributes:
+        malformed: Samples of a wrong shape or type, or with a time that is not finite.
+        not_finite: Single joint values that were NaN or infinite; only that joint's window starts again.
+        held: Samples that repeat the one before in every joint although the robot was moving.
+        early: Samples that came in the same sampling period as the one before, or with the same stamp.
+        missing: Sampling periods without a sample, bridged by interpolation.
+        gaps: Breaks too long to bridge; every window starts again.
+        backwards: Times that ran backwards; everything starts again, the refractory time too.
+        outliers: Single joint values that left the bound and were back at the next sample.
+    """
+
+    malformed: int = 0
+    not_finite: int = 0
+    held: int = 0
+    early: int = 0
+    missing: int = 0
+    gaps: int = 0
+    backwards: int = 0
+    outliers: int = 0
+
+
+class MotionWindow:
+    """The newest `length` positions of `joint_count` joints on a grid of `period`.
+
+    Attributes:
+        counts: Trustworthy samples in a row per joint, newest included, at most `length`, shape (n,).
+        time: Stamp of the newest sample, s; NaN when there is none.
+        drops: What was refused or mended.
+        fresh: Whether the newest sample was the first after a start or restart of all windows.
+        unsettled: Samples still to come until nothing mended or irregular is left inside.
+    """
+
+    def __init__(self, joint_count: int, length: int, period: float, largest_gap: int, resolution: Array) -> None:
+        """Allocate the window.
+
+        Args:
+            joint_count: Number of joints n, at least 1.
+            length: Samples kept, at least 4.
+            period: Sampling period, s.
+            largest_gap: Sampling periods without a sample that are still bridged.
+            resolution: Smallest step of the position signal, shape (n,), rad.
+        """
+        if joint_count < 1:
+            raise InvalidInputError("joint_count", joint_count, "at least 1")
+        self.length = length
+        self.period = period
+        self.drops = DropCounts()
+        self.counts = np.zeros(joint_count, dtype=np.int64)
+        self._joint_count = joint_count
+        self._largest_gap = largest_gap
+        # A moving joint that passes two steps of its encoder per period can't repeat a value.
+        self._moving_step = 2.0 * resolution + 1e-12
+        # Written twice, `length` apart, so that the newest `length` rows are always one contiguous block.
+        self._rows = np.zeros((2 * length, joint_count))
+        self._deviations = np.zeros(length)
+        self._turns = np.zeros(joint_count)
+        self._delta = np.empty(joint_count)
+        self._newest = np.empty(joint_count)
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget every sample; `drops` stays."""
+        self.time = math.nan
+        self._turns[:] = 0.0
+        self._end = self.length
+        self.restart()
+
+    def resume(self) -> None:
+        """Start every window again with the next sample, whenever it comes; whole turns are remembered."""
+        self.time = math.nan
+        self.restart()
+
+    def restart(self) -> None:
+        """Start every joint's window again with the next sample."""
+        self.counts[:] = 0
+        self._least_count = 0
+        self.fresh = True
+        self._empty = True
+        self._alone = True
+        self._moved_across_gap = False
+        self._deviations[:] = 0.0
+        self._irregular = 0
+        self.unsettled = 0
+
+    @property
+    def full(self) -> bool:
+        """Whether every joint holds `length` trustworthy samples."""
+        return self._least_count == self.length
+
+    @property
+    def settled(self) -> bool:
+        """Whether the content is exactly the last `length` raw samples and nothing else is remembered."""
+        return self.full and self.unsettled == 0 and self._irregular == 0
+
+    @property
+    def positions(self) -> Array:
+        """The newest `length` rows, oldest first, shape (length, n); a view that the next sample changes."""
+        return self._rows[self._end - self.length : self._end]
+
+    @property
+    def jitter(self) -> float:
+        """Largest distance of a stamp inside the window from the grid, s; 0 where all are on it."""
+        return float(self._deviations.max()) if self._irregular else 0.0
+
+    def accept(self, sample: JointSample) -> int:
+        """Take a sample in, if it is one.
+
+        Returns:
+            Sampling periods since the sample before (1 when none is missing), or 0 for a refused sample.
+        """
+        try:
+            time = float(sample.time)
+            position = np.asarray(sample.position, dtype=np.float64)
+        except (TypeError, ValueError, OverflowError):
+            self.drops.malformed += 1
+            return 0
+        if position.shape != self.counts.shape or not math.isfinite(time):
+            self.drops.malformed += 1
+            return 0
+        steps, deviation = 1, 0.0
+        if self.time == self.time:
+            interval = time - self.time
+            if interval < 0.0:
+                self.drops.backwards += 1
+                self.reset()
+            elif interval > (self._largest_gap + 1.5) * self.period:
+                if (position + self._turns == self._rows[self._end - 1]).all() and self._was_moving():
+                    self.drops.held += 1
+                    return 0
+                self.drops.gaps += 1
+                moved = np.abs(position + self._turns - self._rows[self._end - 1]) * (self.period / interval)
+                self.restart()
+                self._moved_across_gap = bool((moved > self._moving_step).any())
+            else:
+                steps = int(interval / self.period + 0.5)
+                if steps == 0:
+                    self.drops.early += 1
+                    return 0
+                deviation = abs(interval - steps * self.period)
+        broken = None
+        np.add(position, self._turns, out=self._newest)
+        np.subtract(self._newest, self._rows[self._end - 1], out=self._delta)
+        # One number tells that nothing is NaN, that something moved, and that nothing made a whole turn.
+        if not 0.0 < float(self._delta.dot(self._delta)) < 9.0:
+            broken = ~np.isfinite(position)
+            if not self._settle_odd_sample(broken):
+                return 0
+        self.fresh = self._empty
+        self._alone = self._empty
+        self._empty = False
+        self._push(steps, deviation)
+        self.time = time
+        if broken is not None and broken.any():
+            self.restart_joints(broken, 0)
+            self.unsettled = self.length
+        return steps
+
+    def restart_joints(self, joints: NDArray[np.bool_], count: int) -> None:
+        """Shorten the windows of the joints in the mask, shape (n,), to their newest `count` samples."""
+        self.counts[joints] = np.minimum(self.counts[joints], count)
+        self._least_count = int(self.counts.min())
+
+    def mend(self, joints: NDArray[np.bool_], age: int) -> None:
+        """Replace the value `age` samples ago of the joints in the mask by the parabola through its neighbours."""
+        index = self._end - 1 - age
+        rows = self._rows
+        rows[index, joints] = rows[index + 1, joints] / 3.0 + rows[index - 1, joints] - rows[index - 2, joints] / 3.0
+        rows[(index + self.length) % (2 * self.length), joints] = rows[index, joints]
+        self.unsettled = self.length
+        self.drops.outliers += int(np.count_nonzero(joints))
+
+    def _settle_odd_sample(self, broken: NDArray[np.bool_]) -> bool:
+        """Replace broken values, remove whole turns, and refuse a held sample by returning False."""
+        newest, last = self._newest, self._rows[self._end - 1]
+        if broken.any():
+            self.drops.not_finite += int(np.count_nonzero(broken))
+            if broken.all():
+                return False
+            newest[broken] = last[broken]
+        if self._empty:
+            return True
+        delta = np.where(self.counts > 0, newest - last, 0.0)
+        if (np.abs(delta) > math.pi).any():
+            turns = 2.0 * math.pi * np.round(delta / (2.0 * math.pi))
+            self._turns -= turns
+            newest -= turns
+            self.unsettled = self.length + 1
+        elif (newest == last).all() and self._was_moving():
+            self.drops.held += 1
+            return False
+        return True
+
+    def _was_moving(self) -> bool:
+        """Tell whether some joint moved too fast before to repeat a value now."""
+        if self._alone:
+            return self._moved_across_gap
+        step = self._rows[self._end - 1] - self._rows[self._end - 2]
+        return bool((np.abs(step) > self._moving_step).any())
+
+    def _push(self, steps: int, deviation: float) -> None:
+        if steps > 1:
+            self._bridge(steps)
+        self._write(self._newest)
+        if self._least_count < self.length:
+            np.minimum(self.counts + steps, self.length, out=self.counts)
+            self._least_count = int(self.counts.min())
+        if deviation > GRID_TOLERANCE:
+            self._irregular = self.length + 1
+        if self._irregular:
+            self._deviations[:-1] = self._deviations[1:]
+            self._deviations[-1] = deviation
+            self._irregular -= 1
+        if self.unsettled:
+            self.unsettled -= 1
+
+    def _bridge(self, steps: int) -> None:
+        newest = self._newest
+        last, before = self._rows[self._end - 1].copy(), self._rows[self._end - 2].copy()
+        parabola = not self._alone
+        for step in range(1, steps):
+            if parabola:
+                # Lagrange form on the nodes -1, 0 and `steps`.
+                row = (
+                    before * step * (step - steps) / (1.0 + steps)
+                    + last * (step + 1.0) * (steps - step) / steps
+                    + newest * (step + 1.0) * step / ((steps + 1.0) * steps)
+                )
+            else:
+                row = last + (newest - last) * (step / steps)
+            self._write(row)
+        self.drops.missing += steps - 1
+        self.unsettled = self.length + 1
+
+    def _write(self, row: Array) -> None:
+        if self._end == 2 * self.length:
+            self._end = self.length
+        self._rows[self._end] = row
+        self._rows[self._end - self.length] = row
+        self._end += 1

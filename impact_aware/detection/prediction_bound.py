@@ -1,0 +1,124 @@
+"""How wrong the extrapolated parabola can be when there was no impact.
+
+The acceleration of smooth motion is taken to vary by no more than min(da, j |t - t_k|) around its value at the end t_k
+of the fitted window (paper 004, (2.29)). From that, two bounds on the prediction error over m periods follow:
+
+- the thesis's (2.33), which adds up the largest effect on every sample,
+      b = (1 + |P|_1) r/2 + Q(m h) + sum_j |P_j| Q((w - j) h);
+- a sharper one. The prediction error is a linear functional of the positions that vanishes on parabolas, so by Peano's
+  theorem it is the integral of K(t) a(t) with K(t) = sum_i c_i max(t_i - t, 0), c being the weights of all samples in
+  the error, and since K integrates to zero,
+      b = (1 + |P|_1) r/2 + integral of |K(t)| min(da, j |t - t_k|) dt.
+  One and the same acceleration has to explain all samples here, which is why it is smaller by a factor of two and more.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from impact_aware.detection.events import Array
+
+
+def extrapolation_weights(window: int, horizon: int) -> Array:
+    """Weights P that extrapolate the parabola through `window`+1 uniform samples by `horizon` periods.
+
+    Paper 004, (2.22)-(2.25), where `horizon` is 1. The sampling period cancels.
+
+    Args:
+        window: w, at least 2.
+        horizon: m, at least 1.
+
+    Returns:
+        Weights of the samples, oldest first, shape (window + 1,).
+    """
+    grid = np.arange(-float(window), 1.0)
+    regressors = np.stack((np.ones_like(grid), grid, 0.5 * grid**2), axis=1)
+    ahead = float(horizon)
+    return np.array([1.0, ahead, 0.5 * ahead**2]) @ np.linalg.pinv(regressors)
+
+
+def position_variation(duration: Array | float, acceleration_variation: float, jerk_bound: float) -> Array:
+    """Largest change of position that a bounded variation of the acceleration makes: Q of paper 004, (2.31).
+
+    Args:
+        duration: Time from the reference instant, s.
+        acceleration_variation: da, rad/s^2.
+        jerk_bound: j, rad/s^3.
+
+    Returns:
+        Q, rad, of the shape of `duration`.
+    """
+    duration = np.asarray(duration, dtype=np.float64)
+    corner = acceleration_variation / jerk_bound
+    late = 0.5 * acceleration_variation * (duration - corner) ** 2 + 0.5 * jerk_bound * corner**2 * (
+        duration - 2.0 / 3.0 * corner
+    )
+    return np.where(duration <= corner, jerk_bound * duration**3 / 6.0, late)
+
+
+def detection_bound(
+    window: int,
+    horizon: int,
+    sampling_period: float,
+    acceleration_variation: float,
+    jerk_bound: float,
+    encoder_resolution: float,
+    position_noise: float = 0.0,
+    noise_multiple: float = 6.0,
+    sharp: bool = True,
+) -> float:
+    """Largest prediction error that is no impact: paper 004, (2.33), for any horizon and with a term for noise.
+
+    Args:
+        window: w, at least 2.
+        horizon: m, at least 1.
+        sampling_period: h, s.
+        acceleration_variation: da, rad/s^2.
+        jerk_bound: j, rad/s^3.
+        encoder_resolution: r, rad.
+        position_noise: Standard deviation of independent noise on every sample, rad.
+        noise_multiple: Standard deviations of the prediction error that are allowed for it.
+        sharp: Take the sharper bound; False for (2.33) itself.
+
+    Returns:
+        The bound b, rad.
+    """
+    weights = extrapolation_weights(window, horizon)
+    if sharp:
+        variation = _kernel_integral(weights, horizon, sampling_period, acceleration_variation, jerk_bound)
+    else:
+        ages = np.arange(window, -1.0, -1.0) * sampling_period
+        variation = float(np.abs(weights) @ position_variation(ages, acceleration_variation, jerk_bound))
+        variation += float(position_variation(horizon * sampling_period, acceleration_variation, jerk_bound))
+    steps = 0.5 * encoder_resolution * (1.0 + np.abs(weights).sum())
+    noise = noise_multiple * position_noise * np.sqrt(1.0 + weights @ weights)
+    # Rounding of the arithmetic itself, for a signal without steps or noise.
+    return float(steps + noise + variation) + 1e-12
+
+
+def _kernel_integral(
+    weights: Array, horizon: int, sampling_period: float, acceleration_variation: float, jerk_bound: float
+) -> float:
+    """Integral of |K(t)| min(da, j |t|) with t = 0 at the end of the fitted window."""
+    nodes = np.append(np.arange(1.0 - len(weights), 1.0), float(horizon)) * sampling_period
+    coefficients = np.append(-weights, 1.0)
+
+    def kernel(instants: Array) -> Array:
+        return np.maximum(nodes - instants[:, None], 0.0) @ coefficients
+
+    corner = acceleration_variation / jerk_bound
+    corners = np.array([-corner, corner])
+    inside = corners[(corners > nodes[0]) & (corners < nodes[-1])]
+    breaks = np.unique(np.concatenate((nodes, inside)))
+    values = kernel(breaks)
+    changes = np.flatnonzero(values[:-1] * values[1:] < 0.0)
+    slopes = (values[changes + 1] - values[changes]) / (breaks[changes + 1] - breaks[changes])
+    breaks = np.unique(np.concatenate((breaks, breaks[changes] - values[changes] / slopes)))
+
+    def integrand(instants: Array) -> Array:
+        return np.abs(kernel(instants)) * np.minimum(acceleration_variation, jerk_bound * np.abs(instants))
+
+    # Both factors are linear on every piece, and Simpson's rule is exact for their product.
+    middles = 0.5 * (breaks[:-1] + breaks[1:])
+    pieces = integrand(breaks[:-1]) + 4.0 * integrand(middles) + integrand(breaks[1:])
+    return float(np.diff(breaks) @ pieces / 6.0)

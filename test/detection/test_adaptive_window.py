@@ -1,0 +1,308 @@
+"""Laws of the adaptive-window detector: smooth motion never fires, jumps do, and offline equals online."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from impact_aware.detection import (
+    AdaptiveWindowDetector,
+    AdaptiveWindowParameters,
+    JointSample,
+    make_detector,
+)
+from impact_aware.errors import InvalidInputError, UnknownNameError
+
+PERIOD = 1e-3
+JOINTS = 7
+
+
+def smooth_motion(times, rng, joints=JOINTS, peak_acceleration=20.0):
+    """Three sines per joint whose accelerations add up to at most `peak_acceleration`, rad/s^2."""
+    positions = np.empty((len(times), joints))
+    for joint in range(joints):
+        angular = 2.0 * np.pi * rng.uniform(0.3, 4.0, 3)
+        amplitudes = rng.dirichlet(np.ones(3)) * peak_acceleration * rng.uniform(0.3, 1.0) / angular**2
+        positions[:, joint] = np.sin(np.outer(times, angular) + rng.uniform(0.0, 6.28, 3)) @ amplitudes
+    return positions + rng.uniform(-2.0, 2.0, joints)
+
+
+def with_jump(times, positions, instant, jump):
+    return positions + np.outer(np.maximum(times - instant, 0.0), jump)
+
+
+def quantise(positions, resolution):
+    return np.round(positions / resolution) * resolution
+
+
+def run(detector, times, positions):
+    events = [detector.update(JointSample(float(t), q)) for t, q in zip(times, positions, strict=True)]
+    return [event for event in events if event is not None]
+
+
+def assert_same(events, others):
+    assert len(events) == len(others), (events, others)
+    for event, other in zip(events, others, strict=True):
+        assert event.same_as(other), (event, other)
+
+
+@pytest.mark.parametrize("resolution", [1e-6, 1e-5, 1e-4])
+def test_smooth_motion_raises_no_alarm(resolution):
+    rng = np.random.default_rng(11)
+    times = np.arange(60_000) * PERIOD
+    detector = make_detector("adaptive_window", JOINTS, encoder_resolution=resolution)
+    assert detector.detect(times, quantise(smooth_motion(times, rng), resolution)) == []
+
+
+def test_steps_of_acceleration_within_the_bound_raise_no_alarm():
+    # A torque-controlled start: from rest to 20 rad/s^2 within one period, which is the stated variation.
+    times = np.arange(4000) * PERIOD
+    rng = np.random.default_rng(3)
+    levels = np.zeros((len(times), JOINTS))
+    for joint in range(JOINTS):
+        for begin in range(200, 4000, 200):
+            level = rng.choice([0.0, 20.0]) if joint % 2 else rng.uniform(-10, 10)
+            levels[begin + rng.integers(0, 50) :, joint] = level
+    velocities = np.cumsum(levels, axis=0) * PERIOD
+    positions = np.cumsum(velocities, axis=0) * PERIOD
+    detector = make_detector("adaptive_window", JOINTS)
+    assert detector.detect(times, quantise(positions, 1e-5)) == []
+
+
+# The jump must stand clear of what smooth motion may do: 20 rad/s^2 make 0.05 rad/s in 2.5 ms.
+@pytest.mark.parametrize(
+    ("resolution", "jump"),
+    [(1e-6, 0.08), (1e-6, 0.1), (1e-6, 0.5), (1e-5, 0.1), (1e-5, 0.2), (1e-5, 0.5), (1e-4, 0.5), (1e-4, 1.0)],
+)
+def test_jumps_are_found_within_five_milliseconds_and_timed(resolution, jump):
+    rng = np.random.default_rng(int(1e6 * jump) + int(1e7 * resolution))
+    delays, errors, jump_errors = [], [], []
+    detector = make_detector("adaptive_window", JOINTS, encoder_resolution=resolution)
+    for _ in range(25):
+        times = np.arange(300) * PERIOD
+        instant = rng.uniform(0.15, 0.2)
+        jumps = rng.uniform(-0.3, 0.3, JOINTS) * jump
+        strongest = rng.integers(JOINTS)
+        jumps[strongest] = jump * rng.choice([-1.0, 1.0])
+        motion = with_jump(times, smooth_motion(times, rng, peak_acceleration=15.0), instant, jumps)
+        events = detector.detect(times, quantise(motion, resolution))
+        assert len(events) == 1, (instant, events)
+        event = events[0]
+        delays.append(event.time_detected - instant)
+        errors.append(abs(event.time - instant))
+        jump_errors.append(abs((event.velocity_after - event.velocity_before - jumps)[strongest]))
+        assert event.residual.max() > 1.0
+        assert np.isfinite(event.time_std)
+    assert 0.0 < min(delays)
+    assert max(delays) < 5e-3
+    # The refined time beats the sampling, which alone leaves PERIOD / sqrt(12) = 0.29 ms.
+    assert np.median(errors) < 0.2e-3
+    # Few samples after the impact, each wrong by up to half a step: a first estimate, not a measurement.
+    assert np.median(jump_errors) < 0.2 * jump
+
+
+def test_earliest_joint_and_branch_velocities_are_those_of_the_signal():
+    times = np.arange(200) * PERIOD
+    slopes = np.array([0.2, -0.4, 0.6])
+    jump = np.array([0.05, -0.5, 0.1])
+    instant = 0.1003
+    positions = with_jump(times, np.outer(times, slopes), instant, jump)
+    (event,) = make_detector("adaptive_window", 3, encoder_resolution=0.0).detect(times, positions)
+    assert event.joint == 1
+    # Noise-free lines: only the grid of impact times, a 20th of a period, is left.
+    assert event.time == pytest.approx(instant, abs=0.05 * PERIOD)
+    np.testing.assert_allclose(event.velocity_before, slopes, atol=0.02)
+    np.testing.assert_allclose(event.velocity_after, slopes + jump, atol=0.03)
+    np.testing.assert_allclose(event.position, slopes * instant, atol=1e-4)
+    assert event.confidence > 0.99
+
+
+def test_second_impact_is_found_and_ringing_is_not():
+    times = np.arange(400) * PERIOD
+    rng = np.random.default_rng(5)
+    positions = smooth_motion(times, rng, peak_acceleration=10.0)
+    for instant in (0.1, 0.17):
+        positions = with_jump(times, positions, instant, np.full(JOINTS, 0.4))
+        late = np.maximum(times - instant, 0.0)
+        # A flexible joint rings on at 60 Hz; its acceleration dies below the bound within 40 ms.
+        ringing = 0.15 / (2 * np.pi * 60) * np.sin(2 * np.pi * 60 * late) * np.exp(-late / 0.012)
+        positions[:, 2] += ringing
+    events = make_detector("adaptive_window", JOINTS).detect(times, quantise(positions, 1e-5))
+    assert [round(event.time, 3) for event in events] == [0.1, 0.17]
+
+
+def test_glitch_of_one_sample_is_mended():
+    times = np.arange(300) * PERIOD
+    rng = np.random.default_rng(6)
+    positions = quantise(smooth_motion(times, rng), 1e-5)
+    positions[150, 3] += 0.01
+    positions[200, 0] -= 0.5
+    detector = make_detector("adaptive_window", JOINTS)
+    assert run(detector, times, positions) == []
+    assert detector.drops.outliers == 2
+    # One confirmation less, and a glitch is an impact: that is what the second sample buys.
+    assert run(make_detector("adaptive_window", JOINTS, confirmation_samples=1), times, positions)
+
+
+def test_missing_and_held_samples_neither_hide_a_jump_nor_fake_one():
+    rng = np.random.default_rng(8)
+    times = np.arange(600) * PERIOD
+    jumped = with_jump(times, smooth_motion(times, rng), 0.3004, np.full(JOINTS, 0.4))
+    positions = quantise(jumped, 1e-5)
+    kept = rng.random(len(times)) > 0.08
+    kept[296:306] = True
+    kept[302] = False
+    detector = make_detector("adaptive_window", JOINTS)
+    (event,) = run(detector, times[kept], positions[kept])
+    assert 0.3004 < event.time_detected < 0.3054
+    assert event.time == pytest.approx(0.3004, abs=0.3e-3)
+    assert detector.drops.missing > 20
+
+    held = positions.copy()
+    for index in np.flatnonzero(~kept):
+        held[index] = held[index - 1]
+    detector = make_detector("adaptive_window", JOINTS)
+    (event,) = run(detector, times, held)
+    assert 0.3004 < event.time_detected < 0.3054
+    assert detector.drops.held > 20
+
+
+def test_slow_source_stays_silent():
+    # 30 Hz repeated at 1 kHz: nothing can be known about an impact, so nothing is said.
+    rng = np.random.default_rng(9)
+    times = np.arange(3000) * PERIOD
+    positions = smooth_motion(times, rng)[np.arange(3000) // 33 * 33]
+    detector = make_detector("adaptive_window", JOINTS)
+    assert run(detector, times, positions) == []
+    assert detector.drops.held > 2500
+
+
+def test_joint_without_values_does_not_blind_the_others():
+    times = np.arange(300) * PERIOD
+    rng = np.random.default_rng(10)
+    positions = quantise(with_jump(times, smooth_motion(times, rng), 0.2, np.full(JOINTS, 0.3)), 1e-5)
+    positions[:, 4] = np.nan
+    positions[50, :] = np.nan
+    detector = make_detector("adaptive_window", JOINTS)
+    (event,) = run(detector, times, positions)
+    assert 0.2 < event.time_detected < 0.205
+    assert np.isnan(event.velocity_before[4]) and np.isfinite(np.delete(event.velocity_before, 4)).all()
+    assert detector.drops.not_finite == 300 + JOINTS - 1
+
+
+def test_wrapped_angle_is_no_jump():
+    times = np.arange(1000) * PERIOD
+    positions = np.angle(np.exp(1j * (2.0 + 2.0 * times)))[:, None] * np.ones(JOINTS)
+    assert make_detector("adaptive_window", JOINTS).detect(times, positions) == []
+
+
+def test_time_running_backwards_starts_again():
+    times = np.arange(300) * PERIOD
+    rng = np.random.default_rng(12)
+    positions = quantise(with_jump(times, smooth_motion(times, rng), 0.2, np.full(JOINTS, 0.3)), 1e-5)
+    detector = make_detector("adaptive_window", JOINTS)
+    first, again = run(detector, times, positions), run(detector, times, positions)
+    assert detector.drops.backwards == 1
+    assert_same(first, again)
+
+
+def test_jittered_stamps_raise_no_alarm():
+    rng = np.random.default_rng(13)
+    times = np.arange(2000) * PERIOD + rng.uniform(-0.1, 0.1, 2000) * PERIOD
+    for measured in (times, np.arange(2000) * PERIOD):
+        # Either the stamps are right and the sampling is uneven, or the other way round.
+        positions = smooth_motion(measured, np.random.default_rng(14))
+        assert run(make_detector("adaptive_window", JOINTS), times, positions) == []
+
+
+def test_nonsense_is_counted_and_survived():
+    detector = make_detector("adaptive_window", 2)
+    for sample in (
+        JointSample(float("nan"), np.zeros(2)),
+        JointSample(0.0, np.zeros(3)),
+        JointSample(0.0, "left"),
+        JointSample(None, np.zeros(2)),
+    ):
+        assert detector.update(sample) is None
+    assert detector.drops.malformed == 4
+
+
+faults_of_a_source = st.sampled_from(
+    ["jump", "nan", "all_nan", "held", "gap", "long_gap", "glitch", "back", "early", "jitter", "wrap"]
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    seed=st.integers(0, 10_000),
+    faults=st.lists(st.tuples(st.integers(5, 690), faults_of_a_source), max_size=8),
+    cuts=st.lists(st.integers(0, 700), max_size=5),
+    confirmations=st.integers(1, 3),
+)
+def test_offline_equals_online_on_anything(seed, faults, cuts, confirmations):
+    rng = np.random.default_rng(seed)
+    times = np.arange(700) * PERIOD
+    positions = smooth_motion(times, rng, joints=3, peak_acceleration=25.0)
+    for index, kind in faults:
+        joint = int(rng.integers(3))
+        if kind == "jump":
+            positions = with_jump(times, positions, times[index] - 0.3e-3, rng.uniform(-0.4, 0.4, 3))
+        elif kind == "nan":
+            positions[index, joint] = np.nan
+        elif kind == "all_nan":
+            positions[index] = np.nan
+        elif kind == "held":
+            positions[index : index + 4] = positions[index]
+        elif kind == "gap":
+            times[index:] += 2 * PERIOD
+        elif kind == "long_gap":
+            times[index:] += 50 * PERIOD
+        elif kind == "glitch":
+            positions[index, joint] += rng.uniform(-0.05, 0.05)
+        elif kind == "back":
+            times[index:] -= 0.2
+        elif kind == "early":
+            times[index] = times[index - 1]
+        elif kind == "jitter":
+            times[index] += 0.2 * PERIOD
+        elif kind == "wrap":
+            positions[index:, joint] += 2 * np.pi
+    detector = make_detector("adaptive_window", 3, confirmation_samples=confirmations)
+    online = run(detector, times, positions)
+    counted = replace(detector.drops)
+    other = make_detector("adaptive_window", 3, confirmation_samples=confirmations)
+    assert_same(online, other.detect(times, positions))
+    assert other.drops == counted
+    # The offline form leaves the detector where the online form does, so both can be mixed in any chunks.
+    third = make_detector("adaptive_window", 3, confirmation_samples=confirmations)
+    pieces = []
+    for chunk in np.split(np.arange(700), sorted(cuts)):
+        pieces += third.process(times[chunk], positions[chunk])
+    assert_same(online, pieces)
+
+
+def test_parameters_are_checked():
+    for field, value in (
+        ("sampling_period", 0.0),
+        ("window", 1),
+        ("smallest_window", 1),
+        ("horizon", 0),
+        ("confirmation_samples", 9),
+        ("acceleration_variation", -1.0),
+        ("jerk_bound", float("nan")),
+        ("encoder_resolution", (1e-5, -1e-5)),
+        ("fixed_bound", 0.0),
+        ("refractory_time", -1.0),
+    ):
+        with pytest.raises(InvalidInputError, match=field):
+            AdaptiveWindowParameters(**{field: value})
+    with pytest.raises(InvalidInputError, match="encoder_resolution"):
+        AdaptiveWindowDetector(7, AdaptiveWindowParameters(encoder_resolution=(1e-5, 1e-5)))
+    with pytest.raises(UnknownNameError, match="adaptive_window"):
+        make_detector("psychic", 7)
+    with pytest.raises(InvalidInputError, match="windw"):
+        make_detector("adaptive_window", 7, windw=3)
+    with pytest.raises(InvalidInputError, match="positions"):
+        make_detector("adaptive_window", 7).detect(np.arange(3), np.zeros((3, 6)))
