@@ -41,6 +41,8 @@ def make_field(
     fields = task.fields
     half = np.array(task.object.half_extents)
     r_min = fields.ante_radius_min if fields.ante_radius_min > 0.0 else float(np.linalg.norm(half))
+    for arm, robot in zip(task.arms, robots, strict=True):
+        _check_entries(task, arm, robot)
     arms = tuple(_arm_reference(task, arm, robot) for arm, robot in zip(task.arms, robots, strict=True))
     predicted = object_velocity_after is not None
     field = ReferenceField(
@@ -135,14 +137,22 @@ def _arm_reference(task: Task, arm: ArmTask, robot: RobotModel) -> ArmReference:
     )
 
 
+def _check_entries(task: Task, arm: ArmTask, robot: RobotModel) -> None:
+    """Refuse what can be seen without moving the arm in thought."""
+    label = f"arms[{arm.name}]" if arm.name else "arm"
+    half = np.array(task.object.half_extents)
+    if not -1 <= arm.null_space_joint < robot.n:
+        raise InvalidInputError(f"{label}.null_space_joint", arm.null_space_joint, f"-1..{robot.n - 1}")
+    across = np.abs(np.array(arm.impact_offset)) * (hit_normal(arm) == 0.0)
+    if np.any(across > half):
+        raise InvalidInputError(f"{label}.impact_offset", list(arm.impact_offset), "a place on the object's face")
+    if np.all(np.abs(np.subtract(arm.base_position, task.object.position)) < half):
+        raise InvalidInputError("object.position", list(task.object.position), "a box without the base inside")
+
+
 def _check_arm(task: Task, arm: ArmTask, reference: ArmReference, robot: RobotModel) -> None:
     """Refuse what can be known to fail: places out of reach, speeds over limits, a box that contains the arm."""
     label = f"arms[{arm.name}]" if arm.name else "arm"
-    if not -1 <= arm.null_space_joint < robot.n:
-        raise InvalidInputError(f"{label}.null_space_joint", arm.null_space_joint, f"-1..{robot.n - 1}")
-    across = np.abs(np.array(arm.impact_offset)) * (reference.normal == 0.0)
-    if np.any(across > np.array(task.object.half_extents)):
-        raise InvalidInputError(f"{label}.impact_offset", list(arm.impact_offset), "a place on the object's face")
     places = {"impact_position": reference.impact_position, "starts": np.array(arm.starts[0])}
     travel = np.subtract(task.goal, task.object.position)
     places["goal"] = reference.impact_position + travel
@@ -189,7 +199,6 @@ def _check_clear(task: Task, arm: ArmTask, robot: RobotModel, posture: Array, na
     base = base_placement(arm)
     pin.framesForwardKinematics(robot.model, robot.data, posture)
     points = {robot.joint_names[i]: base.act(robot.data.oMi[i + 1].translation) for i in range(robot.n)}
-    points["the base"] = np.array(arm.base_position)
     for what, point in points.items():
         if np.all(np.abs(point - centre) < half):
             expected = f"a box without {what} inside ({name})"

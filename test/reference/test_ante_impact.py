@@ -1,0 +1,137 @@
+import numpy as np
+import pinocchio as pin
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from impact_aware.errors import InvalidInputError
+from impact_aware.reference import AnteImpactField, streamline
+from impact_aware.reference.rotation import rotation_error
+
+DOWN = np.array([1.0, 0.0, 0.0, 0.0])
+SPEED = 0.5
+coordinate = st.floats(-0.6, 0.6)
+
+
+def make(**changes):
+    values = {
+        "impact_position": np.array([0.02, 0.1, 0.01]),
+        "impact_velocity": np.array([0.1, -0.48, 0.05]) * SPEED / np.linalg.norm([0.1, -0.48, 0.05]),
+        "object_position": np.array([0.0, 0.0, 0.0]),
+        "orientation": DOWN,
+        "r_min": 0.15,
+        "r_max": 0.30,
+    }
+    return AnteImpactField(**{**values, **changes})
+
+
+@given(st.tuples(coordinate, coordinate, coordinate))
+@settings(max_examples=200, deadline=None)
+def test_inside_the_inner_radius_the_reference_is_the_impact_velocity(place):
+    field, place = make(), np.array(place)
+    assume(np.linalg.norm(place) <= field.r_min)
+    np.testing.assert_array_equal(field.velocity(place), field.impact_velocity)
+    np.testing.assert_array_equal(field.acceleration(place), np.zeros(3))
+
+
+@given(st.tuples(coordinate, coordinate, coordinate))
+@settings(max_examples=200, deadline=None)
+def test_outside_the_outer_radius_the_speed_is_that_of_the_impact(place):
+    field, place = make(), np.array(place)
+    assume(np.linalg.norm(place) >= field.r_max)
+    assert np.linalg.norm(field.velocity(place)) == pytest.approx(SPEED, rel=1e-12)
+
+
+@given(st.tuples(coordinate, coordinate, coordinate))
+@settings(max_examples=200, deadline=None)
+def test_acceleration_is_the_derivative_along_the_field(place):
+    field, place = make(), np.array(place)
+    radius = np.linalg.norm(place)
+    # The smoothstep's second derivative jumps at both radii, and the approach field has a pole behind the impact place.
+    assume(min(abs(radius - field.r_min), abs(radius - field.r_max)) > 1e-5)
+    behind = -(place - field.impact_position) @ field.impact_velocity / SPEED
+    across = np.linalg.norm(place - field.impact_position + behind * field.impact_velocity / SPEED)
+    assume(behind > -0.02 or across > 0.02)
+    step, velocity = 1e-6, field.velocity(place)
+    ahead, before = field.velocity(place + step * velocity), field.velocity(place - step * velocity)
+    # Rounding 1e-16 / step, and third derivatives of some 1e3 times step^2.
+    np.testing.assert_allclose(field.acceleration(place), (ahead - before) / (2 * step), atol=2e-8, rtol=1e-6)
+
+
+@given(st.tuples(st.floats(-0.12, 0.12), st.floats(0.5, 0.8), st.floats(-0.12, 0.12)))
+@settings(max_examples=25, deadline=None)
+def test_the_path_goes_through_the_impact_plane_and_on_without_turning_back(start):
+    field = make()
+    direction = field.impact_velocity / SPEED
+
+    def beyond(place):
+        return (place - field.object_position) @ direction > 0.1
+
+    line = streamline(field.velocity, start, duration=4.0, step=0.02, stop=beyond)
+    assert beyond(line[-1])
+    # Once it moves towards the impact place it never turns back. Reference steps are 0.01 m long.
+    assert np.all(np.diff(line @ direction) > 0.0)
+    first = int(np.argmax((line - field.impact_position) @ direction > 0.0))
+    assert np.linalg.norm(line[first] - field.object_position) < field.r_min
+    np.testing.assert_array_equal(field.velocity(line[first]), field.impact_velocity)
+
+
+def test_the_angular_velocity_turns_the_tool_towards_the_desired_orientation():
+    field = make(kappa_r=30.0)
+    rotation = pin.exp3(np.array([0.4, -0.7, 0.2])) @ field.rotation
+    before = np.linalg.norm(rotation_error(rotation, field.rotation))
+    period = 1e-4
+    for _ in range(100):
+        twist, _ = field.evaluate(np.zeros(3), rotation)
+        rotation = pin.exp3(period * twist[3:]) @ rotation
+    # exp(-kappa t) of the exact flow; the explicit Euler steps differ by kappa^2 t period / 2 = 5e-4.
+    after = np.linalg.norm(rotation_error(rotation, field.rotation))
+    assert after == pytest.approx(before * np.exp(-30.0 * 0.01), rel=1e-3)
+
+
+def test_angular_acceleration_is_the_derivative_along_the_field():
+    field = make()
+    rotation = pin.exp3(np.array([0.4, -0.7, 0.2])) @ field.rotation
+    twist, acceleration = field.evaluate(np.zeros(3), rotation)
+    step = 1e-6
+    ahead, _ = field.evaluate(np.zeros(3), pin.exp3(step * twist[3:]) @ rotation)
+    before, _ = field.evaluate(np.zeros(3), pin.exp3(-step * twist[3:]) @ rotation)
+    # Values of some 700 rad/s^2 with rounding 1e-14 / step.
+    np.testing.assert_allclose(acceleration[3:], (ahead - before)[3:] / (2 * step), rtol=1e-6)
+
+
+@pytest.mark.parametrize("elapsed", [0.0, 0.1, 0.25, 0.45, 0.5, 1.0])
+def test_the_start_ramp_is_consistent_with_its_acceleration(elapsed):
+    field = make(start_ramp=0.5)
+    place, rotation = np.array([0.1, 0.5, 0.2]), pin.exp3(np.array([0.01, 0.02, 0.0])) @ field.rotation
+    twist, acceleration = field.evaluate(place, rotation, elapsed)
+    if elapsed == 0.0:
+        assert not twist.any() and not acceleration.any()
+        return
+    step = 1e-6
+
+    def moved(sign):
+        turned = pin.exp3(sign * step * twist[3:]) @ rotation
+        return field.evaluate(place + sign * step * twist[:3], turned, elapsed + sign * step)[0]
+
+    # At the end of the ramp its second derivative jumps by 24 / s^2, seen over one step.
+    np.testing.assert_allclose(acceleration, (moved(1) - moved(-1)) / (2 * step), rtol=1e-5, atol=2e-5)
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        ({"impact_velocity": np.zeros(3)}, "impact_velocity"),
+        ({"impact_velocity": np.array([np.nan, 0, 0])}, "impact_velocity"),
+        ({"alpha": 0.0}, "alpha"),
+        ({"r_min": 0.05}, "r_min"),
+        ({"r_max": 0.15}, "r_max"),
+        ({"r_max": 0.1}, "r_max"),
+        ({"kappa_r": -1.0}, "kappa_r"),
+        ({"start_ramp": -0.1}, "start_ramp"),
+        ({"orientation": np.zeros(4)}, "quaternion"),
+    ],
+)
+def test_refuses_numbers_that_make_no_field(changes, named):
+    with pytest.raises(InvalidInputError, match=named):
+        make(**changes)

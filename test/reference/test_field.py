@@ -1,0 +1,62 @@
+import dataclasses
+
+import numpy as np
+import pytest
+
+from impact_aware.errors import InvalidInputError
+from impact_aware.reference import load_task, make_field
+from impact_aware.robot import RobotModel
+
+
+@pytest.fixture(scope="module")
+def field():
+    return make_field(load_task("hit_and_push"), [RobotModel.from_profile("panda")])
+
+
+def test_after_the_impact_the_field_starts_at_the_prediction(field):
+    place, velocity = np.array([0.5, -0.02, 0.1]), np.array([0.01, -0.29, 0.0])
+    after = field.after_impact(place, velocity, event_sequence=3)
+    np.testing.assert_array_equal(after.post_impact().velocity(place), velocity)
+    assert (after.revision, after.event_sequence) == (field.revision + 1, 3)
+    assert not field.object_velocity_predicted
+
+
+def test_without_a_new_prediction_the_old_one_stays(field):
+    predicted = field.after_impact(field.object_position, [0.0, -0.3, 0.0])
+    later = predicted.after_impact([0.5, -0.03, 0.1], None)
+    np.testing.assert_array_equal(later.object_velocity_after, [0.0, -0.3, 0.0])
+    assert later.object_velocity_predicted
+
+
+def test_the_baselines_field_ignores_the_prediction(field):
+    after = field.after_impact(field.object_position, [0.0, -0.3, 0.0])
+    wanted = after.post_gain * (after.goal - after.object_position)
+    np.testing.assert_allclose(after.post_impact(use_prediction=False).velocity(after.object_position), wanted)
+
+
+def test_the_outer_radius_never_passes_the_goal(field):
+    near = dataclasses.replace(field, goal=field.object_position + np.array([0.0, -0.15, 0.0]))
+    post = near.post_impact()
+    assert post.r_max == pytest.approx(0.15)
+    assert post.r_min == field.post_radius_min
+    nearer = dataclasses.replace(field, goal=field.object_position + np.array([0.0, -0.06, 0.0])).post_impact()
+    assert nearer.r_min < nearer.r_max == pytest.approx(0.06)
+
+
+def test_a_displaced_object_is_found_where_the_tool_meets_it(field):
+    own = field.arms[0]
+    for displacement in (-0.03, 0.0, 0.03):
+        tool = own.impact_position + displacement * own.normal + np.array([0.01, 0.0, -0.005])
+        found = field.object_position_from_tools(tool[None, :])
+        np.testing.assert_allclose(found, field.object_position + displacement * own.normal, atol=1e-15)
+
+
+@pytest.mark.parametrize("velocity", [[np.nan, 0, 0], [0.0, 1.0]])
+def test_refuses_a_prediction_that_is_no_vector(field, velocity):
+    with pytest.raises(InvalidInputError, match="object_velocity_after"):
+        field.after_impact(field.object_position, velocity)
+
+
+def test_refuses_a_field_without_arms(field):
+    with pytest.raises(InvalidInputError, match="arms"):
+        dataclasses.replace(field, arms=())

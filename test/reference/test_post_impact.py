@@ -1,0 +1,67 @@
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from impact_aware.errors import InvalidInputError
+from impact_aware.reference import PostImpactField, streamline
+
+GOAL = np.array([0.05, -0.35, 0.0])
+AFTER = np.array([0.02, -0.33, 0.0])
+coordinate = st.floats(-0.5, 0.5)
+
+
+def make(**changes):
+    values = {
+        "goal": GOAL,
+        "object_position_at_impact": np.zeros(3),
+        "object_velocity_after": AFTER,
+        "orientation": np.array([0.0, 0.0, 0.0, 1.0]),
+    }
+    return PostImpactField(**{**values, **changes})
+
+
+def test_at_the_impact_the_reference_is_the_prediction():
+    velocity, acceleration = make().evaluate(np.zeros(3), np.eye(3))
+    np.testing.assert_array_equal(velocity[:3], AFTER)
+    np.testing.assert_array_equal(acceleration[:3], np.zeros(3))
+
+
+def test_without_a_prediction_the_reference_leads_to_the_goal_at_once():
+    np.testing.assert_allclose(make(object_velocity_after=None).velocity(np.zeros(3)), 2.0 * GOAL, rtol=1e-15)
+
+
+@given(st.tuples(coordinate, coordinate, coordinate), st.booleans())
+@settings(max_examples=200, deadline=None)
+def test_acceleration_is_the_derivative_along_the_field(place, predicted):
+    field, place = make(object_velocity_after=AFTER if predicted else None), np.array(place)
+    radius = np.linalg.norm(place)
+    # The smoothstep's second derivative jumps at both radii.
+    assume(min(abs(radius - field.r_min), abs(radius - field.r_max)) > 1e-5)
+    step, velocity = 1e-6, field.velocity(place)
+    difference = (field.velocity(place + step * velocity) - field.velocity(place - step * velocity)) / (2 * step)
+    # Rounding 1e-16 / step, and third derivatives of some 1e3 times step^2.
+    np.testing.assert_allclose(field.acceleration(place), difference, atol=1e-8, rtol=1e-6)
+
+
+@given(st.tuples(st.floats(-0.1, 0.1), st.floats(-0.4, -0.1), st.floats(-0.05, 0.05)))
+@settings(max_examples=25, deadline=None)
+def test_the_object_comes_to_its_goal(after):
+    line = streamline(make(object_velocity_after=np.array(after)).velocity, np.zeros(3), duration=8.0, step=0.02)
+    # The slowest of these flows needs 0.3 m / 0.1 m/s to leave the prediction, and then loses 2/s of its distance.
+    assert np.linalg.norm(line[-1] - GOAL) < 1e-3
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        ({"kappa_p": 0.0}, "kappa_p"),
+        ({"r_max": 0.1}, "r_max"),
+        ({"r_min": -0.1}, "r_max"),
+        ({"kappa_r": -1.0}, "kappa_r"),
+        ({"goal": np.array([np.nan, 0, 0])}, "finite"),
+    ],
+)
+def test_refuses_numbers_that_make_no_field(changes, named):
+    with pytest.raises(InvalidInputError, match=named):
+        make(**changes)
