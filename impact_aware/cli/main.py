@@ -27,7 +27,7 @@ SUBCOMMANDS = {
 
 def build_parser(wanted: str | None) -> argparse.ArgumentParser:
     """The parser with the arguments of the wanted subcommand, and only the names of the others."""
-    parser = argparse.ArgumentParser(prog="impact-aware", description="Impact-aware manipulation from the command line.")
+    parser = argparse.ArgumentParser(prog="impact-aware", description="Impact-aware manipulation.")
     subparsers = parser.add_subparsers(dest="subcommand", metavar="COMMAND", required=True)
     for name, (module_name, help_text) in SUBCOMMANDS.items():
         if importlib.util.find_spec(module_name) is None:

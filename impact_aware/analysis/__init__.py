@@ -1,0 +1,1 @@
+"""Bags in, reports out."""

@@ -1,0 +1,237 @@
+"""`impact-aware demo`: the real node graph as processes over DDS, the simulator as plant, ending by itself.
+
+The demo starts the nodes, watches them, ends them when the task is done, and then reads the bag they left to make the
+table, the figure and `summary.json`. When any node dies it brings the arm to the safe mode first.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from tqdm import tqdm
+
+from impact_aware.analysis.run_report import RunReport, report_run
+from impact_aware.cli.processes import NodeProcess, end_processes, quiet_environment
+from impact_aware.errors import ImpactAwareError, InvalidInputError
+from impact_aware.graph import NodeSpec, SingleArmOptions, single_arm_graph
+
+HELP = "run the real node graph over DDS against the embedded simulator"
+
+START_TIMEOUT = 40.0
+"""Longest time until the controller is active, s."""
+
+SAFE_TIMEOUT = 10.0
+"""Longest time that the arm may take to come to rest after a node died, s."""
+
+AT_REST = 0.02
+"""Joint speed below which the arm counts as at rest, rad/s."""
+
+
+class DemoFailedError(ImpactAwareError):
+    """The run did not reach its end; the message says what happened and what became of the arm."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument("task", choices=("hit-and-push",), metavar="TASK", help="hit-and-push")
+    parser.add_argument("--robot", default="panda", help="robot profile (default: %(default)s)")
+    parser.add_argument("--free-running", action="store_true", help="keep wall time instead of lockstep")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the plant's sensor noise (default: %(default)s)")
+    parser.add_argument(
+        "--timeout", type=float, default=150.0, help="longest run, s of wall time (default: %(default)s)"
+    )
+    parser.add_argument("--domain", type=int, help="ROS_DOMAIN_ID (default: one derived from the process)")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the demo, print the table or the JSON, and return the exit status."""
+    if not args.timeout > 0.0:
+        raise InvalidInputError("--timeout", args.timeout, "a time > 0 s")
+    if args.domain is not None and not 0 <= args.domain <= 101:
+        raise InvalidInputError("--domain", args.domain, "a ROS domain from 0 to 101")
+    out = args.out or Path("results") / args.task
+    folder = _new_folder(out)
+    domain = args.domain if args.domain is not None else 1 + os.getpid() % 100
+    options = SingleArmOptions(robot=args.robot, lockstep=not args.free_running, seed=args.seed)
+    started = time.monotonic()
+    demo = Demo(single_arm_graph(options), folder, domain, quiet=args.json or not sys.stderr.isatty())
+    try:
+        demo.run(args.timeout)
+    except DemoFailedError as error:
+        print(f"impact-aware demo: error: {error}", file=sys.stderr)
+        print(f"impact-aware demo: the logs are in {folder / 'logs'}", file=sys.stderr)
+        return 1
+    report = report_run(folder / "bag", folder, nodes=demo.node_names)
+    report.summary["wall_s"] = round(time.monotonic() - started, 2)
+    report.write_summary()
+    _print(report, as_json=args.json)
+    return 0
+
+
+def _print(report: RunReport, *, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps(report.summary))
+        return
+    print(report.table())
+    print(f"figure   {report.summary['figure']}")
+    print(f"bag      {report.summary['bag']}")
+    print(f"summary  {report.folder / 'summary.json'}")
+
+
+def _new_folder(out: Path) -> Path:
+    """The folder for this run; an earlier one is moved aside, as nothing recorded is ever lost."""
+    if out.exists() and not out.is_dir():
+        raise InvalidInputError("--out", str(out), "a folder, not a file")
+    try:
+        if out.exists() and any(out.iterdir()):
+            number = 1
+            while (aside := out.with_name(f"{out.name}.{number}")).exists():
+                number += 1
+            out.rename(aside)
+        (out / "logs").mkdir(parents=True)
+    except OSError as error:
+        raise InvalidInputError("--out", str(out), f"a folder that can be written ({error.strerror})") from error
+    return out
+
+
+class Demo:
+    """The processes of one run."""
+
+    def __init__(self, graph: tuple[NodeSpec, ...], folder: Path, domain: int, *, quiet: bool) -> None:
+        """Prepare; nothing is started yet."""
+        recorder = NodeSpec(
+            "bag_recorder", "bag_recorder", parameters={"bag": str(folder / "bag"), "use_sim_time": True}
+        )
+        self._graph = (recorder, *graph)
+        self._monitor_spec = NodeSpec("run_monitor", "run_monitor")
+        self._folder = folder
+        self._domain = domain
+        self._quiet = quiet
+        self._processes: dict[str, NodeProcess] = {}
+        self._latest: dict[str, dict[str, Any]] = {}
+
+    @property
+    def node_names(self) -> list[str]:
+        """Names of the nodes of the graph."""
+        return [spec.name for spec in self._graph]
+
+    def run(self, timeout: float) -> None:
+        """Run until the task is done.
+
+        Raises:
+            DemoFailedError: A node died, nothing happened, the controller went to its safe mode, or time ran out.
+        """
+        environment = quiet_environment(self._domain)
+        # Fast DDS keeps its shared memory files under this name; a folder of its own leaves nothing behind.
+        with tempfile.TemporaryDirectory(prefix="impact_aware_") as scratch:
+            environment["ROS_LOG_DIR"] = scratch
+            try:
+                self._start(environment)
+                self._watch(timeout)
+            finally:
+                self._end()
+
+    def _start(self, environment: dict[str, str]) -> None:
+        logs = self._folder / "logs"
+        self._processes["run_monitor"] = NodeProcess(self._monitor_spec, environment, logs, talk=True)
+        for spec in self._graph:
+            self._processes[spec.name] = NodeProcess(spec, environment, logs)
+
+    def _watch(self, timeout: float) -> None:
+        started = time.monotonic()
+        goal: float | None = None
+        with tqdm(total=100, disable=self._quiet, bar_format="{desc} |{bar}| {percentage:3.0f} % {elapsed}") as bar:
+            bar.set_description("starting the nodes")
+            while True:
+                time.sleep(0.02)
+                self._listen()
+                self._check_alive()
+                state = self._latest.get("rs_controller", {})
+                mode = state.get("mode", "")
+                elapsed = time.monotonic() - started
+                if mode == "SAFE":
+                    raise DemoFailedError(
+                        f"the controller went to its safe mode: {state.get('detail', 'no reason given')}"
+                    )
+                if mode == "HOLD":
+                    bar.update(bar.total - bar.n)
+                    time.sleep(0.3)
+                    return
+                if mode in ("", "IDLE") and elapsed > START_TIMEOUT:
+                    raise DemoFailedError(f"the controller did not start within {START_TIMEOUT:g} s\n{self._excuses()}")
+                if elapsed > timeout:
+                    raise DemoFailedError(
+                        f"the task was not done within {timeout:g} s of wall time (mode {mode or 'none'})"
+                    )
+                if mode not in ("", "IDLE"):
+                    bar.set_description(f"{mode.lower():>8}, {float(state.get('time', 0.0)):6.2f} s")
+                    left = float(state.get("goal_distance", -1.0))
+                    if left > 0.0:
+                        goal = max(goal or left, left)
+                        bar.update(max(0, int(100 * (1.0 - left / goal)) - bar.n))
+
+    def _listen(self) -> None:
+        for line in self._processes["run_monitor"].read_lines():
+            name = str(line.get("node", "")).rpartition("/")[2]
+            self._latest[name] = line
+
+    def _check_alive(self) -> None:
+        for name, process in self._processes.items():
+            if not process.running:
+                self._make_safe(name)
+                raise DemoFailedError(f"{name} {process.ending()} during the run; {self._arm_report(name)}")
+
+    def _make_safe(self, dead: str) -> None:
+        """Bring the arm to rest by whoever is left, and wait until it is."""
+        if self._latest.get("rs_controller", {}).get("mode", "IDLE") == "IDLE":
+            return
+        monitor = self._processes["run_monitor"]
+        if dead == "run_monitor":
+            self._processes["rs_controller"].signal(signal.SIGINT)
+            time.sleep(1.0)
+            return
+        monitor.write_line("safe_stop")
+        deadline = time.monotonic() + SAFE_TIMEOUT
+        while time.monotonic() < deadline and not self._at_rest():
+            time.sleep(0.05)
+            self._listen()
+
+    def _at_rest(self) -> bool:
+        plant = self._latest.get("sim_robot", {})
+        controller = self._latest.get("rs_controller", {})
+        if not self._processes["sim_robot"].running:
+            return controller.get("mode") == "SAFE"
+        stopped = plant.get("arm") == "brake" or controller.get("mode") == "SAFE"
+        return stopped and float(plant.get("largest_speed", 1.0)) < AT_REST
+
+    def _arm_report(self, dead: str) -> str:
+        plant = self._latest.get("sim_robot", {})
+        controller = self._latest.get("rs_controller", {})
+        if dead == "run_monitor":
+            return "the controller was told to stop and the simulator brakes the arm"
+        if dead == "sim_robot":
+            return f"the controller is in mode {controller.get('mode', 'unknown')} ({controller.get('reason', '')})"
+        if dead == "rs_controller":
+            how = "the simulator braked the arm, as the robot's own reflex does"
+        else:
+            how = f"the controller is in mode {controller.get('mode', 'unknown')} ({controller.get('reason', '')})"
+        speed = float(plant.get("largest_speed", float("nan")))
+        return f"{how}, largest joint speed {speed:.3f} rad/s"
+
+    def _excuses(self) -> str:
+        return "\n".join(f"  {name}: {process.last_words(1)}" for name, process in self._processes.items())
+
+    def _end(self) -> None:
+        """The controller first, so that its safe command still reaches the plant; the recorder last."""
+        order = sorted(
+            self._processes, key=lambda name: {"rs_controller": 0, "bag_recorder": 2, "run_monitor": 3}.get(name, 1)
+        )
+        end_processes(self._processes[name] for name in order)

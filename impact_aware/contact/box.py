@@ -1,0 +1,31 @@
+"""A homogeneous box as a free object."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from impact_aware.contact.geometry import FreeObject
+from impact_aware.errors import InvalidInputError
+
+
+def homogeneous_box(
+    mass: float, half_extents: ArrayLike, position: ArrayLike, twist: ArrayLike | None = None
+) -> FreeObject:
+    """A box of uniform density whose edges lie along the base frame's axes.
+
+    Args:
+        mass: kg.
+        half_extents: (3,) Half edges, m.
+        position: (3,) Centre, base frame, m.
+        twist: (6,) Linear first, m/s and rad/s; at rest when None.
+
+    Raises:
+        InvalidInputError: A half edge that is not positive, or what `FreeObject` refuses.
+    """
+    half = np.asarray(half_extents, dtype=float)
+    if half.shape != (3,) or not np.all(half > 0.0):
+        raise InvalidInputError("object half_extents", half.tolist(), "three lengths > 0 m")
+    squares = half**2
+    inertia = np.diag(mass / 3.0 * (squares.sum() - squares))
+    return FreeObject(mass, inertia, np.asarray(position, dtype=float), np.zeros(6) if twist is None else np.asarray(twist))

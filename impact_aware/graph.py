@@ -1,0 +1,132 @@
+"""The node graph of the suite as data: read by the launch files and by `impact-aware demo`, without ROS imports."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from impact_aware.reference import hit_normal, load_task
+from impact_aware.resources import find_resource
+
+PACKAGE = "impact_aware"
+
+
+@dataclass(frozen=True)
+class NodeSpec:
+    """One node to start.
+
+    Attributes:
+        executable: Executable of the package, which is also the module `impact_aware.nodes.EXECUTABLE`.
+        name: Node name.
+        namespace: Namespace, without slashes at its ends; empty for none.
+        parameter_files: YAML files, later ones win.
+        parameters: Single parameters, which win over the files.
+        remappings: Topic names, from -> to.
+    """
+
+    executable: str
+    name: str
+    namespace: str = ""
+    parameter_files: tuple[Path, ...] = ()
+    parameters: dict[str, Any] = field(default_factory=dict)
+    remappings: dict[str, str] = field(default_factory=dict)
+
+    def ros_arguments(self) -> list[str]:
+        """The same as `--ros-args` for a process of its own."""
+        words = ["--ros-args", "-r", f"__node:={self.name}"]
+        if self.namespace:
+            words += ["-r", f"__ns:=/{self.namespace}"]
+        for path in self.parameter_files:
+            words += ["--params-file", str(path)]
+        for name, value in self.parameters.items():
+            words += ["-p", f"{name}:={json.dumps(value)}"]
+        for source, target in self.remappings.items():
+            words += ["-r", f"{source}:={target}"]
+        return words
+
+
+@dataclass(frozen=True)
+class SingleArmOptions:
+    """What the single-arm graph can be asked for.
+
+    Attributes:
+        robot: Profile name.
+        namespace: Namespace of every node; empty for none.
+        simulation: Start `sim_robot` as the plant; otherwise real hardware provides joint_states.
+        lockstep: The plant waits for its controller; otherwise it keeps wall time.
+        control: Start `reference_field` and `rs_controller`; otherwise the suite only watches.
+        autostart: The controller configures and activates itself as soon as it has states and a field.
+        markers: Start `impact_markers`.
+        task: Task file, a name in config/tasks or a path.
+        parameter_file: Parameters of all nodes.
+        joint_states: Topic of the robot's full-rate joint states.
+        commands: Topic of the effort commands.
+        seed: Seed of the plant's sensor noise.
+    """
+
+    robot: str = "panda"
+    namespace: str = ""
+    simulation: bool = True
+    lockstep: bool = False
+    control: bool = True
+    autostart: bool = True
+    markers: bool = False
+    task: str = "hit_and_push"
+    parameter_file: Path | None = None
+    joint_states: str = "joint_states"
+    commands: str = "effort_controller/commands"
+    seed: int = 0
+
+
+def single_arm_graph(options: SingleArmOptions) -> tuple[NodeSpec, ...]:
+    """The nodes for one arm."""
+    file = options.parameter_file or find_resource("config", "single_arm.yaml")
+    lockstep = options.simulation and options.lockstep
+    common: dict[str, Any] = {"lockstep": True} if lockstep else {}
+    state_topic = {"joint_states": options.joint_states} if options.joint_states != "joint_states" else {}
+    command_topic = (
+        {"effort_controller/commands": options.commands} if options.commands != "effort_controller/commands" else {}
+    )
+    base = NodeSpec(executable="", name="", namespace=options.namespace, parameter_files=(file,))
+
+    def node(executable: str, parameters: dict[str, Any], remappings: dict[str, str] | None = None) -> NodeSpec:
+        return replace(base, executable=executable, name=executable, parameters=parameters, remappings=remappings or {})
+
+    robot = {"robot": options.robot}
+    nodes = [
+        node("impact_detector", {**robot, **common}, state_topic),
+        node("jump_predictor", {**robot, **common, **_contact_of(options.task)}, state_topic),
+    ]
+    if options.control:
+        controller = {**robot, **common, "autostart": options.autostart}
+        if lockstep:
+            # Wall time means nothing in lockstep: the plant may wait for a slow machine as long as it likes.
+            controller["state_timeout"] = 5.0
+        nodes += [
+            node("reference_field", {**robot, "task": options.task}),
+            node("rs_controller", controller, {**state_topic, **command_topic}),
+        ]
+    if options.markers:
+        nodes.append(node("impact_markers", dict(robot), state_topic))
+    if options.simulation:
+        plant = {**robot, **common, "task": options.task, "seed": options.seed}
+        if lockstep:
+            plant["lockstep_participants"] = ["impact_detector", "jump_predictor"]
+        nodes.append(node("sim_robot", plant, {**state_topic, **command_topic}))
+    return tuple(nodes)
+
+
+def _contact_of(task_name: str) -> dict[str, Any]:
+    """What the predictor must know of the task's contact: the face that is hit and the object behind it."""
+    task = load_task(task_name)
+    return {
+        "normal": hit_normal(task.arms[0]).tolist(),
+        "friction": task.object.friction_tool,
+        "restitution": task.object.restitution,
+        "object_name": task.object.name,
+        "object_mass": task.object.mass,
+        "object_half_extents": list(task.object.half_extents),
+        "object_position": list(task.object.position),
+    }

@@ -1,0 +1,129 @@
+"""Node `bag_recorder`: every topic it can see goes into one MCAP bag, as the bytes that came over DDS."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rclpy.clock import Clock, ClockType
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from rosbags.rosbag2 import StoragePlugin, Writer
+from rosbags.typesys import Stores, get_types_from_msg, get_typestore
+
+from impact_aware.errors import InvalidInputError
+from impact_aware.nodes.ros_parameters import load_settings
+from impact_aware.nodes.runtime import run_node
+from impact_aware.parameters import described
+
+BAG_FORMAT_VERSION = 9
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Parameters of the node."""
+
+    bag: str = described("", "folder of the bag; must not exist yet")
+    exclude: list[str] = described(
+        ["/parameter_events", "/rosout", "/step_done", "/clock"], "topics whose names end like this are left out"
+    )
+    discovery_period: float = described(0.1, "time between two looks for new topics, s", 0.01, 10.0)
+
+
+class BagRecorderNode(Node):
+    """Subscribes to topics as they appear and writes their messages undecoded."""
+
+    def __init__(self) -> None:
+        """Open the bag and start looking for topics."""
+        super().__init__("bag_recorder")
+        self._settings = load_settings(self, Settings)
+        if not self._settings.bag:
+            raise InvalidInputError("parameter bag", "nothing", "a folder for the bag")
+        path = Path(self._settings.bag)
+        if path.exists():
+            raise InvalidInputError("parameter bag", str(path), "a folder that does not exist yet")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._typestore = get_typestore(Stores.ROS2_JAZZY)
+        self._writer = Writer(path, version=BAG_FORMAT_VERSION, storage_plugin=StoragePlugin.MCAP)
+        self._writer.open()
+        self._seen: set[str] = set()
+        self._count = 0
+        steady = Clock(clock_type=ClockType.STEADY_TIME)
+        self.create_timer(self._settings.discovery_period, self._discover, clock=steady)
+        self.get_logger().info(f"recording to {path}")
+
+    def _discover(self) -> None:
+        for topic, types in self.get_topic_names_and_types():
+            if topic in self._seen or topic.endswith(tuple(self._settings.exclude)):
+                continue
+            offers = self.get_publishers_info_by_topic(topic)
+            if offers:
+                self._seen.add(topic)
+                self._subscribe(topic, types[0], [offer.qos_profile for offer in offers])
+
+    def _subscribe(self, topic: str, type_name: str, offered: list[QoSProfile]) -> None:
+        self._register(type_name)
+        connection = self._writer.add_connection(topic, type_name, typestore=self._typestore)
+        writer, clock = self._writer, self.get_clock()
+
+        def write(data: bytes) -> None:
+            writer.write(connection, clock.now().nanoseconds, data)
+            self._count += 1
+
+        reliable = all(qos.reliability == ReliabilityPolicy.RELIABLE for qos in offered)
+        latched = all(qos.durability == DurabilityPolicy.TRANSIENT_LOCAL for qos in offered)
+        qos = QoSProfile(
+            depth=2000,
+            reliability=ReliabilityPolicy.RELIABLE if reliable else ReliabilityPolicy.BEST_EFFORT,
+            durability=DurabilityPolicy.TRANSIENT_LOCAL if latched else DurabilityPolicy.VOLATILE,
+        )
+        package, _, name = type_name.split("/")
+        message_class = getattr(importlib.import_module(f"{package}.msg"), name)
+        self.create_subscription(message_class, topic, write, qos, raw=True)
+
+    def _register(self, type_name: str) -> None:
+        """Teach the type store a message type, and those it is made of, from the installed definitions."""
+        if type_name in self._typestore.types:
+            return
+        package, _, name = type_name.split("/")
+        definitions: dict[str, Any] = get_types_from_msg(_definition(package, name).read_text(), type_name)
+        for fields in definitions.values():
+            for _, description in fields[1]:
+                self._register_parts(description)
+        self._typestore.register(definitions)
+
+    def _register_parts(self, description: Any) -> None:
+        """Follow a field's description, a nested tuple, down to the message types it names."""
+        if isinstance(description, str) and description.count("/") == 2:
+            self._register(description)
+        elif isinstance(description, tuple):
+            for part in description:
+                self._register_parts(part)
+
+    def close(self) -> None:
+        """Finish the bag so that any reader opens it."""
+        self._writer.close()
+        self.get_logger().info(f"recorded {self._count} messages of {len(self._seen)} topics")
+
+
+def _definition(package: str, name: str) -> Path:
+    """The installed .msg file of a type: below an ament prefix, or below this Python's own."""
+    prefixes = [*filter(None, os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep)), sys.prefix]
+    for prefix in prefixes:
+        path = Path(prefix) / "share" / package / "msg" / f"{name}.msg"
+        if path.is_file():
+            return path
+    raise InvalidInputError("message type", f"{package}/{name}", f"its definition below one of {', '.join(prefixes)}")
+
+
+def main() -> None:
+    """Run the node."""
+    sys.exit(run_node(BagRecorderNode))
+
+
+if __name__ == "__main__":
+    main()

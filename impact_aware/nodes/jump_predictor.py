@@ -1,0 +1,262 @@
+"""Node `jump_predictor`: what an impact would do now (look-ahead), did at the detected state, or would do at a given one."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+
+import numpy as np
+from geometry_msgs.msg import PoseStamped
+from impact_aware_msgs.msg import ImpactEvent, ImpactPrediction
+from impact_aware_msgs.srv import PredictPostImpact
+from rclpy.node import Node
+from sensor_msgs.msg import JointState
+
+from impact_aware.contact import Contact, FreeObject
+from impact_aware.contact.box import homogeneous_box
+from impact_aware.errors import ImpactAwareError, InvalidInputError
+from impact_aware.impact import DEFAULT_METHOD, IMPACT_MAPS, predict
+from impact_aware.impact.look_ahead import look_ahead
+from impact_aware.nodes.conversions import no_prediction, prediction_to_message
+from impact_aware.nodes.geometry import array3
+from impact_aware.nodes.joint_state_source import JointStateSource
+from impact_aware.nodes.lockstep import LockstepReporter
+from impact_aware.nodes.qos import EVENT_QOS
+from impact_aware.nodes.robot_source import provide_robot
+from impact_aware.nodes.ros_parameters import load_settings
+from impact_aware.nodes.runtime import run_node
+from impact_aware.nodes.stamps import seconds
+from impact_aware.parameters import described
+from impact_aware.robot import INERTIA_CHOICES, JointOrder, RobotModel
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Parameters of the node."""
+
+    robot: str = described("panda", "robot profile, by name or file; empty: take robot_description")
+    arm: str = described("", "name of the arm, written into every prediction; empty: the node's namespace")
+    contact_frame: str = described("", "robot frame that hits; empty: the tool frame")
+    tool_radius: float = described(-1.0, "radius of the spherical tip, m; negative: the robot profile's", -1.0, 1.0)
+    normal: list[float] = described([0.0, 0.0, 1.0], "unit vector from the obstacle into the robot, base frame")
+    friction: float = described(0.0, "Coulomb coefficient between tool and obstacle", 0.0, 10.0)
+    restitution: float = described(0.0, "coefficient of restitution", 0.0, 1.0)
+    inertia: str = described("M+B_theta", "which inertia the impact sees", choices=INERTIA_CHOICES)
+    method: str = described(DEFAULT_METHOD, "impact map", choices=tuple(IMPACT_MAPS))
+    object_name: str = described("box", "name of the free object")
+    object_mass: float = described(0.0, "mass of the free object, kg; 0: a fixed surface is hit", 0.0, 1000.0)
+    object_half_extents: list[float] = described([0.1, 0.1, 0.1], "half edges of the object, m")
+    object_position: list[float] = described([0.5, 0.0, 0.1], "centre of the object until object_pose tells it, m")
+    surface_point: list[float] = described([0.0, 0.0, 0.0], "a point of the fixed surface, base frame, m")
+    look_ahead_period: float = described(0.02, "time between two look-ahead predictions, s", 0.001, 10.0)
+    look_ahead_horizon: float = described(0.5, "how far ahead an impact is worth predicting, s", 0.0, 10.0)
+    lockstep: bool = described(False, "answer every state with step_done, for a simulator in lockstep")
+
+
+class JumpPredictorNode(Node):
+    """One robot, one configured contact, three ways to ask."""
+
+    def __init__(self) -> None:
+        """Declare the parameters; the rest follows when the robot is known."""
+        super().__init__("jump_predictor")
+        self._settings = load_settings(self, Settings)
+        self._arm = self._settings.arm or self.get_namespace().strip("/")
+        self._object_position = np.array(self._settings.object_position)
+        self._next_look_ahead = -np.inf
+        self._ready = False
+        self._publisher = self.create_publisher(ImpactPrediction, "predicted_jumps", EVENT_QOS)
+        self._lockstep = LockstepReporter(self, self._settings.lockstep)
+        provide_robot(self, self._settings.robot, self._settings.contact_frame, self._start)
+
+    def _start(self, robot: RobotModel) -> None:
+        settings = self._settings
+        self._robot = robot
+        self._contact = Contact(
+            frame=settings.contact_frame or robot.tool_frame,
+            normal=np.array(settings.normal),
+            friction=settings.friction,
+            restitution=settings.restitution,
+            radius=robot.tool_radius if settings.tool_radius < 0.0 else settings.tool_radius,
+        )
+        robot.frame_id(self._contact.frame)
+        self._request_order = JointOrder(robot.joint_names)
+        self._obstacle(settings.object_mass)
+        self.create_subscription(ImpactEvent, "impacts", self._on_impact, EVENT_QOS)
+        self.create_subscription(PoseStamped, "object_pose", self._on_object, 1)
+        self.create_service(PredictPostImpact, "predict_post_impact", self._on_request)
+        self._source = JointStateSource(self, robot.joint_names, self._on_state, reliable=settings.lockstep)
+        self._ready = True
+        target = f"{settings.object_name} of {settings.object_mass:g} kg" if settings.object_mass else "fixed surface"
+        self.get_logger().info(f"predicting impacts of {robot.name} with a {target} by the {settings.method} map")
+
+    def _obstacle(self, mass: float) -> FreeObject | None:
+        if mass == 0.0:
+            return None
+        return homogeneous_box(mass, self._settings.object_half_extents, self._object_position)
+
+    def _plane_point(self) -> np.ndarray:
+        """A point of the surface to be hit: the near face of the object, or the configured one."""
+        if self._settings.object_mass == 0.0:
+            return np.array(self._settings.surface_point)
+        reach = float(np.abs(self._contact.normal) @ np.array(self._settings.object_half_extents))
+        return self._object_position + reach * self._contact.normal
+
+    def _on_object(self, message: PoseStamped) -> None:
+        self._object_position = array3(message.pose.position)
+
+    def _on_state(self, state: JointState) -> None:
+        source = self._source
+        if source.time >= self._next_look_ahead or source.time < self._next_look_ahead - 1.0:
+            self._next_look_ahead = source.time + self._settings.look_ahead_period
+            self._look_ahead(source)
+        self._lockstep.report(state)
+
+    def _look_ahead(self, source: JointStateSource) -> None:
+        approach = look_ahead(
+            self._robot,
+            source.position,
+            source.velocity,
+            self._contact,
+            self._plane_point(),
+            self._settings.look_ahead_horizon,
+        )
+        if approach is not None and approach.distance > 0.0:
+            self._publish(
+                ImpactPrediction.SOURCE_LOOK_AHEAD,
+                source.time,
+                approach.position,
+                source.velocity.copy(),
+                time_to_impact=approach.time_to_impact,
+            )
+
+    def _on_impact(self, event: ImpactEvent) -> None:
+        if event.kind != ImpactEvent.KIND_CONTACT_MADE:
+            return
+        position, velocity = np.zeros(self._robot.n), np.zeros(self._robot.n)
+        order = JointOrder(self._robot.joint_names)
+        known = order.locate(event.joint_names)
+        if not (known and order.pick(event.position, position) and order.pick(event.velocity_before, velocity)):
+            self.get_logger().warning("an impact event lacks joints of this robot or their state; no prediction for it")
+            return
+        self._publish(
+            ImpactPrediction.SOURCE_AT_IMPACT,
+            seconds(event.header.stamp),
+            position,
+            velocity,
+            time_to_impact=0.0,
+            event_sequence=event.sequence,
+        )
+
+    def _publish(
+        self,
+        source: int,
+        time: float,
+        position: np.ndarray,
+        velocity: np.ndarray,
+        *,
+        time_to_impact: float,
+        event_sequence: int = 0,
+    ) -> None:
+        try:
+            prediction = predict(
+                self._robot,
+                position,
+                velocity,
+                self._contact,
+                obstacle=self._obstacle(self._settings.object_mass),
+                method=self._settings.method,
+                inertia=self._settings.inertia,
+            )
+        except ImpactAwareError as error:
+            message = no_prediction(
+                time=time, source=source, arm=self._arm, frame=self._robot.base_frame, reason=str(error)
+            )
+        else:
+            message = prediction_to_message(
+                prediction,
+                time=time,
+                source=source,
+                arm=self._arm,
+                frame=self._robot.base_frame,
+                joint_names=self._robot.joint_names,
+                position=position,
+                object_name=self._settings.object_name,
+                time_to_impact=time_to_impact,
+                event_sequence=event_sequence,
+            )
+        self._publisher.publish(message)
+
+    def _on_request(
+        self, request: PredictPostImpact.Request, response: PredictPostImpact.Response
+    ) -> PredictPostImpact.Response:
+        try:
+            response.prediction = self._answer(request)
+            response.success = True
+        except ImpactAwareError as error:
+            response.success = False
+            response.message = str(error)
+            response.prediction = no_prediction(
+                time=0.0,
+                source=ImpactPrediction.SOURCE_SERVICE,
+                arm=self._arm,
+                frame=self._robot.base_frame,
+                reason=str(error),
+            )
+        return response
+
+    def _answer(self, request: PredictPostImpact.Request) -> ImpactPrediction:
+        settings, configured = self._settings, self._contact
+        position, velocity = self._requested_state(request)
+        normal = array3(request.normal)
+        contact = Contact(
+            frame=request.contact_frame or configured.frame,
+            normal=normal if normal.any() else configured.normal,
+            offset=array3(request.offset),
+            friction=configured.friction if request.friction < 0.0 else request.friction,
+            restitution=configured.restitution if request.restitution < 0.0 else request.restitution,
+            radius=configured.radius if request.use_tool_radius else 0.0,
+        )
+        prediction = predict(
+            self._robot,
+            position,
+            velocity,
+            contact,
+            obstacle=self._obstacle(settings.object_mass if request.object_mass < 0.0 else request.object_mass),
+            method=request.method or settings.method,
+            inertia=request.inertia or settings.inertia,
+        )
+        return prediction_to_message(
+            prediction,
+            time=self._source.time if np.isfinite(self._source.time) else 0.0,
+            source=ImpactPrediction.SOURCE_SERVICE,
+            arm=self._arm,
+            frame=self._robot.base_frame,
+            joint_names=self._robot.joint_names,
+            position=position,
+            object_name=settings.object_name,
+        )
+
+    def _requested_state(self, request: PredictPostImpact.Request) -> tuple[np.ndarray, np.ndarray]:
+        if not len(request.position) and not len(request.velocity):
+            if not np.isfinite(self._source.time):
+                raise InvalidInputError("position", "nothing", "a position, as no joint_states have come yet")
+            return self._source.position.copy(), self._source.velocity.copy()
+        if not request.joint_names:
+            return np.array(request.position), np.array(request.velocity)
+        if not self._request_order.locate(request.joint_names):
+            missing = ", ".join(self._request_order.missing)
+            raise InvalidInputError("joint_names", list(request.joint_names), f"names that include {missing}")
+        position, velocity = np.zeros(self._robot.n), np.zeros(self._robot.n)
+        for field, values, out in (("position", request.position, position), ("velocity", request.velocity, velocity)):
+            if len(values) != len(request.joint_names) or not self._request_order.pick(values, out):
+                raise InvalidInputError(field, list(values), f"{len(request.joint_names)} finite values")
+        return position, velocity
+
+
+def main() -> None:
+    """Run the node."""
+    sys.exit(run_node(JumpPredictorNode))
+
+
+if __name__ == "__main__":
+    main()

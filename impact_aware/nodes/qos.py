@@ -1,0 +1,46 @@
+"""Quality of service of every topic of the suite, in one place."""
+
+from __future__ import annotations
+
+from rclpy.duration import Duration
+from rclpy.qos import DurabilityPolicy, HistoryPolicy, LivelinessPolicy, QoSProfile, ReliabilityPolicy
+
+LIVELINESS_LEASE = 1.0
+"""How long a publisher of events or fields may be silent as a process before it counts as lost, s."""
+
+
+def state_qos(reliable: bool) -> QoSProfile:
+    """joint_states: best effort hears every driver, reliable ones too; lockstep needs each message to arrive."""
+    policy = ReliabilityPolicy.RELIABLE if reliable else ReliabilityPolicy.BEST_EFFORT
+    return QoSProfile(depth=10, history=HistoryPolicy.KEEP_LAST, reliability=policy)
+
+
+COMMAND_QOS = QoSProfile(depth=1, history=HistoryPolicy.KEEP_LAST, reliability=ReliabilityPolicy.RELIABLE)
+
+STREAM_QOS = QoSProfile(depth=50, history=HistoryPolicy.KEEP_LAST, reliability=ReliabilityPolicy.RELIABLE)
+
+EVENT_QOS = QoSProfile(
+    depth=50,
+    history=HistoryPolicy.KEEP_LAST,
+    reliability=ReliabilityPolicy.RELIABLE,
+    liveliness=LivelinessPolicy.AUTOMATIC,
+    liveliness_lease_duration=Duration(seconds=LIVELINESS_LEASE),
+)
+"""impacts and predicted_jumps: a subscriber that asks for the lease learns of the death of their node."""
+
+LATCHED_QOS = QoSProfile(
+    depth=1,
+    history=HistoryPolicy.KEEP_LAST,
+    reliability=ReliabilityPolicy.RELIABLE,
+    durability=DurabilityPolicy.TRANSIENT_LOCAL,
+)
+
+LATCHED_EVENT_QOS = QoSProfile(
+    depth=1,
+    history=HistoryPolicy.KEEP_LAST,
+    reliability=ReliabilityPolicy.RELIABLE,
+    durability=DurabilityPolicy.TRANSIENT_LOCAL,
+    liveliness=LivelinessPolicy.AUTOMATIC,
+    liveliness_lease_duration=Duration(seconds=LIVELINESS_LEASE),
+)
+"""reference_field: kept for late joiners, and its node's death is noticed."""

@@ -1,0 +1,76 @@
+"""Declares a settings dataclass as ROS parameters and reads it back, checked."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+
+from impact_aware.errors import InvalidInputError, UnknownNameError
+from impact_aware.parameters import ParameterRow, parameter_rows
+
+Settings = TypeVar("Settings")
+
+_TYPES = {
+    "bool": Parameter.Type.BOOL,
+    "int": Parameter.Type.INTEGER,
+    "float": Parameter.Type.DOUBLE,
+    "str": Parameter.Type.STRING,
+    "list[float]": Parameter.Type.DOUBLE_ARRAY,
+    "list[str]": Parameter.Type.STRING_ARRAY,
+}
+
+
+def load_settings(node: Node, settings: type[Settings]) -> Settings:
+    """Declare every field of `settings` on the node and return the instance that the given overrides make.
+
+    Raises:
+        InvalidInputError: A value has the wrong type or lies outside its range.
+    """
+    return settings(**{row.name: _declare(node, row) for row in parameter_rows(settings)})
+
+
+def _declare(node: Node, row: ParameterRow) -> Any:
+    override = node._parameter_overrides.get(row.name)
+    if override is not None and row.type == "float" and override.type_ == Parameter.Type.INTEGER:
+        # `-p speed:=1` on a command line is an integer to ROS; whoever typed it meant the number.
+        override = node._parameter_overrides[row.name] = Parameter(row.name, value=float(override.value))
+    if override is not None and override.type_ != _TYPES[row.type] and not _is_empty_list(override):
+        raise InvalidInputError(f"parameter {row.name}", repr(override.value), f"a value of type {row.type}")
+    if override is not None:
+        _check_range(row, override.value)
+    descriptor = ParameterDescriptor(
+        name=row.name, type=_TYPES[row.type].value, description=row.text, read_only=True, **_ranges(row)
+    )
+    # rclpy takes an empty list for one of bytes, so an empty default is declared by its type alone.
+    default = _TYPES[row.type] if row.default == [] else row.default
+    value = node.declare_parameter(row.name, default, descriptor).value
+    value = row.default if value is None else value
+    if row.choices and value not in row.choices:
+        raise UnknownNameError(f"parameter {row.name}", str(value), row.choices)
+    return list(value) if row.type.startswith("list") else value
+
+
+def _is_empty_list(parameter: Parameter) -> bool:
+    return (
+        parameter.value is not None
+        and not isinstance(parameter.value, (str, bool, int, float))
+        and not len(parameter.value)
+    )
+
+
+def _check_range(row: ParameterRow, value: Any) -> None:
+    low = float("-inf") if row.low is None else row.low
+    high = float("inf") if row.high is None else row.high
+    if row.type in ("int", "float") and not low <= value <= high:
+        raise InvalidInputError(f"parameter {row.name}", value, f"a value from {low:g} to {high:g}")
+
+
+def _ranges(row: ParameterRow) -> dict[str, Any]:
+    if row.low is None or row.high is None:
+        return {}
+    if row.type == "float":
+        return {"floating_point_range": [FloatingPointRange(from_value=float(row.low), to_value=float(row.high))]}
+    return {"integer_range": [IntegerRange(from_value=int(row.low), to_value=int(row.high), step=1)]}

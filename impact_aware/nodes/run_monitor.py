@@ -1,0 +1,65 @@
+"""Node `run_monitor`: what `impact-aware demo` sees of a running graph, as JSON lines on its standard output.
+
+Each diagnostics status becomes one line `{"node": ..., "level": ..., "message": ..., VALUES}`. A line `safe_stop` on its
+standard input asks the controller for the safe mode.
+"""
+
+from __future__ import annotations
+
+import json
+import select
+import sys
+
+from diagnostic_msgs.msg import DiagnosticArray
+from rclpy.clock import Clock, ClockType
+from rclpy.node import Node
+from std_srvs.srv import Trigger
+
+from impact_aware.nodes.runtime import run_node
+
+INPUT_PERIOD = 0.05
+"""Time between two looks at the standard input, s."""
+
+
+class RunMonitorNode(Node):
+    """Turns diagnostics into lines and lines into service calls."""
+
+    def __init__(self) -> None:
+        """Subscribe to the diagnostics of the whole graph."""
+        super().__init__("run_monitor")
+        self.finished = False
+        self.create_subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, 50)
+        self._safe_stop = self.create_client(Trigger, "rs_controller/safe_stop")
+        self.create_timer(INPUT_PERIOD, self._read_input, clock=Clock(clock_type=ClockType.STEADY_TIME))
+
+    def _on_diagnostics(self, message: DiagnosticArray) -> None:
+        for status in message.status:
+            line = {"node": status.name, "level": status.level[0], "message": status.message}
+            line.update({value.key: value.value for value in status.values})
+            self._print(line)
+
+    def _read_input(self) -> None:
+        ready, _, _ = select.select([sys.stdin], [], [], 0.0)
+        if not ready:
+            return
+        line = sys.stdin.readline()
+        if not line:
+            self.finished = True
+        elif line.strip() == "safe_stop" and self._safe_stop.service_is_ready():
+            self._safe_stop.call_async(Trigger.Request())
+
+    def _print(self, line: dict[str, object]) -> None:
+        try:
+            print(json.dumps(line), flush=True)
+        except BrokenPipeError:
+            # Whoever started this process is gone.
+            self.finished = True
+
+
+def main() -> None:
+    """Run the node."""
+    sys.exit(run_node(RunMonitorNode))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,50 @@
+"""Node parameters declared once: a frozen dataclass whose fields carry description and range, without ROS imports.
+
+`impact_aware.nodes.ros_parameters` declares them on a node; `parameter_rows` feeds the documentation page.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+
+def described(
+    default: Any, text: str, low: float | None = None, high: float | None = None, *, choices: tuple[str, ...] = ()
+) -> Any:
+    """A dataclass field with its description and the range, or the choices, of its values."""
+    metadata = {"text": text, "low": low, "high": high, "choices": choices}
+    if isinstance(default, list):
+        factory: Callable[[], list[Any]] = lambda: list(default)  # noqa: E731
+        return dataclasses.field(default_factory=factory, metadata=metadata)
+    return dataclasses.field(default=default, metadata=metadata)
+
+
+class ParameterRow(NamedTuple):
+    """One declared parameter."""
+
+    name: str
+    type: str
+    default: Any
+    low: float | None
+    high: float | None
+    choices: tuple[str, ...]
+    text: str
+
+
+def parameter_rows(settings: type) -> list[ParameterRow]:
+    """Every field of a settings dataclass, in order of declaration."""
+    defaults = settings()
+    return [
+        ParameterRow(
+            name=field.name,
+            type=str(field.type),
+            default=getattr(defaults, field.name),
+            low=field.metadata.get("low"),
+            high=field.metadata.get("high"),
+            choices=field.metadata.get("choices", ()),
+            text=field.metadata.get("text", ""),
+        )
+        for field in dataclasses.fields(settings)
+    ]
