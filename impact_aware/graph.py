@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from impact_aware.errors import UnknownNameError
 from impact_aware.reference import hit_normal, load_task
 from impact_aware.resources import find_resource
 
@@ -72,9 +73,9 @@ class SingleArmOptions:
     lockstep: bool = False
     control: bool = True
     autostart: bool = True
-    markers: bool = False
+    markers: bool = True
     task: str = "hit_and_push"
-    parameter_file: Path | None = None
+    parameter_file: Path | str | None = None
     joint_states: str = "joint_states"
     commands: str = "effort_controller/commands"
     seed: int = 0
@@ -82,7 +83,7 @@ class SingleArmOptions:
 
 def single_arm_graph(options: SingleArmOptions) -> tuple[NodeSpec, ...]:
     """The nodes for one arm."""
-    file = options.parameter_file or find_resource("config", "single_arm.yaml")
+    file = Path(options.parameter_file) if options.parameter_file else find_resource("config", "single_arm.yaml")
     lockstep = options.simulation and options.lockstep
     common: dict[str, Any] = {"lockstep": True} if lockstep else {}
     state_topic = {"joint_states": options.joint_states} if options.joint_states != "joint_states" else {}
@@ -116,6 +117,20 @@ def single_arm_graph(options: SingleArmOptions) -> tuple[NodeSpec, ...]:
             plant["lockstep_participants"] = ["impact_detector", "jump_predictor"]
         nodes.append(node("sim_robot", plant, {**state_topic, **command_topic}))
     return tuple(nodes)
+
+
+def select_nodes(graph: tuple[NodeSpec, ...], names: str) -> tuple[NodeSpec, ...]:
+    """Only the named nodes, separated by commas; all of them when `names` is empty.
+
+    Raises:
+        UnknownNameError: A name that the graph does not have.
+    """
+    wanted = [name.strip() for name in names.split(",") if name.strip()]
+    known = tuple(spec.name for spec in graph)
+    for name in wanted:
+        if name not in known:
+            raise UnknownNameError("node", name, known)
+    return tuple(spec for spec in graph if not wanted or spec.name in wanted)
 
 
 def _contact_of(task_name: str) -> dict[str, Any]:

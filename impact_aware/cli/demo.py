@@ -230,8 +230,14 @@ class Demo:
         return "\n".join(f"  {name}: {process.last_words(1)}" for name, process in self._processes.items())
 
     def _end(self) -> None:
-        """The controller first, so that its safe command still reaches the plant; the recorder last."""
-        order = sorted(
-            self._processes, key=lambda name: {"rs_controller": 0, "bag_recorder": 2, "run_monitor": 3}.get(name, 1)
+        """The controller first, so that its safe command still reaches the plant; the recorder after its sources."""
+        last = ("bag_recorder", "run_monitor")
+        groups: tuple[list[str], ...] = (
+            ["rs_controller"],
+            [name for name in self._processes if name not in ("rs_controller", *last)],
+            [name for name in self._processes if name in last],
         )
-        end_processes(self._processes[name] for name in order)
+        for names in groups:
+            end_processes(self._processes[name] for name in names if name in self._processes)
+        for process in self._processes.values():
+            process.close()

@@ -109,19 +109,22 @@ class NodeProcess:
 
 
 def end_processes(processes: Iterable[NodeProcess], patience: float = 3.0) -> list[str]:
-    """End processes in the given order, first asked, then told, then killed; returns the names that had to be killed."""
+    """End processes side by side: first asked, then told, then killed.
+
+    Returns:
+        Names of those that had to be killed.
+    """
+    waiting = [process for process in processes if process.running]
     killed = []
-    for process in processes:
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
-            if not process.running:
-                break
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
+        for process in waiting:
             process.signal(number)
-            if number == signal.SIGKILL:
-                killed.append(process.spec.name)
-            deadline = time.monotonic() + patience
-            while process.running and time.monotonic() < deadline:
-                time.sleep(0.01)
-        process.close()
+        if number == signal.SIGKILL:
+            killed = [process.spec.name for process in waiting]
+        deadline = time.monotonic() + patience
+        while waiting and time.monotonic() < deadline:
+            time.sleep(0.01)
+            waiting = [process for process in waiting if process.running]
     return killed
 
 

@@ -218,7 +218,9 @@ class RsControllerNode(LifecycleNode):
 
     def _tell_mode(self, command: Command) -> None:
         self._mode = command.mode
-        if command.mode is Mode.SAFE:
+        if command.mode is Mode.SAFE and self._stopping:
+            self.get_logger().info("bringing the arm to rest before the end")
+        elif command.mode is Mode.SAFE:
             self.get_logger().error(f"safe mode, {command.reason}: {command.detail}")
         else:
             self.get_logger().info(f"mode {command.mode.name} at {command.time:.3f} s")
