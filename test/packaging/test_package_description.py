@@ -1,0 +1,112 @@
+"""package.xml, setup.py and the source tree tell the same story."""
+
+import ast
+import re
+import sys
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / "impact_aware"
+# Imported name -> name in package.xml, where the two differ.
+ROSDEP_NAMES = {
+    "matplotlib": "python3-matplotlib",
+    "mujoco": "python3-mujoco-pip",
+    "numpy": "python3-numpy",
+    "rosbags": "python3-rosbags-pip",
+    "scipy": "python3-scipy",
+    "tqdm": "python3-tqdm",
+    "yaml": "python3-yaml",
+    "mpl_toolkits": "python3-matplotlib",
+}
+# Imported where it is there, or a yardstick of a benchmark: no rosdep key exists, environment/with-ros.txt has it.
+FROM_PYPI_ONLY = {"example_robot_data", "piqp", "quadprog"}
+
+
+def described(path: Path) -> ElementTree.Element:
+    return ElementTree.parse(path).getroot()
+
+
+def dependencies(root: ElementTree.Element) -> set[str]:
+    return {(entry.text or "").strip() for entry in root if entry.tag.endswith("depend")}
+
+
+def imported_packages() -> dict[str, Path]:
+    """Every top-level package that the source and the launch files import from outside, with a file that does."""
+    found: dict[str, Path] = {}
+    for path in [*PACKAGE.rglob("*.py"), *(ROOT / "launch").rglob("*.py")]:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            names: list[str] = []
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom) and node.level == 0:
+                names = [node.module or ""]
+            for name in names:
+                top = name.partition(".")[0]
+                if top not in sys.stdlib_module_names and top != "impact_aware":
+                    found.setdefault(top, path)
+    return found
+
+
+def node_modules() -> set[str]:
+    """The modules of nodes/ that can be started: those that define `main`."""
+    found = set()
+    for path in (PACKAGE / "nodes").glob("*.py"):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        if any(isinstance(node, ast.FunctionDef) and node.name == "main" for node in tree.body):
+            found.add(path.stem)
+    return found
+
+
+def entry_points() -> dict[str, str]:
+    """Command -> 'module:function', as setup.py gives them to setuptools, which is not asked to do anything."""
+    given: dict[str, object] = {}
+    setuptools = pytest.importorskip("setuptools")
+    source = (ROOT / "setup.py").read_text(encoding="utf-8")
+    real = setuptools.setup
+    setuptools.setup = lambda **arguments: given.update(arguments)
+    try:
+        exec(compile(source, str(ROOT / "setup.py"), "exec"), {"__file__": str(ROOT / "setup.py"), "__name__": "setup"})
+    finally:
+        setuptools.setup = real
+    scripts = given["entry_points"]["console_scripts"]  # type: ignore[index]
+    return dict(re.split(r"\s*=\s*", script) for script in scripts)
+
+
+@pytest.mark.parametrize("folder", [ROOT, ROOT / "msg"])
+def test_package_description_is_complete(folder: Path) -> None:
+    root = described(folder / "package.xml")
+    assert root.tag == "package" and root.get("format") == "3"
+    for tag in ("name", "version", "description", "maintainer", "license"):
+        assert (root.findtext(tag) or "").strip(), tag
+    assert root.findtext("license") == "Apache-2.0"
+    assert root.findtext("version") == described(ROOT / "package.xml").findtext("version")
+
+
+def test_every_import_is_declared() -> None:
+    declared = dependencies(described(ROOT / "package.xml"))
+    for name, path in imported_packages().items():
+        if name not in FROM_PYPI_ONLY:
+            assert ROSDEP_NAMES.get(name, name) in declared, f"{path.relative_to(ROOT)} imports {name}"
+
+
+def test_every_message_package_used_by_the_interfaces_is_declared() -> None:
+    declared = dependencies(described(ROOT / "msg" / "package.xml"))
+    build = (ROOT / "msg" / "CMakeLists.txt").read_text(encoding="utf-8")
+    for path in [*(ROOT / "msg").glob("msg/*.msg"), *(ROOT / "msg").glob("srv/*.srv")]:
+        for package in re.findall(r"^([a-z]\w*)/[A-Z]\w*", path.read_text(encoding="utf-8"), flags=re.MULTILINE):
+            assert package in declared, f"{path.name} uses {package}"
+            assert f"find_package({package} REQUIRED)" in build, f"{path.name} uses {package}"
+
+
+def test_commands_are_the_nodes_that_exist_and_the_command_line() -> None:
+    commands = entry_points()
+    assert commands.pop("impact-aware") == "impact_aware.cli.main:main"
+    assert commands == {node: f"impact_aware.nodes.{node}:main" for node in node_modules()}
+
+
+def test_version_is_the_same_everywhere() -> None:
+    version = described(ROOT / "package.xml").findtext("version")
+    assert f'version="{version}"' in (ROOT / "setup.py").read_text(encoding="utf-8")
