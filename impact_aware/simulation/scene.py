@@ -189,7 +189,37 @@ class HitAndPushScene(Scene):
             raise InvalidInputError("arms", len(self.arms), "1 in a hit-and-push scene")
 
 
-SCENE_KINDS: dict[str, type[Scene]] = {"hit_and_push": HitAndPushScene}
+COMPLIANT_PAD = ContactSettings(time_constant=0.004, friction=0.8)
+"""A silicone palm on cardboard: compression lasts about 8 ms, friction as of rubber (both assumed)."""
+
+_PALM = ToolTip("pad", (0.04, 0.04, 0.03))
+
+
+@dataclass(frozen=True)
+class DualArmGrabScene(Scene):
+    """Two arms side by side grab a box between flat, compliant palms (paper 002, section V-B).
+
+    A palm's plate is centred at the tool frame, square to its z axis, and as thick as the Panda profile's tool radius
+    says, so that the contact point that a sphere would have lies in the middle of the palm.
+    """
+
+    name: str = "dual_arm_grab"
+    arms: tuple[ArmMount, ...] = (
+        ArmMount("left", position=(0.0, 0.35, 0.0), tip=_PALM),
+        ArmMount("right", position=(0.0, -0.35, 0.0), tip=_PALM),
+    )
+    object: SceneObject = SceneObject(position=(0.55, 0.0, math.nan))
+    table_height: float = 0.30
+    tool_object: ContactSettings = COMPLIANT_PAD
+
+    def __post_init__(self) -> None:
+        """Refuse another number of arms than two, besides what every scene refuses."""
+        super().__post_init__()
+        if len(self.arms) != 2:
+            raise InvalidInputError("arms", len(self.arms), "2 in a dual-arm scene")
+
+
+SCENE_KINDS: dict[str, type[Scene]] = {"hit_and_push": HitAndPushScene, "dual_arm_grab": DualArmGrabScene}
 
 
 def scene_names() -> tuple[str, ...]:
