@@ -1,18 +1,21 @@
 """The controller's quadratic program: built by one function, solved by another (paper 002, eqs. 27-31).
 
-Solvers compared on 7 and 14 variables with as many box and as many torque constraints, on two shared cores,
-microseconds per solve from Python with all data changed, constraints inactive / active:
+Solvers compared on 200 random programs of 7 and of 14 variables with active limits, microseconds per solve from Python
+with all data changed (median, two shared cores), and how often no solution was found:
 
-======== ============ ============
-solver   7 variables  14 variables
-======== ============ ============
-ProxQP   30 / 46      28 / 48
-quadprog 28 / 25      21 / 29
-PIQP     70 / 52      93 / 113
-======== ============ ============
+==================== ============ ============ ===========
+solver               7 variables  14 variables failures
+==================== ============ ============ ===========
+quadprog             45           75           none
+PIQP                 68           116          none
+ProxQP, cold start   130          262          none
+ProxQP, warm start   169          755          12 %, 46 %
+==================== ============ ============ ===========
 
-quadprog is the quickest, but its licence (GPL) does not go with this project's, so ProxQP is used. Most of the time no
-limit is active, and then the minimiser without constraints is the solution: it is tried first, at 8 / 16 us.
+ProxQP's warm start is quick where nothing changes and fails where the active limits do, which is where they matter.
+quadprog's licence (GPL) does not go with this project's. So PIQP is used, an interior-point method without memory of
+the last cycle. Most of the time no limit is active, and then the minimiser without constraints is the solution: it is
+tried first, at 8 / 16 us.
 """
 
 from __future__ import annotations
@@ -21,14 +24,14 @@ import enum
 from typing import NamedTuple
 
 import numpy as np
-import proxsuite
+import piqp
 from numpy.typing import NDArray
 
 from impact_aware.control.constraints import AccelerationBounds
 
 Array = NDArray[np.float64]
 
-_ACCURACY = 1e-6
+_ACCURACY = 1e-8
 _POSITION_PENALTY = 1e2
 _VELOCITY_PENALTY = 1e4
 
@@ -88,14 +91,12 @@ def build(
 
 
 class QpSolver:
-    """Solves programs of one size, warm-started; see `solve`."""
+    """Solves programs of one size; see `solve`."""
 
     def __init__(self, size: int) -> None:
-        """Reserve the solvers' memory."""
+        """Reserve the solver's memory."""
         self._size = size
-        self._hard = _proxqp(size, size)
-        self._soft = _proxqp(3 * size, 3 * size)
-        self._hard_ready = False
+        self._hard: piqp.DenseSolver | None = None
 
     def solve(self, program: QuadraticProgram) -> QpSolution:
         """Find the accelerations; limits that exclude each other are softened in a stated order.
@@ -132,69 +133,62 @@ class QpSolver:
         return self._cut(program, free)
 
     def _solve_hard(self, program: QuadraticProgram, lower: Array, upper: Array) -> Array | None:
-        data = {
-            "H": program.hessian,
-            "g": program.gradient,
-            "C": program.mass_matrix,
-            "l": program.effort_lower,
-            "u": program.effort_upper,
-            "l_box": lower,
-            "u_box": upper,
-        }
-        if self._hard_ready:
-            self._hard.update(**data)
+        hessian, gradient, inertia = program.hessian, program.gradient, program.mass_matrix
+        effort = program.effort_lower, program.effort_upper
+        if self._hard is None:
+            self._hard = _solver()
+            self._hard.setup(hessian, gradient, None, None, inertia, *effort, lower, upper)
         else:
-            self._hard.init(A=None, b=None, **data)
-        self._hard.solve()
-        self._hard_ready = _solved(self._hard)
-        return np.array(self._hard.results.x) if self._hard_ready else None
+            low, high = effort
+            self._hard.update(P=hessian, c=gradient, G=inertia, h_l=low, h_u=high, x_l=lower, x_u=upper)
+        return _solution(self._hard, self._size)
 
     def _solve_soft(self, program: QuadraticProgram, *, soften_velocity: bool) -> Array | None:
-        """Variables: accelerations, then how far they leave the position bounds, then the velocity bounds."""
+        """Variables: accelerations, how far they leave the position bounds and, when allowed, the velocity bounds."""
         n, bounds = self._size, program.bounds
+        kinds = 2 if soften_velocity else 1
         scale = max(1.0, float(np.trace(program.hessian)) / n)
-        hessian = np.zeros((3 * n, 3 * n))
+        penalties = np.repeat([_POSITION_PENALTY * scale, _VELOCITY_PENALTY * scale][:kinds], n)
+        hessian = np.diag(np.concatenate([np.zeros(n), penalties]))
         hessian[:n, :n] = program.hessian
-        hessian.flat[n * (3 * n + 1) : 2 * n * (3 * n + 1) : 3 * n + 1] = _POSITION_PENALTY * scale
-        hessian.flat[2 * n * (3 * n + 1) :: 3 * n + 1] = _VELOCITY_PENALTY * scale
-        rows = np.zeros((3 * n, 3 * n))
+        rows = np.zeros(((1 + kinds) * n, (1 + kinds) * n))
         rows[:n, :n] = program.mass_matrix
-        rows[n : 2 * n, :n] = rows[n : 2 * n, n : 2 * n] = np.eye(n)
-        rows[2 * n :, :n] = rows[2 * n :, 2 * n :] = np.eye(n)
-        reach = np.full(3 * n, 1e10)
+        rows[n:, :n] = np.tile(np.eye(n), (kinds, 1))
+        rows[n:, n:] = np.eye(kinds * n)
+        lower = [program.effort_lower, bounds.position_lower, bounds.velocity_lower]
+        upper = [program.effort_upper, bounds.position_upper, bounds.velocity_upper]
+        least, most = np.full((1 + kinds) * n, -np.inf), np.full((1 + kinds) * n, np.inf)
         if not soften_velocity:
-            reach[2 * n :] = 0.0
-        self._soft.init(
-            H=hessian,
-            g=np.concatenate([program.gradient, np.zeros(2 * n)]),
-            A=None,
-            b=None,
-            C=rows,
-            l=np.concatenate([program.effort_lower, bounds.position_lower, bounds.velocity_lower]),
-            u=np.concatenate([program.effort_upper, bounds.position_upper, bounds.velocity_upper]),
-            l_box=-reach,
-            u_box=reach,
+            least[:n], most[:n] = bounds.velocity_lower, bounds.velocity_upper
+        solver = _solver()
+        solver.setup(
+            hessian,
+            np.concatenate([program.gradient, np.zeros(kinds * n)]),
+            None,
+            None,
+            rows,
+            np.concatenate(lower[: 1 + kinds]),
+            np.concatenate(upper[: 1 + kinds]),
+            least,
+            most,
         )
-        self._soft.solve()
-        return np.array(self._soft.results.x[:n]) if _solved(self._soft) else None
+        return _solution(solver, n)
 
     def _cut(self, program: QuadraticProgram, free: Array) -> QpSolution:
         torque = np.clip(program.mass_matrix @ free, program.effort_lower, program.effort_upper)
         return QpSolution(np.asarray(np.linalg.solve(program.mass_matrix, torque)), torque, QpStatus.FAILED)
 
 
-def _proxqp(variables: int, inequalities: int) -> proxsuite.proxqp.dense.QP:
-    solver = proxsuite.proxqp.dense.QP(variables, 0, inequalities, True)
+def _solver() -> piqp.DenseSolver:
+    solver = piqp.DenseSolver()
     solver.settings.eps_abs = _ACCURACY
-    solver.settings.eps_rel = 0.0
-    solver.settings.max_iter = 200
+    solver.settings.eps_rel = _ACCURACY
     solver.settings.compute_timings = False
-    solver.settings.initial_guess = proxsuite.proxqp.InitialGuess.WARM_START_WITH_PREVIOUS_RESULT
     return solver
 
 
-def _solved(solver: proxsuite.proxqp.dense.QP) -> bool:
-    return bool(
-        solver.results.info.status == proxsuite.proxqp.QPSolverOutput.PROXQP_SOLVED
-        and np.isfinite(solver.results.x).all()
-    )
+def _solution(solver: piqp.DenseSolver, size: int) -> Array | None:
+    if solver.solve() != piqp.PIQP_SOLVED:
+        return None
+    found = np.array(solver.result.x[:size])
+    return found if np.isfinite(found).all() else None

@@ -54,10 +54,7 @@ def test_every_start_posture_puts_the_tool_there(robot):
         (arm_changes(starts=[[0.5, 0.46, 0.15], [0.5, 2.0, 0.2]]), r"starts\[1\]"),
         (arm_changes(impact_velocity=[0.0, -3.0, 0.0]), r"impact_velocity.*at most"),
         (arm_changes(starts=[[0.5, 0.05, 0.1]]), "object.position.*tool"),
-        (
-            {"object": {"half_extents": [0.6, 0.065, 0.1]}, "fields": {"ante_radius_min": 0.2}},
-            "object.position.*inside",
-        ),
+        ({"object": {"half_extents": [0.6, 0.065, 0.25]}}, "object.position.*base inside"),
         ({"fields": {"ante_radius_ratio": 1.0}}, "r_max"),
         ({"fields": {"ante_radius_min": 0.05}}, "r_min"),
         (arm_changes(null_space_joint=7), "null_space_joint"),

@@ -1,0 +1,61 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from impact_aware.control.constraints import LimitBounds
+from impact_aware.robot import RobotModel
+
+PERIOD, BRAKING = 0.001, 10.0
+LIMITS = RobotModel.from_profile("panda").limits
+
+
+@pytest.fixture(scope="module")
+def limits():
+    return LIMITS
+
+
+@pytest.fixture(scope="module")
+def bounds(limits):
+    return LimitBounds([limits], PERIOD, BRAKING)
+
+
+def test_in_the_middle_at_rest_only_the_velocity_limit_of_one_period_is_felt(bounds, limits):
+    middle = 0.5 * (limits.position_lower + limits.position_upper)
+    found = bounds.acceleration(middle, np.zeros(7))
+    np.testing.assert_allclose(found.velocity_upper, limits.velocity / PERIOD)
+    assert np.all(found.position_upper > found.velocity_upper)
+
+
+@given(st.floats(0.001, 0.3), st.floats(0.0, 2.0))
+@settings(max_examples=30, deadline=None)
+def test_accelerating_at_the_bound_always_stops_before_the_limit(distance, speed):
+    limits = LIMITS
+    bounds = LimitBounds([limits], PERIOD, BRAKING)
+    if speed > np.sqrt(2.0 * BRAKING * distance):
+        return
+    q, dq = limits.position_upper - distance, np.full(7, speed)
+    for _ in range(600):
+        found = bounds.acceleration(q, dq)
+        ddq = np.minimum(found.position_upper, found.velocity_upper)
+        q, dq = q + dq * PERIOD + 0.5 * ddq * PERIOD**2, dq + ddq * PERIOD
+    # One period of look-ahead at the speed left, sqrt(2 a d), leaves at most a / 2 times the period squared.
+    assert np.all(q <= limits.position_upper + BRAKING * PERIOD**2)
+    assert np.all(np.abs(dq) <= limits.velocity)
+
+
+def test_no_bound_asks_for_more_than_twice_the_braking_acceleration(bounds, limits):
+    for q in (limits.position_upper + 0.1, limits.position_lower - 0.1):
+        for dq in (np.full(7, 5.0), np.full(7, -5.0)):
+            found = bounds.acceleration(q, dq)
+            assert min(found.position_upper.min(), found.velocity_upper.min()) >= -2.0 * BRAKING
+            assert max(found.position_lower.max(), found.velocity_lower.max()) <= 2.0 * BRAKING
+
+
+def test_the_torque_range_is_never_empty_for_a_command_within_the_limits(bounds, limits):
+    for share in (-1.0, -0.3, 0.0, 1.0):
+        previous = share * limits.effort
+        low, high = bounds.effort_range(previous)
+        assert np.all(low <= previous) and np.all(previous <= high) and np.all(low < high)
+        assert np.all(np.abs(low) <= limits.effort) and np.all(np.abs(high) <= limits.effort)
+        assert np.all(high - low <= 2.0 * limits.effort_rate * PERIOD + 1e-12)
