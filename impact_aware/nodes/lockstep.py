@@ -6,9 +6,12 @@ from impact_aware_msgs.msg import StepDone
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 
-from impact_aware.nodes.qos import STREAM_QOS
+from impact_aware.nodes.qos import LATCHED_QOS
 
 TOPIC = "step_done"
+
+STEP_DONE_QOS = LATCHED_QOS
+"""The last answer is kept: a simulator that DDS had not yet introduced still gets it, or it would wait for ever."""
 
 
 class LockstepReporter:
@@ -17,7 +20,7 @@ class LockstepReporter:
     def __init__(self, node: Node, enabled: bool) -> None:
         """Create the publisher where it is needed."""
         self._message = StepDone(node=node.get_fully_qualified_name())
-        self._publisher = node.create_publisher(StepDone, TOPIC, STREAM_QOS) if enabled else None
+        self._publisher = node.create_publisher(StepDone, TOPIC, STEP_DONE_QOS) if enabled else None
 
     def report(self, state: JointState) -> None:
         """Say that `state` is dealt with."""

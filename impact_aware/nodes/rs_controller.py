@@ -302,10 +302,12 @@ class RsControllerNode(LifecycleNode):
         controller = self._controller
         if controller is not None and self._active and controller.mode in IN_MOTION:
             controller.safe_stop(SafeReason.UPSTREAM_LOST, f"the node that publishes {topic} is gone")
+            self._publish_safe_command()
 
     def _on_safe_stop(self, _request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         assert self._controller is not None
         self._controller.safe_stop(SafeReason.REQUESTED, "asked for by a client")
+        self._publish_safe_command()
         response.success, response.message = True, "going to the safe mode"
         return response
 

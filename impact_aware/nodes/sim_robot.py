@@ -25,6 +25,7 @@ from std_msgs.msg import Float64MultiArray, String
 
 from impact_aware.nodes.diagnostics import ERROR, OK, WARN, DiagnosticsReporter, Report
 from impact_aware.nodes.geometry import point, quaternion, twist, vector3
+from impact_aware.nodes.lockstep import STEP_DONE_QOS
 from impact_aware.nodes.lockstep import TOPIC as STEP_DONE_TOPIC
 from impact_aware.nodes.qos import COMMAND_QOS, LATCHED_QOS, STREAM_QOS, state_qos
 from impact_aware.nodes.ros_parameters import load_settings
@@ -127,7 +128,7 @@ class SimRobotNode(Node):
             description.publish(String(data=self._robot.profile.urdf.read_text()))
         self.create_subscription(Float64MultiArray, "effort_controller/commands", self._on_command, COMMAND_QOS)
         if self._settings.lockstep:
-            self.create_subscription(StepDone, STEP_DONE_TOPIC, self._on_step_done, STREAM_QOS)
+            self.create_subscription(StepDone, STEP_DONE_TOPIC, self._on_step_done, STEP_DONE_QOS)
 
     @property
     def _driven(self) -> bool:
