@@ -1,0 +1,186 @@
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.integrate import solve_ivp
+
+from impact_aware.errors import NoSolutionError
+from impact_aware.impact.coulomb import coulomb_impulse
+from impact_aware.impact.fixed_direction import fixed_direction_impulse
+
+SEED = 7
+LAWS = ["energetic", "poisson", "newton"]
+
+# Small numbers that make unlike cases: tilted coupling, all directions of slip, slip from none to fast.
+entries = st.lists(st.floats(-1.0, 1.0), min_size=9, max_size=9)
+velocities = st.tuples(st.floats(-2.0, -1e-3), st.floats(-2.0, 2.0), st.floats(-2.0, 2.0))
+
+
+def delassus_from(values):
+    root = np.array(values).reshape(3, 3)
+    return root @ root.T + 0.05 * np.eye(3)
+
+
+def solve(delassus, velocity, friction, restitution=0.0, law="energetic"):
+    result = coulomb_impulse(np.asarray(delassus).tolist(), list(velocity), friction, restitution, law)
+    return np.array(result[:3]), result.mode
+
+
+def draw(number):
+    generator = np.random.default_rng([SEED, number])
+    root = generator.normal(size=(3, 3))
+    angle, azimuth = generator.uniform(0.0, math.radians(60.0)), generator.uniform(0.0, 2.0 * math.pi)
+    tangent = math.sin(angle)
+    velocity = np.array([-math.cos(angle), tangent * math.cos(azimuth), tangent * math.sin(azimuth)])
+    return root @ root.T + 0.05 * np.eye(3), velocity, generator.uniform(0.05, 0.8)
+
+
+def followed_by_scipy(delassus, velocity, friction):
+    """Inelastic end of the impact by an independent integrator that knows sliding only, or None where it can't tell."""
+
+    def slope(_, tangential):
+        slip = (velocity + delassus @ [_, *tangential])[1:]
+        return -friction * slip / np.linalg.norm(slip)
+
+    def approach(p, tangential):
+        return velocity[0] + delassus[0] @ [p, *tangential]
+
+    def slip_left(p, tangential):
+        return np.linalg.norm((velocity + delassus @ [p, *tangential])[1:]) - 1e-8
+
+    approach.terminal = slip_left.terminal = True
+    approach.direction, slip_left.direction = 1.0, -1.0
+    path = solve_ivp(
+        slope, [0.0, 1e3], [0.0, 0.0], "DOP853", rtol=1e-10, atol=1e-12, events=[approach, slip_left], max_step=0.5
+    )
+    if len(path.t_events[0]):
+        return np.array([path.t[-1], *path.y[:, -1]]), "slide"
+    hold = -np.linalg.solve(delassus[1:, 1:], delassus[1:, 0])
+    if np.linalg.norm(hold) <= friction:
+        return -np.linalg.solve(delassus, velocity), "stick"
+    return None
+
+
+def test_agrees_with_an_independent_integrator():
+    turned = 0
+    for number in range(60):
+        delassus, velocity, friction = draw(number)
+        expected = followed_by_scipy(delassus, velocity, friction)
+        if expected is None:
+            continue
+        impulse, mode = solve(delassus, velocity, friction)
+        assert mode == expected[1], f"{SEED=} {number=}"
+        # The map's own stated accuracy; over these cases the worst is near 1e-5.
+        np.testing.assert_allclose(impulse, expected[0], atol=3e-5 * np.linalg.norm(expected[0]), err_msg=f"{number=}")
+        straight = np.array(fixed_direction_impulse(delassus.tolist(), velocity.tolist(), friction, 0.0)[:3])
+        turned += np.linalg.norm(impulse - straight) > 0.03 * np.linalg.norm(impulse)
+    # Otherwise the cases would not tell the exact map from the fixed direction.
+    assert turned > 20
+
+
+@given(entries, velocities, st.floats(0.0, 1.5), st.floats(0.0, 1.0), st.sampled_from(LAWS))
+@settings(max_examples=300, deadline=None)
+def test_laws(values, velocity, friction, restitution, law):
+    delassus, velocity = delassus_from(values), np.array(velocity)
+    p, mode = solve(delassus, velocity, friction, restitution, law)
+    after = velocity + delassus @ p
+    # Rounding, scaled by what the sums cancel.
+    scale = 1e-9 * (1.0 + np.abs(velocity).max() + np.abs(delassus @ p).max())
+    assert p[0] > 0.0
+    assert after[0] > -scale
+    assert math.hypot(p[1], p[2]) <= friction * p[0] * (1.0 + 1e-9) + 1e-12
+    if mode == "stick":
+        assert math.hypot(after[1], after[2]) < scale
+    if law == "newton" or restitution == 0.0:
+        assert abs(after[0] + restitution * velocity[0]) < scale
+    if law == "energetic" or restitution == 0.0:
+        gained = 0.5 * p @ (velocity + after)
+        assert gained <= 1e-9 * (1.0 + np.abs(p).max() * np.abs(velocity).max())
+
+
+@given(entries, velocities, st.floats(0.0, 1.5), st.floats(0.0, 1.0), st.floats(0.0, 6.3))
+@settings(max_examples=100, deadline=None)
+def test_turning_the_tangents_turns_the_answer(values, velocity, friction, restitution, angle):
+    delassus, velocity = delassus_from(values), np.array(velocity)
+    c, s = math.cos(angle), math.sin(angle)
+    turn = np.array([[1.0, 0.0, 0.0], [0.0, c, -s], [0.0, s, c]])
+    p, _ = solve(delassus, velocity, friction, restitution)
+    turned, _ = solve(turn @ delassus @ turn.T, turn @ velocity, friction, restitution)
+    # The steps depend on nothing that the turn changes, but a start without slip has its direction from rounding.
+    if math.hypot(velocity[1], velocity[2]) > 1e-6:
+        np.testing.assert_allclose(turned, turn @ p, atol=1e-4 * (1.0 + p[0]))
+
+
+@given(entries, velocities, st.floats(0.0, 1.5), st.floats(0.0, 1.0), st.sampled_from(LAWS), st.floats(1e-3, 1e3))
+@settings(max_examples=100, deadline=None)
+def test_impulse_grows_with_the_speed(values, velocity, friction, restitution, law, factor):
+    delassus, velocity = delassus_from(values), np.array(velocity)
+    p, mode = solve(delassus, velocity, friction, restitution, law)
+    scaled, scaled_mode = solve(delassus, factor * velocity, friction, restitution, law)
+    assert scaled_mode == mode
+    np.testing.assert_allclose(scaled, factor * p, rtol=1e-6, atol=1e-7 * factor * p[0])
+
+
+def test_restitution_laws_agree_without_friction_and_in_a_plane_that_keeps_sliding():
+    delassus = np.diag([0.5, 0.7, 0.9])
+    for friction, velocity in ((0.0, [-1.0, 0.3, 0.1]), (0.1, [-0.5, 2.0, 0.0])):
+        first, *others = (solve(delassus, velocity, friction, 0.6, law)[0] for law in LAWS)
+        for other in others:
+            np.testing.assert_allclose(other, first, atol=1e-12)
+
+
+def test_uncoupled_sphere_by_hand():
+    # W = diag: the direction never turns; slip 0.4 stops after p_n = 0.4 / (mu w_t), compression lasts 1 / w_n = 2.
+    delassus = np.diag([0.5, 2.0, 2.0])
+    p, mode = solve(delassus, [-1.0, 0.24, -0.32], 0.3)
+    assert mode == "stick"
+    np.testing.assert_allclose(p, [2.0, -0.12, 0.16], atol=1e-12)
+    p, mode = solve(delassus, [-1.0, 0.24, -0.32], 0.05)
+    assert mode == "slide"
+    np.testing.assert_allclose(p, [2.0, -0.06, 0.08], atol=1e-12)
+
+
+def test_planar_slip_stops_and_comes_back():
+    # Slip 0.1 ends at p = 0.1 / (0.4 + 0.2); held by |w_tn| / w_tt = 0.4 > mu it restarts backwards at 0.4 - 0.2.
+    delassus = np.array([[1.0, -0.4, 0.0], [-0.4, 1.0, 0.0], [0.0, 0.0, 1.0]])
+    friction = 0.2
+    first = 0.1 / 0.6
+    left = 1.0 - first * (1.0 + 0.4 * friction)
+    second = left / (1.0 - 0.4 * friction)
+    p, mode = solve(delassus, [-1.0, 0.1, 0.0], friction)
+    assert mode == "slide"
+    np.testing.assert_allclose(p, [first + second, friction * (second - first), 0.0], atol=1e-10)
+
+
+def test_painleve_like_jam_still_ends():
+    # mu w_nt > w_nn: at first pressing makes the approach faster, until the slip has stopped.
+    delassus = np.array([[0.5, 0.65, 0.0], [0.65, 1.0, 0.0], [0.0, 0.0, 1.0]])
+    for restitution in (0.0, 0.5, 1.0):
+        for law in LAWS:
+            p, _ = solve(delassus, [-0.1, 1.0, 0.0], 1.0, restitution, law)
+            after = np.array([-0.1, 1.0, 0.0]) + delassus @ p
+            assert p[0] > 0.0 and after[0] >= -1e-12
+    # Newton's definition rebounds at e times a speed that friction has meanwhile raised, so it may also gain energy.
+
+
+def test_one_joint_that_can_move_one_way_only():
+    # Rank one: the contact stops altogether when its normal does.
+    direction = np.array([1.0, 0.2, 0.1])
+    for friction in (0.0, 0.1, 0.5):
+        for law in LAWS:
+            for restitution in (0.0, 0.5):
+                p, _ = solve(np.outer(direction, direction), -direction, friction, restitution, law)
+                after = -direction + direction * (direction @ p)
+                assert np.isfinite(p).all() and after[0] >= -1e-12
+
+
+def test_a_contact_that_leaves_is_left_alone():
+    assert solve(np.eye(3), [0.0, 1.0, 0.0], 0.5)[1] == "separate"
+    assert solve(np.eye(3), [0.1, 1.0, 0.0], 0.5)[1] == "separate"
+
+
+def test_indefinite_matrix_is_named():
+    with pytest.raises(NoSolutionError, match="semidefinite"):
+        coulomb_impulse([[0.1, 1.0, 0.0], [1.0, 0.1, 0.0], [0.0, 0.0, 0.1]], [-1.0, 1.0, 0.0], 5.0, 0.0)
