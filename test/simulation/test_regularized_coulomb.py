@@ -1,0 +1,102 @@
+"""Continuous contact with regularised Coulomb friction: its laws, its convergence, and the exact map as its limit."""
+
+import numpy as np
+import pytest
+
+from impact_aware.contact.geometry import Contact, contact_jacobian
+from impact_aware.errors import InvalidInputError
+from impact_aware.impact import predict
+from impact_aware.robot import RobotModel
+from impact_aware.simulation.regularized_coulomb import ContinuousContactSettings, continuous_impact
+
+
+@pytest.fixture(scope="module")
+def panda():
+    return RobotModel.from_profile("panda")
+
+
+def case(robot, seed, *, friction, restitution=0.0, angle=45.0):
+    """A seeded posture, a contact with a horizontal plane, and joint velocities that hit it `angle` off the normal."""
+    generator = np.random.default_rng(seed)
+    q = robot.home + generator.uniform(-0.4, 0.4, robot.n)
+    azimuth = generator.uniform(0.0, 2.0 * np.pi)
+    tilt = np.radians(angle)
+    velocity = 0.3 * np.array([np.sin(tilt) * np.cos(azimuth), np.sin(tilt) * np.sin(azimuth), -np.cos(tilt)])
+    contact = Contact(
+        robot.tool_frame,
+        np.array([0.0, 0.0, 1.0]),
+        radius=robot.tool_radius,
+        friction=friction,
+        restitution=restitution,
+    )
+    return q, np.linalg.pinv(contact_jacobian(robot, q, contact)) @ velocity, contact
+
+
+def relative(value, reference, before):
+    return np.linalg.norm(value - reference) / np.linalg.norm(reference - before)
+
+
+def test_without_friction_it_is_the_frictionless_map(panda):
+    q, dq, contact = case(panda, 1, friction=0.0, restitution=0.5)
+    impact = continuous_impact(panda, q, dq, contact)
+    exact = predict(panda, q, dq, contact, method="frictionless").velocity_after
+    # 200 steps per compression; the restitution's end is found to one step.
+    assert relative(impact.velocity_after, exact, dq) < 1e-3
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("restitution", [0.0, 0.6])
+def test_exact_coulomb_map_is_the_limit(panda, seed, restitution):
+    friction = 0.1 + 0.13 * seed
+    q, dq, contact = case(panda, seed, friction=friction, restitution=restitution)
+    impact = continuous_impact(panda, q, dq, contact)
+    exact = predict(panda, q, dq, contact, method="coulomb").velocity_after
+    # The aim for a single impact is 2 % of the jump; 0.5 % leaves it a wide margin.
+    assert relative(impact.velocity_after, exact, dq) < 5e-3
+
+
+def test_it_converges_as_the_stiffness_grows_and_the_rounding_and_the_step_shrink(panda):
+    deviations = []
+    for stiffness, rounding, steps in ((1e5, 1e-2, 50), (1e7, 1e-4, 200), (1e9, 1e-6, 800)):
+        settings = ContinuousContactSettings(stiffness, rounding, steps)
+        deviation = []
+        for seed in range(3):
+            q, dq, contact = case(panda, seed, friction=0.5)
+            impact = continuous_impact(panda, q, dq, contact, settings)
+            exact = predict(panda, q, dq, contact, method="coulomb").velocity_after
+            deviation.append(relative(impact.velocity_after, exact, dq))
+        deviations.append(max(deviation))
+    # Each refinement is by factors of 100, 100 and 4: the last, of first order, sets the pace.
+    assert deviations[1] < 0.5 * deviations[0]
+    assert deviations[2] < 0.5 * deviations[1]
+    assert deviations[2] < 1e-3
+
+
+def test_impulse_is_in_the_cone_and_explains_the_jump(panda):
+    q, dq, contact = case(panda, 3, friction=0.4)
+    impact = continuous_impact(panda, q, dq, contact)
+    normal, *tangential = contact.axes @ impact.impulse
+    assert np.hypot(*tangential) <= 0.4 * normal * (1.0 + 1e-9)
+    jump = np.linalg.solve(panda.mass_matrix(q), contact_jacobian(panda, q, contact).T @ impact.impulse)
+    # Coriolis torques act for the contact's tens of microseconds, the posture moves by micrometres.
+    assert relative(impact.velocity_after, dq + jump, dq) < 1e-3
+
+
+def test_normal_work_comes_back_by_the_square_of_the_restitution(panda):
+    q, dq, contact = case(panda, 2, friction=0.6, restitution=0.7)
+    impact = continuous_impact(panda, q, dq, contact)
+    speed = 0.5 * (impact.slip[1:, 0] + impact.slip[:-1, 0])
+    work = speed * np.diff(impact.normal_impulse)
+    taken, given = -work[speed < 0.0].sum(), work[speed > 0.0].sum()
+    # First-order accurate at turn and release: one of 200 steps each.
+    assert given / taken == pytest.approx(0.49, abs=0.01)
+
+
+def test_bad_input_is_refused(panda):
+    q, dq, contact = case(panda, 0, friction=0.3)
+    with pytest.raises(InvalidInputError, match="approach"):
+        continuous_impact(panda, q, -dq, contact)
+    with pytest.raises(InvalidInputError, match="stiffness"):
+        ContinuousContactSettings(stiffness=-1.0)
+    with pytest.raises(InvalidInputError, match="steps"):
+        ContinuousContactSettings(steps=1)
