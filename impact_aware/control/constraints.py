@@ -13,6 +13,9 @@ from impact_aware.robot import JointLimits
 Array = NDArray[np.float64]
 
 
+_SMALL = 1e-9
+
+
 class AccelerationBounds(NamedTuple):
     """Bounds on joint accelerations (n,), rad/s^2; position and velocity apart, because they soften in that order."""
 
@@ -27,11 +30,26 @@ class LimitBounds:
 
     One step of look-ahead, as (29) has it, notices a position limit when it is too late to stop. So the velocity is
     also kept below sqrt(2 a d), from which the joint can stop within its distance d to the limit with deceleration a.
-    No bound asks for more than twice that deceleration: a state beyond a limit is brought back, not thrown back.
+    Likewise (30) alone lets a joint run into a velocity limit faster than the torque rate can take its acceleration
+    away, so what is left to either may be used up over a horizon of several periods only. No bound asks for more than
+    twice the deceleration a: a state beyond a limit is brought back, not thrown back.
     """
 
-    def __init__(self, limits: Sequence[JointLimits], period: float, braking_acceleration: float) -> None:
-        """Keep the limits of all arms in one row each."""
+    def __init__(
+        self,
+        limits: Sequence[JointLimits],
+        period: float,
+        braking_acceleration: float,
+        velocity_horizon: float = 0.02,
+    ) -> None:
+        """Keep the limits of all arms in one row each.
+
+        Args:
+            limits: Of each arm.
+            period: Control period, s.
+            braking_acceleration: a, rad/s^2.
+            velocity_horizon: s; at least one period is taken, which is (30) itself.
+        """
         self.position_lower = np.concatenate([entry.position_lower for entry in limits])
         self.position_upper = np.concatenate([entry.position_upper for entry in limits])
         self.velocity = np.concatenate([entry.velocity for entry in limits])
@@ -39,6 +57,7 @@ class LimitBounds:
         self.effort_step = np.concatenate([entry.effort_rate for entry in limits]) * period
         self._period = period
         self._braking = braking_acceleration
+        self._velocity_rate = 1.0 / max(velocity_horizon, period)
 
     def acceleration(self, q: Array, dq: Array) -> AccelerationBounds:
         """Bounds from (29) with braking distance, and from (30), at joint positions and velocities (n,)."""
@@ -50,14 +69,17 @@ class LimitBounds:
         allowed_down = np.sqrt((2.0 * braking) * np.maximum(to_lower, 0.0))
         step = 2.0 * rate * rate
         strongest = 2.0 * braking
-        upper = np.minimum(step * to_upper - 2.0 * drift, allowed_up * rate - drift)
-        lower = np.maximum(-step * to_lower - 2.0 * drift, -allowed_down * rate - drift)
-        fastest = self.velocity * rate
+        # Along the curve sqrt(2 a d) the deceleration is a; towards it the velocity horizon applies.
+        slow = self._velocity_rate
+        share_up = np.minimum(np.maximum(dq, 0.0) / (allowed_up + _SMALL), 1.0)
+        share_down = np.minimum(np.maximum(-dq, 0.0) / (allowed_down + _SMALL), 1.0)
+        upper = np.minimum(step * to_upper - 2.0 * drift, (allowed_up - dq) * slow - braking * share_up)
+        lower = np.maximum(-step * to_lower - 2.0 * drift, (-allowed_down - dq) * slow + braking * share_down)
         return AccelerationBounds(
             np.minimum(lower, strongest),
             np.maximum(upper, -strongest),
-            np.minimum(-fastest - drift, strongest),
-            np.maximum(fastest - drift, -strongest),
+            np.minimum((-self.velocity - dq) * self._velocity_rate, strongest),
+            np.maximum((self.velocity - dq) * self._velocity_rate, -strongest),
         )
 
     def effort_range(self, previous: Array) -> tuple[Array, Array]:

@@ -77,7 +77,9 @@ class ReferenceSpreadingController:
             self.arms.append(ControlledArm(robot, base, self.n))
             self.n += robot.n
         limits = [robot.limits for robot in robots]
-        self._bounds = LimitBounds(limits, self.parameters.period, self.parameters.braking_acceleration)
+        settings = self.parameters
+        braking, horizon = settings.braking_acceleration, settings.velocity_horizon
+        self._bounds = LimitBounds(limits, settings.period, braking, horizon)
         self.limiter = CommandLimiter(self._bounds.effort, self._bounds.effort_step)
         self._solver = qp.QpSolver(self.n)
         self._mass_matrix = np.zeros((self.n, self.n))

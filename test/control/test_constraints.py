@@ -20,10 +20,12 @@ def bounds(limits):
     return LimitBounds([limits], PERIOD, BRAKING)
 
 
-def test_in_the_middle_at_rest_only_the_velocity_limit_of_one_period_is_felt(bounds, limits):
+def test_in_the_middle_at_rest_only_the_velocity_limit_is_felt(bounds, limits):
     middle = 0.5 * (limits.position_lower + limits.position_upper)
     found = bounds.acceleration(middle, np.zeros(7))
-    np.testing.assert_allclose(found.velocity_upper, limits.velocity / PERIOD)
+    np.testing.assert_allclose(found.velocity_upper, limits.velocity / 0.02)
+    strict = LimitBounds([limits], PERIOD, BRAKING, velocity_horizon=0.0).acceleration(middle, np.zeros(7))
+    np.testing.assert_allclose(strict.velocity_upper, limits.velocity / PERIOD)
     assert np.all(found.position_upper > found.velocity_upper)
 
 

@@ -1,0 +1,298 @@
+import dataclasses
+
+import numpy as np
+import pinocchio as pin
+import pytest
+
+from impact_aware.control import ControlParameters, Mode, ReferenceSpreadingController, SafeReason
+from impact_aware.errors import InvalidInputError
+from impact_aware.reference import load_task, make_field, start_posture
+from impact_aware.robot import RobotModel
+
+PERIOD = 0.001
+PREDICTION = np.array([0.01, -0.29, 0.0])
+
+
+@pytest.fixture(scope="module")
+def robot():
+    return RobotModel.from_profile("panda")
+
+
+@pytest.fixture(scope="module")
+def task():
+    return load_task("hit_and_push")
+
+
+@pytest.fixture(scope="module")
+def field(robot, task):
+    return make_field(task, [robot])
+
+
+@pytest.fixture
+def begun(robot, task, field):
+    """A controller just started, and the state it started from."""
+
+    def begin(**parameters):
+        controller = ReferenceSpreadingController(robot, ControlParameters(**parameters), field)
+        q = start_posture(task.arms[0], robot)
+        controller.start(0.0, q, np.zeros(7))
+        return controller, q, np.zeros(7)
+
+    return begin
+
+
+def free_motion(robot, controller, q, dq, steps, begin=0):
+    """The controller on a perfect arm that touches nothing."""
+    commands = []
+    for index in range(begin, begin + steps):
+        command = controller.update(PERIOD * index, q, dq)
+        commands.append(command)
+        ddq = pin.aba(robot.model, robot.data, q, dq, command.effort)
+        q, dq = q + PERIOD * dq + 0.5 * PERIOD**2 * ddq, dq + PERIOD * ddq
+    return commands, q, dq
+
+
+def contact_state(robot, task, field, speed=1.0):
+    """Tool at the impact place with the impact velocity."""
+    q = start_posture(task.arms[0], robot, tuple(field.arms[0].impact_position))
+    rows = np.vstack([robot.frame_jacobian(q), np.eye(7)[:1]])
+    return q, np.linalg.solve(rows, np.concatenate([speed * field.arms[0].impact_velocity, np.zeros(4)]))
+
+
+def test_in_free_motion_the_tool_follows_the_field(robot, field, begun):
+    controller, q, dq = begun()
+    commands, _, _ = free_motion(robot, controller, q, dq, 900)
+    error = [np.linalg.norm(c.tool_twist[0, :3] - c.reference_twist[0, :3]) for c in commands]
+    # The field's acceleration is fed forward; what is left is the change of the reference over one period.
+    assert max(error) < 5e-3
+    assert all(c.mode is Mode.ANTE for c in commands)
+    np.testing.assert_allclose(commands[-1].tool_twist[0, :3], field.arms[0].impact_velocity, atol=2e-3)
+
+
+def test_the_motion_starts_without_a_jerk(robot, begun):
+    controller, q, dq = begun()
+    commands, _, _ = free_motion(robot, controller, q, dq, 50)
+    np.testing.assert_allclose(commands[0].target_acceleration, 0.0, atol=1e-9)
+    # 0.5 m/s within a 0.5 s smoothstep reaches 1.5 m/s^2, first growing with 12 m/s^3.
+    norms = [np.linalg.norm(c.target_acceleration[0, :3]) for c in commands]
+    assert max(np.abs(np.diff(norms))) < 0.03
+
+
+def test_the_first_command_holds_the_arm_against_gravity(robot, begun):
+    controller, q, dq = begun()
+    command = controller.update(0.0, q, dq)
+    np.testing.assert_allclose(command.effort, robot.gravity(q), atol=1e-2)
+
+
+def test_impact_leads_through_the_interim_mode_to_the_post_impact_mode(robot, task, field, begun):
+    controller, _, _ = begun()
+    q, dq = contact_state(robot, task, field)
+    controller.update(0.9, q, dq)
+    assert controller.notify_impact(0.9, 0.902, PREDICTION, event_sequence=4)
+    assert controller.update(0.902, q, dq).mode is Mode.INTERIM
+    assert controller.update(1.001, q, dq).mode is Mode.INTERIM
+    after = controller.update(1.003, q, dq)
+    assert after.mode is Mode.POST
+    assert after.blend == 1.0
+    assert controller.field.event_sequence == 4
+    assert not controller.notify_impact(1.1, 1.1, PREDICTION)
+
+
+def test_at_the_detection_the_reference_is_the_prediction(robot, task, field, begun):
+    controller, _, _ = begun()
+    q, dq = contact_state(robot, task, field)
+    controller.update(0.9, q, dq)
+    controller.notify_impact(0.9, 0.902, PREDICTION)
+    np.testing.assert_allclose(controller.update(0.902, q, dq).reference_twist[0, :3], PREDICTION, atol=1e-15)
+
+
+def test_gamma_zero_is_the_ante_impact_task_without_velocity_feedback(robot, task, field, begun):
+    controller, _, _ = begun()
+    q, dq = contact_state(robot, task, field)
+    controller.update(0.9, q, dq)
+    controller.notify_impact(0.902, 0.902, PREDICTION)
+    command = controller.update(0.902, q, dq)
+    assert command.blend == 0.0
+    arm = controller.arms[0]
+    _, feedforward = field.ante_impact().evaluate(arm.position, arm.rotation)
+    # Position feedback is zero where contact is entered; the orientation is as desired up to the inverse kinematics.
+    np.testing.assert_allclose(command.target_acceleration[0], feedforward, atol=1e-4)
+    # Even a velocity that has jumped leaves the target alone.
+    jumped = controller.update(0.902, q, 0.4 * dq)
+    np.testing.assert_allclose(jumped.target_acceleration[0, :3], feedforward[:3], atol=0.03)
+
+
+def test_gamma_one_is_the_post_impact_task(robot, task, field, begun):
+    q, dq = contact_state(robot, task, field, speed=0.6)
+    targets = []
+    for elapsed in (0.0999999999, 0.1000000001):
+        controller, _, _ = begun()
+        controller.update(0.9, q, dq)
+        controller.notify_impact(0.9, 0.9, PREDICTION)
+        targets.append(controller.update(0.9 + elapsed, q, dq))
+    assert [c.mode for c in targets] == [Mode.INTERIM, Mode.POST]
+    # gamma differs from one by 1e-9.
+    np.testing.assert_allclose(targets[0].target_acceleration, targets[1].target_acceleration, atol=1e-6)
+    arm = controller.arms[0]
+    wrench = controller.field.arms[0].feedforward_wrench
+    post = controller.field.post_impact()
+    twist, acceleration = post.evaluate(controller.field.object_position_at_impact, arm.rotation)
+    expected = acceleration + 40.0 * (twist - arm.twist) + arm.acceleration_from_wrench(wrench)
+    np.testing.assert_allclose(targets[1].target_acceleration[0], expected, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("variant", "mode", "reference_is_prediction"),
+    [("proposed", 2, True), ("no_interim", 3, True), ("no_impact_map", 2, False), ("no_rs", 3, False)],
+)
+def test_the_variants_differ_in_interim_and_prediction_only(
+    robot, task, field, begun, variant, mode, reference_is_prediction
+):
+    controller, _, _ = begun(variant=variant)
+    q, dq = contact_state(robot, task, field)
+    before = controller.update(0.9, q, dq)
+    reference, _, _ = begun()
+    np.testing.assert_array_equal(before.effort, reference.update(0.9, q, dq).effort)
+    controller.notify_impact(0.9, 0.901, PREDICTION)
+    after = controller.update(0.901, q, dq)
+    assert after.mode == mode
+    wanted = PREDICTION if reference_is_prediction else 2.0 * (field.goal - field.object_position)
+    # The object's place follows from a tool that the inverse kinematics put there.
+    np.testing.assert_allclose(after.reference_twist[0, :3], wanted, atol=1e-6)
+
+
+def test_contact_completion_can_end_the_interim_mode(robot, task, field, begun):
+    controller, _, _ = begun(interim_end="contact_complete")
+    q, dq = contact_state(robot, task, field)
+    controller.update(0.9, q, dq)
+    controller.notify_impact(0.9, 0.9, PREDICTION)
+    assert controller.update(1.2, q, dq).mode is Mode.INTERIM
+    assert controller.notify_contact_complete(1.2)
+    assert controller.update(1.201, q, dq).mode is Mode.POST
+
+
+def test_a_later_field_brings_its_prediction_and_nothing_else(robot, task, field, begun):
+    controller, _, _ = begun()
+    q, dq = contact_state(robot, task, field)
+    controller.update(0.9, q, dq)
+    controller.notify_impact(0.9, 0.901)
+    without = controller.update(0.901, q, dq).reference_twist[0, :3]
+    np.testing.assert_allclose(without, 2.0 * (field.goal - field.object_position), atol=1e-6)
+    controller.set_field(field.after_impact([9.0, 9.0, 9.0], PREDICTION, event_sequence=2))
+    command = controller.update(0.902, q, dq)
+    np.testing.assert_allclose(command.reference_twist[0, :3], PREDICTION, atol=1e-15)
+    np.testing.assert_allclose(controller.field.object_position_at_impact, field.object_position, atol=1e-6)
+    assert controller.field.event_sequence == 2
+
+
+@pytest.mark.parametrize(
+    ("spoil", "reason"),
+    [
+        (lambda c, q, dq: c.update(0.5, q * np.nan, dq), SafeReason.NON_FINITE),
+        (lambda c, q, dq: c.update(0.5, q, dq + np.inf), SafeReason.NON_FINITE),
+        (lambda c, q, dq: c.update(0.5, q, dq, age=0.1), SafeReason.STATE_STALE),
+        (lambda c, q, dq: c.update(0.5, q[:3], dq), SafeReason.EXCEPTION),
+        (lambda c, q, dq: c.safe_stop(SafeReason.UPSTREAM_LOST, "gone"), SafeReason.UPSTREAM_LOST),
+    ],
+)
+def test_whatever_goes_wrong_leads_to_the_safe_mode_and_stays_there(robot, begun, spoil, reason):
+    controller, q, dq = begun()
+    commands, q, dq = free_motion(robot, controller, q, dq, 600)
+    assert np.linalg.norm(dq) > 0.1
+    spoil(controller, q, dq)
+    controller.safe_stop(SafeReason.REQUESTED)
+    commands, q, dq = free_motion(robot, controller, q, dq, 1500, begin=600)
+    assert all(c.mode is Mode.SAFE and c.reason is reason for c in commands)
+    # At rest, and held: damping 1/0.1 s, then a spring to where it stopped.
+    assert np.abs(dq).max() < 1e-3
+    efforts = np.array([c.effort for c in commands])
+    assert np.isfinite(efforts).all()
+    assert np.all(np.abs(efforts) <= robot.limits.effort)
+    assert np.abs(np.diff(efforts, axis=0)).max() <= 1.0 + 1e-9
+    with pytest.raises(InvalidInputError, match="reset"):
+        controller.start(3.0, q, dq)
+    controller.reset()
+    assert controller.update(3.0, q, dq).mode is Mode.IDLE
+    controller.start(3.0, q, dq)
+    assert controller.update(3.001, q, dq).mode is Mode.ANTE
+
+
+def test_without_states_the_torque_goes_to_gravity_compensation(robot, begun):
+    controller, q, dq = begun()
+    _, q, dq = free_motion(robot, controller, q, dq, 400)
+    controller.safe_stop(SafeReason.STATE_STALE)
+    for _ in range(100):
+        command = controller.command_without_state(1.0)
+    last = controller.update(0.0, q, dq)  # shows the posture it knows
+    np.testing.assert_allclose(command.effort, robot.gravity(q), atol=0.5)
+    assert last.mode is Mode.SAFE
+
+
+def test_idle_and_hold_keep_the_posture(robot, task):
+    controller = ReferenceSpreadingController(robot)
+    q, dq = robot.home.copy(), np.zeros(7)
+    _, later, _ = free_motion(robot, controller, q, dq, 300)
+    np.testing.assert_allclose(later, q, atol=1e-6)
+    controller.hold()
+    commands, later, _ = free_motion(robot, controller, q, np.full(7, 0.2), 1500)
+    assert commands[-1].mode is Mode.HOLD
+    # Taken out at 10/s: 0.2 / 10 rad.
+    np.testing.assert_allclose(later, q + 0.02, atol=5e-3)
+
+
+def test_joint_limits_are_kept_on_the_way_to_a_place_beyond_them(robot, task, field):
+    """A null-space joint held far outside its range: the QP must give way at the limit, not the limit to the task."""
+    wild = dataclasses.replace(field, arms=(dataclasses.replace(field.arms[0], null_space_position=6.0),))
+    controller = ReferenceSpreadingController(robot, field=wild)
+    q = start_posture(task.arms[0], robot)
+    controller.start(0.0, q, np.zeros(7))
+    commands, dq = [], np.zeros(7)
+    for index in range(2500):
+        command = controller.update(PERIOD * index, q, dq)
+        ddq = pin.aba(robot.model, robot.data, q, dq, command.effort)
+        q, dq = q + PERIOD * dq + 0.5 * PERIOD**2 * ddq, dq + PERIOD * ddq
+        commands.append(command)
+        # Velocity left at the limit fades over the horizon of 20 ms; the profile's margin of 50 mrad is beyond.
+        assert np.all(q <= robot.limits.position_upper + 5e-3) and np.all(q >= robot.limits.position_lower - 5e-3)
+        # The torque rate does not give way: taking 10 rad/s^2 away at 1000 N m/s over 0.3 kg m^2 gains 0.02 rad/s.
+        assert np.all(np.abs(dq) <= robot.limits.velocity + 0.02)
+    assert all(c.mode is Mode.ANTE for c in commands)
+
+
+def test_two_arms_that_are_turned_images_get_equal_torques(robot, task, field):
+    """Two arms and their fields, one the other turned by half a turn about the vertical: their torques are equal."""
+    # The Panda's inertias are not quite symmetric, so that a mirrored posture has no mirrored torque. Two arms
+    # back to back, each the other turned by half a turn, have equal ones.
+    turn = pin.SE3(pin.utils.rotate("z", np.pi), np.zeros(3))
+    own = field.arms[0]
+    rotated = dataclasses.replace(
+        own,
+        impact_position=turn.act(own.impact_position),
+        impact_velocity=turn.rotation @ own.impact_velocity,
+        normal=turn.rotation @ own.normal,
+        orientation_before=pin.Quaternion(
+            turn.rotation @ pin.Quaternion(own.orientation_before).toRotationMatrix()
+        ).coeffs(),
+        feedforward_wrench=np.zeros(6),
+    )
+    centre = np.zeros(3)
+    wide = {"object_position": centre, "ante_radius_min": 0.6, "ante_radius_max": 1.2}
+    both = dataclasses.replace(field, arms=(own, rotated), **wide)
+    controller = ReferenceSpreadingController([robot, robot], field=both, bases=[pin.SE3.Identity(), turn])
+    q = start_posture(task.arms[0], robot)
+    controller.start(0.0, np.tile(q, 2), np.zeros(14))
+    for index in range(20):
+        effort = controller.update(PERIOD * index, np.tile(q, 2), np.full(14, 0.01)).effort
+        # Two solutions of one program of 14 variables whose halves are alike.
+        np.testing.assert_allclose(effort[:7], effort[7:], atol=1e-6)
+
+
+def test_start_needs_a_field_and_a_finite_state(robot, field):
+    controller = ReferenceSpreadingController(robot)
+    with pytest.raises(InvalidInputError, match="field"):
+        controller.start(0.0, robot.home, np.zeros(7))
+    controller.set_field(field)
+    with pytest.raises(InvalidInputError, match="state"):
+        controller.start(0.0, robot.home, np.full(7, np.nan))
+    with pytest.raises(InvalidInputError, match="arms"):
+        controller.set_field(dataclasses.replace(field, arms=field.arms * 2))
