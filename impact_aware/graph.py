@@ -10,6 +10,7 @@ from typing import Any
 from impact_aware.errors import UnknownNameError
 from impact_aware.reference import hit_normal, load_task
 from impact_aware.resources import find_resource
+from impact_aware.robot import load_profile
 
 PACKAGE = "impact_aware"
 
@@ -42,7 +43,7 @@ class NodeSpec:
         for path in self.parameter_files:
             words += ["--params-file", str(path)]
         for name, value in self.parameters.items():
-            words += ["-p", f"{name}:={json.dumps(value)}"]
+            words += ["-p", f"{name}:={json.dumps(value, ensure_ascii=False)}"]
         for source, target in self.remappings.items():
             words += ["-r", f"{source}:={target}"]
         return words
@@ -97,7 +98,7 @@ def single_arm_graph(options: SingleArmOptions) -> tuple[NodeSpec, ...]:
 
     robot = {"robot": options.robot}
     nodes = [
-        node("impact_detector", {**robot, **common}, state_topic),
+        node("impact_detector", {**_arm_of(options.robot), **common}, state_topic),
         node("jump_predictor", {**robot, **common, **_contact_of(options.task)}, state_topic),
     ]
     if options.control:
@@ -131,6 +132,12 @@ def select_nodes(graph: tuple[NodeSpec, ...], names: str) -> tuple[NodeSpec, ...
         if name not in known:
             raise UnknownNameError("node", name, known)
     return tuple(spec for spec in graph if not wanted or spec.name in wanted)
+
+
+def _arm_of(robot: str) -> dict[str, Any]:
+    """What the detector, which needs no model, must know of the robot: else it would watch a gripper's joints too."""
+    profile = load_profile(robot)
+    return {"joints": list(profile.joint_names), "base_frame": profile.base_frame}
 
 
 def _contact_of(task_name: str) -> dict[str, Any]:
