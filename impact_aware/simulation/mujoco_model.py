@@ -91,7 +91,7 @@ def add_arm(
     _place(tool_site, frame.placement)
     tool_geom = _add_tip(carrier, f"{prefix}tool_tip", frame.placement, robot, tip)
     if visual:
-        _add_capsule(carrier, frame.placement.translation)
+        _add_capsule(carrier, frame.placement.translation, radius=0.018)
     return ArmNames(tuple(names), tool_site.name, tool_geom)
 
 
@@ -176,12 +176,12 @@ def _add_tip(body: mujoco.MjsBody, name: str, placement: pin.SE3, robot: RobotMo
     return name
 
 
-def _add_capsule(body: mujoco.MjsBody, end: Array) -> None:
+def _add_capsule(body: mujoco.MjsBody, end: Array, radius: float = 0.045) -> None:
     if np.linalg.norm(end) > 1e-3:
         body.add_geom(
             type=mujoco.mjtGeom.mjGEOM_CAPSULE,
             fromto=[0.0, 0.0, 0.0, *end],
-            size=[0.045, 0.0, 0.0],
+            size=[radius, 0.0, 0.0],
             contype=0,
             conaffinity=0,
             rgba=[0.82, 0.84, 0.88, 1.0],

@@ -81,8 +81,9 @@ def build_world(scene: Scene, robots: Mapping[str, RobotModel], *, visual: bool 
     table = spec.worldbody.add_geom(
         name=TABLE,
         type=mujoco.mjtGeom.mjGEOM_PLANE,
-        size=[1.5, 1.5, 0.05],
-        pos=[0.0, 0.0, scene.table_height],
+        # A plane has no end for contacts; its size and middle are for pictures only.
+        size=[1.5, 1.5, 0.05] if scene.table_height == 0.0 else [0.25, 0.5, 0.05],
+        pos=[*scene.object.position[:2], scene.table_height],
         contype=0,
         conaffinity=0,
         rgba=[0.55, 0.58, 0.60, 1.0],
@@ -104,8 +105,7 @@ def build_world(scene: Scene, robots: Mapping[str, RobotModel], *, visual: bool 
         _add_pair(spec, arm_names.tool_geom, OBJECT, scene.tool_object)
         _add_pair(spec, arm_names.tool_geom, table.name, scene.tool_table)
     if visual:
-        spec.worldbody.add_light(pos=[0.5, -1.0, 2.5], dir=[0.0, 0.4, -1.0])
-        spec.visual.headlight.ambient = [0.35, 0.35, 0.35]
+        _add_surroundings(spec, scene)
     model = compile_spec(spec)
     arms: dict[str, ArmIndices] = {}
     first = 0
@@ -168,6 +168,27 @@ def _add_object(spec: mujoco.MjSpec, scene: Scene) -> None:
         conaffinity=0,
         rgba=[0.25, 0.50, 0.75, 1.0],
     )
+
+
+def _add_surroundings(spec: mujoco.MjSpec, scene: Scene) -> None:
+    spec.worldbody.add_light(pos=[1.5, -1.0, 2.5], dir=[-0.4, 0.3, -1.0])
+    spec.visual.headlight.ambient = [0.4, 0.4, 0.4]
+    spec.add_texture(
+        name="sky",
+        type=mujoco.mjtTexture.mjTEXTURE_SKYBOX,
+        builtin=mujoco.mjtBuiltin.mjBUILTIN_FLAT,
+        rgb1=[0.95, 0.96, 0.98],
+        width=16,
+        height=96,
+    )
+    if scene.table_height != 0.0:
+        spec.worldbody.add_geom(
+            type=mujoco.mjtGeom.mjGEOM_PLANE,
+            size=[2.0, 2.0, 0.05],
+            contype=0,
+            conaffinity=0,
+            rgba=[0.75, 0.76, 0.78, 1.0],
+        )
 
 
 def _add_pair(spec: mujoco.MjSpec, first: str, second: str, contact: ContactSettings) -> None:
