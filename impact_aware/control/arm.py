@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
+from scipy.linalg.lapack import dposv
 
 from impact_aware.robot import RobotModel
 
@@ -64,7 +65,7 @@ class ControlledArm:
 
     def acceleration_from_wrench(self, wrench: Array) -> Array:
         """Lambda^-1 f (6,) for a wrench f (6,) at the tool (paper 002, eqs. 38-39)."""
-        return np.asarray(self.jacobian @ np.linalg.solve(self.mass_matrix, self.jacobian.T @ wrench))
+        return np.asarray(self.jacobian @ dposv(self.mass_matrix, self.jacobian.T @ wrench)[1])
 
     def joint_velocity_for(self, twist: Array) -> Array:
         """Least-norm joint velocity (n,) that gives a tool twist (6,), rad/s."""

@@ -50,37 +50,30 @@ class LimitBounds:
             braking_acceleration: a, rad/s^2.
             velocity_horizon: s; at least one period is taken, which is (30) itself.
         """
-        self.position_lower = np.concatenate([entry.position_lower for entry in limits])
-        self.position_upper = np.concatenate([entry.position_upper for entry in limits])
-        self.velocity = np.concatenate([entry.velocity for entry in limits])
+        upper = np.concatenate([entry.position_upper for entry in limits])
+        lower = np.concatenate([entry.position_lower for entry in limits])
+        velocity = np.concatenate([entry.velocity for entry in limits])
         self.effort = np.concatenate([entry.effort for entry in limits])
         self.effort_step = np.concatenate([entry.effort_rate for entry in limits]) * period
+        # Upper limits first, then the lower ones seen from the other side: one formula serves both.
+        self._reach = np.concatenate([upper, -lower])
+        self._fastest = np.concatenate([velocity, velocity])
         self._period = period
         self._braking = braking_acceleration
         self._velocity_rate = 1.0 / max(velocity_horizon, period)
 
     def acceleration(self, q: Array, dq: Array) -> AccelerationBounds:
         """Bounds from (29) with braking distance, and from (30), at joint positions and velocities (n,)."""
-        period, braking = self._period, self._braking
-        rate = 1.0 / period
-        to_upper, to_lower = self.position_upper - q, q - self.position_lower
-        drift = dq * rate
-        allowed_up = np.sqrt((2.0 * braking) * np.maximum(to_upper, 0.0))
-        allowed_down = np.sqrt((2.0 * braking) * np.maximum(to_lower, 0.0))
-        step = 2.0 * rate * rate
-        strongest = 2.0 * braking
+        n, period, braking, slow = q.size, self._period, self._braking, self._velocity_rate
+        speed = np.concatenate((dq, -dq))
+        way = self._reach - np.concatenate((q, -q))
         # Along the curve sqrt(2 a d) the deceleration is a; towards it the velocity horizon applies.
-        slow = self._velocity_rate
-        share_up = np.minimum(np.maximum(dq, 0.0) / (allowed_up + _SMALL), 1.0)
-        share_down = np.minimum(np.maximum(-dq, 0.0) / (allowed_down + _SMALL), 1.0)
-        upper = np.minimum(step * to_upper - 2.0 * drift, (allowed_up - dq) * slow - braking * share_up)
-        lower = np.maximum(-step * to_lower - 2.0 * drift, (-allowed_down - dq) * slow + braking * share_down)
-        return AccelerationBounds(
-            np.minimum(lower, strongest),
-            np.maximum(upper, -strongest),
-            np.minimum((-self.velocity - dq) * self._velocity_rate, strongest),
-            np.maximum((self.velocity - dq) * self._velocity_rate, -strongest),
-        )
+        allowed = np.sqrt((2.0 * braking) * np.maximum(way, 0.0))
+        share = np.minimum(np.maximum(speed / (allowed + _SMALL), 0.0), 1.0)
+        position = np.minimum((2.0 / period**2) * (way - period * speed), (allowed - speed) * slow - braking * share)
+        position = np.maximum(position, -2.0 * braking)
+        velocity = np.maximum((self._fastest - speed) * slow, -2.0 * braking)
+        return AccelerationBounds(-position[n:], position[:n], -velocity[n:], velocity[:n])
 
     def effort_range(self, previous: Array) -> tuple[Array, Array]:
         """Lowest and highest torque (n,) for the next period from (31) and the torque-rate limit, N m.

@@ -26,14 +26,15 @@ from typing import NamedTuple
 import numpy as np
 import piqp
 from numpy.typing import NDArray
+from scipy.linalg.lapack import dposv
 
 from impact_aware.control.constraints import AccelerationBounds
 
 Array = NDArray[np.float64]
 
 _ACCURACY = 1e-8
-_POSITION_PENALTY = 1e2
-_VELOCITY_PENALTY = 1e4
+_POSITION_PENALTY = 1e4
+_VELOCITY_PENALTY = 1e6
 
 
 class QpStatus(enum.IntEnum):
@@ -106,19 +107,14 @@ class QpSolver:
         the minimiser without constraints, cut to its range, with status FAILED.
         """
         bounds = program.bounds
-        try:
-            free = np.asarray(np.linalg.solve(program.hessian, -program.gradient), dtype=np.float64)
-        except np.linalg.LinAlgError:
+        _, free, failed = dposv(program.hessian, -program.gradient)
+        if failed:
             free = np.zeros(self._size)
         torque = program.mass_matrix @ free
         lower = np.maximum(bounds.position_lower, bounds.velocity_lower)
         upper = np.minimum(bounds.position_upper, bounds.velocity_upper)
-        if (
-            (free >= lower).all()
-            and (free <= upper).all()
-            and (torque >= program.effort_lower).all()
-            and (torque <= program.effort_upper).all()
-        ):
+        room = np.concatenate((free - lower, upper - free, torque - program.effort_lower, program.effort_upper - torque))
+        if room.min() >= 0.0:
             return QpSolution(free, torque, QpStatus.SOLVED)
         if not (np.isfinite(free).all() and np.isfinite(program.gradient).all()):
             return self._cut(program, np.zeros(self._size))

@@ -43,7 +43,7 @@ class TrackingReference:
         self.target_acceleration = np.zeros((count, 6))
         self.complete_at: float | None = None
         self._entered = np.nan
-        self._contact_places: Array = np.zeros((count, 3))
+        self._contact_sum = np.zeros(3)
         self._interim_places = np.full((count, 3), np.nan)
         self._prediction: ArrayLike | None = None
         self._use(self._given)
@@ -77,11 +77,12 @@ class TrackingReference:
             event_sequence: Number of the event.
         """
         self.remember_prediction(object_velocity)
-        self._contact_places = np.array([arm.position for arm in arms])
-        self._object_at_impact = self.field.object_position_from_tools(self._contact_places)
+        places = np.array([arm.position for arm in arms])
+        self._contact_sum = places.sum(axis=0)
+        self._object_at_impact = self.field.object_position_from_tools(places)
         if time is not None:
             self._entered = time
-            self._interim_places = self._contact_places.copy()
+            self._interim_places = places
         self._use(self.field.after_impact(self._object_at_impact, self._prediction, event_sequence=event_sequence))
 
     def interim_over(self, time: float) -> bool:
@@ -107,8 +108,8 @@ class TrackingReference:
             arms: At the present state.
             object_position: (3,) Measured object centre, m, or None.
         """
-        self.twist = np.empty_like(self.twist)
-        self.target_acceleration = np.empty_like(self.target_acceleration)
+        self.twist = np.empty((len(arms), 6))
+        self.target_acceleration = np.empty((len(arms), 6))
         if mode is Mode.ANTE:
             self.blend = 0.0
             damping = self._parameters.track_damping
@@ -120,8 +121,10 @@ class TrackingReference:
         if object_position is not None:
             self.object_position = object_position
         else:
-            moved = sum(arm.position for arm in arms) / len(arms) - self._contact_places.mean(axis=0)
-            self.object_position = self._object_at_impact + moved
+            moved = -self._contact_sum
+            for arm in arms:
+                moved += arm.position
+            self.object_position = self._object_at_impact + moved / len(arms)
         duration = self._parameters.interim_duration
         self.blend = 1.0
         if mode is Mode.INTERIM and duration > 0.0:
@@ -146,7 +149,7 @@ class TrackingReference:
             pose_error[3:] = ante_twist[3:] / ante.kappa_r if ante.kappa_r > 0.0 else 0.0
             feedback = ante_acceleration + settings.track_stiffness * pose_error
             target = (1.0 - gamma) * feedback + gamma * target
-            self._interim_places[index] = place + settings.period * ante.velocity(place)
+            self._interim_places[index] += settings.period * ante.velocity(place)
         self.twist[index] = twist
         self.target_acceleration[index] = target
 
