@@ -50,6 +50,7 @@ def add_arm(
     prefix: str = "",
     base: pin.SE3 | None = None,
     tip: ToolTip | None = None,
+    motor_inertia: bool = True,
     visual: bool = False,
 ) -> ArmNames:
     """Add the robot to `spec`: joint placements and axes, link inertias, position limits, armature = B_theta.
@@ -63,6 +64,7 @@ def add_arm(
         prefix: Put before every name, so that several arms fit in one spec.
         base: Pose of the robot's base frame in the world.
         tip: Shape of the tool tip; a sphere of `robot.tool_radius` when None.
+        motor_inertia: False leaves B_theta out, for links whose motors are simulated behind elastic joints.
         visual: Also add capsules that can be seen.
 
     Raises:
@@ -80,7 +82,7 @@ def add_arm(
         body = parent.add_body(name=f"{name}_link")
         _place(body, model.jointPlacements[index])
         _set_inertia(body, model.inertias[index])
-        _add_joint(body, robot, index, name)
+        _add_joint(body, robot, index, name, motor_inertia)
         bodies.append(body)
         names.append(name)
         if visual:
@@ -145,7 +147,7 @@ def _set_inertia(body: mujoco.MjsBody, inertia: pin.Inertia) -> None:
     body.iquat = quaternion_wxyz(axes)
 
 
-def _add_joint(body: mujoco.MjsBody, robot: RobotModel, index: int, name: str) -> None:
+def _add_joint(body: mujoco.MjsBody, robot: RobotModel, index: int, name: str, motor_inertia: bool) -> None:
     model = robot.model
     joint = model.joints[index]
     data = joint.createData()
@@ -158,7 +160,7 @@ def _add_joint(body: mujoco.MjsBody, robot: RobotModel, index: int, name: str) -
         name=name,
         type=mujoco.mjtJoint.mjJNT_SLIDE if slides else mujoco.mjtJoint.mjJNT_HINGE,
         axis=motion[:3] if slides else motion[3:],
-        armature=float(robot.apparent_motor_inertia[joint.idx_v]),
+        armature=float(robot.apparent_motor_inertia[joint.idx_v]) if motor_inertia else 0.0,
         limited=mujoco.mjtLimited.mjLIMITED_TRUE if bounded else mujoco.mjtLimited.mjLIMITED_FALSE,
         range=[lower, upper] if bounded else [0.0, 0.0],
     )

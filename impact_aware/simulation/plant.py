@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import mujoco
@@ -13,7 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.robot import RobotModel
+from impact_aware.simulation.flexible_drive import FlexibleDrive
 from impact_aware.simulation.impact_truth import ImpactObserver, ImpactTruth
+from impact_aware.simulation.joint_elasticity import JointElasticity
 from impact_aware.simulation.mujoco_model import quaternion_wxyz
 from impact_aware.simulation.scene import Scene
 from impact_aware.simulation.sensors import JointReading, JointSensors, SensorSettings
@@ -54,8 +56,8 @@ class PlantState:
         q: (n,) Joint position, rad.
         dq: (n,) Joint velocity, rad/s.
         effort: (n,) What link-side torque sensors show, N m: applied torque less B_theta times the mean acceleration of
-            the cycle.
-        applied_effort: (n,) Torque that acted over the cycle, N m.
+            the cycle; of flexible joints, the joint torque at the end of the cycle.
+        applied_effort: (n,) Torque that acted over the cycle, of flexible joints the one commanded, N m.
         object_placement: Pose of the object in the world.
         object_twist: (6,) Linear velocity of its centre and angular velocity, world axes, m/s and rad/s.
     """
@@ -84,6 +86,8 @@ class MujocoPlant:
         scene: Scene,
         robots: RobotModel | Mapping[str, RobotModel] | None = None,
         sensors: SensorSettings | None = None,
+        *,
+        elasticity: JointElasticity | Mapping[str, JointElasticity] | None = None,
     ) -> None:
         """Compile the scene and put every arm at its home.
 
@@ -91,16 +95,25 @@ class MujocoPlant:
             scene: What to build.
             robots: One per arm, by name; one robot is used for every arm; None loads the profiles that the scene names.
             sensors: How readings come about; as they are when None.
+            elasticity: Makes joints flexible, with motors and torque loop (paper 000, eqs. 1-6): for every arm, or by
+                arm name. Rigid joints with apparent motor inertia (eq. 9) when None.
 
         Raises:
-            InvalidInputError: An arm without robot, or a scene that MuJoCo refuses.
+            InvalidInputError: An arm without robot, a scene that MuJoCo refuses, or a torque loop whose period is no
+                whole number of the scene's impact physics steps.
+            UnknownNameError: Elasticity for an arm that the scene doesn't have.
         """
         if robots is None:
             robots = {arm.name: RobotModel.from_profile(arm.robot) for arm in scene.arms}
         elif isinstance(robots, RobotModel):
             robots = {arm.name: robots for arm in scene.arms}
+        if isinstance(elasticity, JointElasticity):
+            elasticity = {arm.name: elasticity for arm in scene.arms}
+        elasticity = dict(elasticity or {})
+        for name in elasticity:
+            scene.arm(name)
         self.scene = scene
-        self._world = build_world(scene, robots)
+        self._world = build_world(scene, robots, elastic=elasticity)
         self.robots = {arm.name: robots[arm.name] for arm in scene.arms}
         self._model = self._world.model
         self._data = mujoco.MjData(self._model)
@@ -125,6 +138,11 @@ class MujocoPlant:
         assert self._q.size == self._dq.size == self.n
         self._armature = np.concatenate([robot.apparent_motor_inertia for robot in self.robots.values()])
         self._effort_limit = np.concatenate([robot.limits.effort for robot in self.robots.values()])
+        self._drives = {
+            name: FlexibleDrive(joints, scene.cycle / scene.impact_substeps) for name, joints in elasticity.items()
+        }
+        for name in self._drives:
+            self._armature[self.slices[name]] = 0.0
         self._sensors = JointSensors(sensors, scene.cycle)
         self._observer = ImpactObserver(self._world, self._snapshot)
         self._watched = {
@@ -177,6 +195,7 @@ class MujocoPlant:
         self._sensors.reset(seed)
         mujoco.mj_forward(self._model, self._data)
         gravity = self._bias.copy()
+        self._reset_drives(self._drives, gravity)
         self._state = self._make_state(gravity, gravity)
         self._reading = self._sensors.read(self._state.time, self._state.q, self._state.dq, self._state.effort)
         return self._state
@@ -220,13 +239,16 @@ class MujocoPlant:
             if mode is not DriveMode.TORQUE:
                 torque[self.slices[name]] = self._own_torque(name, mode)
         self._torque[:] = torque
-        self._advance()
-        for name, mode in self.modes.items():
-            if mode is DriveMode.HOLD:
-                self._q[self.slices[name]] = self._hold_posture[self.slices[name]]
-                self._dq[self.slices[name]] = 0.0
-        acceleration = (self._dq - before) / self.scene.cycle
-        self._state = self._make_state(torque - self._armature * acceleration, torque)
+        self._advance(torque)
+        held = [name for name, mode in self.modes.items() if mode is DriveMode.HOLD]
+        for name in held:
+            self._q[self.slices[name]] = self._hold_posture[self.slices[name]]
+            self._dq[self.slices[name]] = 0.0
+        self._reset_drives((name for name in held if name in self._drives), torque)
+        measured = torque - self._armature * (self._dq - before) / self.scene.cycle
+        for name, drive in self._drives.items():
+            measured[self.slices[name]] = drive.torque
+        self._state = self._make_state(measured, torque)
         self._reading = self._sensors.read(self._state.time, self._state.q, self._state.dq, self._state.effort)
         return self._state
 
@@ -237,11 +259,15 @@ class MujocoPlant:
         base: pin.SE3 = self.scene.arm(name).placement
         return base.act(robot.placement(self._state.q[self.slices[name]]))
 
-    def _advance(self) -> None:
-        """Make the cycle's physics steps, finer and each one watched when an impact may be going on."""
+    def _advance(self, torque: Array) -> None:
+        """Make the cycle's physics steps; the first one's `mj_step1` is already done.
+
+        They are finer with flexible joints and when an impact may be going on; then each one is watched, too.
+        """
         model, data, observer = self._model, self._data, self._observer
         observer.look(data)
-        if not self._must_watch():
+        watch = self._must_watch()
+        if not (watch or self._drives):
             mujoco.mj_step2(model, data)
             if self.scene.substeps > 1:
                 mujoco.mj_step(model, data, self.scene.substeps - 1)
@@ -250,10 +276,21 @@ class MujocoPlant:
         for index in range(self.scene.impact_substeps):
             if index:
                 mujoco.mj_step1(model, data)
-                observer.look(data)
+                if watch:
+                    observer.look(data)
+            for name, drive in self._drives.items():
+                part = self.slices[name]
+                self._torque[part] = drive.step(torque[part], self._q[part], self._dq[part])
             mujoco.mj_step2(model, data)
-            observer.accumulate(data, model.opt.timestep)
+            if watch:
+                observer.accumulate(data, model.opt.timestep)
         model.opt.timestep = self.scene.timestep
+
+    def _reset_drives(self, names: Iterable[str], torque: Array) -> None:
+        """Let the motors carry `torque` (all arms' joints) at the links' state."""
+        for name in names:
+            part = self.slices[name]
+            self._drives[name].reset(self._q[part].copy(), self._dq[part].copy(), torque[part])
 
     def _must_watch(self) -> bool:
         """Whether something may begin or end within this cycle; a settled contact is looked at once per cycle."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 
 import mujoco
@@ -62,12 +62,15 @@ class World:
     table_geom: int
 
 
-def build_world(scene: Scene, robots: Mapping[str, RobotModel], *, visual: bool = False) -> World:
+def build_world(
+    scene: Scene, robots: Mapping[str, RobotModel], *, elastic: Container[str] = (), visual: bool = False
+) -> World:
     """Compile the scene.
 
     Args:
         scene: What stands where.
         robots: Arm name -> robot, for every arm of the scene.
+        elastic: Arms whose motors are simulated apart, so that their links carry no motor inertia.
         visual: Add links, light and colours for pictures.
 
     Raises:
@@ -96,6 +99,7 @@ def build_world(scene: Scene, robots: Mapping[str, RobotModel], *, visual: bool 
             prefix=f"{arm.name}/",
             base=arm.placement,
             tip=arm.tip,
+            motor_inertia=arm.name not in elastic,
             visual=visual,
         )
         for arm in scene.arms
