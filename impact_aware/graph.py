@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from impact_aware.errors import UnknownNameError
+from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.reference import hit_normal, load_task
 from impact_aware.resources import find_resource
 from impact_aware.robot import load_profile
@@ -83,8 +83,14 @@ class SingleArmOptions:
 
 
 def single_arm_graph(options: SingleArmOptions) -> tuple[NodeSpec, ...]:
-    """The nodes for one arm."""
+    """The nodes for one arm.
+
+    Raises:
+        InvalidInputError: An unknown robot or task, or no such parameter file.
+    """
     file = Path(options.parameter_file) if options.parameter_file else find_resource("config", "single_arm.yaml")
+    if not file.is_file():
+        raise InvalidInputError("parameter_file", str(file), "an existing file")
     lockstep = options.simulation and options.lockstep
     common: dict[str, Any] = {"lockstep": True} if lockstep else {}
     state_topic = {"joint_states": options.joint_states} if options.joint_states != "joint_states" else {}
@@ -105,7 +111,7 @@ def single_arm_graph(options: SingleArmOptions) -> tuple[NodeSpec, ...]:
         controller = {**robot, **common, "autostart": options.autostart}
         if lockstep:
             # Wall time means nothing in lockstep: the plant may wait for a slow machine as long as it likes.
-            controller["state_timeout"] = 5.0
+            controller["state_timeout"] = 30.0
         nodes += [
             node("reference_field", {**robot, "task": options.task}),
             node("rs_controller", controller, {**state_topic, **command_topic}),

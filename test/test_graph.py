@@ -18,7 +18,7 @@ from impact_aware.robot import load_profile
 ROOT = Path(__file__).resolve().parents[1]
 WATCHING = SingleArmOptions(simulation=False, control=False, markers=False)
 # What YAML reads as something else, or not at all, unless it is quoted.
-AWKWARD = ["", "1", "1e3", "yes", "null", "a b", "a: b", "- a", "#a", "'", '"', "\\", "{}", "[1]", "x:=y", "é", "机", "🤖"]
+AWKWARD = ["", "1", "1e3", "yes", "null", "a b", "a: b", "- a", "#a", "'", '"', "\\", "{}", "[1]", "x:=y", "é", "🤖"]
 
 
 def names(graph: tuple[NodeSpec, ...]) -> list[str]:
@@ -51,12 +51,14 @@ def test_every_executable_is_a_node_of_the_package() -> None:
         assert spec.name == spec.executable
 
 
-def test_every_node_gets_the_namespace_and_the_parameter_file() -> None:
+def test_every_node_gets_the_namespace_and_the_parameter_file(tmp_path: Path) -> None:
     for spec in single_arm_graph(SingleArmOptions(namespace="left")):
         assert spec.namespace == "left"
         assert spec.parameter_files == (ROOT / "config" / "single_arm.yaml",)
-    for spec in single_arm_graph(SingleArmOptions(parameter_file="mine.yaml")):
-        assert spec.parameter_files == (Path("mine.yaml"),)
+    mine = tmp_path / "mine.yaml"
+    mine.touch()
+    for spec in single_arm_graph(SingleArmOptions(parameter_file=str(mine))):
+        assert spec.parameter_files == (mine,)
 
 
 def test_no_name_is_absolute() -> None:
@@ -115,6 +117,12 @@ def test_unknown_robot_and_task_are_refused_before_anything_starts() -> None:
         single_arm_graph(SingleArmOptions(robot="pandaa"))
     with pytest.raises(InvalidInputError, match="task: got 'juggle'"):
         single_arm_graph(SingleArmOptions(task="juggle"))
+
+
+def test_a_parameter_file_that_does_not_exist_is_refused() -> None:
+    """Launch itself would warn and go on with default gains."""
+    with pytest.raises(InvalidInputError, match=r"parameter_file: got missing.yaml, expected an existing file"):
+        single_arm_graph(SingleArmOptions(parameter_file="missing.yaml"))
 
 
 def test_selected_nodes_keep_the_order_of_the_graph() -> None:

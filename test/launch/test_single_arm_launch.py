@@ -1,0 +1,218 @@
+"""The launch file, evaluated by the real launch: the nodes it starts are those of the graph, told the same."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+import yaml
+
+from impact_aware.errors import InvalidInputError, UnknownNameError
+from impact_aware.graph import PACKAGE, NodeSpec, SingleArmOptions, select_nodes, single_arm_graph
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def missing_package() -> str:
+    """The first package that is not installed; a folder called `launch` on the path is none."""
+    for name in ("launch", "launch_ros"):
+        spec = importlib.util.find_spec(name)
+        if spec is None or spec.origin is None:
+            return name
+    return ""
+
+
+MISSING = missing_package()
+pytestmark = [
+    pytest.mark.launch,
+    pytest.mark.skipif(
+        bool(MISSING), reason=f"the package {MISSING} is not installed: it comes with an installed ROS 2"
+    ),
+]
+
+WATCHING = {"simulation": False, "control": False, "autostart": False}
+CASES: list[tuple[dict[str, str], SingleArmOptions]] = [
+    ({}, SingleArmOptions(**WATCHING)),
+    ({"markers": "false"}, SingleArmOptions(**WATCHING, markers=False)),
+    ({"control": "true"}, SingleArmOptions(simulation=False, control=True, autostart=False)),
+    (
+        {"simulation": "true", "control": "true", "autostart": "true", "lockstep": "true", "seed": "7"},
+        SingleArmOptions(lockstep=True, seed=7),
+    ),
+    (
+        {"simulation": "true", "control": "true", "namespace": "/left/", "task": "hit_and_push"},
+        SingleArmOptions(namespace="left", autostart=False),
+    ),
+    (
+        {"control": "true", "joint_states": "franka/joint_states", "commands": "torque/commands"},
+        SingleArmOptions(
+            simulation=False, autostart=False, joint_states="franka/joint_states", commands="torque/commands"
+        ),
+    ),
+]
+
+
+def load(path: Path) -> ModuleType:
+    """The launch file as a module."""
+    spec = importlib.util.spec_from_file_location("single_arm_launch", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def evaluate(arguments: dict[str, str]) -> tuple[list[Any], Any]:
+    """The actions that the launch file comes to, without starting them, and their context."""
+    from launch import LaunchContext
+    from launch.actions import DeclareLaunchArgument, OpaqueFunction
+
+    context = LaunchContext()
+    context.launch_configurations.update(arguments)
+    actions: list[Any] = []
+    for entity in load(ROOT / "launch" / "single_arm.launch.py").generate_launch_description().entities:
+        assert isinstance(entity, (DeclareLaunchArgument, OpaqueFunction))
+        actions += entity.visit(context) or []
+    return actions, context
+
+
+class Told:
+    """What a node action passes to its process."""
+
+    def __init__(self, action: Any, context: Any) -> None:
+        from launch.utilities import perform_substitutions
+
+        action._perform_substitutions(context)
+        self.package, self.executable = action.node_package, action.node_executable
+        context.extend_locals(
+            {"ros_specific_arguments": {"name": "__node:=NAME", "ns": f"__ns:={action.expanded_node_namespace}"}}
+        )
+        # The first word is the executable, found in the installed package.
+        words = [perform_substitutions(context, part) for part in action.cmd[1:]]
+        self.full_name = action.node_name
+        self.files: list[Path] = []
+        self.parameters: dict[str, Any] = {}
+        self.rules: dict[str, str] = {}
+        for word, following in zip(words, words[1:], strict=False):
+            if word == "-r":
+                source, _, target = following.partition(":=")
+                self.rules[source] = target
+            elif word == "--params-file":
+                self._read(Path(following))
+            else:
+                assert word != "-p"
+
+    def _read(self, path: Path) -> None:
+        if path.is_relative_to(ROOT):
+            self.files.append(path)
+            return
+        content = yaml.safe_load(path.read_text())
+        assert len(content) == 1
+        self.parameters.update(next(iter(content.values()))["ros__parameters"])
+
+
+def told(arguments: dict[str, str]) -> list[Told]:
+    actions, context = evaluate(arguments)
+    return [Told(action, context) for action in actions]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options"), CASES, ids=lambda case: ",".join(case) if isinstance(case, dict) else ""
+)
+def test_launch_starts_the_graph(arguments: dict[str, str], options: SingleArmOptions) -> None:
+    expected = single_arm_graph(options)
+    started = told(arguments)
+    assert [node.executable for node in started] == [spec.executable for spec in expected]
+    for node, spec in zip(started, expected, strict=True):
+        assert_same(node, spec)
+
+
+def assert_same(node: Told, spec: NodeSpec) -> None:
+    assert node.package == PACKAGE
+    assert node.full_name == ("/" + spec.namespace if spec.namespace else "") + "/" + spec.name
+    assert node.files == list(spec.parameter_files)
+    assert node.parameters == spec.parameters
+    assert {name: type(value) for name, value in node.parameters.items()} == {
+        name: type(value) for name, value in spec.parameters.items()
+    }
+    rules = {source: target for source, target in node.rules.items() if not source.startswith("__")}
+    assert rules == spec.remappings
+
+
+def test_only_the_nodes_that_are_asked_for() -> None:
+    arguments = {"nodes": "jump_predictor, impact_detector"}
+    expected = select_nodes(single_arm_graph(SingleArmOptions(**WATCHING)), arguments["nodes"])
+    assert [node.executable for node in told(arguments)] == [spec.executable for spec in expected]
+
+
+def test_a_parameter_file_of_the_user_replaces_the_packages(tmp_path: Path) -> None:
+    mine = tmp_path / "mine.yaml"
+    mine.write_text("/**/impact_detector: {ros__parameters: {lowest_rate: 10.0}}")
+    for node in told({"parameter_file": str(mine)}):
+        assert not node.files
+        if node.executable == "impact_detector":
+            assert node.parameters["lowest_rate"] == 10.0
+
+
+def test_the_namespace_of_an_including_launch_file_comes_in_front() -> None:
+    """Two arms by including the file twice, each after `PushRosNamespace`."""
+    actions, context = evaluate({"namespace": "arm"})
+    context.launch_configurations["ros_namespace"] = "/left"
+    assert Told(actions[0], context).full_name == "/left/arm/impact_detector"
+
+
+def test_text_that_looks_like_a_number_stays_text() -> None:
+    from launch import LaunchContext
+    from launch_ros.actions import Node
+
+    module = load(ROOT / "launch" / "single_arm.launch.py")
+    parameters = {"a": "1", "b": "yes", "c": "", "d": "x: y", "e": 2, "f": [0.0, 1.0], "g": True}
+    action = Node(package=PACKAGE, executable="run", name="node", namespace="", parameters=[module.typed(parameters)])
+    assert Told(action, LaunchContext()).parameters == parameters
+
+
+def test_rviz_stands_in_the_robots_frame_and_in_its_namespace() -> None:
+    actions, context = evaluate({"rviz": "true", "simulation": "true", "namespace": "left"})
+    rviz, publisher = actions[-2:]
+    from launch.utilities import perform_substitutions
+
+    words = [perform_substitutions(context, part) for part in rviz.cmd[1:6]]
+    assert words[words.index("-f") + 1] == "panda_link0"
+    assert Path(words[words.index("-d") + 1]) == ROOT / "rviz" / "impact_aware.rviz"
+    for action in (rviz, publisher):
+        node = Told(action, context)
+        assert node.rules["__ns"] == "/left"
+        assert node.parameters["use_sim_time"] is True
+    assert node.executable == "robot_state_publisher"
+    assert node.parameters["robot_description"].lstrip().startswith("<")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"robot": "pandaa"}, UnknownNameError, "robot: got 'pandaa', expected one of"),
+        ({"task": "juggle"}, InvalidInputError, "task: got 'juggle'"),
+        ({"nodes": "impact_detector,rs_controller"}, UnknownNameError, "node: got 'rs_controller', expected one of"),
+        ({"seed": "x"}, InvalidInputError, "seed: got 'x', expected a whole number"),
+        ({"parameter_file": "missing.yaml"}, InvalidInputError, "parameter_file: got missing.yaml"),
+        ({"simulation": "maybe"}, RuntimeError, "simulation"),
+    ],
+)
+def test_wrong_arguments_are_refused_in_one_line(
+    arguments: dict[str, str], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message) as refusal:
+        evaluate(arguments)
+    assert "\n" not in str(refusal.value)
+
+
+def test_every_argument_says_what_it_is() -> None:
+    from launch.actions import DeclareLaunchArgument
+
+    entities = load(ROOT / "launch" / "single_arm.launch.py").generate_launch_description().entities
+    arguments = [entity for entity in entities if isinstance(entity, DeclareLaunchArgument)]
+    assert arguments
+    for argument in arguments:
+        assert argument.description and argument.default_value is not None
