@@ -24,7 +24,10 @@ from impact_aware.simulation.world import OBJECT, TABLE, build_world
 Array = NDArray[np.float64]
 
 NEAR = 0.002
-"""Gap below which every physics step is watched, m: what a tool at 2 m/s covers in a cycle."""
+"""Gap below which every physics step is watched, m; more when a gap closes faster than half of this per cycle."""
+
+LOOK_AHEAD = 0.05
+"""Largest gap that is measured, m."""
 
 BRAKE_TIME = 0.05
 """Time constant with which the brake mode takes speed out, s."""
@@ -189,6 +192,7 @@ class MujocoPlant:
         self._pose[3:] = quaternion_wxyz(placement.rotation)
         self._hold_posture = q.copy()
         self._brake_posture: dict[str, Array] = {}
+        self._gaps: dict[tuple[str, str], float] = {}
         start = DriveMode.HOLD if dq0 is None else DriveMode.TORQUE
         self.modes = dict.fromkeys(self.robots, start)
         self._observer.clear()
@@ -294,13 +298,16 @@ class MujocoPlant:
 
     def _must_watch(self) -> bool:
         """Whether something may begin or end within this cycle; a settled contact is looked at once per cycle."""
-        if self._observer.unsettled(float(self._data.time)):
-            return True
+        watch = self._observer.unsettled(float(self._data.time))
         touching = self._observer.touching
-        return any(
-            pair not in touching and mujoco.mj_geomDistance(self._model, self._data, *geoms, NEAR, None) < NEAR
-            for pair, geoms in self._watched.items()
-        )
+        for pair, geoms in self._watched.items():
+            if pair in touching:
+                continue
+            gap = mujoco.mj_geomDistance(self._model, self._data, *geoms, LOOK_AHEAD, None)
+            closing = self._gaps.get(pair, LOOK_AHEAD) - gap
+            self._gaps[pair] = gap
+            watch = watch or gap < max(NEAR, 2.0 * closing)
+        return watch
 
     def _commanded(self, effort: ArrayLike | None | Mapping[str, ArrayLike | None]) -> Array:
         """Torque of the commanded arms (zeros elsewhere), and the modes that follow from who was commanded."""

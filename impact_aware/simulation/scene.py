@@ -78,7 +78,9 @@ class ContactSettings:
         friction: Coulomb coefficient.
         friction_time_constant: Of the tangential direction, s. A stuck contact creeps the less the smaller it is; a
             sliding contact in MuJoCo is lifted off by about 2 mu v time_constant^2 damping_ratio^2 /
-            friction_time_constant, the less the larger it is.
+            friction_time_constant, the less the larger it is. An impact needs it as short as the normal time constant:
+            then its impulse is Coulomb's to some per cent, and only afterwards a tool that still slides at v leaves
+            the surface, at up to mu v.
         torsional_friction: m; 0 leaves spinning about the normal free.
     """
 
