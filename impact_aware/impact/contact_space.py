@@ -1,12 +1,13 @@
 """The impact problem seen from the contact: one 3 x 3 Delassus matrix and one relative velocity.
 
-Every single-contact map needs no more than that, and the joint-space answer is `dq + response @ impulse`
-(paper 000, eq. (14), with the impulse's direction left to the map).
+Every single-contact map needs no more than that, and the joint-space answer is `dq + response @ impulse` (paper
+000, eq. (14), with the impulse's direction left to the map).
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import pinocchio as pin
@@ -23,19 +24,50 @@ class ContactSpace(NamedTuple):
 
     Attributes:
         jacobian: (3, n) Joint velocities to the velocity of the robot's contact point.
-        response: (n, 3) Impulse to the jump of the joint velocities, M^-1 J^T.
-        delassus: (3, 3) Impulse to the jump of the relative velocity, 1/kg; the object's part included.
-        velocity: (3,) Robot relative to obstacle before the impact, m/s.
-        robot_inverse_mass: Normal entry of the robot's own part of the Delassus matrix, 1/kg.
+        answers: (4, n) Jump of the joint velocities per unit impulse along each axis, then the velocities before:
+            `(*impulse, 1) @ answers` are the velocities after.
+        problem: (3, 4) Delassus matrix, the object's part included, and the relative velocity before.
         point: (3,) Contact point, base frame, m.
     """
 
     jacobian: Array
-    response: Array
-    delassus: Array
-    velocity: Array
-    robot_inverse_mass: float
+    answers: Array
+    problem: Array
     point: Array
+
+    @property
+    def response(self) -> Array:
+        """Impulse to the jump of the joint velocities, M^-1 J^T (n, 3)."""
+        return self.answers[:3].T
+
+    @property
+    def delassus(self) -> Array:
+        """Impulse to the jump of the relative velocity (3, 3), 1/kg."""
+        return self.problem[:, :3]
+
+    @property
+    def velocity(self) -> Array:
+        """Robot relative to obstacle before the impact (3,), m/s."""
+        return self.problem[:, 3]
+
+
+_BASE_AXES = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
+
+# Making a `pin.Data` costs more than a prediction, so each robot's models with another inertia are kept with theirs.
+_VARIANTS: WeakKeyDictionary[RobotModel, dict[str, tuple[pin.Model, pin.Data]]] = WeakKeyDictionary()
+
+
+def _model_with(robot: RobotModel, inertia: str) -> tuple[pin.Model, pin.Data]:
+    """The robot's model and scratch memory, with the motor inertia that `inertia` names as armature."""
+    added = robot.motor_inertia_for(inertia)
+    if np.array_equal(added, robot.apparent_motor_inertia):
+        return robot.model, robot.data
+    variants = _VARIANTS.setdefault(robot, {})
+    if inertia not in variants:
+        model = robot.model.copy()
+        model.armature = added
+        variants[inertia] = (model, model.createData())
+    return variants[inertia]
 
 
 class ContactSpaceBuilder:
@@ -54,20 +86,19 @@ class ContactSpaceBuilder:
             UnknownNameError: Unknown frame or inertia.
             InvalidInputError: M+B_rho for a robot whose motor inertia is unknown.
         """
-        self._model = robot.model
-        self._frame_id = robot.frame_id(contact.frame)
-        added = robot.motor_inertia_for(inertia)
-        if not np.array_equal(added, robot.apparent_motor_inertia):
-            self._model = robot.model.copy()
-            self._model.armature = added
-        self._data = self._model.createData()
+        self._model, self._data = _model_with(robot, inertia)
+        self._frame_id = robot.tool_frame_id if contact.frame == robot.tool_frame else robot.frame_id(contact.frame)
         self._axes = contact.axes
-        self._offset = contact.offset if np.any(contact.offset) else None
+        self._offset = contact.offset
         self._tip = -contact.radius * contact.normal
         self._given_point = contact.point
         # Frame twist to contact velocity; depends on the posture unless the lever is fixed in the base frame.
         self._selection = self._axes @ point_jacobian(self._tip)
-        self._lever_is_constant = self._offset is None and contact.point is None
+        self._lever_is_constant = contact.point is None and not contact.offset.any()
+        self._joints = robot.n
+        # Views of Pinocchio's memory, because asking for them again costs as much as a product.
+        self._frame_position = self._data.oMf[self._frame_id].translation
+        self._frame_rotation = self._data.oMf[self._frame_id].rotation
         self._obstacle = obstacle
 
     def __call__(self, q: Array, dq: Array) -> ContactSpace:
@@ -75,35 +106,36 @@ class ContactSpaceBuilder:
         model, data, frame_id = self._model, self._data, self._frame_id
         # One sweep gives the inverse inertia and, on its way, every joint's placement and world Jacobian.
         inverse = pin.computeMinverse(model, data, q)
-        placement = pin.updateFramePlacement(model, data, frame_id)
-        frame_jacobian = pin.getFrameJacobian(model, data, frame_id, pin.ReferenceFrame.LOCAL_WORLD_ALIGNED)
+        pin.updateFramePlacement(model, data, frame_id)
+        frame_jacobian = pin.getFrameJacobian(model, data, frame_id, _BASE_AXES)
         if self._lever_is_constant:
             jacobian = self._selection.dot(frame_jacobian)
-            point = placement.translation + self._tip
+            point = self._frame_position + self._tip
         else:
-            point, lever = self._point(placement)
+            point, lever = self._point()
             jacobian = self._axes.dot(point_jacobian(lever)).dot(frame_jacobian)
-        # Pinocchio gives a single joint's Jacobian without its second axis.
-        jacobian = jacobian.reshape(3, model.nv)
-        response = inverse.dot(jacobian.T)
-        delassus = jacobian.dot(response)
-        velocity = jacobian.dot(dq)
-        robot_inverse_mass = float(delassus[0, 0])
+        n = self._joints
+        if n == 1:
+            # Pinocchio gives a single joint's Jacobian without its second axis.
+            jacobian = jacobian.reshape(3, 1)
+        # Impulse and velocity answer the same products, so they share them: two calls fewer.
+        answers = np.empty((4, n))
+        answers[3] = dq
+        jacobian.dot(inverse, answers[:3])
+        problem = jacobian.dot(answers.T)
         if self._obstacle is not None:
-            delassus, velocity = self._add_obstacle(delassus, velocity, point)
-        return ContactSpace(jacobian, response, delassus, velocity, robot_inverse_mass, point)
+            self._add_obstacle(problem, point)
+        return ContactSpace(jacobian, answers, problem, point)
 
-    def _point(self, placement: pin.SE3) -> tuple[Array, Array]:
+    def _point(self) -> tuple[Array, Array]:
         """Contact point and its lever from the frame's origin, base-frame axes."""
         if self._given_point is not None:
-            return self._given_point, self._given_point - placement.translation
-        lever = placement.rotation @ self._offset + self._tip
-        return placement.translation + lever, lever
+            return self._given_point, self._given_point - self._frame_position
+        lever = self._frame_rotation @ self._offset + self._tip
+        return self._frame_position + lever, lever
 
-    def _add_obstacle(self, delassus: Array, velocity: Array, point: Array) -> tuple[Array, Array]:
+    def _add_obstacle(self, problem: Array, point: Array) -> None:
         assert self._obstacle is not None
         jacobian = self._axes @ self._obstacle.jacobian(point)
-        return (
-            delassus + jacobian @ self._obstacle.inverse_inertia @ jacobian.T,
-            velocity - jacobian @ self._obstacle.twist,
-        )
+        problem[:, :3] += jacobian @ self._obstacle.inverse_inertia @ jacobian.T
+        problem[:, 3] -= jacobian @ self._obstacle.twist

@@ -146,10 +146,6 @@ def _follow(
         ends = True
         if compressing:
             left = -v_n / slope if slope > 0.0 else math.inf
-            if turning != 0.0 and slope > 0.0:
-                bend = 2.0 * friction * (a_1 * s_2 - a_2 * s_1) * turning * v_n / (slip * slope * slope)
-                if bend < 1.0:
-                    left *= 2.0 / (1.0 + math.sqrt(1.0 - bend))
         else:
             left = math.inf
             if law == "energetic":
@@ -173,7 +169,11 @@ def _follow(
                 time = min(_LONGEST, (weight / (abs(turning) * (slip + floor))) ** (1.0 / 6.0)) / rate
                 ratio = growth * left / slip
                 if -1.0 < ratio < math.inf:
-                    time = min(time, left / slip * (math.log1p(ratio) / ratio if abs(ratio) > 1e-9 else 1.0))
+                    needed = left / slip * (math.log1p(ratio) / ratio if abs(ratio) > 1e-9 else 1.0)
+                    if needed < 1.5 * time:
+                        # The last step of this phase aims better when it knows that the slope turns with the slip.
+                        bend = friction * (a_1 * s_2 - a_2 * s_1) * turning * left / (slip * slope)
+                        time = min(time, needed * (1.0 - 0.5 * bend if -1.0 < bend < 1.0 else 1.0))
                 along_1, along_2, pressed, travelled = _slip_step(v_1, v_2, a_1, a_2, m_1, m_2, time)
                 slipped += travelled
                 p += pressed

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +14,7 @@ from impact_aware.impact.contact_space import ContactSpace
 Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class ImpactPrediction:
+class ImpactPrediction(NamedTuple):
     """State just after an impact. Vectors of three are in the base frame; `n` joints.
 
     What follows from the stored fields by a product is a property, so that a control loop pays only for what it reads.
@@ -63,7 +62,7 @@ class ImpactPrediction:
     @property
     def effective_mass(self) -> float:
         """Mass that the robot alone shows along the normal, kg; infinite where it can't move that way."""
-        inverse = self.space.robot_inverse_mass
+        inverse = float(self.space.jacobian[0] @ self.space.response[:, 0])
         return 1.0 / inverse if inverse > 0.0 else np.inf
 
     @property

@@ -17,7 +17,7 @@ Array = NDArray[np.float64]
 class ImpactPredictor:
     """Predicts at many states for one robot and one contact: checks once, then trusts.
 
-    Not safe to share between threads (it owns one `pin.Data`).
+    Works in the robot's scratch memory, so it is no safer to share between threads than the `RobotModel`.
 
     Attributes:
         robot: The arm.
@@ -44,6 +44,7 @@ class ImpactPredictor:
         """
         self._map = impact_map(method)
         self._build = ContactSpaceBuilder(robot, contact, obstacle, inertia)
+        self._friction, self._restitution = contact.friction, contact.restitution
         self.robot = robot
         self.contact = contact
         self.obstacle = obstacle
@@ -56,10 +57,11 @@ class ImpactPredictor:
         `velocity_before` of the result is `dq` itself, not a copy.
         """
         space = self._build(q, dq)
-        impulse = self._map(
-            space.delassus.tolist(), space.velocity.tolist(), self.contact.friction, self.contact.restitution
-        )
-        after = dq.copy() if impulse.mode == "separate" else dq + space.response.dot(impulse[:3])
+        (w_00, w_01, w_02, v_0), (_, w_11, w_12, v_1), (_, _, w_22, v_2) = space.problem.tolist()
+        delassus = (w_00, w_01, w_02), (w_01, w_11, w_12), (w_02, w_12, w_22)
+        impulse = self._map(delassus, (v_0, v_1, v_2), self._friction, self._restitution)
+        p_n, p_1, p_2, mode = impulse
+        after = dq.copy() if mode == "separate" else np.dot((p_n, p_1, p_2, 1.0), space.answers)
         return ImpactPrediction(dq, after, impulse, space, self.contact, self.obstacle, self.method, self.inertia)
 
 
