@@ -121,7 +121,11 @@ def single_arm_graph(options: SingleArmOptions) -> tuple[NodeSpec, ...]:
     if options.simulation:
         plant = {**robot, **common, "task": options.task, "seed": options.seed}
         if lockstep:
-            plant["lockstep_participants"] = ["impact_detector", "jump_predictor"]
+            plant["lockstep_participants"] = [
+                spec.executable
+                for spec in nodes
+                if spec.executable in ("impact_detector", "jump_predictor", "rs_controller")
+            ]
         nodes.append(node("sim_robot", plant, {**state_topic, **command_topic}))
     return tuple(nodes)
 

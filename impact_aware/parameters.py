@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import dataclasses
+import typing
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -36,10 +37,11 @@ class ParameterRow(NamedTuple):
 def parameter_rows(settings: type) -> list[ParameterRow]:
     """Every field of a settings dataclass, in order of declaration."""
     defaults = settings()
+    types = typing.get_type_hints(settings)
     return [
         ParameterRow(
             name=field.name,
-            type=str(field.type),
+            type=types[field.name].__name__ if isinstance(types[field.name], type) else str(types[field.name]),
             default=getattr(defaults, field.name),
             low=field.metadata.get("low"),
             high=field.metadata.get("high"),

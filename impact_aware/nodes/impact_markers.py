@@ -58,7 +58,7 @@ class Settings:
     ghost_time: float = described(0.3, "the ghost stands where the object would be after this time, s", 0.0, 100.0)
     field_radius: float = described(0.35, "half width of the drawn part of the ante-impact field, m", 0.0, 10.0)
     field_count: int = described(7, "arrows of the field along each side", 0, 50)
-    contact_frame: str = described("contact", "name of the contact frame in TF")
+    contact_frame: str = described("contact", "name of the contact frame in TF, after the node's namespace")
 
 
 class ImpactMarkersNode(Node):
@@ -72,6 +72,8 @@ class ImpactMarkersNode(Node):
         self._broadcaster = TransformBroadcaster(self) if TransformBroadcaster is not None else None
         if self._broadcaster is None:
             self.get_logger().info("tf2_ros is not installed: no TF of the contact frame")
+        # Two arms share one TF tree.
+        self._contact_frame = f"{self.get_namespace().strip('/')}/{self._settings.contact_frame}".lstrip("/")
         self._half_extents = np.zeros(3)
         self.create_subscription(ImpactPrediction, "predicted_jumps", self._on_prediction, EVENT_QOS)
         self.create_subscription(ImpactPrediction, "true_impacts", self._on_prediction, STREAM_QOS)
@@ -157,7 +159,7 @@ class ImpactMarkersNode(Node):
     def _broadcast(self, header: Header, contact: ContactImpulse) -> None:
         if self._broadcaster is None:
             return
-        transform = TransformStamped(header=header, child_frame_id=self._settings.contact_frame)
+        transform = TransformStamped(header=header, child_frame_id=self._contact_frame)
         place = transform.transform.translation
         place.x, place.y, place.z = contact.point.x, contact.point.y, contact.point.z
         transform.transform.rotation = quaternion(quaternion_from_rotation(_frame_with_z(array3(contact.normal))))
@@ -179,9 +181,7 @@ def _marker(header: Header, namespace: str, index: int, kind: int, color: Color)
     return marker
 
 
-def _arrow(
-    header: Header, namespace: str, index: int, start: np.ndarray, vector: np.ndarray, color: Color
-) -> Marker:
+def _arrow(header: Header, namespace: str, index: int, start: np.ndarray, vector: np.ndarray, color: Color) -> Marker:
     marker = _marker(header, namespace, index, Marker.ARROW, color)
     ends: list[Point] = [point(start), point(start + vector)]
     marker.points = ends

@@ -6,12 +6,9 @@ from impact_aware_msgs.msg import StepDone
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 
-from impact_aware.nodes.qos import LATCHED_QOS
+from impact_aware.nodes.qos import STEP_DONE_QOS
 
 TOPIC = "step_done"
-
-STEP_DONE_QOS = LATCHED_QOS
-"""The last answer is kept: a simulator that DDS had not yet introduced still gets it, or it would wait for ever."""
 
 
 class LockstepReporter:

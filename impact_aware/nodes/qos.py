@@ -5,7 +5,7 @@ from __future__ import annotations
 from rclpy.duration import Duration
 from rclpy.qos import DurabilityPolicy, HistoryPolicy, LivelinessPolicy, QoSProfile, ReliabilityPolicy
 
-LIVELINESS_LEASE = 1.0
+LIVELINESS_LEASE = 2.0
 """How long a publisher of events or fields may be silent as a process before it counts as lost, s."""
 
 
@@ -44,3 +44,14 @@ LATCHED_EVENT_QOS = QoSProfile(
     liveliness_lease_duration=Duration(seconds=LIVELINESS_LEASE),
 )
 """reference_field: kept for late joiners, and its node's death is noticed."""
+
+STEP_DONE_QOS = QoSProfile(
+    depth=50,
+    history=HistoryPolicy.KEEP_LAST,
+    reliability=ReliabilityPolicy.RELIABLE,
+    durability=DurabilityPolicy.TRANSIENT_LOCAL,
+    liveliness=LivelinessPolicy.AUTOMATIC,
+    liveliness_lease_duration=Duration(seconds=LIVELINESS_LEASE),
+)
+"""step_done: kept, so that a simulator which DDS introduces late still gets the answer it waits for; deep, since all
+participants write into one history; with a lease, which tells when one of them has died."""

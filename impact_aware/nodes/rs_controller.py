@@ -40,6 +40,9 @@ WATCHDOG_PERIOD = 0.01
 AUTOSTART_PERIOD = 0.1
 """Wall time between two attempts to start by itself, s."""
 
+RETIRE_TIMEOUT = 2.0
+"""Longest time that a deactivated controller goes on commanding to bring the arm to rest, s of the states' time."""
+
 COMPARABLE_CLOCKS = 1000.0
 """Stamps further than this from this machine's clock are of another clock, such as a simulator's, s."""
 
@@ -83,6 +86,7 @@ class RsControllerNode(LifecycleNode):
         self._mode = Mode.IDLE
         self._last_command: Command | None = None
         self._stopping = False
+        self._retire_before = math.inf
         self._complaint = ""
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self._watchdog = self.create_timer(WATCHDOG_PERIOD, self._watch, clock=steady)
@@ -131,20 +135,24 @@ class RsControllerNode(LifecycleNode):
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Begin the motion from the present posture; refused without a fresh state and a field."""
-        refusal = self._refusal()
+        refusal = self._begin()
         if refusal:
             self._complain(f"can't activate: {refusal}")
             return TransitionCallbackReturn.FAILURE
+        self._complaint = ""
         self._cycles = self._missed = 0
-        self._begin()
         self._active = True
         return super().on_activate(state)
 
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Stop commanding, with a last command towards gravity compensation."""
-        self._publish_safe_command()
-        self._active = False
+        """Bring the arm to rest, then stop commanding."""
+        self._retire()
         return super().on_deactivate(state)
+
+    def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Bring the arm to rest, then stop commanding for good."""
+        self._retire()
+        return super().on_shutdown(state)
 
     def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Refused: a controller that was configured for one robot stays with it; start another process for another."""
@@ -164,6 +172,8 @@ class RsControllerNode(LifecycleNode):
         """Why the motion can't begin now; empty when it can."""
         if self._controller is None:
             return "not configured"
+        if math.isfinite(self._retire_before):
+            return "the arm is still coming to rest"
         age = time.monotonic() - self._last_receipt
         if age > self._settings.state_timeout:
             return "no joint_states yet" if math.isinf(age) else f"the last joint_states came {age:.2f} s ago"
@@ -173,10 +183,30 @@ class RsControllerNode(LifecycleNode):
             return "joint_states have no velocities"
         return ""
 
-    def _begin(self) -> None:
+    def _begin(self) -> str:
+        """Begin the motion; returns why it can't, empty when it did."""
+        refusal = self._refusal()
+        if refusal:
+            return refusal
         assert self._controller is not None
-        self._controller.start(self._source.time, self._source.position, self._source.velocity)
+        try:
+            self._controller.start(self._source.time, self._source.position, self._source.velocity)
+        except ImpactAwareError as error:
+            return str(error)
         self._completion.reset()
+        return ""
+
+    def _retire(self) -> None:
+        """Take the motion away and go on commanding until it is gone: a forward controller keeps the last effort."""
+        if self._controller is not None and self._active:
+            self._controller.hold()
+            self._retire_before = self._source.time + RETIRE_TIMEOUT
+
+    def _finish_retiring(self) -> None:
+        self._active = False
+        self._retire_before = math.inf
+        self.get_logger().info("no longer commanding")
+        self._diagnostics.report()
 
     # The cycle
 
@@ -213,8 +243,11 @@ class RsControllerNode(LifecycleNode):
             self._controller.hold()
         if command.mode is not self._mode:
             self._tell_mode(command)
-        if self._stopping and np.abs(self._source.velocity).max() < self._parameters.rest_velocity:
+        at_rest = np.abs(self._source.velocity).max() < self._parameters.rest_velocity
+        if self._stopping and at_rest:
             self.finished = True
+        if math.isfinite(self._retire_before) and (at_rest or command.time > self._retire_before):
+            self._finish_retiring()
 
     def _tell_mode(self, command: Command) -> None:
         self._mode = command.mode
@@ -318,12 +351,7 @@ class RsControllerNode(LifecycleNode):
         return response
 
     def _on_start(self, _request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        refusal = self._refusal() if self._active else "the node is not active"
-        if not refusal:
-            try:
-                self._begin()
-            except ImpactAwareError as error:
-                refusal = str(error)
+        refusal = self._begin() if self._active else "the node is not active"
         response.success, response.message = not refusal, refusal or "moving"
         return response
 
@@ -343,6 +371,8 @@ class RsControllerNode(LifecycleNode):
             controller.safe_stop(SafeReason.STATE_STALE, f"no usable joint_states for {age:.2f} s")
         self._publish_safe_command()
         self._finish_stop()
+        if math.isfinite(self._retire_before):
+            self._finish_retiring()
 
     def _publish_safe_command(self) -> None:
         if self._controller is None or not self._active or not math.isfinite(self._source.time):

@@ -1,7 +1,7 @@
 """Node `sim_robot`: the plant for whoever has no robot. Effort commands in; joint states, object poses and truth out.
 
-In lockstep it goes on when the command for its last state, and the `step_done` of every participant, have come; when
-they stay away it stops waiting and keeps wall time, so that whoever is left can bring the arm to rest. Free-running it
+In lockstep it goes on when a new command, and the `step_done` of every participant for its last state, have come; when
+a participant dies it stops waiting and keeps wall time, so that whoever is left can bring the arm to rest. Free-running it
 keeps wall time from the start. Commands that stop make it brake, as a robot's own reflex does.
 """
 
@@ -18,6 +18,7 @@ import pinocchio as pin
 from geometry_msgs.msg import PoseStamped, TwistStamped
 from impact_aware_msgs.msg import ContactImpulse, ImpactPrediction, StepDone
 from rclpy.clock import Clock, ClockType
+from rclpy.event_handler import QoSLivelinessChangedInfo, SubscriptionEventCallbacks
 from rclpy.node import Node
 from rosgraph_msgs.msg import Clock as ClockMessage
 from sensor_msgs.msg import JointState
@@ -25,9 +26,8 @@ from std_msgs.msg import Float64MultiArray, String
 
 from impact_aware.nodes.diagnostics import ERROR, OK, WARN, DiagnosticsReporter, Report
 from impact_aware.nodes.geometry import point, quaternion, twist, vector3
-from impact_aware.nodes.lockstep import STEP_DONE_QOS
 from impact_aware.nodes.lockstep import TOPIC as STEP_DONE_TOPIC
-from impact_aware.nodes.qos import COMMAND_QOS, LATCHED_QOS, STREAM_QOS, state_qos
+from impact_aware.nodes.qos import COMMAND_QOS, LATCHED_QOS, STEP_DONE_QOS, STREAM_QOS, state_qos
 from impact_aware.nodes.ros_parameters import load_settings
 from impact_aware.nodes.runtime import run_node
 from impact_aware.nodes.stamps import stamp
@@ -38,6 +38,9 @@ from impact_aware.simulation import DriveMode, ImpactTruth, MujocoPlant, SensorS
 
 HOLD_PERIOD = 0.002
 """Wall time between two states before the first command in lockstep, s: slow, so that starting nodes get the processor."""
+
+HOLD_PATIENCE = 0.1
+"""Longest wall time between two states before the first command in lockstep, s."""
 
 MOST_CATCH_UP = 20
 """Most cycles made at once to catch up with wall time; beyond that the plant falls behind and says so."""
@@ -53,8 +56,10 @@ class Settings:
     start: list[float] = described([], "start posture, rad; empty: the task's")
     start_time: float = described(1.0, "simulated time at the start, s", 0.0, 1e9)
     lockstep: bool = described(False, "wait for the controller instead of keeping wall time")
-    lockstep_participants: list[str] = described([], "nodes, besides the controller, whose step_done is waited for")
-    lockstep_timeout: float = described(1.0, "longest wait in lockstep, s of wall time", 0.01, 3600.0)
+    lockstep_participants: list[str] = described([], "nodes whose step_done is waited for, besides a new command")
+    lockstep_timeout: float = described(
+        30.0, "longest wait in lockstep for a participant that is alive, s of wall time", 0.01, 3600.0
+    )
     command_timeout: float = described(0.1, "time without a command after which the arm brakes, s", 0.001, 10.0)
     pose_period: float = described(0.01, "time between two object poses, s", 0.001, 10.0)
     encoder_resolution: float = described(0.0, "positions are rounded to multiples of this, rad", 0.0, 0.1)
@@ -128,7 +133,10 @@ class SimRobotNode(Node):
             description.publish(String(data=self._robot.profile.urdf.read_text()))
         self.create_subscription(Float64MultiArray, "effort_controller/commands", self._on_command, COMMAND_QOS)
         if self._settings.lockstep:
-            self.create_subscription(StepDone, STEP_DONE_TOPIC, self._on_step_done, STEP_DONE_QOS)
+            watch = SubscriptionEventCallbacks(liveliness=self._on_liveliness)
+            self.create_subscription(
+                StepDone, STEP_DONE_TOPIC, self._on_step_done, STEP_DONE_QOS, event_callbacks=watch
+            )
 
     @property
     def _driven(self) -> bool:
@@ -164,25 +172,39 @@ class SimRobotNode(Node):
         if not self._waiting:
             self._keep_wall_time(now)
         elif not self._driven:
-            if self._everybody_there or self._is_everybody_there():
+            patience_over = now - self._last_step > HOLD_PATIENCE
+            if (self._everybody_there or self._is_everybody_there()) and (
+                patience_over or self._participants <= self._done
+            ):
                 self._step()
         elif now - self._last_step > self._settings.lockstep_timeout:
-            missing = sorted(self._participants - self._done)
-            if not self._command_is_new:
-                missing.append("the controller's command")
-            self.get_logger().error(f"lockstep broken: waited {now - self._last_step:.1f} s for {', '.join(missing)}")
-            self._waiting = False
-            self._start_wall_time(now)
+            self._break_lockstep(f"waited {now - self._last_step:.1f} s for {self._missing()}")
+
+    def _on_liveliness(self, info: QoSLivelinessChangedInfo) -> None:
+        if self._waiting and self._driven and info.alive_count_change < 0:
+            self._break_lockstep(f"a participant is gone, waiting for {self._missing()}")
+
+    def _missing(self) -> str:
+        missing = sorted(self._participants - self._done)
+        if not self._command_is_new:
+            missing.append("a command")
+        return ", ".join(missing) or "nobody"
+
+    def _break_lockstep(self, why: str) -> None:
+        """Keep wall time from now on, so that whoever is left can bring the arm to rest."""
+        self.get_logger().warning(f"lockstep ends, wall time from now on: {why}")
+        self._waiting = False
+        self._start_wall_time(time.monotonic())
 
     def _is_everybody_there(self) -> bool:
         """Whether DDS has found all participants: a state that they miss would never be answered."""
         listeners = self._state_publisher.get_subscription_count()
         answering = self.count_publishers(STEP_DONE_TOPIC)
         expected = len(self._participants)
-        self._everybody_there = listeners > expected and answering >= expected
+        self._everybody_there = listeners >= expected and answering >= expected
         if not self._everybody_there:
             self.get_logger().info(
-                f"waiting for the controller and {', '.join(sorted(self._participants)) or 'nobody else'}",
+                f"waiting for {', '.join(sorted(self._participants))}",
                 throttle_duration_sec=5.0,
             )
         return self._everybody_there

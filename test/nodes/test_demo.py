@@ -1,0 +1,134 @@
+"""The demo for real: nodes as processes over DDS, the simulator as plant."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from impact_aware.analysis.bag import Bag
+
+pytestmark = pytest.mark.dds
+
+LIMIT = 120.0
+
+
+def demo_command(out: Path, *more: str) -> list[str]:
+    return [sys.executable, "-m", "impact_aware.cli.main", "demo", "hit-and-push", "--out", str(out), *more]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    out = tmp_path_factory.mktemp("demo") / "run"
+    result = subprocess.run(demo_command(out, "--json"), capture_output=True, text=True, timeout=LIMIT)
+    assert result.returncode == 0, result.stderr
+    return out, json.loads(result.stdout)
+
+
+def test_the_impact_is_detected_within_5_ms_and_nothing_else_is(run):
+    _, summary = run
+    assert 0.0 <= summary["impact"]["delay_ms"] <= 5.0
+    assert summary["impact"]["false_detections"] == 0
+
+
+def test_the_jump_was_predicted_before_it_happened(run):
+    _, summary = run
+    assert summary["impact"]["predictions_before_impact"] > 0
+
+
+def test_prediction_and_plant_differ_by_less_than_15_percent_of_the_jump(run):
+    _, summary = run
+    assert summary["prediction_error_relative"] < 0.15
+
+
+def test_the_box_ends_within_2_cm_of_its_goal(run):
+    _, summary = run
+    assert summary["goal_error_m"] < 0.02
+
+
+def test_lockstep_loses_no_cycle(run):
+    _, summary = run
+    assert summary["control"]["missed"] == 0
+    assert summary["control"]["cycles"] > 1000
+
+
+def test_the_result_is_complete(run):
+    out, summary = run
+    assert json.loads((out / "summary.json").read_text()) == summary
+    assert Path(summary["figure"]).stat().st_size > 10_000
+    with Bag(Path(summary["bag"])) as bag:
+        names = {topic.rpartition("/")[2] for topic in bag.topics}
+    expected = {"joint_states", "impacts", "predicted_jumps", "reference_field", "controller_state", "commands"}
+    assert expected | {"object_pose", "true_impacts", "impact_markers", "robot_description"} <= names
+
+
+def test_a_second_run_moves_the_first_one_aside(run):
+    from impact_aware.cli.demo import _new_folder
+
+    out, _ = run
+    copy = out.with_name("again")
+    (copy / "logs").mkdir(parents=True)
+    (copy / "summary.json").write_text("precious")
+    assert _new_folder(copy) == copy
+    assert (copy.with_name("again.1") / "summary.json").read_text() == "precious"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("victim", ["impact_detector", "rs_controller", "sim_robot"])
+def test_killing_a_node_leaves_the_arm_safe_and_ends_with_a_clear_error(tmp_path, victim):
+    out = tmp_path / "run"
+    process = subprocess.Popen(demo_command(out), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        wait_until_moving(out, process)
+        os.kill(node_process(victim, process.pid), signal.SIGKILL)
+        _, errors = process.communicate(timeout=LIMIT)
+    finally:
+        process.kill()
+    assert process.returncode == 1
+    assert f"{victim} was ended by SIGKILL during the run" in errors
+    assert "Traceback" not in errors
+    if victim == "rs_controller":
+        assert "the simulator braked the arm" in errors
+    else:
+        assert "mode SAFE" in errors
+
+
+def test_an_interrupt_ends_the_demo_and_every_node(tmp_path):
+    out = tmp_path / "run"
+    process = subprocess.Popen(demo_command(out), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        wait_until_moving(out, process)
+        children = child_processes(process.pid)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=30.0)
+    finally:
+        process.kill()
+    assert process.returncode == 130
+    assert children
+    assert not [pid for pid in children if Path(f"/proc/{pid}").exists()]
+
+
+def wait_until_moving(out: Path, process: subprocess.Popen) -> None:
+    deadline = time.monotonic() + LIMIT
+    log = out / "logs" / "rs_controller.log"
+    while time.monotonic() < deadline and process.poll() is None:
+        if log.exists() and "mode ANTE" in log.read_text():
+            return
+        time.sleep(0.05)
+    raise AssertionError(f"the arm never moved: {process.communicate()[1] if process.poll() is not None else 'timeout'}")
+
+
+def child_processes(parent: int) -> list[int]:
+    listing = subprocess.run(["ps", "-o", "pid=", "--ppid", str(parent)], capture_output=True, text=True).stdout
+    return [int(word) for word in listing.split()]
+
+
+def node_process(name: str, parent: int) -> int:
+    for pid in child_processes(parent):
+        if f"impact_aware.nodes.{name}" in Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " "):
+            return pid
+    raise AssertionError(f"no process of {name} below {parent}")

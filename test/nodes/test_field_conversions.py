@@ -1,0 +1,31 @@
+import dataclasses
+
+import numpy as np
+import pytest
+
+from impact_aware.nodes.field_conversions import field_from_message, field_to_message
+from impact_aware.reference import load_task, make_field
+from impact_aware.robot import RobotModel
+
+
+@pytest.fixture(scope="module")
+def field():
+    made = make_field(load_task("hit_and_push"), [RobotModel.from_profile("panda")], revision=4)
+    return made.after_impact([0.5, -0.01, 0.1], [0.01, -0.31, 0.002], event_sequence=7)
+
+
+def test_a_field_survives_the_way_through_a_message(field):
+    back = field_from_message(field_to_message(field, 12.5))
+    for entry in dataclasses.fields(field):
+        if entry.name != "arms":
+            np.testing.assert_array_equal(getattr(back, entry.name), getattr(field, entry.name), err_msg=entry.name)
+    for mine, theirs in zip(field.arms, back.arms, strict=True):
+        for entry in dataclasses.fields(mine):
+            np.testing.assert_array_equal(getattr(theirs, entry.name), getattr(mine, entry.name), err_msg=entry.name)
+
+
+def test_both_sides_evaluate_alike(field):
+    back = field_from_message(field_to_message(field, 0.0))
+    place = np.array([0.47, 0.21, 0.13])
+    np.testing.assert_array_equal(back.ante_impact().velocity(place), field.ante_impact().velocity(place))
+    np.testing.assert_array_equal(back.post_impact().velocity(place), field.post_impact().velocity(place))
