@@ -1,0 +1,35 @@
+"""What did really happen: virtual rigid-body post-impact velocity, its metrics, and parameters identified from impacts."""
+
+from impact_aware.estimation.comparison import Comparison, compare
+from impact_aware.estimation.contact_identification import ForceProfile, identify_contact
+from impact_aware.estimation.estimate import AnteImpactSettings, cartesian_positions, estimate
+from impact_aware.estimation.identification import (
+    Identification,
+    identify_friction,
+    identify_motor_inertia,
+    identify_restitution,
+)
+from impact_aware.estimation.registry import DEFAULT_ESTIMATOR, ESTIMATORS, find_estimator
+from impact_aware.estimation.result import BranchFit, VelocityEstimate
+from impact_aware.estimation.trials import ImpactTrial, trial_from_recording
+
+__all__ = [
+    "DEFAULT_ESTIMATOR",
+    "ESTIMATORS",
+    "AnteImpactSettings",
+    "BranchFit",
+    "Comparison",
+    "ForceProfile",
+    "Identification",
+    "ImpactTrial",
+    "VelocityEstimate",
+    "cartesian_positions",
+    "compare",
+    "estimate",
+    "find_estimator",
+    "identify_contact",
+    "identify_friction",
+    "identify_motor_inertia",
+    "identify_restitution",
+    "trial_from_recording",
+]

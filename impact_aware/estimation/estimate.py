@@ -1,0 +1,121 @@
+"""One call from recorded positions to the virtual rigid-body velocity after an impact, joint or Cartesian."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from impact_aware.errors import InvalidInputError
+from impact_aware.estimation.polynomial import fit_polynomial, select
+from impact_aware.estimation.registry import DEFAULT_ESTIMATOR, Estimator, find_estimator
+from impact_aware.estimation.result import BranchFit, VelocityEstimate
+from impact_aware.robot import RobotModel
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class AnteImpactSettings:
+    """How the velocity before the impact is read: a parabola through the last positions.
+
+    Attributes:
+        window: Length of the window, s.
+        guard: Gap between the window and the impact time, s, so that a late detection does not spoil it.
+        order: Order of the polynomial in position.
+    """
+
+    window: float = 0.050
+    guard: float = 0.005
+    order: int = 2
+
+
+def estimate(
+    times: ArrayLike,
+    positions: ArrayLike,
+    impact_time: float,
+    *,
+    method: str | Estimator = DEFAULT_ESTIMATOR,
+    impact_time_error: float = 0.0,
+    until: float | None = None,
+    before: AnteImpactSettings | None = None,
+) -> VelocityEstimate:
+    """Estimate the velocities just before and just after an impact from positions.
+
+    Args:
+        times: (k,) s, increasing.
+        positions: (k, n) or (k,) Joint positions, rad, or Cartesian ones, m; rows with NaN are left out.
+        impact_time: s.
+        method: Name of an estimator, or one of your own.
+        impact_time_error: Standard deviation of `impact_time`, s; it enters the standard errors through the slope.
+        until: End of the usable record, such as the next impact, s; the last sample when None.
+        before: How the velocity before is read.
+
+    Raises:
+        InvalidInputError: Arrays that do not match, times that do not increase, or too few samples on either side.
+        UnknownNameError: No estimator of that name.
+    """
+    stamps, values = _checked(times, positions, impact_time)
+    estimator = find_estimator(method) if isinstance(method, str) else method
+    since = stamps - impact_time
+    usable = since >= -5e-7 if until is None else (since >= -5e-7) & (stamps < until)
+    if not np.any(usable):
+        raise InvalidInputError("samples", f"none after the impact at {impact_time:.6g} s", "a record that goes on")
+    after = estimator.fit(since[usable], values[usable])
+    ante = fit_before(since, values, before or AnteImpactSettings())
+    return VelocityEstimate(
+        method=method if isinstance(method, str) else type(method).__name__,
+        impact_time=float(impact_time),
+        velocity_after=after.velocity,
+        standard_error=np.hypot(after.standard_error, after.acceleration * impact_time_error),
+        velocity_before=ante.velocity,
+        velocity_before_error=np.hypot(ante.standard_error, ante.acceleration * impact_time_error),
+        window=(after.window[0] + impact_time, after.window[1] + impact_time),
+        samples=after.samples,
+        residual_rms=after.residual_rms,
+        frequencies=after.frequencies,
+        decay_rates=after.decay_rates,
+        settled=after.settled,
+    )
+
+
+def fit_before(since_impact: Array, positions: Array, settings: AnteImpactSettings) -> BranchFit:
+    """Fit the branch before the impact; times are s since the impact, so negative.
+
+    Raises:
+        InvalidInputError: Fewer samples in the window than parameters plus two.
+    """
+    end = -settings.guard if settings.guard > 0.0 else -1e-6
+    chosen = select(since_impact, positions, end - settings.window, end, settings.order + 3)
+    return fit_polynomial(*chosen, settings.order)
+
+
+def cartesian_positions(robot: RobotModel, positions: ArrayLike, *, frame: str | None = None) -> Array:
+    """Path (k, 3) of a frame (the tool when None) in the base frame, m, from joint positions (k, n).
+
+    Estimating on this path is the Cartesian form of papers 003 and 004: its derivative is J(q) dq.
+    """
+    joint_positions = np.asarray(positions, dtype=float)
+    if joint_positions.ndim != 2 or joint_positions.shape[1] != robot.n:
+        raise InvalidInputError("positions", f"shape {joint_positions.shape}", f"(k, {robot.n})")
+    return np.array([robot.placement(q, frame).translation for q in joint_positions])
+
+
+def _checked(times: ArrayLike, positions: ArrayLike, impact_time: float) -> tuple[Array, Array]:
+    stamps = np.asarray(times, dtype=float)
+    values = np.asarray(positions, dtype=float)
+    if stamps.ndim != 1:
+        raise InvalidInputError("times", f"shape {stamps.shape}", "one time per sample")
+    if values.ndim == 1:
+        values = values[:, None]
+    if values.ndim != 2 or values.shape[0] != stamps.size or values.shape[1] == 0:
+        raise InvalidInputError("positions", f"shape {np.shape(positions)}", f"({stamps.size}, n)")
+    if not np.isfinite(impact_time):
+        raise InvalidInputError("impact_time", impact_time, "a finite time, s")
+    finite = np.isfinite(stamps) & np.isfinite(values).all(axis=1)
+    stamps, values = stamps[finite], values[finite]
+    if np.any(np.diff(stamps) <= 0.0):
+        index = int(np.argmax(np.diff(stamps) <= 0.0))
+        raise InvalidInputError("times", f"{stamps[index]} then {stamps[index + 1]}", "increasing times")
+    return stamps, values

@@ -1,0 +1,248 @@
+"""Friction, restitution and apparent motor inertia from recorded impacts, by making the impact map fit them.
+
+Paper 000, section IV-C, tunes the friction coefficient by minimising the prediction error; the same principle gives the
+other parameters of the map. Every result carries an interval, and says so where the recordings can't tell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from impact_aware.errors import InvalidInputError
+from impact_aware.estimation.confidence import Fit, Problem, fit_with_intervals
+from impact_aware.estimation.trial_predictions import TrialPredictions
+from impact_aware.estimation.trials import ImpactTrial
+from impact_aware.impact.registry import DEFAULT_METHOD
+from impact_aware.robot import RobotModel
+
+Array = NDArray[np.float64]
+
+# An interval wider than this share of its value, to one side, leaves the parameter undetermined.
+UNDETERMINED = 0.5
+
+LARGEST_FRICTION = 2.0
+
+
+@dataclass(frozen=True, eq=False)
+class Identification:
+    """Parameters found from recorded impacts.
+
+    Attributes:
+        quantity: `friction`, `restitution`, `inertia` or `contact`.
+        names: (p,) What each value belongs to.
+        unit: Unit of the values; of a contact model one after the other.
+        values: (p,) Best values.
+        lower: (p,) Lower end of each interval.
+        upper: (p,) Upper end of each interval.
+        confidence: Probability that an interval should contain the truth.
+        interval: How the intervals were found.
+        determined: (p,) Whether the recordings tell the value apart from its neighbours, see `warnings`.
+        error: Root mean square of what the fit leaves, rad/s (N for `contact`).
+        trials: Number of impacts used.
+        warnings: What the recordings can't tell, one line each.
+    """
+
+    quantity: str
+    names: tuple[str, ...]
+    unit: str
+    values: Array
+    lower: Array
+    upper: Array
+    confidence: float
+    interval: str
+    determined: NDArray[np.bool_]
+    error: float
+    trials: int
+    warnings: tuple[str, ...]
+
+
+def identify_friction(
+    robot: RobotModel,
+    trials: Sequence[ImpactTrial],
+    *,
+    method: str = DEFAULT_METHOD,
+    interval: str = "likelihood",
+    confidence: float = 0.95,
+) -> Identification:
+    """Coulomb's coefficient that minimises the prediction error (paper 000, IV-C).
+
+    Restitution is taken from each trial's contact, motor inertia from the robot.
+
+    Args:
+        robot: The arm.
+        trials: Recorded impacts; those that did not approach the surface tell nothing.
+        method: Impact map.
+        interval: `likelihood` or `bootstrap`.
+        confidence: Of the interval.
+
+    Raises:
+        InvalidInputError: No trial, or trials of another robot.
+        UnknownNameError: Unknown map or interval.
+    """
+    predictions = TrialPredictions(robot, list(trials), method)
+    problem = _scalar_problem(lambda value: predictions.residuals(friction=value), 0.0, LARGEST_FRICTION, 0.3)
+    fit = fit_with_intervals(problem, method=interval, confidence=confidence)
+    warnings = list(_undetermined(fit, ("friction",), absolute=0.05))
+    slipping = predictions.slip_speed > 0.05 * predictions.approach_speed
+    if not np.any(slipping):
+        warnings.insert(0, "friction: no impact slid along the surface, so friction had no direction to act in")
+    if fit.open_above[0]:
+        warnings.append("friction: only a lower bound: the contacts stick, and more friction changes nothing")
+    return _result("friction", ("friction",), "1", fit, predictions, interval, confidence, warnings)
+
+
+def identify_restitution(
+    robot: RobotModel,
+    trials: Sequence[ImpactTrial],
+    *,
+    method: str = DEFAULT_METHOD,
+    interval: str = "likelihood",
+    confidence: float = 0.95,
+) -> Identification:
+    """Newton's coefficient of restitution that minimises the prediction error.
+
+    Friction is taken from each trial's contact, motor inertia from the robot. A restitution that depends on the approach
+    speed, as paper 001 (25) predicts, is reported as a warning: then one number is not the whole truth.
+
+    Args:
+        robot: The arm.
+        trials: Recorded impacts.
+        method: Impact map.
+        interval: `likelihood` or `bootstrap`.
+        confidence: Of the interval.
+
+    Raises:
+        InvalidInputError: No trial, or trials of another robot.
+        UnknownNameError: Unknown map or interval.
+    """
+    predictions = TrialPredictions(robot, list(trials), method)
+    problem = _scalar_problem(lambda value: predictions.residuals(restitution=value), 0.0, 1.0, 0.3)
+    fit = fit_with_intervals(problem, method=interval, confidence=confidence)
+    warnings = list(_undetermined(fit, ("restitution",), absolute=0.05))
+    trend = _speed_trend(predictions)
+    if trend is not None:
+        warnings.append(trend)
+    return _result("restitution", ("restitution",), "1", fit, predictions, interval, confidence, warnings)
+
+
+def identify_motor_inertia(
+    robot: RobotModel,
+    trials: Sequence[ImpactTrial],
+    *,
+    common_ratio: bool = False,
+    method: str = DEFAULT_METHOD,
+    interval: str = "likelihood",
+    confidence: float = 0.95,
+) -> Identification:
+    """Apparent motor inertia B_theta that minimises the prediction error, kg m^2 per joint.
+
+    Friction and restitution are taken from each trial's contact. A joint that the impacts hardly move is left
+    undetermined, with a warning; more and other postures help. `common_ratio` asks for less and gets it more surely.
+
+    Args:
+        robot: The arm; its B_theta is the first guess.
+        trials: Recorded impacts.
+        common_ratio: Identify one factor on the robot's B_theta (one torque-loop gain for all joints) instead.
+        method: Impact map.
+        interval: `likelihood` or `bootstrap`.
+        confidence: Of the intervals.
+
+    Raises:
+        InvalidInputError: No trial, trials of another robot, or a common ratio for a robot without B_theta.
+        UnknownNameError: Unknown map or interval.
+    """
+    predictions = TrialPredictions(robot, list(trials), method)
+    known = robot.apparent_motor_inertia
+    if common_ratio:
+        if not np.any(known > 0.0):
+            raise InvalidInputError("apparent_motor_inertia", known.tolist(), "values > 0 to scale")
+        problem = _scalar_problem(lambda ratio: predictions.residuals(motor_inertia=ratio * known), 0.0, 20.0, 1.0)
+        names, unit = ("ratio to the profile's B_theta",), "1"
+    else:
+        typical = np.maximum(known, 0.02 * np.mean([np.diag(matrix) for matrix in predictions.link_inertia], axis=0))
+        problem = Problem(
+            residuals=lambda values: predictions.residuals(motor_inertia=values),
+            start=typical.copy(),
+            lower=np.zeros(robot.n),
+            upper=50.0 * typical,
+            scale=typical,
+        )
+        names, unit = robot.joint_names, "kg m^2"
+    fit = fit_with_intervals(problem, method=interval, confidence=confidence)
+    warnings = list(_undetermined(fit, names, absolute=0.0))
+    return _result("inertia", names, unit, fit, predictions, interval, confidence, warnings)
+
+
+def _scalar_problem(residuals, lower: float, upper: float, scale: float) -> Problem:  # type: ignore[no-untyped-def]
+    return Problem(
+        residuals=lambda values: residuals(float(values[0])),
+        start=np.array([np.clip(scale, lower, upper)]),
+        lower=np.array([lower]),
+        upper=np.array([upper]),
+        scale=np.array([scale]),
+    )
+
+
+def _undetermined(fit: Fit, names: Sequence[str], absolute: float) -> list[str]:
+    """One line per parameter whose interval is wide for its value, unless it is narrow in absolute terms."""
+    lines = []
+    for index in np.flatnonzero(~_determined(fit, absolute)):
+        low, high = fit.lower[index], fit.upper[index]
+        lines.append(
+            f"{names[index]}: the recordings can't tell, anything from {low:.3g} to {high:.3g} explains them;"
+            " record impacts that move it more, in other postures and directions"
+        )
+    return lines
+
+
+def _determined(fit: Fit, absolute: float) -> NDArray[np.bool_]:
+    reach = np.maximum(fit.values - fit.lower, fit.upper - fit.values)
+    return (reach <= np.maximum(UNDETERMINED * np.abs(fit.values), absolute)) & ~fit.open_above
+
+
+def _speed_trend(predictions: TrialPredictions) -> str | None:
+    """A line when the trials' own restitutions rise or fall with the approach speed beyond their scatter."""
+    speed, own = predictions.approach_speed, predictions.own_restitution
+    use = speed > 0.0
+    if np.count_nonzero(use) < 5 or np.ptp(speed[use]) < 0.2 * np.mean(speed[use]):
+        return None
+    # A velocity error reaches the ratio divided by the speed, so slow trials weigh less.
+    coefficients, covariance = np.polyfit(speed[use], own[use], 1, w=speed[use], cov=True)
+    if abs(coefficients[0]) < 4.0 * np.sqrt(covariance[0, 0]):
+        return None
+    ends = np.polyval(coefficients, [speed[use].min(), speed[use].max()])
+    return (
+        f"restitution: it depends on the approach speed, {ends[0]:.2f} at {speed[use].min():.3f} m/s and {ends[1]:.2f}"
+        f" at {speed[use].max():.3f} m/s; one number is a mean"
+    )
+
+
+def _result(
+    quantity: str,
+    names: tuple[str, ...],
+    unit: str,
+    fit: Fit,
+    predictions: TrialPredictions,
+    interval: str,
+    confidence: float,
+    warnings: list[str],
+) -> Identification:
+    absolute = 0.0 if quantity == "inertia" else 0.05
+    return Identification(
+        quantity=quantity,
+        names=names,
+        unit=unit,
+        values=fit.values,
+        lower=fit.lower,
+        upper=fit.upper,
+        confidence=confidence,
+        interval=interval,
+        determined=_determined(fit, absolute),
+        error=fit.residual_rms,
+        trials=len(predictions.trials),
+        warnings=tuple(warnings),
+    )

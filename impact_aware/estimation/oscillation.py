@@ -1,0 +1,260 @@
+"""Affine velocity plus damped oscillation, fitted to positions (papers 003, eq. 7; 004, eqs. 4.3-4.7).
+
+After the impact each direction moves as p(t) = p0 + v t + a t^2 / 2 + sum_k exp(-g_k t) (C_k cos w_k t + S_k sin w_k t),
+whose derivative is the affine velocity plus oscillations that the papers fit to finite differences. Fitting positions
+instead keeps the encoder's noise white. All but the frequencies w_k and decay rates g_k enter linearly and are eliminated
+(variable projection), so that the search has two unknowns per mode, shared by all directions as paper 003 asks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import least_squares
+
+from impact_aware.errors import InvalidInputError
+from impact_aware.estimation.polynomial import select
+from impact_aware.estimation.result import BranchFit
+from impact_aware.estimation.standard_error import autocovariance, variance_of_sum
+
+Array = NDArray[np.float64]
+
+# Position, velocity and acceleration of the affine part.
+_AFFINE = 3
+
+
+@dataclass(frozen=True)
+class OscillationEstimator:
+    """Fit of an affine velocity and `modes` damped oscillations.
+
+    Attributes:
+        modes: Number of oscillations, >= 1.
+        window: Length of the window after the impact, s; 150 ms in papers 003 and 004, about three periods there.
+        skip: Time left out just after the impact, s.
+        shared: One frequency and decay rate per mode for all directions (003, below eq. 7); else each has its own.
+        frequency_range: Smallest and largest damped frequency, Hz. Below one period per window an oscillation can't be
+            told from the affine motion; the smallest is raised to that.
+        decay_range: Smallest and largest decay rate, 1/s.
+    """
+
+    modes: int = 1
+    window: float = 0.150
+    skip: float = 0.0
+    shared: bool = True
+    frequency_range: tuple[float, float] = (3.0, 150.0)
+    decay_range: tuple[float, float] = (0.01, 400.0)
+
+    def __post_init__(self) -> None:
+        """Refuse settings that can't be fitted.
+
+        Raises:
+            InvalidInputError: No mode, an empty window or an empty range.
+        """
+        if self.modes < 1:
+            raise InvalidInputError("modes", self.modes, "an integer >= 1")
+        if not (np.isfinite(self.window) and self.skip >= 0.0 and self.window > self.skip):
+            raise InvalidInputError("window", f"{self.window} s, skip {self.skip} s", "0 <= skip < window")
+        for name, (low, high) in (("frequency_range", self.frequency_range), ("decay_range", self.decay_range)):
+            if not 0.0 < low < high:
+                raise InvalidInputError(name, (low, high), "0 < smallest < largest")
+
+    def fit(self, times: Array, positions: Array) -> BranchFit:
+        """Fit the samples with `skip <= time <= window`.
+
+        Args:
+            times: (k,) Time since the impact, s, increasing.
+            positions: (k, n) Positions.
+
+        Raises:
+            InvalidInputError: Fewer samples in the window than parameters plus two.
+        """
+        least = _AFFINE + 4 * self.modes + 2
+        times, positions = select(times, positions, self.skip, self.window, least)
+        if self.shared or positions.shape[1] == 1:
+            return self._fit_shared(times, positions)
+        return _side_by_side([self._fit_shared(times, positions[:, [joint]]) for joint in range(positions.shape[1])])
+
+    def bounds(self, times: Array) -> tuple[Array, Array]:
+        """Bounds (2,) of frequency, rad/s, and decay rate, 1/s, for one mode, given the sampling."""
+        span = float(times[-1] - times[0])
+        step = span / (times.size - 1)
+        low = max(self.frequency_range[0], 1.0 / span)
+        # Four samples per period, below which a sampled oscillation aliases with noise.
+        high = max(min(self.frequency_range[1], 0.25 / step), 1.1 * low)
+        return (
+            np.array([2.0 * np.pi * low, self.decay_range[0]]),
+            np.array([2.0 * np.pi * high, self.decay_range[1]]),
+        )
+
+    def _fit_shared(self, times: Array, positions: Array) -> BranchFit:
+        low, high = self.bounds(times)
+        modes: list[Array] = []
+        for _ in range(self.modes):
+            modes = self._refine(times, positions, self._add_mode(times, positions, modes, low, high), low, high)
+        return _summarise(times, positions, np.array(modes), low, high)
+
+    def _add_mode(self, times: Array, positions: Array, modes: list[Array], low: Array, high: Array) -> list[Array]:
+        """The modes so far and the start of one more: the better of 004's guess and a coarse scan of the range."""
+        left = _project(design(times, np.array(modes).reshape(-1, 2)), positions)[1]
+        guesses = [_oscillation_guess(times, left, low, high)]
+        count = max(8, int(np.ceil(2.0 * (high[0] - low[0]) * (times[-1] - times[0]) / (2.0 * np.pi))))
+        for frequency in np.linspace(low[0], high[0], min(count, 60)):
+            guesses += [np.array([frequency, decay]) for decay in (5.0, 20.0, 60.0) if low[1] <= decay <= high[1]]
+        trials = [[*modes, guess] for guess in guesses]
+        costs = [np.sum(_project(design(times, np.array(trial)), positions)[1] ** 2) for trial in trials]
+        return trials[int(np.argmin(costs))]
+
+    def _refine(self, times: Array, positions: Array, modes: list[Array], low: Array, high: Array) -> list[Array]:
+        count = len(modes)
+        scale = float(np.sqrt(np.mean(_project(design(times, np.zeros((0, 2))), positions)[1] ** 2))) or 1.0
+        lower, upper = np.log(np.tile(low, count)), np.log(np.tile(high, count))
+        start = np.clip(np.log(np.ravel(modes)), lower + 1e-9, upper - 1e-9)
+
+        def left(log_modes: Array) -> Array:
+            return np.ravel(_project(design(times, np.exp(log_modes).reshape(-1, 2)), positions)[1]) / scale
+
+        found = least_squares(left, start, bounds=(lower, upper), x_scale=0.1, xtol=1e-8, ftol=1e-10, max_nfev=60)
+        return list(np.exp(found.x).reshape(-1, 2))
+
+
+@dataclass(frozen=True)
+class OscillationGuess:
+    """Initial guess of (4.7) for one direction, by the recipe of thesis 004, section 4.1.2.
+
+    Attributes:
+        amplitude: A, largest difference in the data.
+        decay_rate: gamma, 1/s.
+        frequency: omega, rad/s, from the zero crossings of the data freed of its line.
+        phase: phi, rad, zero.
+        offset: a_0, mean of the first 20 ms.
+        slope: a_1, mean slope.
+    """
+
+    amplitude: float
+    decay_rate: float
+    frequency: float
+    phase: float
+    offset: float
+    slope: float
+
+
+def initial_guess(times: Array, velocity: Array) -> OscillationGuess:
+    """Guess the parameters of (4.7) from a velocity after the impact.
+
+    The recipe's decay rate, 0.01 "which seems to work all the time", has no unit there; it is read as 0.01 per ms.
+
+    Args:
+        times: (k,) Time since the impact, s.
+        velocity: (k,) Velocity.
+    """
+    slope = (velocity[-1] - velocity[0]) / (times[-1] - times[0])
+    detrended = velocity - np.polyval(np.polyfit(times, velocity, 1), times)
+    crossings = np.count_nonzero(np.diff(np.signbit(detrended)))
+    return OscillationGuess(
+        amplitude=float(np.ptp(velocity)),
+        decay_rate=10.0,
+        frequency=float(np.pi * max(crossings, 1) / (times[-1] - times[0])),
+        phase=0.0,
+        offset=float(np.mean(velocity[times <= times[0] + 0.020])),
+        slope=float(slope),
+    )
+
+
+def design(times: Array, modes: Array) -> Array:
+    """Columns of the linear parameters: position, velocity, acceleration, then cosine and sine of each mode.
+
+    Args:
+        times: (k,) s.
+        modes: (m, 2) Frequency, rad/s, and decay rate, 1/s.
+
+    Returns:
+        (k, 3 + 2 m).
+    """
+    columns = [np.ones_like(times), times, 0.5 * times**2]
+    for frequency, decay in modes:
+        envelope = np.exp(-decay * times)
+        columns += [envelope * np.cos(frequency * times), envelope * np.sin(frequency * times)]
+    return np.stack(columns, axis=1)
+
+
+def _oscillation_guess(times: Array, positions: Array, low: Array, high: Array) -> Array:
+    """Frequency and decay by 004's recipe, from the direction that oscillates most."""
+    velocities = np.gradient(positions, times, axis=0)
+    loudest = int(np.argmax(np.ptp(velocities, axis=0)))
+    guess = initial_guess(times, velocities[:, loudest])
+    return np.clip(np.array([guess.frequency, guess.decay_rate]), low, high)
+
+
+def _project(columns: Array, positions: Array) -> tuple[Array, Array, Array]:
+    """Linear parameters, residuals and pseudo-inverse of a design with columns of very different length."""
+    lengths = np.linalg.norm(columns, axis=0)
+    basis, triangle = np.linalg.qr(columns / lengths)
+    # A mode that is nearly a parabola over the window makes the triangle nearly singular: cut it off there.
+    inverse = np.linalg.pinv(triangle, rcond=1e-10) @ basis.T / lengths[:, None]
+    linear = inverse @ positions
+    return linear, positions - columns @ linear, inverse
+
+
+def _summarise(times: Array, positions: Array, modes: Array, low: Array, high: Array) -> BranchFit:
+    columns = design(times, modes)
+    linear, residuals, inverse = _project(columns, positions)
+    joints = positions.shape[1]
+    parameters = columns.shape[1] + 2 * modes.shape[0]
+    covariance = autocovariance(residuals, parameters)
+    # How an error of the frequencies and decay rates reaches each direction, and how its samples set them.
+    sensitivities = [_mode_derivatives(times, modes, linear[:, joint]) for joint in range(joints)]
+    reduced = [column - columns @ (inverse @ column) for column in sensitivities]
+    information = sum(column.T @ column for column in reduced)
+    spread = np.linalg.pinv(information, rcond=1e-12)
+    variances = np.zeros(joints)
+    for joint in range(joints):
+        through_modes = -(inverse[1] @ sensitivities[joint]) @ spread
+        for other in range(joints):
+            weights = reduced[other] @ through_modes
+            if other == joint:
+                weights = weights + inverse[1]
+            variances[joint] += variance_of_sum(weights, covariance[:, other])
+    on_bound = np.any(modes <= low * 1.001) or np.any(modes >= high * 0.999)
+    order = np.argsort(modes[:, 0])
+    return BranchFit(
+        velocity=linear[1],
+        standard_error=np.sqrt(variances),
+        acceleration=linear[2],
+        residual_rms=np.sqrt(np.mean(residuals**2, axis=0)),
+        window=(float(times[0]), float(times[-1])),
+        samples=times.size,
+        parameters=parameters,
+        residuals=residuals,
+        frequencies=modes[order, 0],
+        decay_rates=modes[order, 1],
+        settled=not bool(on_bound),
+    )
+
+
+def _mode_derivatives(times: Array, modes: Array, linear: Array) -> Array:
+    """Derivative (k, 2 m) of the fitted position of one direction with respect to each frequency and decay rate."""
+    columns = []
+    for index, (frequency, decay) in enumerate(modes):
+        cosine, sine = linear[_AFFINE + 2 * index : _AFFINE + 2 * index + 2]
+        envelope = np.exp(-decay * times)
+        c, s = np.cos(frequency * times), np.sin(frequency * times)
+        columns += [envelope * times * (sine * c - cosine * s), -times * envelope * (cosine * c + sine * s)]
+    return np.stack(columns, axis=1)
+
+
+def _side_by_side(fits: list[BranchFit]) -> BranchFit:
+    return BranchFit(
+        velocity=np.concatenate([fit.velocity for fit in fits]),
+        standard_error=np.concatenate([fit.standard_error for fit in fits]),
+        acceleration=np.concatenate([fit.acceleration for fit in fits]),
+        residual_rms=np.concatenate([fit.residual_rms for fit in fits]),
+        window=fits[0].window,
+        samples=fits[0].samples,
+        parameters=fits[0].parameters,
+        residuals=np.concatenate([fit.residuals for fit in fits], axis=1),
+        frequencies=np.concatenate([fit.frequencies for fit in fits]),
+        decay_rates=np.concatenate([fit.decay_rates for fit in fits]),
+        settled=all(fit.settled for fit in fits),
+    )

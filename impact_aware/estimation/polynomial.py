@@ -1,0 +1,93 @@
+"""Polynomial fit to positions: the estimator of paper 000, section IV-A."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from impact_aware.errors import InvalidInputError
+from impact_aware.estimation.result import BranchFit
+from impact_aware.estimation.standard_error import autocovariance, variance_of_sum
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class PolynomialEstimator:
+    """Least-squares polynomial through the positions of one window; its derivative at the impact is the estimate.
+
+    The problem is linear, so it has one solution and needs no initial guess. The window of 100 ms and the third order
+    are the choices of paper 000: about as long as the oscillation lasts, and low enough to average over it.
+
+    Attributes:
+        window: Length of the window after the impact, s.
+        order: Order of the polynomial in position.
+        skip: Time left out just after the impact, s, in which the contact still acts.
+    """
+
+    window: float = 0.100
+    order: int = 3
+    skip: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Refuse settings that can't give a velocity.
+
+        Raises:
+            InvalidInputError: A window that is not longer than `skip`, an order below one, or a negative `skip`.
+        """
+        if not (np.isfinite(self.window) and self.skip >= 0.0 and self.window > self.skip):
+            raise InvalidInputError("window", f"{self.window} s, skip {self.skip} s", "0 <= skip < window")
+        if self.order < 1:
+            raise InvalidInputError("order", self.order, "an integer >= 1")
+
+    def fit(self, times: Array, positions: Array) -> BranchFit:
+        """Fit the samples with `skip <= time <= window`.
+
+        Args:
+            times: (k,) Time since the impact, s, increasing.
+            positions: (k, n) Positions.
+
+        Raises:
+            InvalidInputError: Fewer samples in the window than parameters plus two.
+        """
+        return fit_polynomial(*select(times, positions, self.skip, self.window, self.order + 3), self.order)
+
+
+def select(times: Array, positions: Array, start: float, end: float, least: int) -> tuple[Array, Array]:
+    """Samples with `start <= time <= end`, at least `least` of them.
+
+    Raises:
+        InvalidInputError: Fewer samples.
+    """
+    # Half a microsecond of slack keeps a sample that rounding put beyond the edge.
+    keep = (times >= start - 5e-7) & (times <= end + 5e-7)
+    if np.count_nonzero(keep) < least:
+        raise InvalidInputError(
+            "samples", f"{np.count_nonzero(keep)} between {start:.4g} and {end:.4g} s from the impact", f"{least} or more"
+        )
+    return times[keep], positions[keep]
+
+
+def fit_polynomial(times: Array, positions: Array, order: int) -> BranchFit:
+    """Polynomial of `order` through (k, n) positions, with velocity and acceleration at time zero."""
+    scale = float(np.max(np.abs(times))) or 1.0
+    powers = (times / scale)[:, None] ** np.arange(order + 1)
+    inverse = np.linalg.pinv(powers)
+    coefficients = inverse @ positions
+    residuals = positions - powers @ coefficients
+    covariance = autocovariance(residuals, order + 1)
+    weights = inverse[1] / scale
+    variances = [variance_of_sum(weights, covariance[:, joint]) for joint in range(positions.shape[1])]
+    second = coefficients[2] if order >= 2 else np.zeros(positions.shape[1])
+    return BranchFit(
+        velocity=coefficients[1] / scale,
+        standard_error=np.sqrt(variances),
+        acceleration=2.0 * second / scale**2,
+        residual_rms=np.sqrt(np.mean(residuals**2, axis=0)),
+        window=(float(times[0]), float(times[-1])),
+        samples=times.size,
+        parameters=order + 1,
+        residuals=residuals,
+    )

@@ -1,0 +1,43 @@
+"""Names of the estimators of the post-impact velocity: a new one is one file and one line here."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from impact_aware.errors import UnknownNameError
+from impact_aware.estimation.adaptive import AdaptiveEstimator
+from impact_aware.estimation.oscillation import OscillationEstimator
+from impact_aware.estimation.polynomial import PolynomialEstimator
+from impact_aware.estimation.result import BranchFit
+
+
+class Estimator(Protocol):
+    """Fits the branch after the impact."""
+
+    def fit(self, times: NDArray[np.float64], positions: NDArray[np.float64]) -> BranchFit:
+        """Fit (k, n) positions at (k,) times since the impact, s."""
+
+
+ESTIMATORS: dict[str, Estimator] = {
+    "cubic": PolynomialEstimator(window=0.100, order=3),
+    "one_mode": OscillationEstimator(modes=1, window=0.150),
+    "one_mode_each": OscillationEstimator(modes=1, window=0.150, shared=False),
+    "two_modes": OscillationEstimator(modes=2, window=0.150),
+    "adaptive": AdaptiveEstimator(),
+}
+
+DEFAULT_ESTIMATOR = "adaptive"
+
+
+def find_estimator(name: str) -> Estimator:
+    """The estimator of that name.
+
+    Raises:
+        UnknownNameError: No such estimator.
+    """
+    if name not in ESTIMATORS:
+        raise UnknownNameError("estimator", name, tuple(ESTIMATORS))
+    return ESTIMATORS[name]

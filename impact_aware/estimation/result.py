@@ -1,0 +1,81 @@
+"""What an estimator of the post-impact velocity gives back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class BranchFit:
+    """A fit to one smooth branch of the motion, before or after the impact, in time since the impact.
+
+    Attributes:
+        velocity: (n,) Velocity of the branch, without its oscillation, at time zero.
+        standard_error: (n,) Of `velocity`, with the residuals' correlation in time counted in.
+        acceleration: (n,) Slope of that velocity at time zero.
+        residual_rms: (n,) Root mean square of what the fit leaves, in the unit of the positions.
+        window: First and last sample used, s since the impact.
+        samples: Number of samples used.
+        parameters: Number of parameters per direction, shared ones counted for each.
+        frequencies: (m,) Damped angular frequencies of the oscillation, rad/s; empty without one.
+        decay_rates: (m,) Decay rates of the oscillation, 1/s; empty without one.
+        residuals: (samples, n) Measured minus fitted positions.
+        settled: False when the fit ended on a bound or did not converge, so that its error may be larger than stated.
+    """
+
+    velocity: Array
+    standard_error: Array
+    acceleration: Array
+    residual_rms: Array
+    window: tuple[float, float]
+    samples: int
+    parameters: int
+    residuals: Array
+    frequencies: Array = field(default_factory=lambda: np.zeros(0))
+    decay_rates: Array = field(default_factory=lambda: np.zeros(0))
+    settled: bool = True
+
+
+@dataclass(frozen=True, eq=False)
+class VelocityEstimate:
+    """Virtual rigid-body velocity just after an impact, as a recording shows it (papers 000, IV-A; 003, IV; 004, 4.1).
+
+    Joint or Cartesian, by the positions that went in: units are those of the positions and seconds.
+
+    Attributes:
+        method: Name of the estimator.
+        impact_time: Time at which the velocities are taken, s.
+        velocity_after: (n,) Velocity just after the impact, freed of the oscillation.
+        standard_error: (n,) Of `velocity_after`, the impact time's uncertainty included.
+        velocity_before: (n,) Velocity just before the impact.
+        velocity_before_error: (n,) Standard error of `velocity_before`.
+        window: First and last instant of the samples used after the impact, s.
+        samples: Number of samples used after the impact.
+        residual_rms: (n,) Root mean square of what the fit leaves, in the unit of the positions.
+        frequencies: (m,) Damped angular frequencies found, rad/s; empty when none was fitted.
+        decay_rates: (m,) Their decay rates, 1/s.
+        settled: False when the fit ended on a bound, so that its error may be larger than stated.
+    """
+
+    method: str
+    impact_time: float
+    velocity_after: Array
+    standard_error: Array
+    velocity_before: Array
+    velocity_before_error: Array
+    window: tuple[float, float]
+    samples: int
+    residual_rms: Array
+    frequencies: Array
+    decay_rates: Array
+    settled: bool
+
+    @property
+    def jump(self) -> Array:
+        """Velocity after minus velocity before, (n,)."""
+        return self.velocity_after - self.velocity_before

@@ -1,0 +1,107 @@
+"""One recorded impact as the identification sees it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from impact_aware.contact.geometry import Contact, FreeObject, vector
+from impact_aware.errors import InvalidInputError
+from impact_aware.estimation.comparison import position_at
+from impact_aware.estimation.estimate import AnteImpactSettings, estimate
+from impact_aware.estimation.registry import DEFAULT_ESTIMATOR, Estimator
+from impact_aware.robot import RobotModel
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class ImpactTrial:
+    """One impact: where, how fast, and what came of it.
+
+    Attributes:
+        q: (n,) Posture at the impact, rad.
+        velocity_before: (n,) rad/s.
+        velocity_after: (n,) Estimated virtual rigid-body velocity, rad/s.
+        standard_error: (n,) Of `velocity_after` (and of `velocity_before`, as far as it matters), rad/s; only its
+            relative size between joints and trials matters, the fit scales it by what it leaves over.
+        contact: Where the robot touched; its friction and restitution are the known or assumed values of what is not
+            identified.
+        obstacle: The free object it touched; a fixed surface when None.
+    """
+
+    q: Array
+    velocity_before: Array
+    velocity_after: Array
+    standard_error: Array
+    contact: Contact
+    obstacle: FreeObject | None = None
+
+    def __post_init__(self) -> None:
+        """Check shapes and signs.
+
+        Raises:
+            InvalidInputError: Naming the field.
+        """
+        size = np.size(self.q)
+        for name in ("q", "velocity_before", "velocity_after", "standard_error"):
+            values = vector(name, getattr(self, name), size)
+            values.setflags(write=False)
+            object.__setattr__(self, name, values)
+        if np.any(self.standard_error <= 0.0):
+            raise InvalidInputError("standard_error", self.standard_error.tolist(), "values > 0 rad/s")
+
+
+def trial_from_recording(
+    times: ArrayLike,
+    positions: ArrayLike,
+    impact_time: float,
+    contact: Contact,
+    *,
+    obstacle: FreeObject | None = None,
+    estimator: str | Estimator = DEFAULT_ESTIMATOR,
+    until: float | None = None,
+    before: AnteImpactSettings | None = None,
+    least_error: float = 1e-3,
+) -> ImpactTrial:
+    """Make a trial of one recorded impact.
+
+    Args:
+        times: (k,) s.
+        positions: (k, n) Joint positions, rad.
+        impact_time: s.
+        contact: Where the robot touched.
+        obstacle: The free object it touched.
+        estimator: Estimator of the velocity after.
+        until: End of the usable record, s.
+        before: How the velocity before is read.
+        least_error: Standard error below which no joint's velocity is believed, rad/s: the impact map itself is not
+            better than that.
+
+    Raises:
+        InvalidInputError: As `estimate` does.
+    """
+    found = estimate(times, positions, impact_time, method=estimator, until=until, before=before)
+    return ImpactTrial(
+        q=position_at(times, positions, impact_time),
+        velocity_before=found.velocity_before,
+        velocity_after=found.velocity_after,
+        standard_error=np.maximum(np.hypot(found.standard_error, found.velocity_before_error), least_error),
+        contact=contact,
+        obstacle=obstacle,
+    )
+
+
+def check_trials(robot: RobotModel, trials: list[ImpactTrial]) -> None:
+    """Refuse an empty list, and trials of another robot.
+
+    Raises:
+        InvalidInputError: Naming the trial.
+    """
+    if not trials:
+        raise InvalidInputError("trials", "none", "at least one recorded impact")
+    for index, trial in enumerate(trials):
+        if trial.q.size != robot.n:
+            raise InvalidInputError(f"trials[{index}]", f"{trial.q.size} joints", f"{robot.n} as {robot.name} has")
