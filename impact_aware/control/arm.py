@@ -67,6 +67,13 @@ class ControlledArm:
         """Lambda^-1 f (6,) for a wrench f (6,) at the tool (paper 002, eqs. 38-39)."""
         return np.asarray(self.jacobian @ dposv(self.mass_matrix, self.jacobian.T @ wrench)[1])
 
-    def joint_velocity_for(self, twist: Array) -> Array:
-        """Least-norm joint velocity (n,) that gives a tool twist (6,), rad/s."""
-        return np.asarray(np.linalg.lstsq(self.jacobian, twist, rcond=None)[0])
+    def joint_velocity_for(self, twist: Array, still_joint: int = -1) -> Array:
+        """Joint velocity (n,) that gives a tool twist (6,) while one joint stands still, rad/s.
+
+        Of several such velocities it is the smallest one; `still_joint` of -1 leaves every joint free.
+        """
+        matrix, wanted = self.jacobian, twist
+        if still_joint >= 0:
+            matrix = np.vstack([matrix, np.eye(self.robot.n)[still_joint]])
+            wanted = np.append(wanted, 0.0)
+        return np.asarray(np.linalg.lstsq(matrix, wanted, rcond=None)[0])

@@ -237,9 +237,13 @@ class ReferenceSpreadingController:
         return self._command(time, self.limiter.apply(effort), self._none, self._none, qp.QpStatus.FAILED)
 
     def joint_reference_velocity(self, command: Command) -> Array:
-        """Least-norm joint velocity (n,) that gives the command's reference twist, for display, rad/s."""
+        """Joint velocity (n,) of all arms that gives the command's reference twist, for display, rad/s.
+
+        The joint of the null-space task stands still in it.
+        """
+        held = [-1] * len(self.arms) if self.field is None else [own.null_space_joint for own in self.field.arms]
         return np.concatenate(
-            [arm.joint_velocity_for(twist) for arm, twist in zip(self.arms, command.reference_twist, strict=True)]
+            [arm.joint_velocity_for(*wanted) for arm, *wanted in zip(self.arms, command.reference_twist, held, strict=True)]
         )
 
     def _cycle(self, time: float, q: Array, dq: Array, object_position: Array | None) -> Command:

@@ -1,4 +1,4 @@
-"""Writes docs/parameters.md from the settings of the nodes: `python -m impact_aware.nodes.parameter_page > docs/parameters.md`."""
+"""Prints docs/parameters.md, made from the settings of the nodes."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def page() -> str:
     ]
     for name in NODES:
         module = importlib.import_module(f"impact_aware.nodes.{name}")
-        lines += ["", f"## {name}", "", module.__doc__.split("\n")[0].partition(": ")[2][:1].upper()
-                  + module.__doc__.split("\n")[0].partition(": ")[2][1:], ""]  # fmt: skip
+        summary = module.__doc__.split("\n")[0].partition(": ")[2]
+        lines += ["", f"## {name}", "", f"`{name}`: {summary}", ""]
         lines += _table(parameter_rows(module.Settings))
         if name == "rs_controller":
             lines += ["", "Of the controller itself (`impact_aware.control.ControlParameters`):", ""]
