@@ -1,0 +1,95 @@
+"""`impact-aware validate [NAME ...]`: the papers' numbers, recomputed, side by side with the printed ones."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import textwrap
+import time
+
+from impact_aware.errors import UnknownNameError
+from impact_aware.validation.check import Check
+from impact_aware.validation.context import ValidationContext
+from impact_aware.validation.registry import VALIDATIONS, run_validation
+
+NAME = "validate"
+HELP = "recompute the papers' numbers and print both side by side"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the names and the size of the statistical validations."""
+    parser.add_argument("names", nargs="*", metavar="NAME", help="validations to run; all when none is named")
+    parser.add_argument("--list", action="store_true", help="list the validations and end")
+    parser.add_argument("--trials", type=int, default=200, metavar="N", help="random impacts, where there are any; 200")
+    parser.add_argument("--seed", type=int, default=0, metavar="S", help="seed of every random draw; 0")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the validations; the exit status is 1 when a check fails.
+
+    Raises:
+        UnknownNameError: A name that is not registered.
+    """
+    if args.list:
+        listed = {name: validation.summary for name, validation in VALIDATIONS.items()}
+        print(json.dumps(listed) if args.json else "\n".join(f"{name:<20} {text}" for name, text in listed.items()))
+        return 0
+    names = args.names or list(VALIDATIONS)
+    for name in names:
+        if name not in VALIDATIONS:
+            raise UnknownNameError("validation", name, tuple(VALIDATIONS))
+    context = ValidationContext(out=args.out, trials=args.trials, seed=args.seed)
+    checks: list[Check] = []
+    for number, name in enumerate(names, start=1):
+        _report_progress(f"[{number}/{len(names)}] {name}: {VALIDATIONS[name].summary}")
+        start = time.monotonic()
+        found = run_validation(name, context)
+        checks += found
+        if not args.json:
+            _report_progress("")
+            print(f"{name}: {VALIDATIONS[name].summary} ({time.monotonic() - start:.1f} s)")
+            print(format_checks(found))
+    _report_progress("")
+    failed = [check for check in checks if not check.ok]
+    result = {
+        "ok": not failed,
+        "checks": [check.as_dict() for check in checks],
+        "figures": [str(path) for path in context.figures],
+    }
+    if args.out is not None:
+        args.out.mkdir(parents=True, exist_ok=True)
+        (args.out / "validate.json").write_text(json.dumps(result, indent=2) + "\n")
+    if args.json:
+        print(json.dumps(result))
+    else:
+        print(f"{len(checks) - len(failed)} of {len(checks)} checks hold")
+        for path in context.figures:
+            print(f"figure: {path}")
+    return 1 if failed else 0
+
+
+def format_checks(checks: list[Check]) -> str:
+    """A table with one line per check, and every assumption once below it."""
+    signs = {"equal": "=", "at most": "<=", "at least": ">="}
+    lines = [f"  {'':<4} {'paper':<20} {'printed':>12} {'computed':>12} {'tolerance':>10}  quantity"]
+    assumptions: list[str] = []
+    for check in checks:
+        mark = ""
+        if check.assumption:
+            if check.assumption not in assumptions:
+                assumptions.append(check.assumption)
+            mark = f" [{assumptions.index(check.assumption) + 1}]"
+        printed = f"{signs[check.relation]} {check.printed:.5g}"
+        lines.append(
+            f"  {'ok' if check.ok else 'FAIL':<4} {check.paper:<20} {printed:>12} {check.computed:>12.5g} "
+            f"{check.tolerance:>10.2g}  {check.quantity}{mark}"
+        )
+    for number, assumption in enumerate(assumptions, start=1):
+        lines.append(textwrap.fill(assumption, 112, initial_indent=f"    [{number}] ", subsequent_indent="        "))
+    return "\n".join(lines)
+
+
+def _report_progress(text: str) -> None:
+    if sys.stderr.isatty():
+        print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)

@@ -1,0 +1,50 @@
+"""One number of a paper beside the same number computed here."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Literal
+
+Relation = Literal["equal", "at most", "at least"]
+
+
+@dataclass(frozen=True)
+class Check:
+    """A printed value, a computed value, and how they must relate.
+
+    Attributes:
+        name: Name of the validation it belongs to.
+        paper: Where the printed value stands: paper, table, figure or equation.
+        quantity: What it is, with its unit.
+        printed: The value typed in from the paper, or the aim.
+        computed: The value computed here.
+        tolerance: Allowed distance; what an equality may miss, or a bound may be passed by.
+        relation: Whether `computed` must equal `printed`, or be at most or at least that.
+        assumption: What had to be assumed because the paper withholds it; empty when nothing.
+    """
+
+    name: str
+    paper: str
+    quantity: str
+    printed: float
+    computed: float
+    tolerance: float
+    relation: Relation = "equal"
+    assumption: str = ""
+
+    @property
+    def ok(self) -> bool:
+        """Whether the relation holds; never for a value that is not a number."""
+        if math.isnan(self.computed):
+            return False
+        excess = self.computed - self.printed
+        if self.relation == "at most":
+            return excess <= self.tolerance
+        if self.relation == "at least":
+            return -excess <= self.tolerance
+        return abs(excess) <= self.tolerance
+
+    def as_dict(self) -> dict[str, object]:
+        """Plain values for JSON."""
+        return {**asdict(self), "computed": float(self.computed), "ok": bool(self.ok)}

@@ -1,0 +1,58 @@
+"""What a validation is given: where figures go, how many trials, which seed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from impact_aware.contact.force_model import check_positive
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@dataclass
+class ValidationContext:
+    """Settings shared by all validations of one run, and the figures they drew.
+
+    Attributes:
+        out: Folder for figures, or None to draw none.
+        trials: Number of random impacts where a validation is statistical.
+        seed: Seed of every random draw.
+        figures: Files drawn so far.
+    """
+
+    out: Path | None = None
+    trials: int = 200
+    seed: int = 0
+    figures: list[Path] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        """Check the number of trials.
+
+        Raises:
+            InvalidInputError: Fewer than one.
+        """
+        check_positive("trials", self.trials, "")
+
+    @contextmanager
+    def figure(self, name: str, rows: int = 1, columns: int = 1, **settings: Any) -> Iterator[tuple[Figure, Any]]:
+        """A figure with its axes, saved as `name`.png when a folder was given.
+
+        Only called when `out` is set; matplotlib is imported here because most runs draw nothing.
+        """
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+
+        assert self.out is not None
+        figure = Figure(figsize=settings.pop("figsize", (5.0 * columns, 3.6 * rows)), layout="constrained")
+        FigureCanvasAgg(figure)
+        axes = figure.subplots(rows, columns, squeeze=False, **settings)
+        yield figure, axes
+        self.out.mkdir(parents=True, exist_ok=True)
+        path = self.out / f"{name}.png"
+        figure.savefig(path, dpi=130)
+        self.figures.append(path)
