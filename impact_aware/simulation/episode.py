@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,8 +24,9 @@ from impact_aware.reference import (
 )
 from impact_aware.robot import RobotModel
 from impact_aware.simulation.impact_truth import ImpactTruth
+from impact_aware.simulation.joint_elasticity import JointElasticity
 from impact_aware.simulation.plant import MujocoPlant
-from impact_aware.simulation.scene import ArmMount, ContactSettings, Scene, SceneObject
+from impact_aware.simulation.scene import TABLE_CONTACT, ArmMount, ContactSettings, Scene, SceneObject
 from impact_aware.simulation.sensors import SensorSettings
 
 Array = NDArray[np.float64]
@@ -42,6 +44,7 @@ class Truth:
         mass_factor: True over assumed object mass.
         friction_table_factor: True over assumed friction between object and table.
         friction_tool_factor: True over assumed friction between object and tool.
+        tool_softness: Time constant of the contact between tool and object, s: 1 ms for a hard tip, 4 ms for silicone.
     """
 
     displacement: tuple[float, float, float] = (0.0, 0.0, 0.0)
@@ -49,6 +52,7 @@ class Truth:
     mass_factor: float = 1.0
     friction_table_factor: float = 1.0
     friction_tool_factor: float = 1.0
+    tool_softness: float = 0.001
 
 
 @dataclass(frozen=True)
@@ -61,6 +65,7 @@ class EpisodeSettings:
         detector_parameters: What differs from its defaults.
         impact_method: Name of the impact map.
         sensors: How the joint states come about.
+        joint_stiffness: Of flexible joints with their motors and torque loop, N m/rad; None for rigid joints.
         truth: How the world differs from the task.
         start: Index of the start place, or of the arms' start places.
         start_position: (arms, 3) Tool positions to start from instead, m.
@@ -73,6 +78,7 @@ class EpisodeSettings:
     detector_parameters: Mapping[str, Any] = field(default_factory=dict)
     impact_method: str = DEFAULT_METHOD
     sensors: SensorSettings = field(default_factory=SensorSettings)
+    joint_stiffness: float | None = None
     truth: Truth = field(default_factory=Truth)
     start: int = 0
     start_position: tuple[tuple[float, float, float], ...] | None = None
@@ -202,10 +208,8 @@ def task_scene(task: Task, truth: Truth | None = None) -> Scene:
             yaw=truth.yaw,
         ),
         table_height=task.table_height,
-        tool_object=ContactSettings(friction=tool_friction),
-        object_table=ContactSettings(
-            friction=body.friction_table * truth.friction_table_factor, friction_time_constant=0.01
-        ),
+        tool_object=ContactSettings(time_constant=truth.tool_softness, friction=tool_friction),
+        object_table=dataclasses.replace(TABLE_CONTACT, friction=body.friction_table * truth.friction_table_factor),
     )
 
 
@@ -264,7 +268,13 @@ def run_episode(
     posture = np.concatenate([start_posture(a, r, s) for a, r, s in zip(task.arms, robots, starts, strict=True)])
     scene = task_scene(task, settings.truth)
     names = [mount.name for mount in scene.arms]
-    plant = MujocoPlant(scene, dict(zip(names, robots, strict=True)), sensors=settings.sensors)
+    stiffness = settings.joint_stiffness
+    elasticity = (
+        None
+        if stiffness is None
+        else {name: JointElasticity.of(robot, stiffness=stiffness) for name, robot in zip(names, robots, strict=True)}
+    )
+    plant = MujocoPlant(scene, dict(zip(names, robots, strict=True)), settings.sensors, elasticity=elasticity)
     bases = [base_placement(arm) for arm in task.arms]
     controller = ReferenceSpreadingController(robots, settings.control, field, bases)
     detectors = [make_detector(settings.detector, robot.n, **settings.detector_parameters) for robot in robots]
