@@ -86,7 +86,7 @@ class ContactSettings:
 
     time_constant: float = 0.001
     damping_ratio: float = 5.0
-    impedance: float = 0.999
+    impedance: float = 0.99
     friction: float = 0.3
     friction_time_constant: float = 0.001
     torsional_friction: float = 0.0
