@@ -20,8 +20,6 @@ from impact_aware.nodes.ros_parameters import load_settings
 from impact_aware.nodes.runtime import run_node
 from impact_aware.parameters import described
 
-BAG_FORMAT_VERSION = 9
-
 
 @dataclass(frozen=True)
 class Settings:
@@ -48,7 +46,7 @@ class BagRecorderNode(Node):
             raise InvalidInputError("parameter bag", str(path), "a folder that does not exist yet")
         path.parent.mkdir(parents=True, exist_ok=True)
         self._typestore = get_typestore(Stores.ROS2_JAZZY)
-        self._writer = Writer(path, version=BAG_FORMAT_VERSION, storage_plugin=StoragePlugin.MCAP)
+        self._writer = Writer(path, version=9, storage_plugin=StoragePlugin.MCAP)
         self._writer.open()
         self._seen: set[str] = set()
         self._count = 0

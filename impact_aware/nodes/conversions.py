@@ -89,7 +89,7 @@ def prediction_to_message(
             mode=CONTACT_MODES.get(str(prediction.mode), ContactImpulse.MODE_UNKNOWN),
         )
     ]
-    if prediction.obstacle is not None:
+    if prediction.obstacle is not None and prediction.object_twist_after is not None:
         message.object = object_name
         message.object_position = point(prediction.obstacle.position)
         message.object_twist_before = twist(prediction.obstacle.twist)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from geometry_msgs.msg import Wrench
 from impact_aware_msgs.msg import ArmReference as ArmReferenceMessage
@@ -43,10 +45,10 @@ def field_from_message(message: ReferenceFieldMessage) -> ReferenceField:
     Raises:
         InvalidInputError: The message makes no field.
     """
-    same = {name: getattr(message, name) for name in _SAME_NAMES}
-    arrays = {name: array3(getattr(message, name)) for name in (*_POINTS, *_VECTORS)}
+    values: dict[str, Any] = {name: getattr(message, name) for name in _SAME_NAMES}
+    values.update({name: array3(getattr(message, name)) for name in (*_POINTS, *_VECTORS)})
     arms = tuple(_arm_from_message(arm) for arm in message.arms)
-    return ReferenceField(arms=arms, frame=message.header.frame_id, **same, **arrays)
+    return ReferenceField(arms=arms, frame=message.header.frame_id, **values)
 
 
 def _arm_to_message(arm: ArmReference) -> ArmReferenceMessage:

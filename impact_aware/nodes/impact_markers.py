@@ -1,4 +1,4 @@
-"""Node `impact_markers`: the predicted jump, the contact and the reference field as markers; TF of the contact frame."""
+"""Node `impact_markers`: predicted jump, contact and reference field as markers; TF of the contact frame."""
 
 from __future__ import annotations
 

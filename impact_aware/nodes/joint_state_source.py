@@ -131,8 +131,8 @@ class JointStateSource:
         if self.rate < self._lowest_rate:
             self._node.get_logger().warning(
                 f"joint_states arrive at {self.rate:.0f} Hz, too slow to see an impact (at least "
-                f"{self._lowest_rate:.0f} Hz, best 1000); drivers often republish a slow copy: remap joint_states to the "
-                "robot's own topic, such as franka/joint_states",
+                f"{self._lowest_rate:.0f} Hz, best 1000); drivers often republish a slow copy: remap joint_states to "
+                "the robot's own topic, such as franka/joint_states",
                 throttle_duration_sec=WARN_PERIOD,
             )
 

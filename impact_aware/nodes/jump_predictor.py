@@ -1,4 +1,4 @@
-"""Node `jump_predictor`: what an impact would do now (look-ahead), did at the detected state, or would do at a given one."""
+"""Node `jump_predictor`: what an impact would do soon, did at the detected state, or would do at a given one."""
 
 from __future__ import annotations
 

@@ -23,12 +23,12 @@ def page() -> str:
     lines = [
         "# Parameters of the nodes",
         "",
-        "Made by `python -m impact_aware.nodes.parameter_page`; a test keeps it up to date. All parameters are read at the",
-        "start. `config/single_arm.yaml` is where the launch files take theirs from.",
+        "Made by `python -m impact_aware.nodes.parameter_page`; a test keeps it up to date. All parameters are read at",
+        "the start. `config/single_arm.yaml` is where the launch files take theirs from.",
     ]
     for name in NODES:
         module = importlib.import_module(f"impact_aware.nodes.{name}")
-        summary = module.__doc__.split("\n")[0].partition(": ")[2]
+        summary = (module.__doc__ or "").split("\n")[0].partition(": ")[2]
         lines += ["", f"## {name}", "", f"`{name}`: {summary}", ""]
         lines += _table(parameter_rows(module.Settings))
         if name == "rs_controller":

@@ -6,6 +6,7 @@ import array
 import math
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -73,7 +74,7 @@ class RsControllerNode(LifecycleNode):
         super().__init__("rs_controller")
         self.finished = False
         self._settings = load_settings(self, Settings)
-        self._parameters = load_settings(self, ControlParameters)
+        self._gains = load_settings(self, ControlParameters)
         self._arm = self._settings.arm or self.get_namespace().strip("/")
         self._controller: ReferenceSpreadingController | None = None
         self._active = False
@@ -104,7 +105,7 @@ class RsControllerNode(LifecycleNode):
         settings = self._settings
         try:
             self._robot = RobotModel.from_profile(settings.robot)
-            self._controller = ReferenceSpreadingController(self._robot, self._parameters)
+            self._controller = ReferenceSpreadingController(self._robot, self._gains)
         except ImpactAwareError as error:
             self.get_logger().error(f"can't configure: {error}")
             return TransitionCallbackReturn.FAILURE
@@ -236,14 +237,14 @@ class RsControllerNode(LifecycleNode):
         self._cycles += 1
         self._age = age
         if self._last_command is not None:
-            gap = round((command.time - self._last_command.time) / self._parameters.period)
+            gap = round((command.time - self._last_command.time) / self._gains.period)
             self._missed += max(0, gap - 1)
         self._last_command = command
         if self._controller.field is not None and self._completion.done(command, self._controller.field.goal):
             self._controller.hold()
         if command.mode is not self._mode:
             self._tell_mode(command)
-        at_rest = np.abs(self._source.velocity).max() < self._parameters.rest_velocity
+        at_rest = np.abs(self._source.velocity).max() < self._gains.rest_velocity
         if self._stopping and at_rest:
             self.finished = True
         if math.isfinite(self._retire_before) and (at_rest or command.time > self._retire_before):
@@ -324,7 +325,7 @@ class RsControllerNode(LifecycleNode):
     def _on_prediction(self, prediction: ImpactPrediction) -> None:
         """Nothing to do: predictions come in by the field. Subscribed to learn of the predictor's death."""
 
-    def _liveliness_callback(self, topic: str):  # noqa: ANN202 - rclpy has no name for this type
+    def _liveliness_callback(self, topic: str) -> Callable[[QoSLivelinessChangedInfo], None]:
         def changed(info: QoSLivelinessChangedInfo) -> None:
             if info.alive_count == 0 and info.alive_count_change < 0:
                 self._lost(topic)

@@ -1,7 +1,7 @@
 """Node `run_monitor`: what `impact-aware demo` sees of a running graph, as JSON lines on its standard output.
 
-Each diagnostics status becomes one line `{"node": ..., "level": ..., "message": ..., VALUES}`. A line `safe_stop` on its
-standard input asks the controller for the safe mode.
+Each diagnostics status becomes one line `{"node": ..., "level": ..., "message": ..., VALUES}`. A line `safe_stop` on
+its standard input asks the controller for the safe mode.
 """
 
 from __future__ import annotations

@@ -76,7 +76,7 @@ def run_node(make_node: Callable[[], Node], argv: list[str] | None = None) -> in
         if hasattr(node, "prepare_stop"):
             node.prepare_stop()
             deadline = time.monotonic() + STOP_TIMEOUT
-            while rclpy.ok() and not node.finished and time.monotonic() < deadline:
+            while rclpy.ok() and not getattr(node, "finished", True) and time.monotonic() < deadline:
                 executor.spin_once(timeout_sec=0.01)
     except ImpactAwareError as error:
         print(f"{_process_name()}: error: {error}", file=sys.stderr)

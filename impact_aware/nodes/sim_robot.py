@@ -1,8 +1,8 @@
 """Node `sim_robot`: the plant for whoever has no robot. Effort commands in; joint states, object poses and truth out.
 
 In lockstep it goes on when a new command, and the `step_done` of every participant for its last state, have come; when
-a participant dies it stops waiting and keeps wall time, so that whoever is left can bring the arm to rest. Free-running it
-keeps wall time from the start. Commands that stop make it brake, as a robot's own reflex does.
+a participant dies it stops waiting and keeps wall time, so that whoever is left can bring the arm to rest. Free-running
+it keeps wall time from the start. Commands that stop make it brake, as a robot's own reflex does.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from impact_aware.robot import RobotModel
 from impact_aware.simulation import DriveMode, ImpactTruth, MujocoPlant, SensorSettings, load_scene
 
 HOLD_PERIOD = 0.002
-"""Wall time between two states before the first command in lockstep, s: slow, so that starting nodes get the processor."""
+"""Wall time between two states before the first command in lockstep, s: starting nodes need the processor too."""
 
 HOLD_PATIENCE = 0.1
 """Longest wall time between two states before the first command in lockstep, s."""

@@ -119,7 +119,8 @@ def wait_until_moving(out: Path, process: subprocess.Popen) -> None:
         if log.exists() and "mode ANTE" in log.read_text():
             return
         time.sleep(0.05)
-    raise AssertionError(f"the arm never moved: {process.communicate()[1] if process.poll() is not None else 'timeout'}")
+    ending = "timeout" if process.poll() is None else process.communicate()[1]
+    raise AssertionError(f"the arm never moved: {ending}")
 
 
 def child_processes(parent: int) -> list[int]:
