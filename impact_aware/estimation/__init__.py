@@ -1,4 +1,4 @@
-"""What did really happen: virtual rigid-body post-impact velocity, its metrics, and parameters identified from impacts."""
+"""What did really happen: rigid-body velocity after an impact, its metrics, and parameters identified from impacts."""
 
 from impact_aware.estimation.comparison import Comparison, compare
 from impact_aware.estimation.contact_identification import ForceProfile, identify_contact

@@ -1,10 +1,11 @@
-"""The robust estimator: start, window, polynomial order and number of oscillations are chosen by the data.
+"""The robust estimator: window, order and number of oscillations are chosen by the data, in two families at once.
 
-A fixed recipe fails in two ways: it averages over an oscillation that does not fit its window, or it starts where the
-detection was late or the contact still acts. Here several recipes compete, and each is judged by the standard error that
-its own residuals give it. Left-over oscillation is correlated over many samples and makes that error large; parameters
-that the data can't tell apart make it large too. The recipes whose error is close to the smallest are averaged, and what
-they disagree on is added to the error, because none of them is known to be the right one.
+A fixed recipe fails in its own way: a polynomial averages over an oscillation that does not fit its window, a fitted
+oscillation takes a part of the gross motion for its own. Within each family the recipe with the smallest standard
+error wins: left-over oscillation is correlated over many samples and makes that error large, and so do parameters
+that the data can't tell apart. Between the families the error does not decide, because each is blind to its own kind
+of failure; their winners are averaged, each with the inverse of its error as weight, and what they disagree on is
+added to the error.
 """
 
 from __future__ import annotations
@@ -24,24 +25,22 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class AdaptiveEstimator:
-    """Competition between polynomial and oscillation fits.
+    """Weighted mean of the best polynomial and the best oscillation fit.
 
     Attributes:
-        windows: Lengths of the windows that compete, s.
-        skips: Times left out just after the impact that compete, s.
+        polynomial_windows: Lengths of the windows over which polynomials compete, s.
         orders: Polynomial orders that compete.
+        oscillation_windows: Lengths of the windows over which oscillation fits compete, s.
         modes: Numbers of oscillations that compete.
-        tolerance: Recipes within this factor of the smallest error are averaged.
     """
 
-    windows: tuple[float, ...] = (0.100, 0.150)
-    skips: tuple[float, ...] = (0.0, 0.004)
-    orders: tuple[int, ...] = (3,)
+    polynomial_windows: tuple[float, ...] = (0.100, 0.125, 0.150, 0.200)
+    orders: tuple[int, ...] = (2, 3)
+    oscillation_windows: tuple[float, ...] = (0.200,)
     modes: tuple[int, ...] = (1, 2)
-    tolerance: float = 1.5
 
     def fit(self, times: Array, positions: Array) -> BranchFit:
-        """Fit every recipe that the samples allow, and average the best.
+        """Fit every recipe that the samples allow, and average the two families' best.
 
         Args:
             times: (k,) Time since the impact, s, increasing.
@@ -50,51 +49,58 @@ class AdaptiveEstimator:
         Raises:
             InvalidInputError: Too few samples for any recipe.
         """
-        fits = self.candidates(times, positions)
-        errors = np.array([np.sqrt(np.mean(fit.standard_error**2)) for fit in fits])
-        best = fits[int(np.argmin(errors))]
-        chosen = [fit for fit, error in zip(fits, errors, strict=True) if error <= self.tolerance * errors.min()]
-        velocities = np.array([fit.velocity for fit in chosen])
-        weights = np.array([1.0 / np.mean(fit.standard_error**2) for fit in chosen])[:, None]
-        weights = weights / weights.sum()
-        velocity = np.sum(weights * velocities, axis=0)
-        within = np.sum(weights * np.array([fit.standard_error**2 for fit in chosen]), axis=0)
-        between = np.sum(weights * (velocities - velocity) ** 2, axis=0)
-        return BranchFit(
-            velocity=velocity,
-            standard_error=np.sqrt(within + between),
-            acceleration=np.sum(weights * np.array([fit.acceleration for fit in chosen]), axis=0),
-            residual_rms=best.residual_rms,
-            window=best.window,
-            samples=best.samples,
-            parameters=best.parameters,
-            residuals=best.residuals,
-            frequencies=best.frequencies,
-            decay_rates=best.decay_rates,
-            settled=best.settled,
-        )
-
-    def candidates(self, times: Array, positions: Array) -> list[BranchFit]:
-        """The fits of all recipes that the samples allow, those on a bound only when there is no other.
-
-        Raises:
-            InvalidInputError: None is possible.
-        """
-        fits, refusal = [], None
-        reach = float(times[-1])
-        for window in self.windows:
-            if window > reach + 0.002 and window > min(self.windows):
-                continue
-            for skip in self.skips:
-                recipes: list[PolynomialEstimator | OscillationEstimator] = [
-                    PolynomialEstimator(window, order, skip) for order in self.orders
-                ]
-                recipes += [OscillationEstimator(count, window, skip) for count in self.modes]
-                for recipe in recipes:
-                    try:
-                        fits.append(recipe.fit(times, positions))
-                    except InvalidInputError as error:
-                        refusal = error
-        if not fits and refusal is not None:
+        polynomials: list[PolynomialEstimator | OscillationEstimator] = [
+            PolynomialEstimator(window, order)
+            for window in _within(self.polynomial_windows, times)
+            for order in self.orders
+        ]
+        oscillations: list[PolynomialEstimator | OscillationEstimator] = [
+            OscillationEstimator(count, window)
+            for window in _within(self.oscillation_windows, times)
+            for count in self.modes
+        ]
+        winners = []
+        refusal: InvalidInputError | None = None
+        for family in (polynomials, oscillations):
+            fits = []
+            for recipe in family:
+                try:
+                    fits.append(recipe.fit(times, positions))
+                except InvalidInputError as error:
+                    refusal = error
+            fits = [fit for fit in fits if fit.settled] or fits
+            if fits:
+                winners.append(min(fits, key=lambda fit: float(np.mean(fit.standard_error**2))))
+        if not winners:
+            assert refusal is not None
             raise refusal
-        return [fit for fit in fits if fit.settled] or fits
+        return _mean(winners)
+
+
+def _within(windows: tuple[float, ...], times: Array) -> tuple[float, ...]:
+    """The windows that the record covers to 90 %; the shortest when none."""
+    return tuple(window for window in windows if times[-1] >= 0.9 * window) or (min(windows),)
+
+
+def _mean(fits: list[BranchFit]) -> BranchFit:
+    velocities = np.array([fit.velocity for fit in fits])
+    errors = np.array([fit.standard_error for fit in fits])
+    # The floor stands for data without noise, where both errors are rounding.
+    weights = 1.0 / np.maximum(np.sqrt(np.mean(errors**2, axis=1)), 1e-12)
+    weights /= weights.sum()
+    velocity = weights @ velocities
+    variance = weights @ (errors**2 + (velocities - velocity) ** 2)
+    last = fits[-1]
+    return BranchFit(
+        velocity=velocity,
+        standard_error=np.sqrt(variance),
+        acceleration=weights @ np.array([fit.acceleration for fit in fits]),
+        residual_rms=last.residual_rms,
+        window=last.window,
+        samples=last.samples,
+        parameters=last.parameters,
+        residuals=last.residuals,
+        frequencies=last.frequencies,
+        decay_rates=last.decay_rates,
+        settled=all(fit.settled for fit in fits),
+    )

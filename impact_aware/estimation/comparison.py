@@ -100,9 +100,7 @@ def compare(
         contact_velocity_estimated=estimated,
         contact_velocity_predicted=predicted,
         contact_error=absolute_error(predicted, estimated),
-        jump_relative_error=jump_relative_error(
-            prediction.velocity_after, found.velocity_after, found.velocity_before
-        ),
+        jump_relative_error=jump_relative_error(prediction.velocity_after, found.velocity_after, found.velocity_before),
     )
 
 

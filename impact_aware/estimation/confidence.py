@@ -1,8 +1,8 @@
 """Least-squares fits with confidence intervals: by the profile of the likelihood, or by resampling whole trials.
 
-The profile likelihood follows the cost itself, so it stays right where a parameter meets a bound or where the data hardly
-depend on it; then the interval is open at that end, which is how the caller learns that the data cannot tell. Resampling
-assumes less (residuals may be correlated within a trial) but needs many trials.
+The profile likelihood follows the cost itself, so it stays right where a parameter meets a bound or where the data
+hardly depend on it; then the interval is open at that end, which is how the caller learns that the data cannot tell.
+Resampling assumes less (residuals may be correlated within a trial) but needs many trials.
 """
 
 from __future__ import annotations
@@ -98,7 +98,9 @@ def fit_with_intervals(
     return _profile(problem, shape[0] * shape[1], confidence)
 
 
-def _minimise(problem: Problem, start: Array, fixed: int | None = None, weights: Array | None = None) -> tuple[Array, float]:
+def _minimise(
+    problem: Problem, start: Array, fixed: int | None = None, weights: Array | None = None
+) -> tuple[Array, float]:
     """Best parameters and their cost, with parameter `fixed` held and trials weighted by `weights`."""
     free = np.array([index != fixed for index in range(start.size)])
 
@@ -136,7 +138,7 @@ def _cost(problem: Problem, values: Array, weights: Array | None = None) -> floa
 
 def _profile(problem: Problem, figures: int, confidence: float) -> Fit:
     values, cost = _solve(problem)
-    freedom = figures - values.size
+    freedom = float(figures - values.size)
     if problem.series:
         freedom = max(2.0, figures / _correlation_length(problem.residuals(values)) - values.size)
     # Rounding alone makes a cost of noise-free data; below it no parameter is known better.
@@ -245,5 +247,10 @@ def _bootstrap(problem: Problem, trials: int, confidence: float, resamples: int,
     slack = 1e-3 * problem.scale
     figures = trials * problem.residuals(values).shape[1]
     return Fit(
-        values, lower, upper, float(np.sqrt(cost / figures)), lower <= problem.lower + slack, upper >= problem.upper - slack
+        values,
+        lower,
+        upper,
+        float(np.sqrt(cost / figures)),
+        lower <= problem.lower + slack,
+        upper >= problem.upper - slack,
     )

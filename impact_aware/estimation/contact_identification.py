@@ -1,7 +1,8 @@
 """Stiffness and damping of a contact from measured force profiles (paper 001, section VII).
 
-Each profile is one impact: the normal force over time, with the approach speed and the effective mass that the arm shows
-along the normal. Model and mass make a force profile of their own; the parameters are those whose profiles fit best.
+Each profile is one impact: the normal force over time, with the approach speed and the effective mass that the arm
+shows along the normal. Model and mass make a force profile of their own; the parameters are those whose profiles fit
+best.
 """
 
 from __future__ import annotations
@@ -67,7 +68,8 @@ class ForceProfile:
     @property
     def impulse(self) -> float:
         """Integral of the force, N s."""
-        return float(np.trapezoid(self.force, self.time))
+        time, force = np.asarray(self.time), np.asarray(self.force)
+        return float(0.5 * np.sum((force[1:] + force[:-1]) * np.diff(time)))
 
     @property
     def onset(self) -> float:
@@ -152,7 +154,9 @@ class _Sampled:
         self.masses = np.array([profile.effective_mass for profile in profiles])
         self.speeds = np.array([profile.approach_speed for profile in profiles])
         self.force_scale = max(float(force.max()) for force in self.forces)
-        self.peak_time = float(np.median([since[int(np.argmax(f))] for since, f in zip(self.since, self.forces, strict=True)]))
+        self.peak_time = float(
+            np.median([since[int(np.argmax(f))] for since, f in zip(self.since, self.forces, strict=True)])
+        )
 
     def residuals(self, model: str, stiffness: float, damping: float) -> Array:
         """Measured minus simulated forces over the largest force, (profiles, samples), zero where a profile is shorter.
@@ -200,7 +204,9 @@ class _Sampled:
                 k2 = derivative(state + 0.5 * step * k1)
                 k3 = derivative(state + 0.5 * step * k2)
                 k4 = derivative(state + step * k3)
-                state = np.nan_to_num(state + step / 6.0 * (k1 + 2.0 * (k2 + k3) + k4), nan=-1.0, posinf=-1.0, neginf=-1.0)
+                state = np.nan_to_num(
+                    state + step / 6.0 * (k1 + 2.0 * (k2 + k3) + k4), nan=-1.0, posinf=-1.0, neginf=-1.0
+                )
         return forces
 
 
@@ -252,9 +258,11 @@ def _warnings(
         ratio = profile.impulse / (profile.effective_mass * profile.approach_speed)
         if not 0.95 <= ratio <= 2.05:
             lines.append(
-                f"profile {index}: its impulse is {ratio:.2f} times mass times speed, where 1 to 2 is possible; check the"
-                " effective mass, the speed and the force's scale"
+                f"profile {index}: its impulse is {ratio:.2f} times mass times speed, where 1 to 2 is possible; check"
+                " the effective mass, the speed and the force's scale"
             )
     if fit.residual_rms > 0.1:
-        lines.append(f"model: it leaves {100.0 * fit.residual_rms:.0f} % of the peak force; another model may fit better")
+        lines.append(
+            f"model: it leaves {100.0 * fit.residual_rms:.0f} % of the peak force; another model may fit better"
+        )
     return lines

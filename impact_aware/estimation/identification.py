@@ -6,7 +6,7 @@ other parameters of the map. Every result carries an interval, and says so where
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -105,8 +105,8 @@ def identify_restitution(
 ) -> Identification:
     """Newton's coefficient of restitution that minimises the prediction error.
 
-    Friction is taken from each trial's contact, motor inertia from the robot. A restitution that depends on the approach
-    speed, as paper 001 (25) predicts, is reported as a warning: then one number is not the whole truth.
+    Friction is taken from each trial's contact, motor inertia from the robot. A restitution that depends on the
+    approach speed, as paper 001 (25) predicts, is reported as a warning: then one number is not the whole truth.
 
     Args:
         robot: The arm.
@@ -161,7 +161,8 @@ def identify_motor_inertia(
         if not np.any(known > 0.0):
             raise InvalidInputError("apparent_motor_inertia", known.tolist(), "values > 0 to scale")
         problem = _scalar_problem(lambda ratio: predictions.residuals(motor_inertia=ratio * known), 0.0, 20.0, 1.0)
-        names, unit = ("ratio to the profile's B_theta",), "1"
+        names: tuple[str, ...] = ("ratio to the profile's B_theta",)
+        unit = "1"
     else:
         typical = np.maximum(known, 0.02 * np.mean([np.diag(matrix) for matrix in predictions.link_inertia], axis=0))
         problem = Problem(
@@ -177,7 +178,7 @@ def identify_motor_inertia(
     return _result("inertia", names, unit, fit, predictions, interval, confidence, warnings)
 
 
-def _scalar_problem(residuals, lower: float, upper: float, scale: float) -> Problem:  # type: ignore[no-untyped-def]
+def _scalar_problem(residuals: Callable[[float], Array], lower: float, upper: float, scale: float) -> Problem:
     return Problem(
         residuals=lambda values: residuals(float(values[0])),
         start=np.array([np.clip(scale, lower, upper)]),
@@ -190,7 +191,7 @@ def _scalar_problem(residuals, lower: float, upper: float, scale: float) -> Prob
 def _undetermined(fit: Fit, names: Sequence[str], absolute: float) -> list[str]:
     """One line per parameter whose interval is wide for its value, unless it is narrow in absolute terms."""
     lines = []
-    for index in np.flatnonzero(~_determined(fit, absolute)):
+    for index in (int(found) for found in np.flatnonzero(~_determined(fit, absolute))):
         low, high = fit.lower[index], fit.upper[index]
         lines.append(
             f"{names[index]}: the recordings can't tell, anything from {low:.3g} to {high:.3g} explains them;"

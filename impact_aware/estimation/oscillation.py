@@ -1,9 +1,10 @@
 """Affine velocity plus damped oscillation, fitted to positions (papers 003, eq. 7; 004, eqs. 4.3-4.7).
 
-After the impact each direction moves as p(t) = p0 + v t + a t^2 / 2 + sum_k exp(-g_k t) (C_k cos w_k t + S_k sin w_k t),
-whose derivative is the affine velocity plus oscillations that the papers fit to finite differences. Fitting positions
-instead keeps the encoder's noise white. All but the frequencies w_k and decay rates g_k enter linearly and are eliminated
-(variable projection), so that the search has two unknowns per mode, shared by all directions as paper 003 asks.
+After the impact each direction moves as p(t) = p0 + v t + a t^2 / 2 + sum_k exp(-g_k t) (C_k cos w_k t + S_k sin w_k
+t), whose derivative is the affine velocity plus oscillations that the papers fit to finite differences. Fitting
+positions instead keeps the encoder's noise white. All but the frequencies w_k and decay rates g_k enter linearly and
+are eliminated (variable projection), so that the search has two unknowns per mode, shared by all directions as paper
+003 asks.
 """
 
 from __future__ import annotations
@@ -99,12 +100,14 @@ class OscillationEstimator:
         """The modes so far and the start of one more: the better of 004's guess and a coarse scan of the range."""
         left = _project(design(times, np.array(modes).reshape(-1, 2)), positions)[1]
         guesses = [_oscillation_guess(times, left, low, high)]
-        count = max(8, int(np.ceil(2.0 * (high[0] - low[0]) * (times[-1] - times[0]) / (2.0 * np.pi))))
-        for frequency in np.linspace(low[0], high[0], min(count, 60)):
+        # Two frequencies per resolvable one, since the cost's valleys are that wide.
+        count = int(np.clip(2.0 * (high[0] - low[0]) * (times[-1] - times[0]) / (2.0 * np.pi), 8, 60))
+        for frequency in np.linspace(low[0], high[0], count):
             guesses += [np.array([frequency, decay]) for decay in (5.0, 20.0, 60.0) if low[1] <= decay <= high[1]]
         trials = [[*modes, guess] for guess in guesses]
-        costs = [np.sum(_project(design(times, np.array(trial)), positions)[1] ** 2) for trial in trials]
-        return trials[int(np.argmin(costs))]
+        bases = np.linalg.qr(np.array([design(times, np.array(trial)) for trial in trials]))[0]
+        explained = np.sum((np.swapaxes(bases, 1, 2) @ positions) ** 2, axis=(1, 2))
+        return trials[int(np.argmax(explained))]
 
     def _refine(self, times: Array, positions: Array, modes: list[Array], low: Array, high: Array) -> list[Array]:
         count = len(modes)
@@ -151,7 +154,7 @@ def initial_guess(times: Array, velocity: Array) -> OscillationGuess:
     """
     slope = (velocity[-1] - velocity[0]) / (times[-1] - times[0])
     detrended = velocity - np.polyval(np.polyfit(times, velocity, 1), times)
-    crossings = np.count_nonzero(np.diff(np.signbit(detrended)))
+    crossings = int(np.count_nonzero(np.diff(np.signbit(detrended))))
     return OscillationGuess(
         amplitude=float(np.ptp(velocity)),
         decay_rate=10.0,

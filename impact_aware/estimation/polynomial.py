@@ -65,7 +65,9 @@ def select(times: Array, positions: Array, start: float, end: float, least: int)
     keep = (times >= start - 5e-7) & (times <= end + 5e-7)
     if np.count_nonzero(keep) < least:
         raise InvalidInputError(
-            "samples", f"{np.count_nonzero(keep)} between {start:.4g} and {end:.4g} s from the impact", f"{least} or more"
+            "samples",
+            f"{np.count_nonzero(keep)} between {start:.4g} and {end:.4g} s from the impact",
+            f"{least} or more",
         )
     return times[keep], positions[keep]
 

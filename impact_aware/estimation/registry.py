@@ -23,6 +23,7 @@ class Estimator(Protocol):
 
 ESTIMATORS: dict[str, Estimator] = {
     "cubic": PolynomialEstimator(window=0.100, order=3),
+    "parabola": PolynomialEstimator(window=0.200, order=2),
     "one_mode": OscillationEstimator(modes=1, window=0.150),
     "one_mode_each": OscillationEstimator(modes=1, window=0.150, shared=False),
     "two_modes": OscillationEstimator(modes=2, window=0.150),

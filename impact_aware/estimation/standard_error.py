@@ -1,7 +1,7 @@
 """Standard error of a weighted sum of residuals that are correlated in time.
 
-What a fit leaves after an impact is not white: oscillation that the model does not have, and quantisation, stay for many
-samples. Taken as white, it would make every velocity look several times more certain than it is.
+What a fit leaves after an impact is not white: oscillation that the model does not have, and quantisation, stay for
+many samples. Taken as white, it would make every velocity look several times more certain than it is.
 """
 
 from __future__ import annotations

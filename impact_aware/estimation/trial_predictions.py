@@ -79,6 +79,6 @@ class TrialPredictions:
     def residuals(
         self, *, friction: float | None = None, restitution: float | None = None, motor_inertia: Array | None = None
     ) -> Array:
-        """Estimated minus predicted velocities (k, n), rad/s, weighted by the trials' errors relative to the typical."""
+        """Estimated minus predicted velocities (k, n), rad/s, in units of each figure's error over `typical_error`."""
         predicted = self.predict(friction=friction, restitution=restitution, motor_inertia=motor_inertia)
         return (self._after - predicted) * self._weights

@@ -1,0 +1,144 @@
+"""`impact-aware identify`: friction, inertia, restitution or contact parameters from recorded impacts."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from impact_aware.contact.force_models import FORCE_MODELS
+from impact_aware.errors import InvalidInputError
+from impact_aware.estimation.contact_identification import DEFAULT_FORCE_MODEL, identify_contact
+from impact_aware.estimation.identification import (
+    Identification,
+    identify_friction,
+    identify_motor_inertia,
+    identify_restitution,
+)
+from impact_aware.estimation.tables import ContactDefaults, read_force_profile, read_trials
+from impact_aware.impact.registry import DEFAULT_METHOD, IMPACT_MAPS
+from impact_aware.robot import RobotModel
+
+NAME = "identify"
+HELP = "identify friction, inertia, restitution or contact parameters"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument("quantity", choices=("friction", "inertia", "restitution", "contact"))
+    parser.add_argument(
+        "files", nargs="+", type=Path, metavar="FILE", help="table of impacts, recording or force profile"
+    )
+    parser.add_argument("--robot", default="panda", metavar="NAME_OR_FILE", help="profile, or URDF file")
+    parser.add_argument("--method", default=DEFAULT_METHOD, choices=tuple(IMPACT_MAPS), help="impact map")
+    parser.add_argument("--interval", default="likelihood", choices=("likelihood", "bootstrap"))
+    parser.add_argument("--confidence", type=float, default=0.95, help="of the intervals (0.95)")
+    group = parser.add_argument_group("what the tables do not say")
+    group.add_argument("--contact-frame", metavar="FRAME", help="frame that touches (the tool)")
+    group.add_argument(
+        "--normal", type=float, nargs=3, metavar=("X", "Y", "Z"), help="from the obstacle into the robot"
+    )
+    group.add_argument("--friction", type=float, default=0.0, help="known friction coefficient (0)")
+    group.add_argument("--restitution", type=float, default=0.0, help="known restitution (0)")
+    group.add_argument(
+        "--impact-time", type=float, nargs="+", metavar="S", help="in a recording: when the impacts were"
+    )
+    parser.add_argument("--common-ratio", action="store_true", help="inertia: one factor on the profile's B_theta")
+    contact = parser.add_argument_group("contact")
+    contact.add_argument(
+        "--model", default=DEFAULT_FORCE_MODEL, choices=tuple(FORCE_MODELS), help="contact-force model"
+    )
+    contact.add_argument("--effective-mass", type=float, metavar="KG", help="along the normal")
+    contact.add_argument("--approach-speed", type=float, nargs="+", metavar="M/S", help="one, or one per file")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Identify and print."""
+    result = _contact(args) if args.quantity == "contact" else _impacts(args)
+    summary = as_dict(result)
+    if args.out is not None:
+        args.out.mkdir(parents=True, exist_ok=True)
+        (args.out / f"identify_{args.quantity}.json").write_text(json.dumps(summary, indent=2) + "\n")
+    print(json.dumps(summary) if args.json else as_text(result))
+    return 0
+
+
+def as_dict(result: Identification) -> dict[str, Any]:
+    """The result as JSON knows it; an open end of an interval is null."""
+    return {
+        "quantity": result.quantity,
+        "unit": result.unit,
+        "trials": result.trials,
+        "confidence": result.confidence,
+        "interval": result.interval,
+        "error": result.error,
+        "parameters": {
+            name: {
+                "value": float(result.values[index]),
+                "lower": _finite(result.lower[index]),
+                "upper": _finite(result.upper[index]),
+                "determined": bool(result.determined[index]),
+            }
+            for index, name in enumerate(result.names)
+        },
+        "warnings": list(result.warnings),
+    }
+
+
+def as_text(result: Identification) -> str:
+    """The result as a small table."""
+    width = max(len(name) for name in result.names)
+    lines = [f"{result.quantity} from {result.trials} impact{'s' if result.trials > 1 else ''} [{result.unit}]"]
+    for index, name in enumerate(result.names):
+        mark = "" if result.determined[index] else "   undetermined"
+        lines.append(
+            f"  {name:<{width}}  {result.values[index]:.4g}   {100 * result.confidence:g} %:"
+            f" {result.lower[index]:.4g} .. {result.upper[index]:.4g}{mark}"
+        )
+    unit = "N" if result.quantity == "contact" else "rad/s"
+    lines.append(f"  left unexplained: {result.error:.3g} {unit} rms")
+    return "\n".join(lines + [f"  warning: {line}" for line in result.warnings])
+
+
+def _impacts(args: argparse.Namespace) -> Identification:
+    robot = _robot(args.robot)
+    defaults = ContactDefaults(
+        frame=args.contact_frame or robot.tool_frame,
+        normal=None if args.normal is None else np.array(args.normal),
+        friction=args.friction,
+        restitution=args.restitution,
+        radius=robot.tool_radius if args.contact_frame in (None, robot.tool_frame) else 0.0,
+    )
+    trials = [trial for path in args.files for trial in read_trials(path, robot, defaults, args.impact_time)]
+    options = {"method": args.method, "interval": args.interval, "confidence": args.confidence}
+    if args.quantity == "friction":
+        return identify_friction(robot, trials, **options)
+    if args.quantity == "restitution":
+        return identify_restitution(robot, trials, **options)
+    return identify_motor_inertia(robot, trials, common_ratio=args.common_ratio, **options)
+
+
+def _contact(args: argparse.Namespace) -> Identification:
+    speeds = args.approach_speed or [None]
+    if len(speeds) == 1:
+        speeds = speeds * len(args.files)
+    if len(speeds) != len(args.files):
+        raise InvalidInputError(
+            "--approach-speed", f"{len(speeds)} speeds", f"one, or one for each of {len(args.files)} files"
+        )
+    profiles = [
+        read_force_profile(path, approach_speed=speed, effective_mass=args.effective_mass)
+        for path, speed in zip(args.files, speeds, strict=True)
+    ]
+    return identify_contact(profiles, model=args.model, interval=args.interval, confidence=args.confidence)
+
+
+def _robot(name: str) -> RobotModel:
+    return RobotModel.from_urdf(name) if name.endswith(".urdf") else RobotModel.from_profile(name)
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None

@@ -1,0 +1,171 @@
+"""Impacts and force profiles from tables: CSV with a header line, or NumPy archives with the same names.
+
+Three kinds of file are told apart by their columns:
+
+* impacts, one per row: `q_JOINT`, `before_JOINT`, `after_JOINT` for every joint, optionally `error_JOINT` (standard
+  error of `after`), `normal_x`, `normal_y`, `normal_z`, `friction`, `restitution`;
+* recordings, one sample per row: `time` and `q_JOINT` (or the bare joint names); the impact times come with the call;
+* force profiles, one sample per row: `time` and `force`, optionally `approach_speed` and `effective_mass`.
+
+In an archive the first two may also hold `q`, `before`, `after`, `error` as (k, n) arrays in the robot's joint order,
+and `normal` as (k, 3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from impact_aware.contact.geometry import Contact
+from impact_aware.errors import InvalidInputError
+from impact_aware.estimation.contact_identification import ForceProfile
+from impact_aware.estimation.trials import ImpactTrial, trial_from_recording
+from impact_aware.robot import RobotModel
+
+Array = NDArray[np.float64]
+
+# Standard error of a velocity when a table gives none, rad/s; only ratios between trials matter.
+_UNKNOWN_ERROR = 2e-3
+
+
+@dataclass(frozen=True, eq=False)
+class ContactDefaults:
+    """The contact, as far as a table does not say it.
+
+    Attributes:
+        frame: Frame that touches.
+        normal: (3,) From the obstacle into the robot, base frame; None when the table must say it.
+        friction: Known friction coefficient.
+        restitution: Known restitution.
+        radius: Radius of a spherical tip, m.
+    """
+
+    frame: str
+    normal: Array | None = None
+    friction: float = 0.0
+    restitution: float = 0.0
+    radius: float = 0.0
+
+
+def read_table(path: str | Path) -> dict[str, Array]:
+    """Columns of a CSV file, or arrays of an `.npz` archive, by name.
+
+    Raises:
+        InvalidInputError: No such file, no header, or an entry that is not a number.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise InvalidInputError("file", str(path), "an existing table (.csv or .npz)")
+    if path.suffix == ".npz":
+        try:
+            with np.load(path) as archive:
+                return {name: np.asarray(archive[name], dtype=float) for name in archive.files}
+        except (ValueError, OSError) as error:
+            raise InvalidInputError("file", str(path), f"a NumPy archive of numbers ({error})") from error
+    with path.open() as stream:
+        names = [name.strip() for name in stream.readline().split(",")]
+        try:
+            values = np.loadtxt(stream, delimiter=",", ndmin=2)
+        except ValueError as error:
+            raise InvalidInputError(str(path), str(error).splitlines()[0], "numbers below one header line") from error
+    if values.size == 0 or values.shape[1] != len(names):
+        raise InvalidInputError(
+            str(path), f"{values.shape[-1]} columns in {values.shape[0]} rows", f"{len(names)} as named"
+        )
+    return {name: values[:, index] for index, name in enumerate(names)}
+
+
+def read_trials(
+    path: str | Path, robot: RobotModel, defaults: ContactDefaults, impact_times: Sequence[float] | None = None
+) -> list[ImpactTrial]:
+    """Impacts of a table of impacts or of a recording.
+
+    Args:
+        path: The file.
+        robot: Whose joints the columns are named after.
+        defaults: The contact, where the table is silent.
+        impact_times: When the impacts of a recording were, s.
+
+    Raises:
+        InvalidInputError: A column that is missing, or a recording without impact times.
+    """
+    path = Path(path)
+    table = read_table(path)
+    if "time" in table:
+        if not impact_times:
+            raise InvalidInputError(str(path), "a recording", "impact times with it (--impact-time)")
+        positions = _joint_columns(table, robot, ("q", ""), path)
+        ordered = sorted(impact_times)
+        return [
+            trial_from_recording(table["time"], positions, time, _contact(table, defaults, None, path), until=until)
+            for time, until in zip(ordered, [*ordered[1:], None], strict=True)
+        ]
+    q = _joint_columns(table, robot, ("q",), path)
+    before = _joint_columns(table, robot, ("before", "velocity_before"), path)
+    after = _joint_columns(table, robot, ("after", "velocity_after"), path)
+    errors = np.full(q.shape, _UNKNOWN_ERROR)
+    if "error" in table or f"error_{robot.joint_names[0]}" in table:
+        errors = _joint_columns(table, robot, ("error",), path)
+    return [
+        ImpactTrial(q[row], before[row], after[row], errors[row], _contact(table, defaults, row, path))
+        for row in range(q.shape[0])
+    ]
+
+
+def read_force_profile(
+    path: str | Path, *, approach_speed: float | None = None, effective_mass: float | None = None
+) -> ForceProfile:
+    """A force profile; speed and mass from the call, else from the file.
+
+    Raises:
+        InvalidInputError: A column or figure that is missing.
+    """
+    table = read_table(path)
+    figures = {}
+    for name, given in (("approach_speed", approach_speed), ("effective_mass", effective_mass)):
+        if given is None and name not in table:
+            raise InvalidInputError(name, "nothing", f"a column in {path}, or --{name.replace('_', '-')}")
+        figures[name] = float(np.ravel(table[name])[0]) if given is None else float(given)
+    for name in ("time", "force"):
+        if name not in table:
+            raise InvalidInputError(str(path), f"columns {', '.join(table)}", f"a column '{name}'")
+    return ForceProfile(table["time"], table["force"], **figures)
+
+
+def _joint_columns(table: dict[str, Array], robot: RobotModel, prefixes: tuple[str, ...], path: Path) -> Array:
+    """Values (k, n) in the robot's joint order, under the first of the prefixes that the table has."""
+    for prefix in prefixes:
+        if prefix in table and table[prefix].ndim == 2:
+            if table[prefix].shape[1] != robot.n:
+                raise InvalidInputError(f"{path}: {prefix}", f"shape {table[prefix].shape}", f"(k, {robot.n})")
+            return table[prefix]
+        names = [f"{prefix}_{joint}" if prefix else joint for joint in robot.joint_names]
+        if names[0] in table:
+            missing = [name for name in names if name not in table]
+            if missing:
+                raise InvalidInputError(str(path), f"no column '{missing[0]}'", "one per joint of " + robot.name)
+            return np.stack([table[name] for name in names], axis=1)
+    raise InvalidInputError(
+        str(path), f"no column '{prefixes[0]}_{robot.joint_names[0]}'", f"one per joint of {robot.name}"
+    )
+
+
+def _contact(table: dict[str, Array], defaults: ContactDefaults, row: int | None, path: Path) -> Contact:
+    normal = defaults.normal
+    if normal is None and row is not None and "normal" in table:
+        normal = np.atleast_2d(table["normal"])[row if np.ndim(table["normal"]) == 2 else 0]
+    if normal is None and "normal_x" in table:
+        normal = np.array([table[f"normal_{axis}"][row or 0] for axis in "xyz" if f"normal_{axis}" in table])
+    if normal is None:
+        raise InvalidInputError(
+            "normal", "nothing", f"columns normal_x, normal_y, normal_z in {path}, or --normal X Y Z"
+        )
+    friction, restitution = (
+        float(table[name][row]) if row is not None and name in table else float(getattr(defaults, name))
+        for name in ("friction", "restitution")
+    )
+    return Contact(defaults.frame, normal, friction=friction, restitution=restitution, radius=defaults.radius)
