@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 NODES = Path(__file__).resolve().parents[2] / "impact_aware" / "nodes"
+SOURCES = {path.stem: path.read_text() for path in sorted(NODES.glob("*.py"))}
+DEFINING_A_NODE = [name for name, source in SOURCES.items() if re.search(r"class \w+\((Lifecycle)?Node\)", source)]
 # Made to be overridden.
 TRANSITIONS = {f"on_{name}" for name in ("configure", "activate", "deactivate", "cleanup", "shutdown", "error")}
 
@@ -22,10 +24,8 @@ def taken(ros_context) -> set[str]:
     return names
 
 
-@pytest.mark.parametrize("path", sorted(NODES.glob("*.py")), ids=lambda path: path.stem)
-def test_attributes_are_the_nodes_own(path: Path, taken: set[str]) -> None:
-    source = path.read_text()
-    if not re.search(r"class \w+\((Lifecycle)?Node\)", source):
-        pytest.skip("defines no node")
-    own = set(re.findall(r"\bself\.(\w+)(?::[^=\n]+)? =[^=]", source)) | set(re.findall(r"    def ([a-z_]\w*)\(", source))
-    assert not (own & taken) - TRANSITIONS - {"__init__"}
+@pytest.mark.parametrize("module", DEFINING_A_NODE)
+def test_attributes_are_the_nodes_own(module: str, taken: set[str]) -> None:
+    attributes = re.findall(r"\bself\.(\w+)(?::[^=\n]+)? =[^=]", SOURCES[module])
+    methods = re.findall(r"    def ([a-z_]\w*)\(", SOURCES[module])
+    assert not ({*attributes, *methods} & taken) - TRANSITIONS - {"__init__"}
