@@ -18,83 +18,63 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from impact_aware.detection.detector import ImpactDetector, _Recording
-from impact_aware.detection.events import Array, ImpactEvent, JointSample
-from impact_aware.detection.kink import fit_kink
-from impact_aware.detection.motion_window import GRID_TOLERANCE, DropCounts, MotionWindow
+from impact_aware.detection.events import JointSample
 from impact_aware.detection.prediction_bound import detection_bound, extrapolation_weights
-from impact_aware.errors import InvalidInputError
-
-PerJoint = float | tuple[float, ...]
+from impact_aware.detection.recording import Recording
+from impact_aware.detection.windowed_detector import (
+    ROUNDING,
+    Finding,
+    PerJoint,
+    WindowedDetector,
+    WindowParameters,
+    per_joint,
+    require,
+    require_per_joint,
+)
 
 
 @dataclass(frozen=True)
-class AdaptiveWindowParameters:
+class AdaptiveWindowParameters(WindowParameters):
     """Parameters of the adaptive-window detector; the defaults are those of paper 004, section 4.3, where it gives one.
 
     Attributes:
-        sampling_period: Time between samples, s.
         window: Largest fitted window W, so W+1 samples.
         smallest_window: Smallest fitted window, so one sample more; `window` for the single window of the thesis.
         horizon: Largest number of periods that a prediction looks ahead.
         acceleration_variation: Variation of the acceleration da that is no impact, rad/s^2, one or per joint.
         jerk_bound: Jerk j that is no impact, rad/s^3, one or per joint.
-        encoder_resolution: Step r of the position signal, rad, one or per joint.
-        position_noise: Standard deviation of the position noise beside the steps, rad, one or per joint.
         noise_multiple: Standard deviations of that noise that a prediction error may have.
         sharp_bound: Use the sharper of the two bounds of `prediction_bound`; False for (2.33) itself.
         fixed_bound: Bound on every prediction error in place of the derived one, rad; the thesis uses 0.7e-3.
         confirmation_samples: Samples in a row that have to be out of bounds; 1 is quickest and takes a glitch for an
             impact.
-        refractory_time: Time after an event in which no other is reported, s.
-        largest_gap: Missing samples in a row that are bridged.
     """
 
-    sampling_period: float = 1e-3
     window: int = 12
     smallest_window: int = 2
     horizon: int = 4
     acceleration_variation: PerJoint = 20.0
     jerk_bound: PerJoint = 30000.0
-    encoder_resolution: PerJoint = 1e-5
-    position_noise: PerJoint = 0.0
     noise_multiple: float = 6.0
     sharp_bound: bool = True
     fixed_bound: float | None = None
     confirmation_samples: int = 2
-    refractory_time: float = 0.04
-    largest_gap: int = 3
 
     def __post_init__(self) -> None:
         """Check every range."""
-        _require(self, "sampling_period", self.sampling_period > 0.0, "more than 0 s")
-        _require(self, "smallest_window", self.smallest_window >= 2, "at least 2, as a parabola needs three samples")
-        _require(self, "window", self.window >= self.smallest_window, "at least smallest_window")
-        _require(self, "horizon", self.horizon >= 1, "at least 1")
-        _require(self, "noise_multiple", self.noise_multiple > 0.0, "more than 0")
-        _require(self, "fixed_bound", self.fixed_bound is None or self.fixed_bound > 0.0, "more than 0 rad, or None")
+        super().__post_init__()
+        require(self, "smallest_window", self.smallest_window >= 2, "at least 2, as a parabola needs three samples")
+        require(self, "window", self.window >= self.smallest_window, "at least smallest_window")
+        require(self, "horizon", self.horizon >= 1, "at least 1")
+        require(self, "noise_multiple", self.noise_multiple > 0.0, "more than 0")
+        require(self, "fixed_bound", self.fixed_bound is None or self.fixed_bound > 0.0, "more than 0 rad, or None")
         few = 1 <= self.confirmation_samples <= self.horizon
-        _require(self, "confirmation_samples", few, f"1 to horizon={self.horizon}")
-        _require(self, "refractory_time", self.refractory_time >= 0.0, "0 s or more")
-        _require(self, "largest_gap", self.largest_gap >= 0, "0 or more")
-        for name, positive in (
-            ("acceleration_variation", True),
-            ("jerk_bound", True),
-            ("encoder_resolution", False),
-            ("position_noise", False),
-        ):
-            values = np.asarray(getattr(self, name), dtype=np.float64)
-            allowed = np.isfinite(values) & ((values > 0.0) if positive else (values >= 0.0))
-            fine = values.ndim <= 1 and bool(allowed.all())
-            _require(self, name, fine, "finite and " + ("> 0" if positive else ">= 0"))
+        require(self, "confirmation_samples", few, f"1 to horizon={self.horizon}")
+        require_per_joint(self, "acceleration_variation", positive=True)
+        require_per_joint(self, "jerk_bound", positive=True)
 
 
-def _require(parameters: object, name: str, fine: bool, expected: str) -> None:
-    if not fine:
-        raise InvalidInputError(name, getattr(parameters, name), expected)
-
-
-class AdaptiveWindowDetector(ImpactDetector):
+class AdaptiveWindowDetector(WindowedDetector):
     """Finds impacts as jumps of the velocity, from positions only."""
 
     name: ClassVar[str] = "adaptive_window"
@@ -109,14 +89,11 @@ class AdaptiveWindowDetector(ImpactDetector):
         Raises:
             InvalidInputError: A parameter per joint has another length than n.
         """
-        self.joint_count = joint_count
         self.parameters = chosen = parameters or AdaptiveWindowParameters()
-        acceleration = self._per_joint("acceleration_variation")
-        jerk = self._per_joint("jerk_bound")
-        resolution = self._per_joint("encoder_resolution")
-        noise = self._per_joint("position_noise")
-        # A signal without steps still has rounding.
-        self._noise_std = np.sqrt(resolution**2 / 12.0 + noise**2) + 1e-9
+        acceleration = per_joint(chosen, "acceleration_variation", joint_count)
+        jerk = per_joint(chosen, "jerk_bound", joint_count)
+        resolution = per_joint(chosen, "encoder_resolution", joint_count)
+        noise = per_joint(chosen, "position_noise", joint_count)
         windows = range(chosen.smallest_window, chosen.window + 1)
         # The horizons beyond `horizon` only confirm, across missing samples too.
         last_horizon = chosen.horizon + chosen.confirmation_samples - 1 + chosen.largest_gap
@@ -154,49 +131,16 @@ class AdaptiveWindowDetector(ImpactDetector):
         self._errors = np.empty((opening, joint_count))
         self._excess = np.empty_like(self._errors)
         self._flat_excess = self._excess.reshape(-1)
-        self._window = MotionWindow(joint_count, length, chosen.sampling_period, chosen.largest_gap, resolution)
-        self.reset()
-
-    @property
-    def drops(self) -> DropCounts:
-        """What was refused or mended since construction."""
-        return self._window.drops
-
-    @property
-    def memory(self) -> int:
-        """Samples after which a settled detector has forgotten all before."""
-        return self._window.length
+        super().__init__(joint_count, chosen, length, kink_span=chosen.horizon + 1)
 
     @property
     def settled(self) -> bool:
         """Whether only the last `memory` samples and the last event matter."""
-        return self._window.settled and self._confirmed == 0
+        return super().settled and self._confirmed == 0
 
-    def reset(self) -> None:
-        """Forget every sample and event; the drop counts stay."""
-        self._last_event = -np.inf
-        self._window.reset()
-        self._drop_candidate()
-
-    def update(self, sample: JointSample) -> ImpactEvent | None:
-        """Take the next sample in; see `ImpactDetector.update`."""
-        window = self._window
-        before = window.time
-        steps = window.accept(sample)
-        if not steps:
-            return None
-        if window.fresh:
-            self._drop_candidate()
-            if window.time < before:
-                self._last_event = -np.inf
-        if self._largest_excess(steps) <= 1.0 and not self._confirmed:
-            return None
-        return self._judge(steps)
-
-    def _judge(self, steps: int) -> ImpactEvent | None:
-        window = self._window
-        if window.time - self._last_event < self.parameters.refractory_time:
-            window.restart_joints(np.asarray((self._excess > 1.0).any(axis=0)), 1)
+    def _examine(self, sample: JointSample, steps: int) -> Finding | None:
+        self._level = self._largest_excess(steps)
+        if self._level <= 1.0 and not self._confirmed:
             return None
         if self._confirmed:
             self._candidate_age += steps
@@ -204,12 +148,26 @@ class AdaptiveWindowDetector(ImpactDetector):
                 self._confirmed += 1
             else:
                 self._discard_candidate()
-                self._largest_excess(steps)
+                self._level = self._largest_excess(steps)
         if not self._confirmed:
             self._open_candidate()
-        if self._confirmed >= self.parameters.confirmation_samples:
-            return self._conclude()
-        return None
+        if self._confirmed < self.parameters.confirmation_samples:
+            return None
+        joint = self._first_joint
+        counts = self._window.counts[self._candidate_joints]
+        if self._window.counts[joint] < counts.max():
+            # That joint's value got lost meanwhile; another one confirmed.
+            joint = int(self._candidate_joints[counts.argmax()])
+        return Finding(joint, np.maximum(self._candidate_residual, self._excess.max(axis=0)))
+
+    def suspect(self) -> Finding:
+        """The joint and residuals that the newest sample points at, confirmed or not."""
+        residual = self._excess.max(axis=0)
+        return Finding(int(residual.argmax()), residual)
+
+    def _rest(self, sample: JointSample, steps: int) -> None:
+        if self._largest_excess(steps) > 1.0:
+            self._window.restart_joints(np.asarray((self._excess > 1.0).any(axis=0)), 1)
 
     def _open_candidate(self) -> None:
         rows, joints = np.nonzero(self._excess > 1.0)
@@ -230,7 +188,7 @@ class AdaptiveWindowDetector(ImpactDetector):
         now = (self._confirming_tests[rows] * self._window.positions[:, joints].T).sum(axis=1)
         return bool((now * np.sign(then) >= np.abs(then)).any())
 
-    def _drop_candidate(self) -> None:
+    def _forget(self) -> None:
         self._confirmed = 0
         self._candidate_age = 0
         self._first_joint = 0
@@ -245,42 +203,7 @@ class AdaptiveWindowDetector(ImpactDetector):
             self._window.mend(suspects, 1)
         else:
             self._window.restart_joints(suspects, 1)
-        self._drop_candidate()
-
-    def _conclude(self) -> ImpactEvent:
-        window, chosen = self._window, self.parameters
-        joint = self._first_joint
-        if window.counts[joint] < window.counts[self._candidate_joints].max():
-            # That joint's value got lost meanwhile; another one confirmed.
-            joint = int(self._candidate_joints[window.counts[self._candidate_joints].argmax()])
-        residual = np.maximum(self._candidate_residual, self._excess.max(axis=0))
-        count = int(window.counts[joint])
-        used = window.counts >= count
-        shape = (self.joint_count,)
-        velocity_before, velocity_after = np.full(shape, np.nan), np.full(shape, np.nan)
-        positions = window.positions
-        position = positions[-1].copy()
-        earliest = -(chosen.horizon + 1.0) * chosen.sampling_period
-        kink = fit_kink(positions[-count:, used], chosen.sampling_period, earliest, self._noise_std[used])
-        position[used] = kink.position
-        velocity_before[used] = kink.velocity_before
-        velocity_after[used] = kink.velocity_after
-        event = ImpactEvent(
-            time=window.time + kink.time,
-            time_detected=window.time,
-            time_std=kink.time_std,
-            detector=self.name,
-            joint=joint,
-            position=position,
-            velocity_before=velocity_before,
-            velocity_after=velocity_after,
-            residual=residual,
-            confidence=kink.explained,
-        )
-        self._last_event = window.time
-        self._drop_candidate()
-        window.restart_joints(np.ones(shape, dtype=bool), 1)
-        return event
+        self._forget()
 
     def _largest_excess(self, steps: int) -> float:
         """Set `_errors` and `_excess`, the prediction errors of the newest sample and their share of the bounds."""
@@ -301,22 +224,11 @@ class AdaptiveWindowDetector(ImpactDetector):
             excess[: self._window_count * (steps - 1)] = 0.0
         return float(self._flat_excess[self._flat_excess.argmax()])
 
-    def _screen(self, recording: _Recording) -> NDArray[np.bool_]:
-        marked = recording.irregular(self.parameters.sampling_period, GRID_TOLERANCE)
-        # Another order of summation than `update` uses may differ in the last digits.
-        limit = 1.0 - 1e-6
+    def _screen(self, recording: Recording, limit: float = 1.0) -> NDArray[np.bool_]:
+        marked = self._irregular(recording)
+        limit *= ROUNDING
         for first, windows in recording.blocks(self._used):
             with np.errstate(invalid="ignore"):
                 excess = np.abs(np.matmul(self._tests, windows)) * self._inverse_bounds
                 marked[first : first + len(windows)] |= ~(excess.max(axis=(1, 2)) < limit)
         return marked
-
-    def _resume(self) -> None:
-        self._window.resume()
-        self._drop_candidate()
-
-    def _per_joint(self, name: str) -> Array:
-        value = getattr(self.parameters, name)
-        if np.ndim(value) and len(value) != self.joint_count:
-            raise InvalidInputError(name, value, f"one value or {self.joint_count} of them")
-        return np.broadcast_to(np.asarray(value, dtype=np.float64), (self.joint_count,)).copy()

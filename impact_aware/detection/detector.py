@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from impact_aware.detection.events import Array, ImpactEvent, JointSample
+from impact_aware.detection.events import ImpactEvent, JointSample
 from impact_aware.detection.motion_window import DropCounts
-from impact_aware.errors import InvalidInputError
+from impact_aware.detection.recording import Recording
 
 
 class ImpactDetector(ABC):
@@ -56,8 +55,13 @@ class ImpactDetector(ABC):
         """Whether the state is a function of the last `memory` raw samples and the last event only."""
 
     @abstractmethod
-    def _screen(self, recording: _Recording) -> NDArray[np.bool_]:
-        """Mark every sample at which `update` could do more than take a regular sample in, shape (m,)."""
+    def _screen(self, recording: Recording, limit: float = 1.0) -> NDArray[np.bool_]:
+        """Mark every sample at which `update` could do more than take a regular sample in, shape (m,).
+
+        Args:
+            recording: The samples.
+            limit: Share of its bounds below which the detector's signal does not matter.
+        """
 
     @abstractmethod
     def _resume(self) -> None:
@@ -69,6 +73,7 @@ class ImpactDetector(ABC):
         positions: ArrayLike,
         velocities: ArrayLike | None = None,
         efforts: ArrayLike | None = None,
+        effort_references: ArrayLike | None = None,
     ) -> list[ImpactEvent]:
         """Find the impacts of a recording, from a fresh start.
 
@@ -77,6 +82,7 @@ class ImpactDetector(ABC):
             positions: Joint positions, shape (m, n), rad.
             velocities: Joint velocities, shape (m, n), rad/s, or None.
             efforts: Joint torques, shape (m, n), N m, or None.
+            effort_references: Expected joint torques, shape (m, n), N m, or None.
 
         Returns:
             The events in the order of their detection: those that `update` gives on the same samples after `reset`.
@@ -85,7 +91,7 @@ class ImpactDetector(ABC):
             InvalidInputError: A shape does not fit.
         """
         self.reset()
-        return self.process(times, positions, velocities, efforts)
+        return self.process(times, positions, velocities, efforts, effort_references)
 
     def process(
         self,
@@ -93,6 +99,7 @@ class ImpactDetector(ABC):
         positions: ArrayLike,
         velocities: ArrayLike | None = None,
         efforts: ArrayLike | None = None,
+        effort_references: ArrayLike | None = None,
     ) -> list[ImpactEvent]:
         """Take a stretch of samples in, after those already seen: the events that `update` would have given on each.
 
@@ -101,11 +108,12 @@ class ImpactDetector(ABC):
             positions: Joint positions, shape (m, n), rad.
             velocities: Joint velocities, shape (m, n), rad/s, or None.
             efforts: Joint torques, shape (m, n), N m, or None.
+            effort_references: Expected joint torques, shape (m, n), N m, or None.
 
         Raises:
             InvalidInputError: A shape does not fit.
         """
-        recording = _Recording(times, positions, velocities, efforts, self.joint_count)
+        recording = Recording(self.joint_count, times, positions, velocities, efforts, effort_references)
         marked = self._screen(recording)
         # What came before and what comes after this stretch is not marked in it, so both ends are walked through.
         marked[:1] = marked[-1:] = True
@@ -126,61 +134,3 @@ class ImpactDetector(ABC):
                 quiet = quiet + 1 if self.settled else 0
                 index += 1
         return events
-
-
-class _Recording:
-    """A recording with checked shapes."""
-
-    def __init__(
-        self,
-        times: ArrayLike,
-        positions: ArrayLike,
-        velocities: ArrayLike | None,
-        efforts: ArrayLike | None,
-        joint_count: int,
-    ) -> None:
-        self.times: Array = np.ascontiguousarray(times, dtype=np.float64)
-        if self.times.ndim != 1:
-            raise InvalidInputError("times", f"shape {self.times.shape}", "shape (m,)")
-        shape = (len(self.times), joint_count)
-        self.positions = _matrix("positions", positions, shape)
-        self.velocities = None if velocities is None else _matrix("velocities", velocities, shape)
-        self.efforts = None if efforts is None else _matrix("efforts", efforts, shape)
-
-    def __len__(self) -> int:
-        return len(self.times)
-
-    def sample(self, index: int) -> JointSample:
-        """Return one sample, as a source would send it."""
-        return JointSample(
-            float(self.times[index]),
-            self.positions[index],
-            None if self.velocities is None else self.velocities[index],
-            None if self.efforts is None else self.efforts[index],
-        )
-
-    def irregular(self, period: float, grid_tolerance: float) -> NDArray[np.bool_]:
-        """Mark the samples that are not plainly the next of a uniform grid: the first, gaps, repeats, NaN, wraps."""
-        marked = np.ones(len(self), dtype=bool)
-        with np.errstate(invalid="ignore", over="ignore"):
-            steps = np.diff(self.positions, axis=0)
-            # Half the tolerance, since the window compares with rounding of its own.
-            marked[1:] = ~(np.abs(np.diff(self.times) - period) <= 0.5 * grid_tolerance)
-            marked[1:] |= ~(steps != 0.0).any(axis=1)
-            marked[1:] |= ~(np.abs(steps) <= 3.0).all(axis=1)
-        return marked
-
-    def blocks(self, length: int, block: int = 4096) -> Iterator[tuple[int, Array]]:
-        """Yield (index of the first newest sample, windows of shape (b, length, n)) over the whole recording."""
-        if len(self) < length:
-            return
-        windows = np.lib.stride_tricks.sliding_window_view(self.positions, length, axis=0)
-        for begin in range(0, len(windows), block):
-            yield begin + length - 1, windows[begin : begin + block].transpose(0, 2, 1)
-
-
-def _matrix(name: str, values: ArrayLike, shape: tuple[int, int]) -> Array:
-    matrix = np.ascontiguousarray(values, dtype=np.float64)
-    if matrix.shape != shape:
-        raise InvalidInputError(name, f"shape {matrix.shape}", f"shape {shape}, a row per time and a column per joint")
-    return matrix

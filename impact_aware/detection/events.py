@@ -19,12 +19,15 @@ class JointSample:
         position: Joint positions, shape (n,), rad.
         velocity: Joint velocities, shape (n,), rad/s, or None where the source has none.
         effort: Joint torques, shape (n,), N m, or None where the source has none.
+        effort_reference: Joint torques that were to be expected without contact, such as the commanded ones,
+            shape (n,), N m, or None where nobody knows.
     """
 
     time: float
     position: Array
     velocity: Array | None = None
     effort: Array | None = None
+    effort_reference: Array | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,12 +1,14 @@
 """When two smooth branches meet: the refined impact time and the velocities on both sides of it.
 
-Across a hard impact the positions are continuous and the velocities jump. With one parabola per joint for the smooth
-motion and one ramp that starts at the impact,
+Across an impact the positions are continuous and the velocities change by dv within a short contact time D. With one
+parabola per joint for the smooth motion,
 
-    q_i(t) = c_i0 + c_i1 t + c_i2 t^2 + dv_i max(t - t0, 0),
+    q_i(t) = c_i0 + c_i1 t + c_i2 t^2 + dv_i ramp_D(t - t0),    ramp_D(s) = s^2 / 2D up to D, then s - D/2,
 
-all joints share t0. For a given t0 the rest is linear, so the parabola is projected out once and every t0 of a fine
-grid is scored at the same time; the best one is the least-squares (with equal noise: maximum-likelihood) estimate.
+all joints share t0 and D; D = 0 is the ideal jump. For given t0 and D the rest is linear, so the parabola is projected
+out once and a fine grid of t0 and D is scored at the same time. How long the contact takes can hardly be told from the
+one or two samples that there are when the impact becomes known, and t0 hangs on it; so the impact time is the mean over
+the grid, weighted by likelihood, and the spread around it is its standard error.
 """
 
 from __future__ import annotations
@@ -17,8 +19,18 @@ import numpy as np
 
 from impact_aware.detection.events import Array
 
-# Candidates for the impact time per sampling period.
 SUBDIVISIONS = 20
+"""Candidates for the impact time per sampling period."""
+
+CONTACT_TIMES = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0)
+"""Candidates for the contact time, sampling periods: hard contacts of arms take 1 to 4 ms to change the velocity."""
+
+CONTACT_TIME_SCALE = 1.5
+"""Sampling periods over which the prior of a contact time falls by a factor e."""
+
+SHAPE_SPREAD = 0.25
+"""Standard error of the impact time, sampling periods, that no fit can remove: what happens between two samples isn't
+seen."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -26,11 +38,11 @@ class Kink:
     """Two branches of motion that meet.
 
     Attributes:
-        time: Time at which the branches meet, s, relative to the newest sample (so negative).
+        time: Time at which the branch before ends, s, relative to the newest sample (so negative).
         time_std: Its standard error, s.
         position: Positions there, shape (n,), rad.
         velocity_before: Velocities there on the branch before, shape (n,), rad/s.
-        velocity_after: Velocities there on the branch after, shape (n,), rad/s.
+        velocity_after: The same with what the impact has changed by the newest sample, shape (n,), rad/s.
         explained: Share of the misfit to one parabola that the kink explains, 0..1.
     """
 
@@ -48,62 +60,59 @@ def fit_kink(positions: Array, period: float, earliest: float, noise_std: Array)
     Args:
         positions: Newest samples, oldest first, shape (m, n) with m >= 4, rad.
         period: Sampling period, s.
-        earliest: Earliest impact time considered, s relative to the newest sample; at least three samples stay before
-            it.
+        earliest: Earliest impact time considered, s relative to the newest sample; three samples stay before it.
         noise_std: Standard deviation of the position error per joint, shape (n,), rad, positive.
 
     Returns:
-        The best kink.
+        The kink.
     """
     samples, joints = positions.shape
     # In units of the sampling period the regressors are well scaled.
     grid = np.arange(1.0 - samples, 1.0)
     begin = max(earliest / period, grid[2])
-    candidates = np.arange(np.ceil(begin * SUBDIVISIONS), 0.0) / SUBDIVISIONS
+    starts = np.arange(np.ceil(begin * SUBDIVISIONS), 0.0) / SUBDIVISIONS
     basis, triangle = np.linalg.qr(np.stack((np.ones(samples), grid, grid * grid), axis=1))
     centred = positions - positions[-1]
     smooth = basis.T @ centred
     rest = centred - basis @ smooth
-    ramps = np.maximum(grid[:, None] - candidates, 0.0)
-    ramps_free = ramps - basis @ (basis.T @ ramps)
-    norms = np.einsum("mc,mc->c", ramps_free, ramps_free)
-    products = ramps_free.T @ rest
+    ramps = _ramps(grid, starts)
+    starts = np.tile(starts, len(CONTACT_TIMES))
+    free = ramps - basis @ (basis.T @ ramps)
+    norms = np.einsum("mc,mc->c", free, free)
+    products = free.T @ rest
     weights = 1.0 / noise_std**2
     gains = (products * products) @ weights / norms
-    best = _middle_of_plateau(gains)
+    best = int(gains.argmax())
+
+    whole = float(np.einsum("mn,mn,n->", rest, rest, weights))
+    squares = max(whole - float(gains[best]), 0.0)
+    # The misfit may exceed the stated noise, and then the larger of the two counts.
+    freedom = max(samples * joints - 4 * joints - 2, 1)
+    prior = np.repeat(np.exp(-np.array(CONTACT_TIMES) / CONTACT_TIME_SCALE), len(starts) // len(CONTACT_TIMES))
+    likelihood = prior * np.exp(0.5 * (gains - gains[best]) / max(1.0, squares / freedom))
+    likelihood /= likelihood.sum()
+    start = float(likelihood @ starts)
+    variance = float(likelihood @ (starts - start) ** 2) + SHAPE_SPREAD**2
 
     slopes = products[best] / norms[best]
-    start = candidates[best]
-    misfit = rest - np.outer(ramps_free[:, best], slopes)
-    squares = float(np.einsum("mn,mn,n->", misfit, misfit, weights))
-    whole = float(np.einsum("mn,mn,n->", rest, rest, weights))
-    # The misfit may exceed the stated noise (the contact takes its time), so the larger of the two counts.
-    freedom = max(samples * joints - 4 * joints - 1, 1)
-    scale = max(1.0, squares / freedom)
-    step = (grid > start).astype(np.float64)
-    step -= basis @ (basis.T @ step)
-    step -= ramps_free[:, best] * (ramps_free[:, best] @ step / norms[best])
-    information = float((slopes * slopes) @ weights) * float(step @ step)
-    # Without information the time is only known to lie somewhere between two samples.
-    spread = 1.0 / np.sqrt(12.0)
-    if information > 0.0:
-        spread = min(np.sqrt(scale / information), -start + spread)
-
     coefficients = np.linalg.solve(triangle, smooth - basis.T @ np.outer(ramps[:, best], slopes))
-    position = coefficients[0] + start * (coefficients[1] + start * coefficients[2]) + positions[-1]
+    contact_time = CONTACT_TIMES[best * len(CONTACT_TIMES) // len(starts)]
+    done = min(-starts[best] / contact_time, 1.0) if contact_time else 1.0
     before = (coefficients[1] + 2.0 * start * coefficients[2]) / period
     return Kink(
-        time=float(start * period),
-        time_std=float(spread * period),
-        position=position,
+        time=start * period,
+        time_std=float(np.sqrt(variance)) * period,
+        position=coefficients[0] + start * (coefficients[1] + start * coefficients[2]) + positions[-1],
         velocity_before=before,
-        velocity_after=before + slopes / period,
-        explained=float(1.0 - squares / whole) if whole > 0.0 else 0.0,
+        velocity_after=before + done * slopes / period,
+        explained=1.0 - squares / whole if whole > 0.0 else 0.0,
     )
 
 
-def _middle_of_plateau(gains: Array) -> int:
-    """Index of the largest gain; where neighbours share it, as with one sample after the impact, their middle."""
-    top = gains.max()
-    equal = np.flatnonzero(gains >= top * (1.0 - 1e-9))
-    return int(equal[len(equal) // 2])
+def _ramps(grid: Array, starts: Array) -> Array:
+    """Every ramp at every sample, shape (m, contact times x starts), one contact time after the other."""
+    since = np.maximum(grid[:, None] - starts, 0.0)
+    columns = [since]
+    for duration in CONTACT_TIMES[1:]:
+        columns.append(np.where(since < duration, since * since / (2.0 * duration), since - 0.5 * duration))
+    return np.concatenate(columns, axis=1)

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from impact_aware.detection.events import Array, JointSample
+from impact_aware.detection.ring import Ring
 from impact_aware.errors import InvalidInputError
 
 # Stamps closer to the grid than this are on it: a double holds seconds since 1970 to 0.24 us only.
@@ -75,8 +76,7 @@ class MotionWindow:
         self._largest_gap = largest_gap
         # A moving joint that passes two steps of its encoder per period can't repeat a value.
         self._moving_step = 2.0 * resolution + 1e-12
-        # Written twice, `length` apart, so that the newest `length` rows are always one contiguous block.
-        self._rows = np.zeros((2 * length, joint_count))
+        self._rows = Ring(length, joint_count)
         self._deviations = np.zeros(length)
         self._turns = np.zeros(joint_count)
         self._delta = np.empty(joint_count)
@@ -87,7 +87,6 @@ class MotionWindow:
         """Forget every sample; `drops` stays."""
         self.time = math.nan
         self._turns[:] = 0.0
-        self._end = self.length
         self.restart()
 
     def resume(self) -> None:
@@ -120,7 +119,7 @@ class MotionWindow:
     @property
     def positions(self) -> Array:
         """The newest `length` rows, oldest first, shape (length, n); a view that the next sample changes."""
-        return self._rows[self._end - self.length : self._end]
+        return self._rows.rows
 
     @property
     def jitter(self) -> float:
@@ -149,11 +148,11 @@ class MotionWindow:
                 self.drops.backwards += 1
                 self.reset()
             elif interval > (self._largest_gap + 1.5) * self.period:
-                if (position + self._turns == self._rows[self._end - 1]).all() and self._was_moving():
+                if (position + self._turns == self._rows.newest).all() and self._was_moving():
                     self.drops.held += 1
                     return 0
                 self.drops.gaps += 1
-                moved = np.abs(position + self._turns - self._rows[self._end - 1]) * (self.period / interval)
+                moved = np.abs(position + self._turns - self._rows.newest) * (self.period / interval)
                 self.restart()
                 self._moved_across_gap = bool((moved > self._moving_step).any())
             else:
@@ -164,7 +163,7 @@ class MotionWindow:
                 deviation = abs(interval - steps * self.period)
         broken = None
         np.add(position, self._turns, out=self._newest)
-        np.subtract(self._newest, self._rows[self._end - 1], out=self._delta)
+        np.subtract(self._newest, self._rows.newest, out=self._delta)
         # One number tells that nothing is NaN, that something moved, and that nothing made a whole turn.
         if not 0.0 < float(self._delta.dot(self._delta)) < 9.0:
             broken = ~np.isfinite(position)
@@ -187,16 +186,16 @@ class MotionWindow:
 
     def mend(self, joints: NDArray[np.bool_], age: int) -> None:
         """Replace the value `age` samples ago of the joints in the mask by the parabola through its neighbours."""
-        index = self._end - 1 - age
-        rows = self._rows
-        rows[index, joints] = rows[index + 1, joints] / 3.0 + rows[index - 1, joints] - rows[index - 2, joints] / 3.0
-        rows[(index + self.length) % (2 * self.length), joints] = rows[index, joints]
+        rows = self._rows.rows
+        mended = rows[-1 - age].copy()
+        mended[joints] = rows[-age, joints] / 3.0 + rows[-2 - age, joints] - rows[-3 - age, joints] / 3.0
+        self._rows.replace(age, mended)
         self.unsettled = self.length
         self.drops.outliers += int(np.count_nonzero(joints))
 
     def _settle_odd_sample(self, broken: NDArray[np.bool_]) -> bool:
         """Replace broken values, remove whole turns, and refuse a held sample by returning False."""
-        newest, last = self._newest, self._rows[self._end - 1]
+        newest, last = self._newest, self._rows.newest
         if broken.any():
             self.drops.not_finite += int(np.count_nonzero(broken))
             if broken.all():
@@ -219,13 +218,13 @@ class MotionWindow:
         """Tell whether some joint moved too fast before to repeat a value now."""
         if self._alone:
             return self._moved_across_gap
-        step = self._rows[self._end - 1] - self._rows[self._end - 2]
+        step = self._rows.rows[-1] - self._rows.rows[-2]
         return bool((np.abs(step) > self._moving_step).any())
 
     def _push(self, steps: int, deviation: float) -> None:
         if steps > 1:
             self._bridge(steps)
-        self._write(self._newest)
+        self._rows.push(self._newest)
         if self._least_count < self.length:
             np.minimum(self.counts + steps, self.length, out=self.counts)
             self._least_count = int(self.counts.min())
@@ -240,7 +239,7 @@ class MotionWindow:
 
     def _bridge(self, steps: int) -> None:
         newest = self._newest
-        last, before = self._rows[self._end - 1].copy(), self._rows[self._end - 2].copy()
+        before, last = self._rows.rows[-2:].copy()
         parabola = not self._alone
         for step in range(1, steps):
             if parabola:
@@ -252,13 +251,6 @@ class MotionWindow:
                 )
             else:
                 row = last + (newest - last) * (step / steps)
-            self._write(row)
+            self._rows.push(row)
         self.drops.missing += steps - 1
         self.unsettled = self.length + 1
-
-    def _write(self, row: Array) -> None:
-        if self._end == 2 * self.length:
-            self._end = self.length
-        self._rows[self._end] = row
-        self._rows[self._end - self.length] = row
-        self._end += 1

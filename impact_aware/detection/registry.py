@@ -5,16 +5,44 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Any
 
+from impact_aware.detection.acceleration import AccelerationDetector, AccelerationParameters
 from impact_aware.detection.adaptive_window import AdaptiveWindowDetector, AdaptiveWindowParameters
 from impact_aware.detection.detector import ImpactDetector
+from impact_aware.detection.fusion import FusionDetector, FusionParameters
+from impact_aware.detection.momentum_observer import MomentumObserverDetector, MomentumObserverParameters
+from impact_aware.detection.sensitive_joint import SensitiveJointDetector, SensitiveJointParameters
+from impact_aware.detection.torque_residual import TorqueResidualDetector, TorqueResidualParameters
 from impact_aware.errors import InvalidInputError, UnknownNameError
 
 DETECTORS: dict[str, type[Any]] = {
-    AdaptiveWindowDetector.name: AdaptiveWindowDetector,
+    detector.name: detector
+    for detector in (
+        AdaptiveWindowDetector,
+        AccelerationDetector,
+        TorqueResidualDetector,
+        MomentumObserverDetector,
+        SensitiveJointDetector,
+        FusionDetector,
+    )
 }
 
 PARAMETERS: dict[str, type[Any]] = {
     AdaptiveWindowDetector.name: AdaptiveWindowParameters,
+    AccelerationDetector.name: AccelerationParameters,
+    TorqueResidualDetector.name: TorqueResidualParameters,
+    MomentumObserverDetector.name: MomentumObserverParameters,
+    SensitiveJointDetector.name: SensitiveJointParameters,
+    FusionDetector.name: FusionParameters,
+}
+
+# What a detector needs beside numbers: the arm, and where it is going to touch.
+NEEDS: dict[str, tuple[str, ...]] = {
+    MomentumObserverDetector.name: ("robot",),
+    SensitiveJointDetector.name: ("robot", "normal"),
+}
+OPTIONS: dict[str, tuple[str, ...]] = {
+    SensitiveJointDetector.name: ("frame",),
+    FusionDetector.name: ("robot",),
 }
 
 
@@ -24,17 +52,23 @@ def make_detector(name: str, joint_count: int, **parameters: Any) -> ImpactDetec
     Args:
         name: One of `DETECTORS`.
         joint_count: Number of joints n.
-        **parameters: Fields of the detector's parameter class; the rest keeps its defaults.
+        **parameters: Fields of the detector's parameter class, the rest keeps its defaults; and what the detector
+            `NEEDS` besides, such as `robot`.
 
     Raises:
         UnknownNameError: No such detector.
-        InvalidInputError: No such parameter, or a value out of range.
+        InvalidInputError: No such parameter, one that is missing, or a value out of range.
     """
     if name not in DETECTORS:
         raise UnknownNameError("detector", name, tuple(DETECTORS))
+    needs = NEEDS.get(name, ())
+    for key in needs:
+        if parameters.get(key) is None:
+            raise InvalidInputError(f"parameter {key} of detector {name}", None, "to be given")
+    others = {key: parameters.pop(key) for key in (*needs, *OPTIONS.get(name, ())) if key in parameters}
     known = tuple(field.name for field in fields(PARAMETERS[name]))
     for key in parameters:
         if key not in known:
             raise InvalidInputError(f"parameter of detector {name}", repr(key), "one of " + ", ".join(known))
-    detector: ImpactDetector = DETECTORS[name](joint_count, PARAMETERS[name](**parameters))
+    detector: ImpactDetector = DETECTORS[name](joint_count, PARAMETERS[name](**parameters), **others)
     return detector

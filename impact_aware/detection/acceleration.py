@@ -1,0 +1,176 @@
+"""Joint acceleration by central differences over a threshold: paper 000, section IV-A.
+
+The detector looks at some joints in parallel and the earliest counts; which ones is a parameter, because light joints
+at the wrist shake more than they tell (000 leaves joint 7 out). Central differences have no phase lag but look at both
+sides, so what is known at a sample is the acceleration `half_width` periods before.
+
+From positions it is the second difference (q_k - 2 q_{k-s} + q_{k-2s}) / (s h)^2, whose error is up to 2 r / (s h)^2
+for an encoder step r; from measured velocities it is (v_k - v_{k-2s}) / (2 s h), as trustworthy as the robot's velocity
+filter.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from impact_aware.detection.events import Array, JointSample
+from impact_aware.detection.recording import Recording
+from impact_aware.detection.ring import Ring
+from impact_aware.detection.windowed_detector import (
+    ROUNDING,
+    Finding,
+    PerJoint,
+    WindowedDetector,
+    WindowParameters,
+    joint_mask,
+    per_joint,
+    require,
+    require_per_joint,
+)
+
+SOURCES = ("position", "velocity")
+
+
+@dataclass(frozen=True)
+class AccelerationParameters(WindowParameters):
+    """Parameters of the acceleration detector.
+
+    Attributes:
+        threshold: Acceleration that is an impact, rad/s^2, one or per joint.
+        joints: Indices of the joints to watch; None for all.
+        source: `position` or `velocity`, the signal that is differenced.
+        half_width: s, half the width of the central difference, sampling periods.
+        confirmation_share: Share of the threshold that the next sample must reach with the same sign; 0 confirms
+            nothing, so that a glitch of one sample is an impact.
+    """
+
+    threshold: PerJoint = 45.0
+    joints: tuple[int, ...] | None = None
+    source: str = "position"
+    half_width: int = 2
+    confirmation_share: float = 0.4
+
+    def __post_init__(self) -> None:
+        """Check every range."""
+        super().__post_init__()
+        require(self, "source", self.source in SOURCES, "one of " + ", ".join(SOURCES))
+        require(self, "half_width", self.half_width >= 1, "at least 1")
+        require(self, "confirmation_share", 0.0 <= self.confirmation_share <= 1.0, "0 to 1")
+        require_per_joint(self, "threshold", positive=True)
+
+
+class AccelerationDetector(WindowedDetector):
+    """Finds impacts as large joint accelerations."""
+
+    name: ClassVar[str] = "acceleration"
+
+    def __init__(self, joint_count: int, parameters: AccelerationParameters | None = None) -> None:
+        """Check the parameters against the number of joints.
+
+        Raises:
+            InvalidInputError: A threshold too few, or a joint that there is not.
+        """
+        self.parameters = chosen = parameters or AccelerationParameters()
+        self._watched = joint_mask(chosen, "joints", joint_count)
+        self._inverse_threshold = np.where(self._watched, 1.0 / per_joint(chosen, "threshold", joint_count), 0.0)
+        self._width = 2 * chosen.half_width
+        self._scale = self._inverse_threshold / (chosen.half_width * chosen.sampling_period) ** (
+            2 if chosen.source == "position" else 1
+        )
+        if chosen.source == "velocity":
+            self._scale *= 0.5
+        self._velocities = Ring(self._width + 1, joint_count)
+        self._trusted = np.zeros(joint_count, dtype=np.int64)
+        self._shares = np.zeros(joint_count)
+        self._previous = np.zeros(joint_count)
+        super().__init__(joint_count, chosen, length=max(16, 3 * self._width), kink_span=self._width + 4)
+
+    def _forget(self) -> None:
+        self._previous[:] = 0.0
+        self._trusted[:] = 0
+
+    def _rest(self, sample: JointSample, steps: int) -> None:
+        self._measure(sample, steps)
+        self._previous[:] = self._shares
+
+    def _examine(self, sample: JointSample, steps: int) -> Finding | None:
+        self._measure(sample, steps)
+        self._level = float(np.abs(self._shares).max())
+        share = self.parameters.confirmation_share
+        if share:
+            strongest = np.abs(self._previous)
+            out = (strongest >= 1.0) & (self._shares * np.sign(self._previous) >= share)
+            residual = np.maximum(strongest, np.abs(self._shares))
+        else:
+            strongest = residual = np.abs(self._shares)
+            out = strongest >= 1.0
+        self._previous[:] = self._shares
+        if not out.any():
+            return None
+        return Finding(int(np.where(out, strongest, 0.0).argmax()), residual)
+
+    def _measure(self, sample: JointSample, steps: int) -> None:
+        """Put the accelerations over their thresholds into `_shares`."""
+        width = self._width
+        if self.parameters.source == "position":
+            rows = self._window.positions
+            np.subtract(rows[-1] + rows[-1 - width], 2.0 * rows[-1 - width // 2], out=self._shares)
+            trusted = self._window.counts > width
+        else:
+            self._take_velocity(sample, steps)
+            rows = self._velocities.rows
+            np.subtract(rows[-1], rows[0], out=self._shares)
+            trusted = self._trusted > width
+        self._shares *= self._scale
+        self._shares *= trusted
+
+    def _take_velocity(self, sample: JointSample, steps: int) -> None:
+        velocity = _row_or_nan(sample.velocity, self.joint_count)
+        finite = np.isfinite(velocity)
+        if steps > 1:
+            # The velocities between were not seen; the difference would be over another width.
+            self._trusted[:] = 0
+        self._velocities.push(np.where(finite, velocity, 0.0))
+        self._trusted += 1
+        self._trusted[~finite] = 0
+        np.minimum(self._trusted, self._window.counts, out=self._trusted)
+
+    @property
+    def settled(self) -> bool:
+        """Whether only the last `memory` samples and the last event matter."""
+        return super().settled and (self.parameters.source == "position" or bool((self._trusted > self._width).all()))
+
+    def _screen(self, recording: Recording, limit: float = 1.0) -> NDArray[np.bool_]:
+        marked = self._irregular(recording)
+        width, half = self._width, self._width // 2
+        signal = recording.positions if self.parameters.source == "position" else recording.velocities
+        if signal is None:
+            return marked
+        if len(recording) > width:
+            with np.errstate(invalid="ignore", over="ignore"):
+                if self.parameters.source == "position":
+                    differences = signal[width:] + signal[:-width] - 2.0 * signal[half:-half]
+                else:
+                    differences = signal[width:] - signal[:-width]
+                shares = np.abs(differences) * self._scale
+                # What is not finite is marked.
+                marked[width:] |= ~(shares[:, self._watched] < limit * ROUNDING).all(axis=1)
+        if self.parameters.source == "velocity":
+            marked |= ~np.isfinite(signal).all(axis=1)
+        return marked
+
+
+def _row_or_nan(values: Array | None, joint_count: int) -> Array:
+    """Return a sample's optional array, or NaN where it is missing or malformed, shape (n,)."""
+    if values is not None:
+        try:
+            row = np.asarray(values, dtype=np.float64)
+        except (TypeError, ValueError):
+            row = np.empty(0)
+        if row.shape == (joint_count,):
+            return row
+    return np.full(joint_count, np.nan)

@@ -1,0 +1,178 @@
+"""Several detectors that decide together.
+
+The rule: an impact takes two witnesses. Either one member is convinced by its own rule, which asks for two samples in a
+row; or at one and the same sample a member that looks at positions and one that looks at torques are both over
+`joint_share` of their bounds. Encoder and torque sensor fail independently, so a smaller excess in both says more than
+a larger one in either, and says it one sample earlier.
+
+Members that lack their signal stay silent: on positions only, this is the adaptive window alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from impact_aware.detection.acceleration import AccelerationDetector, AccelerationParameters
+from impact_aware.detection.adaptive_window import AdaptiveWindowDetector, AdaptiveWindowParameters
+from impact_aware.detection.detector import ImpactDetector
+from impact_aware.detection.events import ImpactEvent, JointSample
+from impact_aware.detection.momentum_observer import MomentumObserverDetector, MomentumObserverParameters
+from impact_aware.detection.motion_window import DropCounts
+from impact_aware.detection.recording import Recording
+from impact_aware.detection.torque_residual import TorqueResidualDetector, TorqueResidualParameters
+from impact_aware.detection.windowed_detector import WindowedDetector, require
+from impact_aware.robot import RobotModel
+
+MEMBERS = ("adaptive_window", "acceleration", "torque_residual", "momentum_observer")
+POSITION_MEMBERS = ("adaptive_window", "acceleration")
+
+
+@dataclass(frozen=True)
+class FusionParameters:
+    """Parameters of the fusion.
+
+    Attributes:
+        members: Names of the members, among `MEMBERS`; `adaptive_window` must be one, as it makes the events, and
+            `momentum_observer` needs the robot's model.
+        joint_share: Share of their bounds that positions and torques both have to reach at the same sample.
+        adaptive_window: Parameters of that member, as of the others.
+        acceleration: See above.
+        torque_residual: See above.
+        momentum_observer: See above.
+    """
+
+    members: tuple[str, ...] = ("adaptive_window", "torque_residual")
+    joint_share: float = 0.5
+    adaptive_window: AdaptiveWindowParameters = field(default_factory=AdaptiveWindowParameters)
+    acceleration: AccelerationParameters = field(default_factory=AccelerationParameters)
+    torque_residual: TorqueResidualParameters = field(default_factory=TorqueResidualParameters)
+    momentum_observer: MomentumObserverParameters = field(default_factory=MomentumObserverParameters)
+
+    def __post_init__(self) -> None:
+        """Check every range."""
+        known = all(member in MEMBERS for member in self.members)
+        distinct = len(set(self.members)) == len(self.members)
+        fine = known and distinct and "adaptive_window" in self.members
+        require(self, "members", fine, "adaptive_window and others of " + ", ".join(MEMBERS))
+        require(self, "joint_share", 0.0 < self.joint_share <= 1.0, "more than 0 and at most 1")
+
+
+class FusionDetector(ImpactDetector):
+    """Finds impacts by two witnesses among several detectors."""
+
+    name: ClassVar[str] = "fusion"
+
+    def __init__(
+        self, joint_count: int, parameters: FusionParameters | None = None, *, robot: RobotModel | None = None
+    ) -> None:
+        """Make the members.
+
+        Args:
+            joint_count: Number of joints n.
+            parameters: Parameters; defaults if None.
+            robot: The arm, if the momentum observer is a member.
+
+        Raises:
+            InvalidInputError: The momentum observer is a member but there is no robot.
+        """
+        self.joint_count = joint_count
+        self.parameters = chosen = parameters or FusionParameters()
+        makers: dict[str, Any] = {
+            "adaptive_window": AdaptiveWindowDetector,
+            "acceleration": AccelerationDetector,
+            "torque_residual": TorqueResidualDetector,
+        }
+        self._on_positions: list[WindowedDetector] = []
+        self._on_torques: list[WindowedDetector] = []
+        for member in chosen.members:
+            settings = getattr(chosen, member)
+            if member == "momentum_observer":
+                require(chosen, "members", robot is not None, "no momentum_observer without a robot")
+                assert robot is not None
+                made: WindowedDetector = MomentumObserverDetector(joint_count, settings, robot=robot)
+            else:
+                made = makers[member](joint_count, settings)
+            if isinstance(made, AdaptiveWindowDetector):
+                self._main = made
+            (self._on_positions if member in POSITION_MEMBERS else self._on_torques).append(made)
+        self._all = self._on_positions + self._on_torques
+
+    @property
+    def members(self) -> tuple[WindowedDetector, ...]:
+        """The members."""
+        return tuple(self._all)
+
+    @property
+    def drops(self) -> DropCounts:
+        """What was refused or mended since construction; every member sees the same samples."""
+        return self._main.drops
+
+    @property
+    def memory(self) -> int:
+        """Samples after which a settled detector has forgotten all before."""
+        return max(member.memory for member in self._all)
+
+    @property
+    def settled(self) -> bool:
+        """Whether only the last `memory` samples and the last event matter."""
+        return all(member.settled for member in self._all)
+
+    def reset(self) -> None:
+        """Forget every sample and event; the drop counts stay."""
+        for member in self._all:
+            member.reset()
+
+    def update(self, sample: JointSample) -> ImpactEvent | None:
+        """Take the next sample in; see `ImpactDetector.update`."""
+        found: ImpactEvent | None = None
+        finder: WindowedDetector | None = None
+        for member in self._all:
+            event = member.update(sample)
+            if event is not None and found is None:
+                found, finder = event, member
+        if found is None:
+            share = self.parameters.joint_share
+            if max(member.level for member in self._on_positions) < share or not self._on_torques:
+                return None
+            if max(member.level for member in self._on_torques) < share:
+                return None
+            found, finder = self._main.conclude(self._main.suspect()), self._main
+        for member in self._all:
+            if member is not finder:
+                member.acknowledge()
+        return _renamed(found, self.name)
+
+    def _screen(self, recording: Recording, limit: float = 1.0) -> NDArray[np.bool_]:
+        marked = np.zeros(len(recording), dtype=bool)
+        share = limit * self.parameters.joint_share
+        families = []
+        for family in (self._on_positions, self._on_torques):
+            over = np.zeros(len(recording), dtype=bool)
+            for member in family:
+                marked |= member._screen(recording, limit)
+                over |= member._screen(recording, share)
+            families.append(over)
+        return np.asarray(marked | (families[0] & families[1]))
+
+    def _resume(self) -> None:
+        for member in self._all:
+            member._resume()
+
+
+def _renamed(event: ImpactEvent, name: str) -> ImpactEvent:
+    return ImpactEvent(
+        event.time,
+        event.time_detected,
+        event.time_std,
+        name,
+        event.joint,
+        event.position,
+        event.velocity_before,
+        event.velocity_after,
+        event.residual,
+        event.confidence,
+    )

@@ -1,0 +1,209 @@
+"""Generalized momentum that changes without a torque that could have done it.
+
+With p = M(q) dq, the equation of motion reads dp/dt = tau + C(q, dq)^T dq - g(q) + tau_ext, so over N periods
+
+    r_k = (p_k - p_{k-N}) / (N h) - mean of (tau + C^T dq - g) over them
+
+is the mean external torque, without any differentiation of velocities. This is the momentum observer with a finite
+memory: where the usual first-order one forgets with a gain K, this one forgets at once after N h (about 2/K). It can't
+drift and is valid again N samples after a gap. Friction, payload and calibration are in r as well, but change slowly:
+the median of r before the last N periods is taken away, and an impact is what is left over a threshold.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from impact_aware.detection.events import Array, JointSample
+from impact_aware.detection.recording import Recording
+from impact_aware.detection.ring import Ring, median_row
+from impact_aware.detection.windowed_detector import (
+    ROUNDING,
+    Finding,
+    PerJoint,
+    WindowedDetector,
+    WindowParameters,
+    finite_row,
+    per_joint,
+    require,
+    require_per_joint,
+)
+from impact_aware.errors import InvalidInputError
+from impact_aware.robot import RobotModel
+
+EFFORT_KINDS = {"link": "M", "motor": "M+B_theta"}
+
+
+@dataclass(frozen=True)
+class MomentumObserverParameters(WindowParameters):
+    """Parameters of the momentum observer.
+
+    Attributes:
+        threshold: External torque that is an impact, N m, one or per joint.
+        samples: N, the periods over which the external torque is averaged.
+        baseline_samples: Earlier values of r whose median is taken away; 0 takes nothing away.
+        effort_kind: `link` for torque sensors behind the gear, which see M, or `motor` for the torques that drive the
+            motors, which see M + B_theta.
+        effort_sign: 1, or -1 where the source counts torques as the robot's on its surroundings.
+        velocity_samples: Positions in the line fit that stands in for a velocity that the samples don't carry.
+        confirmation_samples: Samples in a row that have to be over the threshold.
+    """
+
+    threshold: PerJoint = 6.0
+    samples: int = 4
+    baseline_samples: int = 10
+    effort_kind: str = "link"
+    effort_sign: float = 1.0
+    velocity_samples: int = 5
+    confirmation_samples: int = 2
+
+    def __post_init__(self) -> None:
+        """Check every range."""
+        super().__post_init__()
+        require(self, "samples", self.samples >= 1, "at least 1")
+        require(self, "baseline_samples", self.baseline_samples >= 0, "0 or more")
+        require(self, "effort_kind", self.effort_kind in EFFORT_KINDS, "one of " + ", ".join(EFFORT_KINDS))
+        require(self, "effort_sign", self.effort_sign in (-1.0, 1.0), "1 or -1")
+        require(self, "velocity_samples", self.velocity_samples >= 2, "at least 2")
+        require(self, "confirmation_samples", self.confirmation_samples >= 1, "at least 1")
+        require_per_joint(self, "threshold", positive=True)
+
+
+class MomentumObserverDetector(WindowedDetector):
+    """Finds impacts as external joint torques, from positions, velocities, efforts and the robot's model."""
+
+    name: ClassVar[str] = "momentum_observer"
+
+    def __init__(
+        self, joint_count: int, parameters: MomentumObserverParameters | None = None, *, robot: RobotModel
+    ) -> None:
+        """Prepare.
+
+        Args:
+            joint_count: Number of joints n.
+            parameters: Parameters; defaults if None.
+            robot: The arm; its kinematics memory is used, so it can't be shared with another thread.
+
+        Raises:
+            InvalidInputError: The robot has another number of joints, or a threshold is missing.
+        """
+        if robot.n != joint_count:
+            raise InvalidInputError("robot", f"{robot.n} joints", f"{joint_count} joints")
+        self.parameters = chosen = parameters or MomentumObserverParameters()
+        self._robot = robot
+        # A model of its own, since B_theta is part of M or not depending on where the torque is measured.
+        self._model = robot.model.copy()
+        self._model.armature = robot.motor_inertia_for(EFFORT_KINDS[chosen.effort_kind])
+        self._data = self._model.createData()
+        self._threshold = per_joint(chosen, "threshold", joint_count)
+        width = chosen.samples
+        self._momenta = Ring(width + 1, joint_count)
+        self._drives = Ring(width, joint_count)
+        self._externals = Ring(chosen.baseline_samples + width + 1, joint_count)
+        grid = np.arange(chosen.velocity_samples, dtype=np.float64)
+        grid -= grid.mean()
+        self._slope = grid / (grid @ grid) / chosen.sampling_period
+        self._zero = np.zeros(joint_count)
+        self._over = 0
+        self._had_velocity = True
+        history = width + self._externals.length + max(chosen.velocity_samples, 2)
+        super().__init__(joint_count, chosen, max(20, history), kink_span=width + 4)
+
+    @property
+    def settled(self) -> bool:
+        """Whether only the last `memory` samples and the last event matter."""
+        return super().settled and self._externals.count == self._externals.length and self._over == 0
+
+    def _forget(self) -> None:
+        self._momenta.restart()
+        self._drives.restart()
+        self._externals.restart()
+        self._over = 0
+
+    def _rest(self, sample: JointSample, steps: int) -> None:
+        self._measure(sample, steps)
+
+    def _examine(self, sample: JointSample, steps: int) -> Finding | None:
+        external = self._measure(sample, steps)
+        if external is None:
+            self._over = 0
+            return None
+        shares = np.abs(external) / self._threshold
+        self._level = float(shares.max())
+        if self._level <= 1.0:
+            self._over = 0
+            return None
+        self._over += 1
+        if self._over < self.parameters.confirmation_samples:
+            return None
+        return Finding(int(shares.argmax()), shares)
+
+    def _measure(self, sample: JointSample, steps: int) -> Array | None:
+        """Return the change of the external torque, shape (n,), N m, or None while it is not known."""
+        effort = finite_row(sample.effort, self.joint_count)
+        velocity = finite_row(sample.velocity, self.joint_count)
+        has_velocity = velocity is not None
+        if steps > 1 or effort is None or has_velocity != self._had_velocity:
+            self._forget()
+            self._had_velocity = has_velocity
+        if velocity is None:
+            fitted = self.parameters.velocity_samples
+            if self._window.counts.min() < fitted:
+                return None
+            velocity = self._slope @ self._window.positions[-fitted:]
+        if effort is None:
+            return None
+        momentum, drive = self._momentum_and_drive(self._window.positions[-1], velocity, effort)
+        self._momenta.push(momentum)
+        self._drives.push(drive)
+        if self._momenta.count < self._momenta.length:
+            return None
+        duration = self.parameters.samples * self.parameters.sampling_period
+        external = (self._momenta.rows[-1] - self._momenta.rows[0]) / duration - self._drives.rows.mean(axis=0)
+        self._externals.push(external)
+        if self._externals.count < self._externals.length:
+            return None
+        if self.parameters.baseline_samples:
+            external = external - median_row(self._externals.rows[: self.parameters.baseline_samples])
+        return external
+
+    def _momentum_and_drive(self, position: Array, velocity: Array, effort: Array) -> tuple[Array, Array]:
+        """Return p = M dq and tau + C^T dq - g."""
+        model, data = self._model, self._data
+        gravity = pin.rnea(model, data, position, self._zero, self._zero).copy()
+        momentum = pin.rnea(model, data, position, self._zero, velocity) - gravity
+        coriolis = pin.computeCoriolisMatrix(model, data, position, velocity)
+        return momentum, self.parameters.effort_sign * effort + velocity @ coriolis - gravity
+
+    def _screen(self, recording: Recording, limit: float = 1.0) -> NDArray[np.bool_]:
+        marked = self._irregular(recording)
+        efforts, velocities = recording.efforts, recording.velocities
+        if efforts is None:
+            return marked
+        if velocities is None:
+            return np.ones(len(recording), dtype=bool)
+        marked |= ~(np.isfinite(efforts).all(axis=1) & np.isfinite(velocities).all(axis=1))
+        width, earlier = self.parameters.samples, self.parameters.baseline_samples
+        first = 2 * width + earlier
+        if len(recording) <= first:
+            return np.ones(len(recording), dtype=bool)
+        rows = zip(recording.positions, velocities, efforts, strict=True)
+        pairs = np.array([self._momentum_and_drive(*row) for row in rows])
+        momenta, drives = pairs[:, 0], pairs[:, 1]
+        with np.errstate(invalid="ignore", over="ignore"):
+            windows = np.lib.stride_tricks.sliding_window_view(drives, width, axis=0)
+            duration = width * self.parameters.sampling_period
+            external = (momenta[width:] - momenta[:-width]) / duration - windows[1:].mean(axis=2)
+            change = external[earlier + width :]
+            if earlier:
+                windows = np.lib.stride_tricks.sliding_window_view(external, earlier, axis=0)
+                baselines = median_row(windows.swapaxes(1, 2))
+                change = change - baselines[: len(change)]
+            # What is not finite is marked.
+            marked[first:] |= ~(np.abs(change) / self._threshold < limit * ROUNDING).all(axis=1)
+        return marked

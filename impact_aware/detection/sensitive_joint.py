@@ -1,0 +1,113 @@
+"""The joint that an impact at a known place moves most: paper 004, (4.10)-(4.12).
+
+A frictionless impact with normal impulse Lambda_N changes the joint velocities by gamma(q) Lambda_N with
+
+
+    gamma = (M + B_theta)^-1 J_N^T,
+
+
+so the joint with the largest |gamma_i| shows it first. Watching only the few most sensitive joints keeps the others'
+vibrations from raising alarms; it needs the place and direction of the contact.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from impact_aware.detection.adaptive_window import AdaptiveWindowDetector, AdaptiveWindowParameters
+from impact_aware.detection.events import Array
+from impact_aware.detection.windowed_detector import require
+from impact_aware.errors import InvalidInputError
+from impact_aware.robot import RobotModel
+
+
+@dataclass(frozen=True)
+class SensitiveJointParameters(AdaptiveWindowParameters):
+    """Parameters of the detector on the most sensitive joints.
+
+    Attributes:
+        watched_joints: How many joints, most sensitive first; 1 in the thesis.
+    """
+
+    watched_joints: int = 1
+
+    def __post_init__(self) -> None:
+        """Check every range."""
+        super().__post_init__()
+        require(self, "watched_joints", self.watched_joints >= 1, "at least 1")
+
+
+def impact_sensitivity(robot: RobotModel, position: Array, normal: ArrayLike, frame: str | None = None) -> Array:
+    """Change of joint velocity per normal impulse, gamma of paper 004, (4.11), with M + B_theta.
+
+    Args:
+        robot: The arm.
+        position: Joint positions, shape (n,), rad.
+        normal: Contact normal from the obstacle into the robot, shape (3,), base frame.
+        frame: Frame whose origin touches; the tool if None.
+
+    Returns:
+        gamma, shape (n,), rad/s per N s.
+    """
+    jacobian = robot.frame_jacobian(position, frame)[:3]
+    return np.asarray(np.linalg.solve(robot.mass_matrix(position), jacobian.T @ _unit(normal)))
+
+
+def most_sensitive_joint(robot: RobotModel, position: Array, normal: ArrayLike, frame: str | None = None) -> int:
+    """Index of the joint that an impact along `normal` changes most: paper 004, (4.12); arguments as above."""
+    return int(np.abs(impact_sensitivity(robot, position, normal, frame)).argmax())
+
+
+class SensitiveJointDetector(AdaptiveWindowDetector):
+    """The adaptive window on the joints that the expected contact moves most."""
+
+    name: ClassVar[str] = "sensitive_joint"
+
+    def __init__(
+        self,
+        joint_count: int,
+        parameters: SensitiveJointParameters | None = None,
+        *,
+        robot: RobotModel,
+        normal: ArrayLike,
+        frame: str | None = None,
+    ) -> None:
+        """Prepare.
+
+        Args:
+            joint_count: Number of joints n.
+            parameters: Parameters; defaults if None.
+            robot: The arm; its kinematics memory is used, so it can't be shared with another thread.
+            normal: Expected contact normal from the obstacle into the robot, shape (3,), base frame.
+            frame: Frame whose origin touches; the tool if None.
+
+        Raises:
+            InvalidInputError: The robot has another number of joints, or the normal has no direction.
+        """
+        if robot.n != joint_count:
+            raise InvalidInputError("robot", f"{robot.n} joints", f"{joint_count} joints")
+        chosen = parameters or SensitiveJointParameters()
+        self._robot, self._normal, self._frame = robot, _unit(normal), frame
+        self._watch_count = min(chosen.watched_joints, joint_count)
+        super().__init__(joint_count, chosen)
+
+    def _largest_excess(self, steps: int) -> float:
+        largest = super()._largest_excess(steps)
+        if largest <= 1.0:
+            return largest
+        # The posture matters only once something is out of bounds, so the model stays out of the quiet cycles.
+        sensitivity = np.abs(impact_sensitivity(self._robot, self._window.positions[-1], self._normal, self._frame))
+        ignored = np.argsort(sensitivity)[: self.joint_count - self._watch_count]
+        self._excess[:, ignored] = 0.0
+        return float(self._excess.max())
+
+
+def _unit(normal: ArrayLike) -> Array:
+    direction = np.asarray(normal, dtype=np.float64)
+    if direction.shape != (3,) or not np.isfinite(direction).all() or not np.linalg.norm(direction) > 0.0:
+        raise InvalidInputError("normal", normal, "three finite numbers with a direction")
+    return direction / np.linalg.norm(direction)

@@ -1,0 +1,153 @@
+"""Joint torques that differ from the expected ones by more than a threshold: paper 001, section VI.
+
+    sum over the chosen joints of |tau_i - tau*_i| > tau_0
+
+001 takes joints 5 and 6 of a Panda, the controller's torques as tau*, and tau_0 between 1.5 and 1.8 N m. Where the
+samples carry no expected torque, the median of the last measured ones is expected next; a quick change of the
+command then looks like an impact, so the threshold must be above the quickest one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from impact_aware.detection.events import Array, JointSample
+from impact_aware.detection.recording import Recording
+from impact_aware.detection.ring import Ring, median_row
+from impact_aware.detection.windowed_detector import (
+    ROUNDING,
+    Finding,
+    WindowedDetector,
+    WindowParameters,
+    finite_row,
+    joint_mask,
+    require,
+)
+
+
+@dataclass(frozen=True)
+class TorqueResidualParameters(WindowParameters):
+    """Parameters of the torque-residual detector.
+
+    Attributes:
+        threshold: tau_0, N m, on the sum over the chosen joints.
+        joints: Indices of those joints; None for all.
+        effort_sign: 1, or -1 where the source counts torques the other way round than `effort_reference`.
+        baseline_samples: Samples whose median is the expected torque where none is given.
+        baseline_gap: Samples between them and the newest one, so that an impact does not raise its own expectation.
+        bias_removal: Take the median residual of the same samples away, so that friction and payload don't count.
+        confirmation_samples: Samples in a row that have to be over the threshold.
+    """
+
+    threshold: float = 6.0
+    joints: tuple[int, ...] | None = None
+    effort_sign: float = 1.0
+    baseline_samples: int = 10
+    baseline_gap: int = 5
+    bias_removal: bool = True
+    confirmation_samples: int = 2
+
+    def __post_init__(self) -> None:
+        """Check every range."""
+        super().__post_init__()
+        require(self, "threshold", self.threshold > 0.0, "more than 0 N m")
+        require(self, "effort_sign", self.effort_sign in (-1.0, 1.0), "1 or -1")
+        require(self, "baseline_samples", self.baseline_samples >= 1, "at least 1")
+        require(self, "baseline_gap", self.baseline_gap >= 0, "0 or more")
+        require(self, "confirmation_samples", self.confirmation_samples >= 1, "at least 1")
+
+
+class TorqueResidualDetector(WindowedDetector):
+    """Finds impacts as torques that nobody asked for."""
+
+    name: ClassVar[str] = "torque_residual"
+
+    def __init__(self, joint_count: int, parameters: TorqueResidualParameters | None = None) -> None:
+        """Check the parameters against the number of joints.
+
+        Raises:
+            InvalidInputError: A joint that there is not.
+        """
+        self.parameters = chosen = parameters or TorqueResidualParameters()
+        self._watched = joint_mask(chosen, "joints", joint_count)
+        self._baseline = slice(0, chosen.baseline_samples)
+        self._residuals = Ring(chosen.baseline_samples + chosen.baseline_gap + 1, joint_count)
+        self._over = 0
+        self._had_reference = True
+        length = max(20, self._residuals.length + chosen.confirmation_samples)
+        super().__init__(joint_count, chosen, length, kink_span=6)
+
+    @property
+    def settled(self) -> bool:
+        """Whether only the last `memory` samples and the last event matter."""
+        return super().settled and self._residuals.count == self._residuals.length and self._over == 0
+
+    def _forget(self) -> None:
+        self._residuals.restart()
+        self._over = 0
+
+    def _rest(self, sample: JointSample, steps: int) -> None:
+        self._measure(sample)
+
+    def _examine(self, sample: JointSample, steps: int) -> Finding | None:
+        residual = self._measure(sample)
+        if residual is not None:
+            self._level = float(residual.sum()) / self.parameters.threshold
+        if residual is None or self._level <= 1.0:
+            self._over = 0
+            return None
+        self._over += 1
+        if self._over < self.parameters.confirmation_samples:
+            return None
+        return Finding(int(residual.argmax()), residual / self.parameters.threshold)
+
+    def _measure(self, sample: JointSample) -> Array | None:
+        """Return |tau - tau*| of the chosen joints, others 0, or None where nothing is expected yet."""
+        effort = finite_row(sample.effort, self.joint_count)
+        if effort is None:
+            self._forget()
+            return None
+        reference = finite_row(sample.effort_reference, self.joint_count)
+        has_reference = reference is not None
+        if has_reference != self._had_reference:
+            self._forget()
+            self._had_reference = has_reference
+        residual = self.parameters.effort_sign * effort
+        if reference is not None:
+            residual = residual - reference
+        ring = self._residuals
+        ring.push(residual)
+        if reference is None or self.parameters.bias_removal:
+            if ring.count < ring.length:
+                return None
+            residual = residual - median_row(ring.rows[self._baseline])
+        return np.abs(residual) * self._watched
+
+    def _screen(self, recording: Recording, limit: float = 1.0) -> NDArray[np.bool_]:
+        marked = self._irregular(recording)
+        efforts, references = recording.efforts, recording.effort_references
+        if efforts is None:
+            return marked
+        residuals = self.parameters.effort_sign * efforts
+        with np.errstate(invalid="ignore", over="ignore"):
+            if references is not None:
+                marked |= ~np.isfinite(references).all(axis=1)
+                residuals = residuals - references
+            if references is None or self.parameters.bias_removal:
+                length, samples = self._residuals.length, self.parameters.baseline_samples
+                if len(recording) < length:
+                    return np.ones(len(recording), dtype=bool)
+                windows = np.lib.stride_tricks.sliding_window_view(residuals, samples, axis=0)
+                baselines = median_row(windows.swapaxes(1, 2))[: len(recording) - length + 1]
+                residuals = residuals[length - 1 :] - baselines
+            else:
+                length = 1
+            total = np.abs(residuals[:, self._watched]).sum(axis=1)
+            # What is not finite is marked.
+            marked[length - 1 :] |= ~(total < self.parameters.threshold * limit * ROUNDING)
+            marked |= ~np.isfinite(efforts).all(axis=1)
+        return marked

@@ -1,0 +1,249 @@
+"""The frame of a detector that watches a window of motion: intake, refractory time, and the event made of a find.
+
+A detector on this frame only says in `_examine` whether the newest sample shows an impact. The refined time and the
+velocities before and after always come from the positions, whatever signal the detector itself looks at.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from impact_aware.detection.detector import ImpactDetector
+from impact_aware.detection.events import Array, ImpactEvent, JointSample
+from impact_aware.detection.kink import fit_kink
+from impact_aware.detection.motion_window import GRID_TOLERANCE, DropCounts, MotionWindow
+from impact_aware.detection.recording import Recording
+from impact_aware.errors import InvalidInputError
+
+PerJoint = float | tuple[float, ...]
+
+ROUNDING = 1.0 - 1e-6
+"""Vectorised screening sums in another order than `update`, so that the last digits may differ."""
+
+
+@dataclass(frozen=True)
+class WindowParameters:
+    """What every detector has to know about its source.
+
+    Attributes:
+        sampling_period: Time between samples, s.
+        encoder_resolution: Step r of the position signal, rad, one or per joint.
+        position_noise: Standard deviation of the position noise beside the steps, rad, one or per joint.
+        refractory_time: Time after an event in which no other is reported, s.
+        largest_gap: Missing samples in a row that are bridged.
+    """
+
+    sampling_period: float = 1e-3
+    encoder_resolution: PerJoint = 1e-5
+    position_noise: PerJoint = 0.0
+    refractory_time: float = 0.04
+    largest_gap: int = 3
+
+    def __post_init__(self) -> None:
+        """Check every range."""
+        require(self, "sampling_period", self.sampling_period > 0.0, "more than 0 s")
+        require(self, "refractory_time", self.refractory_time >= 0.0, "0 s or more")
+        require(self, "largest_gap", self.largest_gap >= 0, "0 or more")
+        require_per_joint(self, "encoder_resolution", positive=False)
+        require_per_joint(self, "position_noise", positive=False)
+
+
+def require(parameters: object, name: str, fine: bool, expected: str) -> None:
+    """Refuse a parameter.
+
+    Raises:
+        InvalidInputError: `fine` is false.
+    """
+    if not fine:
+        raise InvalidInputError(name, getattr(parameters, name), expected)
+
+
+def require_per_joint(parameters: object, name: str, *, positive: bool) -> None:
+    """Refuse a parameter that is not a number, or one per joint, of the right sign.
+
+    Raises:
+        InvalidInputError: A value is not finite, or negative, or zero where it must be positive.
+    """
+    values = np.asarray(getattr(parameters, name), dtype=np.float64)
+    allowed = np.isfinite(values) & ((values > 0.0) if positive else (values >= 0.0))
+    fine = values.ndim <= 1 and bool(allowed.all())
+    require(parameters, name, fine, "finite and " + ("> 0" if positive else ">= 0"))
+
+
+def per_joint(parameters: object, name: str, joint_count: int) -> Array:
+    """Return a parameter as one value per joint, shape (n,).
+
+    Raises:
+        InvalidInputError: It has another number of values.
+    """
+    value = getattr(parameters, name)
+    if np.ndim(value) and len(value) != joint_count:
+        raise InvalidInputError(name, value, f"one value or {joint_count} of them")
+    return np.broadcast_to(np.asarray(value, dtype=np.float64), (joint_count,)).copy()
+
+
+def joint_mask(parameters: object, name: str, joint_count: int) -> NDArray[np.bool_]:
+    """Return the joints that a parameter selects as a mask, shape (n,); all of them for None.
+
+    Raises:
+        InvalidInputError: An index that is no joint, or none at all.
+    """
+    chosen = getattr(parameters, name)
+    if chosen is None:
+        return np.ones(joint_count, dtype=bool)
+    mask = np.zeros(joint_count, dtype=bool)
+    if not chosen or min(chosen) < 0 or max(chosen) >= joint_count:
+        raise InvalidInputError(name, chosen, f"indices from 0 to {joint_count - 1}, or None for all")
+    mask[list(chosen)] = True
+    return mask
+
+
+def finite_row(values: Array | None, joint_count: int) -> Array | None:
+    """Return a sample's optional array, shape (n,), or None where it is missing, malformed or not finite."""
+    if values is None:
+        return None
+    try:
+        row = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        return None
+    return row if row.shape == (joint_count,) and bool(np.isfinite(row).all()) else None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Finding:
+    """An impact as `_examine` finds it: the joint that showed it first, and every joint's residual over its bound."""
+
+    joint: int
+    residual: Array
+
+
+class WindowedDetector(ImpactDetector):
+    """A detector with a `MotionWindow`."""
+
+    def __init__(self, joint_count: int, parameters: WindowParameters, length: int, kink_span: float) -> None:
+        """Make the window.
+
+        Args:
+            joint_count: Number of joints n.
+            parameters: What is known about the source.
+            length: Samples kept.
+            kink_span: Sampling periods before the newest sample in which the impact is looked for.
+        """
+        self.joint_count = joint_count
+        self._source = parameters
+        resolution = per_joint(parameters, "encoder_resolution", joint_count)
+        noise = per_joint(parameters, "position_noise", joint_count)
+        # A signal without steps still has rounding.
+        self._noise_std = np.sqrt(resolution**2 / 12.0 + noise**2) + 1e-9
+        self._kink_span = kink_span
+        self._window = MotionWindow(joint_count, length, parameters.sampling_period, parameters.largest_gap, resolution)
+        self.reset()
+
+    @property
+    def drops(self) -> DropCounts:
+        """What was refused or mended since construction."""
+        return self._window.drops
+
+    @property
+    def memory(self) -> int:
+        """Samples after which a settled detector has forgotten all before."""
+        return self._window.length
+
+    @property
+    def settled(self) -> bool:
+        """Whether only the last `memory` samples and the last event matter."""
+        return self._window.settled
+
+    def reset(self) -> None:
+        """Forget every sample and event; the drop counts stay."""
+        self._last_event = -np.inf
+        self._level = 0.0
+        self._window.reset()
+        self._forget()
+
+    def update(self, sample: JointSample) -> ImpactEvent | None:
+        """Take the next sample in; see `ImpactDetector.update`."""
+        window = self._window
+        before = window.time
+        steps = window.accept(sample)
+        if not steps:
+            self._level = 0.0
+            return None
+        if window.fresh:
+            self._forget()
+            if window.time < before:
+                self._last_event = -np.inf
+        self._level = 0.0
+        if window.time - self._last_event < self._source.refractory_time:
+            self._rest(sample, steps)
+            return None
+        finding = self._examine(sample, steps)
+        return None if finding is None else self.conclude(finding)
+
+    @property
+    def level(self) -> float:
+        """The newest sample's signal over its bound: above 1 the detector suspects an impact."""
+        return self._level
+
+    @abstractmethod
+    def _examine(self, sample: JointSample, steps: int) -> Finding | None:
+        """Judge the newest sample, which is in the window already, `steps` periods after the one before.
+
+        Sets `_level` as well.
+        """
+
+    def _rest(self, sample: JointSample, steps: int) -> None:
+        """Take a sample of the refractory time in."""
+
+    def _forget(self) -> None:
+        """Drop whatever is remembered beside the window."""
+
+    def acknowledge(self) -> None:
+        """Take note of an impact that somebody else found at the newest sample: the refractory time begins."""
+        self._last_event = self._window.time
+        self._window.restart_joints(np.ones(self.joint_count, dtype=bool), 1)
+        self._forget()
+
+    def conclude(self, finding: Finding) -> ImpactEvent:
+        """Make the event of a find at the newest sample, and begin the refractory time."""
+        window = self._window
+        positions = window.positions
+        shape = (self.joint_count,)
+        position = positions[-1].copy()
+        before, after = np.full(shape, np.nan), np.full(shape, np.nan)
+        count = int(window.counts[finding.joint])
+        used = window.counts >= max(count, 1)
+        time, spread, explained = window.time, self._source.sampling_period, 0.0
+        if count >= 4:
+            earliest = -self._kink_span * window.period
+            kink = fit_kink(positions[-count:, used], window.period, earliest, self._noise_std[used])
+            time, spread, explained = window.time + kink.time, kink.time_std, kink.explained
+            position[used] = kink.position
+            before[used] = kink.velocity_before
+            after[used] = kink.velocity_after
+        event = ImpactEvent(
+            time=time,
+            time_detected=window.time,
+            time_std=spread,
+            detector=self.name,
+            joint=finding.joint,
+            position=position,
+            velocity_before=before,
+            velocity_after=after,
+            residual=finding.residual,
+            confidence=explained,
+        )
+        self.acknowledge()
+        return event
+
+    def _irregular(self, recording: Recording) -> NDArray[np.bool_]:
+        """Mark the samples that the window does not plainly append, shape (m,)."""
+        return recording.irregular(self._source.sampling_period, GRID_TOLERANCE)
+
+    def _resume(self) -> None:
+        self._window.resume()
+        self._forget()

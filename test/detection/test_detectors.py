@@ -1,0 +1,224 @@
+"""What holds for every detector: found jumps, silence without them, and offline equal to online on faulty input."""
+
+from dataclasses import replace
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from impact_aware.detection import DETECTORS, JointSample, make_detector
+from impact_aware.detection.sensitive_joint import impact_sensitivity, most_sensitive_joint
+from impact_aware.errors import InvalidInputError
+from impact_aware.robot import RobotModel
+
+PERIOD = 1e-3
+NORMAL = np.array([0.0, 0.0, 1.0])
+ROBOT = RobotModel.from_profile("panda")
+N = ROBOT.n
+BARE = ROBOT.model.copy()
+BARE.armature = np.zeros(N)
+DATA = BARE.createData()
+
+
+def build(name):
+    if name == "momentum_observer":
+        return make_detector(name, N, robot=ROBOT)
+    if name == "sensitive_joint":
+        return make_detector(name, N, robot=ROBOT, normal=NORMAL)
+    if name == "fusion":
+        members = ("adaptive_window", "acceleration", "torque_residual", "momentum_observer")
+        return make_detector(name, N, members=members, robot=ROBOT)
+    return make_detector(name, N)
+
+
+def recording(rng, count, impacts=(), approach=0.5):
+    """Smooth motion; an impact moves the joints along gamma within 2 ms, and the sensors feel B_theta ddq."""
+    times = np.arange(count) * PERIOD
+    phases, rates = rng.uniform(0, 6.28, N), 2 * np.pi * rng.uniform(0.3, 1.5, N)
+    amplitudes = rng.uniform(2.0, 8.0, N) / rates**2
+    accelerations = -amplitudes * rates**2 * np.sin(np.outer(times, rates) + phases)
+    positions = ROBOT.home + amplitudes * np.sin(np.outer(times, rates) + phases)
+    velocities = amplitudes * rates * np.cos(np.outer(times, rates) + phases)
+    jump = impact_sensitivity(ROBOT, ROBOT.home, NORMAL)
+    jump *= approach / (NORMAL @ ROBOT.frame_jacobian(ROBOT.home)[:3] @ jump)
+    expected = np.array([pin.rnea(BARE, DATA, *row) for row in zip(positions, velocities, accelerations, strict=True)])
+    efforts = expected.copy()
+    for instant in impacts:
+        late = np.clip((times - instant) / 2e-3, 0.0, 1.0)
+        velocities = velocities + np.outer(late, jump)
+        positions = positions + np.outer(np.maximum(times - instant, 0) - 2e-3 * (late - 0.5 * late**2), jump)
+        efforts[(late > 0) & (late < 1)] -= ROBOT.apparent_motor_inertia * jump / 2e-3
+    positions = np.round(positions / 1e-5) * 1e-5
+    return [times, positions, velocities, efforts, expected]
+
+
+def run(detector, rows):
+    samples = [JointSample(*values) for values in zip(*rows, strict=True)]
+    return [event for event in map(detector.update, samples) if event is not None]
+
+
+def assert_same(events, others):
+    assert len(events) == len(others), (events, others)
+    assert all(event.same_as(other) for event, other in zip(events, others, strict=True))
+
+
+@pytest.mark.parametrize("name", DETECTORS)
+def test_impact_is_found_once_within_five_milliseconds(name):
+    instant = 0.2003
+    rows = recording(np.random.default_rng(1), 300, [instant])
+    detector = build(name)
+    (event,) = detector.detect(*rows)
+    assert event.detector == name
+    assert instant < event.time_detected < instant + 5e-3
+    # The contact takes 2 ms, and the fit does not know that.
+    assert event.time == pytest.approx(instant, abs=1e-3)
+    assert event.residual.shape == event.position.shape == event.velocity_before.shape == (N,)
+    assert event.residual.max() > 0.0
+
+
+@pytest.mark.parametrize("name", DETECTORS)
+def test_smooth_motion_is_silent(name):
+    assert build(name).detect(*recording(np.random.default_rng(2), 5000)) == []
+
+
+@pytest.mark.parametrize("name", DETECTORS)
+def test_second_impact_is_found_and_refractory_time_kept(name):
+    rows = recording(np.random.default_rng(3), 400, [0.1503, 0.1603, 0.2503])
+    times = [event.time for event in build(name).detect(*rows)]
+    assert times == pytest.approx([0.1503, 0.2503], abs=1.5e-3)
+
+
+@pytest.mark.parametrize("name", DETECTORS)
+@settings(max_examples=5, deadline=None)
+@given(
+    seed=st.integers(0, 1000),
+    faults=st.lists(
+        st.tuples(
+            st.integers(5, 230),
+            st.sampled_from(["nan", "held", "gap", "long_gap", "back", "jitter", "no_effort", "no_velocity", "glitch"]),
+        ),
+        max_size=5,
+    ),
+    cuts=st.lists(st.integers(0, 240), max_size=3),
+)
+def test_offline_equals_online(name, seed, faults, cuts):
+    rng = np.random.default_rng(seed)
+    rows = recording(rng, 240, [0.1003, 0.1803])
+    times, positions, velocities, efforts, _ = rows
+    for index, kind in faults:
+        if kind == "nan":
+            positions[index, rng.integers(N)] = np.nan
+        elif kind == "held":
+            positions[index : index + 3] = positions[index]
+        elif kind == "gap":
+            times[index:] += 2 * PERIOD
+        elif kind == "long_gap":
+            times[index:] += 30 * PERIOD
+        elif kind == "back":
+            times[index:] -= 0.1
+        elif kind == "jitter":
+            times[index] += 0.2 * PERIOD
+        elif kind == "no_effort":
+            efforts[index : index + 2] = np.nan
+        elif kind == "no_velocity":
+            velocities[index, rng.integers(N)] = np.nan
+        elif kind == "glitch":
+            positions[index, rng.integers(N)] += 0.02
+            efforts[index, rng.integers(N)] += 50.0
+    online, offline, chunked = build(name), build(name), build(name)
+    events = run(online, rows)
+    assert_same(events, offline.detect(*rows))
+    assert replace(online.drops) == offline.drops
+    pieces = []
+    for chunk in np.split(np.arange(240), sorted(cuts)):
+        pieces += chunked.process(*(row[chunk] for row in rows))
+    assert_same(events, pieces)
+
+
+@pytest.mark.parametrize("name", ["torque_residual", "momentum_observer"])
+def test_missing_torques_are_survived_in_silence(name):
+    times, positions, velocities, _, _ = recording(np.random.default_rng(4), 300, [0.2003])
+    assert build(name).detect(times, positions, velocities) == []
+    assert build(name).update(JointSample(0.0, positions[0], velocities[0], "none")) is None
+
+
+def test_momentum_observer_shows_a_constant_external_torque():
+    # A force that is switched on is the mean of itself after `samples` periods, whatever the arm does meanwhile.
+    times = np.arange(200) * PERIOD
+    push = np.where(times[:, None] >= 0.1, [0.0, 12.0, 0.0, -9.0, 0.0, 0.0, 0.0], 0.0)
+    q, dq = ROBOT.home.copy(), np.full(N, 0.3)
+    tau = ROBOT.gravity(q) + 1.0
+    rows = []
+    for index in range(len(times)):
+        rows.append((q.copy(), dq.copy()))
+        acceleration = pin.aba(BARE, DATA, q, dq, tau + push[index])
+        q = q + PERIOD * (dq + 0.5 * PERIOD * acceleration)
+        dq = dq + PERIOD * acceleration
+    detector = make_detector("momentum_observer", N, robot=ROBOT, threshold=5.0)
+    positions, velocities = (np.array(column) for column in zip(*rows, strict=True))
+    events = detector.detect(times, positions, velocities, np.tile(tau, (len(times), 1)))
+    assert len(events) == 1
+    assert events[0].joint == 1
+    assert 0.1 < events[0].time_detected < 0.105
+    # By then 3 of 4 periods have the force; the integration above is of first order.
+    assert events[0].residual[1] * 5.0 == pytest.approx(9.0, abs=3.1)
+
+
+def test_torque_residual_without_expectation_uses_the_past():
+    times, positions, velocities, efforts, _ = recording(np.random.default_rng(6), 300, [0.2003])
+    (event,) = build("torque_residual").detect(times, positions, velocities, efforts)
+    assert 0.2003 < event.time_detected < 0.2053
+
+
+def test_fusion_on_positions_only_is_the_adaptive_window():
+    rows = recording(np.random.default_rng(7), 300, [0.2003])
+    alone = build("adaptive_window").detect(*rows[:2])
+    together = make_detector("fusion", N).detect(*rows[:2])
+    assert [event.time_detected for event in together] == [event.time_detected for event in alone] != []
+    # Torques make it quicker, never slower.
+    assert make_detector("fusion", N).detect(*rows)[0].time_detected <= alone[0].time_detected
+
+
+def test_acceleration_watches_only_the_chosen_joints():
+    rows = recording(np.random.default_rng(8), 300, [0.2003])
+    jump = np.abs(impact_sensitivity(ROBOT, ROBOT.home, NORMAL))
+    idle, busy = int(jump.argmin()), int(jump.argmax())
+    assert make_detector("acceleration", N, joints=(idle,)).detect(*rows) == []
+    assert make_detector("acceleration", N, joints=(busy,)).detect(*rows)[0].joint == busy
+    (from_velocity,) = make_detector("acceleration", N, joints=(busy,), source="velocity").detect(*rows)
+    assert 0.2003 < from_velocity.time_detected < 0.2053
+
+
+def test_sensitivity_is_the_jump_of_a_frictionless_impact():
+    rng = np.random.default_rng(9)
+    for _ in range(10):
+        q = ROBOT.home + rng.uniform(-0.5, 0.5, N)
+        normal = rng.standard_normal(3)
+        normal /= np.linalg.norm(normal)
+        gamma = impact_sensitivity(ROBOT, q, normal)
+        jacobian = ROBOT.frame_jacobian(q)[:3]
+        # Momentum balance (4.10): M gamma = J^T n for a unit impulse.
+        np.testing.assert_allclose(ROBOT.mass_matrix(q) @ gamma, jacobian.T @ normal, atol=1e-10)
+        joint = most_sensitive_joint(ROBOT, q, normal)
+        assert np.abs(gamma[joint]) == np.abs(gamma).max()
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters", "field"),
+    [
+        ("acceleration", {"joints": (7,)}, "joints"),
+        ("acceleration", {"source": "guess"}, "source"),
+        ("torque_residual", {"threshold": 0.0}, "threshold"),
+        ("torque_residual", {"effort_sign": 2.0}, "effort_sign"),
+        ("momentum_observer", {"robot": ROBOT, "effort_kind": "current"}, "effort_kind"),
+        ("momentum_observer", {}, "robot"),
+        ("sensitive_joint", {"robot": ROBOT, "normal": [0, 0, 0]}, "normal"),
+        ("fusion", {"members": ("acceleration",)}, "members"),
+        ("fusion", {"members": ("adaptive_window", "momentum_observer")}, "members"),
+    ],
+)
+def test_wrong_parameters_are_named(name, parameters, field):
+    with pytest.raises(InvalidInputError, match=field):
+        make_detector(name, N, **parameters)
