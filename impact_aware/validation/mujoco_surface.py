@@ -119,7 +119,8 @@ def mujoco_surface(name: str, context: ValidationContext) -> list[Check]:
             error[kind].append(float(np.linalg.norm(predicted.velocity_after - reference.velocity_after) / jump))
             bounce.append(reference.restitution)
     contact = Contact(robot.tool_frame, _UP, radius=robot.tool_radius)
-    critical = mujoco_impact(robot, q, dq, contact, damping_ratio=1.0).restitution
+    straight = np.linalg.pinv(contact_jacobian(robot, robot.home, contact)) @ (-0.3 * _UP)
+    critical = mujoco_impact(robot, robot.home, straight, contact, damping_ratio=1.0).restitution
     if context.out is not None:
         _draw(context, error)
     checks = [
