@@ -47,11 +47,9 @@ def requirements() -> list[str]:
     numpy = answer("import numpy; print(numpy.__version__)")
     if numpy is None:
         raise SetupError("python3 cannot import numpy, which rclpy's messages need: sudo apt install python3-numpy")
-    lacking = [module for _, module in wanted if module in ("pinocchio", "proxsuite")]
-    if int(numpy.split(".")[0]) < 2 and lacking:
-        # PyPI's builds need NumPy 2, and this ROS 2's messages are compiled for NumPy 1.
-        names = " ".join(f"ros-{os.environ['ROS_DISTRO']}-{module}" for module in lacking)
-        raise SetupError(f"python3 cannot import {' and '.join(lacking)}: sudo apt install {names}")
+    if int(numpy.split(".")[0]) < 2 and any(module == "pinocchio" for _, module in wanted):
+        # PyPI's Pinocchio needs NumPy 2, and this ROS 2's messages are compiled for NumPy 1.
+        raise SetupError(f"python3 cannot import pinocchio: sudo apt install ros-{os.environ['ROS_DISTRO']}-pinocchio")
     # Never another NumPy than the one that ROS 2's messages were compiled for.
     return [requirement for requirement, _ in wanted] + [f"numpy=={numpy}"]
 
