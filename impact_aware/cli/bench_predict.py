@@ -13,7 +13,7 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from impact_aware.contact import Contact, contact_jacobian
-from impact_aware.impact import ImpactPredictor, predict
+from impact_aware.impact import ImpactPredictor, predict, predict_batch
 from impact_aware.robot import RobotModel
 
 Array = NDArray[np.float64]
@@ -25,6 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of `bench predict`."""
     parser.add_argument("--states", type=int, default=200, metavar="N", help="random impacts; default 200")
     parser.add_argument("--calls", type=int, default=50, metavar="N", help="calls timed together; default 50")
+    parser.add_argument("--batch", type=int, default=65536, metavar="N", help="states of the batch; default 65536")
     parser.add_argument("--seed", type=int, default=0, metavar="S", help="seed of the impacts; default 0")
 
 
@@ -64,6 +65,8 @@ def run(args: argparse.Namespace) -> dict[str, object]:
     for number, state in enumerate(states):
         for name, microseconds in _side_by_side({n: c(*state) for n, c in contenders.items()}, args.calls).items():
             times[name][number] = microseconds
+    batch = {method: _batched(robot, method, args.batch, args.seed) for method in ("fixed-direction", "coulomb")}
+    single = {"fixed-direction": times["fixed_direction"], "coulomb": times["exact_coulomb"]}
     result: dict[str, object] = {
         "yardstick": "pin.computeAllTerms, updateFramePlacements, getFrameJacobian, impulseDynamics",
         "leanest": "pin.computeFrameJacobian, impulseDynamics with q",
@@ -72,9 +75,28 @@ def run(args: argparse.Namespace) -> dict[str, object]:
         "microseconds_p90": {name: float(np.percentile(values, 90)) for name, values in times.items()},
         "ratio_to_yardstick": _ratios(times, _YARDSTICK),
         "ratio_to_leanest": _ratios(times, "pin_impulse_dynamics_leanest"),
-        "aim": {"fixed_direction": 1.5, "exact_coulomb": 5.0},
+        "batch_states": args.batch,
+        "batch_microseconds": batch,
+        "batch_speedup": {method: float(np.median(single[method])) / batch[method] for method in batch},
+        "aim": {"fixed_direction": 1.5, "exact_coulomb": 5.0, "batch_speedup": 20.0},
     }
     return result
+
+
+def _batched(robot: RobotModel, method: str, count: int, seed: int) -> float:
+    """Microseconds of processor time per state of one call with `count` approaching states, best of three."""
+    generator = np.random.default_rng(seed)
+    contact = Contact("tool", (0.3, 0.2, 1.0), friction=0.3, radius=0.03)
+    q = generator.uniform(robot.limits.position_lower, robot.limits.position_upper, (count, robot.n))
+    dq = generator.uniform(-1.0, 1.0, (count, robot.n))
+    reached = predict_batch(robot, q, dq, contact, method="frictionless").contact_velocity_before @ contact.normal
+    dq[reached > 0.0] *= -1.0
+    best = np.inf
+    for _ in range(3):
+        start = time.process_time()
+        predict_batch(robot, q, dq, contact, method=method)
+        best = min(best, (time.process_time() - start) / count * 1e6)
+    return best
 
 
 def _ratios(times: dict[str, Array], to: str) -> dict[str, float]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
 Mode: TypeAlias = Literal["slide", "stick", "separate"]
+MODES: tuple[Mode, ...] = ("slide", "stick", "separate")
 
 # Rows of a symmetric 3 x 3 matrix and three components as plain floats: at this size Python's arithmetic is several
 # times faster than NumPy's calls, and a map has a few microseconds.
@@ -37,7 +38,10 @@ ImpactMapFunction: TypeAlias = Callable[[Rows, Triple, float, float], ContactImp
 
 
 def stick_impulse(delassus: Rows, velocity: Triple, restitution: float) -> tuple[float, float, float]:
-    """Impulse (3) that stops both tangents and reverses the normal velocity by Newton's restitution."""
+    """Impulse (3) that stops both tangents and reverses the normal velocity by Newton's restitution.
+
+    Each entry may as well be an array over many contacts.
+    """
     (w00, w01, w02), (_, w11, w12), (_, _, w22) = delassus
     b0, b1, b2 = -(1.0 + restitution) * velocity[0], -velocity[1], -velocity[2]
     c00, c01, c02 = w11 * w22 - w12 * w12, w02 * w12 - w01 * w22, w01 * w12 - w02 * w11

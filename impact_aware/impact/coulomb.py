@@ -30,17 +30,17 @@ from impact_aware.impact.frictionless import frictionless_impulse
 RestitutionLaw: TypeAlias = Literal["energetic", "poisson", "newton"]
 
 # Longest step in units of the fastest rate of the slip's equation; a little below where the method turns unstable.
-_LONGEST = 2.5
+LONGEST = 2.5
 # Error allowed per step, in units that the sixth power of the step's length and the turn it makes are measured in.
-_ALLOWED = 3e-3
+ALLOWED = 3e-3
 # A step while slip is this small, relative to the speed at impact, presses too little to matter more than that.
-_FLOOR = 1e-3
+FLOOR = 1e-3
 # Relative impulse that a slip still turning onto its settled direction may miss, and its largest angle to it, rad.
-_SNAP, _NEAR = 1e-6, 1e-2
+SNAP, NEAR = 1e-6, 1e-2
 # A turn below this, rad, is none: the step is the exact straight one.
-_STRAIGHT = 1e-7
+STRAIGHT = 1e-7
 # Square of the slip left, over the speed at impact, times the turn left, below which a contact that can stick does.
-_SETTLED = 1e-8
+SETTLED = 1e-8
 _MAX_STEPS = 500
 
 
@@ -101,11 +101,11 @@ def _follow(
     speed = math.sqrt(v_n * v_n + v_1 * v_1 + v_2 * v_2)
     m_1, m_2 = friction * l_1, friction * l_2
     rate = math.sqrt(a_1 * a_1 + a_2 * a_2) + max(m_1, m_2)
-    resting, floor, negligible = 1e-12 * speed, _FLOOR * speed, 1e-12 * w
+    resting, floor, negligible = 1e-12 * speed, FLOOR * speed, 1e-12 * w
     weight, transient, settled = (
-        _ALLOWED * rate * speed / max(friction, 0.1),
-        _SNAP * speed / w,
-        _SETTLED * speed * speed,
+        ALLOWED * rate * speed / max(friction, 0.1),
+        SNAP * speed / w,
+        SETTLED * speed * speed,
     )
     hold_1 = -a_1 / l_1 if l_1 > negligible else 0.0
     hold_2 = -a_2 / l_2 if l_2 > negligible else 0.0
@@ -134,8 +134,8 @@ def _follow(
             if not invariant:
                 turning = s_1 * u_2 - s_2 * u_1
                 pull = a_1 * s_1 + a_2 * s_2 + (m_2 - m_1) * (s_1 * s_1 - s_2 * s_2)
-                if abs(turning) < _NEAR * pull and abs(turning) * slip < transient * pull * pull:
-                    s_1, s_2 = _settled_direction(s_1, s_2, a_1, a_2, m_2 - m_1)
+                if abs(turning) < NEAR * pull and abs(turning) * slip < transient * pull * pull:
+                    s_1, s_2 = settled_direction(s_1, s_2, a_1, a_2, m_2 - m_1)
                     invariant = True
                     continue
             d_1, d_2 = -friction * s_1, -friction * s_2
@@ -165,8 +165,8 @@ def _follow(
         if not sticks:
             rest = slip / -growth if growth < 0.0 else math.inf
             settles = rest < left and can_stick and slip * slip * abs(turning) < settled * -growth
-            if not settles and abs(turning * min(left, rest)) > _STRAIGHT * slip:
-                time = min(_LONGEST, (weight / (abs(turning) * (slip + floor))) ** (1.0 / 6.0)) / rate
+            if not settles and abs(turning * min(left, rest)) > STRAIGHT * slip:
+                time = min(LONGEST, (weight / (abs(turning) * (slip + floor))) ** (1.0 / 6.0)) / rate
                 ratio = growth * left / slip
                 if -1.0 < ratio < math.inf:
                     needed = left / slip * (math.log1p(ratio) / ratio if abs(ratio) > 1e-9 else 1.0)
@@ -174,7 +174,7 @@ def _follow(
                         # The last step of this phase aims better when it knows that the slope turns with the slip.
                         bend = friction * (a_1 * s_2 - a_2 * s_1) * turning * left / (slip * slope)
                         time = min(time, needed * (1.0 - 0.5 * bend if -1.0 < bend < 1.0 else 1.0))
-                along_1, along_2, pressed, travelled = _slip_step(v_1, v_2, a_1, a_2, m_1, m_2, time)
+                along_1, along_2, pressed, travelled = slip_step(v_1, v_2, a_1, a_2, m_1, m_2, time)
                 slipped += travelled
                 p += pressed
                 p_1 -= friction * along_1
@@ -222,7 +222,7 @@ def _follow(
     )
 
 
-def _slip_step(
+def slip_step(
     v_1: float, v_2: float, a_1: float, a_2: float, m_1: float, m_2: float, step: float
 ) -> tuple[float, float, float, float]:
     """Integrals of slip (2), its speed and its squared speed over `step` of a time in which dv = (a |v| - m v) d(time).
@@ -256,7 +256,7 @@ def _slip_step(
     )
 
 
-def _settled_direction(s_1: float, s_2: float, a_1: float, a_2: float, difference: float) -> tuple[float, float]:
+def settled_direction(s_1: float, s_2: float, a_1: float, a_2: float, difference: float) -> tuple[float, float]:
     """The slip direction (2) near `s` that no longer turns, by Newton's method on the angle."""
     for _ in range(5):
         turning = s_1 * a_2 - s_2 * a_1 - difference * s_1 * s_2

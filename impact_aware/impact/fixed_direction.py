@@ -13,7 +13,7 @@ import math
 from impact_aware.impact.contact_impulse import NO_IMPULSE, ContactImpulse, Rows, Triple, stick_impulse
 
 # Slower than any encoder resolves: the slip has no direction.
-_NO_SLIP = 1e-12
+NO_SLIP = 1e-12
 
 
 def fixed_direction_impulse(delassus: Rows, velocity: Triple, friction: float, restitution: float) -> ContactImpulse:
@@ -31,7 +31,7 @@ def fixed_direction_impulse(delassus: Rows, velocity: Triple, friction: float, r
         return NO_IMPULSE
     wanted = -(1.0 + restitution) * normal_velocity
     slip = math.sqrt(slip_1 * slip_1 + slip_2 * slip_2)
-    if slip > _NO_SLIP:
+    if slip > NO_SLIP:
         u_1, u_2 = slip_1 / slip, slip_2 / slip
     else:
         coupling = math.sqrt(w_n1 * w_n1 + w_n2 * w_n2)

@@ -81,7 +81,7 @@ def test_agrees_with_an_independent_integrator():
 
 
 @given(entries, velocities, st.floats(0.0, 1.5), st.floats(0.0, 1.0), st.sampled_from(LAWS))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_laws(values, velocity, friction, restitution, law):
     delassus, velocity = delassus_from(values), np.array(velocity)
     p, mode = solve(delassus, velocity, friction, restitution, law)
