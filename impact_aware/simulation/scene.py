@@ -94,8 +94,9 @@ class ContactSettings:
 
 TABLE_CONTACT = ContactSettings(damping_ratio=1.0, friction_time_constant=0.02)
 """Object on table: settles within milliseconds, slides with mu m g to within 1 % from 0.1 to 1 m/s, creeps at less than
-0.1 mm/s under 90 % of that. MuJoCo's relaxed friction makes the sliding object chatter by about a micrometre, which a tool
-that pushes it feels as some 0.5 mm/s: a longer friction time constant chatters less and loses friction at low speed."""
+0.1 mm/s under 90 % of that. MuJoCo's relaxed friction makes the sliding object chatter by about a micrometre, which a
+tool that pushes it feels as some 0.5 mm/s: a longer friction time constant chatters less and loses friction at low
+speed."""
 
 
 @dataclass(frozen=True)
