@@ -98,7 +98,7 @@ class OscillationEstimator:
 
     def _add_mode(self, times: Array, positions: Array, modes: list[Array], low: Array, high: Array) -> list[Array]:
         """The modes so far and the start of one more: the better of 004's guess and a coarse scan of the range."""
-        left = _project(design(times, np.array(modes).reshape(-1, 2)), positions)[1]
+        left = _left_over(design(times, np.array(modes).reshape(-1, 2)), positions)
         guesses = [_oscillation_guess(times, left, low, high)]
         # Two frequencies per resolvable one, since the cost's valleys are that wide.
         count = int(np.clip(2.0 * (high[0] - low[0]) * (times[-1] - times[0]) / (2.0 * np.pi), 8, 60))
@@ -111,14 +111,14 @@ class OscillationEstimator:
 
     def _refine(self, times: Array, positions: Array, modes: list[Array], low: Array, high: Array) -> list[Array]:
         count = len(modes)
-        scale = float(np.sqrt(np.mean(_project(design(times, np.zeros((0, 2))), positions)[1] ** 2))) or 1.0
+        scale = float(np.sqrt(np.mean(_left_over(design(times, np.zeros((0, 2))), positions) ** 2))) or 1.0
         lower, upper = np.log(np.tile(low, count)), np.log(np.tile(high, count))
         start = np.clip(np.log(np.ravel(modes)), lower + 1e-9, upper - 1e-9)
 
         def left(log_modes: Array) -> Array:
-            return np.ravel(_project(design(times, np.exp(log_modes).reshape(-1, 2)), positions)[1]) / scale
+            return np.ravel(_left_over(design(times, np.exp(log_modes).reshape(-1, 2)), positions)) / scale
 
-        found = least_squares(left, start, bounds=(lower, upper), x_scale=0.1, xtol=1e-8, ftol=1e-10, max_nfev=60)
+        found = least_squares(left, start, bounds=(lower, upper), x_scale=0.1, xtol=1e-7, ftol=1e-9, max_nfev=40)
         return list(np.exp(found.x).reshape(-1, 2))
 
 
@@ -188,6 +188,12 @@ def _oscillation_guess(times: Array, positions: Array, low: Array, high: Array) 
     loudest = int(np.argmax(np.ptp(velocities, axis=0)))
     guess = initial_guess(times, velocities[:, loudest])
     return np.clip(np.array([guess.frequency, guess.decay_rate]), low, high)
+
+
+def _left_over(columns: Array, positions: Array) -> Array:
+    """What no combination of the columns explains, (k, n)."""
+    basis = np.linalg.qr(columns)[0]
+    return positions - basis @ (basis.T @ positions)
 
 
 def _project(columns: Array, positions: Array) -> tuple[Array, Array, Array]:
