@@ -53,7 +53,7 @@ def run(args: argparse.Namespace) -> dict[str, object]:
     def prepared(method: str) -> Callable[[Array, Array, Contact], Callable[[], object]]:
         return lambda q, dq, contact: partial(ImpactPredictor(robot, contact, method=method), q, dq)
 
-    contenders = {
+    contenders: dict[str, Callable[[Array, Array, Contact], Callable[[], object]]] = {
         _YARDSTICK: yardstick,
         "pin_impulse_dynamics_leanest": leanest,
         "fixed_direction": prepared("fixed-direction"),
@@ -86,7 +86,7 @@ def run(args: argparse.Namespace) -> dict[str, object]:
 def _batched(robot: RobotModel, method: str, count: int, seed: int) -> float:
     """Microseconds of processor time per state of one call with `count` approaching states, best of three."""
     generator = np.random.default_rng(seed)
-    contact = Contact("tool", (0.3, 0.2, 1.0), friction=0.3, radius=0.03)
+    contact = Contact("tool", np.array([0.3, 0.2, 1.0]), friction=0.3, radius=0.03)
     q = generator.uniform(robot.limits.position_lower, robot.limits.position_upper, (count, robot.n))
     dq = generator.uniform(-1.0, 1.0, (count, robot.n))
     reached = predict_batch(robot, q, dq, contact, method="frictionless").contact_velocity_before @ contact.normal

@@ -2,7 +2,8 @@
 
 Pinocchio answers one posture per call, and a call from Python costs more than its algebra. Here every quantity is an
 array over the postures, so NumPy's loops run over thousands of them: a composite-rigid-body sweep from tip to base in
-link frames whose z axis is the joint's, where a joint only mixes x and y, and what is constant is a small matrix product.
+link frames whose z axis is the joint's, where a joint only mixes x and y, and what is constant is a small matrix
+product.
 """
 
 from __future__ import annotations

@@ -1,0 +1,114 @@
+"""Simultaneous frictional contacts as one cone complementarity problem on the Delassus matrix.
+
+For m contacts with impulses p_k in their Coulomb cones K_k, velocities after v = W p + g and de Saxce's correction,
+
+    K_k contains p_k, orthogonal to v_k + mu_k |v_t,k| n_k, which lies in the dual cone of K_k,
+
+says Signorini's law (pushes only, does not come closer) and Coulomb's (opposes the slip that is left) at once.
+Pinocchio's ADMM solver answers it. Redundant contacts, such as the four corners of a patch, leave the impulse
+undetermined though the motion is not: then the matrix is made very slightly compliant, whose limit is the impulse of
+least norm.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from impact_aware.errors import NoSolutionError
+
+Array = NDArray[np.float64]
+
+# Relative to velocities and impulses of order one, to which the problem is scaled.
+_TOLERANCE = 1e-12
+_ACCEPTED = 1e-7
+_MAX_ITERATIONS = 20000
+# Eigenvalues of the scaled matrix below this are none; the compliance stands well below what the results are read to.
+_RANK_TOLERANCE = 1e-9
+_COMPLIANCE = 1e-9
+
+
+class ConeSolution(NamedTuple):
+    """Impulses of m simultaneous contacts, in contact axes (normal, tangent, tangent).
+
+    Attributes:
+        impulse: (3 m,) N s.
+        rank: Of the Delassus matrix.
+        degenerate: Whether the matrix was singular, so that the impulse is the one of least norm among many.
+        residual: Largest violation of the complementarity, relative to the speed and impulse of the problem.
+        iterations: Of the solver.
+    """
+
+    impulse: Array
+    rank: int
+    degenerate: bool
+    residual: float
+    iterations: int
+
+
+def solve_cone_complementarity(delassus: Array, velocity: Array, friction: Array) -> ConeSolution:
+    """Solve for the impulses.
+
+    Args:
+        delassus: (3 m, 3 m) W, contact axes, 1/kg, positive semidefinite.
+        velocity: (3 m,) g, velocities without impulse, m/s, to whose normal entries any restitution is added.
+        friction: (m,) Coulomb's coefficients.
+
+    Raises:
+        NoSolutionError: The solver ended too far from a solution; it carries the problem.
+    """
+    count = len(friction)
+    mass_scale, speed = float(np.trace(delassus)) / (3 * count), float(np.abs(velocity).max())
+    if speed == 0.0 or mass_scale <= 0.0:
+        return ConeSolution(np.zeros(3 * count), 0, True, 0.0, 0)
+    # Pinocchio's cones have their axis last.
+    order = (np.arange(count)[:, None] * 3 + np.array([1, 2, 0])).ravel()
+    matrix = 0.5 * (delassus + delassus.T)[np.ix_(order, order)] / mass_scale
+    free = velocity[order] / speed
+    rank = int(np.sum(np.linalg.eigvalsh(matrix) > _RANK_TOLERANCE))
+    degenerate = rank < 3 * count
+    solvable = matrix + _COMPLIANCE * np.eye(3 * count) if degenerate else matrix
+    impulse, iterations = _admm(solvable, free, friction)
+    residual = complementarity_residual(matrix @ impulse + free, impulse, friction)
+    if not residual < _ACCEPTED:
+        raise NoSolutionError(
+            f"the contact solver stopped with a residual of {residual:.1e} after {iterations} iterations",
+            problem=(delassus, velocity, friction),
+            status=residual,
+        )
+    answer = np.empty(3 * count)
+    answer[order] = impulse * (speed / mass_scale)
+    return ConeSolution(answer, rank, degenerate, residual, iterations)
+
+
+def complementarity_residual(velocity: Array, impulse: Array, friction: Array) -> float:
+    """Largest violation of cone, dual cone and orthogonality; contacts in the solver's order, normal last."""
+    v, p = velocity.reshape(-1, 3), impulse.reshape(-1, 3)
+    slip = np.linalg.norm(v[:, :2], axis=1)
+    cone = np.linalg.norm(p[:, :2], axis=1) - friction * p[:, 2]
+    # With the correction the dual cone asks for no more than that the contact does not come closer.
+    product = np.abs((p * v).sum(axis=1) + friction * slip * p[:, 2])
+    size = 1.0 + np.abs(p).max()
+    return float(max(cone.max() / size, -p[:, 2].min() / size, -v[:, 2].min(), product.max() / size, 0.0))
+
+
+def _admm(matrix: Array, free: Array, friction: Array) -> tuple[Array, int]:
+    # The cones live in constraint models; their kinematics are not used, so an empty model carries them.
+    model = pin.Model()
+    models, datas = pin.StdVec_ConstraintModel(), pin.StdVec_ConstraintData()
+    for coefficient in friction:
+        point = pin.PointContactConstraintModel(model, 0, pin.SE3.Identity())
+        point.setFriction(float(coefficient))
+        models.append(pin.ConstraintModel(point))
+        datas.append(models[-1].createData())
+    settings, result = pin.ADMMSolverSettings(), pin.ADMMSolverResult()
+    settings.max_iterations = _MAX_ITERATIONS
+    settings.absolute_feasibility_tol = settings.absolute_complementarity_tol = _TOLERANCE
+    settings.relative_feasibility_tol = settings.relative_complementarity_tol = _TOLERANCE
+    settings.solve_ncp = True
+    solver = pin.ADMMConstraintSolver(len(free))
+    solver.solve(pin.DelassusOperatorDense(matrix), free, models, datas, settings, result)
+    return np.array(result.retrieveConstraintImpulses()), int(result.iterations)

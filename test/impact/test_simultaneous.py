@@ -1,0 +1,210 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from impact_aware.contact import Contact, FreeObject, contact_jacobian, contact_point
+from impact_aware.errors import InvalidInputError, UnknownNameError
+from impact_aware.impact import predict
+from impact_aware.impact.cone_complementarity import solve_cone_complementarity
+from impact_aware.impact.simultaneous import ArmState, BodyContact, contact_patch, predict_simultaneous
+from impact_aware.robot import RobotModel
+
+SEED = 13
+# The solver's accepted residual, relative to velocities of order 1 m/s.
+SOLVED = 1e-6
+EXACT = 1e-9
+BOX_SIZE = np.array([0.3, 0.2, 0.15])
+
+
+@pytest.fixture(scope="module")
+def robot():
+    return RobotModel.from_profile("panda")
+
+
+def box(position=(0.0, 0.0, 0.0), twist=(0.0, 0.0, 0.0, 0.0, 0.0, 0.0), mass=2.2):
+    x, y, z = BOX_SIZE
+    return FreeObject(mass, mass / 12.0 * np.diag([y * y + z * z, x * x + z * z, x * x + y * y]), position, twist)
+
+
+def table_contacts(friction=0.4, restitution=0.0):
+    """The four lower corners of a box at the origin."""
+    corner = BodyContact("box", (0, 0, 1), (0, 0, -BOX_SIZE[2] / 2), friction=friction, restitution=restitution)
+    return contact_patch(corner, (1, 0, 0), BOX_SIZE[0] / 2, BOX_SIZE[1] / 2)
+
+
+def two_palms(robot, number, friction=0.5):
+    """Two arms with random postures closing on a box from both sides, four points per palm."""
+    generator = np.random.default_rng([SEED, number])
+    arms, contacts = {}, []
+    for name, side in (("left", 1.0), ("right", -1.0)):
+        q = robot.home + generator.uniform(-0.4, 0.4, robot.n)
+        # Turn the base about z, then move it, so that the tool stands at the box's face.
+        angle = generator.uniform(-np.pi, np.pi)
+        rotation = np.array([[np.cos(angle), -np.sin(angle), 0], [np.sin(angle), np.cos(angle), 0], [0, 0, 1.0]])
+        face = np.array([0.0, side * BOX_SIZE[1] / 2, generator.uniform(-0.02, 0.02)])
+        position = face - rotation @ robot.placement(q).translation
+        jacobian = rotation @ robot.frame_jacobian(q)[:3]
+        closing = np.array([generator.uniform(-0.1, 0.1), -side * 0.4, generator.uniform(-0.1, 0.1)])
+        dq = np.linalg.pinv(jacobian) @ closing
+        arms[name] = ArmState(robot, q, dq, rotation, position)
+        centre = BodyContact(name, (0, side, 0), face, other="box", friction=friction)
+        contacts += contact_patch(centre, (1, 0, 0), 0.03, 0.02)
+    return arms, contacts
+
+
+def check_laws(prediction, contacts, arms, objects):
+    before, after = prediction.contact_velocity_before, prediction.contact_velocity_after
+    momenta = {name: np.zeros(3) for name in objects}
+    for k, contact in enumerate(contacts):
+        normal = contact.normal @ prediction.impulse[k]
+        tangential = np.linalg.norm(prediction.impulse[k] - normal * contact.normal)
+        size = 1.0 + np.abs(prediction.impulse).max()
+        assert normal >= -SOLVED * size
+        assert tangential <= contact.friction * normal + SOLVED * size
+        assert contact.normal @ after[k] >= -contact.restitution * min(contact.normal @ before[k], 0.0) - 1e-5
+        if prediction.modes[k] == "stick":
+            slip = after[k] - contact.normal * (contact.normal @ after[k])
+            assert np.linalg.norm(slip) < 1e-5
+        for name, sign in ((contact.body, 1.0), (contact.other, -1.0)):
+            if name in momenta:
+                momenta[name] += sign * prediction.impulse[k]
+    for name, momentum in momenta.items():
+        change = prediction.velocity_after[name] - prediction.velocity_before[name]
+        np.testing.assert_allclose(objects[name].mass * change[:3], momentum, atol=EXACT)
+    for name, arm in arms.items():
+        change = prediction.velocity_after[name] - prediction.velocity_before[name]
+        torque = np.zeros(arm.robot.n)
+        for k, contact in enumerate(contacts):
+            sign = (contact.body == name) - float(contact.other == name)
+            point = arm.rotation.T @ (contact.point - arm.position)
+            local = Contact(arm.robot.tool_frame, contact.normal, point=point)
+            torque += sign * contact_jacobian(arm.robot, arm.q, local).T @ (arm.rotation.T @ prediction.impulse[k])
+        np.testing.assert_allclose(arm.robot.mass_matrix(arm.q) @ change, torque, atol=1e-8)
+
+
+def test_box_dropped_flat_on_a_table_stops():
+    falling = {"box": box(twist=(0, 0, -0.5, 0, 0, 0))}
+    contacts = table_contacts()
+    result = predict_simultaneous(contacts, objects=falling)
+    np.testing.assert_allclose(result.velocity_after["box"], 0.0, atol=SOLVED)
+    # Four corners carry twelve impulses for six velocities: the least norm shares the weight evenly.
+    assert result.degenerate and result.rank == 6
+    np.testing.assert_allclose(result.impulse, np.tile([0.0, 0.0, 2.2 * 0.5 / 4], (4, 1)), atol=SOLVED)
+    assert set(result.modes) == {"stick"}
+    assert result.energy_loss == pytest.approx(0.5 * 2.2 * 0.25, rel=1e-6)
+
+
+def test_restitution_throws_it_back():
+    result = predict_simultaneous(table_contacts(restitution=0.5), objects={"box": box(twist=(0, 0, -0.5, 0, 0, 0))})
+    np.testing.assert_allclose(result.velocity_after["box"], [0, 0, 0.25, 0, 0, 0], atol=SOLVED)
+
+
+def test_two_palms_on_a_box_obey_the_laws(robot):
+    stuck = 0
+    for number in range(8):
+        arms, contacts = two_palms(robot, number, friction=0.2 + 0.1 * number)
+        objects = {"box": box(twist=(0.0, 0.05, 0.0, 0.0, 0.0, 0.3))}
+        result = predict_simultaneous(contacts, arms=arms, objects=objects)
+        check_laws(result, contacts, arms, objects)
+        assert result.energy_loss > 0.0
+        stuck += result.modes.count("stick")
+    assert stuck > 0
+
+
+def test_palms_and_table_together(robot):
+    arms, contacts = two_palms(robot, 3)
+    contacts = contacts + table_contacts(friction=0.3)
+    objects = {"box": box(twist=(0.0, 0.0, -0.1, 0.0, 0.0, 0.0))}
+    check_laws(predict_simultaneous(contacts, arms=arms, objects=objects), contacts, arms, objects)
+
+
+def test_order_and_names_change_nothing(robot):
+    arms, contacts = two_palms(robot, 1)
+    objects = {"box": box()}
+    result = predict_simultaneous(contacts, arms=arms, objects=objects)
+    order = np.random.default_rng(SEED).permutation(len(contacts))
+    shuffled = predict_simultaneous([contacts[k] for k in order], arms=dict(reversed(arms.items())), objects=objects)
+    for name in result.velocity_after:
+        np.testing.assert_allclose(shuffled.velocity_after[name], result.velocity_after[name], atol=1e-5)
+
+
+def test_one_contact_is_the_single_map(robot):
+    generator = np.random.default_rng(SEED)
+    for _ in range(5):
+        q = generator.uniform(robot.limits.position_lower, robot.limits.position_upper)
+        dq = generator.uniform(-1.0, 1.0, robot.n)
+        contact = Contact("tool", generator.normal(size=3), friction=0.4, restitution=0.3, radius=0.03)
+        point = contact_point(robot, q, contact)
+        thing = box(point - 0.1 * contact.normal)
+        pair = BodyContact("arm", contact.normal, point, "box", friction=0.4, restitution=0.3)
+        both = predict_simultaneous([pair], arms={"arm": ArmState(robot, q, dq)}, objects={"box": thing})
+        one = predict(robot, q, dq, contact, obstacle=thing)
+        np.testing.assert_allclose(both.velocity_after["arm"], one.velocity_after, atol=EXACT)
+        np.testing.assert_allclose(both.velocity_after["box"], one.object_twist_after, atol=EXACT)
+        assert both.modes == (one.mode,)
+
+
+def test_repeating_a_contact_changes_no_motion(robot):
+    generator = np.random.default_rng(SEED)
+    q, dq = robot.home, generator.uniform(-1.0, 1.0, robot.n)
+    contact = Contact("tool", (0, 0, 1), radius=0.03)
+    if contact.normal @ robot.frame_jacobian(q)[:3] @ dq > 0.0:
+        dq = -dq
+    pair = BodyContact("arm", (0, 0, 1), contact_point(robot, q, contact))
+    arms = {"arm": ArmState(robot, q, dq)}
+    twice = predict_simultaneous([pair, pair], arms=arms)
+    once = predict_simultaneous([pair], arms=arms)
+    assert twice.degenerate
+    np.testing.assert_allclose(twice.velocity_after["arm"], once.velocity_after["arm"], atol=SOLVED)
+    np.testing.assert_allclose(twice.impulse[0], twice.impulse[1], atol=SOLVED)
+
+
+def test_only_what_approaches_gets_an_impulse():
+    rising = predict_simultaneous(table_contacts(), objects={"box": box(twist=(0, 0, 0.2, 0, 0, 0))})
+    assert set(rising.modes) == {"separate"}
+    np.testing.assert_allclose(rising.velocity_after["box"], rising.velocity_before["box"], atol=EXACT)
+
+
+@given(
+    st.integers(2, 5),
+    st.lists(st.floats(-1.0, 1.0), min_size=90, max_size=90),
+    st.floats(0.0, 1.0),
+)
+@settings(max_examples=40, deadline=None)
+def test_solution_satisfies_the_problem(count, values, friction):
+    # Six degrees of freedom under up to fifteen rows: singular from three contacts on.
+    jacobian = np.array(values).reshape(15, 6)[: 3 * count] + np.eye(15, 6)[: 3 * count]
+    delassus = jacobian @ jacobian.T
+    free = jacobian @ np.array([-1.0, 0.5, 0.3, -0.2, 0.1, -0.4])
+    solution = solve_cone_complementarity(delassus, free, np.full(count, friction))
+    after = delassus @ solution.impulse + free
+    p, v = solution.impulse.reshape(-1, 3), after.reshape(-1, 3)
+    size = 1e-5 * (1.0 + np.abs(p).max()) * (1.0 + np.abs(free).max())
+    assert (p[:, 0] >= -size).all() and (v[:, 0] >= -size).all()
+    assert (np.hypot(p[:, 1], p[:, 2]) <= friction * p[:, 0] + size).all()
+    assert np.abs(p[:, 0] * v[:, 0]).max() <= size
+    # Coulomb: friction opposes what slip is left, with full strength.
+    slip = np.hypot(v[:, 1], v[:, 2])
+    assert np.abs((p[:, 1:] * v[:, 1:]).sum(axis=1) + friction * p[:, 0] * slip).max() <= size
+    assert solution.impulse @ (free + 0.5 * delassus @ solution.impulse) <= size
+
+
+def test_refuses_bad_input(robot):
+    with pytest.raises(InvalidInputError, match="contacts: got an empty list"):
+        predict_simultaneous([])
+    with pytest.raises(UnknownNameError, match="contact body: got 'ghost'"):
+        predict_simultaneous([BodyContact("ghost", (0, 0, 1), (0, 0, 0))], objects={"box": box()})
+    with pytest.raises(UnknownNameError, match="frame"):
+        predict_simultaneous(
+            [BodyContact("arm", (0, 0, 1), (0, 0, 0), frame="nose")],
+            arms={"arm": ArmState(robot, robot.home, np.zeros(7))},
+        )
+    with pytest.raises(InvalidInputError, match="normal"):
+        BodyContact("box", (0, 0, 0), (0, 0, 0))
+    with pytest.raises(InvalidInputError, match="other"):
+        BodyContact("box", (0, 0, 1), (0, 0, 0), other="box")
+    with pytest.raises(InvalidInputError, match="base rotation"):
+        ArmState(robot, robot.home, np.zeros(7), rotation=np.diag([1.0, 1.0, -1.0]))
+    with pytest.raises(InvalidInputError, match="along"):
+        contact_patch(BodyContact("box", (0, 0, 1), (0, 0, 0)), (0, 0, 2), 0.1, 0.1)
