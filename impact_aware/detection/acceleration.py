@@ -91,22 +91,30 @@ class AccelerationDetector(WindowedDetector):
 
     def _forget(self) -> None:
         self._previous[:] = 0.0
+        self._previous_level = 0.0
         self._trusted[:] = 0
 
     def _rest(self, sample: JointSample, steps: int) -> None:
         self._measure(sample, steps)
         self._previous[:] = self._shares
+        self._previous_level = float(np.abs(self._shares).max())
 
     def _examine(self, sample: JointSample, steps: int) -> Finding | None:
         self._measure(sample, steps)
-        self._level = float(np.abs(self._shares).max())
+        magnitudes = np.abs(self._shares)
+        self._level = float(magnitudes[magnitudes.argmax()])
         share = self.parameters.confirmation_share
+        quiet = self._level < 1.0 and (not share or self._previous_level < 1.0)
+        self._previous_level = self._level
+        if quiet:
+            self._previous[:] = self._shares
+            return None
         if share:
             strongest = np.abs(self._previous)
             out = (strongest >= 1.0) & (self._shares * np.sign(self._previous) >= share)
-            residual = np.maximum(strongest, np.abs(self._shares))
+            residual = np.maximum(strongest, magnitudes)
         else:
-            strongest = residual = np.abs(self._shares)
+            strongest = residual = magnitudes
             out = strongest >= 1.0
         self._previous[:] = self._shares
         if not out.any():
@@ -119,14 +127,15 @@ class AccelerationDetector(WindowedDetector):
         if self.parameters.source == "position":
             rows = self._window.positions
             np.subtract(rows[-1] + rows[-1 - width], 2.0 * rows[-1 - width // 2], out=self._shares)
-            trusted = self._window.counts > width
+            trusted = None if self._window.full else self._window.counts > width
         else:
             self._take_velocity(sample, steps)
             rows = self._velocities.rows
             np.subtract(rows[-1], rows[0], out=self._shares)
             trusted = self._trusted > width
         self._shares *= self._scale
-        self._shares *= trusted
+        if trusted is not None:
+            self._shares *= trusted
 
     def _take_velocity(self, sample: JointSample, steps: int) -> None:
         velocity = _row_or_nan(sample.velocity, self.joint_count)

@@ -8,10 +8,13 @@ from impact_aware.detection.events import Array
 
 
 def median_row(rows: Array) -> Array:
-    """Median over the second to last axis, shape (..., m, width) to (..., width); a pulse of a sample does not move it."""
-    ordered = np.sort(rows, axis=-2)
+    """Median over rows, shape (..., m, width) to (..., width), which a pulse of one sample hardly moves."""
+    ordered = rows.copy()
+    ordered.sort(axis=-2)
     count = rows.shape[-2]
-    return np.asarray(0.5 * (ordered[..., (count - 1) // 2, :] + ordered[..., count // 2, :]))
+    middle: Array = ordered[..., (count - 1) // 2, :] + ordered[..., count // 2, :]
+    middle *= 0.5
+    return middle
 
 
 class Ring:

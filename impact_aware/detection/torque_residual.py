@@ -74,6 +74,7 @@ class TorqueResidualDetector(WindowedDetector):
         """
         self.parameters = chosen = parameters or TorqueResidualParameters()
         self._watched = joint_mask(chosen, "joints", joint_count)
+        self._weights = self._watched.astype(np.float64)
         self._baseline = slice(0, chosen.baseline_samples)
         self._residuals = Ring(chosen.baseline_samples + chosen.baseline_gap + 1, joint_count)
         self._over = 0
@@ -96,17 +97,18 @@ class TorqueResidualDetector(WindowedDetector):
     def _examine(self, sample: JointSample, steps: int) -> Finding | None:
         residual = self._measure(sample)
         if residual is not None:
-            self._level = float(residual.sum()) / self.parameters.threshold
+            self._level = float(residual.dot(self._weights)) / self.parameters.threshold
         if residual is None or self._level <= 1.0:
             self._over = 0
             return None
         self._over += 1
         if self._over < self.parameters.confirmation_samples:
             return None
-        return Finding(int(residual.argmax()), residual / self.parameters.threshold)
+        shares = residual * self._weights / self.parameters.threshold
+        return Finding(int(shares.argmax()), shares)
 
     def _measure(self, sample: JointSample) -> Array | None:
-        """Return |tau - tau*| of the chosen joints, others 0, or None where nothing is expected yet."""
+        """Return |tau - tau*|, shape (n,), or None where nothing is expected yet."""
         effort = finite_row(sample.effort, self.joint_count)
         if effort is None:
             self._forget()
@@ -118,14 +120,14 @@ class TorqueResidualDetector(WindowedDetector):
             self._had_reference = has_reference
         residual = self.parameters.effort_sign * effort
         if reference is not None:
-            residual = residual - reference
+            residual -= reference
         ring = self._residuals
         ring.push(residual)
         if reference is None or self.parameters.bias_removal:
             if ring.count < ring.length:
                 return None
             residual = residual - median_row(ring.rows[self._baseline])
-        return np.abs(residual) * self._watched
+        return np.abs(residual)
 
     def _screen(self, recording: Recording, limit: float = 1.0) -> NDArray[np.bool_]:
         marked = self._irregular(recording)

@@ -6,6 +6,7 @@ velocities before and after always come from the positions, whatever signal the 
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from dataclasses import dataclass
 
@@ -110,7 +111,8 @@ def finite_row(values: Array | None, joint_count: int) -> Array | None:
         row = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
         return None
-    return row if row.shape == (joint_count,) and bool(np.isfinite(row).all()) else None
+    # One product tells that all are finite, in a fraction of the time of `isfinite` and `all`.
+    return row if row.shape == (joint_count,) and math.isfinite(row.dot(row)) else None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
