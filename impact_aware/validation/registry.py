@@ -38,6 +38,7 @@ VALIDATIONS: dict[str, Validation] = {
     "flexible-joint": Validation("flexible_planar_arm.flexible_joint", "000 III, Figs. 3-4: M + B_theta is best"),
     "push": Validation("push_mass.push", "002: 0.5 m/s against 2.20 kg gives 0.34 m/s"),
     "mujoco-surface": Validation("mujoco_surface.mujoco_surface", "Panda on a fixed surface in MuJoCo, below 3.55 %"),
+    "mujoco-palms": Validation("mujoco_palms.mujoco_palms", "a box between two palms in MuJoCo, below 3.55 %"),
     "coulomb": Validation("coulomb_limit.coulomb", "exact Coulomb map against continuous contact; docs/friction.md"),
 }
 
