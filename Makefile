@@ -45,7 +45,10 @@ test: enter  ## run the tests (ARGS="-k detection -x" passes on to pytest)
 
 .PHONY: lint
 lint: enter  ## check style (ruff) and types (mypy)
-	@$(enter) && echo "[lint] ruff" && python -m ruff check . && echo "[lint] mypy" && python -m mypy
+	@$(enter) || exit 1; failed=0; \
+	echo "[lint] ruff"; python -m ruff check . || failed=1; \
+	echo "[lint] mypy"; python -m mypy || failed=1; \
+	exit $$failed
 
 .PHONY: demo
 demo: enter  ## hit a box and push it to its goal: real nodes over DDS, results in results/hit-and-push
