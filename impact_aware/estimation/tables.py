@@ -66,13 +66,15 @@ def read_table(path: str | Path) -> dict[str, Array]:
                 return {name: np.asarray(archive[name], dtype=float) for name in archive.files}
         except (ValueError, OSError) as error:
             raise InvalidInputError("file", str(path), f"a NumPy archive of numbers ({error})") from error
-    with path.open() as stream:
-        names = [name.strip() for name in stream.readline().split(",")]
-        try:
-            values = np.loadtxt(stream, delimiter=",", ndmin=2)
-        except ValueError as error:
-            raise InvalidInputError(str(path), str(error).splitlines()[0], "numbers below one header line") from error
-    if values.size == 0 or values.shape[1] != len(names):
+    header, *rows = [line for line in path.read_text().splitlines() if line.strip()] or [""]
+    names = [name.strip() for name in header.split(",")]
+    if not rows:
+        raise InvalidInputError(str(path), "no rows", "columns of numbers below one header line")
+    try:
+        values = np.loadtxt(rows, delimiter=",", ndmin=2)
+    except ValueError as error:
+        raise InvalidInputError(str(path), str(error).splitlines()[0], "numbers below one header line") from error
+    if values.shape[1] != len(names):
         raise InvalidInputError(
             str(path), f"{values.shape[-1]} columns in {values.shape[0]} rows", f"{len(names)} as named"
         )

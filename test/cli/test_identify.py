@@ -1,0 +1,134 @@
+"""`impact-aware identify`: tables in, parameters out, bad input in one line."""
+
+import json
+
+import numpy as np
+import pytest
+
+from impact_aware.cli.bench_estimation import simulate_rigid_trials
+from impact_aware.cli.main import main
+from impact_aware.contact.central_impact import central_impact
+from impact_aware.contact.force_models import make_force_model
+from impact_aware.robot import RobotModel
+
+
+@pytest.fixture(scope="module")
+def robot():
+    return RobotModel.from_profile("panda")
+
+
+@pytest.fixture(scope="module")
+def recorded(robot):
+    return simulate_rigid_trials(robot, np.random.default_rng(0), 12, 1e-3, 0.3, 0.0)
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory, robot, recorded):
+    path = tmp_path_factory.mktemp("tables") / "impacts.csv"
+    names = [f"{kind}_{joint}" for kind in ("q", "before", "after") for joint in robot.joint_names]
+    rows = [np.concatenate([t.q, t.velocity_before, t.velocity_after, t.contact.normal]) for t in recorded]
+    header = ",".join([*names, "normal_x", "normal_y", "normal_z"])
+    np.savetxt(path, rows, delimiter=",", header=header, comments="", fmt="%.17g")
+    return path
+
+
+def identify(capsys, *words):
+    status = main(["identify", *map(str, words)])
+    streams = capsys.readouterr()
+    return status, streams.out, streams.err
+
+
+def test_friction_from_a_table(capsys, table, tmp_path):
+    status, out, err = identify(capsys, "friction", table, "--json", "--out", tmp_path)
+    assert (status, err) == (0, "")
+    found = json.loads(out)
+    # Twelve trials with 1 mrad/s of noise.
+    assert found["parameters"]["friction"]["value"] == pytest.approx(0.3, abs=0.01)
+    assert found["trials"] == 12
+    assert json.loads((tmp_path / "identify_friction.json").read_text()) == found
+
+
+def test_archives_and_tables_say_the_same(capsys, table, recorded, tmp_path):
+    path = tmp_path / "impacts.npz"
+    np.savez(
+        path,
+        q=[t.q for t in recorded],
+        before=[t.velocity_before for t in recorded],
+        after=[t.velocity_after for t in recorded],
+        normal=[t.contact.normal for t in recorded],
+    )
+    assert (
+        identify(capsys, "restitution", path, "--friction", 0.3)[1]
+        == (identify(capsys, "restitution", table, "--friction", 0.3)[1])
+    )
+
+
+def test_inertia_per_joint_and_as_one_ratio(capsys, robot, table):
+    _, out, _ = identify(capsys, "inertia", table, "--friction", 0.3)
+    assert all(joint in out for joint in robot.joint_names)
+    _, out, _ = identify(capsys, "inertia", table, "--friction", 0.3, "--common-ratio", "--json")
+    value = next(iter(json.loads(out)["parameters"].values()))["value"]
+    assert value == pytest.approx(1.0, abs=0.05)
+
+
+def test_a_recording_with_its_impact_time(capsys, robot, recorded, tmp_path):
+    trial = recorded[0]
+    times = np.arange(0.0, 0.5, 1e-3)
+    since = (times - 0.2)[:, None]
+    positions = trial.q + np.where(since < 0, trial.velocity_before * since, trial.velocity_after * since)
+    path = tmp_path / "recording.csv"
+    header = ",".join(["time", *robot.joint_names])
+    np.savetxt(path, np.column_stack([times, positions]), delimiter=",", header=header, comments="", fmt="%.17g")
+    words = ("friction", path, "--normal", *trial.contact.normal, "--json")
+    status, out, _ = identify(capsys, *words, "--impact-time", 0.2)
+    assert status == 0
+    # One trial: its own noise of 1 mrad/s on jumps of some 0.1 rad/s.
+    assert json.loads(out)["parameters"]["friction"]["value"] == pytest.approx(0.3, abs=0.1)
+    status, _, err = identify(capsys, *words)
+    assert status == 2
+    assert "--impact-time" in err
+
+
+def test_contact_from_a_force_profile(capsys, tmp_path):
+    course = central_impact(make_force_model("viscoelastic", stiffness=3e4, damping=4e5), 3.0, 0.12)
+    times = np.arange(-1e-3, 1.2 * course.time[-1], 4e-5)
+    force = np.interp(times, course.time, course.force, left=0.0, right=0.0)
+    path = tmp_path / "force.csv"
+    np.savetxt(path, np.column_stack([times, force]), delimiter=",", header="time,force", comments="")
+    status, out, _ = identify(capsys, "contact", path, "--effective-mass", 3, "--approach-speed", 0.12, "--json")
+    assert status == 0
+    # Interpolation between samples 40 us apart.
+    assert json.loads(out)["parameters"]["stiffness"]["value"] == pytest.approx(3e4, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("content", "words", "expected"),
+    [
+        (None, ("friction",), "existing table"),
+        ("", ("friction",), "columns"),
+        ("a,b\n1,x\n", ("friction",), "numbers"),
+        ("a,b\n1,2\n", ("friction",), "q_panda_joint1"),
+        ("a,b\n1,2\n", ("friction", "--robot", "pandora"), "pandora"),
+        ("time,force\n1,2\n", ("contact", "--effective-mass", "1"), "approach-speed"),
+        ("time,pressure\n1,2\n", ("contact", "--effective-mass", "1", "--approach-speed", "1"), "force"),
+        ("time,force\n1,2\n", ("contact", "--effective-mass", "1", "--approach-speed", "1"), "8 increasing"),
+    ],
+)
+def test_bad_input_is_one_line_and_no_traceback(capsys, tmp_path, content, words, expected):
+    path = tmp_path / "table.csv"
+    if content is not None:
+        path.write_text(content)
+    status, out, err = identify(capsys, words[0], path, *words[1:])
+    assert status == 2
+    assert out == ""
+    assert expected in err
+    assert err.count("\n") == 1
+
+
+def test_a_table_without_normals_asks_for_one(capsys, table, tmp_path):
+    lines = table.read_text().splitlines()
+    path = tmp_path / "no_normals.csv"
+    path.write_text("\n".join(",".join(line.split(",")[:-3]) for line in lines) + "\n")
+    status, _, err = identify(capsys, "friction", path)
+    assert status == 2
+    assert "--normal" in err
