@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import queue
@@ -15,6 +16,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from impact_aware.graph import PACKAGE, NodeSpec
+
+_PR_SET_PDEATHSIG = 1
 
 
 class NodeProcess:
@@ -45,6 +48,7 @@ class NodeProcess:
             stdout=subprocess.PIPE if talk else self._log_file,
             stderr=self._log_file if talk else subprocess.STDOUT,
             start_new_session=True,
+            preexec_fn=_end_with_parent,
         )
         self._lines: queue.SimpleQueue[str] = queue.SimpleQueue()
         if talk:
@@ -106,6 +110,12 @@ class NodeProcess:
                     pipe.close()
                 except BrokenPipeError:
                     pass
+
+
+def _end_with_parent() -> None:
+    """Runs in the new process: Linux shall end it when its parent is gone, however that died."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def end_processes(processes: Iterable[NodeProcess], patience: float = 3.0) -> list[str]:

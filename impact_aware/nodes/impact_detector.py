@@ -69,9 +69,10 @@ class ImpactDetectorNode(Node):
                     joint_names=source.joint_names,
                 )
             )
+            delay = 1e3 * (event.time_detected - event.time)
             self.get_logger().info(
-                f"impact {self._sequence} at {event.time:.4f} s, known {1e3 * (event.time_detected - event.time):.1f} ms "
-                f"later, first on {source.joint_names[event.joint]}"
+                f"impact {self._sequence} at {event.time:.4f} s, known {delay:.1f} ms later, "
+                f"first on {source.joint_names[event.joint]}"
             )
         self._lockstep.report(state)
 

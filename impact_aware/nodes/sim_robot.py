@@ -24,6 +24,7 @@ from rosgraph_msgs.msg import Clock as ClockMessage
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 
+from impact_aware.errors import InvalidInputError
 from impact_aware.nodes.diagnostics import ERROR, OK, WARN, DiagnosticsReporter, Report
 from impact_aware.nodes.geometry import point, quaternion, twist, vector3
 from impact_aware.nodes.lockstep import TOPIC as STEP_DONE_TOPIC
@@ -35,12 +36,19 @@ from impact_aware.parameters import described
 from impact_aware.reference import load_task, start_posture
 from impact_aware.robot import RobotModel
 from impact_aware.simulation import DriveMode, ImpactTruth, MujocoPlant, SensorSettings, load_scene
+from impact_aware.simulation.episode import Truth, task_scene
 
 HOLD_PERIOD = 0.002
 """Wall time between two states before the first command in lockstep, s: starting nodes need the processor too."""
 
 HOLD_PATIENCE = 0.1
 """Longest wall time between two states before the first command in lockstep, s."""
+
+SPEED_WINDOW = 1.0
+"""Wall time over which the real-time factor is measured, s."""
+
+SLOW = 0.95
+"""Real-time factor below which a free-running plant says that it is slow."""
 
 MOST_CATCH_UP = 20
 """Most cycles made at once to catch up with wall time; beyond that the plant falls behind and says so."""
@@ -51,8 +59,9 @@ class Settings:
     """Parameters of the node."""
 
     robot: str = described("panda", "robot profile, by name or file")
-    scene: str = described("hit_and_push", "scene, by name or file")
-    task: str = described("hit_and_push", "task whose start posture the arm takes, by name or file")
+    task: str = described("hit_and_push", "task whose object and start posture are simulated, by name or file")
+    scene: str = described("", "scene, by name or file; empty: the one that the task takes place in")
+    displacement: list[float] = described([0.0, 0.0, 0.0], "how far the object truly is from the task's place, m")
     start: list[float] = described([], "start posture, rad; empty: the task's")
     start_time: float = described(1.0, "simulated time at the start, s", 0.0, 1e9)
     lockstep: bool = described(False, "wait for the controller instead of keeping wall time")
@@ -79,7 +88,11 @@ class SimRobotNode(Node):
         super().__init__("sim_robot")
         self._settings = settings = load_settings(self, Settings)
         self._robot = RobotModel.from_profile(settings.robot)
-        scene = load_scene(settings.scene)
+        task = load_task(settings.task)
+        if len(settings.displacement) != 3:
+            raise InvalidInputError("parameter displacement", settings.displacement, "three lengths, m")
+        truth = Truth(displacement=tuple(settings.displacement))
+        scene = load_scene(settings.scene) if settings.scene else task_scene(task, truth)
         sensors = SensorSettings(
             encoder_resolution=settings.encoder_resolution,
             position_noise=settings.position_noise,
@@ -89,7 +102,7 @@ class SimRobotNode(Node):
             velocity_source=settings.velocity_source,
         )
         self._plant = MujocoPlant(scene, self._robot, sensors)
-        start = settings.start or start_posture(load_task(settings.task).arms[0], self._robot)
+        start = settings.start or start_posture(task.arms[0], self._robot)
         self._plant.reset(start, seed=settings.seed)
         self._cycle = scene.cycle
         self._object_name = scene.object.name
@@ -101,7 +114,8 @@ class SimRobotNode(Node):
         self._waiting = settings.lockstep
         self._last_step = self._wall_start = time.monotonic()
         self._time_start = self._plant.state.time
-        self._behind = False
+        self._speed = math.nan
+        self._speed_start = (self._wall_start, self._time_start)
         self._rejected_commands = 0
         self._told_impacts = 0
         self._next_pose = -math.inf
@@ -217,8 +231,7 @@ class SimRobotNode(Node):
         due = int((now - self._wall_start - (self._plant.state.time - self._time_start)) / self._cycle)
         for _ in range(min(due, MOST_CATCH_UP)):
             self._step()
-        self._behind = due > MOST_CATCH_UP
-        if self._behind:
+        if due > MOST_CATCH_UP:
             self._start_wall_time(now)
 
     def _step(self) -> None:
@@ -284,16 +297,21 @@ class SimRobotNode(Node):
         message.object_twist_after = twist(truth.object_twist_after)
         return message
 
+    def _measure_speed(self, wall: float, simulated: float) -> None:
+        wall_start, time_start = self._speed_start
+        if wall - wall_start >= SPEED_WINDOW:
+            self._speed = (simulated - time_start) / (wall - wall_start)
+            self._speed_start = (wall, simulated)
+
     def _status(self) -> Report:
         state = self._plant.state
         mode = next(iter(self._plant.modes.values()))
-        wall = time.monotonic() - self._wall_start
-        factor = (state.time - self._time_start) / wall if wall > 0.0 else math.nan
+        self._measure_speed(time.monotonic(), state.time)
         values = {
             "arm": mode.value,
             "time": self._settings.start_time + state.time,
             "largest_speed": float(np.abs(state.dq).max()),
-            "real_time_factor": factor,
+            "real_time_factor": self._speed,
             "lockstep": self._waiting,
             "rejected_commands": self._rejected_commands,
         }
@@ -301,7 +319,7 @@ class SimRobotNode(Node):
             return ERROR, "commands stopped: braking", values
         if self._settings.lockstep and not self._waiting:
             return WARN, "lockstep broken: keeping wall time", values
-        if self._behind:
+        if not self._settings.lockstep and self._speed < SLOW:
             return WARN, "slower than wall time", values
         return OK, "holding until the first command" if mode is DriveMode.HOLD else "driven", values
 

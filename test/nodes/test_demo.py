@@ -112,6 +112,20 @@ def test_an_interrupt_ends_the_demo_and_every_node(tmp_path):
     assert not [pid for pid in children if Path(f"/proc/{pid}").exists()]
 
 
+def test_nodes_end_with_a_parent_that_was_killed(tmp_path):
+    out = tmp_path / "run"
+    process = subprocess.Popen(demo_command(out), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    wait_until_moving(out, process)
+    children = child_processes(process.pid)
+    process.kill()
+    process.wait(timeout=10.0)
+    deadline = time.monotonic() + 10.0
+    while any(Path(f"/proc/{pid}").exists() for pid in children) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert children
+    assert not [pid for pid in children if Path(f"/proc/{pid}").exists()]
+
+
 def wait_until_moving(out: Path, process: subprocess.Popen) -> None:
     deadline = time.monotonic() + LIMIT
     log = out / "logs" / "rs_controller.log"
