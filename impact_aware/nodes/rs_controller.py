@@ -6,6 +6,7 @@ import array
 import math
 import sys
 import time
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -15,7 +16,7 @@ from impact_aware_msgs.msg import ArmControl, ControllerState, ImpactEvent, Impa
 from impact_aware_msgs.msg import ReferenceField as ReferenceFieldMessage
 from rclpy.clock import Clock, ClockType
 from rclpy.event_handler import QoSLivelinessChangedInfo, SubscriptionEventCallbacks
-from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
+from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import Trigger
@@ -27,6 +28,7 @@ from impact_aware.nodes.diagnostics import ERROR, OK, WARN, DiagnosticsReporter,
 from impact_aware.nodes.field_conversions import field_from_message
 from impact_aware.nodes.geometry import point, twist, vector3
 from impact_aware.nodes.joint_state_source import JointStateSource
+from impact_aware.nodes.lifecycle import SteadyLifecycleNode
 from impact_aware.nodes.lockstep import LockstepReporter
 from impact_aware.nodes.qos import COMMAND_QOS, EVENT_QOS, LATCHED_EVENT_QOS, STREAM_QOS
 from impact_aware.nodes.ros_parameters import load_settings
@@ -66,7 +68,7 @@ class Settings:
     lockstep: bool = described(False, "answer every state with step_done, for a simulator in lockstep")
 
 
-class RsControllerNode(LifecycleNode):
+class RsControllerNode(SteadyLifecycleNode):
     """Reference spreading control of one arm over topics."""
 
     def __init__(self) -> None:
@@ -152,6 +154,8 @@ class RsControllerNode(LifecycleNode):
 
     def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Bring the arm to rest, then stop commanding for good."""
+        if self._autostart is not None:
+            self._autostart.cancel()
         self._retire()
         return super().on_shutdown(state)
 
@@ -384,6 +388,15 @@ class RsControllerNode(LifecycleNode):
         self._last_command = command
         if command.mode is not self._mode:
             self._tell_mode(command)
+
+    def survive(self, error: Exception) -> bool:
+        """A callback failed: the arm must not be left with its last torque, so the safe mode outlives the error."""
+        if self._controller is None or not self._active:
+            return False
+        self.get_logger().error("".join(traceback.format_exception(error)), throttle_duration_sec=2.0)
+        self._controller.safe_stop(SafeReason.EXCEPTION, f"{type(error).__name__}: {error}")
+        self._publish_safe_command()
+        return True
 
     def prepare_stop(self) -> None:
         """The process was asked to end: bring the arm to rest first."""

@@ -44,8 +44,9 @@ def run_node(make_node: Callable[[], Node], argv: list[str] | None = None) -> in
     """Create a node, spin it until SIGINT or SIGTERM, let it close, and return the exit status.
 
     A node may have `finished`, a flag with which it ends its own process; `prepare_stop()`, called when a signal
-    came, after which it is spun on until it is `finished` or `STOP_TIMEOUT` is over; and `close()`, called last, while
-    publishing is still possible.
+    came, after which it is spun on until it is `finished` or `STOP_TIMEOUT` is over; `survive(error)`, which says
+    whether the node goes on after an exception of a callback; and `close()`, called last, while publishing is still
+    possible.
 
     Args:
         make_node: Creates the node after rclpy is initialised.
@@ -72,12 +73,12 @@ def run_node(make_node: Callable[[], Node], argv: list[str] | None = None) -> in
         gc.collect()
         gc.freeze()
         while not stop_requested and rclpy.ok() and not getattr(node, "finished", False):
-            executor.spin_once(timeout_sec=SPIN_TIMEOUT)
+            _spin_once(executor, node, SPIN_TIMEOUT)
         if hasattr(node, "prepare_stop"):
             node.prepare_stop()
             deadline = time.monotonic() + STOP_TIMEOUT
             while rclpy.ok() and not getattr(node, "finished", True) and time.monotonic() < deadline:
-                executor.spin_once(timeout_sec=0.01)
+                _spin_once(executor, node, 0.01)
     except ImpactAwareError as error:
         print(f"{_process_name()}: error: {error}", file=sys.stderr)
         status = 2
@@ -93,6 +94,15 @@ def run_node(make_node: Callable[[], Node], argv: list[str] | None = None) -> in
     gc.unfreeze()
     gc.collect()
     return status
+
+
+def _spin_once(executor: Executor, node: Node, timeout: float) -> None:
+    try:
+        executor.spin_once(timeout_sec=timeout)
+    except Exception as error:
+        survive = getattr(node, "survive", None)
+        if survive is None or not survive(error):
+            raise
 
 
 def _close(node: Node) -> None:

@@ -1,0 +1,33 @@
+"""A lifecycle node that no client can end by asking for a transition which its state does not have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from lifecycle_msgs.srv import ChangeState
+from rclpy.lifecycle import LifecycleNode
+
+Answer = Callable[[ChangeState.Request, ChangeState.Response], ChangeState.Response]
+
+
+class SteadyLifecycleNode(LifecycleNode):
+    """rclpy's own lets the exception of a transition that is not there out of the executor, which ends the process."""
+
+    def __init__(self, name: str) -> None:
+        """Create the node with its transition services."""
+        super().__init__(name)
+        self._service_change_state.callback = self._refusing(self._service_change_state.callback)
+
+    def _refusing(self, change: Answer) -> Answer:
+        """The same answer, except that what can't be done is refused."""
+
+        def answer(request: ChangeState.Request, response: ChangeState.Response) -> ChangeState.Response:
+            try:
+                return change(request, response)
+            except Exception as error:  # noqa: BLE001 - rclpy does not say which; whichever, the arm needs this node
+                wanted = request.transition.label or request.transition.id
+                self.get_logger().error(f"transition {wanted} refused: {error}")
+                response.success = False
+                return response
+
+        return answer

@@ -1,0 +1,211 @@
+"""The controller as a lifecycle node: only active it commands, and no client, error or end leaves the arm alone."""
+
+from __future__ import annotations
+
+import dataclasses
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from lifecycle_msgs.msg import Transition
+from lifecycle_msgs.srv import ChangeState
+from rclpy.lifecycle import TransitionCallbackReturn
+from sensor_msgs.msg import JointState
+from std_srvs.srv import Trigger
+
+from impact_aware.control import Mode, SafeReason
+from impact_aware.nodes import runtime
+from impact_aware.nodes.field_conversions import field_to_message
+from impact_aware.nodes.rs_controller import RETIRE_TIMEOUT, RsControllerNode
+from impact_aware.nodes.stamps import stamp
+from impact_aware.reference import load_task, make_field, start_posture
+from impact_aware.robot import RobotModel
+
+ROBOT = RobotModel.from_profile("panda")
+TASK = load_task("hit_and_push")
+START = np.array(start_posture(TASK.arms[0], ROBOT))
+AT_REST, MOVING = np.zeros(ROBOT.n), np.full(ROBOT.n, 0.3)
+SUCCESS, FAILURE = TransitionCallbackReturn.SUCCESS, TransitionCallbackReturn.FAILURE
+
+
+class Bench:
+    """A controller without DDS partners: states go in, commands come out."""
+
+    def __init__(self) -> None:
+        self.node = RsControllerNode()
+        # Wall time means nothing here: the test may be held up anywhere.
+        self.node._settings = dataclasses.replace(self.node._settings, state_timeout=60.0)
+        self.commands: list[np.ndarray] = []
+        self.time = 1.0
+
+    def configure(self) -> None:
+        assert self.node.trigger_configure() is SUCCESS
+        keep = self.commands.append
+        self.node._command_publisher = SimpleNamespace(publish=lambda message: keep(np.array(message.data)))
+
+    def state(self, velocity: np.ndarray = AT_REST, count: int = 1) -> None:
+        for _ in range(count):
+            self.time += 0.001
+            message = JointState(name=list(ROBOT.joint_names), position=START, velocity=velocity)
+            message.header.stamp = stamp(self.time)
+            self.node._source._receive(message)
+
+    def field(self) -> None:
+        self.node._on_field(field_to_message(make_field(TASK, [ROBOT]), self.time))
+
+    def activate(self) -> None:
+        self.configure()
+        self.field()
+        self.state()
+        assert self.node.trigger_activate() is SUCCESS
+
+    @property
+    def lifecycle(self) -> str:
+        return self.node._state_machine.current_state[1]
+
+    @property
+    def mode(self) -> Mode:
+        return self.node._controller.mode
+
+    def ask(self, transition: int) -> bool:
+        request = ChangeState.Request(transition=Transition(id=transition))
+        return self.node._service_change_state.callback(request, ChangeState.Response()).success
+
+
+@pytest.fixture
+def bench(ros_context):
+    made = Bench()
+    yield made
+    made.node.destroy_node()
+
+
+def test_configured_it_watches(bench):
+    bench.configure()
+    bench.field()
+    bench.state(count=5)
+    assert bench.lifecycle == "inactive"
+    assert bench.commands == []
+
+
+def test_active_it_answers_every_state_with_one_command_within_the_torque_limits(bench):
+    bench.activate()
+    bench.state(count=5)
+    assert len(bench.commands) == 5
+    assert np.all(np.abs(bench.commands) <= ROBOT.limits.effort)
+
+
+@pytest.mark.parametrize(
+    ("field", "state", "reason"),
+    [(True, False, "no joint_states yet"), (False, True, "no reference_field yet")],
+)
+def test_activation_without_what_it_needs_is_refused_and_says_why(bench, field, state, reason):
+    bench.configure()
+    if field:
+        bench.field()
+    if state:
+        bench.state()
+    assert bench.node.trigger_activate() is FAILURE
+    assert bench.lifecycle == "inactive"
+    level, sentence, _ = bench.node._status()
+    assert (level, sentence) == (b"\x01", f"can't activate: {reason}")
+
+
+def test_the_complaint_is_over_once_it_is_active(bench):
+    bench.configure()
+    assert bench.node.trigger_activate() is FAILURE
+    bench.field()
+    bench.state()
+    assert bench.node.trigger_activate() is SUCCESS
+    assert bench.node._status()[0] == b"\x00"
+
+
+def test_deactivated_in_motion_it_brings_the_arm_to_rest_first(bench):
+    bench.activate()
+    bench.state(MOVING, count=3)
+    assert bench.node.trigger_deactivate() is SUCCESS
+    bench.commands.clear()
+    bench.state(MOVING, count=20)
+    assert len(bench.commands) == 20
+    assert bench.mode is Mode.HOLD
+    assert bench.node.trigger_activate() is FAILURE, "not while the arm still moves"
+    bench.state(AT_REST)
+    bench.commands.clear()
+    bench.state(AT_REST, count=5)
+    assert bench.commands == []
+    assert bench.node.trigger_activate() is SUCCESS
+
+
+def test_deactivated_it_stops_commanding_even_if_the_arm_never_rests(bench):
+    bench.activate()
+    assert bench.node.trigger_deactivate() is SUCCESS
+    bench.time += RETIRE_TIMEOUT
+    bench.state(MOVING)
+    bench.commands.clear()
+    bench.state(MOVING, count=5)
+    assert bench.commands == []
+
+
+def test_shut_down_it_does_not_command_for_ever(bench):
+    bench.activate()
+    bench.state(MOVING)
+    assert bench.node.trigger_shutdown() is SUCCESS
+    bench.state(AT_REST)
+    bench.commands.clear()
+    bench.state(AT_REST, count=5)
+    assert bench.commands == []
+    assert bench.lifecycle == "finalized"
+
+
+def test_the_safe_mode_stays_through_deactivation_until_it_is_reset(bench):
+    bench.activate()
+    bench.node._on_safe_stop(Trigger.Request(), Trigger.Response())
+    assert bench.node.trigger_deactivate() is SUCCESS
+    bench.state()
+    assert bench.mode is Mode.SAFE
+    assert bench.node.trigger_activate() is FAILURE
+    assert bench.lifecycle == "inactive", "a refusal must not end in error processing"
+    assert "reset" in bench.node._complaint
+    bench.node._on_reset(Trigger.Request(), Trigger.Response())
+    assert bench.node.trigger_activate() is SUCCESS
+
+
+def test_a_transition_that_its_state_does_not_have_is_refused(bench):
+    bench.activate()
+    assert not bench.ask(Transition.TRANSITION_CONFIGURE)
+    assert not bench.ask(99)
+    assert bench.lifecycle == "active"
+    bench.state()
+    assert len(bench.commands) == 1
+
+
+@pytest.mark.parametrize("executor", ["events", "single"])
+def test_an_error_in_any_callback_leads_to_the_safe_mode_and_not_to_an_arm_alone(bench, monkeypatch, executor):
+    monkeypatch.setenv("IMPACT_AWARE_EXECUTOR", executor)
+    bench.activate()
+    spinner = runtime.make_executor()
+    spinner.add_node(bench.node)
+    failures = iter([ZeroDivisionError("a mistake")])
+
+    def fail() -> None:
+        for error in failures:
+            raise error
+
+    timer = bench.node.create_timer(0.001, fail)
+    for _ in range(200):
+        runtime._spin_once(spinner, bench.node, 0.05)
+        if bench.mode is Mode.SAFE:
+            break
+    timer.cancel()
+    assert bench.mode is Mode.SAFE
+    assert bench.node._last_command.reason is SafeReason.EXCEPTION
+    assert bench.node._last_command.detail == "ZeroDivisionError: a mistake"
+    bench.commands.clear()
+    bench.state(MOVING, count=3)
+    assert len(bench.commands) == 3
+    spinner.remove_node(bench.node)
+    spinner.shutdown()
+
+
+def test_an_error_while_it_only_watches_ends_it(bench):
+    bench.configure()
+    assert not bench.node.survive(ZeroDivisionError("a mistake"))
