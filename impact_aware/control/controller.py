@@ -192,7 +192,7 @@ class ReferenceSpreadingController:
             reference.enter_contact(self.arms, time_detected, object_velocity, event_sequence)
             self.mode = Mode.INTERIM if self.parameters.uses_interim else Mode.POST
         else:
-            reference.enter_contact(self.arms, None, object_velocity, event_sequence)
+            reference.join_contact(object_velocity, event_sequence)
         self.field = reference.field
         return True
 
@@ -243,7 +243,10 @@ class ReferenceSpreadingController:
         """
         held = [-1] * len(self.arms) if self.field is None else [own.null_space_joint for own in self.field.arms]
         return np.concatenate(
-            [arm.joint_velocity_for(*wanted) for arm, *wanted in zip(self.arms, command.reference_twist, held, strict=True)]
+            [
+                arm.joint_velocity_for(*wanted)
+                for arm, *wanted in zip(self.arms, command.reference_twist, held, strict=True)
+            ]
         )
 
     def _cycle(self, time: float, q: Array, dq: Array, object_position: Array | None) -> Command:

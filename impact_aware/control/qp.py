@@ -113,7 +113,9 @@ class QpSolver:
         torque = program.mass_matrix @ free
         lower = np.maximum(bounds.position_lower, bounds.velocity_lower)
         upper = np.minimum(bounds.position_upper, bounds.velocity_upper)
-        room = np.concatenate((free - lower, upper - free, torque - program.effort_lower, program.effort_upper - torque))
+        room = np.concatenate(
+            (free - lower, upper - free, torque - program.effort_lower, program.effort_upper - torque)
+        )
         if room.min() >= 0.0:
             return QpSolution(free, torque, QpStatus.SOLVED)
         if not (np.isfinite(free).all() and np.isfinite(program.gradient).all()):

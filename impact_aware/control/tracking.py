@@ -62,17 +62,13 @@ class TrackingReference:
             self._prediction = object_velocity
 
     def enter_contact(
-        self,
-        arms: Sequence[ControlledArm],
-        time: float | None,
-        object_velocity: ArrayLike | None,
-        event_sequence: int | None,
+        self, arms: Sequence[ControlledArm], time: float, object_velocity: ArrayLike | None, event_sequence: int | None
     ) -> None:
         """The tools touch the object at their present places, from which its own place follows.
 
         Args:
             arms: At the present state.
-            time: When contact is entered, s; None when a further arm joins.
+            time: s.
             object_velocity: (3,) Predicted object velocity, m/s, or None for what is known already.
             event_sequence: Number of the event.
         """
@@ -80,10 +76,15 @@ class TrackingReference:
         places = np.array([arm.position for arm in arms])
         self._contact_sum = places.sum(axis=0)
         self._object_at_impact = self.field.object_position_from_tools(places)
-        if time is not None:
-            self._entered = time
-            self._interim_places = places
+        self._entered = time
+        self._interim_places = places
         self._use(self.field.after_impact(self._object_at_impact, self._prediction, event_sequence=event_sequence))
+
+    def join_contact(self, object_velocity: ArrayLike | None, event_sequence: int | None) -> None:
+        """A further arm touches the object too: its prediction is followed, where contact was entered stays."""
+        if object_velocity is not None:
+            velocity = object_velocity
+            self._use(self.field.after_impact(self._object_at_impact, velocity, event_sequence=event_sequence))
 
     def interim_over(self, time: float) -> bool:
         """Whether the interim mode ends now: its time is up, or contact is complete."""

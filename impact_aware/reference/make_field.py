@@ -107,7 +107,7 @@ def start_posture(arm: ArmTask, robot: RobotModel, start: int | ArrayLike = 0) -
         InvalidInputError: The place is out of reach.
     """
     position = arm.starts[start] if isinstance(start, int) else np.asarray(start, dtype=float)
-    return _posture(arm, robot, position, "starts", robot.home)
+    return _posture(arm, robot, position, "starts", _usual_posture(arm, robot))
 
 
 def _arm_reference(task: Task, arm: ArmTask, robot: RobotModel) -> ArmReference:
@@ -117,9 +117,10 @@ def _arm_reference(task: Task, arm: ArmTask, robot: RobotModel) -> ArmReference:
     face = np.array(task.object.position) + normal * half
     wrench = np.zeros(6)
     push = np.subtract(task.goal, task.object.position)
-    if arm.clamping_force > 0.0 or arm.load_share > 0.0:
-        wrench[:3] = -arm.clamping_force * normal
-        wrench[2] += arm.load_share * task.object.mass * STANDARD_GRAVITY
+    if arm.load_share > 0.0:
+        load = arm.load_share * task.object.mass * STANDARD_GRAVITY
+        wrench[:3] = -arm.clamping_margin * load / task.object.friction_tool * normal
+        wrench[2] += load
     elif np.linalg.norm(push) > 0.0:
         friction = task.object.friction_table * task.object.mass * STANDARD_GRAVITY
         wrench[:3] = friction * push / np.linalg.norm(push)
@@ -143,6 +144,8 @@ def _check_entries(task: Task, arm: ArmTask, robot: RobotModel) -> None:
     half = np.array(task.object.half_extents)
     if not -1 <= arm.null_space_joint < robot.n:
         raise InvalidInputError(f"{label}.null_space_joint", arm.null_space_joint, f"-1..{robot.n - 1}")
+    if arm.load_share > 0.0 and not task.object.friction_tool > 0.0:
+        raise InvalidInputError("object.friction_tool", task.object.friction_tool, "a coefficient > 0 to lift it by")
     across = np.abs(np.array(arm.impact_offset)) * (hit_normal(arm) == 0.0)
     if np.any(across > half):
         raise InvalidInputError(f"{label}.impact_offset", list(arm.impact_offset), "a place on the object's face")
@@ -156,7 +159,7 @@ def _check_arm(task: Task, arm: ArmTask, reference: ArmReference, robot: RobotMo
     places = {"impact_position": reference.impact_position, "starts": np.array(arm.starts[0])}
     travel = np.subtract(task.goal, task.object.position)
     places["goal"] = reference.impact_position + travel
-    seed = robot.home
+    seed = _usual_posture(arm, robot)
     for name in ("impact_position", "starts", "goal"):
         posture = _posture(arm, robot, places[name], name, seed)
         _check_clear(task, arm, robot, posture, name, travel if name == "goal" else np.zeros(3))
@@ -165,6 +168,10 @@ def _check_arm(task: Task, arm: ArmTask, reference: ArmReference, robot: RobotMo
             _check_speed(arm, robot, posture, label)
     for index, start in enumerate(arm.starts[1:], start=1):
         _posture(arm, robot, np.array(start), f"starts[{index}]", seed)
+
+
+def _usual_posture(arm: ArmTask, robot: RobotModel) -> Array:
+    return robot.check_configuration(arm.posture, "posture") if arm.posture else robot.home
 
 
 def _posture(arm: ArmTask, robot: RobotModel, position: ArrayLike, name: str, seed: Array) -> Array:

@@ -79,8 +79,12 @@ class ArmTask:
         null_space_joint: Index of the joint that the null-space task holds, -1 for none.
         null_space_position: Where it is held, rad.
         starts: Tool positions (3,) to start from, m; the first one is the usual one.
-        clamping_force: Force with which the tool presses on the object after the impact, N.
+        posture: (n,) A posture near which the arm works, rad; the robot's home when empty.
+        pad_half_sizes: (3,) Half edges of a flat palm about the tool frame, along its axes, m; zeros for the robot's
+            own spherical tip. Along the axis that meets the object it is as thick as the tip's radius.
         load_share: Share of the object's weight that this tool carries after the impact.
+        clamping_margin: Force with which the tool presses on the object after the impact, over the least with which
+            friction carries its share of the weight.
     """
 
     name: str = ""
@@ -93,8 +97,10 @@ class ArmTask:
     null_space_joint: int = 0
     null_space_position: float = 0.0
     starts: tuple[Vector, ...] = ((0.45, 0.35, 0.15),)
-    clamping_force: float = 0.0
+    posture: tuple[float, ...] = ()
+    pad_half_sizes: Vector = (0.0, 0.0, 0.0)
     load_share: float = 0.0
+    clamping_margin: float = 0.0
 
     def __post_init__(self) -> None:
         """Check the numbers.
@@ -108,7 +114,7 @@ class ArmTask:
             raise InvalidInputError(f"{label}.impact_velocity", list(self.impact_velocity), "a speed > 0 m/s")
         if not self.starts:
             raise InvalidInputError(f"{label}.starts", 0, "at least one tool position")
-        for name in ("clamping_force", "load_share"):
+        for name in ("clamping_margin", "load_share"):
             if not 0.0 <= getattr(self, name) < np.inf:
                 raise InvalidInputError(f"{label}.{name}", getattr(self, name), "a value >= 0")
 
@@ -182,6 +188,11 @@ class Task:
     def table_height(self) -> float:
         """Height of what the object stands on, m."""
         return self.object.position[2] - self.object.half_extents[2]
+
+    @property
+    def lifts(self) -> bool:
+        """Whether the tools carry the object after the impact, rather than push it."""
+        return any(arm.load_share > 0.0 for arm in self.arms)
 
     def with_object(self, name: str) -> Task:
         """The same task with another of its objects, which stands on the same table and goes as far.
@@ -287,6 +298,8 @@ def _parse(kind: type[Content], content: Any, where: str) -> Content:
             values[key] = value
         elif isinstance(default, float):
             values[key] = _numbers(name, [value], 1)[0]
+        elif key == "posture":
+            values[key] = _numbers(name, value, len(value) if isinstance(value, list) else 1)
         elif key == "starts":
             if not isinstance(value, list):
                 raise InvalidInputError(name, value, "a list of positions")

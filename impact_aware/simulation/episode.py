@@ -22,11 +22,13 @@ from impact_aware.reference import (
     make_field,
     start_posture,
 )
+from impact_aware.reference.grasp_prediction import predict_grasp
 from impact_aware.robot import RobotModel
 from impact_aware.simulation.impact_truth import ImpactTruth
 from impact_aware.simulation.joint_elasticity import JointElasticity
+from impact_aware.simulation.mujoco_model import ToolTip
 from impact_aware.simulation.plant import MujocoPlant
-from impact_aware.simulation.scene import TABLE_CONTACT, ArmMount, ContactSettings, Scene, SceneObject
+from impact_aware.simulation.scene import COMPLIANT_PAD, TABLE_CONTACT, ArmMount, ContactSettings, Scene, SceneObject
 from impact_aware.simulation.sensors import SensorSettings
 
 Array = NDArray[np.float64]
@@ -44,7 +46,8 @@ class Truth:
         mass_factor: True over assumed object mass.
         friction_table_factor: True over assumed friction between object and table.
         friction_tool_factor: True over assumed friction between object and tool.
-        tool_softness: Time constant of the contact between tool and object, s: 1 ms for a hard tip, 4 ms for silicone.
+        tool_softness: Time constant of the contact between tool and object, s; None for 1 ms of a spherical tip and
+            4 ms of a silicone palm.
     """
 
     displacement: tuple[float, float, float] = (0.0, 0.0, 0.0)
@@ -52,7 +55,7 @@ class Truth:
     mass_factor: float = 1.0
     friction_table_factor: float = 1.0
     friction_tool_factor: float = 1.0
-    tool_softness: float = 0.001
+    tool_softness: float | None = None
 
 
 @dataclass(frozen=True)
@@ -181,6 +184,28 @@ class EpisodeResult:
         return float(np.linalg.norm(self.object_position[-1, :2] - np.array(self.task.goal[:2])))
 
     @property
+    def hit_arms(self) -> NDArray[np.bool_]:
+        """(m,) Which arms truly hit the object."""
+        names = [arm.name or "arm" for arm in self.task.arms]
+        return np.array([any(i.arm == name and i.partner == "object" for i in self.impacts) for name in names])
+
+    @property
+    def slip(self) -> float:
+        """Largest way of a tool along the face it touches, relative to the object, in the post-impact mode, m.
+
+        It counts from 0.1 s after contact is entered, when the interim mode of the paper ends; NaN without contact.
+        """
+        contact = np.flatnonzero(self.mode >= Mode.INTERIM)
+        begin = contact[0] + 100 if contact.size else self.time.size
+        if begin >= self.time.size:
+            return float("nan")
+        relative = self.tool_position[begin:] - self.object_position[begin:, None, :]
+        moved = relative - relative[0]
+        normals = np.array([own.normal for own in self.field.arms])
+        along = np.einsum("kmi,mi->km", moved, normals)
+        return float(np.linalg.norm(moved - along[..., None] * normals, axis=2).max())
+
+    @property
     def peak_target_acceleration(self) -> float:
         """Largest norm of the linear target acceleration, averaged over the arms, m/s^2."""
         norms = np.linalg.norm(self.target_acceleration[:, :, :3], axis=2)
@@ -194,10 +219,18 @@ def task_scene(task: Task, truth: Truth | None = None) -> Scene:
     if len(task.arms) > 1 and len({arm.name for arm in task.arms}) < len(task.arms):
         raise InvalidInputError("arms", [arm.name for arm in task.arms], "names that differ")
     tool_friction = body.friction_tool * truth.friction_tool_factor
+    tip_contact = COMPLIANT_PAD if any(any(arm.pad_half_sizes) for arm in task.arms) else ContactSettings()
+    softness = tip_contact.time_constant if truth.tool_softness is None else truth.tool_softness
     return Scene(
         name=task.name,
         arms=tuple(
-            ArmMount(name=arm.name or "arm", robot=arm.robot, position=arm.base_position, yaw=arm.base_yaw)
+            ArmMount(
+                name=arm.name or "arm",
+                robot=arm.robot,
+                position=arm.base_position,
+                yaw=arm.base_yaw,
+                tip=ToolTip("pad", arm.pad_half_sizes) if any(arm.pad_half_sizes) else ToolTip(),
+            )
             for arm in task.arms
         ),
         object=SceneObject(
@@ -208,7 +241,7 @@ def task_scene(task: Task, truth: Truth | None = None) -> Scene:
             yaw=truth.yaw,
         ),
         table_height=task.table_height,
-        tool_object=ContactSettings(time_constant=truth.tool_softness, friction=tool_friction),
+        tool_object=dataclasses.replace(tip_contact, time_constant=softness, friction=tool_friction),
         object_table=dataclasses.replace(TABLE_CONTACT, friction=body.friction_table * truth.friction_table_factor),
     )
 
@@ -296,8 +329,11 @@ def run_episode(
             if controller.mode not in (Mode.ANTE, Mode.INTERIM):
                 continue
             prediction = predict_impact(task, index, robots[index], field, event, settings.impact_method)
-            twist = prediction.object_twist_after
-            velocity = None if twist is None else bases[index].rotation @ twist[:3]
+            if len(robots) > 1:
+                velocity: Array | None = predict_grasp(task, robots, field, reading.q)
+            else:
+                twist = prediction.object_twist_after
+                velocity = None if twist is None else bases[index].rotation @ twist[:3]
             if controller.notify_impact(event.time, reading.time, velocity, arm=index, event_sequence=len(events)):
                 predictions.append((index, prediction))
         command = controller.update(reading.time, reading.q, reading.dq)

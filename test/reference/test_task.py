@@ -50,7 +50,7 @@ def test_another_object_stands_on_the_same_table_and_goes_as_far():
         ({"arms": "left"}, "arms"),
         ({"arms": [{"impact_velocity": [0, 0, 0]}]}, "impact_velocity"),
         ({"arms": [{"null_space_joint": 0.5}]}, "null_space_joint"),
-        ({"arms": [{"clamping_force": -1.0}]}, "clamping_force"),
+        ({"arms": [{"clamping_margin": -1.0}]}, "clamping_margin"),
         ({"arms": [{"starts": []}]}, "starts"),
         ({"goal": [0, 0]}, "goal"),
         ({"fields": {"alpha": [1]}}, "alpha"),

@@ -1,0 +1,187 @@
+"""What a campaign shows: mean peaks by group and controller, success rates, and the figures of paper 002."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+import numpy as np
+
+from impact_aware.control import VARIANTS
+from impact_aware.simulation.campaign import Row
+from impact_aware.simulation.episode import EpisodeResult
+
+FACTORS = {"object": "object", "initial": "start", "displacement": "displacement"}
+LABELS = {
+    "proposed": "proposed",
+    "no_rs": "no RS",
+    "no_interim": "no interim mode",
+    "no_impact_map": "no impact map",
+}
+COLOURS = {"no_rs": "#1f77b4", "no_interim": "#d62728", "no_impact_map": "#e6a817", "proposed": "#7b3fa0"}
+
+
+def summarise(rows: Sequence[Row]) -> dict[str, Any]:
+    """Groups as in Figures 7 and 10 of paper 002, success rates, and where the proposed controller is best.
+
+    Args:
+        rows: Finished runs.
+
+    Returns:
+        `groups` (factor -> value -> controller -> mean of `peak`), `groups_linear` (the same of `peak_linear`),
+        `success_rate`, `proposed_lowest_in`, `proposed_lowest_or_tied_in` and the same `_linear` (shares of groups),
+        `torque_jump_at_switches` (largest, share of the torque range), `failures` (controller -> cause -> runs),
+        `runs`.
+    """
+    controllers = [name for name in VARIANTS if any(row["controller"] == name for row in rows)]
+    groups, groups_linear = (_groups(rows, controllers, column) for column in ("peak", "peak_linear"))
+    own = {name: [row for row in rows if row["controller"] == name] for name in controllers}
+    return {
+        "groups": groups,
+        "groups_linear": groups_linear,
+        "mean": {name: _mean(own[name], "peak") for name in controllers},
+        "mean_linear": {name: _mean(own[name], "peak_linear") for name in controllers},
+        "success_rate": {name: float(np.mean([row["success"] for row in own[name]])) for name in controllers},
+        "proposed_lowest_in": _share_lowest(groups),
+        "proposed_lowest_or_tied_in": _share_lowest(groups, tied=True),
+        "proposed_lowest_in_linear": _share_lowest(groups_linear),
+        "proposed_lowest_or_tied_in_linear": _share_lowest(groups_linear, tied=True),
+        "torque_jump_at_switches": {name: _largest(own[name], "torque_jump") for name in controllers},
+        "goal_error_m": {name: _mean(own[name], "goal_error_m") for name in controllers},
+        "detection_delay_ms": {
+            "mean": 1e3 * _mean(rows, "detection_delay_s"),
+            "largest": 1e3 * _largest(rows, "detection_delay_s"),
+        },
+        "false_detections": int(sum(row.get("false_detections") or 0 for row in rows)),
+        "prediction_error": _mean(rows, "prediction_error"),
+        "failures": {
+            name: dict(Counter(row["cause"] for row in own[name] if not row["success"])) for name in controllers
+        },
+        "runs": len(rows),
+    }
+
+
+def format_table(summary: dict[str, Any]) -> str:
+    """The groups and success rates as a table for a terminal."""
+    controllers = list(summary["success_rate"])
+    lines = ["mean peak of the target acceleration norm (linear part, m/s^2, in brackets)", ""]
+    lines.append(f"{'group':<26}" + "".join(f"{LABELS[name]:>22}" for name in controllers))
+    for factor, values in summary["groups"].items():
+        for value, means in values.items():
+            linear = summary["groups_linear"][factor][value]
+            cells = "".join(f"{f'{means[name]:.2f} ({linear[name]:.2f})':>22}" for name in controllers)
+            lines.append(f"{factor + ' ' + value:<26}{cells}")
+    lines.append("")
+    for label, column in (("success", "success_rate"), ("torque jump at switches", "torque_jump_at_switches")):
+        cells = "".join(f"{f'{100 * summary[column][name]:.1f} %':>22}" for name in controllers)
+        lines.append(f"{label:<26}{cells}")
+    return "\n".join(lines)
+
+
+def draw_groups(summary: dict[str, Any], path: Path, title: str) -> None:
+    """Bars of the mean peak by object, initial configuration and displacement, as Figures 7 and 10 of paper 002."""
+    controllers = [name for name in COLOURS if name in summary["success_rate"]]
+    names = {"object": "object", "initial": "initial configuration", "displacement": "displacement of the object"}
+    figure, axes = plt.subplots(1, 3, figsize=(12.0, 4.0), sharey=True, layout="constrained")
+    for axis, (factor, values) in zip(axes, summary["groups"].items(), strict=True):
+        places = np.arange(len(values))
+        width = 0.8 / len(controllers)
+        for index, name in enumerate(controllers):
+            heights = [means[name] for means in values.values()]
+            offset = (index - 0.5 * (len(controllers) - 1)) * width
+            axis.bar(places + offset, heights, 0.92 * width, color=COLOURS[name], label=LABELS[name])
+        axis.set_xticks(places, [value.replace("_", " ") for value in values])
+        axis.set_xlabel(names[factor])
+        axis.grid(axis="y", alpha=0.3)
+        axis.set_axisbelow(True)
+    axes[0].set_ylabel("mean peak of |target acceleration|\n(m/s², rad/s²)")
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=4, frameon=False, title=title)
+    figure.savefig(path, dpi=150)
+    plt.close(figure)
+
+
+def draw_comparison(results: dict[str, EpisodeResult], path: Path, axis_index: int = 1, arm: int = 0) -> None:
+    """Velocity with its reference, and target acceleration, aligned at the detection, as Figures 6, 8 and 9.
+
+    Args:
+        results: One run per controller, all in the same setting.
+        path: Of the figure.
+        axis_index: Component along the impact.
+        arm: Which arm.
+    """
+    component = "xyz"[axis_index]
+    figure, (top, bottom) = plt.subplots(2, 1, figsize=(8.0, 6.0), sharex=True, layout="constrained")
+    for name in (entry for entry in COLOURS if entry in results):
+        result = results[name]
+        after = np.flatnonzero(result.mode >= 2)
+        begin = result.time[after[0]] if after.size else result.time[-1]
+        time = result.time - begin
+        shown = (time > -0.2) & (time < 0.45)
+        velocity = result.tool_twist[shown, arm, axis_index]
+        top.plot(time[shown], velocity, color=COLOURS[name], label=LABELS[name])
+        top.plot(time[shown], result.reference_twist[shown, arm, axis_index], "--", color=COLOURS[name], linewidth=0.9)
+        bottom.plot(time[shown], result.target_acceleration[shown, arm, axis_index], color=COLOURS[name])
+    top.set_ylabel(f"tool velocity {component} (m/s), reference dashed")
+    bottom.set_ylabel(f"target acceleration {component} (m/s²)")
+    bottom.set_xlabel("time since detection (s)")
+    for axis in (top, bottom):
+        axis.grid(alpha=0.3)
+        axis.axvline(0.0, color="0.5", linewidth=0.8)
+    figure.legend(*top.get_legend_handles_labels(), loc="outside upper center", ncols=4, frameon=False)
+    figure.savefig(path, dpi=150)
+    plt.close(figure)
+
+
+def _groups(rows: Sequence[Row], controllers: list[str], column: str) -> dict[str, dict[str, dict[str, float]]]:
+    groups: dict[str, dict[str, dict[str, float]]] = {}
+    for factor, name in FACTORS.items():
+        values = dict.fromkeys(row[name] for row in rows)
+        ordered = values if factor == "object" else sorted(values)
+        groups[factor] = {
+            _value_text(factor, value): {
+                controller: _mean([r for r in rows if r[name] == value and r["controller"] == controller], column)
+                for controller in controllers
+            }
+            for value in ordered
+        }
+    return groups
+
+
+def _value_text(factor: str, value: Any) -> str:
+    if factor == "displacement":
+        return f"{1e3 * value:+.0f} mm" if value else "0 mm"
+    return str(value + 1) if factor == "initial" else str(value)
+
+
+def _share_lowest(groups: dict[str, dict[str, dict[str, float]]], *, tied: bool = False) -> float:
+    """Share of groups in which the proposed controller is below every other one, or not above any.
+
+    Controllers that act alike up to the detection can share a run's largest value to the last bit.
+    """
+    cells = [means for values in groups.values() for means in values.values() if "proposed" in means]
+    lowest = []
+    for means in cells:
+        best = min((mean for name, mean in means.items() if name != "proposed"), default=np.inf)
+        lowest.append(means["proposed"] <= best * (1.0 + 1e-9) if tied else means["proposed"] < best * (1.0 - 1e-9))
+    return float(np.mean(lowest)) if lowest else float("nan")
+
+
+def _finite(rows: Sequence[Row], column: str) -> list[float]:
+    values = [float(row.get(column, np.nan)) for row in rows]
+    return [value for value in values if np.isfinite(value)]
+
+
+def _mean(rows: Sequence[Row], column: str) -> float:
+    values = _finite(rows, column)
+    return float(np.mean(values)) if values else float("nan")
+
+
+def _largest(rows: Sequence[Row], column: str) -> float:
+    values = _finite(rows, column)
+    return float(np.max(values)) if values else float("nan")
