@@ -35,6 +35,7 @@ VALIDATIONS: dict[str, Validation] = {
     ),
     "viscoelastic": Validation("force_profiles.viscoelastic", "001 (23)-(28), Figs. 5, 7, 8: restitution and energy"),
     "rejected-models": Validation("force_profiles.rejected_models", "001 VII-A: virtual spring and Maxwell"),
+    "end-of-compression": Validation("end_of_compression.end_of_compression", "001 Fig. 9: the four inertia options"),
     "flexible-joint": Validation("flexible_planar_arm.flexible_joint", "000 III, Figs. 3-4: M + B_theta is best"),
     "push": Validation("push_mass.push", "002: 0.5 m/s against 2.20 kg gives 0.34 m/s"),
     "mujoco-surface": Validation("mujoco_surface.mujoco_surface", "Panda on a fixed surface in MuJoCo, below 3.55 %"),
