@@ -23,7 +23,7 @@ Array = NDArray[np.float64]
 DEFAULT_FORCE_MODEL = "viscoelastic"
 
 # Integration steps per profile, and shifts of its start that each evaluation refines.
-_STEPS = 150
+_STEPS = 80
 _SHIFTS = 3
 # Share of the peak force above which the contact counts as begun, well above a sensor's noise.
 _ONSET = 0.05
