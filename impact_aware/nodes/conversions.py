@@ -77,7 +77,7 @@ def prediction_to_message(
     message.contacts = [
         ContactImpulse(
             frame=prediction.contact.frame,
-            obstacle=object_name,
+            obstacle=object_name if prediction.obstacle is not None else "",
             point=point(prediction.point),
             normal=vector3(prediction.contact.normal),
             impulse=vector3(prediction.impulse),

@@ -241,15 +241,14 @@ class JumpPredictorNode(Node):
             if not np.isfinite(self._source.time):
                 raise InvalidInputError("position", "nothing", "a position, as no joint_states have come yet")
             return self._source.position.copy(), self._source.velocity.copy()
-        if not request.joint_names:
-            return np.array(request.position), np.array(request.velocity)
-        if not self._request_order.locate(request.joint_names):
+        names = list(request.joint_names or self._robot.joint_names)
+        if not self._request_order.locate(names):
             missing = ", ".join(self._request_order.missing)
-            raise InvalidInputError("joint_names", list(request.joint_names), f"names that include {missing}")
+            raise InvalidInputError("joint_names", names, f"names that include {missing}")
         position, velocity = np.zeros(self._robot.n), np.zeros(self._robot.n)
         for field, values, out in (("position", request.position, position), ("velocity", request.velocity, velocity)):
-            if len(values) != len(request.joint_names) or not self._request_order.pick(values, out):
-                raise InvalidInputError(field, list(values), f"{len(request.joint_names)} finite values")
+            if len(values) != len(names) or not self._request_order.pick(values, out):
+                raise InvalidInputError(field, list(values), f"{len(names)} finite values")
         return position, velocity
 
 
