@@ -25,7 +25,7 @@ from impact_aware.graph import NodeSpec, SingleArmOptions, single_arm_graph
 
 HELP = "run the real node graph over DDS against the embedded simulator"
 
-START_TIMEOUT = 40.0
+START_TIMEOUT = 90.0
 """Longest time until the controller is active, s."""
 
 SAFE_TIMEOUT = 10.0

@@ -28,4 +28,5 @@ def homogeneous_box(
         raise InvalidInputError("object half_extents", half.tolist(), "three lengths > 0 m")
     squares = half**2
     inertia = np.diag(mass / 3.0 * (squares.sum() - squares))
-    return FreeObject(mass, inertia, np.asarray(position, dtype=float), np.zeros(6) if twist is None else np.asarray(twist))
+    at_rest = np.zeros(6)
+    return FreeObject(mass, inertia, np.asarray(position), at_rest if twist is None else np.asarray(twist))

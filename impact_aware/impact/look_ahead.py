@@ -43,7 +43,8 @@ def look_ahead(
         horizon: Longest time worth looking ahead, s.
 
     Returns:
-        None when the contact recedes, or is further away than the horizon. A point already past the plane counts as touching.
+        None when the contact recedes, or is further away than the horizon. A point already past the plane counts as
+        touching.
     """
     distance = float(contact.normal @ (contact_point(robot, q, contact) - plane_point))
     speed = -float(contact.normal @ (contact_jacobian(robot, q, contact) @ dq))

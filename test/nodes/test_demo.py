@@ -14,7 +14,7 @@ from impact_aware.analysis.bag import Bag
 
 pytestmark = pytest.mark.dds
 
-LIMIT = 120.0
+LIMIT = 200.0
 
 
 def demo_command(out: Path, *more: str) -> list[str]:

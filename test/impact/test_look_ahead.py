@@ -1,0 +1,56 @@
+import numpy as np
+import pytest
+
+from impact_aware.contact.geometry import Contact, contact_jacobian, contact_point
+from impact_aware.impact.look_ahead import look_ahead
+from impact_aware.robot import RobotModel
+
+
+@pytest.fixture(scope="module")
+def robot():
+    return RobotModel.from_profile("panda")
+
+
+def approach_velocity(robot, contact, speed):
+    """Smallest joint velocity with which the contact point moves against the normal."""
+    jacobian = contact_jacobian(robot, robot.home, contact)
+    return np.linalg.lstsq(jacobian, -speed * contact.normal, rcond=None)[0]
+
+
+@pytest.fixture
+def contact(robot):
+    return Contact(robot.tool_frame, np.array([0.2, 0.9, 0.1]), radius=robot.tool_radius)
+
+
+def test_the_time_is_distance_over_speed(robot, contact):
+    dq = approach_velocity(robot, contact, 0.5)
+    plane = contact_point(robot, robot.home, contact) - 0.1 * contact.normal
+    found = look_ahead(robot, robot.home, dq, contact, plane, horizon=1.0)
+    assert found.distance == pytest.approx(0.1, abs=1e-12)  # rounding
+    assert found.time_to_impact == pytest.approx(0.2, abs=1e-12)  # rounding
+
+
+def test_the_extrapolated_posture_touches_the_plane(robot, contact):
+    dq = approach_velocity(robot, contact, 0.5)
+    plane = contact_point(robot, robot.home, contact) - 0.02 * contact.normal
+    found = look_ahead(robot, robot.home, dq, contact, plane, horizon=1.0)
+    left = contact.normal @ (contact_point(robot, found.position, contact) - plane)
+    # Joint velocities are constant, not the point's: the error grows with the square of the 20 mm.
+    assert abs(left) < 1e-3
+
+
+def test_a_receding_contact_is_none(robot, contact):
+    dq = -approach_velocity(robot, contact, 0.5)
+    assert look_ahead(robot, robot.home, dq, contact, np.zeros(3), horizon=10.0) is None
+
+
+def test_beyond_the_horizon_is_none(robot, contact):
+    dq = approach_velocity(robot, contact, 0.5)
+    plane = contact_point(robot, robot.home, contact) - 0.1 * contact.normal
+    assert look_ahead(robot, robot.home, dq, contact, plane, horizon=0.19) is None
+
+
+def test_a_point_past_the_plane_touches_now(robot, contact):
+    dq = approach_velocity(robot, contact, 0.5)
+    plane = contact_point(robot, robot.home, contact) + 0.01 * contact.normal
+    assert look_ahead(robot, robot.home, dq, contact, plane, horizon=1.0).time_to_impact == 0.0
