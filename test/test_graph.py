@@ -97,8 +97,7 @@ def test_lockstep_reaches_everybody_who_answers_a_state() -> None:
     graph = by_name(SingleArmOptions(lockstep=True))
     answering = {name for name, spec in graph.items() if spec.parameters.get("lockstep")}
     assert answering == {"impact_detector", "jump_predictor", "rs_controller", "sim_robot"}
-    # The controller answers with its command.
-    assert set(graph["sim_robot"].parameters["lockstep_participants"]) == answering - {"rs_controller", "sim_robot"}
+    assert set(graph["sim_robot"].parameters["lockstep_participants"]) == answering - {"sim_robot"}
 
 
 def test_hardware_never_waits_for_anybody() -> None:

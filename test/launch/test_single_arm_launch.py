@@ -108,9 +108,11 @@ class Told:
         if path.is_relative_to(ROOT):
             self.files.append(path)
             return
-        content = yaml.safe_load(path.read_text())
+        # Launch writes lists as tuples of Python; ROS does not look at the tag.
+        content = yaml.load(path.read_text(), Loader=yaml.FullLoader)
         assert len(content) == 1
-        self.parameters.update(next(iter(content.values()))["ros__parameters"])
+        for name, value in next(iter(content.values()))["ros__parameters"].items():
+            self.parameters[name] = list(value) if isinstance(value, tuple) else value
 
 
 def told(arguments: dict[str, str]) -> list[Told]:
