@@ -37,6 +37,9 @@ VALIDATIONS: dict[str, Validation] = {
     "rejected-models": Validation("force_profiles.rejected_models", "001 VII-A: virtual spring and Maxwell"),
     "end-of-compression": Validation("end_of_compression.end_of_compression", "001 Fig. 9: the four inertia options"),
     "flexible-joint": Validation("flexible_planar_arm.flexible_joint", "000 III, Figs. 3-4: M + B_theta is best"),
+    "flexible-joint-7": Validation(
+        "flexible_seven_joints.flexible_seven_joints", "000 II-C: the same for the seven-joint arm"
+    ),
     "push": Validation("push_mass.push", "002: 0.5 m/s against 2.20 kg gives 0.34 m/s"),
     "mujoco-surface": Validation("mujoco_surface.mujoco_surface", "Panda on a fixed surface in MuJoCo, below 3.55 %"),
     "mujoco-palms": Validation("mujoco_palms.mujoco_palms", "a box between two palms in MuJoCo, below 3.55 %"),
