@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from impact_aware.contact.force_models import FORCE_MODELS
+from impact_aware.contact.geometry import Contact
 from impact_aware.errors import InvalidInputError
 from impact_aware.estimation.contact_identification import DEFAULT_FORCE_MODEL, identify_contact
 from impact_aware.estimation.identification import (
@@ -19,18 +21,22 @@ from impact_aware.estimation.identification import (
     identify_restitution,
 )
 from impact_aware.estimation.tables import ContactDefaults, read_force_profile, read_trials
+from impact_aware.estimation.trials import ImpactTrial, trial_from_recording
 from impact_aware.impact.registry import DEFAULT_METHOD, IMPACT_MAPS
-from impact_aware.robot import RobotModel
+from impact_aware.robot import JointOrder, RobotModel
 
 NAME = "identify"
 HELP = "identify friction, inertia, restitution or contact parameters"
+
+# ImpactEvent.KIND_CONTACT_MADE; the message itself need not be installed to read a bag.
+_CONTACT_MADE = 0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument("quantity", choices=("friction", "inertia", "restitution", "contact"))
     parser.add_argument(
-        "files", nargs="+", type=Path, metavar="FILE", help="table of impacts, recording or force profile"
+        "files", nargs="+", type=Path, metavar="FILE", help="table of impacts, recording, bag or force profile"
     )
     parser.add_argument("--robot", default="panda", metavar="NAME_OR_FILE", help="profile, or URDF file")
     parser.add_argument("--method", default=DEFAULT_METHOD, choices=tuple(IMPACT_MAPS), help="impact map")
@@ -112,13 +118,65 @@ def _impacts(args: argparse.Namespace) -> Identification:
         restitution=args.restitution,
         radius=robot.tool_radius if args.contact_frame in (None, robot.tool_frame) else 0.0,
     )
-    trials = [trial for path in args.files for trial in read_trials(path, robot, defaults, args.impact_time)]
+    trials = []
+    for path in args.files:
+        if path.is_dir() or path.suffix in (".mcap", ".db3"):
+            trials += trials_from_bag(path, robot, defaults, args.impact_time)
+        else:
+            trials += read_trials(path, robot, defaults, args.impact_time)
     options = {"method": args.method, "interval": args.interval, "confidence": args.confidence}
     if args.quantity == "friction":
         return identify_friction(robot, trials, **options)
     if args.quantity == "restitution":
         return identify_restitution(robot, trials, **options)
     return identify_motor_inertia(robot, trials, common_ratio=args.common_ratio, **options)
+
+
+def trials_from_bag(
+    path: Path, robot: RobotModel, defaults: ContactDefaults, impact_times: Sequence[float] | None
+) -> list[ImpactTrial]:
+    """Impacts of a rosbag2 recording: positions from `joint_states`, times from its `impacts` unless given.
+
+    Args:
+        path: The bag.
+        robot: Whose joints are picked by name.
+        defaults: The contact.
+        impact_times: Header time of each impact, s.
+
+    Raises:
+        BagError: It can't be read, or has neither `impacts` nor given times.
+        InvalidInputError: A joint is missing, or no normal was given.
+    """
+    # Imported here, because tables need no bag reader.
+    from impact_aware.analysis.bag import Bag, BagError, stamp_seconds
+    from impact_aware.analysis.run_series import read_joints
+
+    if defaults.normal is None:
+        raise InvalidInputError("normal", "nothing", f"--normal X Y Z, since {path} does not say it")
+    with Bag(path) as bag:
+        joints = read_joints(bag)
+        if not impact_times:
+            events = [message for _, message in bag.messages("impacts")]
+            impact_times = [stamp_seconds(event) for event in events if event.kind == _CONTACT_MADE]
+            if not impact_times:
+                raise BagError(f"{path}: no contact made in impacts; give --impact-time")
+    order = JointOrder(robot.joint_names)
+    if not order.locate(list(joints.names)):
+        raise InvalidInputError(str(path), f"no joint {', '.join(order.missing)}", f"the joints of {robot.name}")
+    columns = [joints.names.index(name) for name in robot.joint_names]
+    fresh = np.concatenate([[True], np.diff(joints.times) > 0.0])
+    ordered = sorted(impact_times)
+    contact = Contact(
+        defaults.frame,
+        defaults.normal,
+        friction=defaults.friction,
+        restitution=defaults.restitution,
+        radius=defaults.radius,
+    )
+    return [
+        trial_from_recording(joints.times[fresh], joints.positions[fresh][:, columns], time, contact, until=until)
+        for time, until in zip(ordered, [*ordered[1:], None], strict=True)
+    ]
 
 
 def _contact(args: argparse.Namespace) -> Identification:

@@ -24,6 +24,9 @@ Array = NDArray[np.float64]
 # An interval wider than this share of its value, to one side, leaves the parameter undetermined.
 UNDETERMINED = 0.5
 
+# Share of the jump that a right model leaves unexplained at most; real arms leave some ten per cent.
+UNEXPLAINED = 0.3
+
 LARGEST_FRICTION = 2.0
 
 
@@ -90,7 +93,7 @@ def identify_friction(
     slipping = predictions.slip_speed > 0.05 * predictions.approach_speed
     if not np.any(slipping):
         warnings.insert(0, "friction: no impact slid along the surface, so friction had no direction to act in")
-    if fit.open_above[0]:
+    if fit.open_above[0] and not fit.open_below[0]:
         warnings.append("friction: only a lower bound: the contacts stick, and more friction changes nothing")
     return _result("friction", ("friction",), "1", fit, predictions, interval, confidence, warnings)
 
@@ -233,6 +236,11 @@ def _result(
     warnings: list[str],
 ) -> Identification:
     absolute = 0.0 if quantity == "inertia" else 0.05
+    if fit.residual_rms > UNEXPLAINED * predictions.typical_jump:
+        warnings.append(
+            f"model: {fit.residual_rms:.2g} rad/s of jumps of {predictions.typical_jump:.2g} rad/s stay unexplained;"
+            " check contact frame, normal, obstacle and impact times"
+        )
     return Identification(
         quantity=quantity,
         names=names,

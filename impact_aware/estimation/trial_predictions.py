@@ -23,6 +23,7 @@ class TrialPredictions:
         slip_speed: (k,) Tangential speed before the impact, m/s.
         own_restitution: (k,) Normal speed after over approach speed, as each trial's own estimate has it.
         typical_error: Standard error that stands for weight one, rad/s.
+        typical_jump: Root mean square of the estimated jumps, rad/s.
     """
 
     def __init__(self, robot: RobotModel, trials: list[ImpactTrial], method: str = DEFAULT_METHOD) -> None:
@@ -44,6 +45,7 @@ class TrialPredictions:
         errors = np.array([trial.standard_error for trial in trials])
         self.typical_error = float(np.sqrt(np.mean(errors**2)))
         self._weights = self.typical_error / errors
+        self.typical_jump = float(np.sqrt(np.mean((self._after - self._before) ** 2)))
         velocities = np.empty((len(trials), 3))
         for index, trial in enumerate(trials):
             space = ContactSpaceBuilder(robot, trial.contact, trial.obstacle, "M")(trial.q, trial.velocity_before)

@@ -132,3 +132,56 @@ def test_a_table_without_normals_asks_for_one(capsys, table, tmp_path):
     status, _, err = identify(capsys, "friction", path)
     assert status == 2
     assert "--normal" in err
+
+
+def write_bag(path, names, times, positions, impacts=()):
+    """A bag of joint_states and, when there are any, of impacts of a cut-down event type."""
+    from rosbags.rosbag2 import Writer
+    from rosbags.typesys import Stores, get_types_from_msg, get_typestore
+
+    store = get_typestore(Stores.ROS2_JAZZY)
+    event_type = "impact_aware_msgs/msg/ImpactEvent"
+    store.register(get_types_from_msg("std_msgs/Header header\nuint8 kind\n", event_type))
+    header, stamp = store.types["std_msgs/msg/Header"], store.types["builtin_interfaces/msg/Time"]
+    state, event = store.types["sensor_msgs/msg/JointState"], store.types[event_type]
+
+    def head(time):
+        return header(stamp(int(time), round(1e9 * (time % 1.0))), "")
+
+    with Writer(path, version=9) as writer:
+        joints = writer.add_connection("/joint_states", state.__msgtype__, typestore=store)
+        for time, row in zip(times, positions, strict=True):
+            empty = np.zeros(0)
+            message = state(head(time), list(names), np.array(row), empty, empty)
+            writer.write(joints, round(1e9 * time), store.serialize_cdr(message, state.__msgtype__))
+        if impacts:
+            events = writer.add_connection("/impacts", event_type, typestore=store)
+            for time, kind in impacts:
+                writer.write(events, round(1e9 * time), store.serialize_cdr(event(head(time), kind), event_type))
+
+
+def test_a_bag_gives_its_joints_by_name_and_its_impacts(capsys, robot, recorded, tmp_path):
+    trial = recorded[0]
+    times = np.arange(1.0, 1.5, 1e-3)
+    since = (times - 1.2)[:, None]
+    positions = trial.q + np.where(since < 0, trial.velocity_before * since, trial.velocity_after * since)
+    # The message has a finger first and the joints backwards.
+    names = ["finger", *robot.joint_names[::-1]]
+    columns = np.column_stack([np.zeros(times.size), positions[:, ::-1]])
+    write_bag(tmp_path / "with_impacts", names, times, columns, impacts=[(1.2, 0), (1.3, 1)])
+    write_bag(tmp_path / "without", names, times, columns)
+    words = ("--normal", *trial.contact.normal, "--json")
+    status, out, err = identify(capsys, "friction", tmp_path / "with_impacts", *words)
+    assert (status, err) == (0, "")
+    from_events = json.loads(out)
+    # One trial: its own noise of 1 mrad/s on jumps of some 0.1 rad/s.
+    assert from_events["parameters"]["friction"]["value"] == pytest.approx(0.3, abs=0.1)
+    assert from_events["trials"] == 1
+    given = identify(capsys, "friction", tmp_path / "without", *words, "--impact-time", 1.2)[1]
+    assert json.loads(given) == from_events
+    status, _, err = identify(capsys, "friction", tmp_path / "without", *words)
+    assert status == 2
+    assert "impacts" in err
+    status, _, err = identify(capsys, "friction", tmp_path / "without", "--impact-time", 1.2)
+    assert status == 2
+    assert "--normal" in err

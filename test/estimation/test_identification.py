@@ -143,6 +143,16 @@ def test_restitution_that_falls_with_speed_is_reported(robot):
     assert any("depends on the approach speed" in line for line in found.warnings)
 
 
+def test_a_wrong_normal_shows_as_unexplained_jumps(robot):
+    turned = [
+        ImpactTrial(
+            t.q, t.velocity_before, t.velocity_after, t.standard_error, Contact("tool", np.roll(t.contact.normal, 1))
+        )
+        for t in trials(robot)
+    ]
+    assert any(line.startswith("model") for line in identify_friction(robot, turned).warnings)
+
+
 def test_bad_input_is_refused(robot):
     good = trials(robot, count=2)
     with pytest.raises(InvalidInputError, match="trials"):
