@@ -6,6 +6,7 @@ import argparse
 import json
 import math
 import re
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from impact_aware.contact import Contact, FreeObject, contact_point
-from impact_aware.errors import InvalidInputError
+from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.impact import DEFAULT_METHOD, IMPACT_MAPS, ImpactPrediction, predict
+from impact_aware.impact.uncertainty import InputCovariance, UncertainPrediction, predict_with_covariance
 from impact_aware.robot import INERTIA_CHOICES, RobotModel, profile_names
 
 NAME = "predict"
@@ -57,6 +59,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     where.add_argument(
         "--method", default=DEFAULT_METHOD, metavar="|".join(IMPACT_MAPS), help=f"impact map; default {DEFAULT_METHOD}"
     )
+    where.add_argument(
+        "--covariance",
+        metavar="FILE",
+        help="JSON with covariances of position, velocity, normal, point, friction, restitution, motor_inertia: "
+        "each a variance, a list of variances or a matrix, SI units; adds the spread of the answer",
+    )
     thing = parser.add_argument_group("free object (without --object-mass the obstacle is a fixed surface)")
     thing.add_argument("--object-mass", metavar="KG", help="mass of the touched object")
     thing.add_argument(
@@ -83,14 +91,30 @@ def run(args: argparse.Namespace) -> int:
     contact = _contact(args, robot)
     q = robot.check_configuration(q, "q")
     obstacle = _obstacle(args, contact, contact_point(robot, q, contact))
-    prediction = predict(
-        robot, q, _numbers("dq", args.dq), contact, obstacle=obstacle, method=args.method, inertia=args.inertia
-    )
+    dq, choices = _numbers("dq", args.dq), {"method": args.method, "inertia": args.inertia}
+    uncertain = None
+    if args.covariance is None:
+        prediction = predict(robot, q, dq, contact, obstacle=obstacle, **choices)
+    else:
+        spread = _covariance(Path(args.covariance))
+        uncertain = predict_with_covariance(robot, q, dq, contact, spread, obstacle=obstacle, **choices)
+        prediction = uncertain.prediction
     result = to_json(robot, prediction)
+    if uncertain is not None:
+        result["covariance"] = {
+            "velocity_after": uncertain.velocity_after_covariance.tolist(),
+            "impulse": uncertain.impulse_covariance.tolist(),
+            "mode_may_change": uncertain.mode_may_change,
+        }
     if args.out is not None:
         args.out.mkdir(parents=True, exist_ok=True)
         (args.out / "prediction.json").write_text(json.dumps(result, indent=2) + "\n")
-    print(json.dumps(result) if args.json else format_prediction(robot, prediction))
+    if args.json:
+        print(json.dumps(result))
+    else:
+        print(format_prediction(robot, prediction))
+        if uncertain is not None:
+            print(format_spread(robot, uncertain))
     return 0
 
 
@@ -143,6 +167,35 @@ def format_prediction(robot: RobotModel, prediction: ImpactPrediction) -> str:
         lines.append(f"with the object {prediction.reduced_mass:9.4f}  kg")
     lines.append(f"energy loss     {prediction.energy_loss:9.4f}  J")
     return "\n".join(lines)
+
+
+def format_spread(robot: RobotModel, uncertain: UncertainPrediction) -> str:
+    """The prediction's standard deviations for people."""
+    width = max(len(name) for name in robot.joint_names)
+    deviations = np.sqrt(np.diag(uncertain.velocity_after_covariance))
+    lines = ["", "standard deviations, first order"]
+    pairs = zip(robot.joint_names, deviations, strict=True)
+    lines += [f"{name:<{width}}  {deviation:9.5f}  rad/s" for name, deviation in pairs]
+    lines.append(f"impulse         {_row(np.sqrt(np.diag(uncertain.impulse_covariance)))}  N s")
+    if uncertain.mode_may_change:
+        lines.append("the mode may change within this spread: take the deviations as a hint only")
+    return "\n".join(lines)
+
+
+def _covariance(path: Path) -> InputCovariance:
+    try:
+        content = json.loads(path.read_text())
+    except OSError as error:
+        raise InvalidInputError("covariance", str(path), "a readable JSON file") from error
+    except ValueError as error:
+        raise InvalidInputError("covariance", str(path), f"valid JSON ({error})") from error
+    known = tuple(entry.name for entry in fields(InputCovariance))
+    if not isinstance(content, dict):
+        raise InvalidInputError("covariance", str(path), "a JSON object with entries of " + ", ".join(known))
+    for key in content:
+        if key not in known:
+            raise UnknownNameError("covariance entry", key, known)
+    return InputCovariance(**content)
 
 
 def _robot(args: argparse.Namespace) -> RobotModel:

@@ -97,6 +97,41 @@ def test_urdf_file_with_motor_inertia(capsys, tmp_path):
     assert result["impulse"] == pytest.approx([0.0, 0.0, 3.75], rel=1e-12)
 
 
+def test_covariance_adds_the_spread(capsys, tmp_path):
+    file = tmp_path / "covariance.json"
+    file.write_text(json.dumps({"velocity": 1e-4, "friction": 1e-4, "normal": [1e-6, 1e-6, 1e-6]}))
+    options = ["--q", *Q, "--dq", *DQ, *CONTACT, "--covariance", str(file)]
+    status, out, _ = call(capsys, *options, "--json")
+    spread = json.loads(out)["covariance"]
+    assert status == 0
+    assert np.shape(spread["velocity_after"]) == (7, 7) and np.shape(spread["impulse"]) == (3, 3)
+    assert np.linalg.eigvalsh(spread["velocity_after"]).min() > -1e-12
+    assert isinstance(spread["mode_may_change"], bool)
+    status, out, _ = call(capsys, *options)
+    assert status == 0 and "standard deviations" in out
+
+
+@pytest.mark.parametrize(
+    ("content", "names"),
+    [
+        (None, "covariance: got "),
+        ("{", "covariance: got "),
+        ("[1]", "covariance: got "),
+        ('{"colour": 1}', "covariance entry: got 'colour'"),
+        ('{"velocity": [[1, 2], [3, 4]]}', "covariance of velocity: "),
+        ('{"normal": [[1, 2, 0], [0, 1, 0], [0, 0, 1]]}', "covariance of normal: "),
+        ('{"friction": -1}', "covariance of friction: "),
+    ],
+)
+def test_bad_covariance_is_one_clear_line(capsys, tmp_path, content, names):
+    file = tmp_path / "covariance.json"
+    if content is not None:
+        file.write_text(content)
+    status, out, err = call(capsys, "--dq", *DQ, "--covariance", str(file))
+    assert (status, out) == (2, "")
+    assert err.startswith(f"impact-aware: error: {names}") and err.count("\n") == 1
+
+
 @pytest.mark.parametrize(
     ("options", "names"),
     [

@@ -1,0 +1,293 @@
+"""How sure a prediction is: first-order covariance of the velocity after and of the impulse.
+
+What goes in - posture, velocity, normal, contact point, friction, restitution, motor inertia - reaches the impact
+through the contact's Delassus matrix, relative velocity and normal. So the derivatives are taken in two parts. The
+way into the contact is smooth: exact for velocities and motor inertia, central differences of Pinocchio's terms, good
+to 1e-8, for posture, point and normal. The map itself is differentiated in those contact quantities by central
+differences of a thousandth, since its answer may come from an integration. First order holds while the mode does;
+whether the inputs' spread can change it is checked and flagged.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from impact_aware.contact.geometry import Contact, FreeObject, contact_axes, contact_point
+from impact_aware.errors import InvalidInputError, NoSolutionError
+from impact_aware.impact.contact_impulse import ImpactMapFunction, Mode
+from impact_aware.impact.contact_space import ContactSpaceBuilder
+from impact_aware.impact.prediction import ImpactPrediction
+from impact_aware.impact.predictor import ImpactPredictor
+from impact_aware.impact.registry import DEFAULT_METHOD, impact_map
+from impact_aware.robot import RobotModel
+
+Array = NDArray[np.float64]
+
+# Steps of the central differences: of smooth kinematics, and of a map that carries 1e-6 of integration error.
+_SMALL, _LARGE = 1e-6, 1e-3
+# How many standard deviations out the mode is looked at.
+_SPREAD = 3.0
+_SYMMETRIC = [(0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)]
+
+
+@dataclass(frozen=True, eq=False)
+class InputCovariance:
+    """Covariances of what a prediction is made from, independent of each other; None is exactly known.
+
+    Each may be given as a variance for all components, as one variance per component, or as the whole matrix.
+
+    Attributes:
+        position: (n, n) Of the joint positions, rad^2.
+        velocity: (n, n) Of the joint velocities just before, rad^2/s^2.
+        normal: (3, 3) Of the normal, base frame; only its part across the normal has an effect.
+        point: (3, 3) Of the contact point, base frame, m^2.
+        friction: (1, 1) Variance of the coefficient.
+        restitution: (1, 1) Variance of the coefficient.
+        motor_inertia: (n, n) Of the motor inertia on the diagonal, (kg m^2)^2.
+    """
+
+    position: ArrayLike | None = None
+    velocity: ArrayLike | None = None
+    normal: ArrayLike | None = None
+    point: ArrayLike | None = None
+    friction: ArrayLike | None = None
+    restitution: ArrayLike | None = None
+    motor_inertia: ArrayLike | None = None
+
+    def stacked(self, n: int) -> Array:
+        """Block-diagonal covariance of all inputs in the order of the attributes, (3 n + 8, 3 n + 8).
+
+        Raises:
+            InvalidInputError: Naming the one that is not symmetric, not positive semidefinite or of the wrong size.
+        """
+        sizes = {"position": n, "velocity": n, "normal": 3, "point": 3, "friction": 1, "restitution": 1}
+        sizes["motor_inertia"] = n
+        total = np.zeros((3 * n + 8, 3 * n + 8))
+        start = 0
+        for name, size in sizes.items():
+            total[start : start + size, start : start + size] = covariance_matrix(name, getattr(self, name), size)
+            start += size
+        return total
+
+
+class UncertainPrediction(NamedTuple):
+    """A prediction and its first-order spread.
+
+    Attributes:
+        prediction: At the nominal inputs.
+        velocity_after_covariance: (n, n) rad^2/s^2.
+        impulse_covariance: (3, 3) Base frame, N^2 s^2.
+        mode_may_change: Whether inputs within three standard deviations lead to another mode; the covariances are
+            then no better than a hint.
+    """
+
+    prediction: ImpactPrediction
+    velocity_after_covariance: Array
+    impulse_covariance: Array
+    mode_may_change: bool
+
+
+def predict_with_covariance(
+    robot: RobotModel,
+    q: ArrayLike,
+    dq: ArrayLike,
+    contact: Contact,
+    covariance: InputCovariance,
+    *,
+    obstacle: FreeObject | None = None,
+    method: str = DEFAULT_METHOD,
+    inertia: str = "M+B_theta",
+) -> UncertainPrediction:
+    """Predict the state just after one impact, and how the inputs' uncertainty spreads to it.
+
+    Args:
+        robot: The arm.
+        q: (n,) rad.
+        dq: (n,) rad/s.
+        contact: Where and how it touches.
+        covariance: Of the inputs.
+        obstacle: The free object it touches; a fixed surface when None.
+        method: One of `IMPACT_MAPS`.
+        inertia: One of `INERTIA_CHOICES`.
+
+    Raises:
+        InvalidInputError: An array of the wrong size or not finite; a covariance that is none.
+        UnknownNameError: Unknown frame, method or inertia.
+    """
+    q, dq = robot.check_configuration(q, "q"), robot.check_configuration(dq, "dq")
+    inputs = covariance.stacked(robot.n)
+    prediction = ImpactPredictor(robot, contact, obstacle=obstacle, method=method, inertia=inertia)(q, dq)
+    n = robot.n
+    if prediction.mode == "separate":
+        spread = inputs[n : 2 * n, n : 2 * n]
+        row = contact.normal @ _terms(robot, q, dq, contact, obstacle, inertia).jacobian
+        reach = float(contact.normal @ prediction.contact_velocity_before)
+        changes = reach <= _SPREAD * math.sqrt(max(float(row @ spread @ row), 0.0))
+        return UncertainPrediction(prediction, spread, np.zeros((3, 3)), bool(changes))
+    terms = _terms(robot, q, dq, contact, obstacle, inertia)
+    into_contact, into_velocity = _way_in(robot, q, dq, contact, obstacle, inertia, prediction.impulse)
+    one = impact_map(method)
+    nominal = _pack(terms, contact)
+    impulse_derivative = _map_derivative(one, nominal) @ into_contact
+    velocity_derivative = into_velocity + terms.response @ impulse_derivative
+    return UncertainPrediction(
+        prediction,
+        velocity_derivative @ inputs @ velocity_derivative.T,
+        impulse_derivative @ inputs @ impulse_derivative.T,
+        _mode_may_change(one, nominal, into_contact @ inputs @ into_contact.T, prediction.mode),
+    )
+
+
+def covariance_matrix(field: str, values: ArrayLike | None, size: int) -> Array:
+    """A covariance (size, size) from a variance, variances, or the matrix; zeros from None.
+
+    Raises:
+        InvalidInputError: Wrong size, not finite, not symmetric, or not positive semidefinite.
+    """
+    name = f"covariance of {field}"
+    if values is None:
+        return np.zeros((size, size))
+    try:
+        array = np.array(values, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(name, values, "numbers") from error
+    if not np.isfinite(array).all():
+        raise InvalidInputError(name, array.tolist(), "finite values")
+    if array.ndim == 0:
+        array = np.full(size, float(array))
+    if array.ndim == 1 and array.shape == (size,):
+        array = np.diag(array)
+    if array.shape != (size, size):
+        raise InvalidInputError(
+            name, f"shape {array.shape}", f"one variance, {size} variances or a ({size}, {size}) matrix"
+        )
+    largest = float(np.abs(array).max())
+    if np.abs(array - array.T).max() > 1e-9 * largest:
+        raise InvalidInputError(name, array.tolist(), "a symmetric matrix")
+    if np.linalg.eigvalsh(array)[0] < -1e-9 * largest:
+        raise InvalidInputError(name, array.tolist(), "a positive semidefinite matrix")
+    return array
+
+
+class _Terms(NamedTuple):
+    """The contact problem in base-frame axes, which do not turn with the normal."""
+
+    jacobian: Array  # (3, n)
+    response: Array  # (n, 3)
+    delassus: Array  # (3, 3)
+    velocity: Array  # (3,)
+
+
+def _terms(
+    robot: RobotModel, q: Array, dq: Array, contact: Contact, obstacle: FreeObject | None, inertia: str
+) -> _Terms:
+    space = ContactSpaceBuilder(robot, contact, obstacle, inertia)(q, dq)
+    to_base = contact.axes.T
+    return _Terms(
+        to_base @ space.jacobian,
+        space.response @ contact.axes,
+        to_base @ space.delassus @ contact.axes,
+        to_base @ space.velocity,
+    )
+
+
+def _pack(terms: _Terms, contact: Contact) -> Array:
+    """The contact quantities as one vector: Delassus (6), velocity (3), normal (3), friction, restitution."""
+    upper = [terms.delassus[i, j] for i, j in _SYMMETRIC]
+    return np.array([*upper, *terms.velocity, *contact.normal, contact.friction, contact.restitution])
+
+
+def _way_in(
+    robot: RobotModel,
+    q: Array,
+    dq: Array,
+    contact: Contact,
+    obstacle: FreeObject | None,
+    inertia: str,
+    impulse: Array,
+) -> tuple[Array, Array]:
+    """Derivatives in the 3 n + 8 inputs of the contact quantities (14 rows) and of dq + response @ impulse (n)."""
+    n = robot.n
+    into_contact, into_velocity = np.zeros((14, 3 * n + 8)), np.zeros((n, 3 * n + 8))
+
+    def difference(ahead: tuple[Array, Contact], behind: tuple[Array, Contact]) -> tuple[Array, Array]:
+        first, second = (_terms(robot, state, dq, place, obstacle, inertia) for state, place in (ahead, behind))
+        contact_change = _pack(first, ahead[1]) - _pack(second, behind[1])
+        velocity_change = (first.response - second.response) @ impulse
+        return contact_change / (2.0 * _SMALL), velocity_change / (2.0 * _SMALL)
+
+    for k, unit in enumerate(np.eye(n) * _SMALL):
+        into_contact[:, k], into_velocity[:, k] = difference((q + unit, contact), (q - unit, contact))
+    terms = _terms(robot, q, dq, contact, obstacle, inertia)
+    into_contact[6:9, n : 2 * n] = terms.jacobian
+    into_velocity[:, n : 2 * n] = np.eye(n)
+    for tangent in contact.axes[1:]:
+        ahead, behind = (replace(contact, normal=contact.normal + s * _SMALL * tangent) for s in (1.0, -1.0))
+        contact_slope, velocity_slope = difference((q, ahead), (q, behind))
+        # The slope along a tangent is shared by the normal's components as they lie along it.
+        into_contact[:, 2 * n : 2 * n + 3] += np.outer(contact_slope, tangent)
+        into_velocity[:, 2 * n : 2 * n + 3] += np.outer(velocity_slope, tangent)
+    point = contact_point(robot, q, contact)
+    for k, unit in enumerate(np.eye(3) * _SMALL):
+        ahead, behind = (replace(contact, point=point + s * unit) for s in (1.0, -1.0))
+        column = 2 * n + 3 + k
+        into_contact[:, column], into_velocity[:, column] = difference((q, ahead), (q, behind))
+    into_contact[12, 2 * n + 6] = into_contact[13, 2 * n + 7] = 1.0
+    inverse = np.linalg.inv(robot.mass_matrix(q, inertia))
+    for k in range(n):
+        # d M^-1 = -M^-1 dB M^-1 for a change of one motor inertia.
+        column = 2 * n + 8 + k
+        row = terms.response[k]
+        into_contact[:6, column] = [-row[i] * row[j] for i, j in _SYMMETRIC]
+        into_velocity[:, column] = -inverse[:, k] * float(row @ impulse)
+    return into_contact, into_velocity
+
+
+def _solve(one: ImpactMapFunction, packed: Array) -> tuple[Array, Mode]:
+    """Impulse (3,) in the base frame, and the mode, for packed contact quantities."""
+    delassus = np.empty((3, 3))
+    for value, (i, j) in zip(packed[:6], _SYMMETRIC, strict=True):
+        delassus[i, j] = delassus[j, i] = value
+    axes = contact_axes(packed[9:12] / np.linalg.norm(packed[9:12]))
+    friction, restitution = max(float(packed[12]), 0.0), min(max(float(packed[13]), 0.0), 1.0)
+    impulse = one((axes @ delassus @ axes.T).tolist(), (axes @ packed[6:9]).tolist(), friction, restitution)
+    return np.array(impulse[:3]) @ axes, impulse.mode
+
+
+def _map_derivative(one: ImpactMapFunction, nominal: Array) -> Array:
+    """Derivative (3, 14) of the base-frame impulse in the packed contact quantities."""
+    steps = np.full(14, _LARGE)
+    steps[:6] *= np.trace(nominal[[[0, 1, 2], [1, 3, 4], [2, 4, 5]]]) / 3.0
+    steps[6:9] *= np.linalg.norm(nominal[6:9])
+    derivative = np.empty((3, 14))
+    for k, step in enumerate(steps):
+        ahead, behind = nominal.copy(), nominal.copy()
+        ahead[k] += step
+        behind[k] -= step
+        if k >= 12:
+            # At the ends of their ranges the coefficients have one side only.
+            behind[k] = max(behind[k], 0.0)
+            ahead[k] = ahead[k] if k == 12 else min(ahead[k], 1.0)
+        derivative[:, k] = (_solve(one, ahead)[0] - _solve(one, behind)[0]) / (ahead[k] - behind[k])
+    return derivative
+
+
+def _mode_may_change(one: ImpactMapFunction, nominal: Array, covariance: Array, mode: Mode) -> bool:
+    """Whether the mode differs anywhere at three standard deviations along the principal axes, each way."""
+    variances, directions = np.linalg.eigh(covariance)
+    for variance, direction in zip(variances, directions.T, strict=True):
+        if variance <= 1e-14 * max(float(variances[-1]), 1e-300):
+            continue
+        for sign in (1.0, -1.0):
+            try:
+                reached = _solve(one, nominal + sign * _SPREAD * math.sqrt(variance) * direction)[1]
+            except NoSolutionError:
+                return True  # so wide a spread reaches inertias that no arm has
+            if reached != mode:
+                return True
+    return False
