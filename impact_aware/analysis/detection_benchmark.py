@@ -16,7 +16,11 @@ from impact_aware.analysis.detection_trials import (
     free_motion,
     simulate_trial,
 )
+from impact_aware.contact.geometry import Contact
 from impact_aware.detection import AdaptiveWindowParameters, ImpactDetector, JointSample, make_detector
+from impact_aware.detection.events import Array
+from impact_aware.detection.expectation import ExpectationClassifier, ExpectationParameters, Verdict
+from impact_aware.impact import predict
 from impact_aware.robot import RobotModel
 
 FOUND_WITHIN = 0.02
@@ -24,6 +28,9 @@ FOUND_WITHIN = 0.02
 
 SPEED_THAT_MATTERS = 0.1
 """Tool speed above which no impact may be missed, m/s."""
+
+JUDGED = 100
+"""Impacts that are asked twice whether they were the planned ones."""
 
 Factory = Callable[[DetectionTrial], ImpactDetector]
 Report = Callable[[str, float], None]
@@ -173,6 +180,80 @@ def microseconds_per_sample(detector: ImpactDetector, recording: DetectionTrial,
     return 1e6 * float(np.median(spans))
 
 
+def score_expectation(
+    robot: RobotModel, trials: Iterable[DetectionTrial], noise: MeasurementNoise, seed: int
+) -> dict[str, Any]:
+    """Ask of every impact whether it was the planned one: once with its own normal planned, once with another.
+
+    The other normal is a random one, 53 degrees or more away from the true, against which the tool moves. The friction
+    coefficient that is assumed, 0.3, is not the true one.
+
+    Returns:
+        Number of hits, how many were judged right, and the time from first contact to the verdict.
+    """
+    rng = np.random.default_rng(seed)
+    source: dict[str, Any] = {"encoder_resolution": noise.encoder_resolution, "position_noise": noise.position}
+    hits, right, silent = 0, 0, 0
+    decision: list[float] = []
+    for index, trial in enumerate(trials):
+        if not trial.impact_times or trial.normal is None:
+            continue
+        measured = trial.measured(noise, index)
+        for planned in (True, False):
+            hits += 1
+            verdict = _judge(robot, measured, planned, source, rng)
+            if verdict is None:
+                silent += 1
+                continue
+            right += verdict.expected is planned
+            decision.append(1e3 * (verdict.time - trial.impact_times[0]))
+    times = np.array(decision or [np.nan])
+    return {
+        "hits": hits,
+        "right": right,
+        "without_verdict": silent,
+        "decision_ms": {"p50": float(np.median(times)), "max": float(times.max())},
+    }
+
+
+def _judge(
+    robot: RobotModel, trial: DetectionTrial, planned: bool, source: dict[str, Any], rng: np.random.Generator
+) -> Verdict | None:
+    """Detect the first impact, predict it with the planned normal, and return the verdict."""
+    detector = make_detector("fusion", robot.n, adaptive_window=AdaptiveWindowParameters(**source))
+    classifier = ExpectationClassifier(robot.n, ExpectationParameters(**source))
+    begun = False
+    rows = zip(
+        trial.times.tolist(), trial.positions, trial.velocities, trial.efforts, trial.effort_references, strict=True
+    )
+    for row in rows:
+        sample = JointSample(*row)
+        verdict = classifier.update(sample)
+        if verdict is not None:
+            return verdict
+        event = detector.update(sample)
+        if event is None or begun or event.time_detected < trial.impact_times[0]:
+            continue
+        begun = True
+        assert trial.normal is not None
+        velocity = robot.frame_jacobian(event.position)[:3] @ event.velocity_before
+        normal = trial.normal if planned else _other_normal(trial.normal, velocity, rng)
+        contact = Contact(robot.tool_frame, normal, radius=robot.tool_radius, friction=0.3)
+        predicted = predict(robot, event.position, event.velocity_before, contact)
+        jump = predicted.velocity_after - event.velocity_before
+        if jump.any():
+            classifier.begin(event, jump, robot.mass_matrix(event.position))
+    return None
+
+
+def _other_normal(normal: Array, velocity: Array, rng: np.random.Generator) -> Array:
+    while True:
+        other = rng.standard_normal(3)
+        other /= np.linalg.norm(other)
+        if abs(other @ normal) < 0.6 and other @ velocity < -0.1 * np.linalg.norm(velocity):
+            return np.asarray(other)
+
+
 def run_benchmark(
     robot: RobotModel,
     trial_count: int,
@@ -199,18 +280,19 @@ def run_benchmark(
     factories = detector_factories(robot, noise)
     scores = {name: DetectorScore() for name in factories}
 
-    def trials() -> Iterable[DetectionTrial]:
-        for index in range(trial_count):
-            plant = "flexible" if index % 2 else PLANTS[index // 2 % 2]
-            yield simulate_trial(robot, plant, seed + index)
-            tell("impacts", (index + 1) / trial_count)
-
-    counts = score_impacts(scores, factories, trials(), noise)
+    trials = []
+    for index in range(trial_count):
+        plant = "flexible" if index % 2 else PLANTS[index // 2 % 2]
+        trials.append(simulate_trial(robot, plant, seed + index))
+        tell("impacts", (index + 1) / trial_count)
+    counts = score_impacts(scores, factories, trials, noise)
+    expectation = score_expectation(robot, trials[:JUDGED], noise, seed)
     duration = 3600.0 * free_hours
     chunks = free_motion(robot, duration, seed, report=lambda made: tell("free motion", made / duration))
     score_free_motion(scores, factories, chunks, noise)
     return {
         "detectors": {name: score.as_dict() for name, score in scores.items()},
+        "expectation": expectation,
         "trials": {"robot": robot.name, "seed": seed, "impacts": counts, "free_hours": free_hours},
         "noise": asdict(noise),
         "aims": {

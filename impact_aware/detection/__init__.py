@@ -3,18 +3,32 @@
 from __future__ import annotations
 
 from impact_aware.detection.adaptive_window import AdaptiveWindowDetector, AdaptiveWindowParameters
+from impact_aware.detection.completion import CompletionDetector, CompletionParameters, ContactCompletion
 from impact_aware.detection.detector import ImpactDetector
 from impact_aware.detection.events import ImpactEvent, JointSample
+from impact_aware.detection.expectation import ExpectationClassifier, ExpectationParameters, Verdict
+from impact_aware.detection.input_monitor import InputMonitor, InputQuality
 from impact_aware.detection.motion_window import DropCounts
 from impact_aware.detection.registry import DETECTORS, make_detector
+from impact_aware.detection.tuning import Tuning, tune
 
 __all__ = [
     "DETECTORS",
     "AdaptiveWindowDetector",
     "AdaptiveWindowParameters",
+    "CompletionDetector",
+    "CompletionParameters",
+    "ContactCompletion",
     "DropCounts",
+    "ExpectationClassifier",
+    "ExpectationParameters",
     "ImpactDetector",
     "ImpactEvent",
+    "InputMonitor",
+    "InputQuality",
     "JointSample",
+    "Tuning",
+    "Verdict",
     "make_detector",
+    "tune",
 ]

@@ -89,6 +89,11 @@ class AccelerationDetector(WindowedDetector):
         self._previous = np.zeros(joint_count)
         super().__init__(joint_count, chosen, length=max(16, 3 * self._width), kink_span=self._width + 4)
 
+    @property
+    def levels(self) -> Array:
+        """Every joint's signal over its bound, shape (n,)."""
+        return np.abs(self._shares)
+
     def _forget(self) -> None:
         self._previous[:] = 0.0
         self._previous_level = 0.0

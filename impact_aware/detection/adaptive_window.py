@@ -12,13 +12,14 @@ the next sample, predicted from the very window that showed the first.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from impact_aware.detection.events import JointSample
+from impact_aware.detection.events import Array, JointSample
 from impact_aware.detection.prediction_bound import detection_bound, extrapolation_weights
 from impact_aware.detection.recording import Recording
 from impact_aware.detection.windowed_detector import (
@@ -224,11 +225,17 @@ class AdaptiveWindowDetector(WindowedDetector):
             excess[: self._window_count * (steps - 1)] = 0.0
         return float(self._flat_excess[self._flat_excess.argmax()])
 
+    def prediction_errors(self, recording: Recording) -> Iterator[tuple[int, Array, Array]]:
+        """Yield (index of the first sample, errors (b, tests, n), their bounds (tests, n)), rad, block by block."""
+        for first, windows in recording.blocks(self._used):
+            with np.errstate(invalid="ignore"):
+                yield first, np.matmul(self._tests, windows), self._bounds
+
     def _screen(self, recording: Recording, limit: float = 1.0) -> NDArray[np.bool_]:
         marked = self._irregular(recording)
         limit *= ROUNDING
-        for first, windows in recording.blocks(self._used):
-            with np.errstate(invalid="ignore"):
-                excess = np.abs(np.matmul(self._tests, windows)) * self._inverse_bounds
-                marked[first : first + len(windows)] |= ~(excess.max(axis=(1, 2)) < limit)
+        for first, errors, bounds in self.prediction_errors(recording):
+            # NaN is marked as well.
+            quiet = (np.abs(errors) / bounds).max(axis=(1, 2)) < limit
+            marked[first : first + len(errors)] |= ~quiet
         return marked

@@ -119,7 +119,13 @@ class MomentumObserverDetector(WindowedDetector):
         """Whether only the last `memory` samples and the last event matter."""
         return super().settled and self._externals.count == self._externals.length and self._over == 0
 
+    @property
+    def levels(self) -> Array:
+        """Every joint's signal over its bound, shape (n,)."""
+        return self._shares
+
     def _forget(self) -> None:
+        self._shares = np.zeros(self.joint_count)
         self._momenta.restart()
         self._drives.restart()
         self._externals.restart()
@@ -130,10 +136,11 @@ class MomentumObserverDetector(WindowedDetector):
 
     def _examine(self, sample: JointSample, steps: int) -> Finding | None:
         external = self._measure(sample, steps)
+        self._shares = np.zeros(self.joint_count)
         if external is None:
             self._over = 0
             return None
-        shares = np.abs(external) / self._threshold
+        self._shares = shares = np.abs(external) / self._threshold
         self._level = float(shares.max())
         if self._level <= 1.0:
             self._over = 0

@@ -191,6 +191,11 @@ class WindowedDetector(ImpactDetector):
         """The newest sample's signal over its bound: above 1 the detector suspects an impact."""
         return self._level
 
+    @property
+    def levels(self) -> Array:
+        """The same per joint, shape (n,), or in all, shape (1,), where the detector adds its joints up."""
+        return np.array([self._level])
+
     @abstractmethod
     def _examine(self, sample: JointSample, steps: int) -> Finding | None:
         """Judge the newest sample, which is in the window already, `steps` periods after the one before.

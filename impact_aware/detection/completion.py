@@ -1,0 +1,147 @@
+"""When is the impact over: the end of a sequence of impacts by evidence, not by the clock.
+
+A contact is complete when every expected contact has been made, no new impact has come for a while, and the joints no
+longer shake. Shaking is what is left of the positions over some tens of milliseconds when a cubic is taken away: the
+motion that a controller wants is smooth over so short a time, while a flexible joint that was hit swings several
+times. It is stated as the velocity ripple that a vibration of the window's length would have.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from impact_aware.detection.events import ImpactEvent, JointSample
+from impact_aware.detection.motion_window import DropCounts, MotionWindow
+from impact_aware.detection.windowed_detector import WindowParameters, per_joint, require
+
+
+@dataclass(frozen=True)
+class CompletionParameters(WindowParameters):
+    """Parameters of the contact-completion detector.
+
+    Attributes:
+        expected_contacts: Impacts that make the sequence complete, such as one per arm; 1 ends it after any.
+        quiet_time: Time without a new impact and without shaking, s.
+        window: Samples over which shaking is judged.
+        ripple: Velocity ripple that is no shaking, rad/s, root mean square.
+        longest: Time after the first impact at which the sequence counts as over in any case, s.
+    """
+
+    expected_contacts: int = 1
+    quiet_time: float = 0.015
+    window: int = 30
+    ripple: float = 0.02
+    longest: float = 0.5
+
+    def __post_init__(self) -> None:
+        """Check every range."""
+        super().__post_init__()
+        require(self, "expected_contacts", self.expected_contacts >= 1, "at least 1")
+        require(self, "quiet_time", self.quiet_time >= 0.0, "0 s or more")
+        require(self, "window", self.window >= 8, "at least 8, twice the coefficients of the cubic")
+        require(self, "ripple", self.ripple > 0.0, "more than 0 rad/s")
+        require(self, "longest", self.longest > 0.0, "more than 0 s")
+
+
+@dataclass(frozen=True, slots=True)
+class ContactCompletion:
+    """The end of an impact sequence.
+
+    Attributes:
+        time: Stamp of the sample at which it was known, s.
+        time_first: Refined time of the first impact, s.
+        time_last: Refined time of the last impact, s.
+        contacts: Impacts in the sequence.
+        reason: `settled`, or `timeout` when `longest` had passed first.
+        ripple: Largest velocity ripple of a joint at the end, rad/s; NaN if never known.
+    """
+
+    time: float
+    time_first: float
+    time_last: float
+    contacts: int
+    reason: str
+    ripple: float
+
+
+class CompletionDetector:
+    """Watches the joint samples after impacts that a detector reports to it.
+
+    Attributes:
+        parameters: The parameters.
+    """
+
+    def __init__(self, joint_count: int, parameters: CompletionParameters | None = None) -> None:
+        """Prepare the projection that takes a cubic away."""
+        self.parameters = chosen = parameters or CompletionParameters()
+        resolution = per_joint(chosen, "encoder_resolution", joint_count)
+        noise = per_joint(chosen, "position_noise", joint_count)
+        self._window = MotionWindow(joint_count, chosen.window, chosen.sampling_period, chosen.largest_gap, resolution)
+        grid = np.linspace(-1.0, 1.0, chosen.window)
+        basis, _ = np.linalg.qr(np.vander(grid, 4))
+        self._rest = np.eye(chosen.window) - basis @ basis.T
+        # Steps and noise of the encoder shake as well; their share is known.
+        self._own_variance = resolution**2 / 12.0 + noise**2
+        # A vibration that fits once into the window has this angular frequency.
+        self._frequency = 2.0 * np.pi / (chosen.window * chosen.sampling_period)
+        self.reset()
+
+    @property
+    def drops(self) -> DropCounts:
+        """What was refused or mended since construction."""
+        return self._window.drops
+
+    @property
+    def waiting(self) -> bool:
+        """Whether a sequence has begun and is not over."""
+        return bool(self._events)
+
+    def reset(self) -> None:
+        """Forget everything but the drop counts."""
+        self._window.reset()
+        self._events: list[ImpactEvent] = []
+        self._quiet_since = np.inf
+
+    def notify(self, event: ImpactEvent) -> None:
+        """Take note of an impact, also one of another arm in the same task."""
+        self._events.append(event)
+        self._quiet_since = np.inf
+
+    def ripple(self) -> float:
+        """Largest velocity ripple of a joint over the window, rad/s; NaN while the window is not full."""
+        if not self._window.full:
+            return float("nan")
+        rest = self._rest @ self._window.positions
+        freedom = self._rest.shape[0] - 4
+        variance = np.maximum((rest * rest).sum(axis=0) / freedom - self._own_variance, 0.0)
+        return float(self._frequency * np.sqrt(variance.max()))
+
+    def update(self, sample: JointSample) -> ContactCompletion | None:
+        """Take the next sample in; never raises for what it contains.
+
+        Returns:
+            The end of the sequence when it becomes known with this sample.
+        """
+        if not self._window.accept(sample) or not self._events:
+            return None
+        chosen, now = self.parameters, self._window.time
+        first, last = self._events[0], self._events[-1]
+        if now < first.time:
+            # Time ran backwards past the impact.
+            self._events = []
+            return None
+        ripple = self.ripple()
+        # The window must lie behind the last impact, whose kink is no shaking.
+        behind = now - last.time_detected >= chosen.window * chosen.sampling_period
+        calm = behind and len(self._events) >= chosen.expected_contacts and ripple <= chosen.ripple
+        self._quiet_since = min(self._quiet_since, now) if calm else np.inf
+        settled = now - self._quiet_since >= chosen.quiet_time
+        if not settled and now - first.time < chosen.longest:
+            return None
+        reason = "settled" if settled else "timeout"
+        completion = ContactCompletion(now, first.time, last.time, len(self._events), reason, ripple)
+        self._events = []
+        self._quiet_since = np.inf
+        return completion

@@ -1,0 +1,191 @@
+"""Was the impact meant: the jump as it develops, compared with the predicted one and its uncertainty.
+
+An expected impact moves the joints along the predicted jump p, by about as much. What has changed by a time after the
+impact is seen as the deviation from the parabola of the motion before: a ramp dv (t - t0) per joint. In the norm of
+the inertia matrix M, in which light wrist joints count as little as they weigh, the share of dv that p does not
+explain is
+
+    u = 1 - (dv^T M p)^2 / (dv^T M dv  p^T M p),
+
+the squared sine of the angle between both: an impact elsewhere, or along another normal, has another direction. The
+size shows later than the direction, since flexible joints take several milliseconds to hand the impulse on, so dv^T M
+p / p^T M p only has to lie in a wide interval. The impact is expected while u stays below `limit`, plus the
+prediction's own variance. The verdict is final after `decide_after`, or earlier when the same answer has come
+`agreement` times in a row.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from impact_aware.detection.events import Array, ImpactEvent, JointSample
+from impact_aware.detection.motion_window import MotionWindow
+from impact_aware.detection.windowed_detector import WindowParameters, per_joint, require
+from impact_aware.errors import InvalidInputError
+
+
+@dataclass(frozen=True)
+class ExpectationParameters(WindowParameters):
+    """Parameters of the comparison.
+
+    Attributes:
+        decide_after: Time after the refined impact time at which the verdict is final, s.
+        agreement: Equal answers in a row that make it final before.
+        earliest: Time after the impact before which nothing is judged, s.
+        before: Samples of the parabola before the impact.
+        shares: Share of the predicted jump that an expected impact shows by then, lowest and highest.
+        limit: u up to which the impact is expected; 0.07 is an angle of 15 degrees.
+    """
+
+    decide_after: float = 0.009
+    agreement: int = 4
+    earliest: float = 0.003
+    before: int = 12
+    shares: tuple[float, float] = (0.2, 2.0)
+    limit: float = 0.07
+
+    def __post_init__(self) -> None:
+        """Check every range."""
+        super().__post_init__()
+        require(self, "decide_after", self.decide_after > self.earliest, "more than earliest")
+        require(self, "earliest", self.earliest > 0.0, "more than 0 s")
+        require(self, "agreement", self.agreement >= 1, "at least 1")
+        require(self, "before", self.before >= 4, "at least 4")
+        require(self, "shares", 0.0 < self.shares[0] < self.shares[1], "two growing positive numbers")
+        require(self, "limit", 0.0 < self.limit < 1.0, "between 0 and 1")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Verdict:
+    """Whether an impact was the expected one.
+
+    Attributes:
+        expected: The answer.
+        time: Stamp of the sample at which it was known, s.
+        unexplained: u, share of the jump that the prediction does not explain, 0..1.
+        share: Share of the predicted jump that was seen.
+        jump: Jump that was seen, shape (n,), rad/s.
+    """
+
+    expected: bool
+    time: float
+    unexplained: float
+    share: float
+    jump: Array
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Comparison:
+    """One predicted jump and the norm in which to compare."""
+
+    time: float
+    predicted: Array
+    weight: Array
+    limit: float
+
+    def of(self, jump: Array, variance: Array) -> tuple[float, float]:
+        """Return u of a jump, its noise taken off, and the share of the prediction that it is."""
+        along = float(jump @ self.weight @ self.predicted)
+        whole = float(jump @ self.weight @ jump)
+        size = float(self.predicted @ self.weight @ self.predicted)
+        noise = float(self.weight.diagonal() @ variance)
+        unexplained = (whole - along * along / size - noise) / whole if whole > 0.0 else 1.0
+        return min(max(unexplained, 0.0), 1.0), along / size
+
+
+class ExpectationClassifier:
+    """Decides within milliseconds whether an impact is the one that was predicted.
+
+    Feed it every sample, `begin` it with an impact and its prediction, and take the verdict that `update` returns.
+    """
+
+    def __init__(self, joint_count: int, parameters: ExpectationParameters | None = None) -> None:
+        """Allocate."""
+        self.parameters = chosen = parameters or ExpectationParameters()
+        self._joint_count = joint_count
+        resolution = per_joint(chosen, "encoder_resolution", joint_count)
+        noise = per_joint(chosen, "position_noise", joint_count)
+        self._variance = resolution**2 / 12.0 + noise**2 + 1e-18
+        after = int(np.ceil(chosen.decide_after / chosen.sampling_period)) + 2
+        self._window = MotionWindow(
+            joint_count, chosen.before + after + 6, chosen.sampling_period, chosen.largest_gap, resolution
+        )
+        self._pending: _Comparison | None = None
+        self._answers: list[bool] = []
+
+    def begin(
+        self,
+        event: ImpactEvent,
+        predicted_jump: ArrayLike,
+        inertia: ArrayLike | None = None,
+        predicted_std: ArrayLike | None = None,
+    ) -> None:
+        """Start to compare.
+
+        Args:
+            event: The impact, at the sample given last.
+            predicted_jump: Velocity after minus velocity before, shape (n,), rad/s.
+            inertia: Inertia matrix M + B_theta at the impact, shape (n, n), kg m^2; the identity if None, which tells
+                different impacts apart much less well.
+            predicted_std: Standard deviation of every joint's prediction, shape (n,), rad/s, or None for a sure one.
+
+        Raises:
+            InvalidInputError: A jump, inertia or deviation that is not finite or of the wrong shape, or zero.
+        """
+        n = self._joint_count
+        jump = np.asarray(predicted_jump, dtype=np.float64)
+        if jump.shape != (n,) or not np.isfinite(jump).all() or not jump.any():
+            raise InvalidInputError("predicted_jump", predicted_jump, f"{n} finite numbers, not all 0")
+        weight = np.eye(n) if inertia is None else np.asarray(inertia, dtype=np.float64)
+        if weight.shape != (n, n) or not np.isfinite(weight).all() or not jump @ weight @ jump > 0.0:
+            raise InvalidInputError("inertia", f"shape {weight.shape}", f"a positive definite matrix ({n}, {n})")
+        spread = np.zeros(n) if predicted_std is None else np.asarray(predicted_std, dtype=np.float64)
+        if spread.shape != (n,) or not (np.isfinite(spread) & (spread >= 0.0)).all():
+            raise InvalidInputError("predicted_std", predicted_std, f"{n} numbers >= 0")
+        doubt = float((weight.diagonal() * spread**2).sum() / (jump @ weight @ jump))
+        self._pending = _Comparison(event.time, jump, weight, self.parameters.limit + doubt)
+        self._answers = []
+
+    def update(self, sample: JointSample) -> Verdict | None:
+        """Take the next sample in; returns the verdict when it becomes final with this sample."""
+        window, chosen = self._window, self.parameters
+        if not window.accept(sample) or self._pending is None:
+            return None
+        compared = self._pending
+        since = window.time - compared.time
+        if since < chosen.earliest:
+            return None
+        seen = self._jump(since)
+        if seen is None:
+            if since > chosen.decide_after or since < 0.0:
+                self._pending = None
+            return None
+        unexplained, share = compared.of(*seen)
+        low, high = chosen.shares
+        self._answers.append(unexplained <= compared.limit and low <= share <= high)
+        last = self._answers[-chosen.agreement :]
+        agreed = len(last) == chosen.agreement and len(set(last)) == 1
+        if not agreed and since < chosen.decide_after:
+            return None
+        self._pending = None
+        return Verdict(self._answers[-1], window.time, unexplained, share, seen[0])
+
+    def _jump(self, since: float) -> tuple[Array, Array] | None:
+        """The jump seen so far and its variance, both (n,), or None when samples are missing.
+
+        The parabola before and a ramp from t0 on are fitted together; t0 lies between two samples.
+        """
+        period = self.parameters.sampling_period
+        count = int(since / period) + 1 + self.parameters.before
+        rows = self._window.positions
+        if count > len(rows) or int(self._window.counts.min()) < count:
+            return None
+        grid = np.arange(1.0 - count, 1.0) * period + since
+        scaled = grid / since
+        design = np.stack((np.ones(count), scaled, scaled**2, np.maximum(grid, 0.0)), axis=1)
+        inverse = np.linalg.inv(design.T @ design)
+        jump = (inverse @ (design.T @ rows[-count:]))[3]
+        return jump, inverse[3, 3] * self._variance

@@ -1,0 +1,147 @@
+"""Is the source good enough to see impacts: its rate, held samples, jitter and gaps, with the reason in words."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from impact_aware.detection.events import JointSample
+from impact_aware.detection.ring import Ring
+from impact_aware.errors import InvalidInputError
+
+
+@dataclass(frozen=True, slots=True)
+class InputQuality:
+    """What the last samples say about their source.
+
+    Attributes:
+        rate: Samples per second by their stamps, Hz; NaN before there are enough.
+        fresh_rate: Of those, the ones that carry something new, Hz.
+        jitter: Standard deviation of the time between stamps over its mean.
+        missing_share: Share of periods without a sample, judged by the median period.
+        broken_share: Share of samples with a position that is not finite or of the wrong shape.
+        moving: Whether the joints moved enough to tell fresh samples from held ones.
+        reason: Why impacts can't be seen reliably, one sentence; None when they can.
+    """
+
+    rate: float
+    fresh_rate: float
+    jitter: float
+    missing_share: float
+    broken_share: float
+    moving: bool
+    reason: str | None
+
+
+class InputMonitor:
+    """Measures a source over the last `samples` samples."""
+
+    def __init__(self, joint_count: int, samples: int = 500, lowest_rate: float = 200.0) -> None:
+        """Allocate.
+
+        Args:
+            joint_count: Number of joints n.
+            samples: Samples to judge by, at least 20.
+            lowest_rate: Rate below which impacts can't be detected in time, Hz.
+
+        Raises:
+            InvalidInputError: A value out of range.
+        """
+        if joint_count < 1:
+            raise InvalidInputError("joint_count", joint_count, "at least 1")
+        if samples < 20:
+            raise InvalidInputError("samples", samples, "at least 20")
+        if not lowest_rate > 0.0:
+            raise InvalidInputError("lowest_rate", lowest_rate, "more than 0 Hz")
+        self._joint_count = joint_count
+        self._lowest_rate = lowest_rate
+        # Per sample: stamp, whether it is broken, and the largest step of a joint.
+        self._rows = Ring(samples, 3)
+        self._last = np.zeros(joint_count)
+        self._row = np.zeros(3)
+
+    def reset(self) -> None:
+        """Forget every sample."""
+        self._rows.restart()
+
+    def update(self, sample: JointSample) -> None:
+        """Take a sample in; never raises for what it contains."""
+        try:
+            time, position = float(sample.time), np.asarray(sample.position, dtype=np.float64)
+        except (TypeError, ValueError, OverflowError):
+            time, position = math.nan, np.zeros(0)
+        broken = not math.isfinite(time) or position.shape != (self._joint_count,)
+        broken = broken or not math.isfinite(position.dot(position))
+        if not broken and self._rows.count and time < self._rows.newest[0]:
+            self.reset()
+        step = 0.0
+        if not broken:
+            if self._rows.count:
+                step = float(np.abs(position - self._last).max())
+            self._last[:] = position
+        elif self._rows.count:
+            time = float(self._rows.newest[0])
+        else:
+            return
+        self._row[:] = time, float(broken), step
+        self._rows.push(self._row)
+
+    def quality(self) -> InputQuality:
+        """Judge the samples seen last."""
+        count = self._rows.count
+        rows = self._rows.rows[-count:] if count else self._rows.rows[:0]
+        usable = rows[rows[:, 1] == 0.0] if count else rows
+        broken_share = 1.0 - len(usable) / count if count else 0.0
+        if len(usable) < 10 or usable[-1, 0] <= usable[0, 0]:
+            reason = None if count < 20 else "no usable positions arrive: check the joint names and the topic"
+            return InputQuality(math.nan, math.nan, math.nan, 0.0, broken_share, False, reason)
+        intervals = np.diff(usable[:, 0])
+        mean, period = float(intervals.mean()), float(np.median(intervals))
+        steps = usable[1:, 2]
+        fresh = int(np.count_nonzero(steps))
+        moving = fresh >= 10
+        rate = 1.0 / mean
+        # At rest nothing is fresh, and nothing can be said about holding.
+        fresh_rate = rate * fresh / len(steps) if moving else rate
+        late = np.round(intervals / period) - 1.0 if period > 0.0 else np.zeros(1)
+        missing = float(np.maximum(late, 0.0).sum())
+        quality = InputQuality(
+            rate=rate,
+            fresh_rate=fresh_rate,
+            jitter=float(intervals.std() / mean),
+            missing_share=missing / (len(intervals) + missing),
+            broken_share=broken_share,
+            moving=moving,
+            reason=None,
+        )
+        return InputQuality(
+            quality.rate,
+            quality.fresh_rate,
+            quality.jitter,
+            quality.missing_share,
+            quality.broken_share,
+            quality.moving,
+            self._reason(quality),
+        )
+
+    def _reason(self, quality: InputQuality) -> str | None:
+        lowest = f"at least {self._lowest_rate:.0f} Hz are needed, 1000 are best"
+        if quality.rate < self._lowest_rate:
+            return (
+                f"samples come at {quality.rate:.0f} Hz, too slowly to see an impact; {lowest}: drivers often "
+                "republish joint states slowly beside a fast topic of their own"
+            )
+        if quality.fresh_rate < self._lowest_rate:
+            return (
+                f"samples come at {quality.rate:.0f} Hz but change at {quality.fresh_rate:.0f} Hz only: a slow source "
+                f"is repeated; {lowest}"
+            )
+        if quality.broken_share > 0.05:
+            return f"{100 * quality.broken_share:.0f} % of the samples have positions that can't be used"
+        if quality.missing_share > 0.05:
+            return f"{100 * quality.missing_share:.0f} % of the samples are missing"
+        if quality.jitter > 0.5:
+            return f"stamps scatter by {100 * quality.jitter:.0f} % of their period: they tell when messages came in"
+        return None

@@ -1,0 +1,263 @@
+"""Parameters of a detector, learnt from a recording without impacts, and how often it would then be wrong.
+
+What is measured of the source: sampling period, encoder step, noise. Then every second of the recording is asked
+which threshold would just have kept it quiet, and a Gumbel distribution of these maxima says how often a threshold is
+passed in an hour that is like the recording. The threshold is the lowest one that both meets the wanted rate and lies
+a margin above the largest value seen. The rate is that of single samples; a detector that wants its finds confirmed
+does better.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from impact_aware.detection.acceleration import AccelerationDetector, AccelerationParameters
+from impact_aware.detection.adaptive_window import AdaptiveWindowDetector, AdaptiveWindowParameters
+from impact_aware.detection.events import Array
+from impact_aware.detection.momentum_observer import MomentumObserverDetector, MomentumObserverParameters
+from impact_aware.detection.prediction_bound import detection_bound
+from impact_aware.detection.recording import Recording
+from impact_aware.detection.torque_residual import TorqueResidualDetector, TorqueResidualParameters
+from impact_aware.detection.windowed_detector import WindowedDetector
+from impact_aware.errors import InvalidInputError, UnknownNameError
+from impact_aware.robot import RobotModel
+
+TUNABLE = ("adaptive_window", "acceleration", "torque_residual", "momentum_observer")
+SHORTEST = 10.0
+"""Shortest recording that says anything about rates, s."""
+LEAST_VARIATION = 2.0
+"""Variation of the acceleration that is always allowed, rad/s^2."""
+_UNREACHED = 1e9
+_CORNER = 20.0 / 30000.0
+
+
+@dataclass(frozen=True)
+class SourceQuality:
+    """What a recording says about its source.
+
+    Attributes:
+        sampling_period: Median time between stamps, s.
+        encoder_resolution: Step of every joint's position, rad; 0 where it has none.
+        position_noise: Standard deviation of the noise beside the steps, per joint, rad.
+    """
+
+    sampling_period: float
+    encoder_resolution: tuple[float, ...]
+    position_noise: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """Parameters that were learnt, and what to expect of them.
+
+    Attributes:
+        detector: Name of the detector.
+        parameters: Fields of its parameter class that were learnt, ready for `make_detector`.
+        false_alarms_per_hour: Expected in motion like that of the recording.
+        false_alarms_bound: Rate that the recording alone excludes with 95 % confidence, 3 over its length, per hour.
+        hours: Length of the recording.
+        largest: Largest signal seen, in the unit of the threshold, per joint or in all.
+    """
+
+    detector: str
+    parameters: dict[str, Any]
+    false_alarms_per_hour: float
+    false_alarms_bound: float
+    hours: float
+    largest: tuple[float, ...]
+
+
+def measure_source(times: ArrayLike, positions: ArrayLike) -> SourceQuality:
+    """Measure period, encoder step and noise of a recording.
+
+    Args:
+        times: Shape (m,), s.
+        positions: Shape (m, n), rad.
+
+    Raises:
+        InvalidInputError: Too few usable samples.
+    """
+    stamps, rows = np.asarray(times, dtype=np.float64), np.asarray(positions, dtype=np.float64)
+    if rows.ndim != 2 or stamps.shape != rows.shape[:1] or len(rows) < 100:
+        raise InvalidInputError("positions", f"shape {rows.shape}", "at least 100 rows, one per time")
+    intervals = np.diff(stamps)
+    intervals = intervals[np.isfinite(intervals) & (intervals > 0.0)]
+    if not len(intervals):
+        raise InvalidInputError("times", "never increasing", "increasing stamps")
+    steps = tuple(_encoder_step(column) for column in rows.T)
+    noise = tuple(_noise(column, step) for column, step in zip(rows.T, steps, strict=True))
+    return SourceQuality(float(np.median(intervals)), steps, noise)
+
+
+def tune(
+    name: str,
+    times: ArrayLike,
+    positions: ArrayLike,
+    velocities: ArrayLike | None = None,
+    efforts: ArrayLike | None = None,
+    effort_references: ArrayLike | None = None,
+    *,
+    false_alarms_per_hour: float = 0.1,
+    margin: float = 1.3,
+    robot: RobotModel | None = None,
+    **fixed: Any,
+) -> Tuning:
+    """Learn a detector's parameters from a recording without impacts.
+
+    Args:
+        name: One of `TUNABLE`.
+        times: Shape (m,), s.
+        positions: Shape (m, n), rad.
+        velocities: Shape (m, n), rad/s, or None.
+        efforts: Shape (m, n), N m, or None.
+        effort_references: Shape (m, n), N m, or None.
+        false_alarms_per_hour: Wanted rate at most.
+        margin: Factor at least between the threshold and the largest signal seen.
+        robot: The arm, for the momentum observer.
+        **fixed: Parameters that are given and not learnt.
+
+    Raises:
+        UnknownNameError: No such detector, or one that is not tuned by itself.
+        InvalidInputError: The recording is too short or lacks the detector's signal.
+    """
+    if name not in TUNABLE:
+        raise UnknownNameError("detector", name, TUNABLE)
+    if not false_alarms_per_hour > 0.0:
+        raise InvalidInputError("false_alarms_per_hour", false_alarms_per_hour, "more than 0")
+    if not margin >= 1.0:
+        raise InvalidInputError("margin", margin, "at least 1")
+    quality = measure_source(times, positions)
+    joint_count = len(quality.encoder_resolution)
+    recording = Recording(joint_count, times, positions, velocities, efforts, effort_references)
+    duration = float(recording.times[-1] - recording.times[0])
+    if duration < SHORTEST:
+        raise InvalidInputError("recording", f"{duration:.1f} s", f"at least {SHORTEST:.0f} s without impacts")
+    learnt: dict[str, Any] = {
+        "sampling_period": quality.sampling_period,
+        "encoder_resolution": quality.encoder_resolution,
+        "position_noise": quality.position_noise,
+        **fixed,
+    }
+    if name == "adaptive_window":
+        signals = _needed_variation(AdaptiveWindowParameters(**learnt), recording)
+    else:
+        signals = _signals(name, learnt, recording, robot)
+    maxima = _second_maxima(signals, quality.sampling_period)
+    if name == "adaptive_window":
+        # Where noise explains every error, slower motion than this is still allowed for.
+        maxima = np.maximum(maxima, LEAST_VARIATION)
+    if not len(maxima) or not (maxima > 0.0).any():
+        raise InvalidInputError("recording", "no usable signal", f"the signal that {name} looks at")
+    share = false_alarms_per_hour / maxima.shape[1]
+    thresholds, rates = zip(*(_threshold(column, share, margin) for column in maxima.T), strict=True)
+    if name == "adaptive_window":
+        learnt["acceleration_variation"] = thresholds
+        learnt["jerk_bound"] = tuple(value / _CORNER for value in thresholds)
+    else:
+        learnt["threshold"] = thresholds[0] if name == "torque_residual" else thresholds
+    return Tuning(
+        name,
+        learnt,
+        float(sum(rates)),
+        3.0 / (duration / 3600.0),
+        duration / 3600.0,
+        tuple(float(value) for value in maxima.max(axis=0)),
+    )
+
+
+def _needed_variation(parameters: AdaptiveWindowParameters, recording: Recording) -> Array:
+    """Smallest variation of the acceleration, rad/s^2, whose bound contains all errors of a sample, shape (m, n).
+
+    The bound is linear in the variation when the time in which the jerk bound lets it build up is kept.
+    """
+    joints = recording.positions.shape[1]
+    unit = replace(parameters, acceleration_variation=1.0, jerk_bound=1.0 / _CORNER)
+    detector = AdaptiveWindowDetector(joints, unit)
+    scales = np.array(
+        [
+            detection_bound(window, horizon, unit.sampling_period, 1.0, 1.0 / _CORNER, 0.0, sharp=unit.sharp_bound)
+            for horizon in range(1, unit.horizon + 1)
+            for window in range(unit.smallest_window, unit.window + 1)
+        ]
+    )[:, None]
+    needed = np.zeros((len(recording), joints))
+    for first, errors, bounds in detector.prediction_errors(recording):
+        needed[first : first + len(errors)] = ((np.abs(errors) - (bounds - scales)) / scales).max(axis=1)
+    irregular = detector._irregular(recording)
+    reach = np.convolve(irregular, np.ones(detector.memory), mode="full")[: len(recording)] > 0.5
+    needed[reach] = 0.0
+    return np.maximum(needed, 0.0)
+
+
+def _signals(name: str, learnt: dict[str, Any], recording: Recording, robot: RobotModel | None) -> Array:
+    """The detector's signal in the unit of its threshold, per sample and joint (or in all for the torque residual)."""
+    joints = recording.positions.shape[1]
+    makers: dict[str, Any] = {
+        "acceleration": (AccelerationDetector, AccelerationParameters),
+        "torque_residual": (TorqueResidualDetector, TorqueResidualParameters),
+        "momentum_observer": (MomentumObserverDetector, MomentumObserverParameters),
+    }
+    kind, parameters = makers[name]
+    known = {field.name for field in fields(parameters)}
+    for key in learnt:
+        if key not in known:
+            raise InvalidInputError(f"parameter of detector {name}", repr(key), "one of " + ", ".join(sorted(known)))
+    others: dict[str, Any] = {}
+    if name == "momentum_observer":
+        if robot is None:
+            raise InvalidInputError("robot", None, "the arm, for the momentum observer")
+        others["robot"] = robot
+    detector: WindowedDetector = kind(joints, parameters(**{**learnt, "threshold": _UNREACHED}), **others)
+    rows = []
+    for index in range(len(recording)):
+        detector.update(recording.sample(index))
+        rows.append(np.atleast_1d(detector.levels) * _UNREACHED)
+    return np.array(rows)
+
+
+def _second_maxima(signals: Array, period: float) -> Array:
+    """Largest value of every second, shape (seconds, columns)."""
+    length = max(round(1.0 / period), 1)
+    count = len(signals) // length
+    return np.asarray(signals[: count * length].reshape(count, length, -1).max(axis=1))
+
+
+def _threshold(maxima: Array, rate: float, margin: float) -> tuple[float, float]:
+    """Threshold on a signal with these maxima per second, and its expected excesses per hour."""
+    largest = float(maxima.max())
+    spread = float(maxima.std()) * np.sqrt(6.0) / np.pi
+    floor = max(largest, 1e-9) * margin
+    if spread < 1e-12 * floor:
+        return floor, 0.0
+    mode = float(maxima.mean()) - 0.5772156649 * spread
+    # P(second's maximum > t) = 1 - exp(-exp(-(t - mode) / spread)).
+    wanted = mode - spread * np.log(-np.log1p(-min(rate / 3600.0, 0.5)))
+    threshold = max(floor, float(wanted))
+    expected = -3600.0 * np.expm1(-np.exp(-(threshold - mode) / spread))
+    return threshold, float(expected)
+
+
+def _encoder_step(column: Array) -> float:
+    """Step of which all values are multiples, rad; 0 where there is none."""
+    values = np.unique(column[np.isfinite(column)])
+    gaps = np.diff(values)
+    gaps = gaps[gaps > 1e-9]
+    if len(gaps) < 20:
+        return 0.0
+    # Rounding spreads the smallest gap a little, so the middle of the small ones is taken.
+    step = float(np.median(gaps[gaps < 1.5 * gaps.min()]))
+    multiples = gaps[gaps < 20.0 * step] / step
+    whole = np.abs(multiples - np.round(multiples)) < 0.05
+    return step if whole.mean() > 0.95 else 0.0
+
+
+def _noise(column: Array, step: float) -> float:
+    """Standard deviation of white noise beside the steps, rad, from third differences."""
+    thirds = np.diff(column[np.isfinite(column)], n=3)
+    # A robust standard deviation: strong jerk now and then does not count as noise. The squared weights add up to 20.
+    deviation = 1.4826 * float(np.median(np.abs(thirds - np.median(thirds)))) / np.sqrt(20.0)
+    return float(np.sqrt(max(deviation**2 - step**2 / 12.0, 0.0)))
