@@ -102,6 +102,9 @@ class FlexibleJointArm:
                 for _ in range(self._substeps):
                     before = state
                     state = self._runge_kutta(state, actuation, contact)
+                    if contact is not None and state[-1] != 0.0 and self.touch_depth(state, contact) < 0.0:
+                        # A contact model's memory ends with the contact.
+                        state[-1] = 0.0
                     time += self.step
                     if contact is not None:
                         record.fine(time, before, state, self, contact)

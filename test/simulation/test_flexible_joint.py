@@ -5,6 +5,7 @@ import pytest
 
 from impact_aware.contact.exponential_hunt_crossley import ExponentialHuntCrossley
 from impact_aware.contact.geometry import Contact, FreeObject
+from impact_aware.contact.virtual_spring import VirtualSpring
 from impact_aware.errors import InvalidInputError, NoSolutionError
 from impact_aware.estimation.polynomial import PolynomialEstimator
 from impact_aware.impact import predict
@@ -46,21 +47,6 @@ def kinetic_and_elastic_energy(arm, run, index):
     deflection = theta - q
     link = 0.5 * dq @ robot.mass_matrix(q, "M") @ dq
     return link + 0.5 * np.sum(joints.stiffness * deflection**2)
-
-
-def test_lumped_planar_arm_moves_and_weighs_as_the_whole_arm(panda, planar):
-    q = planar.home + np.array([0.2, -0.1, 0.3])
-    whole = np.zeros(7)
-    whole[[1, 3, 5]] = q
-    np.testing.assert_allclose(planar.placement(q).translation, panda.placement(whole).translation, atol=1e-12)
-    rows = [1, 3, 5]
-    np.testing.assert_allclose(planar.mass_matrix(q), panda.mass_matrix(whole)[np.ix_(rows, rows)], atol=1e-12)
-    assert np.abs(planar.frame_jacobian(q)[1]).max() < 1e-12
-
-
-def test_joints_that_are_not_parallel_make_no_planar_arm(panda):
-    with pytest.raises(InvalidInputError, match="parallel axes"):
-        planar_arm(panda, (0, 1, 2))
 
 
 def test_free_motion_converges_with_the_fourth_order(planar):
@@ -197,3 +183,18 @@ def test_a_step_too_long_for_the_stiffness_is_named(planar):
     arm = FlexibleJointArm(planar, JointElasticity.of(planar, stiffness=1e9), substeps=1)
     with pytest.raises(NoSolutionError, match="diverged"), np.errstate(all="ignore"):
         arm.simulate(planar.home, np.array([1.0, 0.0, 0.0]), PressingForce(planar), None, 0.1)
+
+
+def test_a_contact_model_with_memory_starts_afresh_at_the_second_touch(planar):
+    q, dq = coasting(planar, [0.0, 0.0, -0.2])
+    contact = surface_below(planar, 0.0005, VirtualSpring(1e6, 0.7))
+    arm = FlexibleJointArm(planar, JointElasticity.of(planar), substeps=10)
+    run = arm.simulate(q, dq, PressingForce(planar, [0.0, 0.0, -150.0]), contact, 0.08)
+    touching = run.force[:, 2] > 0.0
+    touches = int(np.sum(~touching[:-1] & touching[1:]))
+    # With the first touch's largest penetration remembered, later ones would find no force at all at first.
+    assert touches >= 2
+    jacobian = planar.frame_jacobian(run.q[-1])
+    lowest = planar.placement(run.q[-1]).translation[2] - planar.tool_radius
+    assert abs(jacobian[2] @ run.dq[-1]) < 0.2
+    assert contact.point[2] - lowest < 1e-3
