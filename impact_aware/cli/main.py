@@ -20,6 +20,7 @@ SUBCOMMANDS = {
     "analyze": ("impact_aware.cli.analyze", "find and explain the impacts in recordings"),
     "campaign": ("impact_aware.cli.campaign", "compare the controllers over many simulated runs"),
     "identify": ("impact_aware.cli.identify", "identify friction, inertia, restitution or contact parameters"),
+    "tune-detector": ("impact_aware.cli.tune_detector", "learn a detector's parameters from an impact-free recording"),
     "validate": ("impact_aware.cli.validate", "recompute the papers' numbers and print both side by side"),
     "bench": ("impact_aware.cli.bench", "measure speed, each figure beside a yardstick of the same run"),
 }
