@@ -98,6 +98,11 @@ def fit_with_intervals(
     return _profile(problem, shape[0] * shape[1], confidence)
 
 
+def solve(problem: Problem) -> Array:
+    """Best parameters (p,) without intervals."""
+    return _solve(problem)[0]
+
+
 def _minimise(
     problem: Problem, start: Array, fixed: int | None = None, weights: Array | None = None
 ) -> tuple[Array, float]:

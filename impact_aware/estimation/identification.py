@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from impact_aware.errors import InvalidInputError
-from impact_aware.estimation.confidence import Fit, Problem, fit_with_intervals
+from impact_aware.estimation.confidence import Fit, Problem, fit_with_intervals, solve
 from impact_aware.estimation.trial_predictions import TrialPredictions
 from impact_aware.estimation.trials import ImpactTrial
 from impact_aware.impact.registry import DEFAULT_METHOD
@@ -88,7 +88,7 @@ def identify_friction(
     """
     predictions = TrialPredictions(robot, list(trials), method)
     problem = _scalar_problem(lambda value: predictions.residuals(friction=value), 0.0, LARGEST_FRICTION, 0.3)
-    fit = fit_with_intervals(problem, method=interval, confidence=confidence)
+    fit = _fit(problem, lambda values: predictions.weigh(friction=float(values[0])), interval, confidence)
     warnings = list(_undetermined(fit, ("friction",), absolute=0.05))
     slipping = predictions.slip_speed > 0.05 * predictions.approach_speed
     if not np.any(slipping):
@@ -124,7 +124,7 @@ def identify_restitution(
     """
     predictions = TrialPredictions(robot, list(trials), method)
     problem = _scalar_problem(lambda value: predictions.residuals(restitution=value), 0.0, 1.0, 0.3)
-    fit = fit_with_intervals(problem, method=interval, confidence=confidence)
+    fit = _fit(problem, lambda values: predictions.weigh(restitution=float(values[0])), interval, confidence)
     warnings = list(_undetermined(fit, ("restitution",), absolute=0.05))
     trend = _speed_trend(predictions)
     if trend is not None:
@@ -176,9 +176,21 @@ def identify_motor_inertia(
             scale=typical,
         )
         names, unit = robot.joint_names, "kg m^2"
-    fit = fit_with_intervals(problem, method=interval, confidence=confidence)
+    fit = _fit(
+        problem,
+        lambda values: predictions.weigh(motor_inertia=values * known if common_ratio else values),
+        interval,
+        confidence,
+    )
     warnings = list(_undetermined(fit, names, absolute=0.0))
     return _result("inertia", names, unit, fit, predictions, interval, confidence, warnings)
+
+
+def _fit(problem: Problem, weigh: Callable[[Array], None], interval: str, confidence: float) -> Fit:
+    """Fit with weights that depend on the parameters: weighed at the first solution, then kept."""
+    weigh(problem.start)
+    weigh(solve(problem))
+    return fit_with_intervals(problem, method=interval, confidence=confidence)
 
 
 def _scalar_problem(residuals: Callable[[float], Array], lower: float, upper: float, scale: float) -> Problem:

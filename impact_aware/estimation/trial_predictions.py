@@ -42,9 +42,10 @@ class TrialPredictions:
         self._obstacles = np.zeros((len(trials), 3, 3))
         self._before = np.array([trial.velocity_before for trial in trials])
         self._after = np.array([trial.velocity_after for trial in trials])
-        errors = np.array([trial.standard_error for trial in trials])
-        self.typical_error = float(np.sqrt(np.mean(errors**2)))
-        self._weights = self.typical_error / errors
+        self._after_errors = np.array([trial.standard_error for trial in trials])
+        self._before_errors = np.array([trial.before_error for trial in trials])
+        self.typical_error = float(np.sqrt(np.mean(self._after_errors**2)))
+        self._whitening = self.typical_error / self._after_errors[:, :, None] * np.eye(robot.n)
         self.typical_jump = float(np.sqrt(np.mean((self._after - self._before) ** 2)))
         velocities = np.empty((len(trials), 3))
         for index, trial in enumerate(trials):
@@ -63,24 +64,64 @@ class TrialPredictions:
         self, *, friction: float | None = None, restitution: float | None = None, motor_inertia: Array | None = None
     ) -> Array:
         """Velocities after (k, n), rad/s; a parameter that is None has each trial's, or the robot's, known value."""
-        added = self._motor_inertia if motor_inertia is None else motor_inertia
-        inertia = self.link_inertia + np.diag(added)
-        responses = np.linalg.solve(inertia, np.swapaxes(self._jacobians, 1, 2))
-        delassus = self._jacobians @ responses + self._obstacles
+        responses, delassus = self._contact_spaces(motor_inertia)
         after = self._before.copy()
-        for index, trial in enumerate(self.trials):
-            impulse = self._map(
-                delassus[index].tolist(),
-                self._velocities[index].tolist(),
-                trial.contact.friction if friction is None else friction,
-                trial.contact.restitution if restitution is None else restitution,
+        for index in range(len(self.trials)):
+            after[index] += responses[index] @ self._impulse(
+                index, delassus[index], self._velocities[index], friction, restitution
             )
-            after[index] += responses[index] @ impulse[:3]
         return after
+
+    def weigh(
+        self, *, friction: float | None = None, restitution: float | None = None, motor_inertia: Array | None = None
+    ) -> None:
+        """Weigh the residuals by their covariance, the errors of the velocities before included.
+
+        An error of the velocity before reaches the prediction through the derivative P of the impact map, so that the
+        residuals of one trial have the covariance S_after + P S_before P', taken at the given parameters. Without it an
+        error along the jump would count as little as one across it, and the intervals would be too narrow.
+        """
+        responses, delassus = self._contact_spaces(motor_inertia)
+        for index in range(len(self.trials)):
+            velocity = self._velocities[index]
+            # Small against any impact's speed, large against rounding.
+            step = 1e-5 * max(float(np.linalg.norm(velocity)), 1e-6)
+            slopes = np.empty((3, 3))
+            for axis in range(3):
+                ahead, behind = velocity.copy(), velocity.copy()
+                ahead[axis] += step
+                behind[axis] -= step
+                slopes[:, axis] = (
+                    self._impulse(index, delassus[index], ahead, friction, restitution)
+                    - self._impulse(index, delassus[index], behind, friction, restitution)
+                ) / (2.0 * step)
+            derivative = np.eye(self._before.shape[1]) + responses[index] @ slopes @ self._jacobians[index]
+            spread = derivative * self._before_errors[index]
+            covariance = np.diag(self._after_errors[index] ** 2) + spread @ spread.T
+            self._whitening[index] = self.typical_error * np.linalg.inv(np.linalg.cholesky(covariance))
 
     def residuals(
         self, *, friction: float | None = None, restitution: float | None = None, motor_inertia: Array | None = None
     ) -> Array:
-        """Estimated minus predicted velocities (k, n), rad/s, in units of each figure's error over `typical_error`."""
+        """Estimated minus predicted velocities (k, n), whitened as `weigh` last said, times `typical_error`."""
         predicted = self.predict(friction=friction, restitution=restitution, motor_inertia=motor_inertia)
-        return (self._after - predicted) * self._weights
+        return np.einsum("kij,kj->ki", self._whitening, self._after - predicted)
+
+    def _contact_spaces(self, motor_inertia: Array | None) -> tuple[Array, Array]:
+        """Response (k, n, 3) and Delassus matrix (k, 3, 3) of every trial."""
+        added = self._motor_inertia if motor_inertia is None else motor_inertia
+        inertia = self.link_inertia + np.diag(added)
+        responses = np.linalg.solve(inertia, np.swapaxes(self._jacobians, 1, 2))
+        return responses, self._jacobians @ responses + self._obstacles
+
+    def _impulse(
+        self, index: int, delassus: Array, velocity: Array, friction: float | None, restitution: float | None
+    ) -> Array:
+        contact = self.trials[index].contact
+        impulse = self._map(
+            delassus.tolist(),
+            velocity.tolist(),
+            contact.friction if friction is None else friction,
+            contact.restitution if restitution is None else restitution,
+        )
+        return np.array(impulse[:3])

@@ -25,11 +25,13 @@ class ImpactTrial:
         q: (n,) Posture at the impact, rad.
         velocity_before: (n,) rad/s.
         velocity_after: (n,) Estimated virtual rigid-body velocity, rad/s.
-        standard_error: (n,) Of `velocity_after` (and of `velocity_before`, as far as it matters), rad/s; only its
-            relative size between joints and trials matters, the fit scales it by what it leaves over.
+        standard_error: (n,) Of `velocity_after`, rad/s; only the relative sizes of these errors matter, the fit scales
+            them all by what it leaves over.
         contact: Where the robot touched; its friction and restitution are the known or assumed values of what is not
             identified.
         obstacle: The free object it touched; a fixed surface when None.
+        before_error: (n,) Standard error of `velocity_before`, rad/s, which the impact map turns into an error of the
+            prediction; that of `velocity_after` when None.
     """
 
     q: Array
@@ -38,6 +40,7 @@ class ImpactTrial:
     standard_error: Array
     contact: Contact
     obstacle: FreeObject | None = None
+    before_error: Array | None = None
 
     def __post_init__(self) -> None:
         """Check shapes and signs.
@@ -46,12 +49,16 @@ class ImpactTrial:
             InvalidInputError: Naming the field.
         """
         size = np.size(self.q)
-        for name in ("q", "velocity_before", "velocity_after", "standard_error"):
+        if self.before_error is None:
+            object.__setattr__(self, "before_error", self.standard_error)
+        for name in ("q", "velocity_before", "velocity_after", "standard_error", "before_error"):
             values = vector(name, getattr(self, name), size)
             values.setflags(write=False)
             object.__setattr__(self, name, values)
         if np.any(self.standard_error <= 0.0):
             raise InvalidInputError("standard_error", self.standard_error.tolist(), "values > 0 rad/s")
+        if self.before_error is not None and np.any(self.before_error < 0.0):
+            raise InvalidInputError("before_error", self.before_error.tolist(), "values >= 0 rad/s")
 
 
 def trial_from_recording(
@@ -88,9 +95,10 @@ def trial_from_recording(
         q=position_at(times, positions, impact_time),
         velocity_before=found.velocity_before,
         velocity_after=found.velocity_after,
-        standard_error=np.maximum(np.hypot(found.standard_error, found.velocity_before_error), least_error),
+        standard_error=np.maximum(found.standard_error, least_error),
         contact=contact,
         obstacle=obstacle,
+        before_error=found.velocity_before_error,
     )
 
 

@@ -79,8 +79,8 @@ def test_intervals_hold_the_truth_and_are_not_idle(robot, interval):
     assert found.upper[0] - found.lower[0] < 0.02
     assert found.determined[0]
     assert found.warnings == ()
-    # Both velocities carry the noise.
-    assert NOISE < found.error < 2 * NOISE
+    # What is left is the stated noise, once the error of the velocity before is counted in; 140 figures scatter by 6 %.
+    assert 0.75 * NOISE < found.error < 1.25 * NOISE
 
 
 def test_intervals_contain_the_truth_about_as_often_as_they_say(robot):
