@@ -7,6 +7,7 @@ import json
 import sys
 import textwrap
 import time
+from functools import partial
 
 from impact_aware.errors import UnknownNameError
 from impact_aware.validation.check import Check
@@ -15,6 +16,8 @@ from impact_aware.validation.registry import VALIDATIONS, run_validation
 
 NAME = "validate"
 HELP = "recompute the papers' numbers and print both side by side"
+
+_BAR = 30
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -42,15 +45,15 @@ def run(args: argparse.Namespace) -> int:
     context = ValidationContext(out=args.out, trials=args.trials, seed=args.seed)
     checks: list[Check] = []
     for number, name in enumerate(names, start=1):
-        _report_progress(f"[{number}/{len(names)}] {name}: {VALIDATIONS[name].summary}")
+        context.report = partial(_show_bar, f"[{number}/{len(names)}] {name}")
+        context.report(0.0)
         start = time.monotonic()
         found = run_validation(name, context)
         checks += found
+        _clear_bar()
         if not args.json:
-            _report_progress("")
             print(f"{name}: {VALIDATIONS[name].summary} ({time.monotonic() - start:.1f} s)")
             print(format_checks(found))
-    _report_progress("")
     failed = [check for check in checks if not check.ok]
     result = {
         "ok": not failed,
@@ -90,6 +93,13 @@ def format_checks(checks: list[Check]) -> str:
     return "\n".join(lines)
 
 
-def _report_progress(text: str) -> None:
+def _show_bar(label: str, share: float) -> None:
     if sys.stderr.isatty():
-        print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
+        done = round(_BAR * share)
+        bar = "#" * done + "." * (_BAR - done)
+        print(f"\r\033[K{label:<28} {bar} {100.0 * share:3.0f} %", end="", file=sys.stderr, flush=True)
+
+
+def _clear_bar() -> None:
+    if sys.stderr.isatty():
+        print("\r\033[K", end="", file=sys.stderr, flush=True)

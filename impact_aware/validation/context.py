@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,12 +23,14 @@ class ValidationContext:
         trials: Number of random impacts where a validation is statistical.
         seed: Seed of every random draw.
         figures: Files drawn so far.
+        report: Told the share done, 0..1, while a validation goes through its trials.
     """
 
     out: Path | None = None
     trials: int = 200
     seed: int = 0
     figures: list[Path] = field(default_factory=list)
+    report: Callable[[float], None] = lambda share: None
 
     def __post_init__(self) -> None:
         """Check the number of trials.
@@ -37,6 +39,12 @@ class ValidationContext:
             InvalidInputError: Fewer than one.
         """
         check_positive("trials", self.trials, "")
+
+    def count(self, trials: int) -> Iterator[int]:
+        """0, 1, ... `trials` - 1, reporting the share done on the way."""
+        for trial in range(trials):
+            self.report(trial / trials)
+            yield trial
 
     @contextmanager
     def figure(self, name: str, rows: int = 1, columns: int = 1, **settings: Any) -> Iterator[tuple[Figure, Any]]:

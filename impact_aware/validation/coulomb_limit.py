@@ -61,7 +61,7 @@ def coulomb(name: str, context: ValidationContext) -> list[Check]:
     robot = RobotModel.from_profile("panda")
     generator = np.random.default_rng(context.seed)
     exact, fixed, cases = [], [], []
-    for index in range(context.trials):
+    for index in context.count(context.trials):
         case = friction_case(robot, generator, generator.uniform() * (index % 2))
         reference = continuous_impact(robot, case.q, case.dq, case.contact).velocity_after
         exact.append(_deviation(robot, case, reference, "coulomb"))

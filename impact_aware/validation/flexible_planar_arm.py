@@ -63,7 +63,7 @@ def flexible_joint(name: str, context: ValidationContext) -> list[Check]:
             generator.uniform(0.1, 0.3),
             np.radians(generator.uniform(30.0, 90.0)),
         )
-        for _ in range(max(context.trials // 5, 1))
+        for _ in context.count(max(context.trials // 5, 1))
     ]
     error = {
         choice: np.degrees([np.abs(trial.predicted[choice] - trial.estimated) for trial in trials])

@@ -35,7 +35,7 @@ def flexible_seven_joints(name: str, context: ValidationContext) -> list[Check]:
     generator = np.random.default_rng(context.seed)
     error: dict[str, list[Array]] = {choice: [] for choice in INERTIA_CHOICES}
     count = max(context.trials // 10, 1)
-    for _ in range(count):
+    for _ in context.count(count):
         for choice, deviation in _deviations(arm, generator).items():
             error[choice].append(deviation)
     mean = {choice: float(np.mean(values)) for choice, values in error.items()}

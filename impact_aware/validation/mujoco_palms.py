@@ -60,7 +60,7 @@ def mujoco_palms(name: str, context: ValidationContext) -> list[Check]:
     box_error: dict[str, list[float]] = {"frictionless": [], "sticking": []}
     points: list[int] = []
     unsolved = 0
-    for _ in range(context.trials):
+    for _ in context.count(context.trials):
         state = _draw_state(robot, generator)
         for kind, friction in (("frictionless", 0.0), ("sticking", _STICKY)):
             try:

@@ -113,7 +113,7 @@ def mujoco_surface(name: str, context: ValidationContext) -> list[Check]:
     error: dict[str, list[float]] = {"frictionless": [], "sticking": []}
     bounce: list[float] = []
     stuck = 0
-    for _ in range(context.trials):
+    for _ in context.count(context.trials):
         q, velocity = _state(robot, generator)
         for kind, friction in (("frictionless", 0.0), ("sticking", _STICKY)):
             contact = Contact(robot.tool_frame, _UP, radius=robot.tool_radius, friction=friction)
