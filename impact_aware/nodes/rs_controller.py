@@ -11,22 +11,21 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from geometry_msgs.msg import Accel
-from impact_aware_msgs.msg import ArmControl, ControllerState, ImpactEvent, ImpactPrediction
+from impact_aware_msgs.msg import ControllerState, ImpactEvent, ImpactPrediction
 from impact_aware_msgs.msg import ReferenceField as ReferenceFieldMessage
 from rclpy.clock import Clock, ClockType
 from rclpy.event_handler import QoSLivelinessChangedInfo, SubscriptionEventCallbacks
 from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
 from sensor_msgs.msg import JointState
-from std_msgs.msg import Float64MultiArray
+from std_msgs.msg import Float64MultiArray, Header
 from std_srvs.srv import Trigger
 
 from impact_aware.control import Command, ControlParameters, Mode, ReferenceSpreadingController, SafeReason
 from impact_aware.control.completion import TaskCompletion, goal_distance
 from impact_aware.errors import ImpactAwareError
+from impact_aware.nodes.command_conversion import command_to_message
 from impact_aware.nodes.diagnostics import ERROR, OK, WARN, DiagnosticsReporter, Report
 from impact_aware.nodes.field_conversions import field_from_message
-from impact_aware.nodes.geometry import point, twist, vector3
 from impact_aware.nodes.joint_state_source import JointStateSource
 from impact_aware.nodes.lifecycle import SteadyLifecycleNode
 from impact_aware.nodes.lockstep import LockstepReporter
@@ -267,35 +266,20 @@ class RsControllerNode(SteadyLifecycleNode):
     def _publish_state(self, state: JointState, command: Command) -> None:
         assert self._controller is not None
         field = self._controller.field
-        message = ControllerState(
-            mode=int(command.mode),
-            reason=str(command.reason or ""),
-            detail=command.detail,
-            field_revision=field.revision if field is not None else 0,
-            event_sequence=self._event_sequence,
-            blend=float(command.blend),
-            cycles=self._cycles,
-            missed=self._missed,
-            cycle_time=self._cycle_time,
-            state_age=self._age,
-            goal_distance=self._goal_distance(command),
-            solver_status=int(command.qp_status),
+        message = command_to_message(
+            command,
+            header=Header(stamp=state.header.stamp, frame_id=self._robot.base_frame),
+            arm=self._arm,
+            joint_names=self._source.joint_names,
+            joint_reference_velocity=self._controller.joint_reference_velocity(command),
         )
-        message.header.stamp = state.header.stamp
-        message.header.frame_id = self._robot.base_frame
-        target = command.target_acceleration[0]
-        message.arms = [
-            ArmControl(
-                arm=self._arm,
-                tool_position=point(command.tool_position[0]),
-                tool_velocity=twist(command.tool_twist[0]),
-                reference_velocity=twist(command.reference_twist[0]),
-                target_acceleration=Accel(linear=vector3(target[:3]), angular=vector3(target[3:])),
-                joint_names=self._source.joint_names,
-                joint_reference_velocity=array.array("d", self._controller.joint_reference_velocity(command)),
-                effort=array.array("d", command.effort),
-            )
-        ]
+        message.field_revision = field.revision if field is not None else 0
+        message.event_sequence = self._event_sequence
+        message.cycles = self._cycles
+        message.missed = self._missed
+        message.cycle_time = self._cycle_time
+        message.state_age = self._age
+        message.goal_distance = self._goal_distance(command)
         self._state_publisher.publish(message)
 
     def _goal_distance(self, command: Command) -> float:

@@ -91,7 +91,8 @@ class SimRobotNode(Node):
         task = load_task(settings.task)
         if len(settings.displacement) != 3:
             raise InvalidInputError("parameter displacement", settings.displacement, "three lengths, m")
-        truth = Truth(displacement=tuple(settings.displacement))
+        x, y, z = settings.displacement
+        truth = Truth(displacement=(x, y, z))
         scene = load_scene(settings.scene) if settings.scene else task_scene(task, truth)
         sensors = SensorSettings(
             encoder_resolution=settings.encoder_resolution,
