@@ -27,13 +27,20 @@ class ContactSpace(NamedTuple):
         answers: (4, n) Jump of the joint velocities per unit impulse along each axis, then the velocities before:
             `(*impulse, 1) @ answers` are the velocities after.
         problem: (3, 4) Delassus matrix, the object's part included, and the relative velocity before.
-        point: (3,) Contact point, base frame, m.
+        origin: (3,) Of the touching frame, base frame, m.
+        lever: (3,) From there to the contact point, base-frame axes, m.
     """
 
     jacobian: Array
     answers: Array
     problem: Array
-    point: Array
+    origin: list[float]
+    lever: Array
+
+    @property
+    def point(self) -> Array:
+        """Contact point (3,), base frame, m."""
+        return np.array(self.origin) + self.lever
 
     @property
     def response(self) -> Array:
@@ -109,10 +116,10 @@ class ContactSpaceBuilder:
         pin.updateFramePlacement(model, data, frame_id)
         frame_jacobian = pin.getFrameJacobian(model, data, frame_id, _BASE_AXES)
         if self._lever_is_constant:
+            lever = self._tip
             jacobian = self._selection.dot(frame_jacobian)
-            point = self._frame_position + self._tip
         else:
-            point, lever = self._point()
+            lever = self._lever()
             jacobian = self._axes.dot(point_jacobian(lever)).dot(frame_jacobian)
         n = self._joints
         if n == 1:
@@ -124,15 +131,14 @@ class ContactSpaceBuilder:
         jacobian.dot(inverse, answers[:3])
         problem = jacobian.dot(answers.T)
         if self._obstacle is not None:
-            self._add_obstacle(problem, point)
-        return ContactSpace(jacobian, answers, problem, point)
+            self._add_obstacle(problem, self._frame_position + lever)
+        return ContactSpace(jacobian, answers, problem, self._frame_position.tolist(), lever)
 
-    def _point(self) -> tuple[Array, Array]:
-        """Contact point and its lever from the frame's origin, base-frame axes."""
+    def _lever(self) -> Array:
+        """From the frame's origin to the contact point, base-frame axes."""
         if self._given_point is not None:
-            return self._given_point, self._given_point - self._frame_position
-        lever = self._frame_rotation @ self._offset + self._tip
-        return self._frame_position + lever, lever
+            return self._given_point - self._frame_position
+        return self._frame_rotation @ self._offset + self._tip
 
     def _add_obstacle(self, problem: Array, point: Array) -> None:
         assert self._obstacle is not None

@@ -45,6 +45,7 @@ class ImpactPredictor:
         self._map = impact_map(method)
         self._build = ContactSpaceBuilder(robot, contact, obstacle, inertia)
         self._friction, self._restitution = contact.friction, contact.restitution
+        self._weights = np.ones(4)
         self.robot = robot
         self.contact = contact
         self.obstacle = obstacle
@@ -60,8 +61,9 @@ class ImpactPredictor:
         (w_00, w_01, w_02, v_0), (_, w_11, w_12, v_1), (_, _, w_22, v_2) = space.problem.tolist()
         delassus = (w_00, w_01, w_02), (w_01, w_11, w_12), (w_02, w_12, w_22)
         impulse = self._map(delassus, (v_0, v_1, v_2), self._friction, self._restitution)
-        p_n, p_1, p_2, mode = impulse
-        after = dq.copy() if mode == "separate" else np.dot((p_n, p_1, p_2, 1.0), space.answers)
+        weights = self._weights
+        weights[0], weights[1], weights[2], mode = impulse
+        after = dq.copy() if mode == "separate" else weights.dot(space.answers)
         return ImpactPrediction(dq, after, impulse, space, self.contact, self.obstacle, self.method, self.inertia)
 
 
