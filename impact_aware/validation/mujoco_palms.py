@@ -29,11 +29,11 @@ _TIME_CONSTANT, _DAMPING_RATIO = 1e-4, 15.0
 _TIMESTEP, _DURATION = 5e-6, 5e-4
 # The palms start that deep in the box, m, so that all their corners are contacts from the first step.
 _TOUCH = 1e-8
-_STICKY = 5.0
+_STICKY = 2.0
 _ASSUMPTION = (
     "two Pandas 0.70 m apart, pads of 80 x 80 mm flat on a free box of 2.20 kg, 0.1-0.4 m/s each with up to 0.05 m/s "
     "and 0.2 rad/s besides; MuJoCo with armature = B_theta, time constant 0.1 ms, damping ratio 15, after 0.5 ms; "
-    "no gravity; sticking: friction 5 in both"
+    "no gravity; sticking: friction 2 in both"
 )
 
 
