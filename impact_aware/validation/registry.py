@@ -40,6 +40,7 @@ VALIDATIONS: dict[str, Validation] = {
     "flexible-joint-7": Validation(
         "flexible_seven_joints.flexible_seven_joints", "000 II-C: the same for the seven-joint arm"
     ),
+    "detection-delay": Validation("detection_delay.detection_delay", "004 4.3: the detector's delay of 4 ms"),
     "push": Validation("push_mass.push", "002: 0.5 m/s against 2.20 kg gives 0.34 m/s"),
     "mujoco-surface": Validation("mujoco_surface.mujoco_surface", "Panda on a fixed surface in MuJoCo, below 3.55 %"),
     "mujoco-palms": Validation("mujoco_palms.mujoco_palms", "a box between two palms in MuJoCo, below 3.55 %"),
