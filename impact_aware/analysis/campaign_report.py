@@ -13,8 +13,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 
-from impact_aware.control import VARIANTS
-from impact_aware.simulation.campaign import Row
+from impact_aware.simulation.campaign import CONTROLLERS, Row
 from impact_aware.simulation.episode import EpisodeResult
 
 FACTORS = {"object": "object", "initial": "start", "displacement": "displacement"}
@@ -23,8 +22,15 @@ LABELS = {
     "no_rs": "no RS",
     "no_interim": "no interim mode",
     "no_impact_map": "no impact map",
+    "proposed_completion": "proposed, completion",
 }
-COLOURS = {"no_rs": "#1f77b4", "no_interim": "#d62728", "no_impact_map": "#e6a817", "proposed": "#7b3fa0"}
+COLOURS = {
+    "no_rs": "#1f77b4",
+    "no_interim": "#d62728",
+    "no_impact_map": "#e6a817",
+    "proposed": "#7b3fa0",
+    "proposed_completion": "#2e8b57",
+}
 
 
 def summarise(rows: Sequence[Row]) -> dict[str, Any]:
@@ -36,10 +42,10 @@ def summarise(rows: Sequence[Row]) -> dict[str, Any]:
     Returns:
         `groups` (factor -> value -> controller -> mean of `peak`), `groups_linear` (the same of `peak_linear`),
         `success_rate`, `proposed_lowest_in`, `proposed_lowest_or_tied_in` and the same `_linear` (shares of groups),
-        `torque_jump_at_switches` (largest, share of the torque range), `failures` (controller -> cause -> runs),
-        `runs`.
+        `time_to_track_s` (mean), `torque_jump_at_switches` (largest, share of the torque range), `failures`
+        (controller -> cause -> runs), `runs`.
     """
-    controllers = [name for name in VARIANTS if any(row["controller"] == name for row in rows)]
+    controllers = [name for name in CONTROLLERS if any(row["controller"] == name for row in rows)]
     groups, groups_linear = (_groups(rows, controllers, column) for column in ("peak", "peak_linear"))
     own = {name: [row for row in rows if row["controller"] == name] for name in controllers}
     return {
@@ -52,6 +58,7 @@ def summarise(rows: Sequence[Row]) -> dict[str, Any]:
         "proposed_lowest_or_tied_in": _share_lowest(groups, tied=True),
         "proposed_lowest_in_linear": _share_lowest(groups_linear),
         "proposed_lowest_or_tied_in_linear": _share_lowest(groups_linear, tied=True),
+        "time_to_track_s": {name: _mean(own[name], "time_to_track_s") for name in controllers},
         "torque_jump_at_switches": {name: _largest(own[name], "torque_jump") for name in controllers},
         "goal_error_m": {name: _mean(own[name], "goal_error_m") for name in controllers},
         "detection_delay_ms": {

@@ -12,7 +12,15 @@ from tqdm import tqdm
 
 from impact_aware.analysis.campaign_report import draw_comparison, draw_groups, format_table, summarise
 from impact_aware.control import VARIANTS
-from impact_aware.simulation.campaign import CAMPAIGNS, CampaignStore, Disturbances, execute, plan, simulate
+from impact_aware.simulation.campaign import (
+    CAMPAIGNS,
+    CONTROLLERS,
+    CampaignStore,
+    Disturbances,
+    execute,
+    plan,
+    simulate,
+)
 
 NAME = "campaign"
 HELP = "compare the controllers over many simulated runs"
@@ -25,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--workers", type=int, default=2, help="processes (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=0, help="seed of all disturbances (default: %(default)s)")
     parser.add_argument(
-        "--controllers", nargs="+", default=list(VARIANTS), metavar="NAME", help="of " + ", ".join(VARIANTS)
+        "--controllers", nargs="+", default=list(VARIANTS), metavar="NAME", help="of " + ", ".join(CONTROLLERS)
     )
     parser.add_argument(
         "--cluster", metavar="ADDRESS", help="Dask scheduler, such as tcp://HOST:8786, in place of workers"

@@ -193,12 +193,14 @@ class ReferenceSpreadingController:
             self.mode = Mode.INTERIM if self.parameters.uses_interim else Mode.POST
         else:
             reference.join_contact(object_velocity, event_sequence)
+        if reference.hit.all() and reference.complete_at is None:
+            reference.complete_at = float(time_detected)
         self.field = reference.field
         return True
 
     def notify_contact_complete(self, time: float) -> bool:
-        """The sequence of impacts is over: INTERIM may end, when `interim_end` says that this ends it."""
-        if self._reference is None or self.mode is not Mode.INTERIM:
+        """Contact is complete though not every arm was seen to hit: gamma grows from now, if `interim_end` says so."""
+        if self._reference is None or self.mode is not Mode.INTERIM or self._reference.complete_at is not None:
             return False
         self._reference.complete_at = float(time)
         return True

@@ -31,7 +31,9 @@ class ControlParameters:
     interim_duration: float = described(0.1, "Duration of the interim mode (Delta t_int), s", 0.0, 10.0)
 
     variant: str = described("proposed", "Controller: the proposed one or one of its baselines", choices=VARIANTS)
-    interim_end: str = described("time", "What ends the interim mode", choices=INTERIM_ENDS)
+    interim_end: str = described(
+        "time", "From when gamma grows: the first impact, or complete contact", choices=INTERIM_ENDS
+    )
     regularisation: float = described(1e-6, "Weight that keeps the QP strictly convex at singular postures", 1e-9, 1.0)
     braking_acceleration: float = described(
         10.0, "Joint deceleration that is always kept available before a position limit, rad/s^2", 0.1, 1000.0

@@ -87,10 +87,16 @@ class TrackingReference:
             self._use(self.field.after_impact(self._object_at_impact, velocity, event_sequence=event_sequence))
 
     def interim_over(self, time: float) -> bool:
-        """Whether the interim mode ends now: its time is up, or contact is complete."""
-        if self._parameters.interim_end == "contact_complete" and self.complete_at is None:
-            return False
-        return time - self._entered >= self._parameters.interim_duration
+        """Whether the interim mode ends now."""
+        begin, duration = self._ramp()
+        return time - begin >= duration
+
+    def _ramp(self) -> tuple[float, float]:
+        """When gamma begins to grow and for how long: from the first impact (35), or from contact completion on."""
+        duration = self._parameters.interim_duration
+        if self._parameters.interim_end == "time":
+            return self._entered, duration
+        return (np.inf if self.complete_at is None else self.complete_at), duration
 
     def advance(
         self,
@@ -126,10 +132,10 @@ class TrackingReference:
             for arm in arms:
                 moved += arm.position
             self.object_position = self._object_at_impact + moved / len(arms)
-        duration = self._parameters.interim_duration
         self.blend = 1.0
-        if mode is Mode.INTERIM and duration > 0.0:
-            self.blend = min(max((time - self._entered) / duration, 0.0), 1.0)
+        if mode is Mode.INTERIM:
+            begin, duration = self._ramp()
+            self.blend = min(max((time - begin) / duration, 0.0), 1.0) if duration > 0.0 else float(time >= begin)
         for index, arm in enumerate(arms):
             self._after_impact(index, arm, mode is Mode.INTERIM)
 

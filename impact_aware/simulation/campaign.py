@@ -59,6 +59,13 @@ CAMPAIGNS = {
 }
 
 
+CONTROLLERS: dict[str, dict[str, Any]] = {
+    **{name: {"variant": name} for name in VARIANTS},
+    "proposed_completion": {"variant": "proposed", "interim_end": "contact_complete"},
+}
+"""What a controller's name stands for: the four of paper 002, and ours whose gamma waits for complete contact."""
+
+
 @dataclass(frozen=True)
 class Disturbances:
     """Standard deviations of what is drawn anew for each repeat.
@@ -92,7 +99,7 @@ class Setup:
         start: Index of the start place.
         displacement: Of the object, m.
         repeat: Number of the repeat.
-        controller: Variant of the controller.
+        controller: Key of `CONTROLLERS`.
     """
 
     campaign: str
@@ -120,8 +127,8 @@ def plan(campaign: str, repeats: int, controllers: Iterable[str] = VARIANTS) -> 
     """
     known = campaign_task(campaign)
     for name in controllers:
-        if name not in VARIANTS:
-            raise UnknownNameError("controller", name, VARIANTS)
+        if name not in CONTROLLERS:
+            raise UnknownNameError("controller", name, tuple(CONTROLLERS))
     if repeats < 1:
         raise InvalidInputError("repeats", repeats, "a number >= 1")
     nominal_start, nominal = known.starts[0], 0.0
@@ -165,7 +172,7 @@ def episode_settings(setup: Setup, seed: int, disturbances: Disturbances | None 
         encoder_resolution=noise.encoder_resolution, position_noise=noise.encoder, velocity_noise=noise.velocity
     )
     settings = EpisodeSettings(
-        control=ControlParameters(variant=setup.controller),
+        control=ControlParameters(**CONTROLLERS[setup.controller]),
         detector_parameters={"position_noise": noise.encoder, "encoder_resolution": noise.encoder_resolution},
         sensors=sensors,
         truth=truth,
@@ -221,6 +228,7 @@ def figures_of(result: EpisodeResult) -> Row:
         "torque_jump": float(jumps.max()) if jumps.size else float("nan"),
         "goal_error_m": result.goal_error,
         "slip_m": result.slip,
+        "time_to_track_s": result.time_to_track,
         "detection_delay_s": result.detection_delay,
         "false_detections": result.false_detections,
         "prediction_error": result.prediction_error,
@@ -350,6 +358,7 @@ COLUMNS = (
     "torque_jump",
     "goal_error_m",
     "slip_m",
+    "time_to_track_s",
     "detection_delay_s",
     "false_detections",
     "prediction_error",

@@ -206,6 +206,19 @@ class EpisodeResult:
         return float(np.linalg.norm(moved - along[..., None] * normals, axis=2).max())
 
     @property
+    def time_to_track(self) -> float:
+        """From the first detection until every tool keeps to its reference within 0.02 m/s for 50 ms, s.
+
+        Infinite when that does not happen, NaN without a detection.
+        """
+        contact = np.flatnonzero(self.mode >= Mode.INTERIM)
+        if not contact.size:
+            return float("nan")
+        error = np.linalg.norm((self.tool_twist - self.reference_twist)[contact[0] :, :, :3], axis=2).max(axis=1)
+        within = np.convolve(error < 0.02, np.ones(50), mode="valid") >= 49.5
+        return 1e-3 * float(np.argmax(within)) if within.any() else float("inf")
+
+    @property
     def peak_target_acceleration(self) -> float:
         """Largest norm of the linear target acceleration, averaged over the arms, m/s^2."""
         norms = np.linalg.norm(self.target_acceleration[:, :, :3], axis=2)

@@ -161,14 +161,32 @@ def test_the_variants_differ_in_interim_and_prediction_only(
     np.testing.assert_allclose(after.reference_twist[0, :3], wanted, atol=1e-6)
 
 
-def test_contact_completion_can_end_the_interim_mode(robot, task, field, begun):
-    controller, _, _ = begun(interim_end="contact_complete")
+def test_with_contact_completion_gamma_waits_for_the_second_arm(robot, task, field):
+    turn = pin.SE3(pin.utils.rotate("z", np.pi), np.array([1.2, 0.0, 0.0]))
+    both = dataclasses.replace(field, arms=(field.arms[0], field.arms[0]))
+    q, dq = (np.tile(part, 2) for part in contact_state(robot, task, field))
+    for end, blends in (("time", (0.6, 0.75)), ("contact_complete", (0.0, 0.15))):
+        settings = ControlParameters(interim_end=end)
+        controller = ReferenceSpreadingController([robot, robot], settings, both, [pin.SE3.Identity(), turn])
+        controller.start(0.0, q, np.zeros(14))
+        controller.update(0.9, q, dq)
+        assert controller.notify_impact(0.9, 0.9, PREDICTION, arm=1)
+        waiting = controller.update(0.96, q, dq)
+        assert (waiting.mode, waiting.blend) == (Mode.INTERIM, pytest.approx(blends[0]))
+        assert controller.notify_impact(0.96, 0.96, arm=0)
+        assert controller.update(0.975, q, dq).blend == pytest.approx(blends[1])
+        assert not controller.notify_contact_complete(0.98)
+
+
+def test_one_arm_is_in_complete_contact_at_once(robot, task, field, begun):
     q, dq = contact_state(robot, task, field)
-    controller.update(0.9, q, dq)
-    controller.notify_impact(0.9, 0.9, PREDICTION)
-    assert controller.update(1.2, q, dq).mode is Mode.INTERIM
-    assert controller.notify_contact_complete(1.2)
-    assert controller.update(1.201, q, dq).mode is Mode.POST
+    targets = []
+    for end in ("time", "contact_complete"):
+        controller, _, _ = begun(interim_end=end)
+        controller.update(0.9, q, dq)
+        controller.notify_impact(0.9, 0.9, PREDICTION)
+        targets.append(controller.update(0.93, q, dq).target_acceleration)
+    np.testing.assert_array_equal(*targets)
 
 
 def test_a_later_field_brings_its_prediction_and_nothing_else(robot, task, field, begun):
