@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from impact_aware.detection import ImpactEvent
 from impact_aware.impact import ImpactPrediction
+from impact_aware.impact.uncertainty import UncertainPrediction
 from impact_aware.nodes.geometry import point, twist, vector3
 from impact_aware.nodes.stamps import stamp
 
@@ -58,15 +59,12 @@ def prediction_to_message(
     joint_names: Sequence[str],
     position: Array,
     object_name: str = "",
-    time_to_impact: float = -1.0,
-    event_sequence: int = 0,
 ) -> ImpactPredictionMessage:
-    """The outcome of an impact map."""
+    """The outcome of an impact map; the time until it happens is left unknown."""
     message = ImpactPredictionMessage()
     message.header.stamp = stamp(time)
     message.header.frame_id = frame
     message.source = source
-    message.event_sequence = event_sequence
     message.arm = arm
     message.method = prediction.method
     message.inertia = prediction.inertia
@@ -95,9 +93,16 @@ def prediction_to_message(
         message.object_twist_before = twist(prediction.obstacle.twist)
         message.object_twist_after = twist(prediction.object_twist_after)
     message.energy_loss = prediction.energy_loss
-    message.time_to_impact = time_to_impact
+    message.time_to_impact = -1.0
     message.valid = True
     return message
+
+
+def add_covariance(message: ImpactPredictionMessage, uncertain: UncertainPrediction) -> None:
+    """Write the first-order spread of a prediction into its message."""
+    message.velocity_after_covariance = uncertain.velocity_after_covariance.ravel()
+    message.contacts[0].impulse_covariance = uncertain.impulse_covariance.ravel()
+    message.mode_may_change = bool(uncertain.mode_may_change)
 
 
 def no_prediction(*, time: float, source: int, arm: str, frame: str, reason: str) -> ImpactPredictionMessage:

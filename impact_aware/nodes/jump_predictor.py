@@ -17,7 +17,8 @@ from impact_aware.contact.box import homogeneous_box
 from impact_aware.errors import ImpactAwareError, InvalidInputError
 from impact_aware.impact import DEFAULT_METHOD, IMPACT_MAPS, predict
 from impact_aware.impact.look_ahead import look_ahead
-from impact_aware.nodes.conversions import no_prediction, prediction_to_message
+from impact_aware.impact.uncertainty import InputCovariance, predict_with_covariance
+from impact_aware.nodes.conversions import add_covariance, no_prediction, prediction_to_message
 from impact_aware.nodes.geometry import array3
 from impact_aware.nodes.joint_state_source import JointStateSource
 from impact_aware.nodes.lockstep import LockstepReporter
@@ -50,6 +51,13 @@ class Settings:
     surface_point: list[float] = described([0.0, 0.0, 0.0], "a point of the fixed surface, base frame, m")
     look_ahead_period: float = described(0.02, "time between two look-ahead predictions, s", 0.001, 10.0)
     look_ahead_horizon: float = described(0.5, "how far ahead an impact is worth predicting, s", 0.0, 10.0)
+    position_std: float = described(0.0, "standard deviation of joint positions, rad", 0.0, 1.0)
+    velocity_std: float = described(0.0, "standard deviation of joint velocities before the impact, rad/s", 0.0, 10.0)
+    normal_std: float = described(0.0, "standard deviation of the normal's direction, rad", 0.0, 1.0)
+    point_std: float = described(0.0, "standard deviation of the contact point along each axis, m", 0.0, 1.0)
+    friction_std: float = described(0.0, "standard deviation of the friction coefficient", 0.0, 10.0)
+    restitution_std: float = described(0.0, "standard deviation of the coefficient of restitution", 0.0, 1.0)
+    motor_inertia_std: float = described(0.0, "standard deviation of every motor inertia, share of it", 0.0, 1.0)
     lockstep: bool = described(False, "answer every state with step_done, for a simulator in lockstep")
 
 
@@ -63,7 +71,6 @@ class JumpPredictorNode(Node):
         self._arm = self._settings.arm or self.get_namespace().strip("/")
         self._object_position = np.array(self._settings.object_position)
         self._next_look_ahead = -np.inf
-        self._ready = False
         self._publisher = self.create_publisher(ImpactPrediction, "predicted_jumps", EVENT_QOS)
         self._lockstep = LockstepReporter(self, self._settings.lockstep)
         provide_robot(self, self._settings.robot, self._settings.contact_frame, self._start)
@@ -81,13 +88,23 @@ class JumpPredictorNode(Node):
         robot.frame_id(self._contact.frame)
         self._request_order = JointOrder(robot.joint_names)
         self._obstacle(settings.object_mass)
+        self._spread = self._input_covariance()
         self.create_subscription(ImpactEvent, "impacts", self._on_impact, EVENT_QOS)
         self.create_subscription(PoseStamped, "object_pose", self._on_object, 1)
         self.create_service(PredictPostImpact, "predict_post_impact", self._on_request)
         self._source = JointStateSource(self, robot.joint_names, self._on_state, reliable=settings.lockstep)
-        self._ready = True
         target = f"{settings.object_name} of {settings.object_mass:g} kg" if settings.object_mass else "fixed surface"
         self.get_logger().info(f"predicting impacts of {robot.name} with a {target} by the {settings.method} map")
+
+    def _input_covariance(self) -> InputCovariance | None:
+        """Of the configured standard deviations; None when all are zero."""
+        settings = self._settings
+        names = ("position", "velocity", "normal", "point", "friction", "restitution")
+        variances = {name: getattr(settings, f"{name}_std") ** 2 for name in names}
+        motor = (settings.motor_inertia_std * self._robot.motor_inertia_for(settings.inertia)) ** 2
+        if not any(variances.values()) and not motor.any():
+            return None
+        return InputCovariance(**variances, motor_inertia=motor)
 
     def _obstacle(self, mass: float) -> FreeObject | None:
         if mass == 0.0:
@@ -157,34 +174,59 @@ class JumpPredictorNode(Node):
         time_to_impact: float,
         event_sequence: int = 0,
     ) -> None:
+        settings = self._settings
         try:
-            prediction = predict(
-                self._robot,
+            message = self._predict(
+                source,
+                time,
                 position,
                 velocity,
                 self._contact,
-                obstacle=self._obstacle(self._settings.object_mass),
-                method=self._settings.method,
-                inertia=self._settings.inertia,
+                object_mass=settings.object_mass,
+                method=settings.method,
+                inertia=settings.inertia,
             )
         except ImpactAwareError as error:
             message = no_prediction(
                 time=time, source=source, arm=self._arm, frame=self._robot.base_frame, reason=str(error)
             )
-        else:
-            message = prediction_to_message(
-                prediction,
-                time=time,
-                source=source,
-                arm=self._arm,
-                frame=self._robot.base_frame,
-                joint_names=self._robot.joint_names,
-                position=position,
-                object_name=self._settings.object_name,
-                time_to_impact=time_to_impact,
-                event_sequence=event_sequence,
-            )
+        message.time_to_impact = time_to_impact
+        message.event_sequence = event_sequence
         self._publisher.publish(message)
+
+    def _predict(
+        self,
+        source: int,
+        time: float,
+        position: np.ndarray,
+        velocity: np.ndarray,
+        contact: Contact,
+        *,
+        object_mass: float,
+        method: str,
+        inertia: str,
+    ) -> ImpactPrediction:
+        """The message of one prediction; with its spread, except while looking ahead, which is done often."""
+        state, obstacle = (self._robot, position, velocity, contact), self._obstacle(object_mass)
+        uncertain = None
+        if self._spread is None or source == ImpactPrediction.SOURCE_LOOK_AHEAD:
+            prediction = predict(*state, obstacle=obstacle, method=method, inertia=inertia)
+        else:
+            uncertain = predict_with_covariance(*state, self._spread, obstacle=obstacle, method=method, inertia=inertia)
+            prediction = uncertain.prediction
+        message = prediction_to_message(
+            prediction,
+            time=time,
+            source=source,
+            arm=self._arm,
+            frame=self._robot.base_frame,
+            joint_names=self._robot.joint_names,
+            position=position,
+            object_name=self._settings.object_name,
+        )
+        if uncertain is not None:
+            add_covariance(message, uncertain)
+        return message
 
     def _on_request(
         self, request: PredictPostImpact.Request, response: PredictPostImpact.Response
@@ -216,24 +258,15 @@ class JumpPredictorNode(Node):
             restitution=configured.restitution if request.restitution < 0.0 else request.restitution,
             radius=configured.radius if request.use_tool_radius else 0.0,
         )
-        prediction = predict(
-            self._robot,
+        return self._predict(
+            ImpactPrediction.SOURCE_SERVICE,
+            self._source.time if np.isfinite(self._source.time) else 0.0,
             position,
             velocity,
             contact,
-            obstacle=self._obstacle(settings.object_mass if request.object_mass < 0.0 else request.object_mass),
+            object_mass=settings.object_mass if request.object_mass < 0.0 else request.object_mass,
             method=request.method or settings.method,
             inertia=request.inertia or settings.inertia,
-        )
-        return prediction_to_message(
-            prediction,
-            time=self._source.time if np.isfinite(self._source.time) else 0.0,
-            source=ImpactPrediction.SOURCE_SERVICE,
-            arm=self._arm,
-            frame=self._robot.base_frame,
-            joint_names=self._robot.joint_names,
-            position=position,
-            object_name=settings.object_name,
         )
 
     def _requested_state(self, request: PredictPostImpact.Request) -> tuple[np.ndarray, np.ndarray]:
