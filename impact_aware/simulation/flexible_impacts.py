@@ -123,7 +123,11 @@ def _simulate(robot: RobotModel, rng: np.random.Generator, settings: FlexibleImp
         robot, JointElasticity.of(robot, stiffness=settings.stiffness, damping=settings.damping), substeps=8
     )
     run = plant.simulate(
-        start, np.linalg.pinv(robot.frame_jacobian(start)) @ twist, controller, surface, settings.approach + settings.after
+        start,
+        np.linalg.pinv(robot.frame_jacobian(start)) @ twist,
+        controller,
+        surface,
+        settings.approach + settings.after,
     )
     if not np.isfinite(run.impact_time):
         raise NoSolutionError("the simulated tool never reached the surface", problem=settings)
@@ -140,9 +144,7 @@ def _simulate(robot: RobotModel, rng: np.random.Generator, settings: FlexibleImp
     )
 
 
-def _draw(
-    robot: RobotModel, rng: np.random.Generator, settings: FlexibleImpactSettings
-) -> tuple[Array, Array]:
+def _draw(robot: RobotModel, rng: np.random.Generator, settings: FlexibleImpactSettings) -> tuple[Array, Array]:
     """Posture at the touch, well away from singularities, and tool velocity there."""
     while True:
         q = robot.home + rng.uniform(-settings.spread, settings.spread, robot.n)
