@@ -35,6 +35,7 @@ Array = NDArray[np.float64]
 _ACCURACY = 1e-8
 _POSITION_PENALTY = 1e4
 _VELOCITY_PENALTY = 1e6
+_SLACK = 100.0
 
 
 class QpStatus(enum.IntEnum):
@@ -124,8 +125,9 @@ class QpSolver:
             found = self._solve_hard(program, lower, upper)
             if found is not None:
                 return QpSolution(found, program.mass_matrix @ found, QpStatus.SOLVED)
-        for soften_velocity in (False, True):
-            found = self._solve_soft(program, soften_velocity=soften_velocity)
+        # Milder penalties are the last resort of states so wild that the stiff problem is out of the solver's reach.
+        for soften_velocity, penalty in ((False, 1.0), (True, 1.0), (True, 1e-3)):
+            found = self._solve_soft(program, penalty, soften_velocity=soften_velocity)
             if found is not None:
                 return QpSolution(found, program.mass_matrix @ found, QpStatus.SOFTENED)
         return self._cut(program, free)
@@ -141,36 +143,46 @@ class QpSolver:
             self._hard.update(P=hessian, c=gradient, G=inertia, h_l=low, h_u=high, x_l=lower, x_u=upper)
         return _solution(self._hard, self._size)
 
-    def _solve_soft(self, program: QuadraticProgram, *, soften_velocity: bool) -> Array | None:
-        """Variables: accelerations, how far they leave the position bounds and, when allowed, the velocity bounds."""
+    def _solve_soft(self, program: QuadraticProgram, penalty: float, *, soften_velocity: bool) -> Array | None:
+        """Variables: place in the torque range, -1..1; how far position and, when allowed, velocity bounds are left.
+
+        In these variables what never gives way is a box, and everything stays of moderate size whatever the state.
+        """
         n, bounds = self._size, program.bounds
+        middle = 0.5 * (program.effort_upper + program.effort_lower)
+        inverse = np.linalg.inv(program.mass_matrix)
+        offset = inverse @ middle
+        spread = inverse * (0.5 * (program.effort_upper - program.effort_lower))
         kinds = 2 if soften_velocity else 1
-        scale = max(1.0, float(np.trace(program.hessian)) / n)
-        penalties = np.repeat([_POSITION_PENALTY * scale, _VELOCITY_PENALTY * scale][:kinds], n)
-        hessian = np.diag(np.concatenate([np.zeros(n), penalties]))
-        hessian[:n, :n] = program.hessian
-        rows = np.zeros(((1 + kinds) * n, (1 + kinds) * n))
-        rows[:n, :n] = program.mass_matrix
-        rows[n:, :n] = np.tile(np.eye(n), (kinds, 1))
-        rows[n:, n:] = np.eye(kinds * n)
-        lower = [program.effort_lower, bounds.position_lower, bounds.velocity_lower]
-        upper = [program.effort_upper, bounds.position_upper, bounds.velocity_upper]
-        least, most = np.full((1 + kinds) * n, -np.inf), np.full((1 + kinds) * n, np.inf)
-        if not soften_velocity:
-            least[:n], most[:n] = bounds.velocity_lower, bounds.velocity_upper
+        scale = penalty * max(1.0, float(np.trace(program.hessian)) / n) * _SLACK**2
+        size = (1 + kinds) * n
+        hessian = np.zeros((size, size))
+        hessian[:n, :n] = spread.T @ program.hessian @ spread
+        hessian.flat[n * (size + 1) :: size + 1] = np.repeat([_POSITION_PENALTY, _VELOCITY_PENALTY][:kinds], n) * scale
+        gradient = np.zeros(size)
+        gradient[:n] = spread.T @ (program.hessian @ offset + program.gradient)
+        rows = np.zeros((2 * n, size))
+        rows[:n, :n] = rows[n:, :n] = spread
+        rows[:n, n : 2 * n] = _SLACK * np.eye(n)
+        if soften_velocity:
+            rows[n:, 2 * n :] = _SLACK * np.eye(n)
+        shift = np.concatenate([offset, offset])
+        reach = np.concatenate([np.ones(n), np.full(kinds * n, np.inf)])
+        size_of_cost = max(float(np.abs(gradient).max()), float(np.abs(hessian[:n, :n]).max()), 1e-12)
         solver = _solver()
         solver.setup(
-            hessian,
-            np.concatenate([program.gradient, np.zeros(kinds * n)]),
+            hessian / size_of_cost,
+            gradient / size_of_cost,
             None,
             None,
             rows,
-            np.concatenate(lower[: 1 + kinds]),
-            np.concatenate(upper[: 1 + kinds]),
-            least,
-            most,
+            np.concatenate([bounds.position_lower, bounds.velocity_lower]) - shift,
+            np.concatenate([bounds.position_upper, bounds.velocity_upper]) - shift,
+            -reach,
+            reach,
         )
-        return _solution(solver, n)
+        found = _solution(solver, n)
+        return None if found is None else offset + spread @ np.clip(found, -1.0, 1.0)
 
     def _cut(self, program: QuadraticProgram, free: Array) -> QpSolution:
         torque = np.clip(program.mass_matrix @ free, program.effort_lower, program.effort_upper)

@@ -341,6 +341,10 @@ def run_episode(
             events.append((index, event))
             if controller.mode not in (Mode.ANTE, Mode.INTERIM):
                 continue
+            velocity_before = np.where(
+                np.isfinite(event.velocity_before), event.velocity_before, reading.dq[slices[index]]
+            )
+            event = dataclasses.replace(event, velocity_before=velocity_before)
             prediction = predict_impact(task, index, robots[index], field, event, settings.impact_method)
             if len(robots) > 1:
                 velocity: Array | None = predict_grasp(task, robots, field, reading.q)
