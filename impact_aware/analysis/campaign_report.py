@@ -40,24 +40,29 @@ def summarise(rows: Sequence[Row]) -> dict[str, Any]:
         rows: Finished runs.
 
     Returns:
-        `groups` (factor -> value -> controller -> mean of `peak`), `groups_linear` (the same of `peak_linear`),
+        `groups` (factor -> value -> controller -> mean of `peak`), `groups_linear` (the same of `peak_linear`) and
+        `groups_linear_after` (of `peak_linear_after`, from the detection on, up to which all controllers act alike),
         `success_rate`, `proposed_lowest_in`, `proposed_lowest_or_tied_in` and the same `_linear` (shares of groups),
         `time_to_track_s` (mean), `torque_jump_at_switches` (largest, share of the torque range), `failures`
         (controller -> cause -> runs), `runs`.
     """
     controllers = [name for name in CONTROLLERS if any(row["controller"] == name for row in rows)]
-    groups, groups_linear = (_groups(rows, controllers, column) for column in ("peak", "peak_linear"))
+    columns = ("peak", "peak_linear", "peak_linear_after")
+    groups, groups_linear, groups_linear_after = (_groups(rows, controllers, column) for column in columns)
     own = {name: [row for row in rows if row["controller"] == name] for name in controllers}
     return {
         "groups": groups,
         "groups_linear": groups_linear,
+        "groups_linear_after": groups_linear_after,
         "mean": {name: _mean(own[name], "peak") for name in controllers},
         "mean_linear": {name: _mean(own[name], "peak_linear") for name in controllers},
+        "mean_linear_after": {name: _mean(own[name], "peak_linear_after") for name in controllers},
         "success_rate": {name: float(np.mean([row["success"] for row in own[name]])) for name in controllers},
         "proposed_lowest_in": _share_lowest(groups),
         "proposed_lowest_or_tied_in": _share_lowest(groups, tied=True),
         "proposed_lowest_in_linear": _share_lowest(groups_linear),
         "proposed_lowest_or_tied_in_linear": _share_lowest(groups_linear, tied=True),
+        "proposed_lowest_in_linear_after": _share_lowest(groups_linear_after),
         "time_to_track_s": {name: _mean(own[name], "time_to_track_s") for name in controllers},
         "torque_jump_at_switches": {name: _largest(own[name], "torque_jump") for name in controllers},
         "goal_error_m": {name: _mean(own[name], "goal_error_m") for name in controllers},
@@ -65,7 +70,7 @@ def summarise(rows: Sequence[Row]) -> dict[str, Any]:
             "mean": 1e3 * _mean(rows, "detection_delay_s"),
             "largest": 1e3 * _largest(rows, "detection_delay_s"),
         },
-        "false_detections": int(sum(row.get("false_detections") or 0 for row in rows)),
+        "false_detections": int(sum(_finite(rows, "false_detections"))),
         "prediction_error": _mean(rows, "prediction_error"),
         "failures": {
             name: dict(Counter(row["cause"] for row in own[name] if not row["success"])) for name in controllers
@@ -77,11 +82,11 @@ def summarise(rows: Sequence[Row]) -> dict[str, Any]:
 def format_table(summary: dict[str, Any]) -> str:
     """The groups and success rates as a table for a terminal."""
     controllers = list(summary["success_rate"])
-    lines = ["mean peak of the target acceleration norm (linear part, m/s^2, in brackets)", ""]
+    lines = ["mean peak of the target acceleration norm (linear part from the detection on, m/s^2, in brackets)", ""]
     lines.append(f"{'group':<26}" + "".join(f"{LABELS[name]:>22}" for name in controllers))
     for factor, values in summary["groups"].items():
         for value, means in values.items():
-            linear = summary["groups_linear"][factor][value]
+            linear = summary["groups_linear_after"][factor][value]
             cells = "".join(f"{f'{means[name]:.2f} ({linear[name]:.2f})':>22}" for name in controllers)
             lines.append(f"{factor + ' ' + value:<26}{cells}")
     lines.append("")

@@ -21,6 +21,7 @@ def rows():
             "cause": "" if controller != "no_rs" or start == 0 else "goal missed",
             "peak": PEAKS[controller] + (1.0 if name == "juice_pack" else 0.0),
             "peak_linear": 3.0 if controller == "no_interim" and shift else PEAKS[controller],
+            "peak_linear_after": 0.5 * PEAKS[controller],
             "torque_jump": 0.01,
             "goal_error_m": 0.005,
             "detection_delay_s": 0.002,
@@ -47,6 +48,7 @@ def test_success_rates_failures_and_shares():
     # Where the displaced runs alone are counted, another controller is as low.
     assert summary["proposed_lowest_in_linear"] == pytest.approx(5 / 6)
     assert summary["proposed_lowest_or_tied_in_linear"] == 1.0
+    assert summary["proposed_lowest_in_linear_after"] == 1.0
     assert summary["detection_delay_ms"]["mean"] == pytest.approx(2.0)
     json.dumps(summary)
 
