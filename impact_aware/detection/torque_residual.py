@@ -43,7 +43,7 @@ class TorqueResidualParameters(WindowParameters):
         confirmation_samples: Samples in a row that have to be over the threshold.
     """
 
-    threshold: float = 6.0
+    threshold: float = 8.0
     joints: tuple[int, ...] | None = None
     effort_sign: float = 1.0
     baseline_samples: int = 10
