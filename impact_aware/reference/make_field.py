@@ -119,7 +119,8 @@ def _arm_reference(task: Task, arm: ArmTask, robot: RobotModel) -> ArmReference:
     push = np.subtract(task.goal, task.object.position)
     if arm.load_share > 0.0:
         load = arm.load_share * task.object.mass * STANDARD_GRAVITY
-        wrench[:3] = -arm.clamping_margin * load / task.object.friction_tool * normal
+        clamp = max(arm.clamping_margin * load / task.object.friction_tool, arm.clamping_floor)
+        wrench[:3] = -clamp * normal
         wrench[2] += load
     elif np.linalg.norm(push) > 0.0:
         friction = task.object.friction_table * task.object.mass * STANDARD_GRAVITY

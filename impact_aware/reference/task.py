@@ -85,6 +85,7 @@ class ArmTask:
         load_share: Share of the object's weight that this tool carries after the impact.
         clamping_margin: Force with which the tool presses on the object after the impact, over the least with which
             friction carries its share of the weight.
+        clamping_floor: Least such force, N: for objects so light that the arms' own errors weigh more.
     """
 
     name: str = ""
@@ -101,6 +102,7 @@ class ArmTask:
     pad_half_sizes: Vector = (0.0, 0.0, 0.0)
     load_share: float = 0.0
     clamping_margin: float = 0.0
+    clamping_floor: float = 0.0
 
     def __post_init__(self) -> None:
         """Check the numbers.
@@ -114,7 +116,7 @@ class ArmTask:
             raise InvalidInputError(f"{label}.impact_velocity", list(self.impact_velocity), "a speed > 0 m/s")
         if not self.starts:
             raise InvalidInputError(f"{label}.starts", 0, "at least one tool position")
-        for name in ("clamping_margin", "load_share"):
+        for name in ("clamping_margin", "clamping_floor", "load_share"):
             if not 0.0 <= getattr(self, name) < np.inf:
                 raise InvalidInputError(f"{label}.{name}", getattr(self, name), "a value >= 0")
 
