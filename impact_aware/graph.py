@@ -104,7 +104,7 @@ def single_arm_graph(options: SingleArmOptions) -> tuple[NodeSpec, ...]:
 
     robot = {"robot": options.robot}
     nodes = [
-        node("impact_detector", {**_arm_of(options.robot), **common}, state_topic),
+        node("impact_detector", {**_arm_of(options), **common}, state_topic),
         node("jump_predictor", {**robot, **common, **_contact_of(options.task)}, state_topic),
     ]
     if options.control:
@@ -144,10 +144,15 @@ def select_nodes(graph: tuple[NodeSpec, ...], names: str) -> tuple[NodeSpec, ...
     return tuple(spec for spec in graph if not wanted or spec.name in wanted)
 
 
-def _arm_of(robot: str) -> dict[str, Any]:
-    """What the detector, which needs no model, must know of the robot: else it would watch a gripper's joints too."""
-    profile = load_profile(robot)
-    return {"joints": list(profile.joint_names), "base_frame": profile.base_frame}
+def _arm_of(options: SingleArmOptions) -> dict[str, Any]:
+    """What the detector must know of the arm: its joints, else it would watch a gripper's too, and where it hits."""
+    profile = load_profile(options.robot)
+    return {
+        "robot": options.robot,
+        "joints": list(profile.joint_names),
+        "base_frame": profile.base_frame,
+        "normal": hit_normal(load_task(options.task).arms[0]).tolist(),
+    }
 
 
 def _contact_of(task_name: str) -> dict[str, Any]:

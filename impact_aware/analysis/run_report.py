@@ -16,6 +16,9 @@ from impact_aware.analysis.run_series import ControlSeries, JointSeries, read_co
 SOURCE_AT_IMPACT = 1
 """ImpactPrediction.SOURCE_AT_IMPACT; the report reads recordings, so it does not import the interface package."""
 
+MODE_SAFE = 4
+"""ControllerState.MODE_SAFE."""
+
 MATCH_WINDOW = 0.05
 """A detection this close to a true contact is that contact's, s."""
 
@@ -81,7 +84,10 @@ def report_run(bag_path: Path, folder: Path, nodes: list[str]) -> RunReport:
         control = read_control(bag)
         true_impact = _first(bag, "true_impacts", lambda _: True, "the plant saw no contact")
         time_true = stamp_seconds(true_impact)
-        events = [message for _, message in bag.messages("impacts") if message.kind == 0]
+        # After the run the controller ends and the plant brakes: what happens then is not the detector's concern.
+        end = control.times[control.modes != MODE_SAFE].max()
+        impacts = [message for _, message in bag.messages("impacts") if message.kind == 0]
+        events = [event for event in impacts if _seconds(event.stamp_detected) <= end]
         detected = [event for event in events if abs(_seconds(event.stamp_detected) - time_true) < MATCH_WINDOW]
         if not detected:
             raise BagError(f"{bag_path}: the impact at {time_true:.4f} s was not detected")

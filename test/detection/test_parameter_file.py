@@ -1,0 +1,35 @@
+import pytest
+import yaml
+
+from impact_aware.detection import make_detector
+from impact_aware.detection.parameter_file import load_parameters
+from impact_aware.errors import InvalidInputError
+
+
+def test_parameters_come_back_and_make_a_detector(tmp_path):
+    path = tmp_path / "detector.yaml"
+    path.write_text(yaml.safe_dump({"detector": "adaptive_window", "parameters": {"encoder_resolution": 2e-5}}))
+    parameters = load_parameters(path, "adaptive_window")
+    assert parameters == {"encoder_resolution": 2e-5}
+    assert make_detector("adaptive_window", 7, **parameters).joint_count == 7
+
+
+@pytest.mark.parametrize(
+    ("content", "word"),
+    [
+        ("detector: fusion\nparameters: {}\n", "made for fusion"),
+        ("- 1\n", "parameters"),
+        ("detector: adaptive_window\n", "parameters"),
+        ("a: [", "valid YAML"),
+    ],
+)
+def test_what_is_no_tuning_is_refused(tmp_path, content, word):
+    path = tmp_path / "detector.yaml"
+    path.write_text(content)
+    with pytest.raises(InvalidInputError, match=word):
+        load_parameters(path, "adaptive_window")
+
+
+def test_a_missing_file_is_refused(tmp_path):
+    with pytest.raises(InvalidInputError, match="existing file"):
+        load_parameters(tmp_path / "none.yaml", "adaptive_window")
