@@ -169,9 +169,12 @@ class EpisodeResult:
 
     @property
     def prediction_error(self) -> float:
-        """Norm of predicted minus true joint velocity after, over the norm of the true jump; NaN without either."""
+        """Norm of predicted minus true joint velocity after, over the norm of the true jump.
+
+        NaN without impact or prediction, and for several arms, whose joint predictions are those of a single contact.
+        """
         impact = self.first_impact
-        if impact is None or not self.predictions:
+        if impact is None or not self.predictions or len(self.task.arms) > 1:
             return float("nan")
         arm, prediction = self.predictions[0]
         joints = slice(arm * prediction.velocity_after.size, (arm + 1) * prediction.velocity_after.size)
