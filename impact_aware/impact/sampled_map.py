@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -235,7 +236,7 @@ class ImpactMap:
             raise InvalidInputError("impact map", str(path), "an existing file") from error
         except InvalidInputError:
             raise
-        except (KeyError, ValueError, OSError) as error:
+        except (KeyError, TypeError, ValueError, EOFError, OSError, zipfile.BadZipFile) as error:
             raise InvalidInputError("impact map", str(path), f"a file written by ImpactMap.save ({error})") from error
 
     def _affine(self, states: Array) -> Array:
