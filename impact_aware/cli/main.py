@@ -17,6 +17,10 @@ from impact_aware.errors import ImpactAwareError
 SUBCOMMANDS = {
     "demo": ("impact_aware.cli.demo", "run the real node graph over DDS against the embedded simulator"),
     "predict": ("impact_aware.cli.predict", "predict the velocity just after an impact"),
+    "sample-map": (
+        "impact_aware.cli.sample_map",
+        "sample an impact map over contact places and save it as one file",
+    ),
     "analyze": ("impact_aware.cli.analyze", "find and explain the impacts in recordings"),
     "campaign": ("impact_aware.cli.campaign", "compare the controllers over many simulated runs"),
     "identify": ("impact_aware.cli.identify", "identify friction, inertia, restitution or contact parameters"),

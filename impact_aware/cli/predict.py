@@ -1,4 +1,4 @@
-"""`impact-aware predict`: one prediction from the command line."""
+"""`impact-aware predict`: predictions from the command line, at one state, at a table of them, or from a saved map."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import argparse
 import json
 import math
 import re
+import time
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from impact_aware.cli import sample_map, state_table
 from impact_aware.contact import Contact, FreeObject, contact_point
 from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.impact import DEFAULT_METHOD, IMPACT_MAPS, ImpactPrediction, predict
+from impact_aware.impact.batch import predict_batch
 from impact_aware.impact.uncertainty import InputCovariance, UncertainPrediction, predict_with_covariance
 from impact_aware.robot import INERTIA_CHOICES, RobotModel, profile_names
 
@@ -43,6 +46,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         metavar="B",
         help="B_theta per joint, kg m^2; for a .urdf, or to override",
+    )
+    state.add_argument(
+        "--states",
+        metavar="FILE",
+        help="many states at once: .csv with columns q_<joint> and dq_<joint> (or, without a header, q then dq), "
+        "or .npz with arrays q and dq",
     )
     where = parser.add_argument_group("contact")
     where.add_argument("--contact-frame", metavar="FRAME", help="robot frame that touches; the tool frame when absent")
@@ -77,13 +86,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--object-position",
         nargs="+",
         metavar="M",
-        help="centre of mass x y z, m; central behind the contact when absent",
+        help="centre of mass x y z, m; central behind the contact when absent; needed with --states",
     )
     thing.add_argument("--object-twist", nargs="+", metavar="V", help="vx vy vz wx wy wz; at rest when absent")
+    saved = parser.add_argument_group("from a map that sample-map saved, instead of all of the above")
+    saved.add_argument("--map", metavar="FILE", help="the map")
+    saved.add_argument("--place", nargs="+", metavar="M", help="x y z of the tool at the impact, task frame, m")
 
 
 def run(args: argparse.Namespace) -> int:
     """Predict and print; raises `ImpactAwareError` on bad input."""
+    if args.map is not None or args.place is not None:
+        return _run_map(args)
+    if args.states is not None:
+        return _run_states(args)
     robot = _robot(args)
     q = robot.home if args.q is None else _numbers("q", args.q)
     if args.dq is None:
@@ -106,9 +122,7 @@ def run(args: argparse.Namespace) -> int:
             "impulse": uncertain.impulse_covariance.tolist(),
             "mode_may_change": uncertain.mode_may_change,
         }
-    if args.out is not None:
-        args.out.mkdir(parents=True, exist_ok=True)
-        (args.out / "prediction.json").write_text(json.dumps(result, indent=2) + "\n")
+    _keep(args, result)
     if args.json:
         print(json.dumps(result))
     else:
@@ -116,6 +130,55 @@ def run(args: argparse.Namespace) -> int:
         if uncertain is not None:
             print(format_spread(robot, uncertain))
     return 0
+
+
+def _run_states(args: argparse.Namespace) -> int:
+    """Predict at every state of a table."""
+    _refuse(args, "states", ("q", "dq", "covariance"))
+    if args.object_mass is not None and args.object_position is None:
+        raise InvalidInputError("object-position", "nothing", "the object's place, the same for all states")
+    robot = _robot(args)
+    contact = _contact(args, robot)
+    obstacle = _obstacle(args, contact, np.zeros(3))
+    table = state_table.read_states(Path(args.states), robot)
+    start = time.perf_counter()
+    prediction = predict_batch(
+        robot, table.q, table.dq, contact, obstacle=obstacle, method=args.method, inertia=args.inertia
+    )
+    seconds = time.perf_counter() - start
+    written = None if args.out is None else state_table.write_predictions(args.out, robot, prediction)
+    if args.json:
+        print(json.dumps(state_table.to_json(prediction)))
+    else:
+        print(state_table.format_predictions(prediction, seconds))
+        if written is not None:
+            print(f"written         {written}")
+    return 0
+
+
+def _run_map(args: argparse.Namespace) -> int:
+    """Ask a saved map about one place."""
+    if args.map is None or args.place is None:
+        raise InvalidInputError("map" if args.map is None else "place", "nothing", "map and place together")
+    _refuse(args, "map", ("q", "dq", "states", "covariance"))
+    answer = sample_map.answer_place(Path(args.map), _numbers("place", args.place))
+    _keep(args, answer)
+    print(json.dumps(answer) if args.json else sample_map.format_answer(answer))
+    return 0
+
+
+def _keep(args: argparse.Namespace, result: dict[str, Any]) -> None:
+    """Write the result into the folder for results, if one is wanted."""
+    if args.out is not None:
+        args.out.mkdir(parents=True, exist_ok=True)
+        (args.out / "prediction.json").write_text(json.dumps(result, indent=2) + "\n")
+
+
+def _refuse(args: argparse.Namespace, option: str, others: tuple[str, ...]) -> None:
+    """Refuse options that say something else than `option` does."""
+    for other in others:
+        if getattr(args, other) is not None:
+            raise InvalidInputError(other, f"a value along with {option}", f"{option} or {other}, not both")
 
 
 def to_json(robot: RobotModel, prediction: ImpactPrediction) -> dict[str, Any]:

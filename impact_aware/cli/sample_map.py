@@ -1,0 +1,257 @@
+"""`impact-aware sample-map`: a task's impact map over contact places, as one file, and answers from such a file.
+
+As in paper 002, section III-B1 and appendix A: at each place of the impact plane the tool has the wanted orientation
+and the velocity of the ante-impact field, without turning, and the null-space joint is held; the value is the velocity
+of the object just after. A place is projected onto the plane, so that only two coordinates of it are asked for.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from impact_aware.contact import Contact, FreeObject
+from impact_aware.contact.box import homogeneous_box
+from impact_aware.errors import InvalidInputError
+from impact_aware.impact import DEFAULT_METHOD, IMPACT_MAPS, predict
+from impact_aware.impact.sampled_map import ImpactMap
+from impact_aware.reference import ReferenceField, Task, base_placement, load_task, make_field, tool_placement
+from impact_aware.robot import INERTIA_CHOICES, RobotModel
+from impact_aware.robot.inverse_kinematics import solve_inverse_kinematics
+
+NAME = "sample-map"
+HELP = "sample an impact map over contact places and save it as one file"
+
+Array = NDArray[np.float64]
+
+_AXES = "xyz"
+_OUTPUTS = ("object vx [m/s]", "object vy [m/s]", "object vz [m/s]")
+_KIND = "object velocity over contact places"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument("file", type=Path, metavar="FILE", help="map to write, .npz; within --out when that is given")
+    parser.add_argument("--task", default="hit_and_push", metavar="NAME_OR_FILE", help="task of one arm (hit_and_push)")
+    parser.add_argument("--object", metavar="NAME", help="another of the task's objects")
+    parser.add_argument("--half-width", type=float, default=0.05, metavar="M", help="of the square of places (0.05)")
+    parser.add_argument("--count", type=int, default=5, metavar="N", help="places per side, >= 2 (5)")
+    parser.add_argument("--shape", type=float, default=0.5, help="of the basis functions, per grid spacing (0.5)")
+    parser.add_argument("--method", default=DEFAULT_METHOD, choices=tuple(IMPACT_MAPS), help="impact map")
+    parser.add_argument("--inertia", default="M+B_theta", choices=INERTIA_CHOICES, help="default M+B_theta")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Sample, save and report."""
+    path = args.file if args.out is None else args.out / args.file
+    if path.exists():
+        raise InvalidInputError("file", str(path), "a file that does not exist yet")
+    task = load_task(args.task) if args.object is None else load_task(args.task).with_object(args.object)
+    direct = PlacePrediction(task, method=args.method, inertia=args.inertia)
+    sampled = sample_places(direct, args.half_width, args.count, shape=args.shape)
+    summary = summarise(direct, sampled, 0.5 * args.half_width / (args.count - 1))
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        sampled.save(path)
+    except OSError as error:
+        raise InvalidInputError("file", str(path), f"a file that can be written ({error.strerror})") from error
+    summary["file"] = str(path)
+    print(json.dumps(summary) if args.json else format_summary(summary))
+    return 0
+
+
+class PlacePrediction:
+    """Object velocity just after an impact of a task's arm, by place in the impact plane.
+
+    Attributes:
+        task: Of one arm.
+        field: Its reference field.
+        nominal: (3,) The tool position that the task wants at the impact, task frame, m.
+        across: Indices of the two axes that span the impact plane.
+        method: Name of the impact map.
+        inertia: Which inertia is used.
+    """
+
+    def __init__(self, task: Task, *, method: str = DEFAULT_METHOD, inertia: str = "M+B_theta") -> None:
+        """Prepare what does not change with the place.
+
+        Raises:
+            InvalidInputError: A task of several arms, or one that can't be done.
+        """
+        if len(task.arms) != 1:
+            raise InvalidInputError("task", f"{task.name} with {len(task.arms)} arms", "a task of one arm")
+        self.task, self.method, self.inertia = task, method, inertia
+        self._arm = task.arms[0]
+        self._robot = RobotModel.from_profile(self._arm.robot)
+        self.field: ReferenceField = make_field(task, [self._robot])
+        reference = self.field.arms[0]
+        self.nominal = reference.impact_position
+        self.across = [axis for axis in range(3) if reference.normal[axis] == 0.0]
+        base = base_placement(self._arm)
+        turn = base.rotation.T
+        box = homogeneous_box(task.object.mass, task.object.half_extents, base.actInv(np.array(task.object.position)))
+        self._turn = turn
+        self._object: FreeObject = dataclasses.replace(box, inertia=turn @ box.inertia @ base.rotation)
+        self._contact = Contact(
+            self._robot.tool_frame,
+            turn @ reference.normal,
+            radius=self._robot.tool_radius,
+            friction=task.object.friction_tool,
+            restitution=task.object.restitution,
+        )
+        self._approach = self.field.ante_impact()
+        self._seed = self._posture(self.nominal, np.array(self._arm.posture) if self._arm.posture else None)
+
+    def __call__(self, across: ArrayLike) -> Array:
+        """Object velocity (3,) just after an impact at the place with these two coordinates, task frame, m/s.
+
+        Raises:
+            InvalidInputError: The place is out of reach.
+        """
+        place = self.nominal.copy()
+        place[self.across] = across
+        q = self._posture(place, self._seed)
+        dq = self._velocity(q, self._approach.velocity(place))
+        after = predict(
+            self._robot, q, dq, self._contact, obstacle=self._object, method=self.method, inertia=self.inertia
+        ).object_twist_after
+        assert after is not None
+        return np.asarray(self._turn.T @ after[:3])
+
+    def _posture(self, place: Array, seed: Array | None) -> Array:
+        joint = self._arm.null_space_joint
+        fixed = {joint: self._arm.null_space_position} if joint >= 0 else None
+        return solve_inverse_kinematics(self._robot, tool_placement(self._arm, place), seed, fixed=fixed)
+
+    def _velocity(self, q: Array, velocity: Array) -> Array:
+        """Joint velocities (n,) with which the tool moves so and does not turn, the null-space joint at rest."""
+        jacobian = self._robot.frame_jacobian(q)
+        wanted = np.concatenate([self._turn @ velocity, np.zeros(3)])
+        if self._arm.null_space_joint >= 0:
+            jacobian = np.vstack([jacobian, np.eye(self._robot.n)[self._arm.null_space_joint]])
+            wanted = np.append(wanted, 0.0)
+        return np.asarray(np.linalg.lstsq(jacobian, wanted, rcond=None)[0])
+
+
+def sample_places(direct: PlacePrediction, half_width: float, count: int, *, shape: float = 0.5) -> ImpactMap:
+    """The map over a square of `count` x `count` places about the nominal one.
+
+    Raises:
+        InvalidInputError: A square that is not on the face of the object that is hit, or too few places.
+        NoSolutionError: Too many places for this shape.
+    """
+    if count < 2:
+        raise InvalidInputError("count", count, "at least 2 places per side")
+    body = direct.task.object
+    off_centre = np.abs(direct.nominal - np.array(body.position))
+    room = min(body.half_extents[axis] - off_centre[axis] for axis in direct.across)
+    if not 0.0 < half_width <= room:
+        raise InvalidInputError("half-width", half_width, f"0..{room:.4g} m, as far as the face of the object goes")
+    # Rounded to the nanometre, so that the border of the map is the number that people write.
+    grid = {
+        f"{_AXES[axis]} [m]": np.round(direct.nominal[axis] + np.linspace(-half_width, half_width, count), 9)
+        for axis in direct.across
+    }
+    notes = {
+        "kind": _KIND,
+        "task": direct.task.name,
+        "object": body.name,
+        "frame": direct.task.frame,
+        "axes": direct.across,
+        "nominal": direct.nominal.tolist(),
+        "method": direct.method,
+        "inertia": direct.inertia,
+    }
+    return ImpactMap.sample(direct, grid, _OUTPUTS, shape=shape, notes=notes)
+
+
+def summarise(direct: PlacePrediction, sampled: ImpactMap, step: float) -> dict[str, Any]:
+    """How good the map is: leave-one-out errors, and map against direct prediction at and beside the nominal place.
+
+    The nominal place is one of the samples when their number per side is odd; the place `step` m beside it along both
+    axes tells what the interpolation is worth.
+    """
+    errors = np.linalg.norm(sampled.leave_one_out_errors(), axis=1)
+    nominal = direct.nominal[direct.across]
+    places = {"nominal": nominal, "beside_nominal": nominal + step}
+    return {
+        "task": direct.task.name,
+        "object": direct.task.object.name,
+        "samples": len(sampled.states),
+        "leave_one_out_error": {"median": float(np.median(errors)), "max": float(errors.max())},
+        **{name: _compare(direct, sampled, place) for name, place in places.items()},
+    }
+
+
+def format_summary(summary: dict[str, Any]) -> str:
+    """The summary for people."""
+    error = summary["leave_one_out_error"]
+    lines = [
+        f"{summary['samples']} places of {summary['task']} ({summary['object']})  ->  {summary['file']}",
+        f"leave one out    median {error['median']:.2e}  max {error['max']:.2e}  m/s",
+    ]
+    for name in ("nominal", "beside_nominal"):
+        entry = summary[name]
+        lines += [
+            f"{name.replace('_', ' '):<15}  place  {_row(entry['place'])}  m",
+            f"{'':<15}  map    {_row(entry['map'])}  m/s",
+            f"{'':<15}  direct {_row(entry['direct'])}  m/s   difference {entry['difference']:.1e}",
+        ]
+    return "\n".join(lines)
+
+
+def answer_place(path: Path, place: Array) -> dict[str, Any]:
+    """What a saved map says about a place (3,), task frame, m, as one JSON object.
+
+    Raises:
+        InvalidInputError: No such map, one over something else than contact places, or not a place.
+    """
+    if place.shape != (3,) or not np.isfinite(place).all():
+        raise InvalidInputError("place", place.tolist(), "x y z, finite, m")
+    sampled = ImpactMap.load(path)
+    axes = sampled.notes.get("axes")
+    if sampled.notes.get("kind") != _KIND or axes is None:
+        raise InvalidInputError("map", str(path), "a map written by impact-aware sample-map")
+    across = place[axes]
+    lower, upper = sampled.states.min(axis=0).tolist(), sampled.states.max(axis=0).tolist()
+    return {
+        "map": str(path),
+        "task": sampled.notes["task"],
+        "object": sampled.notes["object"],
+        "frame": sampled.notes["frame"],
+        "place": place.tolist(),
+        "covered": sampled.covers(across),
+        "sampled": {name: list(span) for name, *span in zip(sampled.input_names, lower, upper, strict=True)},
+        "object_velocity_after": sampled(across).tolist(),
+    }
+
+
+def format_answer(answer: dict[str, Any]) -> str:
+    """The answer for people; says so when the place was taken to the border of the map."""
+    lines = [f"object after    {_row(answer['object_velocity_after'])}  m/s in {answer['frame']}"]
+    if not answer["covered"]:
+        spans = ", ".join(f"{name} {low:.4g}..{high:.4g}" for name, (low, high) in answer["sampled"].items())
+        lines.append(f"not covered: the map was sampled over {spans}; this is the answer at its border")
+    return "\n".join(lines)
+
+
+def _compare(direct: PlacePrediction, sampled: ImpactMap, across: Array) -> dict[str, Any]:
+    place = direct.nominal.copy()
+    place[direct.across] = across
+    interpolated, exact = sampled(across), direct(across)
+    return {
+        "place": place.tolist(),
+        "map": interpolated.tolist(),
+        "direct": exact.tolist(),
+        "difference": float(np.linalg.norm(interpolated - exact)),
+    }
+
+
+def _row(values: list[float]) -> str:
+    return "  ".join(f"{value:9.4f}" for value in values)
