@@ -191,24 +191,25 @@ class Demo:
 
     def _make_safe(self, dead: str) -> None:
         """Bring the arm to rest by whoever is left, and wait until it is."""
-        if self._latest.get("rs_controller", {}).get("mode", "IDLE") == "IDLE":
-            return
         monitor = self._processes["run_monitor"]
         if dead == "run_monitor":
             self._processes["rs_controller"].signal(signal.SIGINT)
             time.sleep(1.0)
             return
-        monitor.write_line("safe_stop")
         deadline = time.monotonic() + SAFE_TIMEOUT
         while time.monotonic() < deadline and not self._at_rest():
-            time.sleep(0.05)
+            # Again and again, as the monitor may not have found the controller yet.
+            monitor.write_line("safe_stop")
+            time.sleep(0.2)
             self._listen()
 
     def _at_rest(self) -> bool:
         plant = self._latest.get("sim_robot", {})
         controller = self._latest.get("rs_controller", {})
         if not self._processes["sim_robot"].running:
-            return controller.get("mode") == "SAFE"
+            return controller.get("mode") in ("SAFE", "IDLE")
+        if plant.get("arm") == "hold":
+            return True
         stopped = plant.get("arm") == "brake" or controller.get("mode") == "SAFE"
         return stopped and float(plant.get("largest_speed", 1.0)) < AT_REST
 
