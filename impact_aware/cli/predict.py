@@ -168,10 +168,22 @@ def _run_map(args: argparse.Namespace) -> int:
 
 
 def _keep(args: argparse.Namespace, result: dict[str, Any]) -> None:
-    """Write the result into the folder for results, if one is wanted."""
-    if args.out is not None:
+    """Write the result into the folder for results, if one is wanted; an earlier one stays.
+
+    Raises:
+        InvalidInputError: There is a result already, or the folder can't be written to.
+    """
+    if args.out is None:
+        return
+    path = args.out / "prediction.json"
+    try:
         args.out.mkdir(parents=True, exist_ok=True)
-        (args.out / "prediction.json").write_text(json.dumps(result, indent=2) + "\n")
+        with path.open("x") as file:
+            file.write(json.dumps(result, indent=2) + "\n")
+    except FileExistsError as error:
+        raise InvalidInputError("--out", str(path), "a folder without an earlier prediction.json") from error
+    except OSError as error:
+        raise InvalidInputError("--out", str(args.out), f"a folder that can be written ({error.strerror})") from error
 
 
 def _refuse(args: argparse.Namespace, option: str, others: tuple[str, ...]) -> None:
