@@ -112,6 +112,8 @@ def single_arm_graph(options: SingleArmOptions) -> tuple[NodeSpec, ...]:
         if lockstep:
             # Wall time means nothing in lockstep: the plant may wait for a slow machine as long as it likes.
             controller["state_timeout"] = 30.0
+            # Nor does it matter then what telling every cycle costs.
+            controller["state_decimation"] = 1
         nodes += [
             node("reference_field", {**robot, "task": options.task}),
             node("rs_controller", controller, {**state_topic, **command_topic}),
