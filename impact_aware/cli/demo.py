@@ -31,6 +31,9 @@ START_TIMEOUT = 90.0
 SAFE_TIMEOUT = 10.0
 """Longest time that the arm may take to come to rest after a node died, s."""
 
+GOAL_TOLERANCE = 0.02
+"""Distance from the goal up to which the task counts as done, m (the success criterion of the campaign)."""
+
 AT_REST = 0.02
 """Joint speed below which the arm counts as at rest, rad/s."""
 
@@ -73,6 +76,10 @@ def run(args: argparse.Namespace) -> int:
     report.summary["wall_s"] = round(time.monotonic() - started, 2)
     report.write_summary()
     _print(report, as_json=args.json)
+    distance = report.summary["goal_error_m"]
+    if distance > GOAL_TOLERANCE:
+        print(f"impact-aware demo: error: the object ended {1e3 * distance:.0f} mm from its goal", file=sys.stderr)
+        return 1
     return 0
 
 

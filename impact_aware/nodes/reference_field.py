@@ -121,6 +121,8 @@ class ReferenceFieldNode(Node):
     def _on_set_task(self, request: SetTask.Request, response: SetTask.Response) -> SetTask.Response:
         try:
             task = load_task(request.task or self._settings.task, _changes(request))
+            if len(request.impact_speed):
+                task = task.with_impact_speed(float(request.impact_speed[0]))
             field = make_field(task, [self._robot], revision=self._field.revision + 1)
         except ImpactAwareError as error:
             response.message = str(error)
@@ -154,12 +156,10 @@ def _changes(request: SetTask.Request) -> dict[str, Any]:
             raise InvalidInputError(name, f"{len(values)} entries", "none or one")
     if request.object_position:
         changes.setdefault("object", {})["position"] = array3(request.object_position[0]).tolist()
-    if request.object_mass:
+    if len(request.object_mass):
         changes.setdefault("object", {})["mass"] = float(request.object_mass[0])
     if request.goal:
         changes["goal"] = array3(request.goal[0]).tolist()
-    if request.impact_speed:
-        changes["impact_speed"] = float(request.impact_speed[0])
     return changes
 
 

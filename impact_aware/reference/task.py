@@ -196,6 +196,20 @@ class Task:
         """Whether the tools carry the object after the impact, rather than push it."""
         return any(arm.load_share > 0.0 for arm in self.arms)
 
+    def with_impact_speed(self, speed: float) -> Task:
+        """The same task with every arm hitting at `speed`, m/s, in its own direction.
+
+        Raises:
+            InvalidInputError: A speed that is not a finite number > 0.
+        """
+        if not (np.isfinite(speed) and speed > 0.0):
+            raise InvalidInputError("impact_speed", speed, "a speed > 0 m/s")
+        arms = []
+        for arm in self.arms:
+            scaled = np.array(arm.impact_velocity) * (speed / np.linalg.norm(arm.impact_velocity))
+            arms.append(dataclasses.replace(arm, impact_velocity=tuple(scaled.tolist())))
+        return dataclasses.replace(self, arms=tuple(arms))
+
     def with_object(self, name: str) -> Task:
         """The same task with another of its objects, which stands on the same table and goes as far.
 
