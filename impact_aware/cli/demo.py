@@ -203,6 +203,9 @@ class Demo:
             self._processes["rs_controller"].signal(signal.SIGINT)
             time.sleep(1.0)
             return
+        # What was reported before the death says nothing about now: the arm may have begun to move since.
+        self._listen()
+        self._latest.clear()
         deadline = time.monotonic() + SAFE_TIMEOUT
         while time.monotonic() < deadline and not self._at_rest():
             # Again and again, as the monitor may not have found the controller yet.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from impact_aware.contact.geometry import FreeObject
 from impact_aware.errors import InvalidInputError
@@ -30,3 +30,15 @@ def homogeneous_box(
     inertia = np.diag(mass / 3.0 * (squares.sum() - squares))
     at_rest = np.zeros(6)
     return FreeObject(mass, inertia, np.asarray(position), at_rest if twist is None else np.asarray(twist))
+
+
+def near_face_point(position: ArrayLike, half_extents: ArrayLike, normal: ArrayLike) -> NDArray[np.float64]:
+    """Point (3,) of a box's supporting plane, from which `normal` points out of it; above the centre of the face, m.
+
+    Args:
+        position: (3,) Centre, m.
+        half_extents: (3,) Half edges along the base frame's axes, m.
+        normal: (3,) Unit vector out of the box.
+    """
+    outward = np.asarray(normal, dtype=float)
+    return np.asarray(position, dtype=float) + float(np.abs(outward) @ np.asarray(half_extents, dtype=float)) * outward

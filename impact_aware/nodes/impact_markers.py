@@ -15,6 +15,7 @@ from rclpy.node import Node
 from std_msgs.msg import ColorRGBA, Header
 from visualization_msgs.msg import Marker, MarkerArray
 
+from impact_aware.contact.geometry import contact_axes
 from impact_aware.errors import ImpactAwareError
 from impact_aware.nodes.field_conversions import field_from_message
 from impact_aware.nodes.geometry import array3, point, quaternion
@@ -162,16 +163,10 @@ class ImpactMarkersNode(Node):
         transform = TransformStamped(header=header, child_frame_id=self._contact_frame)
         place = transform.transform.translation
         place.x, place.y, place.z = contact.point.x, contact.point.y, contact.point.z
-        transform.transform.rotation = quaternion(quaternion_from_rotation(_frame_with_z(array3(contact.normal))))
+        # The frame's z axis is the normal, its x and y axes are the contact's tangents.
+        frame = contact_axes(array3(contact.normal))[[1, 2, 0]].T
+        transform.transform.rotation = quaternion(quaternion_from_rotation(frame))
         self._broadcaster.sendTransform(transform)
-
-
-def _frame_with_z(normal: np.ndarray) -> np.ndarray:
-    """A rotation whose third column is the normal."""
-    helper = np.eye(3)[int(np.argmin(np.abs(normal)))]
-    first = np.cross(helper, normal)
-    first /= np.linalg.norm(first)
-    return np.column_stack((first, np.cross(normal, first), normal))
 
 
 def _marker(header: Header, namespace: str, index: int, kind: int, color: Color) -> Marker:

@@ -13,7 +13,7 @@ from rclpy.node import Node
 from sensor_msgs.msg import JointState
 
 from impact_aware.contact import Contact, FreeObject
-from impact_aware.contact.box import homogeneous_box
+from impact_aware.contact.box import homogeneous_box, near_face_point
 from impact_aware.errors import ImpactAwareError, InvalidInputError
 from impact_aware.impact import DEFAULT_METHOD, IMPACT_MAPS, predict
 from impact_aware.impact.look_ahead import look_ahead
@@ -115,8 +115,7 @@ class JumpPredictorNode(Node):
         """A point of the surface to be hit: the near face of the object, or the configured one."""
         if self._settings.object_mass == 0.0:
             return np.array(self._settings.surface_point)
-        reach = float(np.abs(self._contact.normal) @ np.array(self._settings.object_half_extents))
-        return self._object_position + reach * self._contact.normal
+        return near_face_point(self._object_position, self._settings.object_half_extents, self._contact.normal)
 
     def _on_object(self, message: PoseStamped) -> None:
         self._object_position = array3(message.pose.position)

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from impact_aware.contact.box import homogeneous_box
+from impact_aware.contact.box import homogeneous_box, near_face_point
 from impact_aware.errors import InvalidInputError
 
 
@@ -20,3 +20,11 @@ def test_the_inertia_is_that_of_many_small_masses():
 def test_edges_must_be_lengths(half):
     with pytest.raises(InvalidInputError, match="half_extents"):
         homogeneous_box(1.0, half, np.zeros(3))
+
+
+def test_the_plane_touches_the_box_and_no_corner_is_beyond_it():
+    centre, half = np.array([0.5, -0.1, 0.3]), np.array([0.1, 0.065, 0.12])
+    corners = centre + half * np.array(np.meshgrid([-1, 1], [-1, 1], [-1, 1])).reshape(3, -1).T
+    for normal in ([0.0, 1.0, 0.0], [0.6, 0.0, -0.8], [-0.48, 0.64, 0.6]):
+        beyond = (corners - near_face_point(centre, half, normal)) @ normal
+        assert abs(beyond.max()) < 1e-15  # rounding
