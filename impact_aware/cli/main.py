@@ -22,10 +22,12 @@ SUBCOMMANDS = {
         "sample an impact map over contact places and save it as one file",
     ),
     "analyze": ("impact_aware.cli.analyze", "find and explain the impacts in recordings"),
+    "render": ("impact_aware.cli.render", "draw the RViz scene of a recording at one time, without RViz"),
     "campaign": ("impact_aware.cli.campaign", "compare the controllers over many simulated runs"),
     "identify": ("impact_aware.cli.identify", "identify friction, inertia, restitution or contact parameters"),
     "tune-detector": ("impact_aware.cli.tune_detector", "learn a detector's parameters from an impact-free recording"),
     "validate": ("impact_aware.cli.validate", "recompute the papers' numbers and print both side by side"),
+    "faults": ("impact_aware.cli.faults", "inject faults into the running nodes and check how they take them"),
     "bench": ("impact_aware.cli.bench", "measure speed, each figure beside a yardstick of the same run"),
 }
 
