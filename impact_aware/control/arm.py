@@ -34,33 +34,27 @@ class ControlledArm:
         """Keep the model; `base` is the pose of the arm's base in the common frame."""
         self.robot = robot
         self.joints = slice(first_joint, first_joint + robot.n)
-        self._rotation = self._offset = None
-        if base is not None and not base.isIdentity():
-            self._rotation, self._offset = base.rotation.copy(), base.translation.copy()
-        self._data = robot.model.createData()
+        # The base is moved within a copy of the model, so that everything comes out in the common frame.
+        self._model = _placed(robot.model, base)
+        self._data = self._model.createData()
         self._frame = robot.tool_frame_id
         self._zeros = np.zeros(robot.n)
+        placement = self._data.oMf[self._frame]
+        self.mass_matrix: Array = self._data.M
+        self.bias: Array = self._data.nle
+        self.position: Array = placement.translation
+        self.rotation: Array = placement.rotation
         self.joint_rows: Array = np.eye(robot.n)
         self.update(robot.home, self._zeros)
 
     def update(self, q: Array, dq: Array) -> None:
         """Refresh everything for joint positions (n,), rad, and velocities (n,), rad/s."""
-        model, data, frame = self.robot.model, self._data, self._frame
+        model, data, frame = self._model, self._data, self._frame
         pin.computeAllTerms(model, data, q, dq)
         pin.forwardKinematics(model, data, q, dq, self._zeros)
-        placement = pin.updateFramePlacement(model, data, frame)
-        self.mass_matrix: Array = data.M
-        self.bias: Array = data.nle
+        pin.updateFramePlacement(model, data, frame)
         self.jacobian: Array = pin.getFrameJacobian(model, data, frame, pin.LOCAL_WORLD_ALIGNED)
         self.drift: Array = pin.getFrameClassicalAcceleration(model, data, frame, pin.LOCAL_WORLD_ALIGNED).vector
-        self.position: Array = placement.translation
-        self.rotation: Array = placement.rotation
-        if self._rotation is not None:
-            turn = self._rotation
-            self.jacobian = np.vstack((turn @ self.jacobian[:3], turn @ self.jacobian[3:]))
-            self.drift = np.concatenate((turn @ self.drift[:3], turn @ self.drift[3:]))
-            self.position = turn @ self.position + self._offset
-            self.rotation = turn @ self.rotation
         self.twist: Array = self.jacobian @ dq
 
     def acceleration_from_wrench(self, wrench: Array) -> Array:
@@ -77,3 +71,15 @@ class ControlledArm:
             matrix = np.vstack([matrix, np.eye(self.robot.n)[still_joint]])
             wanted = np.append(wanted, 0.0)
         return np.asarray(np.linalg.lstsq(matrix, wanted, rcond=None)[0])
+
+
+def _placed(model: pin.Model, base: pin.SE3 | None) -> pin.Model:
+    """The model with its base at a pose of another frame, whose axes gravity then refers to as before to the base's."""
+    if base is None or base.isIdentity():
+        return model
+    moved = pin.Model(model)
+    for joint in range(1, model.njoints):
+        if model.parents[joint] == 0:
+            moved.jointPlacements[joint] = base * model.jointPlacements[joint]
+    moved.gravity = pin.Motion(base.rotation @ model.gravity.linear, np.zeros(3))
+    return moved

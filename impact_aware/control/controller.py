@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -18,7 +19,7 @@ from impact_aware.control.tasks import (
     AccelerationTask,
     null_space_task,
     stack_tasks,
-    synchronisation_task,
+    synchronisation_tasks,
     tracking_task,
 )
 from impact_aware.control.tracking import TrackingReference
@@ -221,7 +222,8 @@ class ReferenceSpreadingController:
             The command.
         """
         try:
-            if not (np.isfinite(q).all() and np.isfinite(dq).all()):
+            # One number tells of all: squares of anything that is not finite are not finite either.
+            if not math.isfinite(float(q @ q + dq @ dq)):
                 self.safe_stop(SafeReason.NON_FINITE, "joint state with a value that is not finite")
                 return self.command_without_state(time)
             if age > self.parameters.state_age_limit:
@@ -273,21 +275,16 @@ class ReferenceSpreadingController:
                     null_space_task(arm, joint, wanted, q[arm.joints], dq[arm.joints], stiffness, damping, weight)
                 )
         if self.mode is Mode.ANTE and len(self.arms) == 2:
-            tasks += self._synchronisation(reference.field)
+            first, second = self.arms
+            normal, centre = reference.field.arms[0].normal, reference.field.object_position
+            tasks += synchronisation_tasks(
+                (first, second), centre, normal, settings.sync_stiffness, settings.sync_weight
+            )
         solution = self._solve(tasks, q, dq)
         if solution.status is qp.QpStatus.FAILED:
             self.safe_stop(SafeReason.QP_INFEASIBLE, "the quadratic program has no solution")
         effort = self.limiter.apply(solution.inertia_torque + self._bias)
         return self._command(time, effort, reference.twist, reference.target_acceleration, solution.status)
-
-    def _synchronisation(self, field: ReferenceField) -> list[AccelerationTask]:
-        first, second = self.arms
-        normal, centre = field.arms[0].normal, field.object_position
-        stiffness, weight = self.parameters.sync_stiffness, self.parameters.sync_weight
-        return [
-            synchronisation_task(first, second, centre, normal, stiffness, weight),
-            synchronisation_task(second, first, centre, normal, stiffness, weight),
-        ]
 
     def _solve(self, tasks: list[AccelerationTask], q: Array, dq: Array) -> qp.QpSolution:
         matrix, target = stack_tasks(tasks, self.n)

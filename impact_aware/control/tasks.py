@@ -57,25 +57,30 @@ def mirrored(vector: Array, normal: Array) -> Array:
     return np.asarray(vector - (2.0 * float(normal @ vector)) * normal)
 
 
-def synchronisation_task(
-    arm: ControlledArm, other: ControlledArm, object_position: Array, normal: Array, stiffness: float, weight: float
-) -> AccelerationTask:
-    """Draw a tool towards the mirror image of the other one (22)-(26).
+def synchronisation_tasks(
+    arms: tuple[ControlledArm, ControlledArm], object_position: Array, normal: Array, stiffness: float, weight: float
+) -> tuple[AccelerationTask, AccelerationTask]:
+    """Draw each of two tools towards the mirror image of the other one (22)-(26).
 
-    The weight is scaled with the distance to the image, as in (27), so the task fades as the arms agree.
+    What one tool is asked for is the mirror image of what the other one is, so it is computed once. The weight is
+    scaled with the distance to the image, as in (27), so the tasks fade as the arms agree.
 
     Args:
-        arm: The arm that moves.
-        other: The arm whose image it follows.
+        arms: Both arms.
         object_position: (3,) Estimated object centre, a point of the mirror, m.
         normal: (3,) Unit normal of the object's faces, and of the mirror.
         stiffness: k_sync, 1/s^2.
         weight: w_sync, 1/m.
     """
-    gap = object_position + mirrored(other.position - object_position, normal) - arm.position
-    closing = mirrored(other.twist[:3], normal) - arm.twist[:3]
-    target = stiffness * gap + 2.0 * math.sqrt(stiffness) * closing - arm.drift[:3]
-    return AccelerationTask(arm.jacobian[:3], target, weight * float(np.sqrt(gap @ gap)), arm.joints)
+    first, second = arms
+    gap = object_position + mirrored(second.position - object_position, normal) - first.position
+    closing = mirrored(second.twist[:3], normal) - first.twist[:3]
+    wanted = stiffness * gap + (2.0 * math.sqrt(stiffness)) * closing
+    scaled = weight * math.sqrt(float(gap @ gap))
+    return (
+        AccelerationTask(first.jacobian[:3], wanted - first.drift[:3], scaled, first.joints),
+        AccelerationTask(second.jacobian[:3], -mirrored(wanted, normal) - second.drift[:3], scaled, second.joints),
+    )
 
 
 def stack_tasks(tasks: list[AccelerationTask], size: int) -> tuple[Array, Array]:

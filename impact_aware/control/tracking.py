@@ -144,19 +144,17 @@ class TrackingReference:
         settings, gamma = self._parameters, self.blend
         twist, acceleration = self._post[index].evaluate(self.object_position, arm.rotation)
         target = acceleration + settings.track_damping * (twist - arm.twist)
-        wrench = self.field.arms[index].feedforward_wrench
-        if gamma > 0.0 and wrench.any():
-            target += arm.acceleration_from_wrench(wrench)
+        if gamma > 0.0 and self._pushes[index]:
+            target += arm.acceleration_from_wrench(self.field.arms[index].feedforward_wrench)
         if interim:
-            ante = self._ante[index]
-            ante_twist, ante_acceleration = ante.evaluate(arm.position, arm.rotation)
-            place = self._interim_places[index]
-            pose_error = np.empty(6)
-            pose_error[:3] = place - arm.position
-            pose_error[3:] = ante_twist[3:] / ante.kappa_r if ante.kappa_r > 0.0 else 0.0
-            feedback = ante_acceleration + settings.track_stiffness * pose_error
+            ante, place = self._ante[index], self._interim_places[index]
+            ante_twist, feedback = ante.evaluate(arm.position, arm.rotation)
+            feedback[:3] += settings.track_stiffness * (place - arm.position)
+            if ante.kappa_r > 0.0:
+                # The angular velocity reference (11) is kappa_r times the orientation error.
+                feedback[3:] += (settings.track_stiffness / ante.kappa_r) * ante_twist[3:]
             target = (1.0 - gamma) * feedback + gamma * target
-            self._interim_places[index] += settings.period * ante.velocity(place)
+            place += settings.period * ante.velocity(place)
         self.twist[index] = twist
         self.target_acceleration[index] = target
 
@@ -166,3 +164,4 @@ class TrackingReference:
         count = range(len(field.arms))
         self._ante = [field.ante_impact(index) for index in count]
         self._post = [field.post_impact(index, use_prediction=predicted) for index in count]
+        self._pushes = [bool(own.feedforward_wrench.any()) for own in field.arms]

@@ -3,7 +3,7 @@ import pinocchio as pin
 import pytest
 
 from impact_aware.control.arm import ControlledArm
-from impact_aware.control.tasks import mirrored, null_space_task, stack_tasks, synchronisation_task, tracking_task
+from impact_aware.control.tasks import mirrored, null_space_task, stack_tasks, synchronisation_tasks, tracking_task
 from impact_aware.robot import RobotModel
 
 SEED = 5
@@ -87,16 +87,32 @@ def test_synchronisation_fades_as_the_tools_become_mirror_images(robot):
     left = ControlledArm(robot, pin.SE3(np.eye(3), np.array([0.0, 0.5, 0.0])))
     right = ControlledArm(robot, pin.SE3(np.eye(3), np.array([0.0, -0.5, 0.0])), robot.n)
     centre, normal = np.array([left.position[0], 0.0, left.position[2]]), np.array([0.0, 1.0, 0.0])
-    tasks = [
-        synchronisation_task(left, right, centre, normal, 10.0, 1.0),
-        synchronisation_task(right, left, centre, normal, 10.0, 1.0),
-    ]
+    tasks = synchronisation_tasks((left, right), centre, normal, 10.0, 1.0)
     assert all(task.weight == pytest.approx(0.0, abs=1e-12) for task in tasks)
     assert tasks[1].joints == slice(7, 14)
-    off_centre = synchronisation_task(left, right, centre + np.array([0.0, 0.05, 0.0]), normal, 10.0, 1.0)
-    assert off_centre.weight == pytest.approx(0.1)
-    # The image is 0.1 m beyond the tool along the normal, both at rest.
-    np.testing.assert_allclose(off_centre.target, 10.0 * 0.1 * normal - left.drift[:3], atol=1e-12)
+    off_centre = synchronisation_tasks((left, right), centre + np.array([0.0, 0.05, 0.0]), normal, 10.0, 1.0)
+    # The image is 0.1 m beyond the left tool along the normal, and so it is for the right one; both at rest.
+    for arm, task in zip((left, right), off_centre, strict=True):
+        assert task.weight == pytest.approx(0.1)
+        np.testing.assert_allclose(task.target, 10.0 * 0.1 * normal - arm.drift[:3], atol=1e-12)
+
+
+def test_each_tool_is_drawn_to_the_mirror_image_of_the_other(robot):
+    """Eqs. (22)-(26) written out for each arm by itself, at random states."""
+    generator = np.random.default_rng(SEED)
+    left = ControlledArm(robot, pin.SE3(np.eye(3), np.array([0.0, 0.5, 0.0])))
+    right = ControlledArm(robot, pin.SE3(np.eye(3), np.array([0.0, -0.5, 0.0])), robot.n)
+    centre, normal = np.array([0.4, 0.02, 0.5]), np.array([0.0, 1.0, 0.0])
+    for _ in range(10):
+        for arm in (left, right):
+            arm.update(*random_state(robot, generator))
+        found = synchronisation_tasks((left, right), centre, normal, 10.0, 2.0)
+        for arm, other, task in ((left, right, found[0]), (right, left, found[1])):
+            gap = centre + mirrored(other.position - centre, normal) - arm.position
+            closing = mirrored(other.twist[:3], normal) - arm.twist[:3]
+            target = 10.0 * gap + 2.0 * np.sqrt(10.0) * closing - arm.drift[:3]
+            np.testing.assert_allclose(task.target, target, atol=1e-11, err_msg=f"seed {SEED}")
+            assert task.weight == pytest.approx(2.0 * np.linalg.norm(gap))
 
 
 def test_stacking_scales_rows_by_the_root_of_their_weight_and_keeps_arms_apart(robot):
