@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,10 +21,19 @@ from impact_aware.estimation.identification import (
     identify_motor_inertia,
     identify_restitution,
 )
-from impact_aware.estimation.tables import ContactDefaults, read_force_profile, read_trials
-from impact_aware.estimation.trials import ImpactTrial, trial_from_recording
+from impact_aware.estimation.tables import (
+    BoxDefaults,
+    ContactDefaults,
+    read_force_profile,
+    read_trials,
+    recorded_trials,
+)
+from impact_aware.estimation.trials import ImpactTrial
 from impact_aware.impact.registry import DEFAULT_METHOD, IMPACT_MAPS
 from impact_aware.robot import JointOrder, RobotModel
+
+if TYPE_CHECKING:
+    from impact_aware.analysis.bag import Bag
 
 NAME = "identify"
 HELP = "identify friction, inertia, restitution or contact parameters"
@@ -51,6 +61,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--restitution", type=float, default=0.0, help="known restitution (0)")
     group.add_argument(
         "--impact-time", type=float, nargs="+", metavar="S", help="in a recording: when the impacts were"
+    )
+    thing = parser.add_argument_group("free object (without --object-mass a fixed surface was hit)")
+    thing.add_argument("--object-mass", type=float, default=0.0, metavar="KG", help="mass of the touched box")
+    thing.add_argument(
+        "--object-half-extents",
+        type=float,
+        nargs=3,
+        default=(0.1, 0.1, 0.1),
+        metavar=("X", "Y", "Z"),
+        help="its half edges along the base frame's axes, m (0.1 0.1 0.1)",
+    )
+    thing.add_argument(
+        "--object-position",
+        type=float,
+        nargs=3,
+        metavar=("X", "Y", "Z"),
+        help="its centre, m; a bag's object_pose, else centrally behind the contact, when absent",
     )
     parser.add_argument("--common-ratio", action="store_true", help="inertia: one factor on the profile's B_theta")
     contact = parser.add_argument_group("contact")
@@ -117,6 +144,7 @@ def _impacts(args: argparse.Namespace) -> Identification:
         friction=args.friction,
         restitution=args.restitution,
         radius=robot.tool_radius if args.contact_frame in (None, robot.tool_frame) else 0.0,
+        box=_box(args),
     )
     trials = []
     for path in args.files:
@@ -130,6 +158,15 @@ def _impacts(args: argparse.Namespace) -> Identification:
     if args.quantity == "restitution":
         return identify_restitution(robot, trials, **options)
     return identify_motor_inertia(robot, trials, common_ratio=args.common_ratio, **options)
+
+
+def _box(args: argparse.Namespace) -> BoxDefaults:
+    if args.object_mass < 0.0:
+        raise InvalidInputError("--object-mass", args.object_mass, "a mass >= 0 kg, 0 for a fixed surface")
+    if args.object_position is not None and args.object_mass == 0.0:
+        raise InvalidInputError("--object-position", "no --object-mass", "--object-mass along with it")
+    place = None if args.object_position is None else tuple(args.object_position)
+    return BoxDefaults(args.object_mass, tuple(args.object_half_extents), place)
 
 
 def trials_from_bag(
@@ -160,12 +197,13 @@ def trials_from_bag(
             impact_times = [stamp_seconds(event) for event in events if event.kind == _CONTACT_MADE]
             if not impact_times:
                 raise BagError(f"{path}: no contact made in impacts; give --impact-time")
+        ordered = sorted(set(impact_times))
+        boxes = _placed(bag, defaults.box, ordered)
     order = JointOrder(robot.joint_names)
     if not order.locate(list(joints.names)):
         raise InvalidInputError(str(path), f"no joint {', '.join(order.missing)}", f"the joints of {robot.name}")
     columns = [joints.names.index(name) for name in robot.joint_names]
     fresh = np.concatenate([[True], np.diff(joints.times) > 0.0])
-    ordered = sorted(impact_times)
     contact = Contact(
         defaults.frame,
         defaults.normal,
@@ -173,10 +211,21 @@ def trials_from_bag(
         restitution=defaults.restitution,
         radius=defaults.radius,
     )
-    return [
-        trial_from_recording(joints.times[fresh], joints.positions[fresh][:, columns], time, contact, until=until)
-        for time, until in zip(ordered, [*ordered[1:], None], strict=True)
-    ]
+    return recorded_trials(robot, joints.times[fresh], joints.positions[fresh][:, columns], ordered, contact, boxes)
+
+
+def _placed(bag: Bag, box: BoxDefaults, times: Sequence[float]) -> list[BoxDefaults]:
+    """The box where `object_pose` last saw it before each time, s; unmoved where the bag does not tell."""
+    from impact_aware.analysis.bag import stamp_seconds, vector
+
+    if not box.mass or box.position is not None or not any(topic.endswith("object_pose") for topic in bag.topics):
+        return [box] * len(times)
+    poses = [(stamp_seconds(message), vector(message.pose.position)) for _, message in bag.messages("object_pose")]
+    boxes = []
+    for time in times:
+        seen = [place for stamp, place in poses if stamp <= time]
+        boxes.append(replace(box, position=tuple(seen[-1].tolist())) if seen else box)
+    return boxes
 
 
 def _contact(args: argparse.Namespace) -> Identification:

@@ -14,14 +14,16 @@ and `normal` as (k, 3).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from impact_aware.contact.geometry import Contact
+from impact_aware.contact.box import homogeneous_box
+from impact_aware.contact.geometry import Contact, FreeObject, contact_point
 from impact_aware.errors import InvalidInputError
+from impact_aware.estimation.comparison import position_at
 from impact_aware.estimation.contact_identification import ForceProfile
 from impact_aware.estimation.trials import ImpactTrial, trial_from_recording
 from impact_aware.robot import RobotModel
@@ -30,6 +32,34 @@ Array = NDArray[np.float64]
 
 # Standard error of a velocity when a table gives none, rad/s; only ratios between trials matter.
 _UNKNOWN_ERROR = 2e-3
+
+
+@dataclass(frozen=True, eq=False)
+class BoxDefaults:
+    """The free object that was hit, a homogeneous box at rest, as far as a table does not say it.
+
+    Attributes:
+        mass: kg; 0 for a fixed surface.
+        half_extents: (3,) Half edges along the base frame's axes, m.
+        position: (3,) Centre, base frame, m; centrally behind the contact point when None.
+    """
+
+    mass: float = 0.0
+    half_extents: tuple[float, float, float] = (0.1, 0.1, 0.1)
+    position: tuple[float, float, float] | None = None
+
+    def behind(self, robot: RobotModel, q: Array, contact: Contact) -> FreeObject | None:
+        """The box as it was touched at posture q (n,); None for a fixed surface.
+
+        Raises:
+            InvalidInputError: A mass or a half edge that no box has.
+        """
+        if self.mass == 0.0:
+            return None
+        if self.position is not None:
+            return homogeneous_box(self.mass, self.half_extents, self.position)
+        depth = float(np.abs(contact.normal) @ np.asarray(self.half_extents))
+        return homogeneous_box(self.mass, self.half_extents, contact_point(robot, q, contact) - depth * contact.normal)
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +72,7 @@ class ContactDefaults:
         friction: Known friction coefficient.
         restitution: Known restitution.
         radius: Radius of a spherical tip, m.
+        box: The free object.
     """
 
     frame: str
@@ -49,6 +80,7 @@ class ContactDefaults:
     friction: float = 0.0
     restitution: float = 0.0
     radius: float = 0.0
+    box: BoxDefaults = BoxDefaults()
 
 
 def read_table(path: str | Path) -> dict[str, Array]:
@@ -102,19 +134,53 @@ def read_trials(
             raise InvalidInputError(str(path), "a recording", "impact times with it (--impact-time)")
         positions = _joint_columns(table, robot, ("q", ""), path)
         ordered = sorted(impact_times)
-        return [
-            trial_from_recording(table["time"], positions, time, _contact(table, defaults, None, path), until=until)
-            for time, until in zip(ordered, [*ordered[1:], None], strict=True)
-        ]
+        contact = _contact(table, defaults, None, path)
+        return recorded_trials(robot, table["time"], positions, ordered, contact, [defaults.box] * len(ordered))
     q = _joint_columns(table, robot, ("q",), path)
     before = _joint_columns(table, robot, ("before", "velocity_before"), path)
     after = _joint_columns(table, robot, ("after", "velocity_after"), path)
     errors = np.full(q.shape, _UNKNOWN_ERROR)
     if "error" in table or f"error_{robot.joint_names[0]}" in table:
         errors = _joint_columns(table, robot, ("error",), path)
+    trials = []
+    for row in range(q.shape[0]):
+        contact = _contact(table, defaults, row, path)
+        obstacle = _box(table, defaults, row).behind(robot, q[row], contact)
+        trials.append(ImpactTrial(q[row], before[row], after[row], errors[row], contact, obstacle))
+    return trials
+
+
+def recorded_trials(
+    robot: RobotModel,
+    times: Array,
+    positions: Array,
+    impact_times: Sequence[float],
+    contact: Contact,
+    boxes: Sequence[BoxDefaults],
+) -> list[ImpactTrial]:
+    """Trials of a recording's impacts, each used up to the next one.
+
+    Args:
+        robot: The arm.
+        times: (k,) s.
+        positions: (k, n) rad, in the robot's joint order.
+        impact_times: When the impacts were, s, increasing.
+        contact: Where the robot touched.
+        boxes: What it touched, per impact.
+
+    Raises:
+        InvalidInputError: As `trial_from_recording` does.
+    """
     return [
-        ImpactTrial(q[row], before[row], after[row], errors[row], _contact(table, defaults, row, path))
-        for row in range(q.shape[0])
+        trial_from_recording(
+            times,
+            positions,
+            time,
+            contact,
+            until=until,
+            obstacle=box.behind(robot, position_at(times, positions, time), contact),
+        )
+        for time, until, box in zip(impact_times, [*impact_times[1:], None], boxes, strict=True)
     ]
 
 
@@ -154,6 +220,16 @@ def _joint_columns(table: dict[str, Array], robot: RobotModel, prefixes: tuple[s
     raise InvalidInputError(
         str(path), f"no column '{prefixes[0]}_{robot.joint_names[0]}'", f"one per joint of {robot.name}"
     )
+
+
+def _box(table: dict[str, Array], defaults: ContactDefaults, row: int) -> BoxDefaults:
+    box = defaults.box
+    if "object_mass" in table:
+        box = replace(box, mass=float(table["object_mass"][row]))
+    if "object_x" in table and "object_y" in table and "object_z" in table:
+        x, y, z = (float(table[f"object_{axis}"][row]) for axis in "xyz")
+        box = replace(box, position=(x, y, z))
+    return box
 
 
 def _contact(table: dict[str, Array], defaults: ContactDefaults, row: int | None, path: Path) -> Contact:

@@ -7,8 +7,11 @@ import pytest
 
 from impact_aware.cli.bench_estimation import simulate_rigid_trials
 from impact_aware.cli.main import main
+from impact_aware.contact.box import homogeneous_box
 from impact_aware.contact.central_impact import central_impact
 from impact_aware.contact.force_models import make_force_model
+from impact_aware.contact.geometry import contact_point
+from impact_aware.impact.predictor import predict
 from impact_aware.robot import RobotModel
 
 
@@ -185,3 +188,50 @@ def test_a_bag_gives_its_joints_by_name_and_its_impacts(capsys, robot, recorded,
     status, _, err = identify(capsys, "friction", tmp_path / "without", "--impact-time", 1.2)
     assert status == 2
     assert "--normal" in err
+
+
+def box_impacts(robot, recorded, mass):
+    """The same hits as `recorded`, on a box that lies centrally behind the contact point."""
+    rng = np.random.default_rng(4)
+    rows = []
+    for trial in recorded:
+        point = contact_point(robot, trial.q, trial.contact)
+        box = homogeneous_box(mass, (0.1, 0.065, 0.1), point - 0.1 * trial.contact.normal)
+        found = predict(robot, trial.q, trial.velocity_before, trial.contact, obstacle=box)
+        after = found.velocity_after + rng.normal(0.0, 1e-3, robot.n)
+        rows.append(np.concatenate([trial.q, trial.velocity_before, after, trial.contact.normal, [mass], box.position]))
+    return np.array(rows)
+
+
+def test_a_free_object_takes_part_in_the_impact(capsys, robot, recorded, tmp_path):
+    names = [f"{kind}_{joint}" for kind in ("q", "before", "after") for joint in robot.joint_names]
+    header = [*names, "normal_x", "normal_y", "normal_z", "object_mass", "object_x", "object_y", "object_z"]
+    rows = box_impacts(robot, recorded, 1.5)
+    path = tmp_path / "box.csv"
+    np.savetxt(path, rows, delimiter=",", header=",".join(header), comments="", fmt="%.17g")
+    half = ("--object-half-extents", 0.1, 0.065, 0.1)
+    status, out, _ = identify(capsys, "restitution", path, "--friction", 0.3, *half, "--json")
+    assert status == 0
+    found = json.loads(out)
+    # Inelastic hits, with noise of 1 mrad/s on jumps of some 0.1 rad/s.
+    assert found["parameters"]["restitution"]["value"] < 0.02
+    assert not found["warnings"]
+    # A table that does not say it takes the options; a fixed surface then does not explain these jumps.
+    bare = tmp_path / "bare.csv"
+    columns = len(names) + 3
+    np.savetxt(bare, rows[:, :columns], delimiter=",", header=",".join(header[:columns]), comments="", fmt="%.17g")
+    fixed = json.loads(identify(capsys, "friction", bare, *half, "--json")[1])
+    free = json.loads(identify(capsys, "friction", bare, "--object-mass", 1.5, *half, "--json")[1])
+    assert free["error"] < 0.2 * fixed["error"]
+
+
+def test_an_object_that_makes_no_sense_is_refused(capsys, table):
+    for words, expected in (
+        (("--object-mass", -1), "mass >= 0"),
+        (("--object-position", 0.5, 0, 0), "--object-mass"),
+        (("--object-mass", 1, "--object-half-extents", 0.1, 0, 0.1), "lengths > 0"),
+    ):
+        status, out, err = identify(capsys, "friction", table, *words)
+        assert (status, out) == (2, "")
+        assert expected in err
+        assert err.count("\n") == 1
