@@ -14,6 +14,13 @@ import yaml
 from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.resources import find_resource, share_folders
 
+_SAFETY_SIZES = {
+    "position_lower": 0, "position_upper": 0, "braking_deceleration": 0, "velocity": 0, "effort": 0, "effort_rate": 0,
+    "velocity_jump": 0, "workspace_lower": 3, "workspace_upper": 3, "tool_speed": 1, "state_age": 1,
+    "contact_force": 1, "impact_energy": 1,
+}  # fmt: skip
+"""Entries of `safety` and how many numbers each takes; 0 stands for one per joint."""
+
 
 @dataclass(frozen=True)
 class Tool:
@@ -57,6 +64,10 @@ class RobotProfile:
         joint_states_topic: Where this robot publishes states at its full rate.
         notes: Where the figures come from.
         base_frame: Frame in which positions, normals and impulses are expressed.
+        safety: Entries of `SafetyLimits` that differ from what URDF and defaults say, by name; numbers, or lists of
+            them per joint or per axis.
+        command_includes_gravity: Whether the arm's effort command is the whole joint torque; False for arms that add
+            the gravity torque themselves.
     """
 
     name: str
@@ -71,6 +82,8 @@ class RobotProfile:
     joint_states_topic: str = "joint_states"
     notes: dict[str, str] = field(default_factory=dict)
     base_frame: str = "base"
+    safety: dict[str, float | tuple[float, ...]] = field(default_factory=dict)
+    command_includes_gravity: bool = True
 
 
 def profile_names() -> tuple[str, ...]:
@@ -104,7 +117,8 @@ def _parse(content: Any, path: Path) -> RobotProfile:
     if not isinstance(content, dict):
         raise InvalidInputError("robot profile", str(path), "a mapping of names to values")
     known = {"name", "urdf", "joints", "tool", "apparent_motor_inertia", "motor_inertia", "home", "effort_rate",
-             "position_margin", "joint_states_topic", "notes", "base_frame"}  # fmt: skip
+             "position_margin", "joint_states_topic", "notes", "base_frame", "safety",
+             "command_includes_gravity"}  # fmt: skip
     for key in content:
         if key not in known:
             raise UnknownNameError(f"robot profile {path.name}", key, tuple(sorted(known)))
@@ -133,8 +147,33 @@ def _parse(content: Any, path: Path) -> RobotProfile:
         joint_states_topic=str(content.get("joint_states_topic", "joint_states")),
         notes=notes,
         base_frame=str(content.get("base_frame", "base")),
+        safety=_parse_safety(content.get("safety") or {}, where, len(joints)),
+        command_includes_gravity=_switch(where, "command_includes_gravity", content, True),
         **columns,
     )
+
+
+def _switch(where: str, key: str, content: dict[str, Any], default: bool) -> bool:
+    value = content.get(key, default)
+    if not isinstance(value, bool):
+        raise InvalidInputError(f"{where}: {key}", repr(value), "true or false")
+    return value
+
+
+def _parse_safety(content: Any, where: str, joints: int) -> dict[str, float | tuple[float, ...]]:
+    if not isinstance(content, dict):
+        raise InvalidInputError(f"{where}: safety", repr(content), "a mapping of limits")
+    values: dict[str, float | tuple[float, ...]] = {}
+    for key, value in content.items():
+        if key not in _SAFETY_SIZES:
+            raise UnknownNameError(f"{where}: safety", str(key), tuple(_SAFETY_SIZES))
+        size = _SAFETY_SIZES[key]
+        name = f"{where}: safety.{key}"
+        if size == 1 or not isinstance(value, list):
+            values[key] = _number(name, value)
+        else:
+            values[key] = _numbers(name, value, size or joints)
+    return values
 
 
 def _parse_tool(content: Any, path: Path) -> Tool:

@@ -1,0 +1,104 @@
+"""How hard a tool is being pressed, from measured joint torques: a first-order momentum observer.
+
+With p = M(q) dq and measured link-side torques tau,
+
+    r = K (p - p_0 - integral of (tau + C^T dq - g + r) dt)
+
+follows the external joint torque with the time constant 1/K, and needs no joint acceleration. The force at the tool is
+the least-squares solution of J_v^T f = r. The time constant is longer than an impact on purpose: its peak, which lasts
+milliseconds, is meant to happen.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from impact_aware.control.arm import ControlledArm
+
+Array = NDArray[np.float64]
+
+FORCE_PERIOD = 5
+"""States between two looks at the force: the observer behind it is slower by far."""
+
+
+class ContactForceObserver:
+    """Estimates the force at one arm's tool.
+
+    Attributes:
+        external_torque: (n,) Estimate of the external joint torque, N m.
+    """
+
+    def __init__(self, arm: ControlledArm, period: float = 0.001, time_constant: float = 0.05) -> None:
+        """Prepare.
+
+        Args:
+            arm: As the controller refreshes it.
+            period: Time between two states, s.
+            time_constant: 1/K, s.
+        """
+        self._arm, self._gain = arm, 1.0 / time_constant
+        self._longest = 10.0 * period
+        self._model, self._data = arm.robot.model, arm.robot.model.createData()
+        self._armature = arm.robot.apparent_motor_inertia
+        self.external_torque = np.zeros(arm.robot.n)
+        self._square = np.zeros((3, 3))
+        self._force, self._turn = 0.0, 0
+        self.reset()
+
+    def reset(self) -> None:
+        """Start over."""
+        self._force = 0.0
+        self._integral: Array | None = None
+        self.external_torque[:] = 0.0
+
+    def update(self, q: Array, dq: Array, effort: Array, interval: float) -> float:
+        """Take one state in; the arm must have been refreshed with it.
+
+        Args:
+            q: (n,) rad.
+            dq: (n,) rad/s.
+            effort: (n,) Measured link-side torque with gravity, N m; what is not finite starts the observer over.
+            interval: Time since the last state, s.
+
+        Returns:
+            The estimated force, N; 0 while nothing is known. It is worked out every `FORCE_PERIOD` states only.
+        """
+        if self._integral is not None and not 0.0 < interval <= self._longest:
+            self.reset()
+        if not _finite(effort):
+            self.reset()
+            return 0.0
+        arm = self._arm
+        # M of the links alone: the torque is measured behind the motor.
+        momentum = arm.mass_matrix @ dq
+        momentum -= self._armature * dq
+        if self._integral is None:
+            self._integral = momentum
+            return 0.0
+        coriolis = pin.computeCoriolisMatrix(self._model, self._data, q, dq)
+        # C^T dq - g = (C + C^T) dq - h.
+        drive = dq @ (coriolis + coriolis.T)
+        drive += effort
+        drive -= arm.bias
+        drive += self.external_torque
+        drive *= interval
+        self._integral += drive
+        np.subtract(momentum, self._integral, out=self.external_torque)
+        self.external_torque *= self._gain
+        self._turn = (self._turn + 1) % FORCE_PERIOD
+        if self._turn == 0:
+            rows = arm.jacobian[:3]
+            np.dot(rows, rows.T, out=self._square)
+            self._square.flat[::4] += 1e-4
+            force = np.linalg.solve(self._square, rows @ self.external_torque)
+            self._force = math.sqrt(float(force @ force))
+        return self._force
+
+
+def _finite(values: Array) -> bool:
+    # A sum with a value that is not finite is not finite.
+    return math.isfinite(float(values.sum()))

@@ -1,0 +1,171 @@
+"""The controller inside its safety envelope: states are judged before they are used, commands before they leave."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import ArrayLike, NDArray
+
+from impact_aware.control.command import Command, Mode
+from impact_aware.control.contact_force import ContactForceObserver
+from impact_aware.control.controller import ReferenceSpreadingController
+from impact_aware.control.envelope import SafetyEnvelope, Violation
+from impact_aware.control.safety import SafeReason
+from impact_aware.robot.safety_limits import SafetyLimits
+
+Array = NDArray[np.float64]
+
+CLOCK_JUMP = 1.0
+"""Stamps that go on by more than this at once are a clock that was set, not states that were lost, s."""
+
+
+class GuardedController:
+    """Passes states to a controller and its commands on, as long as both are within the envelope.
+
+    What is outside leads to the controller's safe mode, with the limit that was violated as reason. A state that can't
+    be true is not used at all; one that is not newer than the last is answered with the last command.
+
+    Attributes:
+        controller: The controller.
+        envelope: The limits.
+        ignored: States that were repeated or came out of order.
+        violations: How many states and commands were outside, by reason.
+    """
+
+    def __init__(
+        self,
+        controller: ReferenceSpreadingController,
+        limits: Sequence[SafetyLimits] | None = None,
+        bases: Sequence[pin.SE3] | None = None,
+    ) -> None:
+        """Surround a controller.
+
+        Args:
+            controller: Its arms, period and safe mode are used.
+            limits: Of each arm; those of the robots' profiles when None.
+            bases: Pose of each arm's base in the common frame, as the controller got them; identity when None.
+
+        Raises:
+            InvalidInputError: Limits or bases that are not one per arm.
+        """
+        self.controller = controller
+        period = controller.parameters.period
+        self.envelope = SafetyEnvelope(controller.arms, limits, period, bases)
+        self._observers = [ContactForceObserver(arm, period) for arm in controller.arms]
+        self._forces = [0.0] * len(controller.arms)
+        self.ignored = 0
+        self.violations: dict[SafeReason, int] = {}
+        self.begin()
+
+    def begin(self) -> None:
+        """Forget earlier states and commands: what comes next may be anywhere and at any time."""
+        self._time = np.nan
+        self._position: Array | None = None
+        self._effort: Array | None = None
+        self._last: Command | None = None
+        for observer in self._observers:
+            observer.reset()
+
+    def reset(self) -> None:
+        """Leave the safe mode, believing whatever state comes next."""
+        self.controller.reset()
+        effort = self._effort
+        self.begin()
+        # What the arm was told last does not change by a reset.
+        self._effort = effort
+
+    def update(
+        self,
+        time: float,
+        q: Array,
+        dq: Array,
+        *,
+        effort: Array | None = None,
+        age: float = 0.0,
+        object_position: ArrayLike | None = None,
+    ) -> Command:
+        """One control cycle: state in, torque out. Never raises.
+
+        Args:
+            time: Stamp of the state, s.
+            q: (n,) Joint positions of all arms, arm after arm, rad.
+            dq: (n,) Joint velocities, rad/s.
+            effort: (n,) Measured link-side torques, N m; without them no contact force is judged.
+            age: How old the state is, s.
+            object_position: (3,) Measured object centre, m; inferred from the tools when None.
+
+        Returns:
+            The command.
+        """
+        controller = self.controller
+        interval = time - self._time
+        if interval <= 0.0 and -interval <= self.envelope.state_age and self._last is not None:
+            self.ignored += 1
+            return self._last
+        violation = self._judge_time(interval, age)
+        try:
+            doubt = self.envelope.implausible(
+                q, dq, self._position, abs(interval) if self._position is not None else 0.0
+            )
+        except Exception as error:  # noqa: BLE001 - a state of any shape must end in a safe command
+            doubt = Violation(SafeReason.EXCEPTION, f"{type(error).__name__}: {error}", False)
+        violation = violation or doubt
+        if violation is not None:
+            self._stop(violation)
+        if doubt is not None:
+            return self._pass(controller.command_without_state(time), time)
+        command = controller.update(time, q, dq, age=0.0, object_position=_array(object_position))
+        # The controller has refreshed the arms with this state, so that tool places cost nothing here.
+        if controller.mode is not Mode.SAFE:
+            found = self.envelope.judge_state(q, dq, self._contact_forces(q, dq, effort, interval))
+            if found is not None:
+                # This cycle's command is within all limits of commands; the next one takes the motion away.
+                self._stop(found)
+                command = dataclasses.replace(command, mode=Mode.SAFE, reason=found.reason, detail=found.detail)
+        self._position = q.copy()
+        return self._pass(command, time)
+
+    def command_without_state(self, time: float) -> Command:
+        """Command when no state can be had: towards gravity compensation at the last known posture."""
+        return self._pass(self.controller.command_without_state(time), self._time)
+
+    def _judge_time(self, interval: float, age: float) -> Violation | None:
+        oldest = self.envelope.state_age
+        if interval > CLOCK_JUMP or interval < -oldest:
+            return Violation(SafeReason.CLOCK_JUMP, f"the stamps of joint_states jumped by {interval:+.3f} s")
+        if interval > oldest:
+            return Violation(SafeReason.STATE_STALE, f"no joint state for {1e3 * interval:.0f} ms")
+        if age > oldest:
+            return Violation(SafeReason.STATE_STALE, f"joint state {1e3 * age:.0f} ms old")
+        return None
+
+    def _contact_forces(self, q: Array, dq: Array, effort: Array | None, interval: float) -> list[float] | None:
+        if effort is None:
+            return None
+        for index, (arm, observer) in enumerate(zip(self.controller.arms, self._observers, strict=True)):
+            joints = arm.joints
+            self._forces[index] = observer.update(q[joints], dq[joints], effort[joints], interval)
+        return self._forces
+
+    def _pass(self, command: Command, time: float) -> Command:
+        violation = self.envelope.judge_command(command.effort, self._effort)
+        if violation is not None:
+            self._stop(violation)
+            previous = np.zeros_like(command.effort) if self._effort is None else self._effort
+            effort = self.envelope.nearest(command.effort, previous)
+            command = dataclasses.replace(
+                command, mode=Mode.SAFE, effort=effort, reason=violation.reason, detail=violation.detail
+            )
+        self._effort, self._last, self._time = command.effort, command, time
+        return command
+
+    def _stop(self, violation: Violation) -> None:
+        self.violations[violation.reason] = self.violations.get(violation.reason, 0) + 1
+        self.controller.safe_stop(violation.reason, violation.detail)
+
+
+def _array(values: ArrayLike | None) -> Array | None:
+    return None if values is None else np.asarray(values, dtype=float)

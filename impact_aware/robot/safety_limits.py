@@ -1,0 +1,114 @@
+"""What an arm must never be asked for, nor be seen doing: figures of the safety envelope and of the impact check."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from impact_aware.errors import InvalidInputError
+from impact_aware.robot.model import RobotModel
+
+Array = NDArray[np.float64]
+
+VELOCITY_MARGIN = 1.1
+"""Default velocity limit over that of the URDF: the controller keeps to the URDF's, the envelope stands around it."""
+
+
+@dataclass(frozen=True)
+class SafetyLimits:
+    """Limits of one arm, per joint in the order of the model.
+
+    Attributes:
+        position_lower: (n,) rad.
+        position_upper: (n,) rad.
+        braking_deceleration: (n,) With which a joint can surely be stopped before a position limit, rad/s^2.
+        velocity: (n,) rad/s.
+        effort: (n,) Commanded torque, N m.
+        effort_rate: (n,) Change of commanded torque, N m/s.
+        workspace_lower: (3,) Corner of the box that the tool's centre stays in, arm's base frame, m.
+        workspace_upper: (3,) m.
+        tool_speed: Of the tool's centre, m/s.
+        state_age: Oldest state that may be acted upon, and longest time between two, s.
+        contact_force: Estimated force at the tool, without its first milliseconds, N.
+        impact_energy: Of the arm along the normal at an intended impact, J.
+        velocity_jump: (n,) Predicted jump of a joint's velocity at an intended impact, rad/s.
+    """
+
+    position_lower: Array
+    position_upper: Array
+    braking_deceleration: Array
+    velocity: Array
+    effort: Array
+    effort_rate: Array
+    workspace_lower: Array
+    workspace_upper: Array
+    tool_speed: float
+    state_age: float
+    contact_force: float
+    impact_energy: float
+    velocity_jump: Array
+
+    def __post_init__(self) -> None:
+        """Check every limit.
+
+        Raises:
+            InvalidInputError: One that is not positive, a box or range that is empty, or arrays of different sizes.
+        """
+        n = np.size(self.position_lower)
+        for name in ("position_upper", "braking_deceleration", "velocity", "effort", "effort_rate", "velocity_jump"):
+            value = getattr(self, name)
+            if np.shape(value) != (n,):
+                raise InvalidInputError(f"safety.{name}", f"{np.size(value)} values", f"{n}, one per joint")
+            if name != "position_upper" and not np.all(value > 0.0):
+                raise InvalidInputError(f"safety.{name}", np.asarray(value).tolist(), "values > 0")
+        for name in ("tool_speed", "state_age", "contact_force", "impact_energy"):
+            value = getattr(self, name)
+            if not value > 0.0:
+                raise InvalidInputError(f"safety.{name}", value, "a value > 0")
+        for low, high in (("position_lower", "position_upper"), ("workspace_lower", "workspace_upper")):
+            if not np.all(np.asarray(getattr(self, low)) < np.asarray(getattr(self, high))):
+                raise InvalidInputError(f"safety.{low}", np.asarray(getattr(self, low)).tolist(), f"less than {high}")
+        for name in ("workspace_lower", "workspace_upper"):
+            if np.shape(getattr(self, name)) != (3,):
+                raise InvalidInputError(f"safety.{name}", np.asarray(getattr(self, name)).tolist(), "three lengths, m")
+
+    @classmethod
+    def of(cls, robot: RobotModel, **changes: object) -> SafetyLimits:
+        """Limits of a robot: what its profile says under `safety`, what is not said there from the URDF or by default.
+
+        Args:
+            robot: The arm.
+            changes: Limits that replace those of the profile, by name.
+
+        Raises:
+            InvalidInputError: As the class itself.
+        """
+        n, own = robot.n, robot.limits
+        values: dict[str, object] = {
+            "position_lower": np.array(robot.model.lowerPositionLimit),
+            "position_upper": np.array(robot.model.upperPositionLimit),
+            "braking_deceleration": np.full(n, 15.0),
+            "velocity": VELOCITY_MARGIN * own.velocity,
+            "effort": own.effort,
+            "effort_rate": own.effort_rate,
+            "workspace_lower": np.full(3, -math.inf),
+            "workspace_upper": np.full(3, math.inf),
+            "tool_speed": 1.7,
+            "state_age": 0.02,
+            "contact_force": 140.0,
+            "impact_energy": 2.5,
+            "velocity_jump": own.velocity,
+        }
+        said = {} if robot.profile is None else dict(robot.profile.safety)
+        for name, value in {**said, **changes}.items():
+            if name not in values:
+                raise InvalidInputError(f"safety.{name}", value, "one of " + ", ".join(values))
+            scalar = isinstance(values[name], float)
+            array = np.asarray(value, dtype=float)
+            if not scalar and array.ndim == 0:
+                array = np.full(np.shape(values[name]), float(array))
+            values[name] = float(array) if scalar else array
+        return cls(**values)  # type: ignore[arg-type]

@@ -1,0 +1,67 @@
+"""An intended impact is refused when it is too much for the arm, by the number that is wrong."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from impact_aware.control.impact_check import check_field, check_impact, expected_impact
+from impact_aware.errors import InvalidInputError
+from impact_aware.reference import base_placement, load_task, make_field
+from impact_aware.robot import RobotModel
+from impact_aware.robot.safety_limits import SafetyLimits
+
+ROBOT = RobotModel.from_profile("panda")
+TASK = load_task("hit_and_push")
+FIELD = make_field(TASK, [ROBOT])
+
+
+def test_the_energy_is_that_of_the_effective_mass():
+    impact = expected_impact(FIELD, ROBOT)
+    rows = ROBOT.frame_jacobian(impact.posture)[:3].T @ FIELD.arms[0].normal
+    # The contact point is the tip's surface, 30 mm along the normal: without rotation it moves as its centre does.
+    assert impact.normal_speed == pytest.approx(0.5, abs=1e-9)
+    assert impact.energy == pytest.approx(0.5 * impact.effective_mass * 0.25, rel=1e-9)
+    mass = 1.0 / (rows @ np.linalg.solve(ROBOT.mass_matrix(impact.posture), rows))
+    # The tip turns with the arm's links, which makes the centre's mass another than the surface point's.
+    assert impact.effective_mass == pytest.approx(mass, rel=0.3)
+
+
+def test_momentum_along_the_normal_goes_to_the_object():
+    impact = expected_impact(FIELD, ROBOT)
+    # Inelastic impact with a box at rest, hit through its middle: both move on with one speed.
+    common = impact.effective_mass * 0.5 / (impact.effective_mass + FIELD.object_mass)
+    after = ROBOT.frame_jacobian(impact.posture) @ impact.velocity_after
+    place = -FIELD.arms[0].normal * ROBOT.tool_radius
+    surface = after[:3] + np.cross(after[3:], place)
+    assert -surface @ FIELD.arms[0].normal == pytest.approx(common, rel=1e-6)
+
+
+@pytest.mark.parametrize("name", ["hit_and_push", "dual_arm_grab"])
+def test_the_shipped_tasks_pass(name):
+    task = load_task(name)
+    robots = [ROBOT] * len(task.arms)
+    postures = [np.array(arm.posture) if arm.posture else ROBOT.home for arm in task.arms]
+    bases = [base_placement(arm) for arm in task.arms]
+    impacts = check_field(make_field(task, robots), robots, bases=bases, postures=postures)
+    assert all(0.1 < impact.energy < 1.0 for impact in impacts)
+
+
+@pytest.mark.parametrize("limit", [{"impact_energy": 0.2}, {"velocity_jump": 0.3}])
+def test_an_impact_over_a_limit_is_refused_with_the_speed_that_would_do(limit):
+    limits = SafetyLimits.of(ROBOT, **limit)
+    with pytest.raises(InvalidInputError, match=next(iter(limit))) as refusal:
+        check_field(FIELD, [ROBOT], limits=[limits])
+    allowed = float(refusal.value.expected.split()[-2])
+    assert 0.0 < allowed < 0.5
+    slower = make_field(TASK.with_impact_speed(0.99 * allowed), [ROBOT])
+    check_field(slower, [ROBOT], limits=[limits])
+
+
+def test_a_joint_thrown_over_its_velocity_limit_is_refused():
+    import dataclasses
+
+    impact = expected_impact(FIELD, ROBOT)
+    thrown = dataclasses.replace(impact, velocity_after=impact.velocity_before * 4.0)
+    with pytest.raises(InvalidInputError, match="velocity limit"):
+        check_impact(thrown, ROBOT, SafetyLimits.of(ROBOT, velocity_jump=100.0))
