@@ -14,6 +14,7 @@ NODES = (
     "rs_controller",
     "impact_markers",
     "sim_robot",
+    "forward_command_controller",
     "bag_recorder",
 )
 

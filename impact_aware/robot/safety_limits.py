@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,7 +77,7 @@ class SafetyLimits:
                 raise InvalidInputError(f"safety.{name}", np.asarray(getattr(self, name)).tolist(), "three lengths, m")
 
     @classmethod
-    def of(cls, robot: RobotModel, **changes: object) -> SafetyLimits:
+    def of(cls, robot: RobotModel, **changes: Any) -> SafetyLimits:
         """Limits of a robot: what its profile says under `safety`, what is not said there from the URDF or by default.
 
         Args:
@@ -87,7 +88,7 @@ class SafetyLimits:
             InvalidInputError: As the class itself.
         """
         n, own = robot.n, robot.limits
-        values: dict[str, object] = {
+        values: dict[str, Any] = {
             "position_lower": np.array(robot.model.lowerPositionLimit),
             "position_upper": np.array(robot.model.upperPositionLimit),
             "braking_deceleration": np.full(n, 15.0),
@@ -111,4 +112,4 @@ class SafetyLimits:
             if not scalar and array.ndim == 0:
                 array = np.full(np.shape(values[name]), float(array))
             values[name] = float(array) if scalar else array
-        return cls(**values)  # type: ignore[arg-type]
+        return cls(**values)
