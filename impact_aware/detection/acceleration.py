@@ -7,6 +7,11 @@ sides, so what is known at a sample is the acceleration `half_width` periods bef
 From positions it is the second difference (q_k - 2 q_{k-s} + q_{k-2s}) / (s h)^2, whose error is up to 2 r / (s h)^2
 for an encoder step r; from measured velocities it is (v_k - v_{k-2s}) / (2 s h), as trustworthy as the robot's velocity
 filter.
+
+Where a sample of the second difference is missing and bridged, the difference is made of other real samples, with
+weights of its own. The acceleration is then taken as the smaller one that would still explain it: over the factor by
+which encoder errors, or the accelerations themselves, count more than in the plain difference. Measured velocities are
+not bridged; a gap in them makes the detector wait.
 """
 
 from __future__ import annotations
@@ -87,7 +92,13 @@ class AccelerationDetector(WindowedDetector):
         self._trusted = np.zeros(joint_count, dtype=np.int64)
         self._shares = np.zeros(joint_count)
         self._previous = np.zeros(joint_count)
-        super().__init__(joint_count, chosen, length=max(16, 3 * self._width), kink_span=self._width + 4)
+        length = max(16, 3 * self._width, self._width + 2 * chosen.largest_gap + 2)
+        self._difference = np.zeros((1, self._width + 1))
+        self._difference[0, [0, -1]] = 1.0
+        self._difference[0, chosen.half_width] = -2.0
+        ages = np.arange(length - 1.0, -1.0, -1.0)
+        self._kernel = np.maximum(ages[:, None] - ages, 0.0)
+        super().__init__(joint_count, chosen, length=length, kink_span=self._width + 4)
 
     @property
     def levels(self) -> Array:
@@ -141,6 +152,22 @@ class AccelerationDetector(WindowedDetector):
         self._shares *= self._scale
         if trusted is not None:
             self._shares *= trusted
+        if self.parameters.source == "position":
+            self._take_doubt_away()
+
+    def _take_doubt_away(self) -> None:
+        """Lower the shares by what missing samples and scattered stamps may have put into them."""
+        mixture, offsets = self._window.mixture, self._window.offsets
+        if offsets is not None:
+            rows = self._window.positions
+            speed = np.abs(rows[1:] - rows[:-1]).max(axis=0) / self._window.period
+            moved = abs(float(self._difference[0] @ offsets[-self._width - 1 :])) * speed * np.abs(self._scale)
+            self._shares = np.sign(self._shares) * np.maximum(np.abs(self._shares) - moved, 0.0)
+        if mixture is not None:
+            weights = (self._difference @ mixture[-self._width - 1 :])[0]
+            steps = float(np.abs(weights).sum()) / 4.0
+            motion = float(np.abs(self._kernel @ weights).sum()) / self.parameters.half_width**2
+            self._shares /= max(steps, motion, 1.0)
 
     def _take_velocity(self, sample: JointSample, steps: int) -> None:
         velocity = _row_or_nan(sample.velocity, self.joint_count)

@@ -6,6 +6,9 @@ The bound holds for every shorter window and longer horizon as well, and which o
 size and on the encoder; so all of them are tested at once, as one small matrix product, and the first excess counts.
 After an impact every window starts again.
 
+Where samples are missing, `mixed_bound` widens the bounds by what bridging them costs. Where stamps are off the grid by
+d_i, a test with weights c_i may be off by |sum c_i d_i| times the speed, as either the stamps or the grid are right.
+
 A jump keeps growing in the positions and an encoder glitch does not: an excess has to be confirmed by a larger error at
 the next sample, predicted from the very window that showed the first.
 """
@@ -20,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from impact_aware.detection.events import Array, JointSample
+from impact_aware.detection.mixed_bound import MixedBound
 from impact_aware.detection.prediction_bound import detection_bound, extrapolation_weights
 from impact_aware.detection.recording import Recording
 from impact_aware.detection.windowed_detector import (
@@ -98,7 +102,9 @@ class AdaptiveWindowDetector(WindowedDetector):
         windows = range(chosen.smallest_window, chosen.window + 1)
         # The horizons beyond `horizon` only confirm, across missing samples too.
         last_horizon = chosen.horizon + chosen.confirmation_samples - 1 + chosen.largest_gap
-        length = chosen.window + 1 + last_horizon
+        self._used = chosen.window + 1 + chosen.horizon
+        # A bridged sample is made of others that are up to two gaps older.
+        length = max(chosen.window + 1 + last_horizon, self._used + 2 * chosen.largest_gap + 1)
         self._window_count = len(windows)
         horizons = [horizon for horizon in range(1, last_horizon + 1) for _ in windows]
         windows_of_tests = list(windows) * last_horizon
@@ -121,11 +127,20 @@ class AdaptiveWindowDetector(WindowedDetector):
                     chosen.noise_multiple,
                     chosen.sharp_bound,
                 )
-        self._used = chosen.window + 1 + chosen.horizon
         self._confirming_tests = tests
         self._tests = np.ascontiguousarray(tests[:opening, -self._used :])
         self._needed = (np.array(windows_of_tests) + 1 + np.array(horizons))[:opening, None]
-        self._amplification = np.abs(self._tests).sum(axis=1)[:, None]
+        self._mixed_bound = MixedBound(
+            self._tests,
+            np.array(horizons[:opening]),
+            length,
+            chosen.sampling_period,
+            acceleration,
+            jerk,
+            resolution,
+            noise,
+            chosen.noise_multiple,
+        )
         self._inverse_bounds = 1.0 / self._bounds
         for constant in (tests, self._tests, self._bounds, self._inverse_bounds, self._needed):
             constant.setflags(write=False)
@@ -212,18 +227,29 @@ class AdaptiveWindowDetector(WindowedDetector):
         positions = window.positions[-self._used :]
         np.matmul(self._tests, positions, out=errors)
         np.abs(errors, out=excess)
-        jitter = window.jitter
-        if jitter:
-            # A stamp that is off the grid by d displaces a sample by |v| d.
-            speed = np.abs(positions[-1] - positions[0]) / ((self._used - 1) * window.period)
-            excess /= self._bounds + self._amplification * (jitter * speed)
-        else:
+        mixture, offsets = window.mixture, window.offsets
+        if mixture is None and offsets is None:
             excess *= self._inverse_bounds
+        else:
+            excess /= self._widened_bounds(positions, mixture, offsets)
         if not window.full:
             excess *= self._needed <= window.counts
         if steps > 1:
             excess[: self._window_count * (steps - 1)] = 0.0
         return float(self._flat_excess[self._flat_excess.argmax()])
+
+    def _widened_bounds(self, positions: Array, mixture: Array | None, offsets: Array | None) -> Array:
+        """Bounds of the tests where samples are missing or stamps off the grid, shape (tests, n), rad."""
+        bounds = self._bounds
+        if mixture is not None:
+            mixed = self._mixed_bound
+            fixed = self.parameters.fixed_bound
+            wider = fixed * mixed.gain(mixture)[:, None] if fixed else mixed.bounds(mixture)
+            bounds = np.maximum(bounds, wider)
+        if offsets is not None:
+            speed = np.abs(positions[1:] - positions[:-1]).max(axis=0) / self._window.period
+            bounds = bounds + np.outer(np.abs(self._tests @ offsets[-self._used :]), speed)
+        return np.asarray(bounds)
 
     def prediction_errors(self, recording: Recording) -> Iterator[tuple[int, Array, Array]]:
         """Yield (index of the first sample, errors (b, tests, n), their bounds (tests, n)), rad, block by block."""

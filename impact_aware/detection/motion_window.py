@@ -2,6 +2,9 @@
 
 Every detector looks at the same few milliseconds of motion. This window admits or refuses each sample, says why it
 refused, and keeps per joint how many trustworthy samples in a row it holds: the window length w_i of paper 004, (2.19).
+
+A missing sample is bridged by the parabola through the two samples before and the one after. That makes it a mixture of
+real samples, in which their errors add up; `mixture` says of which, so that a detector knows what its tests are worth.
 """
 
 from __future__ import annotations
@@ -19,6 +22,15 @@ from impact_aware.errors import InvalidInputError
 # Stamps closer to the grid than this are on it: a double holds seconds since 1970 to 0.24 us only.
 GRID_TOLERANCE = 0.6e-6
 
+# Repeats in a row after which an arm is at rest for sure, and no slow source is being repeated.
+_AT_REST = 40
+
+# Share of an offset from the grid by which the grid follows scattered stamps, so that it ends up amid them.
+_FOLLOW = 0.1
+
+# Periods off the grid, beyond which nobody can tell to which period a stamp belongs.
+_AMBIGUOUS = 0.38
+
 
 @dataclass(slots=True)
 class DropCounts:
@@ -27,10 +39,12 @@ class DropCounts:
     Attributes:
         malformed: Samples of a wrong shape or type, or with a time that is not finite.
         not_finite: Single joint values that were NaN or infinite; only that joint's window starts again.
-        held: Samples that repeat the one before in every joint although the robot was moving.
+        held: Samples that repeat the one before in every joint although the robot was moving; at low speed, where it
+            may be true, only as many in a row as can be bridged.
         early: Samples that came in the same sampling period as the one before, or with the same stamp.
         missing: Sampling periods without a sample, bridged by interpolation.
-        gaps: Breaks too long to bridge; every window starts again.
+        gaps: Breaks too long to bridge, where every window starts again, and stamps in the middle between two periods,
+            after which nothing counts as trustworthy for the length of the window.
         backwards: Times that ran backwards; everything starts again, the refractory time too.
         outliers: Single joint values that left the bound and were back at the next sample.
     """
@@ -74,10 +88,11 @@ class MotionWindow:
         self.counts = np.zeros(joint_count, dtype=np.int64)
         self._joint_count = joint_count
         self._largest_gap = largest_gap
-        # A moving joint that passes two steps of its encoder per period can't repeat a value.
+        # A joint that passed two steps of its encoder from one sample to the next can't repeat a value right after.
         self._moving_step = 2.0 * resolution + 1e-12
         self._rows = Ring(length, joint_count)
-        self._deviations = np.zeros(length)
+        self._offsets = Ring(length, 1)
+        self._mixture = np.eye(length)
         self._turns = np.zeros(joint_count)
         self._delta = np.empty(joint_count)
         self._newest = np.empty(joint_count)
@@ -101,9 +116,16 @@ class MotionWindow:
         self.fresh = True
         self._empty = True
         self._alone = True
+        self._last_steps = 0
         self._moved_across_gap = False
-        self._deviations[:] = 0.0
+        self._repeats = 0
+        self._offset = 0.0
+        self._phase = 0.0
+        self._distrust = 0
         self._irregular = 0
+        self._mixture[:] = 0.0
+        np.fill_diagonal(self._mixture, 1.0)
+        self._bridged = 0
         self.unsettled = 0
 
     @property
@@ -114,7 +136,7 @@ class MotionWindow:
     @property
     def settled(self) -> bool:
         """Whether the content is exactly the last `length` raw samples and nothing else is remembered."""
-        return self.full and self.unsettled == 0 and self._irregular == 0
+        return self.full and self.unsettled == 0 and self._irregular == 0 and self._repeats == 0
 
     @property
     def positions(self) -> Array:
@@ -122,9 +144,20 @@ class MotionWindow:
         return self._rows.rows
 
     @property
-    def jitter(self) -> float:
-        """Largest distance of a stamp inside the window from the grid, s; 0 where all are on it."""
-        return float(self._deviations.max()) if self._irregular else 0.0
+    def mixture(self) -> Array | None:
+        """Row i says of which real samples the i-th of `positions` is made, shape (length, length).
+
+        None where every row is a real sample. The row of a sample that is too old to be seen is not complete.
+        """
+        return self._mixture if self._bridged else None
+
+    @property
+    def offsets(self) -> Array | None:
+        """Stamps less the uniform grid, up to a constant, for every row of `positions`, shape (length,), s.
+
+        None where all stamps are on the grid.
+        """
+        return self._offsets.rows[:, 0] if self._irregular else None
 
     def accept(self, sample: JointSample) -> int:
         """Take a sample in, if it is one.
@@ -141,7 +174,7 @@ class MotionWindow:
         if position.shape != self.counts.shape or not math.isfinite(time):
             self.drops.malformed += 1
             return 0
-        steps, deviation = 1, 0.0
+        steps, deviation, ambiguous = 1, 0.0, False
         if self.time == self.time:
             interval = time - self.time
             if interval < 0.0:
@@ -156,11 +189,12 @@ class MotionWindow:
                 self.restart()
                 self._moved_across_gap = bool((moved > self._moving_step).any())
             else:
-                steps = int(interval / self.period + 0.5)
-                if steps == 0:
+                steps = int((interval + self._phase) / self.period + 0.5)
+                if steps <= 0:
                     self.drops.early += 1
                     return 0
-                deviation = abs(interval - steps * self.period)
+                deviation = interval - steps * self.period
+                ambiguous = self._follow(deviation)
         broken = None
         np.add(position, self._turns, out=self._newest)
         np.subtract(self._newest, self._rows.newest, out=self._delta)
@@ -169,11 +203,19 @@ class MotionWindow:
             broken = ~np.isfinite(position)
             if not self._settle_odd_sample(broken):
                 return 0
+        if self._repeats and not self._empty:
+            self._judge_repeats()
         self.fresh = self._empty
         self._alone = self._empty
         self._empty = False
         self._push(steps, deviation)
         self.time = time
+        if ambiguous:
+            self.drops.gaps += 1
+            self._distrust = self.length
+        if self._distrust:
+            self._distrust -= 1
+            self.restart_joints(np.ones(len(self.counts), dtype=bool), 1)
         if broken is not None and broken.any():
             self.restart_joints(broken, 0)
             self.unsettled = self.length
@@ -209,48 +251,108 @@ class MotionWindow:
             self._turns -= turns
             newest -= turns
             self.unsettled = self.length + 1
-        elif (newest == last).all() and self._was_moving():
-            self.drops.held += 1
-            return False
+        elif (newest == last).all():
+            self._repeats += 1
+            if self._repeats <= self._largest_gap or self._was_moving():
+                self.drops.held += 1
+                return False
         return True
+
+    def _judge_repeats(self) -> None:
+        """At the first change after repeats: start again if they may have come from a source too slow to bridge."""
+        step = np.abs(self._newest - self._rows.newest)
+        if not step.any():
+            return
+        if self._largest_gap < self._repeats <= _AT_REST and (step > self._moving_step).any():
+            self.drops.gaps += 1
+            self.restart()
+            self._moved_across_gap = True
+        self._repeats = 0
 
     def _was_moving(self) -> bool:
         """Tell whether some joint moved too fast before to repeat a value now."""
         if self._alone:
             return self._moved_across_gap
-        step = self._rows.rows[-1] - self._rows.rows[-2]
+        step = self._rows.rows[-1] - self._rows.rows[-1 - self._last_steps]
         return bool((np.abs(step) > self._moving_step).any())
 
+    def _follow(self, deviation: float) -> bool:
+        """Let the grid follow the stamps; tells whether the newest one fits no period."""
+        if not self._irregular and abs(deviation) <= GRID_TOLERANCE:
+            return False
+        off = self._phase + deviation
+        self._phase = (1.0 - _FOLLOW) * off
+        return abs(off) > _AMBIGUOUS * self.period and abs(deviation) > 0.25 * self.period
+
     def _push(self, steps: int, deviation: float) -> None:
-        if steps > 1:
-            self._bridge(steps)
+        if abs(deviation) > GRID_TOLERANCE:
+            if not self._irregular:
+                self._offsets.fill(0.0)
+            # One more than the window, so that the deviation is behind it when it is forgotten.
+            self._irregular = self.length + 1
+        trusted = self._bridge(steps, deviation) if steps > 1 else True
         self._rows.push(self._newest)
-        if self._least_count < self.length:
+        if not trusted:
+            self.counts[:] = 1
+            self._least_count = 1
+        elif self._least_count < self.length:
             np.minimum(self.counts + steps, self.length, out=self.counts)
             self._least_count = int(self.counts.min())
-        if deviation > GRID_TOLERANCE:
-            self._irregular = self.length + 1
         if self._irregular:
-            self._deviations[:-1] = self._deviations[1:]
-            self._deviations[-1] = deviation
+            self._offset += deviation
+            self._offsets.push(self._offset)
             self._irregular -= 1
+            if not self._irregular:
+                self._offset = self._phase = 0.0
+        if self._bridged and steps == 1:
+            self._shift_mixture(1)
+            self._bridged -= 1
         if self.unsettled:
             self.unsettled -= 1
+        self._last_steps = 0 if self._alone else steps
 
-    def _bridge(self, steps: int) -> None:
-        newest = self._newest
-        before, last = self._rows.rows[-2:].copy()
-        parabola = not self._alone
-        for step in range(1, steps):
-            if parabola:
-                # Lagrange form on the nodes -1, 0 and `steps`.
-                row = (
-                    before * step * (step - steps) / (1.0 + steps)
-                    + last * (step + 1.0) * (steps - step) / steps
-                    + newest * (step + 1.0) * step / ((steps + 1.0) * steps)
-                )
-            else:
-                row = last + (newest - last) * (step / steps)
-            self._rows.push(row)
+    def _bridge(self, steps: int, deviation: float) -> bool:
+        """Append the missing rows; False where only one sample before them is known, so that they are a guess."""
+        newest, last, distance = self._newest, self._rows.newest.copy(), self._last_steps
         self.drops.missing += steps - 1
         self.unsettled = self.length + 1
+        if not distance:
+            for step in range(1, steps):
+                self._rows.push(last + (newest - last) * (step / steps))
+                if self._irregular:
+                    self._offsets.push(self._offset)
+            return False
+        before = self._rows.rows[-1 - distance].copy()
+        offsets = self._offsets.rows[[-1 - distance, -1, -1], 0]
+        offsets[2] += deviation
+        self._shift_mixture(steps)
+        first = self.length - 1 - steps
+        for step in range(1, steps):
+            weights = _bridge_weights(distance, steps, step)
+            self._rows.push(weights[0] * before + weights[1] * last + weights[2] * newest)
+            row = self._mixture[first + step]
+            row[:] = 0.0
+            row[[first, -1]] = weights[1:]
+            if first >= distance:
+                row[first - distance] = weights[0]
+            if self._irregular:
+                self._offsets.push(float(offsets.dot(weights)))
+        self._bridged = self.length
+        return True
+
+    def _shift_mixture(self, steps: int) -> None:
+        """Move the mixture by as many samples, the new ones being real."""
+        mixture = self._mixture
+        mixture[:-steps, :-steps] = mixture[steps:, steps:]
+        mixture[-steps:] = 0.0
+        mixture[:, -steps:] = 0.0
+        np.fill_diagonal(mixture[-steps:, -steps:], 1.0)
+
+
+def _bridge_weights(before: int, steps: int, step: int) -> tuple[float, float, float]:
+    """Lagrange weights at `step` on the nodes -before, 0 and `steps`."""
+    return (
+        step * (step - steps) / (before * (before + steps)),
+        (step + before) * (steps - step) / (before * steps),
+        (step + before) * step / ((steps + before) * steps),
+    )

@@ -37,6 +37,10 @@ class Ring:
         """Count from zero again; the old rows can still be read."""
         self.count = 0
 
+    def fill(self, value: float) -> None:
+        """Write one value everywhere; the count stays."""
+        self._memory[:] = value
+
     def push(self, row: Array | float) -> None:
         """Append one row, shape (width,)."""
         if self._end == 2 * self.length:

@@ -233,7 +233,7 @@ def test_nonsense_is_counted_and_survived():
 
 
 faults_of_a_source = st.sampled_from(
-    ["jump", "nan", "all_nan", "held", "gap", "long_gap", "glitch", "back", "early", "jitter", "wrap"]
+    ["jump", "nan", "all_nan", "held", "gap", "long_gap", "glitch", "back", "early", "jitter", "wrap", "losses"]
 )
 
 
@@ -272,6 +272,9 @@ def test_offline_equals_online_on_anything(seed, faults, cuts, confirmations):
             times[index] += 0.2 * PERIOD
         elif kind == "wrap":
             positions[index:, joint] += 2 * np.pi
+        elif kind == "losses":
+            times[index : index + 60] += PERIOD * np.cumsum(rng.random(len(times[index : index + 60])) < 0.3)
+            times[index + 60 :] += 40 * PERIOD
     detector = make_detector("adaptive_window", 3, confirmation_samples=confirmations)
     online = run(detector, times, positions)
     counted = replace(detector.drops)

@@ -1,0 +1,187 @@
+"""Missing, held, slow and scattered samples of hard motion raise no alarm, and impacts are found all the same."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from impact_aware.analysis.detection_trials import MeasurementNoise, free_motion, simulate_trial
+from impact_aware.detection import JointSample, make_detector
+from impact_aware.detection.mixed_bound import MixedBound
+from impact_aware.detection.motion_window import MotionWindow
+from impact_aware.detection.prediction_bound import detection_bound, extrapolation_weights
+from impact_aware.robot import RobotModel
+
+ROBOT = RobotModel.from_profile("panda")
+NOISE = MeasurementNoise()
+PERIOD = 1e-3
+# Impacts of 0.31, 0.5, 0.24, 0.43 and 0.31 m/s.
+SEEDS = {500: "rigid_box", 501: "flexible", 503: "flexible", 508: "rigid_box", 510: "rigid_table"}
+
+
+@pytest.fixture(scope="module")
+def free():
+    (chunk,) = [chunk.measured(NOISE, 1) for chunk in free_motion(ROBOT, 20.0, 5)]
+    return chunk
+
+
+@pytest.fixture(scope="module")
+def trials():
+    return [simulate_trial(ROBOT, plant, seed).measured(NOISE, seed) for seed, plant in SEEDS.items()]
+
+
+def dropped(trial, share, rng):
+    kept = rng.random(len(trial.times)) >= share
+    return trial.times[kept], trial.positions[kept]
+
+
+def bursts(trial, share, rng):
+    kept = np.ones(len(trial.times), dtype=bool)
+    for begin in np.flatnonzero(rng.random(len(kept)) < share):
+        kept[begin : begin + rng.integers(1, 8)] = False
+    return trial.times[kept], trial.positions[kept]
+
+
+def wrong_stamps(trial, share, rng):
+    return trial.times + PERIOD * rng.uniform(-share, share, len(trial.times)), trial.positions
+
+
+def uneven_sampling(trial, share, rng):
+    shift = PERIOD * rng.uniform(-share, share, len(trial.times))
+    return trial.times + shift, trial.positions + shift[:, None] * trial.velocities
+
+
+def held(trial, count, rng):
+    return trial.times, trial.positions[np.arange(len(trial.times)) // count * count]
+
+
+def slow(trial, count, rng):
+    return trial.times[::count], trial.positions[::count]
+
+
+# (fault, its size, longest median delay in ms, how many of the impacts may be missed)
+FAULTS = [
+    (dropped, 0.0, 3.0, 0),
+    (dropped, 0.05, 3.0, 0),
+    (dropped, 0.2, 4.0, 0),
+    # Of 40 %, one in forty gaps is longer than what is bridged; an impact in the samples after such a gap gets lost.
+    (dropped, 0.4, 5.0, 2),
+    (bursts, 0.02, 4.0, 1),
+    (wrong_stamps, 0.05, 3.0, 0),
+    (wrong_stamps, 0.3, 4.0, 1),
+    (uneven_sampling, 0.3, 5.0, 1),
+    (held, 2, 5.0, 0),
+    (held, 3, 8.0, 0),
+    (held, 4, 11.0, 0),
+    (slow, 2, 5.0, 0),
+    (slow, 4, 11.0, 0),
+]
+
+
+@pytest.mark.parametrize(
+    ("fault", "size", "delay", "missing"), FAULTS, ids=lambda value: getattr(value, "__name__", None)
+)
+def test_faults_of_a_source_fake_no_impact_and_hide_none(free, trials, fault, size, delay, missing):
+    rng = np.random.default_rng(17)
+    source = {"encoder_resolution": NOISE.encoder_resolution, "position_noise": NOISE.position}
+    assert make_detector("adaptive_window", ROBOT.n, **source).detect(*fault(free, size, rng)) == []
+    delays = []
+    for trial in trials:
+        first = trial.impact_times[0]
+        events = make_detector("adaptive_window", ROBOT.n, **source).detect(*fault(trial, size, rng))
+        assert all(event.time_detected >= first for event in events)
+        delays += [1e3 * (event.time_detected - first) for event in events[:1] if event.time_detected < first + 0.02]
+    assert len(delays) >= len(trials) - missing
+    assert np.median(delays) < delay
+
+
+def test_acceleration_stays_silent_with_missing_samples(free):
+    times, positions = dropped(free, 0.3, np.random.default_rng(3))
+    assert make_detector("acceleration", ROBOT.n).detect(times, positions) == []
+
+
+def test_rest_is_told_from_a_slow_source():
+    """A blow after a long rest is found at once, though the samples before it were all equal."""
+    times = np.arange(300) * PERIOD
+    positions = np.outer(np.maximum(times - 0.2003, 0.0), [0.3, -0.2])
+    detector = make_detector("adaptive_window", 2)
+    (event,) = detector.detect(times, positions)
+    assert 0.2003 < event.time_detected < 0.2043
+    assert detector.drops.held == 3
+
+
+def test_stamps_that_fit_no_period_are_counted_and_nothing_is_trusted():
+    window = MotionWindow(1, 10, PERIOD, 3, np.zeros(1))
+    for index in range(30):
+        window.accept(JointSample(index * PERIOD, np.array([0.1 * index])))
+    assert window.full
+    window.accept(JointSample(29.0e-3 + 1.45e-3, np.array([3.045])))
+    assert window.drops.gaps == 1
+    window.accept(JointSample(29.0e-3 + 2.45e-3, np.array([3.145])))
+    assert window.counts[0] == 1
+
+
+def test_stamps_around_the_grid_stay_on_their_periods():
+    rng = np.random.default_rng(4)
+    window = MotionWindow(1, 10, PERIOD, 3, np.zeros(1))
+    steps = []
+    for index in range(2000):
+        stamp = (index + rng.uniform(-0.3, 0.3)) * PERIOD
+        steps.append(window.accept(JointSample(stamp, np.array([0.1 * index]))))
+    # The first sample may itself be 0.3 periods off, until the grid has followed.
+    assert set(steps[50:]) == {1}
+
+
+def test_mixture_gives_the_rows_from_the_real_samples():
+    rng = np.random.default_rng(6)
+    window = MotionWindow(2, 30, PERIOD, 3, np.zeros(2))
+    kept = [index for index in range(400) if rng.random() > 0.35]
+    real = {}
+    for index in kept:
+        position = 0.1 * rng.standard_normal(2)
+        real[index] = position
+        window.accept(JointSample(index * PERIOD, position))
+        trusted = int(window.counts.min())
+        mixture = window.mixture
+        if mixture is None or trusted < 12:
+            continue
+        columns = np.array([real.get(index - age, np.full(2, np.nan)) for age in range(29, -1, -1)])
+        used = np.abs(mixture).sum(axis=0) > 0.0
+        for row in range(30 - trusted + 8, 30):
+            weights = mixture[row]
+            assert not np.isnan(columns[weights != 0.0]).any()
+            np.testing.assert_allclose(weights[used] @ np.nan_to_num(columns[used]), window.positions[row], atol=1e-9)
+            # Parabolas are bridged exactly.
+            grid = np.arange(-29.0, 1.0)
+            np.testing.assert_allclose(weights @ np.stack((grid**0, grid, grid**2), axis=1), grid[row] ** np.arange(3))
+
+
+def test_bound_with_nothing_missing_is_hardly_wider_than_the_sharp_one():
+    for window, horizon in ((2, 1), (5, 2), (12, 4)):
+        test = np.zeros((1, 17))
+        test[0, 16 - horizon - window : 17 - horizon] = -extrapolation_weights(window, horizon)
+        test[0, -1] = 1.0
+        one = np.ones(1)
+        mixed = MixedBound(test, np.array([horizon]), 24, PERIOD, 20.0 * one, 3e4 * one, 1e-5 * one, 0.0 * one, 6.0)
+        exact = detection_bound(window, horizon, PERIOD, 20.0, 3e4, 1e-5)
+        bound = float(mixed.bounds(np.eye(24))[0, 0])
+        # |K| is replaced by straight lines between samples, which differ where K changes sign.
+        assert exact * (1.0 - 1e-3) <= bound <= 1.2 * exact
+
+
+def test_missing_samples_are_within_the_wider_bound():
+    """Random motion with the largest allowed variation of the acceleration, seen through random gaps."""
+    rng = np.random.default_rng(8)
+    detector = make_detector("adaptive_window", 1, encoder_resolution=1e-6, refractory_time=0.0)
+    fine = 10
+    for _ in range(20):
+        steps = np.repeat(rng.choice([-10.0, 10.0], 150), rng.integers(2, 60, 150))
+        slope = np.diff(steps, prepend=steps[0])
+        # Steps of the acceleration of 20 rad/s^2, the whole of what is allowed.
+        assert np.abs(slope).max() <= 20.0
+        acceleration = np.repeat(steps, fine)
+        velocity = np.cumsum(acceleration) * PERIOD / fine
+        position = np.round(np.cumsum(velocity)[::fine] * PERIOD / fine / 1e-6) * 1e-6
+        kept = rng.random(len(position)) > rng.uniform(0.0, 0.6)
+        times = np.flatnonzero(kept) * PERIOD
+        assert detector.detect(times, position[kept, None]) == [], dataclasses.asdict(detector.drops)
