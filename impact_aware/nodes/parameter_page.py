@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 
 from impact_aware.control import ControlParameters
+from impact_aware.nodes.realtime import RealtimeSettings
 from impact_aware.parameters import ParameterRow, parameter_rows
 
 NODES = (
@@ -27,6 +28,8 @@ def page() -> str:
         "Made by `python -m impact_aware.nodes.parameter_page`; a test keeps it up to date. All parameters are read at",
         "the start. `config/single_arm.yaml` is where the launch files take theirs from.",
     ]
+    lines += ["", "## Every node", "", "Against jitter; what is not permitted is said in one line at the start.", ""]
+    lines += _table(parameter_rows(RealtimeSettings))
     for name in NODES:
         module = importlib.import_module(f"impact_aware.nodes.{name}")
         summary = (module.__doc__ or "").split("\n")[0].partition(": ")[2]

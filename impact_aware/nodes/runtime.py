@@ -17,6 +17,7 @@ from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
 from impact_aware.errors import ImpactAwareError
+from impact_aware.nodes.realtime import apply_realtime, freeze_garbage, one_numeric_thread
 
 SPIN_TIMEOUT = 0.1
 """Longest time that a signal waits to be seen, s."""
@@ -52,8 +53,7 @@ def run_node(make_node: Callable[[], Node], argv: list[str] | None = None) -> in
         make_node: Creates the node after rclpy is initialised.
         argv: Arguments with `--ros-args`; those of the process when None.
     """
-    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-        os.environ.setdefault(name, "1")
+    one_numeric_thread()
     rclpy.init(args=argv, signal_handler_options=SignalHandlerOptions.NO)
     stop_requested = False
 
@@ -70,8 +70,8 @@ def run_node(make_node: Callable[[], Node], argv: list[str] | None = None) -> in
         node = make_node()
         executor = make_executor()
         executor.add_node(node)
-        gc.collect()
-        gc.freeze()
+        apply_realtime(node)
+        freeze_garbage()
         while not stop_requested and rclpy.ok() and not getattr(node, "finished", False):
             _spin_once(executor, node, SPIN_TIMEOUT)
         if hasattr(node, "prepare_stop"):
