@@ -39,7 +39,7 @@ def draw_run(path: Path, joints: JointSeries, control: ControlSeries, summary: d
     lower.set_xlabel("time from the first contact, ms")
     lower.legend(loc="upper right", frameon=False)
     for axes in (upper, lower):
-        _shade_modes(axes, control, time_true, named=axes is upper)
+        shade_modes(axes, control, time_true, named=axes is upper)
         axes.axvline(0.0, color="#444444", linewidth=0.8)
         axes.axvline(impact["delay_ms"], color="#444444", linewidth=0.8, linestyle=":")
         axes.grid(color="#dddddd", linewidth=0.5)
@@ -77,7 +77,8 @@ def _draw_velocities(
     axes.legend(handles=styles + names, loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False, fontsize=8)
 
 
-def _shade_modes(axes: Axes, control: ControlSeries, time_true: float, *, named: bool) -> None:
+def shade_modes(axes: Axes, control: ControlSeries, time_true: float, *, named: bool) -> None:
+    """Shade the controller's modes behind the curves, with their names at the bottom if `named`."""
     changes = np.flatnonzero(np.diff(control.modes)) + 1
     starts = np.concatenate(([0], changes))
     ends = np.concatenate((changes, [len(control.modes) - 1]))

@@ -19,6 +19,9 @@ SOURCE_AT_IMPACT = 1
 MODE_SAFE = 4
 """ControllerState.MODE_SAFE."""
 
+GOAL_TOLERANCE = 0.02
+"""Distance from the goal up to which the task counts as done, m (the success criterion of the campaign)."""
+
 MATCH_WINDOW = 0.05
 """A detection this close to a true contact is that contact's, s."""
 
@@ -38,6 +41,11 @@ class RunReport:
     def write_summary(self) -> None:
         """Write `summary.json`."""
         (self.folder / "summary.json").write_text(json.dumps(self.summary, indent=2) + "\n")
+
+    def failure(self) -> str:
+        """What kept the task from being done; empty when it was."""
+        distance = self.summary["goal_error_m"]
+        return f"the object ended {1e3 * distance:.0f} mm from its goal" if distance > GOAL_TOLERANCE else ""
 
     def table(self) -> str:
         """The result as text for a terminal."""
@@ -82,16 +90,16 @@ def report_run(bag_path: Path, folder: Path, nodes: list[str]) -> RunReport:
     with Bag(bag_path) as bag:
         joints = read_joints(bag)
         control = read_control(bag)
-        true_impact = _first(bag, "true_impacts", lambda _: True, "the plant saw no contact")
+        true_impact = first_message(bag, "true_impacts", lambda _: True, "the plant saw no contact")
         time_true = stamp_seconds(true_impact)
         # After the run the controller ends and the plant brakes: what happens then is not the detector's concern.
         end = control.times[control.modes != MODE_SAFE].max()
         impacts = [message for _, message in bag.messages("impacts") if message.kind == 0]
-        events = [event for event in impacts if _seconds(event.stamp_detected) <= end]
-        detected = [event for event in events if abs(_seconds(event.stamp_detected) - time_true) < MATCH_WINDOW]
+        events = [event for event in impacts if seconds(event.stamp_detected) <= end]
+        detected = [event for event in events if abs(seconds(event.stamp_detected) - time_true) < MATCH_WINDOW]
         if not detected:
             raise BagError(f"{bag_path}: the impact at {time_true:.4f} s was not detected")
-        prediction = _first(
+        prediction = first_message(
             bag, "predicted_jumps", lambda m: m.source == SOURCE_AT_IMPACT and m.valid, "no prediction at the impact"
         )
         look_ahead = sum(1 for _, m in bag.messages("predicted_jumps") if m.valid and m.source == 0)
@@ -113,13 +121,10 @@ def _summarise(
     joints: JointSeries, control: ControlSeries, true_impact: Any, event: Any, prediction: Any
 ) -> dict[str, Any]:
     time_true = stamp_seconds(true_impact)
-    time_detected = _seconds(event.stamp_detected)
+    time_detected = seconds(event.stamp_detected)
     after_plant = np.array(true_impact.velocity_after)
     predicted = np.array(prediction.velocity_after)
     jump = after_plant - np.array(true_impact.velocity_before)
-    norms = np.linalg.norm(control.target_acceleration, axis=1)
-    near = (control.times > time_true - 0.02) & (control.times < time_true + 0.3)
-    cycle = 1e6 * control.cycle_times
     return {
         "joint_names": list(joints.names),
         "impact": {
@@ -134,22 +139,36 @@ def _summarise(
             "object_velocity_plant": vector(true_impact.object_twist_after.linear).tolist(),
         },
         "prediction_error_relative": float(np.linalg.norm(predicted - after_plant) / np.linalg.norm(jump)),
-        "control": {
-            "peak_target_acceleration": float(norms.max()),
-            "peak_target_acceleration_at_impact": float(norms[near].max()),
-            "cycles": int(control.cycles[-1]),
-            "missed": int(control.missed[-1]),
-            "cycle_us": {"p50": float(np.percentile(cycle, 50)), "p99": float(np.percentile(cycle, 99))},
-        },
+        "control": control_figures(control, time_true),
     }
 
 
-def _first(bag: Bag, name: str, wanted: Any, otherwise: str) -> Any:
+def control_figures(control: ControlSeries, time_true: float) -> dict[str, Any]:
+    """What the summary says of the control of one arm whose impact was at `time_true`, s."""
+    norms = np.linalg.norm(control.target_acceleration, axis=1)
+    near = (control.times > time_true - 0.02) & (control.times < time_true + 0.3)
+    cycle = 1e6 * control.cycle_times
+    return {
+        "peak_target_acceleration": float(norms.max()),
+        "peak_target_acceleration_at_impact": float(norms[near].max()),
+        "cycles": int(control.cycles[-1]),
+        "missed": int(control.missed[-1]),
+        "cycle_us": {"p50": float(np.percentile(cycle, 50)), "p99": float(np.percentile(cycle, 99))},
+    }
+
+
+def first_message(bag: Bag, name: str, wanted: Any, otherwise: str) -> Any:
+    """The first message of a topic that `wanted` says yes to.
+
+    Raises:
+        BagError: There is none; `otherwise` says so.
+    """
     for _, message in bag.messages(name):
         if wanted(message):
             return message
     raise BagError(f"{bag.path}: {otherwise}")
 
 
-def _seconds(stamp: Any) -> float:
+def seconds(stamp: Any) -> float:
+    """A stamp in seconds."""
     return float(stamp.sec + 1e-9 * stamp.nanosec)

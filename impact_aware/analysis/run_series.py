@@ -1,8 +1,9 @@
-"""Time series of a run: joint states and controller states as arrays."""
+"""Time series of a run: joint states, controller states, tools and object as arrays."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +30,7 @@ class JointSeries:
 
 @dataclass(frozen=True)
 class ControlSeries:
-    """Controller states of the first arm while it was in command.
+    """Controller states of one arm while it was in command.
 
     Attributes:
         times: (m,) Header stamps, s.
@@ -52,6 +53,38 @@ class ControlSeries:
     missed: NDArray[np.int64]
 
 
+@dataclass(frozen=True)
+class ToolSeries:
+    """Tools of all arms while the controller was in command, in the controller's frame.
+
+    Attributes:
+        names: (a) Names of the arms.
+        times: (m,) Header stamps, s.
+        positions: (m, a, 3) m.
+        velocities: (m, a, 3) m/s.
+        reference_velocities: (m, a, 3) Of the field in use, m/s.
+    """
+
+    names: tuple[str, ...]
+    times: Array
+    positions: Array
+    velocities: Array
+    reference_velocities: Array
+
+
+@dataclass(frozen=True)
+class ObjectSeries:
+    """The object.
+
+    Attributes:
+        times: (m,) Header stamps, s.
+        positions: (m, 3) Its centre, m.
+    """
+
+    times: Array
+    positions: Array
+
+
 def read_joints(bag: Bag) -> JointSeries:
     """Read `joint_states`.
 
@@ -69,23 +102,62 @@ def read_joints(bag: Bag) -> JointSeries:
     )
 
 
-def read_control(bag: Bag) -> ControlSeries:
-    """Read `controller_state` where the controller was in command.
+def read_control(bag: Bag, arm: int = 0) -> ControlSeries:
+    """Read what `controller_state` says of one arm where the controller was in command.
 
     Raises:
         BagError: It never was.
     """
-    messages = [message for _, message in bag.messages("controller_state") if message.mode != 0 and message.arms]
-    if not messages:
-        raise BagError(f"{bag.path}: the controller was never active")
-    targets = [message.arms[0].target_acceleration for message in messages]
+    messages = _states_in_command(bag)
+    targets = [message.arms[arm].target_acceleration for message in messages]
     return ControlSeries(
         times=np.array([stamp_seconds(message) for message in messages]),
         modes=np.array([message.mode for message in messages]),
         target_acceleration=np.array([np.concatenate((vector(a.linear), vector(a.angular))) for a in targets]),
-        reference_velocity=np.array([message.arms[0].joint_reference_velocity for message in messages]),
-        effort=np.array([message.arms[0].effort for message in messages]),
+        reference_velocity=np.array([message.arms[arm].joint_reference_velocity for message in messages]),
+        effort=np.array([message.arms[arm].effort for message in messages]),
         cycle_times=np.array([message.cycle_time for message in messages]),
         cycles=np.array([message.cycles for message in messages]),
         missed=np.array([message.missed for message in messages]),
     )
+
+
+def read_tools(bag: Bag) -> ToolSeries:
+    """Read what `controller_state` says of all tools where the controller was in command.
+
+    Raises:
+        BagError: It never was.
+    """
+    messages = _states_in_command(bag)
+    return ToolSeries(
+        names=tuple(arm.arm for arm in messages[0].arms),
+        times=np.array([stamp_seconds(message) for message in messages]),
+        positions=np.array([[vector(arm.tool_position) for arm in message.arms] for message in messages]),
+        velocities=np.array([[vector(arm.tool_velocity.linear) for arm in message.arms] for message in messages]),
+        reference_velocities=np.array(
+            [[vector(arm.reference_velocity.linear) for arm in message.arms] for message in messages]
+        ),
+    )
+
+
+def read_object(bag: Bag) -> ObjectSeries:
+    """Read `object_pose` in the frame of all arms, which is the one above their names.
+
+    Raises:
+        BagError: There is none.
+    """
+    topics = sorted((topic for topic in bag.topics if topic.endswith("/object_pose")), key=len)
+    messages = [message for _, message in bag.messages(topics[0])] if topics else []
+    if not messages:
+        raise BagError(f"{bag.path}: no object_pose")
+    return ObjectSeries(
+        times=np.array([stamp_seconds(message) for message in messages]),
+        positions=np.array([vector(message.pose.position) for message in messages]),
+    )
+
+
+def _states_in_command(bag: Bag) -> list[Any]:
+    messages = [message for _, message in bag.messages("controller_state") if message.mode != 0 and message.arms]
+    if not messages:
+        raise BagError(f"{bag.path}: the controller was never active")
+    return messages

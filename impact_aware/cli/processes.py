@@ -39,7 +39,7 @@ class NodeProcess:
             talk: Keep its standard input and output as pipes, for `read_lines` and `write_line`.
         """
         self.spec = spec
-        self.log = log_folder / f"{spec.name}.log"
+        self.log = log_folder / f"{spec.full_name.replace('/', '.')}.log"
         self._log_file: IO[bytes] = self.log.open("wb")
         self.process = subprocess.Popen(
             [sys.executable, "-m", f"{PACKAGE}.nodes.{spec.executable}", *spec.ros_arguments()],
@@ -130,7 +130,7 @@ def end_processes(processes: Iterable[NodeProcess], patience: float = 3.0) -> li
         for process in waiting:
             process.signal(number)
         if number == signal.SIGKILL:
-            killed = [process.spec.name for process in waiting]
+            killed = [process.spec.full_name for process in waiting]
         deadline = time.monotonic() + patience
         while waiting and time.monotonic() < deadline:
             time.sleep(0.01)

@@ -1,8 +1,12 @@
-"""Tells a simulator in lockstep that a joint_states message has been dealt with."""
+"""Lockstep: nodes say when they have dealt with a state, and the simulator waits for them."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
+from builtin_interfaces.msg import Time
 from impact_aware_msgs.msg import StepDone
+from rclpy.event_handler import QoSLivelinessChangedInfo, SubscriptionEventCallbacks
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 
@@ -24,3 +28,76 @@ class LockstepReporter:
         if self._publisher is not None:
             self._message.stamp = state.header.stamp
             self._publisher.publish(self._message)
+
+
+class LockstepGate:
+    """Collects the answers of the participants to the state that was published last.
+
+    A participant is named relative to the simulator's namespace, such as `rs_controller` or `left/jump_predictor`, and
+    answers on the `step_done` of its own namespace.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        participants: Sequence[str],
+        *,
+        on_answer: Callable[[], None],
+        on_loss: Callable[[], None],
+    ) -> None:
+        """Subscribe to the answers.
+
+        Args:
+            node: The simulator.
+            participants: Names of the nodes that are waited for.
+            on_answer: Called when one of them has answered the present state.
+            on_loss: Called when the publisher of an answer is gone.
+        """
+        self.participants = frozenset(participants)
+        self._node = node
+        self._own = node.get_namespace().rstrip("/") + "/"
+        self._on_answer, self._on_loss = on_answer, on_loss
+        self._stamp = Time()
+        self._done: set[str] = set()
+        self._topics = sorted({f"{_namespace(name)}{TOPIC}" for name in ("", *participants)})
+        watch = SubscriptionEventCallbacks(liveliness=self._on_liveliness)
+        for topic in self._topics:
+            node.create_subscription(StepDone, topic, self._on_step_done, STEP_DONE_QOS, event_callbacks=watch)
+
+    @property
+    def complete(self) -> bool:
+        """Whether everybody has answered the present state."""
+        return self.participants <= self._done
+
+    @property
+    def missing(self) -> list[str]:
+        """Who has not."""
+        return sorted(self.participants - self._done)
+
+    def expect(self, stamp: Time) -> None:
+        """A new state was published with this stamp: everybody shall answer it."""
+        self._stamp = Time(sec=stamp.sec, nanosec=stamp.nanosec)
+        self._done.clear()
+
+    def listeners_of(self, prefix: str) -> int:
+        """How many participants listen to the states of the arm with this prefix, empty for a single arm."""
+        return sum(1 for name in self.participants if _namespace(name) in ("", f"{prefix}/"))
+
+    def answering(self) -> bool:
+        """Whether DDS has found the answers of everybody."""
+        return sum(self._node.count_publishers(topic) for topic in self._topics) >= len(self.participants)
+
+    def _on_step_done(self, message: StepDone) -> None:
+        if message.stamp.nanosec == self._stamp.nanosec and message.stamp.sec == self._stamp.sec:
+            self._done.add(message.node.removeprefix(self._own))
+            self._on_answer()
+
+    def _on_liveliness(self, info: QoSLivelinessChangedInfo) -> None:
+        if info.alive_count_change < 0:
+            self._on_loss()
+
+
+def _namespace(name: str) -> str:
+    """What stands before the last part of a relative name, with its slash."""
+    namespace, slash, _ = name.rpartition("/")
+    return namespace + slash

@@ -1,40 +1,42 @@
-"""Node `rs_controller`: joint_states in, torques out. Configured it watches; only active it commands."""
+"""Node `rs_controller`: joint_states in, torques out. Configured it watches; only active it commands.
+
+It controls one arm, or several in one quadratic program: then the topics of each arm are below the arm's name.
+"""
 
 from __future__ import annotations
 
-import array
 import math
 import sys
 import time
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
-import numpy as np
-from impact_aware_msgs.msg import ControllerState, ImpactEvent, ImpactPrediction
+from impact_aware_msgs.msg import ImpactEvent, ImpactPrediction
 from impact_aware_msgs.msg import ReferenceField as ReferenceFieldMessage
 from rclpy.clock import Clock, ClockType
 from rclpy.event_handler import QoSLivelinessChangedInfo, SubscriptionEventCallbacks
 from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
 from sensor_msgs.msg import JointState
-from std_msgs.msg import Float64MultiArray, Header
 from std_srvs.srv import Trigger
 
 from impact_aware.control import Command, ControlParameters, Mode, ReferenceSpreadingController, SafeReason
-from impact_aware.control.completion import TaskCompletion, goal_distance
-from impact_aware.errors import ImpactAwareError
-from impact_aware.nodes.command_conversion import command_to_message
+from impact_aware.control.completion import TaskCompletion
+from impact_aware.errors import ImpactAwareError, InvalidInputError
+from impact_aware.nodes.arm_commands import ArmCommands
+from impact_aware.nodes.arm_inputs import ArmInputs
+from impact_aware.nodes.arms import Arm, several_arms, single_arm
+from impact_aware.nodes.control_report import ControlReport
 from impact_aware.nodes.diagnostics import ERROR, OK, WARN, DiagnosticsReporter, Report
 from impact_aware.nodes.field_conversions import field_from_message
-from impact_aware.nodes.joint_state_source import JointStateSource
+from impact_aware.nodes.impact_notices import ImpactNotices
 from impact_aware.nodes.lifecycle import SteadyLifecycleNode
 from impact_aware.nodes.lockstep import LockstepReporter
-from impact_aware.nodes.qos import COMMAND_QOS, EVENT_QOS, LATCHED_EVENT_QOS, STREAM_QOS
+from impact_aware.nodes.qos import EVENT_QOS, LATCHED_EVENT_QOS
 from impact_aware.nodes.ros_parameters import load_settings
 from impact_aware.nodes.runtime import run_node
-from impact_aware.nodes.stamps import seconds
 from impact_aware.parameters import described
-from impact_aware.robot import RobotModel
 
 WATCHDOG_PERIOD = 0.01
 """Wall time between two looks at the age of the last state, s."""
@@ -55,8 +57,11 @@ IN_MOTION = (Mode.ANTE, Mode.INTERIM, Mode.POST)
 class Settings:
     """Parameters of the node, besides those of the controller."""
 
-    robot: str = described("panda", "robot profile, by name or file")
-    arm: str = described("", "name of the arm; empty: the node's namespace")
+    robot: str = described("panda", "robot profile of a single arm, by name or file")
+    arm: str = described("", "name of a single arm; empty: the node's namespace")
+    arms: list[str] = described([], "names of several arms, which stand before their topics; empty: a single arm")
+    robots: list[str] = described(["panda"], "robot profiles of several arms: one for all, or one each")
+    bases: list[float] = described([], "x, y, z (m) and yaw (rad) of each of several bases in the field's frame")
     autostart: bool = described(False, "configure, activate and start without being asked")
     state_timeout: float = described(
         0.1, "time without joint_states after which the arm goes to the safe mode, s of wall time", 0.005, 60.0
@@ -68,7 +73,7 @@ class Settings:
 
 
 class RsControllerNode(SteadyLifecycleNode):
-    """Reference spreading control of one arm over topics."""
+    """Reference spreading control over topics."""
 
     def __init__(self) -> None:
         """Declare the parameters; everything else waits for `configure`."""
@@ -76,17 +81,11 @@ class RsControllerNode(SteadyLifecycleNode):
         self.finished = False
         self._settings = load_settings(self, Settings)
         self._gains = load_settings(self, ControlParameters)
-        self._arm = self._settings.arm or self.get_namespace().strip("/")
+        self._arms: tuple[Arm, ...] = ()
         self._controller: ReferenceSpreadingController | None = None
         self._active = False
-        self._last_receipt = -math.inf
-        self._cycles = 0
-        self._missed = 0
-        self._event_sequence = 0
-        self._cycle_time = 0.0
-        self._age = -1.0
+        self._done = False
         self._mode = Mode.IDLE
-        self._last_command: Command | None = None
         self._stopping = False
         self._retire_before = math.inf
         self._complaint = ""
@@ -102,38 +101,45 @@ class RsControllerNode(SteadyLifecycleNode):
     # Lifecycle
 
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Load the robot, build the controller, subscribe."""
+        """Load the robots, build the controller, subscribe."""
         settings = self._settings
         try:
-            self._robot = RobotModel.from_profile(settings.robot)
-            self._controller = ReferenceSpreadingController(self._robot, self._gains)
+            if settings.arms:
+                self._arms = several_arms(settings.arms, settings.robots, settings.bases)
+            else:
+                self._arms = single_arm(settings.arm or self.get_namespace().strip("/"), settings.robot)
+            controller = ReferenceSpreadingController(
+                [arm.robot for arm in self._arms], self._gains, bases=[arm.base for arm in self._arms]
+            )
         except ImpactAwareError as error:
             self.get_logger().error(f"can't configure: {error}")
             return TransitionCallbackReturn.FAILURE
         self._completion = TaskCompletion(goal_tolerance=settings.goal_tolerance, give_up=settings.give_up)
-        n = self._robot.n
-        self._command_message = Float64MultiArray()
-        self._command_message.data = array.array("d", bytes(8 * n))
-        self._command_values = np.frombuffer(self._command_message.data)
-        self._command_publisher = self.create_publisher(Float64MultiArray, "effort_controller/commands", COMMAND_QOS)
-        self._state_publisher = self.create_publisher(ControllerState, "controller_state", STREAM_QOS)
+        self._commands = ArmCommands(self, self._arms)
         self._lockstep = LockstepReporter(self, settings.lockstep)
+        self._notices = ImpactNotices(self, controller)
         # Events before states: what became known with a state is acted upon with the next one.
-        for kind, topic, callback, qos in (
-            (ImpactEvent, "impacts", self._on_impact, EVENT_QOS),
-            (ReferenceFieldMessage, "reference_field", self._on_field, LATCHED_EVENT_QOS),
-            (ImpactPrediction, "predicted_jumps", self._on_prediction, EVENT_QOS),
-        ):
-            watch = SubscriptionEventCallbacks(liveliness=self._liveliness_callback(topic))
-            self.create_subscription(kind, topic, callback, qos, event_callbacks=watch)
-        self._source = JointStateSource(
-            self, self._robot.joint_names, self._on_state, reliable=settings.lockstep, lowest_rate=500.0
+        for index, arm in enumerate(self._arms):
+            self._listen(ImpactEvent, arm.topic("impacts"), partial(self._notices.take, index, arm))
+            self._listen(ImpactPrediction, arm.topic("predicted_jumps"), self._on_prediction)
+        self._listen(ReferenceFieldMessage, "reference_field", self._on_field, latched=True)
+        self._inputs = ArmInputs(
+            self, self._arms, self._on_states, reliable=settings.lockstep, period=self._gains.period
         )
+        self._report = ControlReport(self, controller, self._inputs, self._arms, settings.state_decimation)
         self.create_service(Trigger, "~/safe_stop", self._on_safe_stop)
         self.create_service(Trigger, "~/reset", self._on_reset)
         self.create_service(Trigger, "~/start", self._on_start)
-        self.get_logger().info(f"configured for {self._robot.name}: watching, nothing is commanded")
+        self._controller = controller
+        robots = ", ".join(f"{arm.robot.name} {arm.prefix}".strip() for arm in self._arms)
+        self.get_logger().info(f"configured for {robots}: watching, nothing is commanded")
         return TransitionCallbackReturn.SUCCESS
+
+    def _listen(self, kind: type, topic: str, callback: Callable[..., None], *, latched: bool = False) -> None:
+        """Subscribe to a topic whose publisher must stay alive."""
+        watch = SubscriptionEventCallbacks(liveliness=partial(self._on_liveliness, topic))
+        qos = LATCHED_EVENT_QOS if latched else EVENT_QOS
+        self.create_subscription(kind, topic, callback, qos, event_callbacks=watch)
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Begin the motion from the present posture; refused without a fresh state and a field."""
@@ -142,17 +148,17 @@ class RsControllerNode(SteadyLifecycleNode):
             self._complain(f"can't activate: {refusal}")
             return TransitionCallbackReturn.FAILURE
         self._complaint = ""
-        self._cycles = self._missed = 0
+        self._report.begin()
         self._active = True
         return super().on_activate(state)
 
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Bring the arm to rest, then stop commanding."""
+        """Bring the arms to rest, then stop commanding."""
         self._retire()
         return super().on_deactivate(state)
 
     def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Bring the arm to rest, then stop commanding for good."""
+        """Bring the arms to rest, then stop commanding for good."""
         if self._autostart is not None:
             self._autostart.cancel()
         self._retire()
@@ -178,12 +184,15 @@ class RsControllerNode(SteadyLifecycleNode):
             return "not configured"
         if math.isfinite(self._retire_before):
             return "the arm is still coming to rest"
-        age = time.monotonic() - self._last_receipt
-        if age > self._settings.state_timeout:
-            return "no joint_states yet" if math.isinf(age) else f"the last joint_states came {age:.2f} s ago"
+        silence, arm = self._inputs.silence()
+        topic = arm.topic("joint_states")
+        if silence > self._settings.state_timeout:
+            return f"no {topic} yet" if math.isinf(silence) else f"the last {topic} came {silence:.2f} s ago"
+        if not self._inputs.complete:
+            return "no joint_states of all arms with nearly the same stamp yet"
         if self._controller.field is None:
             return "no reference_field yet"
-        if not self._source.velocity_measured:
+        if not self._inputs.velocity_measured:
             return "joint_states have no velocities"
         return ""
 
@@ -194,17 +203,19 @@ class RsControllerNode(SteadyLifecycleNode):
             return refusal
         assert self._controller is not None
         try:
-            self._controller.start(self._source.time, self._source.position, self._source.velocity)
+            self._controller.start(self._inputs.time, self._inputs.position, self._inputs.velocity)
         except ImpactAwareError as error:
             return str(error)
+        self._done = False
         self._completion.reset()
+        self._notices.begin()
         return ""
 
     def _retire(self) -> None:
         """Take the motion away and go on commanding until it is gone: a forward controller keeps the last effort."""
         if self._controller is not None and self._active:
             self._controller.hold()
-            self._retire_before = self._source.time + RETIRE_TIMEOUT
+            self._retire_before = self._inputs.time + RETIRE_TIMEOUT
 
     def _finish_retiring(self) -> None:
         self._active = False
@@ -214,44 +225,43 @@ class RsControllerNode(SteadyLifecycleNode):
 
     # The cycle
 
-    def _on_state(self, state: JointState) -> None:
+    def _on_states(self, state: JointState) -> None:
+        """There is a new state of every arm; `state` came last."""
         begin = time.perf_counter()
-        source = self._source
-        self._last_receipt = time.monotonic()
-        controller = self._controller
+        controller, inputs = self._controller, self._inputs
         if self._active and controller is not None:
-            age = self._state_age(state)
-            command = controller.update(source.time, source.position, source.velocity, age=max(age, 0.0))
-            self._command_values[:] = command.effort
-            self._command_publisher.publish(self._command_message)
-            self._cycle_time = time.perf_counter() - begin
-            self._account(command, age)
-            if self._cycles % self._settings.state_decimation == 0:
-                self._publish_state(state, command)
+            age = self._state_age()
+            command = controller.update(inputs.time, inputs.position, inputs.velocity, age=max(age, 0.0))
+            self._commands.publish(command.effort)
+            self._report.account(command, age, time.perf_counter() - begin)
+            self._follow(controller, command)
+            self._report.tell(command, state.header.stamp, self._notices.sequence)
         self._lockstep.report(state)
 
-    def _state_age(self, state: JointState) -> float:
-        stamp = state.header.stamp
-        age = self.get_clock().now().nanoseconds * 1e-9 - (stamp.sec + 1e-9 * stamp.nanosec)
+    def _state_age(self) -> float:
+        age = self.get_clock().now().nanoseconds * 1e-9 - self._inputs.oldest
         return age if abs(age) < COMPARABLE_CLOCKS else -1.0
 
-    def _account(self, command: Command, age: float) -> None:
-        assert self._controller is not None
-        self._cycles += 1
-        self._age = age
-        if self._last_command is not None:
-            gap = round((command.time - self._last_command.time) / self._gains.period)
-            self._missed += max(0, gap - 1)
-        self._last_command = command
-        if self._controller.field is not None and self._completion.done(command, self._controller.field.goal):
-            self._controller.hold()
+    def _follow(self, controller: ReferenceSpreadingController, command: Command) -> None:
+        """Draw the conclusions from a cycle: done, another mode, at rest."""
+        if not self._done and controller.field is not None and self._completion.done(command, controller.field.goal):
+            self._finish_task(controller)
         if command.mode is not self._mode:
             self._tell_mode(command)
-        at_rest = np.abs(self._source.velocity).max() < self._gains.rest_velocity
+        at_rest = self._inputs.largest_speed < self._gains.rest_velocity
         if self._stopping and at_rest:
             self.finished = True
         if math.isfinite(self._retire_before) and (at_rest or command.time > self._retire_before):
             self._finish_retiring()
+
+    def _finish_task(self, controller: ReferenceSpreadingController) -> None:
+        self._done = True
+        if len(self._arms) == 1:
+            controller.hold()
+            return
+        # Holding postures would let go of what the arms clamp between them: post-impact control carries it on.
+        self.get_logger().info("task done, carrying on")
+        self._diagnostics.report()
 
     def _tell_mode(self, command: Command) -> None:
         self._mode = command.mode
@@ -263,66 +273,32 @@ class RsControllerNode(SteadyLifecycleNode):
             self.get_logger().info(f"mode {command.mode.name} at {command.time:.3f} s")
         self._diagnostics.report()
 
-    def _publish_state(self, state: JointState, command: Command) -> None:
-        assert self._controller is not None
-        field = self._controller.field
-        message = command_to_message(
-            command,
-            header=Header(stamp=state.header.stamp, frame_id=self._robot.base_frame),
-            arm=self._arm,
-            joint_names=self._source.joint_names,
-            joint_reference_velocity=self._controller.joint_reference_velocity(command),
-        )
-        message.field_revision = field.revision if field is not None else 0
-        message.event_sequence = self._event_sequence
-        message.cycles = self._cycles
-        message.missed = self._missed
-        message.cycle_time = self._cycle_time
-        message.state_age = self._age
-        message.goal_distance = self._goal_distance(command)
-        self._state_publisher.publish(message)
-
-    def _goal_distance(self, command: Command) -> float:
-        assert self._controller is not None
-        if self._controller.field is None:
-            return -1.0
-        distance = goal_distance(command, self._controller.field.goal)
-        return distance if math.isfinite(distance) else -1.0
-
     # What comes from others
-
-    def _on_impact(self, event: ImpactEvent) -> None:
-        controller = self._controller
-        if controller is None or event.arm != self._arm:
-            return
-        impact, detected = seconds(event.header.stamp), seconds(event.stamp_detected)
-        if event.kind == ImpactEvent.KIND_CONTACT_COMPLETE:
-            controller.notify_contact_complete(detected)
-        elif event.kind == ImpactEvent.KIND_CONTACT_MADE:
-            if controller.notify_impact(impact, detected, event_sequence=event.sequence):
-                self._event_sequence = event.sequence
 
     def _on_field(self, message: ReferenceFieldMessage) -> None:
         if self._controller is None:
             return
         try:
-            self._controller.set_field(field_from_message(message))
+            field = field_from_message(message)
+            self._check_arms([own.arm for own in field.arms])
+            self._controller.set_field(field)
         except ImpactAwareError as error:
             self.get_logger().error(f"refused a reference_field: {error}", throttle_duration_sec=2.0)
+
+    def _check_arms(self, names: list[str]) -> None:
+        """Of several arms each one must follow its own reference."""
+        expected = [arm.name for arm in self._arms]
+        if len(expected) > 1 and names != expected:
+            raise InvalidInputError("field.arms", names, ", ".join(expected))
 
     def _on_prediction(self, prediction: ImpactPrediction) -> None:
         """Nothing to do: predictions come in by the field. Subscribed to learn of the predictor's death."""
 
-    def _liveliness_callback(self, topic: str) -> Callable[[QoSLivelinessChangedInfo], None]:
-        def changed(info: QoSLivelinessChangedInfo) -> None:
-            if info.alive_count == 0 and info.alive_count_change < 0:
-                self._lost(topic)
-
-        return changed
-
-    def _lost(self, topic: str) -> None:
+    def _on_liveliness(self, topic: str, info: QoSLivelinessChangedInfo) -> None:
         controller = self._controller
-        if controller is not None and self._active and controller.mode in IN_MOTION:
+        if info.alive_count > 0 or info.alive_count_change >= 0 or controller is None:
+            return
+        if self._active and controller.mode in IN_MOTION:
             controller.safe_stop(SafeReason.UPSTREAM_LOST, f"the node that publishes {topic} is gone")
             self._publish_safe_command()
 
@@ -347,34 +323,40 @@ class RsControllerNode(SteadyLifecycleNode):
     # Time and ends
 
     def _watch(self) -> None:
+        """An arm that is not heard stops all of them; whoever is still heard is braked by its own states."""
         controller = self._controller
         if controller is None or not self._active:
             return
-        age = time.monotonic() - self._last_receipt
-        if age <= self._settings.state_timeout:
+        silent = self._inputs.silent(self._settings.state_timeout)
+        if not silent:
             return
-        missing = ", ".join(self._source.missing)
-        if missing:
-            controller.safe_stop(SafeReason.JOINT_MISSING, f"joint_states lack {missing}")
-        else:
-            controller.safe_stop(SafeReason.STATE_STALE, f"no usable joint_states for {age:.2f} s")
+        for arm in silent:
+            topic, missing = arm.topic("joint_states"), self._inputs.missing(arm)
+            if missing:
+                controller.safe_stop(SafeReason.JOINT_MISSING, f"{topic} lack {', '.join(missing)}")
+            else:
+                age = self._inputs.silence()[0]
+                controller.safe_stop(SafeReason.STATE_STALE, f"no usable {topic} for {age:.2f} s")
+            self._inputs.set_aside(arm)
+        if self._inputs.heard:
+            return
         self._publish_safe_command()
-        self._finish_stop()
+        if self._stopping:
+            self.finished = True
         if math.isfinite(self._retire_before):
             self._finish_retiring()
 
     def _publish_safe_command(self) -> None:
-        if self._controller is None or not self._active or not math.isfinite(self._source.time):
+        if self._controller is None or not self._active or not self._inputs.complete:
             return
-        command = self._controller.command_without_state(self._source.time)
-        self._command_values[:] = command.effort
-        self._command_publisher.publish(self._command_message)
-        self._last_command = command
+        command = self._controller.command_without_state(self._inputs.time)
+        self._commands.publish(command.effort)
+        self._report.last = command
         if command.mode is not self._mode:
             self._tell_mode(command)
 
     def survive(self, error: Exception) -> bool:
-        """A callback failed: the arm must not be left with its last torque, so the safe mode outlives the error."""
+        """A callback failed: no arm must be left with its last torque, so the safe mode outlives the error."""
         if self._controller is None or not self._active:
             return False
         self.get_logger().error("".join(traceback.format_exception(error)), throttle_duration_sec=2.0)
@@ -383,16 +365,12 @@ class RsControllerNode(SteadyLifecycleNode):
         return True
 
     def prepare_stop(self) -> None:
-        """The process was asked to end: bring the arm to rest first."""
+        """The process was asked to end: bring the arms to rest first."""
         self._stopping = True
         if self._controller is None or not self._active:
             self.finished = True
             return
         self._controller.safe_stop(SafeReason.REQUESTED, "the process was asked to end")
-
-    def _finish_stop(self) -> None:
-        if self._stopping:
-            self.finished = True
 
     def close(self) -> None:
         """A last command towards gravity compensation: forward controllers hold on to it."""
@@ -403,25 +381,13 @@ class RsControllerNode(SteadyLifecycleNode):
         self.get_logger().error(sentence)
 
     def _status(self) -> Report:
-        command = self._last_command
-        values: dict[str, object] = {
-            "mode": self._mode.name,
-            "active": self._active,
-            "cycles": self._cycles,
-            "missed": self._missed,
-            "cycle_us": 1e6 * self._cycle_time,
-        }
-        if self._controller is not None:
-            values["state_rate"] = self._source.rate
-            values["rejected_states"] = sum(self._source.rejected.values())
-        if command is not None:
-            values["time"] = command.time
-            values["goal_distance"] = self._goal_distance(command)
-        if self._controller is not None and self._controller.mode is Mode.SAFE and command is not None:
+        values: dict[str, object] = {"mode": self._mode.name, "active": self._active, "done": self._done}
+        if self._controller is None:
+            return OK, "watching", values
+        values |= self._report.values()
+        if self._controller.mode is Mode.SAFE and "reason" in values:
             values["mode"] = Mode.SAFE.name
-            values["reason"] = str(command.reason or "")
-            values["detail"] = command.detail
-            return ERROR, f"safe mode: {command.detail}", values
+            return ERROR, f"safe mode: {values['detail']}", values
         if not self._active:
             return (WARN, self._complaint, values) if self._complaint else (OK, "watching", values)
         return OK, f"mode {self._mode.name}", values

@@ -41,14 +41,14 @@ class Bench:
     def configure(self) -> None:
         assert self.node.trigger_configure() is SUCCESS
         keep = self.commands.append
-        self.node._command_publisher = SimpleNamespace(publish=lambda message: keep(np.array(message.data)))
+        self.node._commands = SimpleNamespace(publish=lambda effort: keep(effort.copy()))
 
     def state(self, velocity: np.ndarray = AT_REST, count: int = 1) -> None:
         for _ in range(count):
             self.time += 0.001
             message = JointState(name=list(ROBOT.joint_names), position=START, velocity=velocity)
             message.header.stamp = stamp(self.time)
-            self.node._source._receive(message)
+            self.node._inputs.sources[0]._receive(message)
 
     def field(self) -> None:
         self.node._on_field(field_to_message(make_field(TASK, [ROBOT]), self.time))
@@ -197,8 +197,8 @@ def test_an_error_in_any_callback_leads_to_the_safe_mode_and_not_to_an_arm_alone
             break
     timer.cancel()
     assert bench.mode is Mode.SAFE
-    assert bench.node._last_command.reason is SafeReason.EXCEPTION
-    assert bench.node._last_command.detail == "ZeroDivisionError: a mistake"
+    assert bench.node._report.last.reason is SafeReason.EXCEPTION
+    assert bench.node._report.last.detail == "ZeroDivisionError: a mistake"
     bench.commands.clear()
     bench.state(MOVING, count=3)
     assert len(bench.commands) == 3

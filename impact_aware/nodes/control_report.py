@@ -1,0 +1,116 @@
+"""What a controller did, counted and told on `controller_state`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from builtin_interfaces.msg import Time
+from impact_aware_msgs.msg import ControllerState
+from rclpy.node import Node
+from std_msgs.msg import Header
+
+from impact_aware.control import Command, Mode, ReferenceSpreadingController
+from impact_aware.control.completion import goal_distance
+from impact_aware.nodes.arm_inputs import ArmInputs
+from impact_aware.nodes.arms import Arm
+from impact_aware.nodes.command_conversion import command_to_message
+from impact_aware.nodes.qos import STREAM_QOS
+
+
+class ControlReport:
+    """Accounts of the cycles since activation.
+
+    Attributes:
+        last: The last command, or None.
+        cycles: Cycles since activation.
+        missed: Periods without one.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        controller: ReferenceSpreadingController,
+        inputs: ArmInputs,
+        arms: Sequence[Arm],
+        decimation: int,
+    ) -> None:
+        """Create the publisher; every `decimation`-th cycle will be told."""
+        self._controller = controller
+        self._inputs = inputs
+        self._arms = tuple(arms)
+        self._decimation = decimation
+        self._publisher = node.create_publisher(ControllerState, "controller_state", STREAM_QOS)
+        self._cycle_time = 0.0
+        self._age = -1.0
+        self.last: Command | None = None
+        self.begin()
+
+    def begin(self) -> None:
+        """Start counting."""
+        self.cycles = self.missed = 0
+
+    def account(self, command: Command, age: float, cycle_time: float) -> None:
+        """Count a cycle.
+
+        Args:
+            command: Its result.
+            age: Age of the state it answered, s; negative when the clocks don't compare.
+            cycle_time: From the state taken to the command published, s.
+        """
+        self.cycles += 1
+        self._age, self._cycle_time = age, cycle_time
+        if self.last is not None:
+            gap = round((command.time - self.last.time) / self._controller.parameters.period)
+            self.missed += max(0, gap - 1)
+        self.last = command
+
+    def tell(self, command: Command, stamp: Time, event_sequence: int) -> None:
+        """Publish `controller_state` when it is the turn of this cycle.
+
+        Args:
+            command: Result of the cycle.
+            stamp: Of the state it answered.
+            event_sequence: Number of the last impact event that was acted upon.
+        """
+        if self.cycles % self._decimation:
+            return
+        controller, field = self._controller, self._controller.field
+        several = len(self._arms) > 1 and field is not None
+        message = command_to_message(
+            command,
+            header=Header(stamp=stamp, frame_id=field.frame if several and field else self._arms[0].robot.base_frame),
+            arms=self._arms,
+            joint_reference_velocity=controller.joint_reference_velocity(command),
+        )
+        message.field_revision = field.revision if field is not None else 0
+        message.event_sequence = event_sequence
+        message.cycles = self.cycles
+        message.missed = self.missed
+        message.cycle_time = self._cycle_time
+        message.state_age = self._age
+        message.goal_distance = self._goal_distance(command)
+        self._publisher.publish(message)
+
+    def values(self) -> dict[str, object]:
+        """For diagnostics."""
+        values: dict[str, object] = {
+            "cycles": self.cycles,
+            "missed": self.missed,
+            "cycle_us": 1e6 * self._cycle_time,
+            "state_rate": self._inputs.rate,
+            "rejected_states": self._inputs.rejected,
+        }
+        if self.last is not None:
+            values["time"] = self.last.time
+            values["goal_distance"] = self._goal_distance(self.last)
+        if self.last is not None and self._controller.mode is Mode.SAFE:
+            values["reason"] = str(self.last.reason or "")
+            values["detail"] = self.last.detail
+        return values
+
+    def _goal_distance(self, command: Command) -> float:
+        field = self._controller.field
+        distance = goal_distance(command, field.goal) if field is not None else np.nan
+        return distance if math.isfinite(distance) else -1.0

@@ -1,0 +1,115 @@
+"""One arm of the simulated plant behind the topics of a real one."""
+
+from __future__ import annotations
+
+import array
+from collections.abc import Callable
+
+import numpy as np
+from builtin_interfaces.msg import Time
+from impact_aware_msgs.msg import ContactImpulse, ImpactPrediction
+from numpy.typing import NDArray
+from rclpy.node import Node
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray, String
+
+from impact_aware.nodes.arm_commands import COMMANDS_TOPIC
+from impact_aware.nodes.arms import Arm
+from impact_aware.nodes.geometry import point, twist, vector3
+from impact_aware.nodes.qos import COMMAND_QOS, LATCHED_QOS, STREAM_QOS, state_qos
+from impact_aware.nodes.stamps import stamp
+from impact_aware.simulation import ImpactTruth
+from impact_aware.simulation.arm_view import seen_by_arm
+from impact_aware.simulation.sensors import JointReading
+
+FIELDS = ("position", "velocity", "effort")
+
+
+class PlantArm:
+    """Publishes an arm's joint states, truth and description, and keeps its last command.
+
+    Attributes:
+        arm: Which one.
+        command: (n,) The last usable command, N m, or None.
+        command_is_new: Whether it came since `command_is_new` was last set to False.
+        rejected: Commands that were not usable.
+    """
+
+    def __init__(self, node: Node, arm: Arm, joints: slice, on_command: Callable[[PlantArm], None]) -> None:
+        """Create the topics.
+
+        Args:
+            node: The simulator.
+            arm: The arm.
+            joints: Its joints in the plant's arrays.
+            on_command: Called after each usable command.
+        """
+        self.arm = arm
+        self.command: NDArray[np.float64] | None = None
+        self.command_is_new = False
+        self.rejected = 0
+        self._node = node
+        self._joints = joints
+        self._on_command = on_command
+        self._state = JointState(name=list(arm.robot.joint_names))
+        # The arrays stay where they are for the life of the message; NumPy writes into them.
+        for field in FIELDS:
+            setattr(self._state, field, array.array("d", bytes(8 * arm.robot.n)))
+        self._arrays = {field: np.frombuffer(getattr(self._state, field)) for field in FIELDS}
+        self._state_publisher = node.create_publisher(JointState, arm.topic("joint_states"), state_qos(reliable=True))
+        self._truth_publisher = node.create_publisher(ImpactPrediction, arm.topic("true_impacts"), STREAM_QOS)
+        description = node.create_publisher(String, arm.topic("robot_description"), LATCHED_QOS)
+        if arm.robot.profile is not None:
+            description.publish(String(data=arm.robot.profile.urdf.read_text()))
+        node.create_subscription(Float64MultiArray, arm.topic(COMMANDS_TOPIC), self._receive, COMMAND_QOS)
+
+    @property
+    def listeners(self) -> int:
+        """Subscribers to the joint states that DDS has found."""
+        return int(self._state_publisher.get_subscription_count())
+
+    def publish_state(self, reading: JointReading, time: Time) -> None:
+        """Publish the arm's part of what the plant's sensors show."""
+        self._state.header.stamp = time
+        self._arrays["position"][:] = reading.q[self._joints]
+        self._arrays["velocity"][:] = reading.dq[self._joints]
+        self._arrays["effort"][:] = reading.effort[self._joints]
+        self._state_publisher.publish(self._state)
+
+    def publish_truth(self, truth: ImpactTruth, start_time: float, object_name: str) -> None:
+        """Publish an impact of this arm, in the frame of its base; `start_time` is that of the simulation, s."""
+        robot, own = self.arm.robot, seen_by_arm(truth, self.arm.base, self._joints)
+        message = ImpactPrediction(source=ImpactPrediction.SOURCE_PLANT, arm=self.arm.name, valid=True)
+        message.header.stamp = stamp(start_time + own.time)
+        message.header.frame_id = robot.base_frame
+        message.joint_names = list(robot.joint_names)
+        message.position = own.q
+        message.velocity_before = own.velocity_before
+        message.velocity_after = own.velocity_after
+        message.contacts = [
+            ContactImpulse(
+                frame=robot.tool_frame,
+                obstacle=object_name if own.partner == "object" else own.partner,
+                point=point(own.point),
+                normal=vector3(own.normal),
+                impulse=vector3(own.impulse),
+                restitution=own.restitution,
+            )
+        ]
+        message.object = object_name
+        message.object_twist_before = twist(own.object_twist_before)
+        message.object_twist_after = twist(own.object_twist_after)
+        self._truth_publisher.publish(message)
+
+    def _receive(self, message: Float64MultiArray) -> None:
+        command = np.array(message.data)
+        if command.shape != (self.arm.robot.n,) or not np.isfinite(command).all():
+            # What ros2_control's forward controllers do: drop it, keep the last one.
+            self.rejected += 1
+            self._node.get_logger().warning(
+                f"dropped a command with {command.size} values, {np.count_nonzero(~np.isfinite(command))} not finite",
+                throttle_duration_sec=2.0,
+            )
+            return
+        self.command, self.command_is_new = command, True
+        self._on_command(self)
