@@ -13,8 +13,12 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 
-from impact_aware.simulation.campaign import CONTROLLERS, Row
-from impact_aware.simulation.episode import EpisodeResult
+from impact_aware.control import VARIANTS
+from impact_aware.simulation.campaign_plan import CONTROLLERS
+from impact_aware.simulation.campaign_store import Row
+from impact_aware.simulation.episode_result import EpisodeResult
+
+_LARGEST_JUMP = 0.10
 
 FACTORS = {"object": "object", "initial": "start", "displacement": "displacement"}
 LABELS = {
@@ -41,31 +45,49 @@ def summarise(rows: Sequence[Row]) -> dict[str, Any]:
 
     Returns:
         `groups` (factor -> value -> controller -> mean of `peak`), `groups_linear` (the same of `peak_linear`) and
-        `groups_linear_after` (of `peak_linear_after`, from the detection on, up to which all controllers act alike),
-        `success_rate`, `proposed_lowest_in`, `proposed_lowest_or_tied_in` and the same `_linear` (shares of groups),
-        `time_to_track_s` (mean), `torque_jump_at_switches` (largest, share of the torque range), `failures`
-        (controller -> cause -> runs), `runs`.
+        `groups_linear_after` (of `peak_linear_after`, from the detection on, up to which all controllers act alike);
+        `proposed_lowest_in` and the same `_linear` and `_linear_after` (shares of groups in which the proposed
+        controller is below every baseline of the paper), `proposed_lowest_or_tied_in` likewise; by controller
+        `success_rate`, `peak`, `peak_linear` and `time_to_track_s` (means), `never_tracked` (runs in which the
+        reference was not reached, which the mean leaves out), `torque_jump` and `torque_swing` (`largest` and `mean`
+        share of the torque range at mode switches, and in which share of the runs it is `over_10_percent`),
+        `object_prediction` (`error` against the true velocity and `difference` from the direct prediction, means, m/s),
+        `failures` (cause -> runs); and `runs`.
     """
     controllers = [name for name in CONTROLLERS if any(row["controller"] == name for row in rows)]
     columns = ("peak", "peak_linear", "peak_linear_after")
     groups, groups_linear, groups_linear_after = (_groups(rows, controllers, column) for column in columns)
     own = {name: [row for row in rows if row["controller"] == name] for name in controllers}
+
+    def means(column: str) -> dict[str, float]:
+        return {name: _mean(own[name], column) for name in controllers}
+
     return {
         "groups": groups,
         "groups_linear": groups_linear,
         "groups_linear_after": groups_linear_after,
-        "mean": {name: _mean(own[name], "peak") for name in controllers},
-        "mean_linear": {name: _mean(own[name], "peak_linear") for name in controllers},
-        "mean_linear_after": {name: _mean(own[name], "peak_linear_after") for name in controllers},
         "success_rate": {name: float(np.mean([row["success"] for row in own[name]])) for name in controllers},
         "proposed_lowest_in": _share_lowest(groups),
         "proposed_lowest_or_tied_in": _share_lowest(groups, tied=True),
         "proposed_lowest_in_linear": _share_lowest(groups_linear),
         "proposed_lowest_or_tied_in_linear": _share_lowest(groups_linear, tied=True),
         "proposed_lowest_in_linear_after": _share_lowest(groups_linear_after),
-        "time_to_track_s": {name: _mean(own[name], "time_to_track_s") for name in controllers},
-        "torque_jump_at_switches": {name: _largest(own[name], "torque_jump") for name in controllers},
-        "goal_error_m": {name: _mean(own[name], "goal_error_m") for name in controllers},
+        "peak": means("peak"),
+        "peak_linear": means("peak_linear"),
+        "peak_linear_after": means("peak_linear_after"),
+        "time_to_track_s": means("time_to_track_s"),
+        "never_tracked": {
+            name: int(sum(np.isposinf(float(row.get("time_to_track_s", np.nan))) for row in own[name])) for name in own
+        },
+        "torque_jump": {name: _jumps(own[name], "torque_jump") for name in controllers},
+        "torque_swing": {name: _jumps(own[name], "torque_swing") for name in controllers},
+        "slip_m": means("slip_m"),
+        "goal_error_m": means("goal_error_m"),
+        "object_prediction": {
+            "error": _mean(rows, "object_prediction_error"),
+            "difference": _mean(rows, "object_prediction_difference"),
+            "largest_difference": _largest(rows, "object_prediction_difference"),
+        },
         "detection_delay_ms": {
             "mean": 1e3 * _mean(rows, "detection_delay_s"),
             "largest": 1e3 * _largest(rows, "detection_delay_s"),
@@ -90,9 +112,15 @@ def format_table(summary: dict[str, Any]) -> str:
             cells = "".join(f"{f'{means[name]:.2f} ({linear[name]:.2f})':>22}" for name in controllers)
             lines.append(f"{factor + ' ' + value:<26}{cells}")
     lines.append("")
-    for label, column in (("success", "success_rate"), ("torque jump at switches", "torque_jump_at_switches")):
-        cells = "".join(f"{f'{100 * summary[column][name]:.1f} %':>22}" for name in controllers)
-        lines.append(f"{label:<26}{cells}")
+    shares = {
+        "success": summary["success_rate"],
+        "torque jump, one cycle": {name: entry["largest"] for name, entry in summary["torque_jump"].items()},
+        "torque jump, 10 cycles": {name: entry["largest"] for name, entry in summary["torque_swing"].items()},
+    }
+    for label, values in shares.items():
+        lines.append(f"{label:<26}" + "".join(f"{f'{100 * values[name]:.1f} %':>22}" for name in controllers))
+    tracking = summary["time_to_track_s"]
+    lines.append(f"{'time to track':<26}" + "".join(f"{f'{1e3 * tracking[name]:.0f} ms':>22}" for name in controllers))
     return "\n".join(lines)
 
 
@@ -172,16 +200,22 @@ def _value_text(factor: str, value: Any) -> str:
 
 
 def _share_lowest(groups: dict[str, dict[str, dict[str, float]]], *, tied: bool = False) -> float:
-    """Share of groups in which the proposed controller is below every other one, or not above any.
+    """Share of groups in which the proposed controller is below every baseline, or not above any.
 
     Controllers that act alike up to the detection can share a run's largest value to the last bit.
     """
     cells = [means for values in groups.values() for means in values.values() if "proposed" in means]
     lowest = []
     for means in cells:
-        best = min((mean for name, mean in means.items() if name != "proposed"), default=np.inf)
+        best = min((mean for name, mean in means.items() if name in VARIANTS and name != "proposed"), default=np.inf)
         lowest.append(means["proposed"] <= best * (1.0 + 1e-9) if tied else means["proposed"] < best * (1.0 - 1e-9))
     return float(np.mean(lowest)) if lowest else float("nan")
+
+
+def _jumps(rows: Sequence[Row], column: str) -> dict[str, float]:
+    values = np.array(_finite(rows, column))
+    over = float(np.mean(values > _LARGEST_JUMP)) if values.size else float("nan")
+    return {"largest": _largest(rows, column), "mean": _mean(rows, column), "over_10_percent": over}
 
 
 def _finite(rows: Sequence[Row], column: str) -> list[float]:

@@ -1,26 +1,27 @@
-"""`impact-aware campaign TASK`: the ablation of paper 002 in process, without DDS, resumable."""
+"""`impact-aware campaign TASK`: the ablation of paper 002 in process, without DDS, resumable; or random trials."""
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from tqdm import tqdm
 
 from impact_aware.analysis.campaign_report import draw_comparison, draw_groups, format_table, summarise
+from impact_aware.analysis.random_report import draw_random, format_random, summarise_random
 from impact_aware.control import VARIANTS
-from impact_aware.simulation.campaign import (
-    CAMPAIGNS,
-    CONTROLLERS,
-    CampaignStore,
-    Disturbances,
-    execute,
-    plan,
-    simulate,
-)
+from impact_aware.simulation.campaign import COLUMNS, RANDOM_COLUMNS, Run, RunOptions, keep_maps, simulate
+from impact_aware.simulation.campaign_execution import execute
+from impact_aware.simulation.campaign_plan import CAMPAIGNS, CONTROLLERS, Setup, plan
+from impact_aware.simulation.campaign_store import CampaignStore, Row
+from impact_aware.simulation.episode_settings import PREDICTIONS
+from impact_aware.simulation.random_setup import RANGES, plan_random
 
 NAME = "campaign"
 HELP = "compare the controllers over many simulated runs"
@@ -33,49 +34,84 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--workers", type=int, default=2, help="processes (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=0, help="seed of all disturbances (default: %(default)s)")
     parser.add_argument(
-        "--controllers", nargs="+", default=list(VARIANTS), metavar="NAME", help="of " + ", ".join(CONTROLLERS)
+        "--controllers",
+        nargs="+",
+        metavar="NAME",
+        help=f"of {', '.join(CONTROLLERS)} (default: the first {len(VARIANTS)}; of random trials: proposed)",
     )
+    parser.add_argument(
+        "--random",
+        type=int,
+        metavar="N",
+        help="in place of the paper's setups N trials with random start, object place and mass; see below",
+    )
+    parser.add_argument(
+        "--impact-map",
+        choices=PREDICTIONS,
+        default="direct",
+        help="object velocity after the impact: at the detected state, or from a map sampled once per object "
+        "(default: %(default)s)",
+    )
+    parser.add_argument("--flexible-joints", action="store_true", help="joints with elasticity, motors, torque loop")
     parser.add_argument(
         "--cluster", metavar="ADDRESS", help="Dask scheduler, such as tcp://HOST:8786, in place of workers"
     )
     parser.add_argument("--no-figures", action="store_true", help="leave the figures out")
+    parser.epilog = f"Ranges of random trials. {RANGES.describe()}".replace("%", "%%")
 
 
 def run(args: argparse.Namespace) -> int:
     """Do the runs that are not done yet, and report on all of them."""
     begin = time.perf_counter()
-    out = args.out or Path("results") / f"campaign-{args.task}"
-    disturbances = Disturbances()
-    setups = plan(args.task, args.repeats, args.controllers)
-    store = CampaignStore(out, args.task, args.seed, disturbances)
+    random = args.random is not None
+    out = args.out or Path("results") / f"campaign-{args.task}{'-random' if random else ''}"
+    options = RunOptions(args.seed, impact_map=args.impact_map, flexible_joints=args.flexible_joints, maps=str(out))
+    controllers = args.controllers or (["proposed"] if random else list(VARIANTS))
+    # All checks come before the folder is touched.
+    planned = plan(args.task, args.repeats, controllers)
+    setups: Sequence[Run] = plan_random(args.task, args.random, controllers) if random else planned
+    store = CampaignStore(out, options.head(args.task, random=random), RANDOM_COLUMNS if random else COLUMNS)
     done = sum(setup.key in store.rows for setup in setups)
+    keep_maps(setups, options)
     quiet = args.json or not sys.stderr.isatty()
     with tqdm(total=len(setups), initial=done, desc=args.task, unit="run", disable=quiet) as bar:
-        execute(
-            setups,
-            store,
-            args.seed,
-            disturbances,
-            workers=args.workers,
-            cluster=args.cluster,
-            on_row=lambda row: bar.update(),
-        )
+        execute(setups, store, options, workers=args.workers, cluster=args.cluster, on_row=lambda row: bar.update())
     rows = [store.rows[setup.key] for setup in setups]
-    summary = summarise(rows)
+    summary = summarise_random(rows) if random else summarise(rows)
     if not args.no_figures:
-        draw_groups(summary, out / "groups.png", args.task)
-        nominal = {
-            setup.controller: setup for setup in reversed(setups) if setup.repeat == 0 and not setup.displacement
-        }
-        results = {name: simulate(setup, args.seed, disturbances) for name, setup in nominal.items()}
-        draw_comparison(results, out / "comparison.png")
+        if random:
+            draw_random(rows, out / "random.png", args.task)
+        else:
+            _draw(summary, planned, options, out, args.task)
     summary |= {
         "task": args.task,
         "seed": args.seed,
+        "impact_map": args.impact_map,
+        "flexible_joints": args.flexible_joints,
+        "runs": len(rows),
         "wall_s": round(time.perf_counter() - begin, 1),
-        "cpu_s": round(sum(row["wall_s"] for row in rows), 1),
+        "cpu_s": round(_sum(rows, "cpu_s"), 1),
         "resumed": done,
     }
+    text = format_random(summary) if random else format_table(summary)
+    summary = _plain(summary)
     (out / "summary.json").write_text(json.dumps(summary, indent=2) + "\n")
-    print(json.dumps(summary) if args.json else f"{format_table(summary)}\n\n{summary['runs']} runs, results in {out}")
+    print(json.dumps(summary) if args.json else f"{text}\n\n{summary['runs']} runs, results in {out}")
     return 0
+
+
+def _draw(summary: dict[str, Any], setups: Sequence[Setup], options: RunOptions, out: Path, task: str) -> None:
+    draw_groups(summary, out / "groups.png", task)
+    nominal = {setup.controller: setup for setup in reversed(setups) if setup.repeat == 0 and not setup.displacement}
+    draw_comparison({name: simulate(setup, options) for name, setup in nominal.items()}, out / "comparison.png")
+
+
+def _plain(value: Any) -> Any:
+    """For JSON, which knows no number that is not finite: null in its place."""
+    if isinstance(value, dict):
+        return {name: _plain(entry) for name, entry in value.items()}
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _sum(rows: Sequence[Row], column: str) -> float:
+    return sum(float(row[column]) for row in rows)

@@ -8,22 +8,19 @@ of the object just after. A place is projected onto the plane, so that only two 
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from impact_aware.contact import Contact, FreeObject
-from impact_aware.contact.box import homogeneous_box
 from impact_aware.errors import InvalidInputError
-from impact_aware.impact import DEFAULT_METHOD, IMPACT_MAPS, predict
+from impact_aware.impact import DEFAULT_METHOD, IMPACT_MAPS
 from impact_aware.impact.sampled_map import ImpactMap
-from impact_aware.reference import ReferenceField, Task, base_placement, load_task, make_field, tool_placement
-from impact_aware.robot import INERTIA_CHOICES, RobotModel
-from impact_aware.robot.inverse_kinematics import solve_inverse_kinematics
+from impact_aware.reference import load_task
+from impact_aware.reference.impact_places import PlacePrediction
+from impact_aware.robot import INERTIA_CHOICES
 
 NAME = "sample-map"
 HELP = "sample an impact map over contact places and save it as one file"
@@ -64,79 +61,6 @@ def run(args: argparse.Namespace) -> int:
     summary["file"] = str(path)
     print(json.dumps(summary) if args.json else format_summary(summary))
     return 0
-
-
-class PlacePrediction:
-    """Object velocity just after an impact of a task's arm, by place in the impact plane.
-
-    Attributes:
-        task: Of one arm.
-        field: Its reference field.
-        nominal: (3,) The tool position that the task wants at the impact, task frame, m.
-        across: Indices of the two axes that span the impact plane.
-        method: Name of the impact map.
-        inertia: Which inertia is used.
-    """
-
-    def __init__(self, task: Task, *, method: str = DEFAULT_METHOD, inertia: str = "M+B_theta") -> None:
-        """Prepare what does not change with the place.
-
-        Raises:
-            InvalidInputError: A task of several arms, or one that can't be done.
-        """
-        if len(task.arms) != 1:
-            raise InvalidInputError("task", f"{task.name} with {len(task.arms)} arms", "a task of one arm")
-        self.task, self.method, self.inertia = task, method, inertia
-        self._arm = task.arms[0]
-        self._robot = RobotModel.from_profile(self._arm.robot)
-        self.field: ReferenceField = make_field(task, [self._robot])
-        reference = self.field.arms[0]
-        self.nominal = reference.impact_position
-        self.across = [axis for axis in range(3) if reference.normal[axis] == 0.0]
-        base = base_placement(self._arm)
-        turn = base.rotation.T
-        box = homogeneous_box(task.object.mass, task.object.half_extents, base.actInv(np.array(task.object.position)))
-        self._turn = turn
-        self._object: FreeObject = dataclasses.replace(box, inertia=turn @ box.inertia @ base.rotation)
-        self._contact = Contact(
-            self._robot.tool_frame,
-            turn @ reference.normal,
-            radius=self._robot.tool_radius,
-            friction=task.object.friction_tool,
-            restitution=task.object.restitution,
-        )
-        self._approach = self.field.ante_impact()
-        self._seed = self._posture(self.nominal, np.array(self._arm.posture) if self._arm.posture else None)
-
-    def __call__(self, across: ArrayLike) -> Array:
-        """Object velocity (3,) just after an impact at the place with these two coordinates, task frame, m/s.
-
-        Raises:
-            InvalidInputError: The place is out of reach.
-        """
-        place = self.nominal.copy()
-        place[self.across] = across
-        q = self._posture(place, self._seed)
-        dq = self._velocity(q, self._approach.velocity(place))
-        after = predict(
-            self._robot, q, dq, self._contact, obstacle=self._object, method=self.method, inertia=self.inertia
-        ).object_twist_after
-        assert after is not None
-        return np.asarray(self._turn.T @ after[:3])
-
-    def _posture(self, place: Array, seed: Array | None) -> Array:
-        joint = self._arm.null_space_joint
-        fixed = {joint: self._arm.null_space_position} if joint >= 0 else None
-        return solve_inverse_kinematics(self._robot, tool_placement(self._arm, place), seed, fixed=fixed)
-
-    def _velocity(self, q: Array, velocity: Array) -> Array:
-        """Joint velocities (n,) with which the tool moves so and does not turn, the null-space joint at rest."""
-        jacobian = self._robot.frame_jacobian(q)
-        wanted = np.concatenate([self._turn @ velocity, np.zeros(3)])
-        if self._arm.null_space_joint >= 0:
-            jacobian = np.vstack([jacobian, np.eye(self._robot.n)[self._arm.null_space_joint]])
-            wanted = np.append(wanted, 0.0)
-        return np.asarray(np.linalg.lstsq(jacobian, wanted, rcond=None)[0])
 
 
 def sample_places(direct: PlacePrediction, half_width: float, count: int, *, shape: float = 0.5) -> ImpactMap:

@@ -34,6 +34,9 @@ class ControlParameters:
     interim_end: str = described(
         "time", "From when gamma grows: the first impact, or complete contact", choices=INTERIM_ENDS
     )
+    completion_timeout: float = described(
+        0.5, "Longest wait for complete contact from the first impact on, s; then gamma grows all the same", 0.0, 10.0
+    )
     regularisation: float = described(1e-6, "Weight that keeps the QP strictly convex at singular postures", 1e-9, 1.0)
     braking_acceleration: float = described(
         10.0, "Joint deceleration that is always kept available before a position limit, rad/s^2", 0.1, 1000.0

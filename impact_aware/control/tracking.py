@@ -88,15 +88,20 @@ class TrackingReference:
 
     def interim_over(self, time: float) -> bool:
         """Whether the interim mode ends now."""
-        begin, duration = self._ramp()
-        return time - begin >= duration
+        return self._share(self._contact_since(), time) >= 1.0
 
-    def _ramp(self) -> tuple[float, float]:
-        """When gamma begins to grow and for how long: from the first impact (35), or from contact completion on."""
+    def _contact_since(self) -> float:
+        """Since when gamma grows: the first impact (35), or complete contact, which is not waited for endlessly, s."""
+        settings = self._parameters
+        if settings.interim_end == "time":
+            return self._entered
+        latest = self._entered + settings.completion_timeout
+        return latest if self.complete_at is None else min(self.complete_at, latest)
+
+    def _share(self, begin: float, time: float) -> float:
+        """How much of a ramp of the interim mode's duration is over, 0..1."""
         duration = self._parameters.interim_duration
-        if self._parameters.interim_end == "time":
-            return self._entered, duration
-        return (np.inf if self.complete_at is None else self.complete_at), duration
+        return min(max((time - begin) / duration, 0.0), 1.0) if duration > 0.0 else float(time >= begin)
 
     def advance(
         self,
@@ -132,20 +137,23 @@ class TrackingReference:
             for arm in arms:
                 moved += arm.position
             self.object_position = self._object_at_impact + moved / len(arms)
-        self.blend = 1.0
+        self.blend = turning = 1.0
         if mode is Mode.INTERIM:
-            begin, duration = self._ramp()
-            self.blend = min(max((time - begin) / duration, 0.0), 1.0) if duration > 0.0 else float(time >= begin)
+            self.blend = self._share(self._contact_since(), time)
+            turning = self._share(self._entered, time)
         for index, arm in enumerate(arms):
-            self._after_impact(index, arm, mode is Mode.INTERIM)
+            self._after_impact(index, arm, turning, interim=mode is Mode.INTERIM)
 
-    def _after_impact(self, index: int, arm: ControlledArm, interim: bool) -> None:
-        """(38), and (34) with the blend in the interim mode."""
+    def _after_impact(self, index: int, arm: ControlledArm, turning: float, *, interim: bool) -> None:
+        """(38), and (34) with the blend in the interim mode.
+
+        `turning` is the blend of the angular part. It is gamma, too, where gamma follows the clock. Where gamma waits
+        for complete contact, the clock still blends the angular part: the wanted orientation is the same before and
+        after, and an arm that was hit off centre would turn undamped as long as another one is waited for.
+        """
         settings, gamma = self._parameters, self.blend
-        twist, acceleration = self._post[index].evaluate(self.object_position, arm.rotation)
-        target = acceleration + settings.track_damping * (twist - arm.twist)
-        if gamma > 0.0 and self._pushes[index]:
-            target += arm.acceleration_from_wrench(self.field.arms[index].feedforward_wrench)
+        twist, target = self._post[index].evaluate(self.object_position, arm.rotation)
+        target += settings.track_damping * (twist - arm.twist)
         if interim:
             ante, place = self._ante[index], self._interim_places[index]
             ante_twist, feedback = ante.evaluate(arm.position, arm.rotation)
@@ -153,8 +161,11 @@ class TrackingReference:
             if ante.kappa_r > 0.0:
                 # The angular velocity reference (11) is kappa_r times the orientation error.
                 feedback[3:] += (settings.track_stiffness / ante.kappa_r) * ante_twist[3:]
-            target = (1.0 - gamma) * feedback + gamma * target
+            target[:3] = (1.0 - gamma) * feedback[:3] + gamma * target[:3]
+            target[3:] = (1.0 - turning) * feedback[3:] + turning * target[3:]
             place += settings.period * ante.velocity(place)
+        if gamma > 0.0 and self._pushes[index]:
+            target += gamma * arm.acceleration_from_wrench(self.field.arms[index].feedforward_wrench)
         self.twist[index] = twist
         self.target_acceleration[index] = target
 

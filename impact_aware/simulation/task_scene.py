@@ -1,0 +1,47 @@
+"""The scene that a task takes place in, with the object as it truly is."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from impact_aware.errors import InvalidInputError
+from impact_aware.reference import Task
+from impact_aware.simulation.episode_settings import Truth
+from impact_aware.simulation.mujoco_model import ToolTip
+from impact_aware.simulation.scene import COMPLIANT_PAD, TABLE_CONTACT, ArmMount, ContactSettings, Scene, SceneObject
+
+
+def task_scene(task: Task, truth: Truth | None = None) -> Scene:
+    """The scene that a task takes place in, with the object as it truly is."""
+    truth = truth or Truth()
+    body = task.object
+    if len(task.arms) > 1 and len({arm.name for arm in task.arms}) < len(task.arms):
+        raise InvalidInputError("arms", [arm.name for arm in task.arms], "names that differ")
+    tool_friction = body.friction_tool * truth.friction_tool_factor
+    tip_contact = COMPLIANT_PAD if any(any(arm.pad_half_sizes) for arm in task.arms) else ContactSettings()
+    softness = tip_contact.time_constant if truth.tool_softness is None else truth.tool_softness
+    return Scene(
+        name=task.name,
+        arms=tuple(
+            ArmMount(
+                name=arm.name or "arm",
+                robot=arm.robot,
+                position=arm.base_position,
+                yaw=arm.base_yaw,
+                tip=ToolTip("pad", arm.pad_half_sizes) if any(arm.pad_half_sizes) else ToolTip(),
+            )
+            for arm in task.arms
+        ),
+        object=SceneObject(
+            name=body.name,
+            mass=body.mass * truth.mass_factor,
+            half_sizes=body.half_extents,
+            position=tuple(np.add(body.position, truth.displacement).tolist()),
+            yaw=truth.yaw,
+        ),
+        table_height=task.table_height,
+        tool_object=dataclasses.replace(tip_contact, time_constant=softness, friction=tool_friction),
+        object_table=dataclasses.replace(TABLE_CONTACT, friction=body.friction_table * truth.friction_table_factor),
+    )
