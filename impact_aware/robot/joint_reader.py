@@ -1,0 +1,100 @@
+"""Joint states of one arm, picked by name into arrays that stay where they are; what can't be used is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from impact_aware.robot.joint_order import JointOrder
+
+Array = NDArray[np.float64]
+
+
+class JointReader:
+    """Reads one message after the other.
+
+    Attributes:
+        time: Stamp of the last usable message, s; NaN before.
+        position: (n,) rad.
+        velocity: (n,) rad/s; differenced from the positions where the message has none.
+        effort: (n,) N m, NaN where the message has none.
+        velocity_measured: Whether `velocity` came from the message.
+        rejected: How many messages were not usable, by reason.
+    """
+
+    def __init__(self, joint_names: Sequence[str]) -> None:
+        """Allocate for these joints; when there are none, they are learnt from the first message."""
+        self.time = float("nan")
+        self.velocity_measured = True
+        self.rejected: dict[str, int] = {}
+        self._allocate(joint_names)
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Joints that the last message did not have; all of them before the first."""
+        return self._order.missing
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        """The joint order of the arrays; empty until it is known."""
+        return self._order.joint_names
+
+    def _allocate(self, joint_names: Sequence[str]) -> None:
+        self._order = JointOrder(joint_names)
+        count = len(joint_names)
+        self.position = np.full(count, np.nan)
+        self.velocity = np.full(count, np.nan)
+        self.effort = np.full(count, np.nan)
+        self._previous_position = np.full(count, np.nan)
+
+    def take(
+        self,
+        time: float,
+        names: Sequence[str],
+        position: Sequence[float],
+        velocity: Sequence[float],
+        effort: Sequence[float],
+    ) -> str:
+        """Read one message into the arrays.
+
+        Args:
+            time: Its stamp, s.
+            names: (m,) In any order, with others among them.
+            position: (m,) rad.
+            velocity: (m,) rad/s, or empty.
+            effort: (m,) N m, or empty.
+
+        Returns:
+            Why it can't be used, in one sentence; empty when it was. The arrays then keep what they had.
+        """
+        order = self._order
+        if not order.joint_names and len(names):
+            self._allocate(names)
+            order = self._order
+        if not order.locate(names):
+            return self._reject("joint missing", f"joint_states lacks {', '.join(order.missing[:3])}")
+        self._previous_position[:] = self.position
+        if not order.pick(position, self.position):
+            self.position[:] = self._previous_position
+            return self._reject("position not usable", "joint_states has positions that are missing or not finite")
+        interval = time - self.time
+        self.time = time
+        self.velocity_measured = order.pick(velocity, self.velocity)
+        if not self.velocity_measured:
+            self._difference_velocity(interval)
+        if not order.pick(effort, self.effort):
+            self.effort[:] = np.nan
+        return ""
+
+    def _difference_velocity(self, interval: float) -> None:
+        if interval > 0.0 and np.isfinite(self._previous_position).all():
+            np.subtract(self.position, self._previous_position, out=self.velocity)
+            self.velocity /= interval
+        else:
+            self.velocity[:] = 0.0
+
+    def _reject(self, reason: str, sentence: str) -> str:
+        self.rejected[reason] = self.rejected.get(reason, 0) + 1
+        return sentence
