@@ -1,0 +1,249 @@
+"""`impact-aware analyze BAG...`: impacts in recordings, each with prediction, estimate and error."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import importlib.util
+import json
+import math
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from tqdm import tqdm
+
+from impact_aware.analysis.bag import is_recording
+from impact_aware.analysis.impact_analysis import analyze, load_labels
+from impact_aware.analysis.options import ALL, DEFAULT_DETECTOR, DEFAULT_ESTIMATOR, AnalysisOptions
+from impact_aware.analysis.output_folder import OutputFolder
+from impact_aware.analysis.result_files import ablation_csv, impacts_csv, to_json
+from impact_aware.analysis.results import Analysis, AnalyzedImpact
+from impact_aware.analysis.tables import read_column_map
+from impact_aware.detection.registry import DETECTORS
+from impact_aware.errors import InvalidInputError
+from impact_aware.estimation.registry import ESTIMATORS
+from impact_aware.impact.registry import DEFAULT_METHOD, IMPACT_MAPS
+from impact_aware.robot import INERTIA_CHOICES
+
+NAME = "analyze"
+HELP = "find and explain the impacts in recordings"
+
+_JSON, _IMPACTS, _ABLATION, _REPORT = "analysis.json", "impacts.csv", "ablation.csv", "report.html"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options; numbers are read as text, so that every mistake is answered in one line."""
+    parser._negative_number_matcher = re.compile(r"^-(\d|\.\d|inf|nan)", re.IGNORECASE)
+    parser.add_argument(
+        "recordings", nargs="+", type=Path, metavar="BAG",
+        help="rosbag2 folder or file (.mcap, .db3, compressed or not), or table (.csv, .parquet, .npz, .npy, .h5)",
+    )  # fmt: skip
+    source = parser.add_argument_group("what is recorded")
+    source.add_argument(
+        "--robot", metavar="NAME_OR_URDF", help="profile or .urdf; the recording's robot_description when absent"
+    )
+    source.add_argument("--topic", action="append", default=[], help="joint-state topic; all of them when absent")
+    source.add_argument(
+        "--columns", metavar="MAP",
+        help="of tables: a YAML file or 'time=t q=q1,q2 dq=... tau=... joints=...'; usual names are found by themselves",
+    )  # fmt: skip
+    source.add_argument("--labels", type=Path, metavar="FILE", help="YAML or CSV, recording name -> label, for groups")
+    finding = parser.add_argument_group("finding impacts")
+    finding.add_argument(
+        "--detector", default=DEFAULT_DETECTOR, metavar="NAME",
+        help=f"{', '.join(DETECTORS)}, several with commas, or {ALL}; default {DEFAULT_DETECTOR}",
+    )  # fmt: skip
+    finding.add_argument("--tuning", type=Path, metavar="FILE", help="what tune-detector wrote for that detector")
+    finding.add_argument(
+        "--estimator", default=DEFAULT_ESTIMATOR, metavar="NAME",
+        help=f"velocity after: {', '.join(ESTIMATORS)}; default {DEFAULT_ESTIMATOR}",
+    )  # fmt: skip
+    contact = parser.add_argument_group("the contact; what is absent is taken from predicted_jumps of the recording")
+    contact.add_argument("--contact-frame", metavar="FRAME", help="robot frame that touches; else the tool frame")
+    contact.add_argument("--offset", nargs=3, default=["0", "0", "0"], metavar="M", help="x y z in that frame, m")
+    contact.add_argument("--tool-radius", metavar="M", help="radius of a spherical tip; the tool's own for its frame")
+    contact.add_argument(
+        "--normal", nargs=3, metavar="N",
+        help="x y z from the obstacle into the robot, base frame; else predicted_jumps, else from the jump itself",
+    )  # fmt: skip
+    contact.add_argument("--surface", type=Path, metavar="FILE", help="YAML of a plane: normal, friction, restitution")
+    contact.add_argument("--surface-frame", metavar="FRAME", help="TF frame of the recording whose z is the normal")
+    contact.add_argument("--friction", metavar="MU", help="Coulomb's coefficient; else 0")
+    contact.add_argument("--restitution", metavar="E", help="coefficient of restitution; else 0")
+    contact.add_argument("--object-mass", metavar="KG", help="a free object is hit; else a fixed surface")
+    contact.add_argument("--inertia", default="M+B_theta", metavar="|".join(INERTIA_CHOICES), help="default M+B_theta")
+    contact.add_argument("--method", default=DEFAULT_METHOD, metavar="|".join(IMPACT_MAPS), help="impact map")
+    parser.add_argument("--no-ablation", action="store_true", help="leave out the other inertias and no friction")
+    parser.add_argument("--no-report", action="store_true", help="with --out: numbers only, no report and figures")
+    parser.add_argument("--no-annotated", action="store_true", help="with --out: no annotated MCAP")
+    parser.add_argument("--force", action="store_true", help="replace results that are in DIR already")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Analyse, write and print; raises `ImpactAwareError` on bad input."""
+    options = AnalysisOptions(
+        robot=args.robot,
+        topics=tuple(args.topic),
+        columns=None if args.columns is None else read_column_map(args.columns),
+        detector=args.detector,
+        tuning=args.tuning,
+        estimator=args.estimator,
+        method=args.method,
+        inertia=args.inertia,
+        friction=_number("friction", args.friction),
+        restitution=_number("restitution", args.restitution),
+        contact_frame=args.contact_frame,
+        offset=_three("offset", args.offset) or (0.0, 0.0, 0.0),
+        tool_radius=_number("tool-radius", args.tool_radius),
+        normal=_three("normal", args.normal),
+        surface=args.surface,
+        surface_frame=args.surface_frame,
+        object_mass=_number("object-mass", args.object_mass),
+        ablation=not args.no_ablation,
+        labels=None if args.labels is None else load_labels(args.labels),
+    )
+    names = output_names(args.recordings)
+    if args.out is None:
+        analysis = _analyzed(args.recordings, options)
+    else:
+        # Refused before the work, not after it.
+        output = OutputFolder(args.out, results=names, inputs=args.recordings, force=args.force)
+        analysis = _analyzed(args.recordings, options)
+        with output as folder:
+            write_results(analysis, folder, report=not args.no_report, annotated=not args.no_annotated)
+    print(json.dumps(to_json(analysis)) if args.json else format_analysis(analysis, args.out))
+    return 0
+
+
+def output_names(recordings: list[Path]) -> list[str]:
+    """Names that results may have in the output folder."""
+    return [_JSON, _IMPACTS, _ABLATION, _REPORT, *(_annotated_name(path, recordings) for path in recordings)]
+
+
+def write_results(analysis: Analysis, folder: Path, *, report: bool, annotated: bool) -> None:
+    """Write numbers, report and annotated recordings into a folder that exists.
+
+    Raises:
+        OSError: No room, or no right to write.
+    """
+    (folder / _JSON).write_text(json.dumps(to_json(analysis), indent=1) + "\n")
+    (folder / _IMPACTS).write_text(impacts_csv(analysis.impacts))
+    if analysis.ablation_groups:
+        (folder / _ABLATION).write_text(ablation_csv(analysis.ablation_groups))
+    if report:
+        writer = _optional("impact_aware.analysis.report", "write_report")
+        if writer is not None:
+            writer(analysis, folder)
+    if annotated:
+        writer = _optional("impact_aware.analysis.annotated_bag", "write_annotated")
+        for file in analysis.files:
+            if writer is not None and is_recording(file):
+                writer(file, analysis, folder / _annotated_name(file, list(analysis.files)))
+
+
+def format_analysis(analysis: Analysis, out: Path | None) -> str:
+    """The analysis for people: what was read, one line per impact, what to know."""
+    lines = []
+    for arm in analysis.arms:
+        rate = f"{arm.rate_hz:.0f} Hz" if math.isfinite(arm.rate_hz) else "unknown rate"
+        name = f" {arm.arm}" if arm.arm else ""
+        lines.append(f"{arm.file.name}{name}: {arm.messages} messages at {rate}, robot {arm.robot or 'unknown'}")
+        lines += [f"  {_impact_line(impact)}" for impact in arm.impacts] or ["  no impact"]
+        lines += [f"  note: {note}" for note in arm.notes]
+        lines += [f"  note: {note}" for note in dict.fromkeys(n for impact in arm.impacts for n in impact.notes)]
+    if analysis.ablation_groups:
+        lines += ["", "mean error of the predicted velocity after, deg/s (largest in parentheses)"]
+        width = max(len(group.label) for group in analysis.ablation_groups)
+        for group in analysis.ablation_groups:
+            error = f"{math.degrees(group.error_mean):7.2f} ({math.degrees(group.error_max):.2f})"
+            lines.append(
+                f"  {group.label:<{width}}  {group.inertia:<9}  mu {group.friction:<5g} {error}  of {group.count}"
+            )
+    lines += [f"note: {note}" for note in analysis.notes]
+    speed = analysis.messages / analysis.seconds_read if analysis.seconds_read > 0.0 else math.nan
+    lines.append(f"read {analysis.messages} messages in {analysis.seconds_read:.2f} s ({speed:,.0f} per second)")
+    if out is not None:
+        lines.append(f"results in {out}")
+    return "\n".join(lines)
+
+
+def _impact_line(impact: AnalyzedImpact) -> str:
+    parts = [
+        f"impact {impact.index} at {impact.time:.4f} s",
+        f"known {1e3 * (impact.time_detected - impact.time):.1f} ms later",
+    ]
+    if impact.velocity_after_estimated is not None:
+        jump = np.linalg.norm(impact.velocity_after_estimated - impact.velocity_before)
+        parts.append(f"jump {jump:.3f} rad/s")
+    if impact.error is not None:
+        parts.append(f"prediction off by {impact.error:.3f}")
+    if impact.mode:
+        parts.append(impact.mode)
+    if impact.expected is not None:
+        parts.append("expected" if impact.expected else "unexpected")
+    return ", ".join(parts)
+
+
+def _analyzed(recordings: list[Path], options: AnalysisOptions) -> Analysis:
+    bar = tqdm(unit=" messages", unit_scale=True, disable=not sys.stderr.isatty(), leave=False)
+    current: Path | None = None
+
+    def report(file: Path, done: int, total: int) -> None:
+        nonlocal current
+        if file != current:
+            current = file
+            bar.reset(total or None)
+            bar.set_description(file.name)
+        bar.update(done - bar.n)
+
+    with bar:
+        return analyze(recordings, options, report)
+
+
+def _annotated_name(file: Path, files: list[Path]) -> str:
+    """Name of the annotated recording; numbered where two recordings have the same name."""
+    stem = file.name.removesuffix(".zstd").removesuffix(".zst")
+    for suffix in (".mcap", ".db3"):
+        stem = stem.removesuffix(suffix)
+    same = [other for other in files if other.name == file.name]
+    number = f"_{same.index(file) + 1}" if len(same) > 1 else ""
+    return f"{stem}{number}_annotated.mcap"
+
+
+def _optional(module: str, function: str) -> Callable[..., Any] | None:
+    """A function of a module that may not be installed."""
+    if importlib.util.find_spec(module) is None:
+        return None
+    found: Callable[..., Any] = getattr(importlib.import_module(module), function)
+    return found
+
+
+def _number(option: str, word: str | None) -> float | None:
+    if word is None:
+        return None
+    try:
+        return float(word)
+    except ValueError as error:
+        raise InvalidInputError(option, repr(word), "a number") from error
+
+
+def _three(option: str, words: list[str] | None) -> tuple[float, float, float] | None:
+    if words is None:
+        return None
+    x, y, z = (_number(option, word) or 0.0 for word in words)
+    return x, y, z
+
+
+def main() -> int:
+    """`ros2 run impact_aware analyze`: the same as `impact-aware analyze`."""
+    from impact_aware.cli.main import main as command
+
+    return command([NAME, *sys.argv[1:]])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
