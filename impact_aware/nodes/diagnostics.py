@@ -1,16 +1,26 @@
-"""One diagnostics status per node: at a low rate, and at once when asked."""
+"""One diagnostics status per node: at a low rate, and at once when asked; by `diagnostic_updater` where installed."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 
+try:
+    import diagnostic_updater
+except ImportError:
+    # Not among the packages of every ROS installation; the messages are the same without it.
+    diagnostic_updater = None
+
 OK, WARN, ERROR = DiagnosticStatus.OK, DiagnosticStatus.WARN, DiagnosticStatus.ERROR
 
 Report = tuple[bytes, str, Mapping[str, object]]
+
+TASK = "state"
+"""Name of the one diagnostic task of each node; `diagnostic_updater` appends it to the node's name."""
 
 
 class DiagnosticsReporter:
@@ -26,11 +36,19 @@ class DiagnosticsReporter:
         """
         self._node = node
         self._collect = collect
-        self._publisher = node.create_publisher(DiagnosticArray, "/diagnostics", 10)
+        if diagnostic_updater is None:
+            publisher = node.create_publisher(DiagnosticArray, "/diagnostics", 10)
+            self._publish: Callable[[], None] = lambda: publisher.publish(self._message())
+        else:
+            self._publish = self._make_updater(period).force_update
+        # Wall time, also while a simulator's clock stands still: that is when somebody wants to know why.
         node.create_timer(period, self.report, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
     def report(self) -> None:
         """Publish now."""
+        self._publish()
+
+    def _message(self) -> DiagnosticArray:
         level, sentence, values = self._collect()
         status = DiagnosticStatus(
             level=level,
@@ -41,7 +59,29 @@ class DiagnosticsReporter:
         )
         message = DiagnosticArray(status=[status])
         message.header.stamp = self._node.get_clock().now().to_msg()
-        self._publisher.publish(message)
+        return message
+
+    def _make_updater(self, period: float) -> Any:
+        """An updater with one task, without its own timer, which follows the ROS clock."""
+        updater = diagnostic_updater.Updater(self._node, period)
+        updater.timer.cancel()
+        updater.node_name = self._node.get_fully_qualified_name()
+        updater.setHardwareID(self._node.get_namespace().strip("/") or "none")
+
+        def fill(status: Any) -> Any:
+            level, sentence, values = self._collect()
+            status.summary(level, sentence)
+            for key, value in values.items():
+                status.add(key, _text(value))
+            return status
+
+        updater.add(TASK, fill)
+        return updater
+
+
+def node_of_status(name: str) -> str:
+    """Full name of the node whose status has this name: the name itself, or with the task's name after it."""
+    return name.removesuffix(f": {TASK}")
 
 
 def _text(value: object) -> str:

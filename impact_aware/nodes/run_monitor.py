@@ -15,6 +15,7 @@ from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from std_srvs.srv import Trigger
 
+from impact_aware.nodes.diagnostics import node_of_status
 from impact_aware.nodes.runtime import run_node
 
 INPUT_PERIOD = 0.05
@@ -34,7 +35,7 @@ class RunMonitorNode(Node):
 
     def _on_diagnostics(self, message: DiagnosticArray) -> None:
         for status in message.status:
-            line = {"node": status.name, "level": status.level[0], "message": status.message}
+            line = {"node": node_of_status(status.name), "level": status.level[0], "message": status.message}
             line.update({value.key: value.value for value in status.values})
             self._print(line)
 
