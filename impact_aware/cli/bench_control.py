@@ -5,14 +5,17 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import gc
+import sys
 import time
 from typing import Any
 
 import numpy as np
 import pinocchio as pin
+from tqdm import tqdm
 
-from impact_aware.control import CommandLimiter, ControlParameters, Mode, ReferenceSpreadingController, qp
-from impact_aware.control.constraints import LimitBounds
+from impact_aware.cli.random_cycles import random_cycles
+from impact_aware.control import ControlParameters, Mode, ReferenceSpreadingController
+from impact_aware.errors import InvalidInputError
 from impact_aware.reference import ReferenceField, load_task, make_field, start_posture
 from impact_aware.robot import RobotModel
 
@@ -21,13 +24,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare how long to measure."""
     parser.add_argument("--cycles", type=int, default=2000, help="cycles per figure (default 2000)")
     parser.add_argument(
-        "--random-states", type=int, default=0, metavar="N", help="also solve N random states, many far out of limits"
+        "--random-states",
+        type=int,
+        default=2000,
+        metavar="N",
+        help="also control N random states of one arm and of two, many far out of limits (default 2000; 0: none)",
     )
+    parser.add_argument("--seed", type=int, default=0, help="of the random states (default 0)")
     parser.add_argument("--robot", default="panda", help="robot profile (default panda)")
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
-    """Time the cycles: median and 99th percentile in microseconds, by number of arms and mode."""
+    """Time the cycles: median and 99th percentile in microseconds, by number of arms and mode.
+
+    Raises:
+        InvalidInputError: No cycle to measure, or a negative number of random states.
+    """
+    if args.cycles < 1:
+        raise InvalidInputError("--cycles", args.cycles, "a number >= 1")
+    if args.random_states < 0:
+        raise InvalidInputError("--random-states", args.random_states, "a number >= 0")
     task = load_task("hit_and_push")
     robot = RobotModel.from_profile(args.robot)
     field = make_field(task, [robot])
@@ -47,54 +63,17 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
             figures[mode.name.lower()] = _time_mode(controller, mode, np.tile(posture, arms), args.cycles)
         result[label] = figures
     if args.random_states > 0:
-        result["plausible_states"] = solve_random_states(robot, args.random_states, wild=False)
-        result["wild_states"] = solve_random_states(robot, args.random_states, wild=True)
+        result["random_states"] = {
+            "one_arm": _random(robot, 1, args.random_states, args.seed),
+            "two_arms": _random(robot, 2, args.random_states, args.seed),
+        }
     return result
 
 
-def solve_random_states(robot: RobotModel, count: int, seed: int = 0, *, wild: bool) -> dict[str, Any]:
-    """Commands at random states, targets and previous torques: how the QP ends, and whether a torque is ever unsafe.
-
-    Plausible states are within the limits, with a previous torque about that of gravity and Coriolis forces and
-    targets up to 100. Wild ones reach a fifth of the range beyond the position limits and several times the velocity
-    limits, with any previous torque and targets up to 1e4.
-    """
-    generator = np.random.default_rng(seed)
-    limits, n = robot.limits, robot.n
-    solver, bounds = qp.QpSolver(n), LimitBounds([limits], 0.001, 10.0)
-    limiter = CommandLimiter(bounds.effort, bounds.effort_step)
-    spread = limits.position_upper - limits.position_lower
-    ends = dict.fromkeys(qp.QpStatus, 0)
-    unsafe, cut = 0, 0.0
-    for _ in range(count):
-        if wild:
-            q = limits.position_lower + spread * generator.uniform(-0.2, 1.2, n)
-            dq = limits.velocity * generator.normal(size=n) * generator.choice([0.1, 1.0, 5.0])
-        else:
-            q = limits.position_lower + spread * generator.uniform(0.0, 1.0, n)
-            dq = limits.velocity * generator.uniform(-1.0, 1.0, n) * generator.uniform(0.0, 1.0)
-        mass, bias = robot.mass_matrix(q), robot.bias(q, dq)
-        previous = limits.effort * generator.uniform(-1.0, 1.0, n)
-        if not wild:
-            previous = np.clip(bias + 5.0 * generator.normal(size=n), -limits.effort, limits.effort)
-        matrix = np.vstack([robot.frame_jacobian(q), np.eye(n)[:1]])
-        target = generator.normal(size=7) * 10.0 ** generator.uniform(-2.0, 4.0 if wild else 2.0)
-        allowed = bounds.effort_range(previous)
-        solution = solver.solve(qp.build(matrix, target, bounds.acceleration(q, dq), mass, bias, allowed, 1e-6))
-        ends[solution.status] += 1
-        torque = solution.inertia_torque + bias
-        cut = max(cut, float(np.max([allowed[0] - torque, torque - allowed[1]])))
-        limiter.reset(previous)
-        command = limiter.apply(torque)
-        step = np.abs(command - previous)
-        safe = np.isfinite(command) & (np.abs(command) <= limits.effort) & (step <= bounds.effort_step + 1e-9)
-        unsafe += not safe.all()
-    return {
-        "states": count,
-        **{status.name.lower(): number for status, number in ends.items()},
-        "largest_overshoot_before_limiter_Nm": cut,
-        "unsafe_commands": unsafe,
-    }
+def _random(robot: RobotModel, arms: int, count: int, seed: int) -> dict[str, Any]:
+    label = f"random states, {arms} arm{'s' if arms > 1 else ''}"
+    with tqdm(total=count, desc=label, unit="cycle", disable=not sys.stderr.isatty()) as bar:
+        return random_cycles(robot, arms, count, seed, on_batch=bar.update)
 
 
 def _two_arms(field: ReferenceField) -> ReferenceField:

@@ -178,6 +178,41 @@ def test_with_contact_completion_gamma_waits_for_the_second_arm(robot, task, fie
         assert not controller.notify_contact_complete(0.98)
 
 
+def test_while_the_second_arm_is_waited_for_turning_is_damped_by_the_clock(robot, task, field):
+    """With contact completion the angular target is the clock's, the linear one that of gamma = 0."""
+    turn = pin.SE3(pin.utils.rotate("z", np.pi), np.array([1.2, 0.0, 0.0]))
+    both = dataclasses.replace(field, arms=(field.arms[0], field.arms[0]))
+    q, dq = (np.tile(part, 2) for part in contact_state(robot, task, field))
+    targets = {}
+    for end in ("time", "contact_complete"):
+        settings = ControlParameters(interim_end=end)
+        controller = ReferenceSpreadingController([robot, robot], settings, both, [pin.SE3.Identity(), turn])
+        controller.start(0.0, q, np.zeros(14))
+        controller.update(0.9, q, dq)
+        controller.notify_impact(0.9, 0.9, PREDICTION, arm=1)
+        at_impact = controller.update(0.9, q, dq).target_acceleration
+        targets[end] = controller.update(0.96, q, dq + 0.1).target_acceleration
+    wrench = [arm.acceleration_from_wrench(both.arms[0].feedforward_wrench) for arm in controller.arms]
+    clocked = targets["time"][:, 3:] - 0.6 * np.array(wrench)[:, 3:]
+    np.testing.assert_allclose(targets["contact_complete"][:, 3:], clocked, atol=1e-9)
+    # Position feedback alone: within one cycle's way of the moving place, 40 times 0.5 mm, of what it was.
+    np.testing.assert_allclose(targets["contact_complete"][:, :3], at_impact[:, :3], atol=0.03)
+
+
+def test_complete_contact_is_not_waited_for_endlessly(robot, task, field):
+    turn = pin.SE3(pin.utils.rotate("z", np.pi), np.array([1.2, 0.0, 0.0]))
+    both = dataclasses.replace(field, arms=(field.arms[0], field.arms[0]))
+    q, dq = (np.tile(part, 2) for part in contact_state(robot, task, field))
+    settings = ControlParameters(interim_end="contact_complete", completion_timeout=0.3)
+    controller = ReferenceSpreadingController([robot, robot], settings, both, [pin.SE3.Identity(), turn])
+    controller.start(0.0, q, np.zeros(14))
+    controller.update(0.9, q, dq)
+    controller.notify_impact(0.9, 0.9, PREDICTION, arm=1)
+    assert controller.update(1.15, q, dq).blend == 0.0
+    assert controller.update(1.25, q, dq).blend == pytest.approx(0.5)
+    assert controller.update(1.31, q, dq).mode is Mode.POST
+
+
 def test_one_arm_is_in_complete_contact_at_once(robot, task, field, begun):
     q, dq = contact_state(robot, task, field)
     targets = []
