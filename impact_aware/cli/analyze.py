@@ -49,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     source.add_argument("--topic", action="append", default=[], help="joint-state topic; all of them when absent")
     source.add_argument(
         "--columns", metavar="MAP",
-        help="of tables: a YAML file or 'time=t q=q1,q2 dq=... tau=... joints=...'; usual names are found by themselves",
+        help="of tables: a YAML file or 'time=t q=q1,q2 dq=... tau=... joints=...'; usual names are found anyway",
     )  # fmt: skip
     source.add_argument("--labels", type=Path, metavar="FILE", help="YAML or CSV, recording name -> label, for groups")
     finding = parser.add_argument_group("finding impacts")
@@ -211,7 +211,7 @@ def _annotated_name(file: Path, files: list[Path]) -> str:
         stem = stem.removesuffix(suffix)
     same = [other for other in files if other.name == file.name]
     number = f"_{same.index(file) + 1}" if len(same) > 1 else ""
-    return f"{stem}{number}_annotated.mcap"
+    return f"{stem}{number}_annotated"
 
 
 def _optional(module: str, function: str) -> Callable[..., Any] | None:
