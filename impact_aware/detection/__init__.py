@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from impact_aware.detection.adaptive_window import AdaptiveWindowDetector, AdaptiveWindowParameters
+from impact_aware.detection.bounce import BounceDetector, BounceParameters, ContactLoss
 from impact_aware.detection.completion import CompletionDetector, CompletionParameters, ContactCompletion
 from impact_aware.detection.detector import ImpactDetector
 from impact_aware.detection.events import ImpactEvent, JointSample
 from impact_aware.detection.expectation import ExpectationClassifier, ExpectationParameters, Verdict
+from impact_aware.detection.impact_watch import ExpectedJump, ImpactWatch, Notice, NoticeKind
 from impact_aware.detection.input_monitor import InputMonitor, InputQuality
 from impact_aware.detection.motion_window import DropCounts
 from impact_aware.detection.registry import DETECTORS, make_detector
@@ -16,17 +18,24 @@ __all__ = [
     "DETECTORS",
     "AdaptiveWindowDetector",
     "AdaptiveWindowParameters",
+    "BounceDetector",
+    "BounceParameters",
     "CompletionDetector",
     "CompletionParameters",
     "ContactCompletion",
+    "ContactLoss",
     "DropCounts",
     "ExpectationClassifier",
     "ExpectationParameters",
+    "ExpectedJump",
     "ImpactDetector",
     "ImpactEvent",
+    "ImpactWatch",
     "InputMonitor",
     "InputQuality",
     "JointSample",
+    "Notice",
+    "NoticeKind",
     "Tuning",
     "Verdict",
     "make_detector",

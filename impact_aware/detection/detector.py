@@ -39,6 +39,10 @@ class ImpactDetector(ABC):
     def reset(self) -> None:
         """Forget every sample and event; the drop counts stay."""
 
+    @abstractmethod
+    def rearm(self) -> None:
+        """End the refractory time, since the next impact may come at once."""
+
     @property
     @abstractmethod
     def drops(self) -> DropCounts:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,6 +60,17 @@ class ImpactEvent:
     velocity_after: Array | None
     residual: Array
     confidence: float
+
+    def with_velocity(self, measured: Array | None) -> ImpactEvent:
+        """The event with the velocity before filled in where the detector could not see it.
+
+        Args:
+            measured: Velocities measured just before the impact, shape (n,), rad/s; None or NaN leaves a gap as it is.
+        """
+        unknown = ~np.isfinite(self.velocity_before)
+        if measured is None or not unknown.any():
+            return self
+        return replace(self, velocity_before=np.where(unknown, measured, self.velocity_before))
 
     def same_as(self, other: ImpactEvent) -> bool:
         """Tell whether every field of both events is identical, NaN counting as equal to NaN."""

@@ -126,6 +126,11 @@ class FusionDetector(ImpactDetector):
         for member in self._all:
             member.reset()
 
+    def rearm(self) -> None:
+        """End the refractory time, since the next impact may come at once."""
+        for member in self._all:
+            member.rearm()
+
     def update(self, sample: JointSample) -> ImpactEvent | None:
         """Take the next sample in; see `ImpactDetector.update`."""
         found: ImpactEvent | None = None

@@ -142,6 +142,6 @@ class InputMonitor:
             return f"{100 * quality.broken_share:.0f} % of the samples have positions that can't be used"
         if quality.missing_share > 0.05:
             return f"{100 * quality.missing_share:.0f} % of the samples are missing"
-        if quality.jitter > 0.5:
+        if quality.jitter > 0.3:
             return f"stamps scatter by {100 * quality.jitter:.0f} % of their period: they tell when messages came in"
         return None

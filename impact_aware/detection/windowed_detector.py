@@ -167,6 +167,10 @@ class WindowedDetector(ImpactDetector):
         self._window.reset()
         self._forget()
 
+    def rearm(self) -> None:
+        """End the refractory time, since the next impact may come at once."""
+        self._last_event = -np.inf
+
     def update(self, sample: JointSample) -> ImpactEvent | None:
         """Take the next sample in; see `ImpactDetector.update`."""
         window = self._window

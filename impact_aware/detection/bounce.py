@@ -1,0 +1,191 @@
+"""Has the arm come off again: contact lost after an impact, from positions and the model alone.
+
+What was hit lies, just after the impact, at or behind the place where the tool stopped going into it. With the contact
+normal n, pointing from the obstacle into the robot, the height of the tool, n . x(q), falls while the tool presses on
+or pushes. When it rises from the lowest value it has had, by more than a distance in which a flexible joint swings
+back, the tool has left; the line through the last heights, followed back to the lowest, says when.
+
+That sees an arm that recedes. An object that flies ahead of a slower arm gives nothing to see until the arm catches up:
+a second impact along the same normal is the evidence that there was no contact in between, and all that is known about
+the time of the loss is that it lies between both impacts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from impact_aware.detection.events import Array, ImpactEvent, JointSample
+from impact_aware.detection.windowed_detector import finite_row, require
+from impact_aware.errors import InvalidInputError
+from impact_aware.robot import RobotModel
+
+
+@dataclass(frozen=True)
+class BounceParameters:
+    """Parameters of the bounce detector.
+
+    Attributes:
+        distance: Way back that is no loss, m: compliance of the surfaces and errors of the model.
+        swing_time: The same as a time at the speed of the impact, s: a joint that swings at f goes back 1 / (2 pi f)
+            times the speed.
+        samples: Heights through which the line is put.
+        repeat_share: Share of the first impact's normal velocity jump that makes a later one a second impact.
+        longest: Time after the impact for which a loss is looked for, s.
+    """
+
+    distance: float = 1e-4
+    swing_time: float = 0.001
+    samples: int = 5
+    repeat_share: float = 0.15
+    longest: float = 1.0
+
+    def __post_init__(self) -> None:
+        """Check every range."""
+        require(self, "distance", self.distance > 0.0, "more than 0 m")
+        require(self, "swing_time", self.swing_time >= 0.0, "0 s or more")
+        require(self, "samples", self.samples >= 3, "at least 3")
+        require(self, "repeat_share", 0.0 < self.repeat_share < 1.0, "between 0 and 1")
+        require(self, "longest", self.longest > 0.0, "more than 0 s")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ContactLoss:
+    """A contact that ended.
+
+    Attributes:
+        time: When it ended, s.
+        time_detected: Stamp of the sample at which it was known, s.
+        time_std: Standard error of `time`, s.
+        position: Joint positions at `time_detected`, shape (n,), rad.
+        speed: Speed at which the tool recedes, m/s; NaN where only a second impact told.
+        reason: `receding` or `second impact`.
+    """
+
+    time: float
+    time_detected: float
+    time_std: float
+    position: Array
+    speed: float
+    reason: str
+
+
+class BounceDetector:
+    """Watches the height of a frame over the surface that it hit."""
+
+    def __init__(self, robot: RobotModel, frame: str | None = None, parameters: BounceParameters | None = None) -> None:
+        """Prepare.
+
+        Args:
+            robot: The arm; its kinematics memory is used, so it can't be shared with another thread.
+            frame: Frame that hits; the tool if None.
+            parameters: Parameters; defaults if None.
+        """
+        self.parameters = parameters or BounceParameters()
+        self._robot, self._frame = robot, frame
+        self._first: ImpactEvent | None = None
+        self._times = np.zeros(self.parameters.samples)
+        self._heights = np.zeros(self.parameters.samples)
+
+    @property
+    def watching(self) -> bool:
+        """Whether there is a contact that may be lost."""
+        return self._first is not None
+
+    def reset(self) -> None:
+        """Forget the contact."""
+        self._first = None
+
+    def begin(self, event: ImpactEvent, normal: ArrayLike) -> None:
+        """Start to watch.
+
+        Args:
+            event: The impact.
+            normal: From the obstacle into the robot, shape (3,), base frame.
+
+        Raises:
+            InvalidInputError: A normal without direction.
+        """
+        direction = np.asarray(normal, dtype=np.float64)
+        if direction.shape != (3,) or not np.isfinite(direction).all() or not np.linalg.norm(direction) > 0.0:
+            raise InvalidInputError("normal", normal, "three finite numbers with a direction")
+        self._normal = direction / np.linalg.norm(direction)
+        self._first = event
+        self._closing, self._jump = self._along_normal(event)
+        self._lowest = self._height(event.position)
+        self._count = 0
+
+    def judge(self, event: ImpactEvent) -> ContactLoss | None:
+        """Take note of a later impact; tells the loss that must have come before it, if it was the same contact."""
+        first = self._first
+        if first is None or event.time <= first.time:
+            return None
+        _, jump = self._along_normal(event)
+        if not jump > self.parameters.repeat_share * max(self._jump, 0.0):
+            return None
+        self._first = None
+        between = event.time - first.time
+        # Uniform between both impacts.
+        return ContactLoss(
+            time=first.time + 0.5 * between,
+            time_detected=event.time_detected,
+            time_std=between / np.sqrt(12.0),
+            position=event.position,
+            speed=float("nan"),
+            reason="second impact",
+        )
+
+    def update(self, sample: JointSample) -> ContactLoss | None:
+        """Take the next sample in; never raises for what it contains.
+
+        Returns:
+            The loss when it becomes known with this sample.
+        """
+        first = self._first
+        if first is None:
+            return None
+        position = finite_row(sample.position, self._robot.n)
+        since = sample.time - first.time
+        if position is None or not since >= 0.0 or since > self.parameters.longest:
+            if since < -0.1 or since > self.parameters.longest:
+                self._first = None
+            return None
+        height = self._height(position)
+        self._lowest = min(self._lowest, height)
+        self._times[:-1] = self._times[1:]
+        self._heights[:-1] = self._heights[1:]
+        self._times[-1], self._heights[-1] = since, height
+        self._count += 1
+        way_back = height - self._lowest
+        chosen = self.parameters
+        if way_back <= chosen.distance + chosen.swing_time * self._closing or self._count < chosen.samples:
+            return None
+        times, heights = self._times - self._times.mean(), self._heights - self._heights.mean()
+        speed = float(times @ heights) / float(times @ times)
+        # Receding at every step, not merely on average.
+        if not (np.diff(self._heights) > 0.0).all():
+            return None
+        self._first = None
+        back = min(way_back / speed, since)
+        return ContactLoss(
+            time=sample.time - back,
+            time_detected=sample.time,
+            # The speed changes on the way, and the lowest place is not exactly where contact ends.
+            time_std=0.25 * back + 0.5 * float(np.median(np.diff(self._times))),
+            position=position.copy(),
+            speed=speed,
+            reason="receding",
+        )
+
+    def _height(self, position: Array) -> float:
+        return float(self._normal @ self._robot.placement(position, self._frame).translation)
+
+    def _along_normal(self, event: ImpactEvent) -> tuple[float, float]:
+        """Closing speed before the impact and velocity jump along the normal, m/s; 0 where they are not known."""
+        row = self._normal @ self._robot.frame_jacobian(event.position, self._frame)[:3]
+        before = float(row @ np.nan_to_num(event.velocity_before))
+        if event.velocity_after is None:
+            return max(-before, 0.0), 0.0
+        return max(-before, 0.0), float(row @ np.nan_to_num(event.velocity_after - event.velocity_before))

@@ -1,0 +1,212 @@
+"""Everything there is to say about one arm's contacts, from its joint samples: made, meant or not, lost, complete."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from impact_aware.detection.bounce import BounceDetector, ContactLoss
+from impact_aware.detection.completion import CompletionDetector, ContactCompletion
+from impact_aware.detection.detector import ImpactDetector
+from impact_aware.detection.events import Array, ImpactEvent, JointSample
+from impact_aware.detection.expectation import ExpectationClassifier, Verdict
+from impact_aware.detection.ring import Ring
+from impact_aware.errors import InvalidInputError
+from impact_aware.robot import RobotModel
+
+RINGING = 0.015
+"""After contact was lost the next impact may come soon, but not while the arm still rings from the last one, s."""
+
+_REMEMBERED = 16
+"""Measured velocities that are kept for joints whose velocity before the impact the detector could not see."""
+
+
+class NoticeKind(enum.Enum):
+    """What a notice is about."""
+
+    MADE = "made"
+    MEANING = "meaning"
+    LOST = "lost"
+    COMPLETE = "complete"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Notice:
+    """Something that became known with a sample.
+
+    Attributes:
+        kind: What it is about.
+        sequence: Number of the event, from 1; a meaning has the number of the impact that it is about.
+        event: The impact, of MADE and MEANING.
+        verdict: Of MEANING.
+        loss: Of LOST.
+        completion: Of COMPLETE.
+    """
+
+    kind: NoticeKind
+    sequence: int
+    event: ImpactEvent | None = None
+    verdict: Verdict | None = None
+    loss: ContactLoss | None = None
+    completion: ContactCompletion | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ExpectedJump:
+    """A prediction of an impact.
+
+    Attributes:
+        time: When it is expected, s.
+        jump: Velocity after minus before, shape (n,), rad/s.
+        std: Standard deviation of every joint's prediction, shape (n,), rad/s, or None.
+        normal: Contact normal from the obstacle into the robot, shape (3,), base frame, or None.
+        sequence: Number of the event that it was made for; 0 for one that is still to come.
+    """
+
+    time: float
+    jump: Array
+    std: Array | None = None
+    normal: Array | None = None
+    sequence: int = 0
+
+
+class ImpactWatch:
+    """A detector with what asks about its impacts.
+
+    Attributes:
+        detector: Finds them.
+        sequence: Number of the last event.
+    """
+
+    def __init__(
+        self,
+        detector: ImpactDetector,
+        *,
+        expectation: ExpectationClassifier | None = None,
+        completion: CompletionDetector | None = None,
+        bounce: BounceDetector | None = None,
+        robot: RobotModel | None = None,
+        normal: ArrayLike | None = None,
+        timing_tolerance: float = 0.1,
+    ) -> None:
+        """Put together.
+
+        Args:
+            detector: Finds the impacts.
+            expectation: Tells whether they were meant; None leaves that open.
+            completion: Tells when a sequence of them is over, or None.
+            bounce: Tells when contact is lost, or None; it needs a normal, given here or with a prediction.
+            robot: Gives the inertia in which jumps are compared; the identity without it.
+            normal: Contact normal from the obstacle into the robot, shape (3,), base frame, where no prediction tells.
+            timing_tolerance: How far the time of a prediction may be from the impact that it is taken for, s.
+        """
+        self.detector = detector
+        self.sequence = 0
+        self._expectation, self._completion, self._bounce = expectation, completion, bounce
+        self._robot = robot
+        self._normal = None if normal is None else np.asarray(normal, dtype=np.float64)
+        self._tolerance = timing_tolerance
+        self._expected: ExpectedJump | None = None
+        self._asked: tuple[int, ImpactEvent] | None = None
+        self._velocities = Ring(_REMEMBERED, detector.joint_count + 1)
+        self._row = np.zeros(detector.joint_count + 1)
+        self._last_time = -np.inf
+        self._last_made = -np.inf
+        self._rearm = False
+
+    def expect(self, expected: ExpectedJump) -> None:
+        """Take note of a prediction; one made at the impact that is being judged replaces an earlier one."""
+        self._expected = expected
+        if self._asked is not None and expected.sequence == self._asked[0]:
+            self._ask(self._asked[1], expected)
+
+    def notify_other(self, event: ImpactEvent) -> None:
+        """Take note of another arm's impact in the same task."""
+        if self._completion is not None:
+            self._completion.notify(event)
+
+    def update(self, sample: JointSample) -> list[Notice]:
+        """Take the next sample in; what becomes known with it, the impact before what follows from it."""
+        notices: list[Notice] = []
+        if self._rearm and sample.time - self._last_made >= RINGING:
+            self._rearm = False
+            self.detector.rearm()
+        event = self.detector.update(sample)
+        self._remember(sample)
+        if event is not None:
+            notices.extend(self._made(event.with_velocity(self._velocity_at(event.time))))
+        if self._expectation is not None:
+            verdict = self._expectation.update(sample)
+            if verdict is not None and self._asked is not None:
+                sequence, asked = self._asked
+                self._asked = None
+                notices.append(Notice(NoticeKind.MEANING, sequence, event=asked, verdict=verdict))
+        if self._bounce is not None:
+            loss = self._bounce.update(sample)
+            if loss is not None:
+                notices.append(self._lost(loss))
+                self._rearm = True
+        if self._completion is not None:
+            completion = self._completion.update(sample)
+            if completion is not None:
+                self.sequence += 1
+                notices.append(Notice(NoticeKind.COMPLETE, self.sequence, completion=completion))
+        return notices
+
+    def _made(self, event: ImpactEvent) -> Iterator[Notice]:
+        if self._bounce is not None:
+            loss = self._bounce.judge(event)
+            if loss is not None:
+                yield self._lost(loss)
+        self.sequence += 1
+        self._last_made, self._rearm = event.time_detected, False
+        expected = self._expected
+        fits = expected is not None and not expected.sequence and abs(expected.time - event.time) <= self._tolerance
+        self._asked = (self.sequence, event)
+        if expected is not None and fits:
+            self._ask(event, expected)
+        if self._completion is not None:
+            self._completion.notify(event)
+        normal = expected.normal if expected is not None and fits and expected.normal is not None else self._normal
+        if self._bounce is not None and normal is not None and not self._bounce.watching:
+            self._bounce.begin(event, normal)
+        yield Notice(NoticeKind.MADE, self.sequence, event=event)
+
+    def _lost(self, loss: ContactLoss) -> Notice:
+        self.sequence += 1
+        return Notice(NoticeKind.LOST, self.sequence, loss=loss)
+
+    def _ask(self, event: ImpactEvent, expected: ExpectedJump) -> None:
+        if self._expectation is None:
+            return
+        inertia = None if self._robot is None else self._robot.mass_matrix(event.position)
+        try:
+            self._expectation.begin(event, expected.jump, inertia, expected.std)
+        except InvalidInputError:
+            # A prediction of no jump at all, such as of a tool that goes away, says nothing.
+            return
+
+    def _remember(self, sample: JointSample) -> None:
+        row = self._row
+        try:
+            row[0] = sample.time
+            row[1:] = np.nan if sample.velocity is None else sample.velocity
+        except (TypeError, ValueError):
+            return
+        if row[0] < self._last_time:
+            self._velocities.restart()
+        self._last_time = float(row[0])
+        self._velocities.push(row)
+
+    def _velocity_at(self, time: float) -> Array | None:
+        """The last measured velocity before a time, else the oldest that is known, shape (n,)."""
+        count = self._velocities.count
+        if not count:
+            return None
+        rows = self._velocities.rows[-count:]
+        index = max(int(np.searchsorted(rows[:, 0], time, side="right")) - 1, 0)
+        return np.array(rows[index, 1:])

@@ -1,0 +1,172 @@
+"""The velocity after an impact while the robot runs: remember the samples, and estimate once there are enough.
+
+Feeding the samples costs a microsecond; the fit itself is left to a moment that the caller chooses, and gives what
+`estimate` gives on the same arrays.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from impact_aware.errors import InvalidInputError
+from impact_aware.estimation.adaptive import AdaptiveEstimator
+from impact_aware.estimation.estimate import AnteImpactSettings, estimate
+from impact_aware.estimation.registry import DEFAULT_ESTIMATOR, Estimator, find_estimator
+from impact_aware.estimation.result import VelocityEstimate
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    key: int
+    impact_time: float
+    impact_time_error: float
+    until: float | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class LateEstimate:
+    """What could be estimated of one impact.
+
+    Attributes:
+        key: The number that the impact was begun with.
+        estimate: The velocities; None when there were too few samples.
+        reason: Why there is no estimate; empty with one.
+    """
+
+    key: int
+    estimate: VelocityEstimate | None
+    reason: str = ""
+
+
+def window_of(estimator: Estimator) -> float:
+    """Time after an impact that an estimator looks at, at most, s."""
+    if isinstance(estimator, AdaptiveEstimator):
+        return max(*estimator.polynomial_windows, *estimator.oscillation_windows)
+    return float(getattr(estimator, "window", 0.2))
+
+
+class OnlineEstimation:
+    """A memory of joint samples, and the impacts in it that wait for their estimate.
+
+    Attributes:
+        window: Time after an impact that is waited for, s.
+    """
+
+    def __init__(
+        self,
+        joint_count: int,
+        method: str | Estimator = DEFAULT_ESTIMATOR,
+        *,
+        before: AnteImpactSettings | None = None,
+        capacity: int = 2048,
+        patience: float = 1.0,
+    ) -> None:
+        """Allocate.
+
+        Args:
+            joint_count: Number of joints n.
+            method: Name of an estimator, or one of your own.
+            before: How the velocity before is read.
+            capacity: Samples that are remembered.
+            patience: Time after which an impact whose window never fills is given up, s beyond the window.
+
+        Raises:
+            InvalidInputError: No joints, or no capacity.
+            UnknownNameError: No estimator of that name.
+        """
+        if joint_count < 1:
+            raise InvalidInputError("joint_count", joint_count, "at least 1")
+        if capacity < 20:
+            raise InvalidInputError("capacity", capacity, "at least 20")
+        self._method = method
+        self._before = before
+        self._patience = patience
+        self.window = window_of(find_estimator(method) if isinstance(method, str) else method)
+        self._times = np.zeros(capacity)
+        self._positions = np.zeros((capacity, joint_count))
+        self._end = 0
+        self._count = 0
+        self._newest = -np.inf
+        self._jobs: list[_Job] = []
+        self._due_at = np.inf
+
+    @property
+    def due(self) -> bool:
+        """Whether `finish` has something to do."""
+        return self._newest >= self._due_at
+
+    @property
+    def waiting(self) -> int:
+        """Impacts without an estimate."""
+        return len(self._jobs)
+
+    def add(self, time: float, position: Array) -> None:
+        """Remember a sample: position (n,), rad. One that is not newer than the last is left out.
+
+        Time that runs backwards by more than a second is a new run, which forgets the old one.
+        """
+        if not time > self._newest:
+            if time < self._newest - 1.0:
+                self._count = 0
+                self._jobs.clear()
+                self._due_at = np.inf
+            else:
+                return
+        self._times[self._end] = time
+        self._positions[self._end] = position
+        self._end = (self._end + 1) % len(self._times)
+        self._count = min(self._count + 1, len(self._times))
+        self._newest = time
+
+    def begin(self, key: int, impact_time: float, impact_time_error: float = 0.0) -> None:
+        """Ask for an estimate; an earlier impact that still waits ends where this one begins.
+
+        Args:
+            key: Number of the impact.
+            impact_time: s.
+            impact_time_error: Standard deviation of it, s.
+        """
+        self._jobs = [
+            job if job.until is not None else _Job(job.key, job.impact_time, job.impact_time_error, impact_time)
+            for job in self._jobs
+        ]
+        self._jobs.append(_Job(key, float(impact_time), max(float(impact_time_error), 0.0)))
+        self._due_at = min(self._time_due(job) for job in self._jobs)
+
+    def finish(self) -> list[LateEstimate]:
+        """Estimate every impact whose window is filled or cut off, in the order of the impacts."""
+        ready = [job for job in self._jobs if self._newest >= self._time_due(job)]
+        self._jobs = [job for job in self._jobs if job not in ready]
+        self._due_at = min((self._time_due(job) for job in self._jobs), default=np.inf)
+        return [self._estimate(job) for job in ready]
+
+    def samples(self) -> tuple[Array, Array]:
+        """What is remembered, oldest first: times (k,), s, and positions (k, n), rad."""
+        order = (np.arange(self._count) + self._end - self._count) % len(self._times)
+        return self._times[order], self._positions[order]
+
+    def _time_due(self, job: _Job) -> float:
+        return job.impact_time + self.window if job.until is None else min(job.until, job.impact_time + self.window)
+
+    def _estimate(self, job: _Job) -> LateEstimate:
+        times, positions = self.samples()
+        if not len(times) or self._newest > job.impact_time + self.window + self._patience:
+            return LateEstimate(job.key, None, "the samples around the impact are gone")
+        try:
+            found = estimate(
+                times,
+                positions,
+                job.impact_time,
+                method=self._method,
+                impact_time_error=job.impact_time_error,
+                until=job.until,
+                before=self._before,
+            )
+        except InvalidInputError as error:
+            return LateEstimate(job.key, None, str(error))
+        return LateEstimate(job.key, found)
