@@ -1,187 +1,206 @@
-"""Node `impact_markers`: predicted jump, contact and reference field as markers; TF of the contact frame."""
+"""Node `impact_markers`: contact, jump, object and reference field as markers; TF of the contact frame."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
 from dataclasses import dataclass
 
-import numpy as np
-from builtin_interfaces.msg import Duration
-from geometry_msgs.msg import Point, TransformStamped, Vector3
-from impact_aware_msgs.msg import ContactImpulse, ImpactPrediction
+from geometry_msgs.msg import PoseStamped, TransformStamped
+from impact_aware_msgs.msg import ImpactEvent, ImpactPrediction
 from impact_aware_msgs.msg import ReferenceField as ReferenceFieldMessage
+from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
-from std_msgs.msg import ColorRGBA, Header
-from visualization_msgs.msg import Marker, MarkerArray
+from visualization_msgs.msg import MarkerArray
 
-from impact_aware.contact.geometry import contact_axes
+from impact_aware.analysis.markers import Changes, Impact, MarkerBoard, MarkerStyle, SceneMarkers, impact_from_message
+from impact_aware.analysis.markers.contact import contact_orientation
+from impact_aware.analysis.markers.field_record import field_from_message
+from impact_aware.analysis.markers.records import outcome_of_event
+from impact_aware.contact.geometry import vector
 from impact_aware.errors import ImpactAwareError
-from impact_aware.nodes.field_conversions import field_from_message
-from impact_aware.nodes.geometry import array3, point, quaternion
+from impact_aware.nodes.geometry import array3, array4, quaternion
+from impact_aware.nodes.marker_messages import changes_to_message, delete_all
 from impact_aware.nodes.qos import EVENT_QOS, LATCHED_EVENT_QOS, STREAM_QOS
+from impact_aware.nodes.robot_source import provide_robot
 from impact_aware.nodes.ros_parameters import load_settings
 from impact_aware.nodes.runtime import run_node
+from impact_aware.nodes.stamps import seconds, stamp
 from impact_aware.parameters import described
-from impact_aware.reference import ReferenceField, streamline
-from impact_aware.reference.rotation import quaternion_from_rotation
+from impact_aware.robot import RobotModel
 
 try:
     from tf2_ros import TransformBroadcaster
 except ImportError:
     TransformBroadcaster = None
 
-Color = tuple[float, float, float, float]
+STYLE = MarkerStyle()
 
-BEFORE: Color = (0.25, 0.45, 0.85, 1.0)
-PREDICTED: Color = (0.90, 0.50, 0.10, 1.0)
-IMPULSE: Color = (0.75, 0.15, 0.15, 1.0)
-NORMAL: Color = (0.35, 0.35, 0.35, 1.0)
-GHOST: Color = (0.90, 0.50, 0.10, 0.35)
-FIELD: Color = (0.20, 0.60, 0.35, 0.8)
-
-NAMES_OF_SOURCES = {
-    ImpactPrediction.SOURCE_LOOK_AHEAD: "look_ahead",
-    ImpactPrediction.SOURCE_AT_IMPACT: "at_impact",
-    ImpactPrediction.SOURCE_PLANT: "plant",
-}
+TIME_JUMP = 1.0
+"""The clock going back by more than this begins another run, s."""
 
 
 @dataclass(frozen=True)
 class Settings:
     """Parameters of the node."""
 
-    robot: str = described("panda", "robot profile; kept for uniform launch files")
-    velocity_scale: float = described(0.4, "length of a velocity arrow, m per m/s", 1e-3, 100.0)
-    impulse_scale: float = described(0.2, "length of an impulse arrow, m per N s", 1e-3, 100.0)
-    look_ahead_lifetime: float = described(0.3, "how long look-ahead markers stay, s", 0.0, 100.0)
-    impact_lifetime: float = described(0.0, "how long markers of an impact stay, s; 0: until the next one", 0.0, 1e6)
-    ghost_time: float = described(0.3, "the ghost stands where the object would be after this time, s", 0.0, 100.0)
-    field_radius: float = described(0.35, "half width of the drawn part of the ante-impact field, m", 0.0, 10.0)
-    field_count: int = described(7, "arrows of the field along each side", 0, 50)
+    robot: str = described("panda", "robot profile, by name or file; empty: take robot_description")
+    arm: str = described("", "name of the arm, first part of its marker namespaces; empty: the node's namespace")
+    frame_prefix: str = described("", "put before the arm's own frames, as robot_state_publisher's frame_prefix")
+    rate: float = described(10.0, "how often the scene is drawn anew where it changed, Hz", 0.1, 100.0)
+    velocity_scale: float = described(STYLE.velocity_scale, "length of a velocity arrow, m per m/s", 1e-3, 100.0)
+    impulse_scale: float = described(STYLE.impulse_scale, "length of an impulse arrow, m per N s", 1e-3, 100.0)
+    joint_scale: float = described(STYLE.joint_scale, "length of a bar of the joint chart, m per rad/s", 1e-3, 100.0)
+    look_ahead_lifetime: float = described(STYLE.look_ahead_lifetime, "how long look-ahead markers stay, s", 0.0, 100.0)
+    impact_lifetime: float = described(
+        STYLE.impact_lifetime, "how long markers of an impact stay, s; 0: until the next one", 0.0, 1e6
+    )
+    ghost_time: float = described(
+        STYLE.ghost_time, "the ghost stands where the object would be after this time, s", 0.0, 100.0
+    )
+    field_radius: float = described(STYLE.field_radius, "half width of the drawn part of a field, m", 0.0, 10.0)
+    field_count: int = described(STYLE.field_count, "arrows of the field along each side", 0, 50)
+    chart_position: list[float] = described([*STYLE.chart_position], "lower left corner of the joint chart, m")
+    legend_position: list[float] = described([*STYLE.legend_position], "first line of the legend, m")
+    text_height: float = described(STYLE.text_height, "m", 1e-3, 10.0)
     contact_frame: str = described("contact", "name of the contact frame in TF, after the node's namespace")
+
+    def style(self) -> MarkerStyle:
+        """Those that are about looks.
+
+        Raises:
+            InvalidInputError: A place that is not three numbers.
+        """
+        return MarkerStyle(
+            velocity_scale=self.velocity_scale,
+            impulse_scale=self.impulse_scale,
+            joint_scale=self.joint_scale,
+            look_ahead_lifetime=self.look_ahead_lifetime,
+            impact_lifetime=self.impact_lifetime,
+            ghost_time=self.ghost_time,
+            field_radius=self.field_radius,
+            field_count=self.field_count,
+            chart_position=_place("chart_position", self.chart_position),
+            legend_position=_place("legend_position", self.legend_position),
+            text_height=self.text_height,
+        )
+
+
+def _place(name: str, values: list[float]) -> tuple[float, float, float]:
+    x, y, z = vector(f"parameter {name}", values, 3)
+    return float(x), float(y), float(z)
 
 
 class ImpactMarkersNode(Node):
-    """Draws what the other nodes publish; nothing in the control path waits for it."""
+    """Draws what the other nodes publish, a few times a second; nothing in the control path waits for it."""
 
     def __init__(self) -> None:
         """Subscribe and publish."""
         super().__init__("impact_markers")
-        self._settings = load_settings(self, Settings)
+        settings = load_settings(self, Settings)
+        namespace = self.get_namespace().strip("/")
+        self._scene = SceneMarkers(settings.style(), arm=settings.arm or namespace, frame_prefix=settings.frame_prefix)
+        self._board = MarkerBoard()
+        self._viewers = 0
+        self._time = 0.0
+        self._impacts: list[ImpactPrediction] = []
+        self._latest: dict[str, ImpactEvent | ReferenceFieldMessage | PoseStamped | ImpactPrediction] = {}
         self._publisher = self.create_publisher(MarkerArray, "impact_markers", STREAM_QOS)
         self._broadcaster = TransformBroadcaster(self) if TransformBroadcaster is not None else None
         if self._broadcaster is None:
             self.get_logger().info("tf2_ros is not installed: no TF of the contact frame")
         # Two arms share one TF tree.
-        self._contact_frame = f"{self.get_namespace().strip('/')}/{self._settings.contact_frame}".lstrip("/")
-        self._half_extents = np.zeros(3)
-        self.create_subscription(ImpactPrediction, "predicted_jumps", self._on_prediction, EVENT_QOS)
-        self.create_subscription(ImpactPrediction, "true_impacts", self._on_prediction, STREAM_QOS)
-        self.create_subscription(ReferenceFieldMessage, "reference_field", self._on_field, LATCHED_EVENT_QOS)
+        self._contact_frame = f"{namespace}/{settings.contact_frame}".lstrip("/")
+        provide_robot(self, settings.robot, "", self._on_robot)
+        self.create_subscription(ImpactPrediction, "predicted_jumps", self._on_impact, EVENT_QOS)
+        self.create_subscription(ImpactPrediction, "true_impacts", self._on_impact, STREAM_QOS)
+        self.create_subscription(ImpactEvent, "impacts", self._keep("event"), EVENT_QOS)
+        self.create_subscription(ReferenceFieldMessage, "reference_field", self._keep("field"), LATCHED_EVENT_QOS)
+        self.create_subscription(PoseStamped, "object_pose", self._keep("object"), 1)
+        # Wall time: a paused replay is drawn too.
+        self.create_timer(1.0 / settings.rate, self._draw, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
-    def _on_prediction(self, prediction: ImpactPrediction) -> None:
-        source = NAMES_OF_SOURCES.get(prediction.source)
-        if source is None or not prediction.valid or not prediction.contacts:
+    def _on_robot(self, robot: RobotModel) -> None:
+        self._scene.robot = robot
+
+    def _keep(self, name: str):  # type: ignore[no-untyped-def]
+        def keep(message) -> None:  # type: ignore[no-untyped-def]
+            self._latest[name] = message
+
+        return keep
+
+    def _on_impact(self, message: ImpactPrediction) -> None:
+        if message.source == ImpactPrediction.SOURCE_LOOK_AHEAD:
+            self._latest["look_ahead"] = message
+        else:
+            self._impacts.append(message)
+
+    def _draw(self) -> None:
+        """Turn what came since the last time into markers, and tell viewers what changed."""
+        now = seconds(self.get_clock().now().to_msg())
+        if now < self._time - TIME_JUMP:
+            # A replay began again: what it had shown is yet to happen.
+            self._board.clear()
+            self._scene.clear()
+            self._publisher.publish(delete_all())
+        self._time = now
+        self._take()
+        changes = [self._board.show(group, markers, now) for group, markers in self._scene.take_changes().items()]
+        if any(changes):
+            legend = self._scene.legend(self._board.namespaces(now))
+            changes.append(self._board.show("legend", legend, now))
+        viewers, before = self._publisher.get_subscription_count(), self._viewers
+        self._viewers = viewers
+        if viewers > before:
+            # Whoever comes late gets the whole scene.
+            self._publisher.publish(changes_to_message(Changes(self._board.everything(now))))
             return
-        markers: list[Marker] = []
-        for index, contact in enumerate(prediction.contacts):
-            markers += self._contact_markers(prediction.header, source, index, contact)
-        if prediction.object and self._half_extents.any() and prediction.source != ImpactPrediction.SOURCE_PLANT:
-            markers.append(self._ghost(prediction, source))
-        look_ahead = prediction.source == ImpactPrediction.SOURCE_LOOK_AHEAD
-        lifetime = self._settings.look_ahead_lifetime if look_ahead else self._settings.impact_lifetime
-        for marker in markers:
-            marker.lifetime = Duration(sec=int(lifetime), nanosec=int(1e9 * (lifetime % 1.0)))
-        self._publisher.publish(MarkerArray(markers=markers))
-        self._broadcast(prediction.header, prediction.contacts[0])
+        for change in changes:
+            if change:
+                self._publisher.publish(changes_to_message(change))
 
-    def _contact_markers(self, header: Header, source: str, index: int, contact: ContactImpulse) -> Iterable[Marker]:
-        origin = array3(contact.point)
-        settings = self._settings
-        sphere = _marker(header, f"{source}/contact", index, Marker.SPHERE, NORMAL)
-        sphere.pose.position = contact.point
-        sphere.scale = Vector3(x=0.015, y=0.015, z=0.015)
-        arrows = (
-            ("normal", array3(contact.normal) * 0.1, NORMAL),
-            ("velocity_before", array3(contact.velocity_before) * settings.velocity_scale, BEFORE),
-            ("velocity_after", array3(contact.velocity_after) * settings.velocity_scale, PREDICTED),
-            ("impulse", array3(contact.impulse) * settings.impulse_scale, IMPULSE),
-        )
-        drawn = [_arrow(header, f"{source}/{name}", index, origin, vector, color) for name, vector, color in arrows]
-        return [sphere, *drawn]
+    def _take(self) -> None:
+        latest, self._latest = self._latest, {}
+        impacts, self._impacts = self._impacts, []
+        if "field" in latest:
+            self._take_field(latest["field"])
+        if "object" in latest:
+            pose = latest["object"]
+            self._scene.add_object(
+                pose.header.frame_id, seconds(pose.header.stamp), array3(pose.pose.position),
+                array4(pose.pose.orientation),
+            )  # fmt: skip
+        if "look_ahead" in latest:
+            impacts = [latest["look_ahead"], *impacts]
+        for message in impacts:
+            impact = impact_from_message(message)
+            if impact is not None:
+                self._scene.add_impact(impact)
+                if impact.source != "plant":
+                    self._broadcast(impact)
+        if "event" in latest:
+            outcome = outcome_of_event(latest["event"])
+            if outcome is not None:
+                self._scene.add_outcome(outcome)
 
-    def _ghost(self, prediction: ImpactPrediction, source: str) -> Marker:
-        ghost = _marker(prediction.header, f"{source}/object_after", 0, Marker.CUBE, GHOST)
-        moved = array3(prediction.object_position)
-        moved = moved + self._settings.ghost_time * array3(prediction.object_twist_after.linear)
-        ghost.pose.position = point(moved)
-        ghost.scale = Vector3(**dict(zip("xyz", (2.0 * self._half_extents).tolist(), strict=True)))
-        return ghost
-
-    def _on_field(self, message: ReferenceFieldMessage) -> None:
+    def _take_field(self, message: ReferenceFieldMessage) -> None:
         try:
             field = field_from_message(message)
-        except ImpactAwareError:
+        except ImpactAwareError as error:
+            self.get_logger().warning(f"a reference field can't be drawn: {error}", throttle_duration_sec=5.0)
             return
-        self._half_extents = field.object_half_extents
-        markers = [self._object(message.header, field)]
-        for index, _ in enumerate(field.arms):
-            markers += self._field_markers(message.header, field, index)
-        self._publisher.publish(MarkerArray(markers=markers))
+        self._scene.add_field(field, seconds(message.header.stamp))
 
-    def _object(self, header: Header, field: ReferenceField) -> Marker:
-        goal = _marker(header, "goal", 0, Marker.CUBE, (0.2, 0.6, 0.35, 0.25))
-        goal.pose.position = point(field.goal)
-        goal.scale = Vector3(**dict(zip("xyz", (2.0 * field.object_half_extents).tolist(), strict=True)))
-        return goal
-
-    def _field_markers(self, header: Header, field: ReferenceField, arm: int) -> list[Marker]:
-        """Arrows of the ante-impact field in the horizontal plane of the impact place, and the way to it."""
-        settings = self._settings
-        ante = field.ante_impact(arm)
-        centre = field.arms[arm].impact_position
-        arrows = _marker(header, f"field/{arm}/arrows", 0, Marker.LINE_LIST, FIELD)
-        arrows.scale.x = 0.003
-        ticks = np.linspace(-settings.field_radius, settings.field_radius, settings.field_count)
-        for x in ticks:
-            for y in ticks:
-                start = centre + np.array([x, y, 0.0])
-                arrows.points += [point(start), point(start + 0.12 * ante.velocity(start))]
-        away = centre - settings.field_radius * field.arms[arm].impact_velocity / np.linalg.norm(
-            field.arms[arm].impact_velocity
-        )
-        line = _marker(header, f"field/{arm}/streamline", 0, Marker.LINE_STRIP, FIELD)
-        line.scale.x = 0.006
-        way = streamline(ante.velocity, away + np.array([0.0, 0.0, 0.1]), duration=1.0, step=0.02)
-        line.points = [point(position) for position in way]
-        return [arrows, line]
-
-    def _broadcast(self, header: Header, contact: ContactImpulse) -> None:
+    def _broadcast(self, impact: Impact) -> None:
         if self._broadcaster is None:
             return
-        transform = TransformStamped(header=header, child_frame_id=self._contact_frame)
+        contact = impact.contacts[0]
+        transform = TransformStamped(child_frame_id=self._contact_frame)
+        transform.header.frame_id = self._scene.frame_of(impact.frame)
+        transform.header.stamp = stamp(impact.time)
         place = transform.transform.translation
-        place.x, place.y, place.z = contact.point.x, contact.point.y, contact.point.z
-        # The frame's z axis is the normal, its x and y axes are the contact's tangents.
-        frame = contact_axes(array3(contact.normal))[[1, 2, 0]].T
-        transform.transform.rotation = quaternion(quaternion_from_rotation(frame))
+        place.x, place.y, place.z = contact.point.tolist()
+        transform.transform.rotation = quaternion(contact_orientation(contact.normal))
         self._broadcaster.sendTransform(transform)
-
-
-def _marker(header: Header, namespace: str, index: int, kind: int, color: Color) -> Marker:
-    marker = Marker(header=header, ns=namespace, id=index, type=kind, action=Marker.ADD)
-    marker.color = ColorRGBA(r=color[0], g=color[1], b=color[2], a=color[3])
-    marker.pose.orientation.w = 1.0
-    return marker
-
-
-def _arrow(header: Header, namespace: str, index: int, start: np.ndarray, vector: np.ndarray, color: Color) -> Marker:
-    marker = _marker(header, namespace, index, Marker.ARROW, color)
-    ends: list[Point] = [point(start), point(start + vector)]
-    marker.points = ends
-    marker.scale = Vector3(x=0.008, y=0.016, z=0.0)
-    return marker
 
 
 def main() -> None:

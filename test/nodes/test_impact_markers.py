@@ -1,19 +1,23 @@
-"""What RViz gets: arrows that start at the contact, and a contact frame whose z axis is the normal."""
+"""The node behind RViz: it keeps the latest, draws a few times a second, leaves nothing over, and sends the TF."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from geometry_msgs.msg import Point, TransformStamped, Vector3
-from impact_aware_msgs.msg import ContactImpulse, ImpactPrediction
+from geometry_msgs.msg import Point, PoseStamped, TransformStamped, Vector3
+from impact_aware_msgs.msg import ContactImpulse, ImpactEvent, ImpactPrediction
 from scipy.spatial.transform import Rotation
 from visualization_msgs.msg import Marker, MarkerArray
 
 from impact_aware.nodes import impact_markers
+from impact_aware.nodes.field_conversions import field_to_message
 from impact_aware.nodes.geometry import array3, array4
 from impact_aware.nodes.impact_markers import ImpactMarkersNode
+from impact_aware.reference import load_task, make_field
+from impact_aware.robot import RobotModel
 
 NORMALS = [(0.0, 1.0, 0.0), (0.0, 0.0, 1.0), (0.0, 0.0, -1.0), (-1.0, 0.0, 0.0), (0.6, -0.8, 0.0)]
+JOINTS = [f"panda_joint{number}" for number in range(1, 8)]
 
 
 class Broadcaster:
@@ -35,29 +39,52 @@ def markers(ros_context, monkeypatch, request):
     node = ImpactMarkersNode()
     node.drawn = []
     monkeypatch.setattr(node._publisher, "publish", node.drawn.append)
+    monkeypatch.setattr(node._publisher, "get_subscription_count", lambda: 0)
     yield node
     node.destroy_node()
 
 
 def prediction(normal: tuple[float, ...] = NORMALS[0], **fields: object) -> ImpactPrediction:
     contact = ContactImpulse(
+        frame="tool",
         point=Point(x=0.5, y=0.1, z=0.2),
         normal=Vector3(**dict(zip("xyz", normal, strict=True))),
         velocity_before=Vector3(y=-0.5),
         velocity_after=Vector3(x=0.1),
         impulse=Vector3(y=0.7),
+        friction=0.3,
     )
     message = ImpactPrediction(valid=True, contacts=[contact], source=ImpactPrediction.SOURCE_AT_IMPACT)
     message.header.frame_id = "panda_link0"
     message.header.stamp.sec = 7
+    message.joint_names = JOINTS
+    message.position = [0.0, 0.2, 0.2, -2.4, -0.1, 2.6, 1.0]
+    message.velocity_before = [0.1] * 7
+    message.velocity_after = [0.05] * 7
     for name, value in fields.items():
         setattr(message, name, value)
     return message
 
 
+def shown(arrays: list[MarkerArray]) -> dict[tuple[str, int], Marker]:
+    """What a viewer has after these messages."""
+    scene: dict[tuple[str, int], Marker] = {}
+    for array in arrays:
+        for marker in array.markers:
+            if marker.action == Marker.DELETEALL:
+                scene.clear()
+            elif marker.action == Marker.DELETE:
+                assert (marker.ns, marker.id) in scene, "only what is there can be deleted"
+                del scene[marker.ns, marker.id]
+            else:
+                scene[marker.ns, marker.id] = marker
+    return scene
+
+
 @pytest.mark.parametrize("normal", NORMALS)
 def test_the_contact_frame_stands_at_the_contact_with_z_along_the_normal(markers, normal):
-    markers._on_prediction(prediction(normal))
+    markers._on_impact(prediction(normal))
+    markers._draw()
     (transform,) = markers._broadcaster.sent
     assert transform.header.frame_id == "panda_link0"
     assert transform.header.stamp.sec == 7
@@ -67,38 +94,93 @@ def test_the_contact_frame_stands_at_the_contact_with_z_along_the_normal(markers
     assert np.linalg.det(rotation) == pytest.approx(1.0)
 
 
-def test_two_arms_have_two_contact_frames(markers):
-    markers._on_prediction(prediction())
+def test_two_arms_have_two_contact_frames_and_namespaces_of_their_own(markers):
+    markers._on_impact(prediction())
+    markers._draw()
     (transform,) = markers._broadcaster.sent
-    expected = {"/": "contact", "/left": "left/contact"}
-    assert transform.child_frame_id == expected[markers.get_namespace()]
+    expected = {"/": ("contact", "at_impact/"), "/left": ("left/contact", "left/at_impact/")}
+    frame, root = expected[markers.get_namespace()]
+    assert transform.child_frame_id == frame
+    namespaces = {marker.ns for marker in shown(markers.drawn).values()}
+    assert all(name.startswith(root) or name.endswith("legend") for name in namespaces)
 
 
-def test_every_arrow_starts_at_the_contact_and_has_the_length_its_scale_says(markers):
-    markers._on_prediction(prediction())
-    (array,) = markers.drawn
-    assert isinstance(array, MarkerArray)
-    arrows = {marker.ns.rpartition("/")[2]: marker for marker in array.markers if marker.type == Marker.ARROW}
-    assert set(arrows) == {"normal", "velocity_before", "velocity_after", "impulse"}
-    lengths = {"velocity_before": [0.0, -0.5, 0.0], "velocity_after": [0.1, 0.0, 0.0], "impulse": [0.0, 0.7, 0.0]}
-    scales = {"impulse": markers._settings.impulse_scale}
-    for name, vector in lengths.items():
-        start, end = (array3(point) for point in arrows[name].points)
-        np.testing.assert_array_equal(start, [0.5, 0.1, 0.2])
-        scale = scales.get(name, markers._settings.velocity_scale)
-        np.testing.assert_allclose(end - start, scale * np.array(vector), atol=1e-15)  # one rounding
+def test_callbacks_only_keep_and_the_timer_draws(markers):
+    for _ in range(50):
+        markers._on_impact(prediction(source=ImpactPrediction.SOURCE_LOOK_AHEAD, time_to_impact=0.1))
+    assert markers.drawn == []
+    markers._draw()
+    count = len(markers.drawn)
+    assert count > 0
+    contacts = [m for array in markers.drawn for m in array.markers if m.ns.endswith("look_ahead/contact")]
+    assert len(contacts) == 1
+    markers._draw()
+    assert len(markers.drawn) == count, "nothing new, nothing told"
 
 
 def test_no_two_markers_of_a_message_replace_each_other(markers):
-    markers._on_prediction(prediction(contacts=prediction().contacts * 2))
-    (array,) = markers.drawn
-    keys = [(marker.ns, marker.id) for marker in array.markers]
-    assert len(set(keys)) == len(keys)
+    markers._on_impact(prediction(contacts=prediction().contacts * 2))
+    markers._draw()
+    for array in markers.drawn:
+        keys = [(marker.ns, marker.id) for marker in array.markers]
+        assert len(set(keys)) == len(keys)
+
+
+def test_a_second_impact_with_fewer_contacts_leaves_nothing_of_the_first(markers):
+    markers._on_impact(prediction(contacts=prediction().contacts * 2))
+    markers._draw()
+    assert sum(name.endswith("at_impact/contact") for name, _ in shown(markers.drawn)) == 2
+    markers._on_impact(prediction())
+    markers._draw()
+    assert sum(name.endswith("at_impact/contact") for name, _ in shown(markers.drawn)) == 1
+
+
+def test_what_was_ahead_is_taken_away_by_the_impact(markers):
+    markers._on_impact(prediction(source=ImpactPrediction.SOURCE_LOOK_AHEAD))
+    markers._draw()
+    markers._on_impact(prediction())
+    markers._draw()
+    assert not any("look_ahead" in name for name, _ in shown(markers.drawn))
+
+
+def test_a_viewer_that_comes_late_gets_the_whole_scene(markers, monkeypatch):
+    markers._keep("field")(field_message())
+    markers._on_impact(prediction())
+    pose = PoseStamped()
+    pose.header.frame_id = "panda_link0"
+    pose.pose.orientation.w = 1.0
+    markers._keep("object")(pose)
+    markers._draw()
+    early = shown(markers.drawn)
+    assert any(name.endswith("post_field") or name.endswith("ante_field") for name, _ in early)
+    markers.drawn.clear()
+    monkeypatch.setattr(markers._publisher, "get_subscription_count", lambda: 1)
+    markers._draw()
+    assert shown(markers.drawn).keys() == early.keys()
+
+
+def test_a_replay_that_begins_again_begins_with_an_empty_scene(markers):
+    markers._on_impact(prediction())
+    markers._draw()
+    markers._time += 10.0  # as if the clock had been there
+    markers._draw()
+    assert shown(markers.drawn) == {}
+
+
+def test_the_first_look_of_the_detector_becomes_the_velocity_as_it_turned_out(markers):
+    event = ImpactEvent(kind=ImpactEvent.KIND_CONTACT_MADE, joint_names=JOINTS, velocity_after=[0.04] * 7)
+    event.header.stamp.sec = 7
+    markers._keep("event")(event)
+    markers._on_impact(prediction())
+    markers._draw()
+    names = {name.rpartition("/")[2] for name, _ in shown(markers.drawn)}
+    assert {"velocity_estimated", "joint_estimated"} <= names
 
 
 @pytest.mark.parametrize("fields", [{"valid": False}, {"contacts": []}, {"source": ImpactPrediction.SOURCE_SERVICE}])
 def test_what_is_no_impact_is_not_drawn(markers, fields):
-    markers._on_prediction(prediction(**fields))
+    markers._on_impact(prediction(**fields))
+    markers._draw()
     assert markers.drawn == []
     assert markers._broadcaster.sent == []
 
@@ -108,6 +190,27 @@ def test_without_tf2_ros_it_draws_all_the_same(ros_context, monkeypatch):
     node = ImpactMarkersNode()
     drawn: list[MarkerArray] = []
     monkeypatch.setattr(node._publisher, "publish", drawn.append)
-    node._on_prediction(prediction())
+    monkeypatch.setattr(node._publisher, "get_subscription_count", lambda: 0)
+    node._on_impact(prediction())
+    node._draw()
     node.destroy_node()
-    assert len(drawn) == 1
+    assert shown(drawn)
+
+
+def test_a_message_carries_what_its_description_says(markers):
+    markers._on_impact(prediction())
+    markers._draw()
+    found = {name.rpartition("/")[2]: marker for (name, _), marker in shown(markers.drawn).items()}
+    assert found["impulse"].type == Marker.ARROW
+    assert len(found["friction_cone"].points) % 3 == 0
+    assert found["mode"].type == Marker.TEXT_VIEW_FACING and "0.70 N s" in found["mode"].text
+    assert found["impulse"].header.frame_id == "panda_link0"
+    assert found["impulse"].header.stamp.sec == 7
+    assert found["surface"].color.a == pytest.approx(0.25)
+    for marker in found.values():
+        assert marker.lifetime.sec == 0 and marker.lifetime.nanosec == 0
+
+
+def field_message():
+    field = make_field(load_task("hit_and_push"), [RobotModel.from_profile("panda")])
+    return field_to_message(field, 1.0)

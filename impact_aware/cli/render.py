@@ -1,0 +1,110 @@
+"""`impact-aware render BAG`: what RViz would show of a recording at one time, as a PNG, without ROS or a screen."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from impact_aware.analysis.bag import Bag
+from impact_aware.analysis.scene_view import RecordedScene, draw_scene, read_scene
+from impact_aware.analysis.scene_view.camera import VIEWS, view_direction
+from impact_aware.errors import InvalidInputError
+
+NAME = "render"
+HELP = "draw the RViz scene of a recording at one time, without RViz"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what to draw."""
+    parser.add_argument("bag", type=Path, metavar="BAG", help="rosbag2 folder, or its .mcap or .db3 file")
+    parser.add_argument("--time", type=float, metavar="T", help="stamp to draw, s; the first impact when left out")
+    parser.add_argument(
+        "--view", default="iso", metavar="VIEW", help=f"{', '.join(VIEWS)}, or AZIMUTH,ELEVATION in degrees; iso"
+    )
+    parser.add_argument("--robot", metavar="NAME", help="robot profile; otherwise what the recording says")
+    parser.add_argument("--title", default="", help="first line above the picture")
+    parser.add_argument("--force", action="store_true", help="replace a picture that is there already")
+    parser.epilog = "--out takes a .png file here too; without it, BAG's name.png is written to the current folder."
+
+
+def run(args: argparse.Namespace) -> int:
+    """Draw the picture.
+
+    Raises:
+        InvalidInputError: Another kind of file, one that exists, a time outside the recording, an unknown view.
+        BagError: The recording can't be read, or has nothing to draw.
+    """
+    view_direction(args.view)
+    if args.time is not None and not np.isfinite(args.time):
+        raise InvalidInputError("--time", args.time, "a finite time, s")
+    path = output_file(args.out, args.bag)
+    if path.exists() and not args.force:
+        raise InvalidInputError("--out", str(path), "a file that does not exist yet, or --force")
+    with Bag(args.bag) as bag:
+        scene = read_scene(bag, time=args.time, robot=args.robot)
+    try:
+        draw_scene(scene, path, view=args.view, title=args.title)
+    except OSError as error:
+        raise InvalidInputError("--out", str(path), f"a file that can be written ({error.strerror})") from error
+    if args.json:
+        print(json.dumps(summary(scene, path)))
+        return 0
+    others = [found for found in scene.impact_times if abs(found - scene.time) > 1e-3]
+    print(f"picture  {path}")
+    print(f"time     {scene.time:.4f} s, of {scene.span[0]:.3f} to {scene.span[1]:.3f} s")
+    if others:
+        print(f"impacts at other times: {', '.join(f'{found:.4f}' for found in others[:8])} s")
+    for arm in scene.arms:
+        if arm.robot is None:
+            print("robot    unknown, so not drawn: choose it with --robot")
+    return 0
+
+
+def output_file(out: Path | None, bag: Path) -> Path:
+    """The picture's path: `out` itself, or named after the recording in the folder `out`.
+
+    Raises:
+        InvalidInputError: A file that is no .png.
+    """
+    # A recording is mostly called bag, and the folder around it says what it is about.
+    whole = bag.resolve()
+    name = next((path.stem for path in (whole, *whole.parents) if path.stem not in ("bag", "")), "scene")
+    if out is None:
+        return Path(f"{name}.png")
+    if out.suffix.lower() == ".png":
+        return out
+    if out.suffix and not out.is_dir():
+        raise InvalidInputError("--out", str(out), "a .png file or a folder")
+    return out / f"{name}.png"
+
+
+def summary(scene: RecordedScene, path: Path) -> dict[str, Any]:
+    """For `--json`."""
+    arms = []
+    for arm in scene.arms:
+        impact, outcome = arm.scene.impact, arm.scene.outcome
+        entry: dict[str, Any] = {"arm": arm.name, "robot": None if arm.robot is None else arm.robot.name}
+        if impact is not None:
+            found = None if outcome is None else outcome.picked(impact.joint_names)
+            entry["impact"] = {
+                "time": impact.time,
+                "source": impact.source,
+                "mode": impact.contacts[0].mode,
+                "impulse": impact.contacts[0].impulse.tolist(),
+                "velocity_before": impact.velocity_before.tolist(),
+                "velocity_after_predicted": impact.velocity_after.tolist(),
+                "velocity_after": None if found is None else found.tolist(),
+                "velocity_after_from": None if outcome is None or found is None else outcome.origin,
+            }
+        arms.append(entry)
+    return {
+        "file": str(path),
+        "time": scene.time,
+        "span": list(scene.span),
+        "impact_times": list(scene.impact_times),
+        "arms": arms,
+    }
