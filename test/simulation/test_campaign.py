@@ -1,20 +1,26 @@
 import dataclasses
+import json
 
 import numpy as np
 import pytest
 
 from impact_aware.errors import InvalidInputError, UnknownNameError
-from impact_aware.simulation import campaign, campaign_plan
+from impact_aware.simulation import campaign, campaign_execution, campaign_plan
 from impact_aware.simulation.campaign import (
     COLUMNS,
+    RANDOM_COLUMNS,
     Disturbances,
     RunOptions,
     episode_settings,
+    keep_maps,
     run_setup,
+    simulate,
 )
 from impact_aware.simulation.campaign_execution import execute
 from impact_aware.simulation.campaign_plan import plan
 from impact_aware.simulation.campaign_store import CampaignStore
+from impact_aware.simulation.judgement import cause_class
+from impact_aware.simulation.random_setup import RandomSetup, plan_random
 
 NOISE = Disturbances()
 OPTIONS = RunOptions()
@@ -100,18 +106,75 @@ def test_a_run_that_touches_nothing_counts_as_missed(brief):
     assert (row["success"], row["cause"]) == (False, "object missed")
 
 
-def test_a_dask_cluster_gives_the_same_rows(tmp_path, brief):
+@pytest.mark.parametrize("options", [RunOptions(impact_map="sampled"), RunOptions(flexible_joints=True)])
+def test_options_reach_the_run(brief, options):
+    setup = plan("hit-and-push", 1, ["proposed"])[0]
+    settings, _ = episode_settings(setup, options)
+    assert settings.impact_map == options.impact_map
+    assert (settings.joint_stiffness is not None) == options.flexible_joints
+    assert run_setup(setup, options)["cause"] == "object missed"
+
+
+def test_maps_are_kept_once_and_used(tmp_path, brief, monkeypatch):
+    options = RunOptions(impact_map="sampled", maps=str(tmp_path))
+    setups = plan("hit-and-push", 1, ["proposed"])
+    keep_maps(setups, options)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        f"impact_map_{name}.npz" for name in ("cat_food", "juice_pack", "parcel")
+    ]
+    monkeypatch.setattr(campaign, "sample_impact_map", lambda *_: pytest.fail("sampled again"))
+    keep_maps(setups, options)
+    campaign._sampled_map.cache_clear()
+    simulate(setups[0], options)
+    campaign._sampled_map.cache_clear()
+
+
+def test_random_trials_are_rows_with_what_was_drawn(tmp_path, brief):
+    setups = plan_random("hit-and-push", 3)
+    store = CampaignStore(tmp_path, OPTIONS.head("hit-and-push", random=True), RANDOM_COLUMNS)
+    execute(setups, store, OPTIONS)
+    read = CampaignStore(tmp_path, OPTIONS.head("hit-and-push", random=True), RANDOM_COLUMNS)
+    for number, setup in enumerate(setups):
+        row = read.rows[setup.key]
+        assert row["number"] == number
+        assert cause_class(row["cause"]) in ("object missed", "start refused")
+        assert 0.5 <= json.loads(row["drawn"])["mass_kg"] <= 2.5
+    with pytest.raises(InvalidInputError, match="random"):
+        open_store(tmp_path)
+
+
+def test_a_start_out_of_reach_is_refused_with_the_place(monkeypatch):
+    far = dataclasses.replace(campaign.RANGES, start_along=(1.0, 1.1))
+    draw = campaign.draw_trial
+    monkeypatch.setattr(campaign, "draw_trial", lambda *args: draw(*args, far))
+    row = run_setup(RandomSetup("hit-and-push", 0))
+    assert not row["success"]
+    assert row["cause"].startswith("start refused: start") and "reach" in row["cause"]
+
+
+def test_a_dask_cluster_gives_the_same_rows(tmp_path):
+    """Over TCP to a worker process of its own, as on another machine."""
     distributed = pytest.importorskip("distributed", reason="Dask is optional")
-    setups = plan("hit-and-push", 1, ["proposed"])[:2]
+    setups = plan("hit-and-push", 1, ["proposed"])[:1]
     here = open_store(tmp_path / "here")
     execute(setups, here, OPTIONS)
     there = open_store(tmp_path / "there")
-    # One thread in this process: the shortened campaigns are known here only.
     with distributed.LocalCluster(
-        n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None
+        n_workers=1, threads_per_worker=1, processes=True, dashboard_address=None, protocol="tcp://"
     ) as cluster:
+        assert cluster.scheduler_address.startswith("tcp://")
         execute(setups, there, OPTIONS, cluster=cluster.scheduler_address)
-    assert without_wall(there.rows[s.key] for s in setups) == without_wall(here.rows[s.key] for s in setups)
+    assert without_wall(there.rows.values()) == without_wall(here.rows.values())
+    assert next(iter(there.rows.values()))["success"]
+
+
+def test_refuses_a_cluster_that_is_not_there(tmp_path, monkeypatch):
+    pytest.importorskip("distributed", reason="Dask is optional")
+    monkeypatch.setattr(campaign_execution, "_CLUSTER_TIMEOUT", "0.5s")
+    store = open_store(tmp_path)
+    for address in ("tcp://127.0.0.1:9", "nonsense://there"):
+        with pytest.raises(InvalidInputError, match="running Dask scheduler"):
+            execute(plan("hit-and-push", 1)[:1], store, OPTIONS, cluster=address)
 
 
 @pytest.mark.parametrize(

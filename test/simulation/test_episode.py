@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from impact_aware.control import Mode
+from impact_aware.control.tracking import TrackingReference
 from impact_aware.reference import load_task
 from impact_aware.simulation.episode import EpisodeSettings, Truth, run_episode, task_scene
 
@@ -55,3 +56,22 @@ def test_the_scene_stands_where_the_task_says_but_for_what_is_truly_different():
     assert scene.object.mass == pytest.approx(1.1 * task.object.mass)
     assert scene.object_table.friction == pytest.approx(0.5 * task.object.friction_table)
     assert scene.table_height == pytest.approx(task.table_height)
+
+
+def test_a_sampled_map_gives_nearly_the_direct_prediction():
+    task = load_task("hit_and_push")
+    result = run_episode(task, EpisodeSettings(impact_map="sampled", duration=1.2))
+    used, direct = result.object_velocities[0]
+    # 10 mm/s of 0.3 m/s: the map takes the wanted impact velocity and posture, the direct one those detected.
+    assert 0.0 < np.linalg.norm(used - direct) < 0.01
+    np.testing.assert_array_equal(result.field.object_velocity_after, used)
+
+
+def test_the_safe_mode_ends_the_run_early(monkeypatch):
+    def fail(*_):
+        raise ArithmeticError("no reference")
+
+    monkeypatch.setattr(TrackingReference, "advance", fail)
+    result = run_episode(load_task("hit_and_push"), EpisodeSettings(duration=2.0))
+    assert result.safe_reason == "EXCEPTION"
+    assert result.time[-1] < 0.2
