@@ -117,17 +117,18 @@ def draw_velocities(impact: AnalyzedImpact) -> Figure:
     shown = (since >= _SHOWN[0]) & (since <= _SHOWN[1])
 
     def panel(axes: Axes, joint: int) -> None:
-        axes.plot(1e3 * since[shown], recorded[shown, joint], color=COLORS["muted"], linewidth=0.9, alpha=0.75)
         for curve, color in ((before, COLORS["before"]), (after, COLORS["estimated"])):
             if curve is not None:
                 inside = curve.times <= _SHOWN[1]
-                axes.plot(1e3 * curve.times[inside], curve.velocities[inside, joint], color=color, linewidth=1.6)
+                style: dict[str, Any] = {"color": color, "linewidth": 2.4, "alpha": 0.6}
+                axes.plot(1e3 * curve.times[inside], curve.velocities[inside, joint], **style)
+        axes.plot(1e3 * since[shown], recorded[shown, joint], color=COLORS["ink"], linewidth=0.7, alpha=0.8)
         _mark_levels(axes, impact, joint)
 
     legend = [
-        Line2D([], [], color=COLORS["muted"], linewidth=0.9, alpha=0.75, label=label),
-        Line2D([], [], color=COLORS["before"], linewidth=1.6, label="fit before"),
-        Line2D([], [], color=COLORS["estimated"], linewidth=1.6, label="fit after"),
+        Line2D([], [], color=COLORS["ink"], linewidth=0.7, alpha=0.8, label=label),
+        Line2D([], [], color=COLORS["before"], linewidth=2.4, alpha=0.6, label="fit before"),
+        Line2D([], [], color=COLORS["estimated"], linewidth=2.4, alpha=0.6, label="fit after"),
         *_level_handles(impact),
     ]
     return _joint_panels(impact, panel, legend, "rad/s")

@@ -101,6 +101,7 @@ class ArmView:
     span: str
     impacts: int
     quality: str
+    poor: bool
     notes: tuple[str, ...]
     drops: str
     ticks: tuple[Tick, ...]
@@ -159,6 +160,7 @@ def arm_view(arm: ArmAnalysis, numbers: Mapping[int, int], shown: int) -> ArmVie
         span=_number(length, 2),
         impacts=len(arm.impacts),
         quality=arm.quality or "good",
+        poor=arm.quality is not None,
         notes=arm.notes,
         drops=", ".join(f"{count} × {reason}" for reason, count in arm.drops.items()),
         ticks=tuple(ticks),
@@ -227,6 +229,9 @@ def _facts(impact: AnalyzedImpact) -> Iterable[Fact]:
         start, end = (1e3 * (edge - impact.time) for edge in impact.estimate.window)
         words = f"{impact.estimate.method}, {impact.estimate.samples} samples from {start:.0f} to {end:.0f} ms"
         yield Fact("estimated with", words if impact.estimate.settled else f"{words}; the fit ended on a bound")
+    within = _joints_within(impact)
+    if within is not None:
+        yield Fact("error within 2 s.e.", f"{within} of {len(impact.joint_names)} joints")
     if impact.expected is not None:
         yield Fact("expected", "yes: a recorded prediction announced it" if impact.expected else "no")
 
@@ -267,6 +272,15 @@ def _variant_rows(impact: AnalyzedImpact) -> Iterable[VariantRow]:
             relative=_percent(row.relative_error),
             best=row.error == best,
         )
+
+
+def _joints_within(impact: AnalyzedImpact) -> int | None:
+    """Joints whose error two standard errors of estimate and prediction explain; None where these are not known."""
+    if impact.joint_error is None or impact.velocity_after_error is None:
+        return None
+    spread = impact.velocity_after_predicted_std
+    total = np.hypot(impact.velocity_after_error, 0.0 if spread is None else np.nan_to_num(spread))
+    return int(np.count_nonzero(impact.joint_error <= 2.0 * total))
 
 
 def _approach_speed(impact: AnalyzedImpact) -> float | None:

@@ -57,6 +57,8 @@ def make_impact(robot, *, arm, index, file, time, seed):
     true_after = prediction.velocity_after + rng.normal(0.0, 0.01, robot.n)
     window = _window(q, before, true_after, time, rng)
     found = estimate(window.times, window.positions, time, method="cubic")
+    # As an analysis does: it knows the velocity before only from the samples.
+    prediction = predict(robot, q, found.velocity_before, contact)
     rows = _rows(robot, q, found.velocity_before, contact, found.velocity_after)
     residual_times = window.times[(window.times > time - 0.1) & (window.times < time + 0.003)]
     residual = np.abs(rng.normal(0.15, 0.08, residual_times.size))
