@@ -21,7 +21,8 @@ pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not instal
 FLAGS = (
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--hide-scrollbars",
     "--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-extensions",
-    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", "--disable-default-apps", "--disable-dev-shm-usage", "--enable-logging=stderr", "--virtual-time-budget=3000",
+    "--disable-default-apps", "--disable-dev-shm-usage", "--enable-logging=stderr", "--virtual-time-budget=3000",
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 )  # fmt: skip
 
 WIDTHS = (1280, 390)
