@@ -154,7 +154,9 @@ def dual_arm_graph(options: DualArmOptions) -> tuple[NodeSpec, ...]:
         }
         nodes.append(build.node("rs_controller", {**arms, **build.control_parameters()}, states=True, commands=True))
     if options.markers:
-        nodes += [build.node("impact_markers", {"robot": arm.robot}, arm=arm.name, states=True) for arm in task.arms]
+        for arm in task.arms:
+            looks = {"robot": arm.robot, "arm": arm.name, "frame_prefix": f"{arm.name}/"}
+            nodes.append(build.node("impact_markers", looks, arm=arm.name, states=True))
     if options.simulation:
         nodes.append(build.simulator(nodes, {}))
     return tuple(nodes)
@@ -234,15 +236,17 @@ class _Builder:
 def select_nodes(graph: tuple[NodeSpec, ...], names: str) -> tuple[NodeSpec, ...]:
     """Only the named nodes, separated by commas; all of them when `names` is empty.
 
+    `impact_detector` is that of every arm, `left/impact_detector` that of one.
+
     Raises:
         UnknownNameError: A name that the graph does not have.
     """
     wanted = [name.strip() for name in names.split(",") if name.strip()]
     known = tuple(dict.fromkeys(spec.name for spec in graph))
     for name in wanted:
-        if name not in known:
+        if name not in known and all(name != spec.full_name for spec in graph):
             raise UnknownNameError("node", name, known)
-    return tuple(spec for spec in graph if not wanted or spec.name in wanted)
+    return tuple(spec for spec in graph if not wanted or spec.name in wanted or spec.full_name in wanted)
 
 
 def _arm_parameters(arm: ArmTask, robot: str) -> dict[str, Any]:

@@ -4,94 +4,29 @@ ros2 launch impact_aware single_arm.launch.py                        watches a r
 ros2 launch impact_aware single_arm.launch.py simulation:=true control:=true rviz:=true
 """
 
-from typing import Any
-
 from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
 from launch.actions import DeclareLaunchArgument, OpaqueFunction
-from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 
-from impact_aware.errors import InvalidInputError
-from impact_aware.graph import PACKAGE, SingleArmOptions, select_nodes, single_arm_graph
+from impact_aware.graph import SingleArmOptions, single_arm_graph
+from impact_aware.launching import graph_actions, graph_arguments, graph_options, switched_on, text
 from impact_aware.resources import find_resource
 from impact_aware.robot import load_profile
-
-SWITCH = ["true", "false"]
 
 ARGUMENTS = [
     DeclareLaunchArgument(
         "robot", default_value="panda", description="robot profile: a name in config/robots or a file"
     ),
-    DeclareLaunchArgument("namespace", default_value="", description="namespace of every node, such as left"),
-    DeclareLaunchArgument(
-        "simulation", default_value="false", choices=SWITCH, description="start sim_robot as the plant"
-    ),
-    DeclareLaunchArgument(
-        "lockstep", default_value="false", choices=SWITCH, description="the simulator waits for the controller"
-    ),
-    DeclareLaunchArgument(
-        "control", default_value="false", choices=SWITCH, description="start reference_field and rs_controller too"
-    ),
-    DeclareLaunchArgument(
-        "autostart",
-        default_value="false",
-        choices=SWITCH,
-        description="the controller activates itself; otherwise `ros2 lifecycle set` does it, on purpose",
-    ),
-    DeclareLaunchArgument("markers", default_value="true", choices=SWITCH, description="start impact_markers"),
-    DeclareLaunchArgument("rviz", default_value="false", choices=SWITCH, description="start RViz"),
-    DeclareLaunchArgument("task", default_value="hit_and_push", description="task: a name in config/tasks or a file"),
-    DeclareLaunchArgument(
-        "parameter_file", default_value="", description="parameters of all nodes, instead of config/"
-    ),
-    DeclareLaunchArgument(
-        "joint_states", default_value="joint_states", description="full-rate joint states, such as franka/joint_states"
-    ),
-    DeclareLaunchArgument(
-        "commands", default_value="effort_controller/commands", description="where the effort commands go"
-    ),
-    DeclareLaunchArgument("seed", default_value="0", description="seed of the simulator's sensor noise"),
-    DeclareLaunchArgument("nodes", default_value="", description="only these nodes, separated by commas; empty: all"),
+    *graph_arguments("hit_and_push"),
 ]
 
 
 def start_nodes(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     """The nodes of the graph that the arguments ask for."""
-
-    def text(name: str) -> str:
-        return LaunchConfiguration(name).perform(context)
-
-    def switch(name: str) -> bool:
-        return text(name) == "true"
-
-    options = SingleArmOptions(
-        robot=text("robot"),
-        namespace=text("namespace").strip("/"),
-        simulation=switch("simulation"),
-        lockstep=switch("lockstep"),
-        control=switch("control"),
-        autostart=switch("autostart"),
-        markers=switch("markers"),
-        task=text("task"),
-        parameter_file=text("parameter_file") or None,
-        joint_states=text("joint_states"),
-        commands=text("commands"),
-        seed=whole_number("seed", text("seed")),
-    )
-    actions: list[LaunchDescriptionEntity] = [
-        Node(
-            package=PACKAGE,
-            executable=spec.executable,
-            name=spec.name,
-            namespace=spec.namespace,
-            parameters=[*map(str, spec.parameter_files), typed(spec.parameters)],
-            remappings=list(spec.remappings.items()),
-            output="screen",
-        )
-        for spec in select_nodes(single_arm_graph(options), text("nodes"))
-    ]
-    if switch("rviz"):
+    options = SingleArmOptions(robot=text(context, "robot"), **graph_options(context))
+    actions = graph_actions(context, single_arm_graph(options))
+    if switched_on(context, "rviz"):
         actions += view(options)
     return actions
 
@@ -107,7 +42,7 @@ def view(options: SingleArmOptions) -> list[LaunchDescriptionEntity]:
             executable="rviz2",
             namespace=options.namespace,
             parameters=[time],
-            arguments=["-d", str(find_resource("rviz", "impact_aware.rviz")), "-f", profile.base_frame],
+            arguments=["-d", str(find_resource("rviz", "single_arm.rviz")), "-f", profile.base_frame],
         ),
         Node(
             package="robot_state_publisher",
@@ -117,26 +52,6 @@ def view(options: SingleArmOptions) -> list[LaunchDescriptionEntity]:
             remappings=[("joint_states", options.joint_states)],
         ),
     ]
-
-
-def typed(parameters: dict[str, Any]) -> dict[str, Any]:
-    """The same parameters, with strings that stay strings: launch would read `1` or `yes` as YAML."""
-    return {
-        name: ParameterValue(value, value_type=str) if isinstance(value, str) else value
-        for name, value in parameters.items()
-    }
-
-
-def whole_number(name: str, value: str) -> int:
-    """An integer argument.
-
-    Raises:
-        InvalidInputError: It is none.
-    """
-    try:
-        return int(value)
-    except ValueError:
-        raise InvalidInputError(name, repr(value), "a whole number") from None
 
 
 def generate_launch_description() -> LaunchDescription:

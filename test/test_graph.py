@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from impact_aware.errors import InvalidInputError, UnknownNameError
-from impact_aware.graph import NodeSpec, SingleArmOptions, select_nodes, single_arm_graph
+from impact_aware.graph import (
+    DualArmOptions,
+    NodeSpec,
+    SingleArmOptions,
+    dual_arm_graph,
+    select_nodes,
+    single_arm_graph,
+)
 from impact_aware.reference import hit_normal, load_task
 from impact_aware.robot import load_profile
 
@@ -63,7 +71,9 @@ def test_every_node_gets_the_namespace_and_the_parameter_file(tmp_path: Path) ->
 
 def test_no_name_is_absolute() -> None:
     """An absolute name would break two arms under namespaces."""
-    for spec in single_arm_graph(SingleArmOptions(namespace="left", joint_states="arm/states", commands="arm/torque")):
+    topics = {"joint_states": "arm/states", "commands": "arm/torque"}
+    one = single_arm_graph(SingleArmOptions(namespace="left", **topics))
+    for spec in (*one, *dual_arm_graph(DualArmOptions(namespace="cell", **topics))):
         for name in (spec.name, *spec.remappings, *spec.remappings.values()):
             assert not name.startswith("/")
 
@@ -111,6 +121,75 @@ def test_the_controller_starts_by_itself_only_when_asked_to(autostart: bool) -> 
     assert by_name(SingleArmOptions(autostart=autostart))["rs_controller"].parameters["autostart"] is autostart
 
 
+def by_full_name(options: DualArmOptions) -> dict[str, NodeSpec]:
+    return {spec.full_name: spec for spec in dual_arm_graph(options)}
+
+
+def test_two_arms_have_detector_and_predictor_each_and_one_controller() -> None:
+    graph = by_full_name(DualArmOptions(markers=False))
+    assert list(graph) == [
+        "left/impact_detector", "left/jump_predictor", "right/impact_detector", "right/jump_predictor",
+        "reference_field", "rs_controller", "sim_robot",
+    ]  # fmt: skip
+    parameters = graph["rs_controller"].parameters
+    assert parameters["arms"] == ["left", "right"]
+    assert parameters["robots"] == ["panda", "panda"]
+    assert parameters["bases"] == [0.0, 0.35, 0.0, 0.0, 0.0, -0.35, 0.0, 0.0]
+
+
+def test_watching_two_arms_moves_neither() -> None:
+    graph = by_full_name(DualArmOptions(simulation=False, control=False, markers=False))
+    assert not any("rs_controller" in name or "sim_robot" in name for name in graph)
+
+
+def test_each_arm_sees_the_contact_from_its_own_base() -> None:
+    graph = by_full_name(DualArmOptions())
+    left, right = (graph[f"{arm}/jump_predictor"].parameters for arm in ("left", "right"))
+    assert left["object_position"] == [0.55, -0.35, 0.4]
+    assert right["object_position"] == [0.55, 0.35, 0.4]
+    assert (left["normal"], right["normal"]) == ([0.0, 1.0, 0.0], [0.0, -1.0, 0.0])
+    assert (left["arm"], right["arm"]) == ("left", "right")
+
+
+@pytest.mark.parametrize("yaw", [0.5 * math.pi, math.pi])
+def test_a_turned_base_turns_what_its_arm_is_told(tmp_path: Path, yaw: float) -> None:
+    content = yaml.safe_load((ROOT / "config" / "tasks" / "dual_arm_grab.yaml").read_text())
+    content["arms"][0]["base_yaw"] = yaw
+    task = tmp_path / "turned.yaml"
+    task.write_text(yaml.safe_dump(content))
+    told = by_full_name(DualArmOptions(task=str(task)))["left/jump_predictor"].parameters
+    c, s = round(math.cos(yaw)), round(math.sin(yaw))
+    assert told["normal"] == [float(s), float(c), 0.0]
+    assert told["object_position"] == pytest.approx([0.55 * c - 0.35 * s, -0.55 * s - 0.35 * c, 0.4])
+    x, y, z = content["object"]["half_extents"]
+    assert told["object_half_extents"] == ([y, x, z] if s else [x, y, z])
+
+
+@pytest.mark.parametrize("namespace", ["", "cell"])
+def test_lockstep_waits_for_both_arms_by_their_names_below_the_simulator(namespace: str) -> None:
+    graph = by_full_name(DualArmOptions(lockstep=True, namespace=namespace))
+    plant = next(spec for name, spec in graph.items() if name.endswith("sim_robot"))
+    assert plant.parameters["lockstep_participants"] == [
+        "left/impact_detector", "left/jump_predictor", "right/impact_detector", "right/jump_predictor", "rs_controller",
+    ]  # fmt: skip
+
+
+def test_topics_of_two_arms_are_remapped_below_their_names() -> None:
+    graph = by_full_name(DualArmOptions(joint_states="franka/joint_states", commands="torques"))
+    states = {f"{arm}/joint_states": f"{arm}/franka/joint_states" for arm in ("left", "right")}
+    commands = {f"{arm}/effort_controller/commands": f"{arm}/torques" for arm in ("left", "right")}
+    assert graph["rs_controller"].remappings == states | commands
+    assert graph["sim_robot"].remappings == states | commands
+    assert graph["left/impact_detector"].remappings == {"joint_states": "franka/joint_states"}
+
+
+def test_a_task_for_another_number_of_arms_is_refused() -> None:
+    with pytest.raises(InvalidInputError, match="task: got dual_arm_grab, expected a task for one arm, not for 2"):
+        single_arm_graph(SingleArmOptions(task="dual_arm_grab"))
+    with pytest.raises(InvalidInputError, match="task: got hit_and_push, expected a task for several arms"):
+        dual_arm_graph(DualArmOptions(task="hit_and_push"))
+
+
 def test_unknown_robot_and_task_are_refused_before_anything_starts() -> None:
     with pytest.raises(UnknownNameError, match=r"robot: got 'pandaa', expected one of .*panda"):
         single_arm_graph(SingleArmOptions(robot="pandaa"))
@@ -129,6 +208,12 @@ def test_selected_nodes_keep_the_order_of_the_graph() -> None:
     assert names(select_nodes(graph, " sim_robot, impact_detector,")) == ["impact_detector", "sim_robot"]
     assert select_nodes(graph, "") == graph
     assert select_nodes(graph, " , ") == graph
+
+
+def test_one_arms_node_is_selected_by_its_full_name() -> None:
+    graph = dual_arm_graph(DualArmOptions())
+    selected = [spec.full_name for spec in select_nodes(graph, "impact_detector, left/jump_predictor")]
+    assert selected == ["left/impact_detector", "left/jump_predictor", "right/impact_detector"]
 
 
 def test_an_unknown_node_is_refused_with_the_names_there_are() -> None:
@@ -179,14 +264,22 @@ def test_floats_stay_floats_on_the_command_line(value: float) -> None:
 
 
 def test_every_parameter_of_the_graph_survives_the_command_line() -> None:
-    for spec in single_arm_graph(SingleArmOptions(namespace="left", lockstep=True)):
+    one = single_arm_graph(SingleArmOptions(namespace="left", lockstep=True))
+    for spec in (*one, *dual_arm_graph(DualArmOptions(namespace="cell", lockstep=True))):
         texts = overrides(spec.ros_arguments())
         assert {name: json.loads(text) for name, text in texts.items()} == spec.parameters
 
 
-def test_the_parameter_file_names_nodes_of_the_graph_in_any_namespace() -> None:
-    content = yaml.safe_load((ROOT / "config" / "single_arm.yaml").read_text())
-    known = names(single_arm_graph(SingleArmOptions()))
+@pytest.mark.parametrize(
+    ("file", "graph"),
+    [
+        ("single_arm.yaml", single_arm_graph(SingleArmOptions())),
+        ("dual_arm.yaml", dual_arm_graph(DualArmOptions())),
+    ],
+)
+def test_the_parameter_file_names_nodes_of_the_graph_in_any_namespace(file: str, graph: tuple[NodeSpec, ...]) -> None:
+    content = yaml.safe_load((ROOT / "config" / file).read_text())
+    known = names(graph)
     for key, entry in content.items():
         prefix, _, name = key.rpartition("/")
         assert prefix == "/**", "only this wildcard fits whatever the namespace is"

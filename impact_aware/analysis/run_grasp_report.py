@@ -16,6 +16,7 @@ from impact_aware.analysis.run_report import MATCH_WINDOW, MODE_SAFE, SOURCE_AT_
 from impact_aware.analysis.run_series import (
     ObjectSeries,
     ToolSeries,
+    common_topic,
     read_control,
     read_object,
     read_tools,
@@ -107,7 +108,7 @@ def report_grasp(bag_path: Path, folder: Path, nodes: list[str]) -> GraspReport:
     with Bag(bag_path) as bag:
         tools, things = read_tools(bag), read_object(bag)
         controls = [read_control(bag, index) for index in range(len(tools.names))]
-        field = list(bag.messages("reference_field"))[-1][1]
+        field = list(bag.messages(common_topic(bag, "reference_field")))[-1][1]
         # After the run the controller lets go of the object and ends: what happens then is no part of the task.
         end = float(controls[0].times[controls[0].modes != MODE_SAFE].max())
         truths = {name: _true_impact(bag, name) for name in tools.names}

@@ -146,14 +146,25 @@ def read_object(bag: Bag) -> ObjectSeries:
     Raises:
         BagError: There is none.
     """
-    topics = sorted((topic for topic in bag.topics if topic.endswith("/object_pose")), key=len)
-    messages = [message for _, message in bag.messages(topics[0])] if topics else []
+    messages = [message for _, message in bag.messages(common_topic(bag, "object_pose"))]
     if not messages:
         raise BagError(f"{bag.path}: no object_pose")
     return ObjectSeries(
         times=np.array([stamp_seconds(message) for message in messages]),
         positions=np.array([vector(message.pose.position) for message in messages]),
     )
+
+
+def common_topic(bag: Bag, name: str) -> str:
+    """The topic of this name above the names of all arms: the shortest one.
+
+    Raises:
+        BagError: There is none.
+    """
+    topics = [topic for topic in bag.topics if topic.endswith(f"/{name}")]
+    if not topics:
+        raise BagError(f"{bag.path}: no topic is named {name}; there are {', '.join(sorted(bag.topics))}")
+    return min(topics, key=len)
 
 
 def _states_in_command(bag: Bag) -> list[Any]:

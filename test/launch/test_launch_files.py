@@ -1,4 +1,4 @@
-"""The launch file, evaluated by the real launch: the nodes it starts are those of the graph, told the same."""
+"""The launch files, evaluated by the real launch: the nodes they start are those of the graph, told the same."""
 
 from __future__ import annotations
 
@@ -11,7 +11,15 @@ import pytest
 import yaml
 
 from impact_aware.errors import InvalidInputError, UnknownNameError
-from impact_aware.graph import PACKAGE, NodeSpec, SingleArmOptions, select_nodes, single_arm_graph
+from impact_aware.graph import (
+    PACKAGE,
+    DualArmOptions,
+    NodeSpec,
+    SingleArmOptions,
+    dual_arm_graph,
+    select_nodes,
+    single_arm_graph,
+)
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -34,22 +42,43 @@ pytestmark = [
 ]
 
 WATCHING = {"simulation": False, "control": False, "autostart": False}
-CASES: list[tuple[dict[str, str], SingleArmOptions]] = [
-    ({}, SingleArmOptions(**WATCHING)),
-    ({"markers": "false"}, SingleArmOptions(**WATCHING, markers=False)),
-    ({"control": "true"}, SingleArmOptions(simulation=False, control=True, autostart=False)),
+SINGLE, DUAL = "single_arm", "dual_arm"
+CASES: list[tuple[str, dict[str, str], tuple[NodeSpec, ...]]] = [
+    (SINGLE, {}, single_arm_graph(SingleArmOptions(**WATCHING))),
+    (SINGLE, {"markers": "false"}, single_arm_graph(SingleArmOptions(**WATCHING, markers=False))),
+    (SINGLE, {"control": "true"}, single_arm_graph(SingleArmOptions(simulation=False, autostart=False))),
     (
+        SINGLE,
         {"simulation": "true", "control": "true", "autostart": "true", "lockstep": "true", "seed": "7"},
-        SingleArmOptions(lockstep=True, seed=7),
+        single_arm_graph(SingleArmOptions(lockstep=True, seed=7)),
     ),
     (
+        SINGLE,
         {"simulation": "true", "control": "true", "namespace": "/left/", "task": "hit_and_push"},
-        SingleArmOptions(namespace="left", autostart=False),
+        single_arm_graph(SingleArmOptions(namespace="left", autostart=False)),
     ),
     (
+        SINGLE,
         {"control": "true", "joint_states": "franka/joint_states", "commands": "torque/commands"},
-        SingleArmOptions(
-            simulation=False, autostart=False, joint_states="franka/joint_states", commands="torque/commands"
+        single_arm_graph(
+            SingleArmOptions(
+                simulation=False, autostart=False, joint_states="franka/joint_states", commands="torque/commands"
+            )
+        ),
+    ),
+    (DUAL, {}, dual_arm_graph(DualArmOptions(**WATCHING))),
+    (
+        DUAL,
+        {"simulation": "true", "control": "true", "autostart": "true", "lockstep": "true", "namespace": "cell"},
+        dual_arm_graph(DualArmOptions(lockstep=True, namespace="cell")),
+    ),
+    (
+        DUAL,
+        {"control": "true", "joint_states": "franka/joint_states", "commands": "torque/commands"},
+        dual_arm_graph(
+            DualArmOptions(
+                simulation=False, autostart=False, joint_states="franka/joint_states", commands="torque/commands"
+            )
         ),
     ),
 ]
@@ -57,14 +86,18 @@ CASES: list[tuple[dict[str, str], SingleArmOptions]] = [
 
 def load(path: Path) -> ModuleType:
     """The launch file as a module."""
-    spec = importlib.util.spec_from_file_location("single_arm_launch", path)
+    spec = importlib.util.spec_from_file_location(path.name.partition(".")[0], path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 
 
-def evaluate(arguments: dict[str, str]) -> tuple[list[Any], Any]:
+def launch_file(name: str) -> ModuleType:
+    return load(ROOT / "launch" / f"{name}.launch.py")
+
+
+def evaluate(arguments: dict[str, str], name: str = SINGLE) -> tuple[list[Any], Any]:
     """The actions that the launch file comes to, without starting them, and their context."""
     from launch import LaunchContext
     from launch.actions import DeclareLaunchArgument, OpaqueFunction
@@ -72,7 +105,7 @@ def evaluate(arguments: dict[str, str]) -> tuple[list[Any], Any]:
     context = LaunchContext()
     context.launch_configurations.update(arguments)
     actions: list[Any] = []
-    for entity in load(ROOT / "launch" / "single_arm.launch.py").generate_launch_description().entities:
+    for entity in launch_file(name).generate_launch_description().entities:
         assert isinstance(entity, (DeclareLaunchArgument, OpaqueFunction))
         actions += entity.visit(context) or []
     return actions, context
@@ -115,17 +148,18 @@ class Told:
             self.parameters[name] = list(value) if isinstance(value, tuple) else value
 
 
-def told(arguments: dict[str, str]) -> list[Told]:
-    actions, context = evaluate(arguments)
+def told(arguments: dict[str, str], name: str = SINGLE) -> list[Told]:
+    actions, context = evaluate(arguments, name)
     return [Told(action, context) for action in actions]
 
 
 @pytest.mark.parametrize(
-    ("arguments", "options"), CASES, ids=lambda case: ",".join(case) if isinstance(case, dict) else ""
+    ("name", "arguments", "expected"),
+    CASES,
+    ids=lambda case: ",".join(case) if isinstance(case, dict) else case if isinstance(case, str) else "",
 )
-def test_launch_starts_the_graph(arguments: dict[str, str], options: SingleArmOptions) -> None:
-    expected = single_arm_graph(options)
-    started = told(arguments)
+def test_launch_starts_the_graph(name: str, arguments: dict[str, str], expected: tuple[NodeSpec, ...]) -> None:
+    started = told(arguments, name)
     assert [node.executable for node in started] == [spec.executable for spec in expected]
     for node, spec in zip(started, expected, strict=True):
         assert_same(node, spec)
@@ -169,9 +203,10 @@ def test_text_that_looks_like_a_number_stays_text() -> None:
     from launch import LaunchContext
     from launch_ros.actions import Node
 
-    module = load(ROOT / "launch" / "single_arm.launch.py")
+    from impact_aware.launching import typed
+
     parameters = {"a": "1", "b": "yes", "c": "", "d": "x: y", "e": 2, "f": [0.0, 1.0], "g": True}
-    action = Node(package=PACKAGE, executable="run", name="node", namespace="", parameters=[module.typed(parameters)])
+    action = Node(package=PACKAGE, executable="run", name="node", namespace="", parameters=[typed(parameters)])
     assert Told(action, LaunchContext()).parameters == parameters
 
 
@@ -182,7 +217,7 @@ def test_rviz_stands_in_the_robots_frame_and_in_its_namespace() -> None:
 
     words = [perform_substitutions(context, part) for part in rviz.cmd[1:6]]
     assert words[words.index("-f") + 1] == "panda_link0"
-    assert Path(words[words.index("-d") + 1]) == ROOT / "rviz" / "impact_aware.rviz"
+    assert Path(words[words.index("-d") + 1]) == ROOT / "rviz" / "single_arm.rviz"
     for action in (rviz, publisher):
         node = Told(action, context)
         assert node.rules["__ns"] == "/left"
@@ -191,29 +226,53 @@ def test_rviz_stands_in_the_robots_frame_and_in_its_namespace() -> None:
     assert node.parameters["robot_description"].lstrip().startswith("<")
 
 
+def test_rviz_for_two_arms_stands_in_their_common_frame() -> None:
+    from launch.utilities import perform_substitutions
+
+    actions, context = evaluate({"rviz": "true", "simulation": "true", "namespace": "cell"}, DUAL)
+    rviz, publisher, base = actions[-3:]
+    words = [perform_substitutions(context, part) for part in rviz.cmd[1:6]]
+    assert words[words.index("-f") + 1] == "world"
+    told_publisher = Told(publisher, context)
+    assert told_publisher.rules["__ns"] == "/cell/right"
+    assert told_publisher.parameters["frame_prefix"] == "right/"
+    place = [perform_substitutions(context, part) for part in base.cmd[1:]]
+    assert place[place.index("--y") + 1] == "-0.35"
+    assert place[place.index("--child-frame-id") + 1] == "right/panda_link0"
+
+
 @pytest.mark.parametrize(
-    ("arguments", "error", "message"),
+    ("name", "arguments", "error", "message"),
     [
-        ({"robot": "pandaa"}, UnknownNameError, "robot: got 'pandaa', expected one of"),
-        ({"task": "juggle"}, InvalidInputError, "task: got 'juggle'"),
-        ({"nodes": "impact_detector,rs_controller"}, UnknownNameError, "node: got 'rs_controller', expected one of"),
-        ({"seed": "x"}, InvalidInputError, "seed: got 'x', expected a whole number"),
-        ({"parameter_file": "missing.yaml"}, InvalidInputError, "parameter_file: got missing.yaml"),
-        ({"simulation": "maybe"}, RuntimeError, "simulation"),
+        (SINGLE, {"robot": "pandaa"}, UnknownNameError, "robot: got 'pandaa', expected one of"),
+        (SINGLE, {"task": "juggle"}, InvalidInputError, "task: got 'juggle'"),
+        (
+            SINGLE,
+            {"nodes": "impact_detector,rs_controller"},
+            UnknownNameError,
+            "node: got 'rs_controller', expected one of",
+        ),
+        (SINGLE, {"seed": "x"}, InvalidInputError, "seed: got 'x', expected a whole number"),
+        (SINGLE, {"parameter_file": "missing.yaml"}, InvalidInputError, "parameter_file: got missing.yaml"),
+        (SINGLE, {"simulation": "maybe"}, RuntimeError, "simulation"),
+        (SINGLE, {"task": "dual_arm_grab"}, InvalidInputError, "task: got dual_arm_grab, expected a task for one arm"),
+        (DUAL, {"task": "hit_and_push"}, InvalidInputError, "task: got hit_and_push, expected a task for several arms"),
+        (DUAL, {"nodes": "middle/impact_detector"}, UnknownNameError, "node: got 'middle/impact_detector'"),
     ],
 )
 def test_wrong_arguments_are_refused_in_one_line(
-    arguments: dict[str, str], error: type[Exception], message: str
+    name: str, arguments: dict[str, str], error: type[Exception], message: str
 ) -> None:
     with pytest.raises(error, match=message) as refusal:
-        evaluate(arguments)
+        evaluate(arguments, name)
     assert "\n" not in str(refusal.value)
 
 
-def test_every_argument_says_what_it_is() -> None:
+@pytest.mark.parametrize("name", [SINGLE, DUAL])
+def test_every_argument_says_what_it_is(name: str) -> None:
     from launch.actions import DeclareLaunchArgument
 
-    entities = load(ROOT / "launch" / "single_arm.launch.py").generate_launch_description().entities
+    entities = launch_file(name).generate_launch_description().entities
     arguments = [entity for entity in entities if isinstance(entity, DeclareLaunchArgument)]
     assert arguments
     for argument in arguments:

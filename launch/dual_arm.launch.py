@@ -1,0 +1,75 @@
+"""Two arms below their names, one controller over both: what single_arm.launch.py does for one arm.
+
+ros2 launch impact_aware dual_arm.launch.py                          watches left/joint_states and right/joint_states
+ros2 launch impact_aware dual_arm.launch.py simulation:=true control:=true rviz:=true
+
+The names of the arms, their robots and where their bases stand are those of the task.
+"""
+
+from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
+from launch.actions import OpaqueFunction
+from launch_ros.actions import Node
+from launch_ros.parameter_descriptions import ParameterValue
+
+from impact_aware.graph import DualArmOptions, dual_arm_graph
+from impact_aware.launching import graph_actions, graph_arguments, graph_options, switched_on
+from impact_aware.reference import ArmTask, load_task
+from impact_aware.resources import find_resource
+from impact_aware.robot import load_profile
+
+ARGUMENTS = graph_arguments("dual_arm_grab")
+
+
+def start_nodes(context: LaunchContext) -> list[LaunchDescriptionEntity]:
+    """The nodes of the graph that the arguments ask for."""
+    options = DualArmOptions(**graph_options(context))
+    actions = graph_actions(context, dual_arm_graph(options))
+    if switched_on(context, "rviz"):
+        actions += view(options)
+    return actions
+
+
+def view(options: DualArmOptions) -> list[LaunchDescriptionEntity]:
+    """RViz for each arm, in the frame of both; each arm's own frames come with its name in front."""
+    task = load_task(options.task)
+    return [action for arm in task.arms for action in arm_view(options, task.frame, arm)]
+
+
+def arm_view(options: DualArmOptions, frame: str, arm: ArmTask) -> list[LaunchDescriptionEntity]:
+    """One arm's window, its description in TF, and its base in the common frame."""
+    profile = load_profile(arm.robot)
+    namespace = "/".join(filter(None, (options.namespace, arm.name)))
+    time = {"use_sim_time": options.simulation}
+    description = {
+        "robot_description": ParameterValue(profile.urdf.read_text(), value_type=str),
+        "frame_prefix": f"{arm.name}/",
+    }
+    x, y, z = map(str, arm.base_position)
+    place = ["--x", x, "--y", y, "--z", z, "--yaw", str(arm.base_yaw)]
+    return [
+        Node(
+            package="rviz2",
+            executable="rviz2",
+            namespace=namespace,
+            parameters=[time],
+            arguments=["-d", str(find_resource("rviz", "single_arm.rviz")), "-f", frame],
+        ),
+        Node(
+            package="robot_state_publisher",
+            executable="robot_state_publisher",
+            namespace=namespace,
+            parameters=[time | description],
+            remappings=[("joint_states", options.joint_states)],
+        ),
+        Node(
+            package="tf2_ros",
+            executable="static_transform_publisher",
+            namespace=namespace,
+            arguments=[*place, "--frame-id", frame, "--child-frame-id", f"{arm.name}/{profile.base_frame}"],
+        ),
+    ]
+
+
+def generate_launch_description() -> LaunchDescription:
+    """Arguments first, then the nodes."""
+    return LaunchDescription([*ARGUMENTS, OpaqueFunction(function=start_nodes)])
