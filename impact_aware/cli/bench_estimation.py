@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from impact_aware.contact.geometry import Contact
 from impact_aware.estimation import (
     ESTIMATORS,
     Identification,
@@ -20,7 +20,7 @@ from impact_aware.estimation import (
     identify_motor_inertia,
     identify_restitution,
 )
-from impact_aware.impact.predictor import predict
+from impact_aware.estimation.experiment import candidate_impacts, choose_impacts, inertia_information
 from impact_aware.robot import RobotModel
 from impact_aware.simulation.flexible_impacts import FlexibleImpact, simulate_flexible_impacts
 
@@ -103,6 +103,7 @@ def bench_identification(robot: RobotModel, repeats: int, noise: float, seed: in
         "friction": (lambda trials: identify_friction(robot, trials), np.array([FRICTION]), FRICTION, 0.0),
         "restitution": (lambda trials: identify_restitution(robot, trials), np.array([RESTITUTION]), 0.1, RESTITUTION),
         "inertia": (lambda trials: identify_motor_inertia(robot, trials), known, FRICTION, 0.0),
+        "inertia_planned": (lambda trials: identify_motor_inertia(robot, trials), known, FRICTION, 0.0),
         "inertia_ratio": (
             lambda trials: identify_motor_inertia(robot, trials, common_ratio=True),
             np.ones(1),
@@ -112,9 +113,8 @@ def bench_identification(robot: RobotModel, repeats: int, noise: float, seed: in
     }
     table: dict[str, Any] = {"trials": 20, "noise_rad_s": noise, "repeats": repeats}
     for name, (identify, truth, friction, restitution) in cases.items():
-        results = [
-            identify(simulate_rigid_trials(robot, rng, 20, noise, friction, restitution)) for _ in range(repeats)
-        ]
+        make = simulate_planned_trials if name == "inertia_planned" else simulate_rigid_trials
+        results = [identify(make(robot, rng, 20, noise, friction, restitution)) for _ in range(repeats)]
         errors = np.abs([result.values - truth for result in results]) / truth
         contained = np.array([(result.lower <= truth) & (truth <= result.upper) for result in results])
         table[name] = {
@@ -133,39 +133,32 @@ def bench_identification(robot: RobotModel, repeats: int, noise: float, seed: in
 def simulate_rigid_trials(
     robot: RobotModel, rng: np.random.Generator, count: int, noise: float, friction: float, restitution: float
 ) -> list[ImpactTrial]:
-    """Impacts of the rigid arm at random postures around home, with noise on both velocities.
+    """Impacts of the rigid arm at random postures around home, with noise on both velocities."""
+    candidates = candidate_impacts(
+        robot, rng, count, friction=friction, restitution=restitution, velocity_error=max(noise, 1e-9)
+    )
+    return [with_noise(trial, rng, noise) for trial in candidates]
 
-    Normals point anywhere, tool speeds are 0.1 to 0.4 m/s at 10 to 60 degrees from the normal, and the joints move a
-    little besides, as they do on an arm with more joints than its task needs.
-    """
-    trials: list[ImpactTrial] = []
-    while len(trials) < count:
-        q = np.clip(
-            robot.home + rng.uniform(-0.5, 0.5, robot.n), robot.limits.position_lower, robot.limits.position_upper
-        )
-        normal, across = rng.standard_normal((2, 3))
-        normal /= np.linalg.norm(normal)
-        across -= (across @ normal) * normal
-        tilt = rng.uniform(np.radians(10.0), np.radians(60.0))
-        direction = np.sin(tilt) * across / np.linalg.norm(across) - np.cos(tilt) * normal
-        jacobian = robot.frame_jacobian(q)[:3]
-        velocity = np.linalg.pinv(jacobian) @ (rng.uniform(0.1, 0.4) * direction) + 0.05 * rng.standard_normal(robot.n)
-        contact = Contact(
-            robot.tool_frame, normal, friction=friction, restitution=restitution, radius=robot.tool_radius
-        )
-        after = predict(robot, q, velocity, contact)
-        if after.mode == "separate":
-            continue
-        trials.append(
-            ImpactTrial(
-                q,
-                velocity + noise * rng.standard_normal(robot.n),
-                after.velocity_after + noise * rng.standard_normal(robot.n),
-                np.full(robot.n, max(noise, 1e-9)),
-                contact,
-            )
-        )
-    return trials
+
+def simulate_planned_trials(
+    robot: RobotModel, rng: np.random.Generator, count: int, noise: float, friction: float, restitution: float
+) -> list[ImpactTrial]:
+    """The most telling of 15 times as many random impacts, as `impact-aware identify plan` picks them."""
+    candidates = candidate_impacts(
+        robot, rng, 15 * count, friction=friction, restitution=restitution, velocity_error=max(noise, 1e-9)
+    )
+    taken = choose_impacts(inertia_information(robot, candidates), count)
+    return [with_noise(candidates[index], rng, noise) for index in taken]
+
+
+def with_noise(trial: ImpactTrial, rng: np.random.Generator, noise: float) -> ImpactTrial:
+    """The same impact as a noisy recording shows it."""
+    size = trial.q.size
+    return replace(
+        trial,
+        velocity_before=trial.velocity_before + noise * rng.standard_normal(size),
+        velocity_after=trial.velocity_after + noise * rng.standard_normal(size),
+    )
 
 
 def _errors(method: str, recorded: list[FlexibleImpact], delay: float) -> tuple[Array, NDArray[np.bool_], Array]:

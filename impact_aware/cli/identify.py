@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from impact_aware.cli.identify_plan import run_plan
 from impact_aware.contact.force_models import FORCE_MODELS
 from impact_aware.contact.geometry import Contact
 from impact_aware.errors import InvalidInputError
@@ -44,9 +45,13 @@ _CONTACT_MADE = 0
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.add_argument("quantity", choices=("friction", "inertia", "restitution", "contact"))
     parser.add_argument(
-        "files", nargs="+", type=Path, metavar="FILE", help="table of impacts, recording, bag or force profile"
+        "quantity",
+        choices=("friction", "inertia", "restitution", "contact", "plan"),
+        help="what to identify; plan: which impacts to record so that they tell the motor inertia",
+    )
+    parser.add_argument(
+        "files", nargs="*", type=Path, metavar="FILE", help="table of impacts, recording, bag or force profile"
     )
     parser.add_argument("--robot", default="panda", metavar="NAME_OR_FILE", help="profile, or URDF file")
     parser.add_argument("--method", default=DEFAULT_METHOD, choices=tuple(IMPACT_MAPS), help="impact map")
@@ -80,6 +85,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="its centre, m; a bag's object_pose, else centrally behind the contact, when absent",
     )
     parser.add_argument("--common-ratio", action="store_true", help="inertia: one factor on the profile's B_theta")
+    plan = parser.add_argument_group("plan")
+    plan.add_argument("--count", type=int, default=20, help="impacts to record (20)")
+    plan.add_argument("--candidates", type=int, default=300, help="random impacts to choose from (300)")
+    plan.add_argument("--velocity-error", type=float, default=2e-3, help="expected of the velocities, rad/s (0.002)")
+    plan.add_argument("--seed", type=int, default=0, help="of the candidates (0)")
     contact = parser.add_argument_group("contact")
     contact.add_argument(
         "--model", default=DEFAULT_FORCE_MODEL, choices=tuple(FORCE_MODELS), help="contact-force model"
@@ -90,6 +100,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Identify and print."""
+    if args.quantity == "plan":
+        return run_plan(args, _robot(args.robot))
+    if not args.files:
+        raise InvalidInputError("files", "none", "a table of impacts, a recording, a bag or a force profile")
     result = _contact(args) if args.quantity == "contact" else _impacts(args)
     summary = as_dict(result)
     if args.out is not None:

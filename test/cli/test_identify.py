@@ -235,3 +235,23 @@ def test_an_object_that_makes_no_sense_is_refused(capsys, table):
         assert (status, out) == (2, "")
         assert expected in err
         assert err.count("\n") == 1
+
+
+def test_a_plan_says_what_to_record(capsys, tmp_path):
+    words = ("plan", "--count", 5, "--candidates", 30)
+    status, out, err = identify(capsys, *words, "--json", "--out", tmp_path)
+    assert (status, err) == (0, "")
+    plan = json.loads(out)
+    assert len(plan["impacts"]) == 5
+    # A greedy choice among thirty is better in sum than the first five of them.
+    squares = [
+        np.sum(np.square(plan[name])) for name in ("expected_relative_error", "expected_relative_error_unplanned")
+    ]
+    assert squares[0] < squares[1]
+    assert len((tmp_path / "impacts_to_record.csv").read_text().splitlines()) == 6
+    assert "expected error" in identify(capsys, *words)[1]
+
+
+def test_a_plan_takes_no_files_and_the_rest_needs_them(capsys):
+    assert "before any recording" in identify(capsys, "plan", "table.csv")[2]
+    assert "a table of impacts" in identify(capsys, "friction")[2]

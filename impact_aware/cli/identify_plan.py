@@ -1,0 +1,97 @@
+"""`impact-aware identify plan`: which impacts to record so that they tell every joint's motor inertia."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import Any
+
+import numpy as np
+
+from impact_aware.errors import InvalidInputError
+from impact_aware.estimation.experiment import (
+    CandidateSettings,
+    candidate_impacts,
+    choose_impacts,
+    expected_errors,
+    inertia_information,
+)
+from impact_aware.estimation.trials import ImpactTrial
+from impact_aware.robot import RobotModel
+
+FILE = "impacts_to_record.csv"
+
+
+def run_plan(args: argparse.Namespace, robot: RobotModel) -> int:
+    """Choose and print; with `--out` also as a table with the columns that `identify` reads.
+
+    Raises:
+        InvalidInputError: Files that a plan has no use for, or numbers out of range.
+    """
+    if args.files:
+        raise InvalidInputError("files", str(args.files[0]), "none: a plan comes before any recording")
+    settings = CandidateSettings(normal=None if args.normal is None else tuple(args.normal))
+    candidates = candidate_impacts(
+        robot,
+        np.random.default_rng(args.seed),
+        args.candidates,
+        friction=args.friction,
+        restitution=args.restitution,
+        velocity_error=args.velocity_error,
+        settings=settings,
+    )
+    information = inertia_information(robot, candidates)
+    taken = choose_impacts(information, args.count)
+    errors, chance = expected_errors(information[taken]), expected_errors(information[: args.count])
+    chosen = [candidates[index] for index in taken]
+    summary = {
+        "robot": robot.name,
+        "joints": list(robot.joint_names),
+        "expected_relative_error": errors.tolist(),
+        "expected_relative_error_unplanned": chance.tolist(),
+        "impacts": [_as_dict(trial) for trial in chosen],
+    }
+    if args.out is not None:
+        args.out.mkdir(parents=True, exist_ok=True)
+        _write_table(args.out / FILE, robot, chosen)
+        summary["file"] = str(args.out / FILE)
+    print(json.dumps(summary) if args.json else _as_text(robot, summary, args.out is not None))
+    return 0
+
+
+def _as_dict(trial: ImpactTrial) -> dict[str, Any]:
+    return {
+        "q": trial.q.tolist(),
+        "velocity_before": trial.velocity_before.tolist(),
+        "normal": trial.contact.normal.tolist(),
+    }
+
+
+def _write_table(path: Any, robot: RobotModel, trials: list[ImpactTrial]) -> None:
+    names = [f"{kind}_{joint}" for kind in ("q", "before") for joint in robot.joint_names]
+    header = ",".join([*names, "normal_x", "normal_y", "normal_z"])
+    rows = [np.concatenate([trial.q, trial.velocity_before, trial.contact.normal]) for trial in trials]
+    np.savetxt(path, rows, delimiter=",", header=header, comments="", fmt="%.6f")
+
+
+def _as_text(robot: RobotModel, summary: dict[str, Any], saved: bool) -> str:
+    width = max(map(len, robot.joint_names))
+    lines = [f"{len(summary['impacts'])} impacts that tell the motor inertia of {robot.name}", ""]
+    lines.append(f"{'joint':<{width}}   expected error   of as many unplanned ones")
+    for joint, planned, chance in zip(
+        robot.joint_names,
+        summary["expected_relative_error"],
+        summary["expected_relative_error_unplanned"],
+        strict=True,
+    ):
+        lines.append(f"{joint:<{width}}   {100 * planned:11.1f} %   {100 * chance:21.1f} %")
+    lines += ["", "posture, rad | normal of the surface, from it into the robot"]
+    for impact in summary["impacts"]:
+        posture = " ".join(f"{angle:7.3f}" for angle in impact["q"])
+        normal = " ".join(f"{part:6.2f}" for part in impact["normal"])
+        lines.append(f"{posture} | {normal}")
+    lines += [
+        "",
+        f"table with the velocities: {summary['file']}" if saved else "--out DIR saves them with their velocities",
+    ]
+    return "\n".join(lines)
