@@ -14,6 +14,8 @@ from impact_aware.control.contact_force import ContactForceObserver
 from impact_aware.control.controller import ReferenceSpreadingController
 from impact_aware.control.envelope import SafetyEnvelope, Violation
 from impact_aware.control.safety import SafeReason
+from impact_aware.errors import InvalidInputError
+from impact_aware.reference import ReferenceField
 from impact_aware.robot.safety_limits import SafetyLimits
 
 Array = NDArray[np.float64]
@@ -33,6 +35,7 @@ class GuardedController:
         envelope: The limits.
         ignored: States that were repeated or came out of order.
         violations: How many states and commands were outside, by reason.
+        refused_predictions: Predicted object velocities that can't be true.
     """
 
     def __init__(
@@ -57,6 +60,7 @@ class GuardedController:
         self._observers = [ContactForceObserver(arm, period) for arm in controller.arms]
         self._forces = [0.0] * len(controller.arms)
         self.ignored = 0
+        self.refused_predictions = 0
         self.violations: dict[SafeReason, int] = {}
         self.begin()
 
@@ -64,6 +68,7 @@ class GuardedController:
         """Forget earlier states and commands: what comes next may be anywhere and at any time."""
         self._time = np.nan
         self._position: Array | None = None
+        self._position_time = np.nan
         self._effort: Array | None = None
         self._last: Command | None = None
         for observer in self._observers:
@@ -107,9 +112,8 @@ class GuardedController:
             return self._last
         violation = self._judge_time(interval, age)
         try:
-            doubt = self.envelope.implausible(
-                q, dq, self._position, abs(interval) if self._position is not None else 0.0
-            )
+            waited = 0.0 if self._position is None else abs(time - self._position_time)
+            doubt = self.envelope.implausible(q, dq, self._position, waited)
         except Exception as error:  # noqa: BLE001 - a state of any shape must end in a safe command
             doubt = Violation(SafeReason.EXCEPTION, f"{type(error).__name__}: {error}", False)
         violation = violation or doubt
@@ -121,12 +125,52 @@ class GuardedController:
         # The controller has refreshed the arms with this state, so that tool places cost nothing here.
         if controller.mode is not Mode.SAFE:
             found = self.envelope.judge_state(q, dq, self._contact_forces(q, dq, effort, interval))
+            if found is None and controller.mode is Mode.ANTE:
+                found = self._judge_overrun()
             if found is not None:
                 # This cycle's command is within all limits of commands; the next one takes the motion away.
                 self._stop(found)
                 command = dataclasses.replace(command, mode=Mode.SAFE, reason=found.reason, detail=found.detail)
-        self._position = q.copy()
+        self._position, self._position_time = q.copy(), time
         return self._pass(command, time)
+
+    def set_field(self, field: ReferenceField) -> None:
+        """Follow this field from now on, unless its prediction can't be true.
+
+        Raises:
+            InvalidInputError: As the controller's own; or an object faster than any impact can make it.
+        """
+        if field.object_velocity_predicted:
+            self._check_prediction(field, field.object_velocity_after)
+        self.controller.set_field(field)
+
+    def notify_impact(
+        self,
+        time_impact: float,
+        time_detected: float,
+        object_velocity: ArrayLike | None = None,
+        *,
+        arm: int = 0,
+        event_sequence: int | None = None,
+    ) -> bool:
+        """As the controller's own; a prediction that can't be true is left out and counted."""
+        field = self.controller.field
+        if object_velocity is not None and field is not None:
+            try:
+                self._check_prediction(field, np.asarray(object_velocity, dtype=float))
+            except InvalidInputError:
+                self.refused_predictions += 1
+                object_velocity = None
+        return self.controller.notify_impact(
+            time_impact, time_detected, object_velocity, arm=arm, event_sequence=event_sequence
+        )
+
+    def _check_prediction(self, field: ReferenceField, velocity: Array) -> None:
+        """An object at rest leaves an impact at (1 + e) <= 2 times the speed of the tools that hit it, at most."""
+        fastest = 2.0 * sum(float(np.linalg.norm(arm.impact_velocity)) for arm in field.arms)
+        if not float(velocity @ velocity) <= fastest**2:
+            shown = np.round(velocity, 4).tolist()
+            raise InvalidInputError("object_velocity_after", shown, f"at most {fastest:.3g} m/s, twice what hits it")
 
     def command_without_state(self, time: float) -> Command:
         """Command when no state can be had: towards gravity compensation at the last known posture."""
@@ -140,6 +184,18 @@ class GuardedController:
             return Violation(SafeReason.STATE_STALE, f"no joint state for {1e3 * interval:.0f} ms")
         if age > oldest:
             return Violation(SafeReason.STATE_STALE, f"joint state {1e3 * age:.0f} ms old")
+        return None
+
+    def _judge_overrun(self) -> Violation | None:
+        """Whether a tool has gone through the place where it should have hit: the object is not there."""
+        field = self.controller.field
+        if field is None:
+            return None
+        for arm, own, limits in zip(self.controller.arms, field.arms, self.envelope.limits, strict=True):
+            past = -float(own.normal @ (arm.position - own.impact_position))
+            if past > limits.impact_overrun:
+                sentence = f"{arm.robot.tool_frame} is {past:.3g} m past the place where it should have hit"
+                return Violation(SafeReason.IMPACT_MISSED, sentence)
         return None
 
     def _contact_forces(self, q: Array, dq: Array, effort: Array | None, interval: float) -> list[float] | None:

@@ -11,6 +11,9 @@ from impact_aware.robot.joint_order import JointOrder
 
 Array = NDArray[np.float64]
 
+OUT_OF_ORDER = 0.05
+"""A message older than the last by up to this was overtaken on its way, s; by more, the clock was set back."""
+
 
 class JointReader:
     """Reads one message after the other.
@@ -24,8 +27,12 @@ class JointReader:
         rejected: How many messages were not usable, by reason.
     """
 
-    def __init__(self, joint_names: Sequence[str]) -> None:
-        """Allocate for these joints; when there are none, they are learnt from the first message."""
+    def __init__(self, joint_names: Sequence[str], *, gaps: bool = False) -> None:
+        """Allocate for these joints; when there are none, they are learnt from the first message.
+
+        With `gaps`, a message is usable when only some of its positions are not finite; those are NaN then.
+        """
+        self._gaps = gaps
         self.time = float("nan")
         self.velocity_measured = True
         self.rejected: dict[str, int] = {}
@@ -73,10 +80,13 @@ class JointReader:
         if not order.joint_names and len(names):
             self._allocate(names)
             order = self._order
+        if 0.0 < self.time - time <= OUT_OF_ORDER:
+            return self._reject("out of order", "joint_states came out of order")
         if not order.locate(names):
             return self._reject("joint missing", f"joint_states lacks {', '.join(order.missing[:3])}")
         self._previous_position[:] = self.position
-        if not order.pick(position, self.position):
+        complete = order.pick(position, self.position)
+        if not complete and not (self._gaps and len(position) == len(names) and np.isfinite(self.position).any()):
             self.position[:] = self._previous_position
             return self._reject("position not usable", "joint_states has positions that are missing or not finite")
         interval = time - self.time

@@ -36,6 +36,7 @@ class SafetyLimits:
         contact_force: Estimated force at the tool, without its first milliseconds, N.
         impact_energy: Of the arm along the normal at an intended impact, J.
         velocity_jump: (n,) Predicted jump of a joint's velocity at an intended impact, rad/s.
+        impact_overrun: How far a tool may go past the place of an impact that does not come, m.
     """
 
     position_lower: Array
@@ -51,6 +52,7 @@ class SafetyLimits:
     contact_force: float
     impact_energy: float
     velocity_jump: Array
+    impact_overrun: float = 0.1
 
     def __post_init__(self) -> None:
         """Check every limit.
@@ -65,7 +67,7 @@ class SafetyLimits:
                 raise InvalidInputError(f"safety.{name}", f"{np.size(value)} values", f"{n}, one per joint")
             if name != "position_upper" and not np.all(value > 0.0):
                 raise InvalidInputError(f"safety.{name}", np.asarray(value).tolist(), "values > 0")
-        for name in ("tool_speed", "state_age", "contact_force", "impact_energy"):
+        for name in ("tool_speed", "state_age", "contact_force", "impact_energy", "impact_overrun"):
             value = getattr(self, name)
             if not value > 0.0:
                 raise InvalidInputError(f"safety.{name}", value, "a value > 0")
@@ -102,6 +104,7 @@ class SafetyLimits:
             "contact_force": 140.0,
             "impact_energy": 2.5,
             "velocity_jump": own.velocity,
+            "impact_overrun": 0.1,
         }
         said = {} if robot.profile is None else dict(robot.profile.safety)
         for name, value in {**said, **changes}.items():

@@ -256,6 +256,13 @@ class MujocoPlant:
         self._reading = self._sensors.read(self._state.time, self._state.q, self._state.dq, self._state.effort)
         return self._state
 
+    def place_object(self, placement: pin.SE3) -> None:
+        """Put the object somewhere else, at rest, in the middle of a run; what it touched comes apart at once."""
+        self._pose[:3] = placement.translation
+        self._pose[3:] = quaternion_wxyz(placement.rotation)
+        self._twist[:] = 0.0
+        mujoco.mj_forward(self._model, self._data)
+
     def tool_placement(self, arm: str | None = None) -> pin.SE3:
         """Pose of an arm's tool frame in the world; the first arm's when None."""
         name = next(iter(self.robots)) if arm is None else arm

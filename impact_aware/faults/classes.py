@@ -1,0 +1,123 @@
+"""Classes of faults: what happens, for how long, and with which outcomes that is well."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from impact_aware.control import SafeReason
+from impact_aware.errors import UnknownNameError
+
+STALE, JUMP, MISSING = SafeReason.STATE_STALE, SafeReason.CLOCK_JUMP, SafeReason.JOINT_MISSING
+WRONG, LOST, MISSED = SafeReason.STATE_IMPLAUSIBLE, SafeReason.UPSTREAM_LOST, SafeReason.IMPACT_MISSED
+
+Reasons = frozenset[SafeReason | None]
+"""Reasons of the safe mode; None stands for no safe mode: the task is done as if nothing had been."""
+
+
+@dataclass(frozen=True)
+class FaultClass:
+    """One class of faults.
+
+    Attributes:
+        name: Of the class; a fault of joint states has the same name.
+        kind: `state` for the stream of joint states; `event`, `process`, `object` or `command` for what else fails.
+        text: What happens, in words.
+        duration: Shortest and longest time that it lasts, s.
+        outcomes: The right reasons, given the fault's severity and its duration in s.
+    """
+
+    name: str
+    kind: str
+    text: str
+    duration: tuple[float, float]
+    outcomes: Callable[[float, float], Reasons]
+
+
+def _always(*reasons: SafeReason | None) -> Callable[[float, float], Reasons]:
+    return lambda severity, duration: frozenset(reasons)
+
+
+def _when_long(limit: float, *reasons: SafeReason | None) -> Callable[[float, float], Reasons]:
+    """Harmless when shorter than the limit, one of the reasons when longer; a few ms around it may be either."""
+
+    def outcomes(_severity: float, duration: float) -> Reasons:
+        if duration > limit + 0.003:
+            return frozenset(reasons)
+        return frozenset({None}) if duration < limit - 0.003 else frozenset({None, *reasons})
+
+    return outcomes
+
+
+def _delayed(severity: float, _duration: float) -> Reasons:
+    if severity > 21.0:
+        return frozenset({STALE})
+    return frozenset({None}) if severity < 15.0 else frozenset({None, STALE})
+
+
+def _starved(severity: float, _duration: float) -> Reasons:
+    # What the queue of ten states holds is caught up with; a gap remains of what it doesn't.
+    if severity > 33.0:
+        return frozenset({STALE})
+    return frozenset({None}) if severity < 27.0 else frozenset({None, STALE})
+
+
+def _absent(reason: SafeReason) -> Callable[[float, float], Reasons]:
+    """A gap by missing joints: seen as such by the watchdog after 0.1 s, as a gap once states are back before that."""
+
+    def outcomes(_severity: float, duration: float) -> Reasons:
+        if duration > 0.112:
+            return frozenset({reason})
+        return frozenset({reason, STALE}) if duration > 0.097 else _when_long(0.02, STALE)(0.0, duration)
+
+    return outcomes
+
+
+FAULT_CLASSES: dict[str, FaultClass] = {
+    fault.name: fault
+    for fault in (
+        FaultClass("drop", "state", "5 to 50 % of the states are lost", (0.05, 0.3), _always(None)),
+        FaultClass("silence", "state", "no states at all", (0.005, 0.3), _when_long(0.02, STALE)),
+        FaultClass("delay", "state", "states come 1 to 60 ms late", (0.1, 0.3), _delayed),
+        FaultClass("reorder", "state", "states overtake each other by up to 5 ms", (0.05, 0.3), _always(None)),
+        FaultClass("duplicate", "state", "every state comes twice", (0.05, 0.3), _always(None)),
+        FaultClass("nan", "state", "a position is NaN", (0.001, 0.3), _when_long(0.02, STALE)),
+        FaultClass("inf", "state", "a velocity is infinite", (0.001, 0.3), _always(None)),
+        FaultClass("huge_position", "state", "a position is 1e6 rad", (0.001, 0.3), _always(WRONG)),
+        FaultClass("huge_velocity", "state", "a velocity is 1e6 rad/s", (0.001, 0.3), _always(WRONG)),
+        FaultClass("position_step", "state", "a position is off by 0.05 to 0.5 rad", (0.001, 0.3), _always(WRONG)),
+        FaultClass("wrong_length", "state", "a value too few or too many", (0.001, 0.3), _always(None, STALE)),
+        FaultClass("renamed", "state", "a joint has another name", (0.005, 0.3), _absent(MISSING)),
+        FaultClass("missing", "state", "a joint is left out", (0.005, 0.3), _absent(MISSING)),
+        FaultClass("clock_forward", "state", "stamps are 2 to 100 s ahead", (0.001, 0.3), _always(JUMP)),
+        FaultClass("clock_backward", "state", "stamps are 0.1 to 100 s behind", (0.001, 0.3), _always(JUMP)),
+        FaultClass("slow_source", "state", "states come at 30 Hz", (0.1, 0.3), _always(STALE)),
+        FaultClass("false_detections", "event", "the detector fires at random", (0.05, 0.3), _always(None)),
+        FaultClass("prediction_late", "event", "predictions come 50 to 200 ms late", (0.5, 0.5), _always(None)),
+        FaultClass("prediction_absurd", "event", "predictions are NaN, or up to 1e6 m/s", (0.5, 0.5), _always(None)),
+        FaultClass("detector_killed", "process", "the detector dies", (9.0, 9.0), _always(None, MISSED, LOST)),
+        FaultClass("controller_restarted", "process", "the controller starts anew", (0.05, 0.5), _always(None)),
+        FaultClass("cpu_starved", "process", "the controller stalls, 2 to 60 ms each", (0.1, 0.3), _starved),
+        FaultClass("object_gone", "object", "the object is taken away", (9.0, 9.0), _always(None, MISSED)),
+        FaultClass("command_drop", "command", "5 to 50 % of the commands are lost", (0.05, 0.3), _always(None)),
+    )
+}  # fmt: skip
+
+
+def draw_duration(fault: FaultClass, generator: np.random.Generator) -> float:
+    """How long a fault lasts, s; short and long ones come about as often."""
+    low, high = fault.duration
+    return float(np.exp(generator.uniform(np.log(low), np.log(high))))
+
+
+def fault_class(name: str) -> FaultClass:
+    """A class by its name.
+
+    Raises:
+        UnknownNameError: No such class.
+    """
+    if name not in FAULT_CLASSES:
+        raise UnknownNameError("fault", name, tuple(FAULT_CLASSES))
+    return FAULT_CLASSES[name]
