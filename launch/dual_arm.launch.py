@@ -30,13 +30,20 @@ def start_nodes(context: LaunchContext) -> list[LaunchDescriptionEntity]:
 
 
 def view(options: DualArmOptions) -> list[LaunchDescriptionEntity]:
-    """RViz for each arm, in the frame of both; each arm's own frames come with its name in front."""
+    """One RViz for both, in their common frame; each arm's own frames come with its name in front."""
     task = load_task(options.task)
-    return [action for arm in task.arms for action in arm_view(options, task.frame, arm)]
+    rviz = Node(
+        package="rviz2",
+        executable="rviz2",
+        namespace=options.namespace,
+        parameters=[{"use_sim_time": options.simulation}],
+        arguments=["-d", str(find_resource("rviz", "dual_arm.rviz")), "-f", task.frame],
+    )
+    return [rviz, *(action for arm in task.arms for action in arm_view(options, task.frame, arm))]
 
 
 def arm_view(options: DualArmOptions, frame: str, arm: ArmTask) -> list[LaunchDescriptionEntity]:
-    """One arm's window, its description in TF, and its base in the common frame."""
+    """One arm's description in TF, and its base in the common frame."""
     profile = load_profile(arm.robot)
     namespace = "/".join(filter(None, (options.namespace, arm.name)))
     time = {"use_sim_time": options.simulation}
@@ -47,13 +54,6 @@ def arm_view(options: DualArmOptions, frame: str, arm: ArmTask) -> list[LaunchDe
     x, y, z = map(str, arm.base_position)
     place = ["--x", x, "--y", y, "--z", z, "--yaw", str(arm.base_yaw)]
     return [
-        Node(
-            package="rviz2",
-            executable="rviz2",
-            namespace=namespace,
-            parameters=[time],
-            arguments=["-d", str(find_resource("rviz", "single_arm.rviz")), "-f", frame],
-        ),
         Node(
             package="robot_state_publisher",
             executable="robot_state_publisher",

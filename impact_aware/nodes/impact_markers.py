@@ -114,13 +114,19 @@ class ImpactMarkersNode(Node):
         self.create_subscription(ImpactPrediction, "predicted_jumps", self._on_impact, EVENT_QOS)
         self.create_subscription(ImpactPrediction, "true_impacts", self._on_impact, STREAM_QOS)
         self.create_subscription(ImpactEvent, "impacts", self._keep("event"), EVENT_QOS)
-        self.create_subscription(ReferenceFieldMessage, "reference_field", self._keep("field"), LATCHED_EVENT_QOS)
+        for topic in self._field_topics():
+            self.create_subscription(ReferenceFieldMessage, topic, self._keep("field"), LATCHED_EVENT_QOS)
         self.create_subscription(PoseStamped, "object_pose", self._keep("object"), 1)
         # Wall time: a paused replay is drawn too.
         self.create_timer(1.0 / settings.rate, self._draw, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
     def _on_robot(self, robot: RobotModel) -> None:
         self._scene.robot = robot
+
+    def _field_topics(self) -> list[str]:
+        """The arm's own field, and that of several arms, which is one level above each of them."""
+        above, _, name = self.get_namespace().strip("/").rpartition("/")
+        return ["reference_field"] if not name else ["reference_field", f"/{above}/reference_field".replace("//", "/")]
 
     def _keep(self, name: str):  # type: ignore[no-untyped-def]
         def keep(message) -> None:  # type: ignore[no-untyped-def]

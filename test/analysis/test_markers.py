@@ -232,7 +232,9 @@ def test_two_arms_have_namespaces_and_frames_of_their_own(panda, arm):
     scene = SceneMarkers(robot=panda, arm=arm, half_extents=HALF, frame_prefix=f"{arm}/")
     scene.add_impact(impact_from_message(message(panda)))
     scene.add_field(reference(panda, "dual_arm_grab"), 0.0)
+    scene.add_object("panda_link0", 0.0, np.zeros(3), np.array([0.0, 0.0, 0.0, 1.0]))
     groups = scene.take_changes()
+    assert {marker.frame for marker in groups["object"]} == {f"{arm}/panda_link0"}
     for marker in groups["at_impact"]:
         assert marker.namespace.startswith(f"{arm}/at_impact/")
         assert marker.frame == f"{arm}/panda_link0"

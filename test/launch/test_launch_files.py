@@ -230,9 +230,12 @@ def test_rviz_for_two_arms_stands_in_their_common_frame() -> None:
     from launch.utilities import perform_substitutions
 
     actions, context = evaluate({"rviz": "true", "simulation": "true", "namespace": "cell"}, DUAL)
-    rviz, publisher, base = actions[-3:]
+    # One window, then publisher and base of either arm.
+    rviz, *_, publisher, base = actions[-5:]
     words = [perform_substitutions(context, part) for part in rviz.cmd[1:6]]
     assert words[words.index("-f") + 1] == "world"
+    assert Path(words[words.index("-d") + 1]) == ROOT / "rviz" / "dual_arm.rviz"
+    assert Told(rviz, context).rules["__ns"] == "/cell"
     told_publisher = Told(publisher, context)
     assert told_publisher.rules["__ns"] == "/cell/right"
     assert told_publisher.parameters["frame_prefix"] == "right/"

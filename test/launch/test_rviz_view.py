@@ -1,4 +1,4 @@
-"""The RViz view shows topics that the graph publishes, with a quality of service that its nodes offer."""
+"""The RViz views show topics that the graph publishes, with a quality of service that its nodes offer."""
 
 from __future__ import annotations
 
@@ -9,38 +9,64 @@ from typing import Any
 import pytest
 import yaml
 
+from impact_aware.reference import load_task
 from impact_aware.robot import load_profile
 
 ROOT = Path(__file__).resolve().parents[2]
-VIEW = yaml.safe_load((ROOT / "rviz" / "impact_aware.rviz").read_text())
-MANAGER = VIEW["Visualization Manager"]
+VIEWS = {name: yaml.safe_load((ROOT / "rviz" / f"{name}.rviz").read_text()) for name in ("single_arm", "dual_arm")}
 
 
-def topics() -> Iterator[tuple[str, dict[str, Any]]]:
-    """Display name and topic settings of every display that has one."""
-    for display in MANAGER["Displays"]:
-        for key in ("Topic", "Description Topic"):
-            if key in display:
-                yield display["Name"], display[key]
+def displays(name: str) -> list[dict[str, Any]]:
+    found = VIEWS[name]["Visualization Manager"]["Displays"]
+    assert isinstance(found, list)
+    return found
+
+
+def topics() -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """View, display name and topic settings of every display that has one."""
+    for name in VIEWS:
+        for display in displays(name):
+            for key in ("Topic", "Description Topic"):
+                if key in display:
+                    yield name, display["Name"], display[key]
 
 
 def sources() -> str:
     return "\n".join(path.read_text() for path in sorted((ROOT / "impact_aware" / "nodes").glob("*.py")))
 
 
-@pytest.mark.parametrize(("display", "topic"), list(topics()))
-def test_every_topic_of_the_view_is_published_by_a_node(display: str, topic: dict[str, Any]) -> None:
+@pytest.mark.parametrize(("view", "display", "topic"), list(topics()))
+def test_every_topic_of_a_view_is_published_by_a_node(view: str, display: str, topic: dict[str, Any]) -> None:
     name = topic["Value"]
     assert not name.startswith("/"), f"{display}: an absolute name breaks an arm under a namespace"
-    assert f'"{name}"' in sources()
+    assert f'"{name.rpartition("/")[2]}"' in sources()
 
 
-def test_only_the_description_is_asked_for_as_transient_local() -> None:
+def test_only_descriptions_are_asked_for_as_transient_local() -> None:
     """A publisher that does not keep its messages is never heard by a subscriber who asks for kept ones."""
-    kept = {topic["Value"] for _, topic in topics() if topic["Durability Policy"] == "Transient Local"}
-    assert kept == {"robot_description"}
+    kept = {topic["Value"] for _, _, topic in topics() if topic["Durability Policy"] == "Transient Local"}
+    assert kept == {"robot_description", "left/robot_description", "right/robot_description"}
 
 
-def test_the_view_stands_in_the_base_frame_of_the_default_robot() -> None:
-    assert MANAGER["Global Options"]["Fixed Frame"] == load_profile("panda").base_frame
-    assert all({"Class", "Name"} <= display.keys() for display in MANAGER["Displays"])
+def test_views_stand_in_the_frames_of_their_tasks() -> None:
+    fixed = {name: view["Visualization Manager"]["Global Options"]["Fixed Frame"] for name, view in VIEWS.items()}
+    assert fixed == {"single_arm": load_profile("panda").base_frame, "dual_arm": load_task("dual_arm_grab").frame}
+
+
+def test_two_arms_have_a_model_and_markers_each() -> None:
+    """With the prefix that robot_state_publisher gives their frames."""
+    arms = [arm.name for arm in load_task("dual_arm_grab").arms]
+    models = [display for display in displays("dual_arm") if display["Class"].endswith("RobotModel")]
+    assert [model["TF Prefix"] for model in models] == arms
+    assert [model["Description Topic"]["Value"] for model in models] == [f"{arm}/robot_description" for arm in arms]
+    shown = [display["Topic"]["Value"] for display in displays("dual_arm") if display["Class"].endswith("MarkerArray")]
+    assert shown == [f"{arm}/impact_markers" for arm in arms]
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_every_display_and_saved_view_says_what_it_is(name: str) -> None:
+    assert all({"Class", "Name"} <= display.keys() for display in displays(name))
+    views = VIEWS[name]["Visualization Manager"]["Views"]
+    names = [view["Name"] for view in views["Saved"]]
+    assert len(names) == len(set(names)) >= 3
+    assert views["Current"] == views["Saved"][0]

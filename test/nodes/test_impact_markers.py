@@ -105,6 +105,11 @@ def test_two_arms_have_two_contact_frames_and_namespaces_of_their_own(markers):
     assert all(name.startswith(root) or name.endswith("legend") for name in namespaces)
 
 
+def test_an_arm_also_hears_the_field_of_both(markers):
+    expected = {"/": ["reference_field"], "/left": ["reference_field", "/reference_field"]}
+    assert markers._field_topics() == expected[markers.get_namespace()]
+
+
 def test_callbacks_only_keep_and_the_timer_draws(markers):
     for _ in range(50):
         markers._on_impact(prediction(source=ImpactPrediction.SOURCE_LOOK_AHEAD, time_to_impact=0.1))

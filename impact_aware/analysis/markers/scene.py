@@ -132,8 +132,12 @@ class SceneMarkers:
         return legend_markers(Sheet(self._arm, frame, 0.0), namespaces, self._style) if frame else []
 
     def frame_of(self, frame: str) -> str:
-        """A frame of this arm under the name it has in TF."""
-        return frame if not self._prefix or frame.startswith(self._prefix) else self._prefix + frame
+        """A frame under the name it has in TF: the arm's own ones get the prefix, a common one such as `world` not."""
+        if not self._prefix or frame.startswith(self._prefix):
+            return frame
+        robot = self.robot
+        own = robot is None or frame == robot.base_frame or robot.model.existFrame(frame)
+        return self._prefix + frame if own else frame
 
     def _group(self, group: str) -> list[Marker]:
         if group == "field":
@@ -184,7 +188,7 @@ class SceneMarkers:
         if self._object is None:
             return []
         frame, time, position, orientation = self._object
-        return object_box(self._sheet("", frame, time), position, self._half_extents, orientation)
+        return object_box(self._sheet("", self.frame_of(frame), time), position, self._half_extents, orientation)
 
     def _orientation_of_object(self) -> Array:
         return np.array(UPRIGHT) if self._object is None else self._object[3]
