@@ -62,7 +62,9 @@ class ReferenceFieldNode(Node):
         self._hit: set[int] = set()
         self._time = 0.0
         topics = ["reference_field", *(arm.topic("reference_field") for arm in self._arms if self._several)]
-        self._publishers = [self.create_publisher(ReferenceFieldMessage, topic, LATCHED_EVENT_QOS) for topic in topics]
+        self._field_publishers = [
+            self.create_publisher(ReferenceFieldMessage, topic, LATCHED_EVENT_QOS) for topic in topics
+        ]
         self._object_publishers = []
         for index, arm in enumerate(self._arms):
             self.create_subscription(ImpactEvent, arm.topic("impacts"), partial(self._on_impact, index), EVENT_QOS)
@@ -86,7 +88,7 @@ class ReferenceFieldNode(Node):
     def _publish(self, field: ReferenceField) -> None:
         self._field = field
         message = field_to_message(field, self._time)
-        for publisher in self._publishers:
+        for publisher in self._field_publishers:
             publisher.publish(message)
 
     # Where the object is
