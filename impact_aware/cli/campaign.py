@@ -16,6 +16,7 @@ from tqdm import tqdm
 from impact_aware.analysis.campaign_report import draw_comparison, draw_groups, format_table, summarise
 from impact_aware.analysis.random_report import draw_random, format_random, summarise_random
 from impact_aware.control import VARIANTS
+from impact_aware.errors import InvalidInputError
 from impact_aware.simulation.campaign import COLUMNS, RANDOM_COLUMNS, Run, RunOptions, keep_maps, simulate
 from impact_aware.simulation.campaign_execution import execute
 from impact_aware.simulation.campaign_plan import CAMPAIGNS, CONTROLLERS, Setup, plan
@@ -57,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--cluster", metavar="ADDRESS", help="Dask scheduler, such as tcp://HOST:8786, in place of workers"
     )
     parser.add_argument("--no-figures", action="store_true", help="leave the figures out")
-    parser.epilog = f"Ranges of random trials. {RANGES.describe()}".replace("%", "%%")
+    parser.epilog = f"Ranges of random trials. {RANGES.describe()}"
 
 
 def run(args: argparse.Namespace) -> int:
@@ -68,6 +69,8 @@ def run(args: argparse.Namespace) -> int:
     options = RunOptions(args.seed, impact_map=args.impact_map, flexible_joints=args.flexible_joints, maps=str(out))
     controllers = args.controllers or (["proposed"] if random else list(VARIANTS))
     # All checks come before the folder is touched.
+    if args.workers < 1:
+        raise InvalidInputError("--workers", args.workers, "a number >= 1")
     planned = plan(args.task, args.repeats, controllers)
     setups: Sequence[Run] = plan_random(args.task, args.random, controllers) if random else planned
     store = CampaignStore(out, options.head(args.task, random=random), RANDOM_COLUMNS if random else COLUMNS)

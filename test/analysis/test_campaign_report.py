@@ -23,6 +23,8 @@ def rows():
             "peak_linear": 3.0 if controller == "no_interim" and shift else PEAKS[controller],
             "peak_linear_after": 0.5 * PEAKS[controller],
             "torque_jump": 0.01,
+            "torque_swing": 0.15 if controller == "no_rs" and shift else 0.05,
+            "time_to_track_s": float("inf") if controller == "no_rs" and start else 0.1,
             "goal_error_m": 0.005,
             "detection_delay_s": 0.002,
             "false_detections": 0,
@@ -49,8 +51,25 @@ def test_success_rates_failures_and_shares():
     assert summary["proposed_lowest_in_linear"] == pytest.approx(5 / 6)
     assert summary["proposed_lowest_or_tied_in_linear"] == 1.0
     assert summary["proposed_lowest_in_linear_after"] == 1.0
+    assert summary["torque_jump"]["proposed"] == {"largest": 0.01, "mean": 0.01, "over_10_percent": 0.0}
+    assert summary["torque_swing"]["no_rs"] == {
+        "largest": 0.15,
+        "mean": pytest.approx(0.10),
+        "over_10_percent": 0.5,
+    }
+    assert summary["time_to_track_s"]["no_rs"] == pytest.approx(0.1)
+    assert summary["never_tracked"] == {"proposed": 0, "no_rs": 4, "no_interim": 0, "no_impact_map": 0}
     assert summary["detection_delay_ms"]["mean"] == pytest.approx(2.0)
     json.dumps(summary)
+
+
+def test_our_own_variant_is_no_baseline():
+    better = [
+        {**row, "controller": "proposed_completion", "peak": 1.0} for row in rows() if row["controller"] == "proposed"
+    ]
+    summary = summarise([*rows(), *better])
+    assert summary["peak"]["proposed_completion"] == 1.0
+    assert summary["proposed_lowest_in"] == 1.0
 
 
 def test_rows_of_failed_runs_do_not_spoil_the_means():
