@@ -55,6 +55,7 @@ class GuardedController:
             InvalidInputError: Limits or bases that are not one per arm.
         """
         self.controller = controller
+        self._robots = [arm.robot for arm in controller.arms]
         period = controller.parameters.period
         self.envelope = SafetyEnvelope(controller.arms, limits, period, bases)
         self._observers = [ContactForceObserver(arm, period) for arm in controller.arms]
@@ -62,7 +63,22 @@ class GuardedController:
         self.ignored = 0
         self.refused_predictions = 0
         self.violations: dict[SafeReason, int] = {}
+        self._believed = np.concatenate([arm.robot.home for arm in controller.arms])
+        self._measured = [r.profile is not None and r.profile.effort_is_link_torque for r in self._robots]
         self.begin()
+
+    @property
+    def position(self) -> Array:
+        """Joint positions (n,) of the last state that was believed, rad."""
+        return self._believed
+
+    def counts(self) -> dict[str, object]:
+        """What was not as it should be, for diagnostics."""
+        return {
+            "ignored_states": self.ignored,
+            "refused_predictions": self.refused_predictions,
+            "violations": ", ".join(f"{reason} {count}" for reason, count in self.violations.items()),
+        }
 
     def begin(self) -> None:
         """Forget earlier states and commands: what comes next may be anywhere and at any time."""
@@ -98,7 +114,8 @@ class GuardedController:
             time: Stamp of the state, s.
             q: (n,) Joint positions of all arms, arm after arm, rad.
             dq: (n,) Joint velocities, rad/s.
-            effort: (n,) Measured link-side torques, N m; without them no contact force is judged.
+            effort: (n,) Measured torques, N m. No contact force is judged without them, nor of an arm whose profile
+                does not say that they are link-side ones.
             age: How old the state is, s.
             object_position: (3,) Measured object centre, m; inferred from the tools when None.
 
@@ -132,6 +149,7 @@ class GuardedController:
                 self._stop(found)
                 command = dataclasses.replace(command, mode=Mode.SAFE, reason=found.reason, detail=found.detail)
         self._position, self._position_time = q.copy(), time
+        self._believed = self._position
         return self._pass(command, time)
 
     def set_field(self, field: ReferenceField) -> None:
@@ -202,6 +220,8 @@ class GuardedController:
         if effort is None:
             return None
         for index, (arm, observer) in enumerate(zip(self.controller.arms, self._observers, strict=True)):
+            if not self._measured[index]:
+                continue
             joints = arm.joints
             self._forces[index] = observer.update(q[joints], dq[joints], effort[joints], interval)
         return self._forces

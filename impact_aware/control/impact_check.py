@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from impact_aware.contact.box import homogeneous_box
 from impact_aware.contact.geometry import Contact
+from impact_aware.control.controller import ReferenceSpreadingController
 from impact_aware.errors import InvalidInputError
 from impact_aware.impact import DEFAULT_METHOD, predict
 from impact_aware.reference import ReferenceField
@@ -72,7 +73,7 @@ def expected_impact(
         robot: The arm.
         index: Which arm of the field.
         base: Pose of the arm's base in the field's frame; identity when None.
-        posture: (n,) From which the posture at the impact is looked for, rad; the robot's home when None.
+        posture: (n,) From which the posture at the impact is looked for before the robot's home, rad.
         friction: Between tool and object.
         restitution: Between tool and object.
         method: Impact map.
@@ -85,8 +86,13 @@ def expected_impact(
     wanted = base.actInv(pin.SE3(pin.Quaternion(np.array(own.orientation_before)).matrix(), own.impact_position))
     joint = own.null_space_joint
     fixed = {joint: own.null_space_position} if joint >= 0 else None
-    seed = robot.home if posture is None else posture
-    q = solve_inverse_kinematics(robot, wanted, seed, fixed=fixed)
+    try:
+        q = solve_inverse_kinematics(robot, wanted, robot.home if posture is None else posture, fixed=fixed)
+    except InvalidInputError:
+        if posture is None:
+            raise
+        # A bad place to look from does not mean that there is nothing to be found.
+        q = solve_inverse_kinematics(robot, wanted, robot.home, fixed=fixed)
     rows, twist = robot.frame_jacobian(q), np.zeros(6)
     twist[:3] = base.rotation.T @ own.impact_velocity
     if joint >= 0:
@@ -181,3 +187,27 @@ def check_field(
         check_impact(impact, robot, None if limits is None else limits[index])
         impacts.append(impact)
     return tuple(impacts)
+
+
+def check_start(
+    controller: ReferenceSpreadingController,
+    q: Array,
+    bases: Sequence[pin.SE3] | None = None,
+    limits: Sequence[SafetyLimits] | None = None,
+) -> None:
+    """Refuse to start a motion whose impact exceeds a limit, from where the arms are.
+
+    Args:
+        controller: With its field; without one there is nothing to refuse.
+        q: (n,) Present joint positions of all arms, rad.
+        bases: Pose of each arm's base in the field's frame; identity when None.
+        limits: Of each arm; those of the profiles when None.
+
+    Raises:
+        InvalidInputError: As `check_field`.
+    """
+    if controller.field is None:
+        return
+    robots = [arm.robot for arm in controller.arms]
+    postures = [q[arm.joints] for arm in controller.arms]
+    check_field(controller.field, robots, bases=bases, limits=limits, postures=postures)

@@ -339,7 +339,7 @@ class _Run:
         age = max(age, 0.0) if abs(age) < 1000.0 else 0.0
         effort = reader.effort if np.isfinite(reader.effort).all() else None
         command = self.guard.update(reader.time, reader.position, reader.velocity, effort=effort, age=age)
-        self._send(command, reader.position)
+        self._send(command, self.guard.position)
         if self.completion.done(command, self.bench.field.goal):
             self.controller.hold()
 
@@ -394,7 +394,7 @@ class _Run:
             self.controller.safe_stop(SafeReason.JOINT_MISSING, f"joint_states lack {missing}")
         else:
             self.controller.safe_stop(SafeReason.STATE_STALE, f"no usable joint_states for {STATE_TIMEOUT:g} s")
-        self._send(self.guard.command_without_state(self.now), self.reader.position)
+        self._send(self.guard.command_without_state(self.now), self.guard.position)
 
     # The way to the robot
 

@@ -33,6 +33,7 @@ class ArmInputs:
         oldest: Oldest one of the arms that are heard, s.
         position: (n,) Of all arms, arm after arm, rad.
         velocity: (n,) rad/s.
+        effort: (n,) Measured, N m; NaN where a message has none.
         sources: One per arm.
     """
 
@@ -59,7 +60,7 @@ class ArmInputs:
         self._tolerance = PAIR_TOLERANCE * period
         count = sum(arm.robot.n for arm in arms)
         self.time = self.oldest = -math.inf
-        self.position, self.velocity = np.full(count, np.nan), np.full(count, np.nan)
+        self.position, self.velocity, self.effort = (np.full(count, np.nan) for _ in range(3))
         self._fresh = [False] * len(self._arms)
         self._aside = [False] * len(self._arms)
         self._receipts = [-math.inf] * len(self._arms)
@@ -137,6 +138,7 @@ class ArmInputs:
         self._fresh[index] = True
         self.position[part] = source.position
         self.velocity[part] = source.velocity
+        self.effort[part] = source.effort
         times = []
         for source, fresh, aside in zip(self.sources, self._fresh, self._aside, strict=True):
             if not (fresh or aside):

@@ -18,6 +18,7 @@ from impact_aware.nodes.arms import Arm
 from impact_aware.nodes.geometry import point, twist, vector3
 from impact_aware.nodes.qos import COMMAND_QOS, LATCHED_QOS, STREAM_QOS, state_qos
 from impact_aware.nodes.stamps import stamp
+from impact_aware.robot.effort_convention import EffortConvention
 from impact_aware.simulation import ImpactTruth
 from impact_aware.simulation.arm_view import seen_by_arm
 from impact_aware.simulation.sensors import JointReading
@@ -48,6 +49,7 @@ class PlantArm:
         self.command: NDArray[np.float64] | None = None
         self.command_is_new = False
         self.rejected = 0
+        self._convention = EffortConvention([arm.robot])
         self._node = node
         self._joints = joints
         self._on_command = on_command
@@ -67,6 +69,12 @@ class PlantArm:
     def listeners(self) -> int:
         """Subscribers to the joint states that DDS has found."""
         return int(self._state_publisher.get_subscription_count())
+
+    def torque(self, positions: NDArray[np.float64]) -> NDArray[np.float64] | None:
+        """What the arm makes of its last command at the plant's joint positions, N m; None before there is one."""
+        if self.command is None:
+            return None
+        return self._convention.to_effort(self.command, positions[self._joints])
 
     def publish_state(self, reading: JointReading, time: Time) -> None:
         """Publish the arm's part of what the plant's sensors show."""

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
+import pinocchio as pin
 from impact_aware_msgs.msg import ImpactEvent, ImpactPrediction
 from impact_aware_msgs.msg import ReferenceField as ReferenceFieldMessage
 from rclpy.clock import Clock, ClockType
@@ -23,6 +24,8 @@ from std_srvs.srv import Trigger
 
 from impact_aware.control import Command, ControlParameters, Mode, ReferenceSpreadingController, SafeReason
 from impact_aware.control.completion import TaskCompletion
+from impact_aware.control.guard import GuardedController
+from impact_aware.control.impact_check import check_start
 from impact_aware.errors import ImpactAwareError, InvalidInputError
 from impact_aware.nodes.arm_commands import ArmCommands
 from impact_aware.nodes.arm_inputs import ArmInputs
@@ -37,6 +40,8 @@ from impact_aware.nodes.qos import EVENT_QOS, LATCHED_EVENT_QOS
 from impact_aware.nodes.ros_parameters import load_settings
 from impact_aware.nodes.runtime import run_node
 from impact_aware.parameters import described
+from impact_aware.robot.effort_convention import EffortConvention
+from impact_aware.robot.safety_limits import SafetyLimits
 
 WATCHDOG_PERIOD = 0.01
 """Wall time between two looks at the age of the last state, s."""
@@ -109,12 +114,15 @@ class RsControllerNode(SteadyLifecycleNode):
             else:
                 self._arms = single_arm(settings.arm or self.get_namespace().strip("/"), settings.robot)
             controller = ReferenceSpreadingController(
-                [arm.robot for arm in self._arms], self._gains, bases=[arm.base for arm in self._arms]
+                robots := [arm.robot for arm in self._arms], self._gains, bases=self._bases
             )
+            limits = [SafetyLimits.of(robot, state_age=self._gains.state_age_limit) for robot in robots]
+            self._guard = GuardedController(controller, limits, self._bases)
         except ImpactAwareError as error:
             self.get_logger().error(f"can't configure: {error}")
             return TransitionCallbackReturn.FAILURE
         self._completion = TaskCompletion(goal_tolerance=settings.goal_tolerance, give_up=settings.give_up)
+        self._convention = EffortConvention(robots, self._gains.period)
         self._commands = ArmCommands(self, self._arms)
         self._lockstep = LockstepReporter(self, settings.lockstep)
         self._notices = ImpactNotices(self, controller)
@@ -148,6 +156,8 @@ class RsControllerNode(SteadyLifecycleNode):
             self._complain(f"can't activate: {refusal}")
             return TransitionCallbackReturn.FAILURE
         self._complaint = ""
+        self._guard.begin()
+        self._convention.reset()
         self._report.begin()
         self._active = True
         return super().on_activate(state)
@@ -203,6 +213,7 @@ class RsControllerNode(SteadyLifecycleNode):
             return refusal
         assert self._controller is not None
         try:
+            check_start(self._controller, self._inputs.position, self._bases, self._guard.envelope.limits)
             self._controller.start(self._inputs.time, self._inputs.position, self._inputs.velocity)
         except ImpactAwareError as error:
             return str(error)
@@ -223,6 +234,10 @@ class RsControllerNode(SteadyLifecycleNode):
         self.get_logger().info("no longer commanding")
         self._diagnostics.report()
 
+    @property
+    def _bases(self) -> list[pin.SE3]:
+        return [arm.base for arm in self._arms]
+
     # The cycle
 
     def _on_states(self, state: JointState) -> None:
@@ -231,8 +246,10 @@ class RsControllerNode(SteadyLifecycleNode):
         controller, inputs = self._controller, self._inputs
         if self._active and controller is not None:
             age = self._state_age()
-            command = controller.update(inputs.time, inputs.position, inputs.velocity, age=max(age, 0.0))
-            self._commands.publish(command.effort)
+            command = self._guard.update(
+                inputs.time, inputs.position, inputs.velocity, effort=inputs.effort, age=max(age, 0.0)
+            )
+            self._commands.publish(self._convention.to_command(command.effort, self._guard.position))
             self._report.account(command, age, time.perf_counter() - begin)
             self._follow(controller, command)
             self._report.tell(command, state.header.stamp, self._notices.sequence)
@@ -281,7 +298,7 @@ class RsControllerNode(SteadyLifecycleNode):
         try:
             field = field_from_message(message)
             self._check_arms([own.arm for own in field.arms])
-            self._controller.set_field(field)
+            self._guard.set_field(field)
         except ImpactAwareError as error:
             self.get_logger().error(f"refused a reference_field: {error}", throttle_duration_sec=2.0)
 
@@ -311,7 +328,7 @@ class RsControllerNode(SteadyLifecycleNode):
 
     def _on_reset(self, _request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         assert self._controller is not None
-        self._controller.reset()
+        self._guard.reset()
         response.success, response.message = True, "holding the present posture"
         return response
 
@@ -349,8 +366,8 @@ class RsControllerNode(SteadyLifecycleNode):
     def _publish_safe_command(self) -> None:
         if self._controller is None or not self._active or not self._inputs.complete:
             return
-        command = self._controller.command_without_state(self._inputs.time)
-        self._commands.publish(command.effort)
+        command = self._guard.command_without_state(self._inputs.time)
+        self._commands.publish(self._convention.to_command(command.effort, self._guard.position))
         self._report.last = command
         if command.mode is not self._mode:
             self._tell_mode(command)
@@ -384,7 +401,7 @@ class RsControllerNode(SteadyLifecycleNode):
         values: dict[str, object] = {"mode": self._mode.name, "active": self._active, "done": self._done}
         if self._controller is None:
             return OK, "watching", values
-        values |= self._report.values()
+        values |= self._report.values() | self._guard.counts()
         if self._controller.mode is Mode.SAFE and "reason" in values:
             values["mode"] = Mode.SAFE.name
             return ERROR, f"safe mode: {values['detail']}", values

@@ -241,10 +241,11 @@ class SimRobotNode(Node):
 
     def _torque(self, name: str, arm: PlantArm) -> np.ndarray | None:
         """What an arm is commanded; None when its commands have stopped."""
+        positions = self._plant.state.q
         if self._waiting:
-            return arm.command if self._driven else None
+            return arm.torque(positions) if self._driven else None
         silence = self._plant.state.time - self._command_times[name]
-        return None if silence > self._settings.command_timeout else arm.command
+        return None if silence > self._settings.command_timeout else arm.torque(positions)
 
     def _publish_states(self) -> None:
         reading = self._plant.reading

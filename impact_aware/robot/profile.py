@@ -68,6 +68,7 @@ class RobotProfile:
             them per joint or per axis.
         command_includes_gravity: Whether the arm's effort command is the whole joint torque; False for arms that add
             the gravity torque themselves.
+        effort_is_link_torque: Whether the efforts of its joint_states are measured behind the gear, with gravity.
     """
 
     name: str
@@ -84,6 +85,7 @@ class RobotProfile:
     base_frame: str = "base"
     safety: dict[str, float | tuple[float, ...]] = field(default_factory=dict)
     command_includes_gravity: bool = True
+    effort_is_link_torque: bool = False
 
 
 def profile_names() -> tuple[str, ...]:
@@ -118,7 +120,7 @@ def _parse(content: Any, path: Path) -> RobotProfile:
         raise InvalidInputError("robot profile", str(path), "a mapping of names to values")
     known = {"name", "urdf", "joints", "tool", "apparent_motor_inertia", "motor_inertia", "home", "effort_rate",
              "position_margin", "joint_states_topic", "notes", "base_frame", "safety",
-             "command_includes_gravity"}  # fmt: skip
+             "command_includes_gravity", "effort_is_link_torque"}  # fmt: skip
     for key in content:
         if key not in known:
             raise UnknownNameError(f"robot profile {path.name}", key, tuple(sorted(known)))
@@ -149,6 +151,7 @@ def _parse(content: Any, path: Path) -> RobotProfile:
         base_frame=str(content.get("base_frame", "base")),
         safety=_parse_safety(content.get("safety") or {}, where, len(joints)),
         command_includes_gravity=_switch(where, "command_includes_gravity", content, True),
+        effort_is_link_torque=_switch(where, "effort_is_link_torque", content, False),
         **columns,
     )
 
