@@ -30,7 +30,7 @@ def start_nodes(context: LaunchContext) -> list[LaunchDescriptionEntity]:
 
 
 def view(options: DualArmOptions) -> list[LaunchDescriptionEntity]:
-    """One RViz for both, in their common frame; each arm's own frames come with its name in front."""
+    """RViz in the frame of both arms, with the robots that it draws."""
     task = load_task(options.task)
     rviz = Node(
         package="rviz2",
@@ -43,11 +43,11 @@ def view(options: DualArmOptions) -> list[LaunchDescriptionEntity]:
 
 
 def arm_view(options: DualArmOptions, frame: str, arm: ArmTask) -> list[LaunchDescriptionEntity]:
-    """One arm's description in TF, and its base in the common frame."""
+    """One arm's frames, with its name in front, and its base in the common frame."""
     profile = load_profile(arm.robot)
     namespace = "/".join(filter(None, (options.namespace, arm.name)))
-    time = {"use_sim_time": options.simulation}
     description = {
+        "use_sim_time": options.simulation,
         "robot_description": ParameterValue(profile.urdf.read_text(), value_type=str),
         "frame_prefix": f"{arm.name}/",
     }
@@ -58,7 +58,7 @@ def arm_view(options: DualArmOptions, frame: str, arm: ArmTask) -> list[LaunchDe
             package="robot_state_publisher",
             executable="robot_state_publisher",
             namespace=namespace,
-            parameters=[time | description],
+            parameters=[description],
             remappings=[("joint_states", options.joint_states)],
         ),
         Node(

@@ -1,8 +1,7 @@
 """Node `reference_field`: the task as reference fields, kept in agreement with the predicted jump.
 
 For several arms it is one field with a reference for each, whose post-impact part follows from the impact of all arms
-at once. The topics of each arm are below its name then: it is told there what the field is, and where the object is in
-its own base frame.
+at once. The topics of each arm are below its name then, and it is told there where the object is in its own base frame.
 """
 
 from __future__ import annotations
@@ -61,10 +60,7 @@ class ReferenceFieldNode(Node):
         self._postures = GraspPostures(self._task, self._arms, self._field)
         self._hit: set[int] = set()
         self._time = 0.0
-        topics = ["reference_field", *(arm.topic("reference_field") for arm in self._arms if self._several)]
-        self._field_publishers = [
-            self.create_publisher(ReferenceFieldMessage, topic, LATCHED_EVENT_QOS) for topic in topics
-        ]
+        self._publisher = self.create_publisher(ReferenceFieldMessage, "reference_field", LATCHED_EVENT_QOS)
         self._object_publishers = []
         for index, arm in enumerate(self._arms):
             self.create_subscription(ImpactEvent, arm.topic("impacts"), partial(self._on_impact, index), EVENT_QOS)
@@ -87,9 +83,7 @@ class ReferenceFieldNode(Node):
 
     def _publish(self, field: ReferenceField) -> None:
         self._field = field
-        message = field_to_message(field, self._time)
-        for publisher in self._field_publishers:
-            publisher.publish(message)
+        self._publisher.publish(field_to_message(field, self._time))
 
     # Where the object is
 
