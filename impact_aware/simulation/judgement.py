@@ -10,6 +10,9 @@ from impact_aware.simulation.episode_result import EpisodeResult
 GOAL_RADIUS = 0.02
 """How far from its goal a pushed object may end, m (paper 002 gives no number)."""
 
+LIFTED_GOAL_RADIUS = 0.05
+"""How far from its goal a lifted object may be held, m."""
+
 LARGEST_SLIP = 0.01
 """How far a palm may slide on a lifted object, m."""
 
@@ -26,15 +29,14 @@ CAUSES = {
     "object not lifted": "the object never got to half of the wanted height",
     "object dropped": "the object fell after it had been lifted",
     "object slipped": "a palm slid more than 10 mm on the object",
-    "out of time": "the object was still on its way when the time was over",
-    "goal missed": "the object came to rest too far from its goal",
+    "out of time": "the object was on its way and would have come to its goal",
+    "goal missed": "the object came to rest too far from its goal, or would have",
     "error": "the run itself failed",
 }
 """Classes of causes and what they mean; a cause is its class, with details after a colon."""
 
 _LARGEST_TILT = 30.0
 _FACE_ALIGNMENT = np.cos(np.radians(45.0))
-_MOVING = 0.005
 
 
 def cause_class(cause: str) -> str:
@@ -68,7 +70,7 @@ def judge(result: EpisodeResult) -> tuple[bool, str]:
     if result.goal_error > GOAL_RADIUS:
         if abs(np.degrees(np.arctan2(final[1, 0], final[0, 0]))) > _LARGEST_TILT:
             return False, "object turned away"
-        return False, _short_of_goal(result)
+        return False, _short_of_goal(result, result.goal_error - GOAL_RADIUS)
     return True, ""
 
 
@@ -83,10 +85,13 @@ def _judge_lift(result: EpisodeResult) -> tuple[bool, str]:
         return False, "object dropped"
     if not result.slip < LARGEST_SLIP:
         return False, "object slipped"
-    if np.linalg.norm(result.object_position[-1] - np.array(result.task.goal)) > 0.05:
-        return False, _short_of_goal(result)
+    error = float(np.linalg.norm(result.object_position[-1] - np.array(result.task.goal)))
+    if error > LIFTED_GOAL_RADIUS:
+        return False, _short_of_goal(result, error - LIFTED_GOAL_RADIUS)
     return True, ""
 
 
-def _short_of_goal(result: EpisodeResult) -> str:
-    return "out of time" if np.linalg.norm(result.object_twist[-1, :3]) > _MOVING else "goal missed"
+def _short_of_goal(result: EpisodeResult, missing: float) -> str:
+    """Whether the way (m) that the object has yet to go, its speed fading with kappa_p as (14) wants, is enough."""
+    speed = float(np.linalg.norm(result.object_twist[-1, :3]))
+    return "out of time" if speed / result.field.post_gain >= missing else "goal missed"
