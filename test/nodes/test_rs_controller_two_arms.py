@@ -1,0 +1,264 @@
+"""Two arms in one controller: states in pairs, torques to each, and what becomes of both when one falls silent."""
+
+from __future__ import annotations
+
+import dataclasses
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from impact_aware_msgs.msg import ImpactEvent
+from rclpy.lifecycle import TransitionCallbackReturn
+from sensor_msgs.msg import JointState
+
+from impact_aware.control import Mode, SafeReason
+from impact_aware.errors import InvalidInputError
+from impact_aware.nodes import rs_controller
+from impact_aware.nodes.arm_commands import ArmCommands
+from impact_aware.nodes.arm_inputs import ArmInputs
+from impact_aware.nodes.arms import arms_of_task, several_arms
+from impact_aware.nodes.field_conversions import field_to_message
+from impact_aware.nodes.rs_controller import RsControllerNode
+from impact_aware.nodes.stamps import stamp
+from impact_aware.reference import load_task, make_field, start_posture
+
+TASK = load_task("dual_arm_grab")
+ARMS = arms_of_task(TASK, "panda")
+ROBOTS = [arm.robot for arm in ARMS]
+STARTS = [np.array(start_posture(own, arm.robot)) for own, arm in zip(TASK.arms, ARMS, strict=True)]
+LEFT, RIGHT = 0, 1
+N = ROBOTS[0].n
+PERIOD = 0.001
+SETTINGS = rs_controller.Settings(
+    arms=["left", "right"], robots=["panda"], bases=[0.0, 0.35, 0.0, 0.0, 0.0, -0.35, 0.0, 0.0], state_timeout=60.0
+)
+
+
+def joint_states(arm: int, time: float, velocity: float = 0.0) -> JointState:
+    message = JointState(name=list(ROBOTS[arm].joint_names), position=STARTS[arm], velocity=np.full(N, velocity))
+    message.header.stamp = stamp(time)
+    return message
+
+
+class Listener:
+    """Inputs of two arms without DDS partners."""
+
+    def __init__(self, node) -> None:
+        self.cycles: list[tuple[float, float]] = []
+        self.inputs = ArmInputs(node, ARMS, self._heard, reliable=False, period=PERIOD)
+
+    def _heard(self, _message: JointState) -> None:
+        self.cycles.append((round(self.inputs.time, 6), round(self.inputs.oldest, 6)))
+
+    def hear(self, arm: int, time: float, velocity: float = 0.0) -> None:
+        self.inputs.sources[arm]._receive(joint_states(arm, time, velocity))
+
+
+@pytest.fixture
+def listener(node):
+    return Listener(node)
+
+
+def test_a_cycle_runs_when_both_states_of_a_stamp_are_there_in_either_order(listener):
+    listener.hear(LEFT, 1.0)
+    assert listener.cycles == []
+    listener.hear(RIGHT, 1.0, velocity=0.2)
+    listener.hear(RIGHT, 1.001)
+    listener.hear(LEFT, 1.001, velocity=0.1)
+    assert listener.cycles == [(1.0, 1.0), (1.001, 1.001)]
+    np.testing.assert_array_equal(listener.inputs.position, np.concatenate(STARTS))
+    np.testing.assert_array_equal(listener.inputs.velocity, np.repeat([0.1, 0.0], N))
+
+
+@pytest.mark.parametrize("phase", [0.0002, 0.0004, 0.0005, 0.0008])
+def test_arms_out_of_step_are_paired_once_a_period_with_the_nearer_state(listener, phase):
+    for count in range(20):
+        listener.hear(LEFT, 1.0 + count * PERIOD)
+        listener.hear(RIGHT, 1.0 + count * PERIOD + phase)
+    assert len(listener.cycles) >= 19
+    newest, oldest = np.array(listener.cycles).T
+    # The nearer of two neighbours is at most half a period away; stamps are rounded to the microsecond here.
+    assert np.all(newest - oldest <= 0.5 * PERIOD + 1e-6)
+    np.testing.assert_allclose(np.diff(newest), PERIOD, atol=1e-6)
+
+
+def test_a_lost_state_costs_its_cycle_and_no_other(listener):
+    for count in range(10):
+        listener.hear(LEFT, 1.0 + count * PERIOD)
+        if count != 4:
+            listener.hear(RIGHT, 1.0 + count * PERIOD)
+    assert [round((time - 1.0) / PERIOD) for time, _ in listener.cycles] == [0, 1, 2, 3, 5, 6, 7, 8, 9]
+
+
+def test_an_arm_that_is_set_aside_stands_still_until_it_is_heard_again(listener):
+    listener.hear(LEFT, 1.0, velocity=0.3)
+    listener.hear(RIGHT, 1.0, velocity=0.4)
+    listener.inputs.set_aside(ARMS[RIGHT])
+    listener.hear(LEFT, 1.001, velocity=0.2)
+    assert listener.cycles[-1] == (1.001, 1.001)
+    np.testing.assert_array_equal(listener.inputs.velocity, np.repeat([0.2, 0.0], N))
+    listener.hear(RIGHT, 1.5)
+    listener.hear(LEFT, 1.5)
+    listener.hear(LEFT, 1.501)
+    assert listener.cycles[1:] == [(1.001, 1.001), (1.5, 1.5)]
+
+
+class Bench:
+    """A controller of two arms without DDS partners."""
+
+    def __init__(self) -> None:
+        self.node = RsControllerNode()
+        self.node._settings = SETTINGS
+        self.commands: list[np.ndarray] = []
+        self.time = 1.0
+
+    def configure(self) -> None:
+        assert self.node.trigger_configure() is TransitionCallbackReturn.SUCCESS
+        keep = self.commands.append
+        self.node._commands = SimpleNamespace(publish=lambda effort: keep(effort.reshape(2, N).copy()))
+
+    def states(self, *velocities: float, arms: tuple[int, ...] = (LEFT, RIGHT), count: int = 1) -> None:
+        for _ in range(count):
+            self.time += PERIOD
+            for arm, velocity in zip(arms, velocities or (0.0, 0.0), strict=False):
+                self.node._inputs.sources[arm]._receive(joint_states(arm, self.time, velocity))
+
+    def field(self, **changes) -> None:
+        field = make_field(TASK, ROBOTS)
+        self.node._on_field(field_to_message(dataclasses.replace(field, **changes), self.time))
+
+    def activate(self) -> None:
+        self.configure()
+        self.field()
+        self.states()
+        assert self.node.trigger_activate() is TransitionCallbackReturn.SUCCESS
+
+    def impact(self, arm: int, sequence: int = 1, kind: int = ImpactEvent.KIND_CONTACT_MADE, name: str = "") -> None:
+        event = ImpactEvent(arm=name or ARMS[arm].name, sequence=sequence, kind=kind)
+        event.header.stamp = event.stamp_detected = stamp(self.time)
+        self.node._notices.take(arm, ARMS[arm], event)
+
+    @property
+    def mode(self) -> Mode:
+        return self.node._controller.mode
+
+
+@pytest.fixture
+def bench(ros_context):
+    made = Bench()
+    yield made
+    made.node.destroy_node()
+
+
+def test_each_arm_gets_its_own_torques(node):
+    commands = ArmCommands(node, ARMS)
+    commands.publish(np.arange(2.0 * N))
+    assert [publisher.topic_name for publisher, *_ in commands._outputs] == [
+        "/left/effort_controller/commands",
+        "/right/effort_controller/commands",
+    ]
+    np.testing.assert_array_equal([message.data for _, message, *_ in commands._outputs], np.arange(14.0).reshape(2, N))
+
+
+def test_every_pair_of_states_is_answered_once(bench):
+    bench.activate()
+    bench.states(count=4)
+    assert len(bench.commands) == 4
+    # The setup is a mirror image: joints 1, 3, 5 and 7 turn the other way. The last one's angle is no mirror image.
+    left, right = bench.commands[-1]
+    mirror = np.array([-1.0, 1.0, -1.0, 1.0, -1.0, 1.0])
+    np.testing.assert_allclose(left[:6], mirror * right[:6], atol=0.2)
+
+
+def test_one_silent_arm_sends_both_to_the_safe_mode_and_the_other_is_braked_by_its_own_states(bench):
+    bench.activate()
+    bench.states(0.3, 0.3, count=3)
+    bench.node._settings = dataclasses.replace(SETTINGS, state_timeout=0.0)
+    bench.node._inputs._receipts[LEFT] = np.inf
+    bench.node._watch()
+    bench.node._settings = SETTINGS
+    bench.commands.clear()
+    bench.states(0.3, arms=(LEFT,), count=5)
+    assert bench.mode is Mode.SAFE
+    command = bench.node._report.last
+    assert command.reason is SafeReason.STATE_STALE
+    assert command.detail.startswith("no usable right/joint_states for ")
+    assert len(bench.commands) == 5
+    assert bench.node._status()[1].startswith("safe mode: no usable right/joint_states")
+
+
+def test_activation_says_which_arm_is_missing(bench):
+    bench.configure()
+    bench.field()
+    bench.states(arms=(LEFT,))
+    assert bench.node.trigger_activate() is TransitionCallbackReturn.FAILURE
+    assert bench.node._complaint == "can't activate: no right/joint_states yet"
+
+
+def test_either_arm_may_hit_first_and_begins_the_interim_mode(bench):
+    bench.activate()
+    bench.states()
+    bench.impact(RIGHT)
+    assert bench.mode is Mode.INTERIM
+    assert bench.node._controller._reference.hit.tolist() == [False, True]
+    bench.impact(LEFT)
+    assert bench.node._controller._reference.hit.tolist() == [True, True]
+
+
+def test_an_event_that_is_told_again_counts_once_and_another_arms_event_not_at_all(bench):
+    bench.activate()
+    bench.states()
+    bench.impact(LEFT, name="middle")
+    assert bench.mode is Mode.ANTE
+    seen = []
+    bench.node._controller.notify_impact = lambda *args, **more: seen.append(more["arm"])
+    bench.impact(LEFT)
+    bench.impact(LEFT)
+    bench.impact(RIGHT)
+    bench.impact(LEFT, sequence=2)
+    assert seen == [LEFT, RIGHT, LEFT]
+
+
+def test_contact_is_complete_when_it_is_for_both_arms(bench):
+    bench.activate()
+    bench.states()
+    bench.impact(LEFT)
+    told = []
+    bench.node._controller.notify_contact_complete = told.append
+    bench.impact(LEFT, sequence=2, kind=ImpactEvent.KIND_CONTACT_COMPLETE)
+    assert told == []
+    bench.impact(RIGHT, sequence=1, kind=ImpactEvent.KIND_CONTACT_COMPLETE)
+    assert told == [pytest.approx(bench.time)]
+
+
+def test_a_field_for_other_arms_is_refused(bench):
+    bench.configure()
+    field = make_field(TASK, ROBOTS)
+    bench.field(arms=field.arms[::-1])
+    assert bench.node._controller.field is None
+    bench.field()
+    assert bench.node._controller.field is not None
+
+
+def test_a_finished_task_goes_on_carrying_until_somebody_ends_it(bench, monkeypatch):
+    bench.activate()
+    bench.impact(LEFT)
+    monkeypatch.setattr(bench.node._completion, "done", lambda command, goal: True)
+    bench.states()
+    assert bench.node._done
+    assert bench.mode is not Mode.HOLD
+
+
+@pytest.mark.parametrize(
+    ("names", "robots", "bases", "word"),
+    [
+        (["left", "left"], ["panda"], [0.0] * 8, "arms"),
+        (["left", ""], ["panda"], [0.0] * 8, "arms"),
+        (["left", "right"], ["panda"] * 3, [0.0] * 8, "robots"),
+        (["left", "right"], ["panda"], [], "bases"),
+        (["left", "right"], ["panda"], [0.0] * 6, "bases"),
+    ],
+)
+def test_arms_that_make_no_sense_are_refused_by_name(names, robots, bases, word):
+    with pytest.raises(InvalidInputError, match=f"parameter {word}"):
+        several_arms(names, robots, bases)
