@@ -1,0 +1,109 @@
+"""One field for two arms: its velocity after the impact is that of both at once, whichever comes first."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from geometry_msgs.msg import PoseStamped
+from impact_aware_msgs.msg import ImpactEvent, ImpactPrediction
+from impact_aware_msgs.srv import SetTask
+
+from impact_aware.nodes import reference_field
+from impact_aware.nodes.geometry import point
+from impact_aware.nodes.reference_field import ReferenceFieldNode, Settings
+from impact_aware.reference import load_task, start_posture
+from impact_aware.reference.grasp_prediction import predict_grasp
+
+TASK = load_task("dual_arm_grab")
+LEFT, RIGHT = 0, 1
+
+
+@pytest.fixture
+def node(ros_context, monkeypatch):
+    settings = Settings(task="dual_arm_grab")
+    monkeypatch.setattr(reference_field, "load_settings", lambda node, kind: settings)
+    node = ReferenceFieldNode()
+    yield node
+    node.destroy_node()
+
+
+def posture(node: ReferenceFieldNode, arm: int, shift: float = 0.0) -> np.ndarray:
+    """With the tool at its impact place, or beside it along y."""
+    place = node._field.arms[arm].impact_position + np.array([0.0, shift, 0.0])
+    return start_posture(TASK.arms[arm], node._robots[arm], place)
+
+
+def hit(node: ReferenceFieldNode, arm: int, sequence: int = 1, shift: float = 0.0) -> None:
+    names = node._robots[arm].joint_names
+    event = ImpactEvent(arm=TASK.arms[arm].name, sequence=sequence, joint_names=names)
+    event.position = posture(node, arm, shift)
+    node._on_impact(arm, event)
+
+
+def test_the_common_impact_is_known_from_the_task(node):
+    postures = np.concatenate([posture(node, LEFT), posture(node, RIGHT)])
+    expected = predict_grasp(TASK, node._robots, node._field, postures)
+    assert node._field.object_velocity_predicted
+    np.testing.assert_allclose(node._field.object_velocity_after, expected, atol=1e-12)
+    # Two palms that come from both sides and lift: sideways they cancel.
+    assert abs(expected[1]) < 0.01 < expected[2]
+
+
+def test_a_single_arms_prediction_gives_its_posture_and_not_its_velocity(node):
+    before = node._field
+    jump = ImpactPrediction(source=ImpactPrediction.SOURCE_LOOK_AHEAD, valid=True, object="box")
+    jump.joint_names = node._robots[RIGHT].joint_names
+    jump.position = posture(node, RIGHT) + 0.01
+    jump.object_twist_after.linear.y = 0.3
+    node._on_prediction(RIGHT, jump)
+    np.testing.assert_array_equal(node._postures._postures[RIGHT], jump.position)
+    # Within the tolerance for a new revision, 0.01 m/s.
+    np.testing.assert_allclose(node._field.object_velocity_after, before.object_velocity_after, atol=0.01)
+
+
+@pytest.mark.parametrize("first", [LEFT, RIGHT])
+def test_either_arm_may_hit_first_and_where_it_did_stays(node, first):
+    revision = node._field.revision
+    hit(node, first, sequence=1, shift=0.01)
+    assert node._field.revision == revision + 1
+    # One tool is 10 mm beside its place, the other where it shall be: their mean is 5 mm beside.
+    np.testing.assert_allclose(node._field.object_position_at_impact, [0.55, 0.005, 0.4], atol=1e-4)
+    hit(node, 1 - first, sequence=1)
+    assert node._field.revision == revision + 2
+    np.testing.assert_allclose(node._field.object_position_at_impact, [0.55, 0.005, 0.4], atol=1e-4)
+    assert node._field.object_velocity_predicted
+    hit(node, first, sequence=2)
+    assert node._field.revision == revision + 2, "a later event of an arm that has hit changes nothing"
+
+
+def test_each_arm_hears_where_the_object_is_from_its_own_base(node):
+    heard = {LEFT: [], RIGHT: []}
+    for arm, publisher in enumerate(node._object_publishers):
+        publisher.publish = heard[arm].append
+    pose = PoseStamped()
+    pose.header.frame_id = "world"
+    pose.pose.position = point([0.5, 0.1, 0.4])
+    node._on_object(pose)
+    left, right = heard[LEFT][0], heard[RIGHT][0]
+    assert (left.pose.position.y, right.pose.position.y) == pytest.approx((-0.25, 0.45))
+    assert left.header.frame_id == "panda_link0"
+    assert pose.header.frame_id == "world"
+    np.testing.assert_allclose(node._field.object_position, [0.5, 0.1, 0.4])
+
+
+def test_a_task_for_other_arms_is_refused(node):
+    before = node._field
+    answer = node._on_set_task(SetTask.Request(task="hit_and_push"), SetTask.Response())
+    assert not answer.success
+    assert "a task for left, right" in answer.message
+    assert node._field is before
+
+
+def test_mass_and_goal_change_for_both_arms(node):
+    answer = node._on_set_task(SetTask.Request(object_mass=[1.3], goal=[point([0.55, 0.0, 0.5])]), SetTask.Response())
+    assert answer.success, answer.message
+    assert [arm.arm for arm in answer.field.arms] == ["left", "right"]
+    lifting = [arm.feedforward_wrench.force.z for arm in answer.field.arms]
+    # Each arm carries half the weight.
+    assert lifting == pytest.approx([0.5 * 1.3 * 9.81] * 2)
+    assert answer.field.object_velocity_predicted
