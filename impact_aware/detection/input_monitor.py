@@ -12,6 +12,10 @@ from impact_aware.detection.ring import Ring
 from impact_aware.errors import InvalidInputError
 
 
+MOVING_STEP = 2e-5
+"""Step from one position to the next that is motion and not the flicker of an encoder, rad."""
+
+
 @dataclass(frozen=True, slots=True)
 class InputQuality:
     """What the last samples say about their source.
@@ -100,11 +104,13 @@ class InputMonitor:
         intervals = np.diff(usable[:, 0])
         mean, period = float(intervals.mean()), float(np.median(intervals))
         steps = usable[1:, 2]
-        fresh = int(np.count_nonzero(steps))
-        moving = fresh >= 10
+        changes = np.flatnonzero(steps)
+        # Only steps of true motion count: an arm that comes to rest repeats itself, and then flickers by single steps.
+        gaps = np.diff(changes)[steps[changes[1:]] > MOVING_STEP]
+        moving = len(gaps) >= 5
         rate = 1.0 / mean
         # At rest nothing is fresh, and nothing can be said about holding.
-        fresh_rate = rate * fresh / len(steps) if moving else rate
+        fresh_rate = rate / float(np.median(gaps)) if moving else rate
         late = np.round(intervals / period) - 1.0 if period > 0.0 else np.zeros(1)
         missing = float(np.maximum(late, 0.0).sum())
         quality = InputQuality(

@@ -255,6 +255,19 @@ def _encoder_step(column: Array) -> float:
     return step if whole.mean() > 0.95 else 0.0
 
 
+def measured_noise(positions: ArrayLike, encoder_resolution: float) -> float:
+    """Largest standard deviation of a joint's noise beside the encoder's steps, rad.
+
+    Args:
+        positions: Some hundred samples of any motion without impacts, shape (m, n), rad.
+        encoder_resolution: Step r, rad.
+    """
+    values = np.asarray(positions, dtype=np.float64)
+    return max(
+        (_noise(column, encoder_resolution) for column in values.T if np.isfinite(column).sum() > 8), default=0.0
+    )
+
+
 def _noise(column: Array, step: float) -> float:
     """Standard deviation of white noise beside the steps, rad, from third differences."""
     thirds = np.diff(column[np.isfinite(column)], n=3)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from impact_aware.errors import InvalidInputError
 from impact_aware.estimation.adaptive import AdaptiveEstimator
@@ -43,6 +43,36 @@ class LateEstimate:
     reason: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class PredictionError:
+    """How far a predicted velocity after an impact is from the estimated one.
+
+    Attributes:
+        error: Norm of their difference over all joints, rad/s.
+        jump: Norm of the estimated jump, rad/s.
+        standard_error: Norm of the estimate's standard error, rad/s: a smaller `error` means nothing.
+    """
+
+    error: float
+    jump: float
+    standard_error: float
+
+    @property
+    def relative(self) -> float:
+        """Error over jump; infinite where there was none."""
+        return self.error / self.jump if self.jump > 0.0 else float("inf")
+
+
+def prediction_error(predicted_after: ArrayLike, found: VelocityEstimate) -> PredictionError:
+    """Hold a prediction (n,), rad/s, against an estimate of the same joints."""
+    difference = np.asarray(predicted_after, dtype=np.float64) - found.velocity_after
+    return PredictionError(
+        float(np.linalg.norm(difference)),
+        float(np.linalg.norm(found.jump)),
+        float(np.linalg.norm(found.standard_error)),
+    )
+
+
 def window_of(estimator: Estimator) -> float:
     """Time after an impact that an estimator looks at, at most, s."""
     if isinstance(estimator, AdaptiveEstimator):
@@ -62,6 +92,7 @@ class OnlineEstimation:
         joint_count: int,
         method: str | Estimator = DEFAULT_ESTIMATOR,
         *,
+        window: float | None = None,
         before: AnteImpactSettings | None = None,
         capacity: int = 2048,
         patience: float = 1.0,
@@ -71,6 +102,7 @@ class OnlineEstimation:
         Args:
             joint_count: Number of joints n.
             method: Name of an estimator, or one of your own.
+            window: Time after an impact that is waited for, s; as long as the estimator looks at if None.
             before: How the velocity before is read.
             capacity: Samples that are remembered.
             patience: Time after which an impact whose window never fills is given up, s beyond the window.
@@ -86,7 +118,8 @@ class OnlineEstimation:
         self._method = method
         self._before = before
         self._patience = patience
-        self.window = window_of(find_estimator(method) if isinstance(method, str) else method)
+        longest = window_of(find_estimator(method) if isinstance(method, str) else method)
+        self.window = longest if window is None else window
         self._times = np.zeros(capacity)
         self._positions = np.zeros((capacity, joint_count))
         self._end = 0

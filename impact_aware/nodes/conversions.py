@@ -11,11 +11,12 @@ from impact_aware_msgs.msg import ImpactEvent as ImpactEventMessage
 from impact_aware_msgs.msg import ImpactPrediction as ImpactPredictionMessage
 from numpy.typing import NDArray
 
-from impact_aware.detection import ImpactEvent
+from impact_aware.detection import ContactCompletion, ContactLoss, ExpectedJump, ImpactEvent
 from impact_aware.impact import ImpactPrediction
 from impact_aware.impact.uncertainty import UncertainPrediction
-from impact_aware.nodes.geometry import point, twist, vector3
-from impact_aware.nodes.stamps import stamp
+from impact_aware.nodes.geometry import array3, point, twist, vector3
+from impact_aware.nodes.stamps import seconds, stamp
+from impact_aware.robot import JointOrder
 
 Array = NDArray[np.float64]
 
@@ -47,6 +48,86 @@ def event_to_message(
     message.residual = event.residual
     message.first_joint = int(event.joint)
     return message
+
+
+def event_from_message(message: ImpactEventMessage) -> ImpactEvent:
+    """An impact as another node tells it, in the joint order of the message."""
+    count = len(message.joint_names)
+    unknown = np.full(count, np.nan)
+
+    def values(field: Sequence[float]) -> Array:
+        return np.asarray(field, dtype=np.float64) if len(field) == count else unknown
+
+    return ImpactEvent(
+        time=seconds(message.header.stamp),
+        time_detected=seconds(message.stamp_detected),
+        time_std=message.time_standard_error if message.time_standard_error >= 0.0 else math.nan,
+        detector=message.detector,
+        joint=int(message.first_joint),
+        position=values(message.position),
+        velocity_before=values(message.velocity_before),
+        velocity_after=values(message.velocity_after) if len(message.velocity_after) else None,
+        residual=values(message.residual),
+        confidence=float(message.confidence),
+    )
+
+
+def loss_to_message(
+    loss: ContactLoss, *, sequence: int, arm: str, frame: str, joint_names: Sequence[str]
+) -> ImpactEventMessage:
+    """A contact that was lost."""
+    message = ImpactEventMessage(kind=ImpactEventMessage.KIND_CONTACT_LOST, detector="bounce", first_joint=-1)
+    message.header.stamp = stamp(loss.time)
+    message.header.frame_id = frame
+    message.stamp_detected = stamp(loss.time_detected)
+    message.sequence = sequence
+    message.arm = arm
+    # That the tool recedes is seen; from a second impact the loss is only concluded.
+    message.confidence = 1.0 if loss.reason == "receding" else 0.5
+    message.time_standard_error = float(loss.time_std)
+    message.joint_names = list(joint_names)
+    message.position = loss.position
+    return message
+
+
+def completion_to_message(completion: ContactCompletion, *, sequence: int, arm: str, frame: str) -> ImpactEventMessage:
+    """A sequence of impacts that is over."""
+    message = ImpactEventMessage(kind=ImpactEventMessage.KIND_CONTACT_COMPLETE, detector="completion", first_joint=-1)
+    message.header.stamp = message.stamp_detected = stamp(completion.time)
+    message.header.frame_id = frame
+    message.sequence = sequence
+    message.arm = arm
+    # After a timeout nothing says that the arm is calm.
+    message.confidence = 1.0 if completion.reason == "settled" else 0.0
+    message.time_standard_error = -1.0
+    return message
+
+
+def expected_jump(message: ImpactPredictionMessage, order: JointOrder) -> ExpectedJump | None:
+    """The jump that a prediction is about, in that joint order; None where it says nothing of use."""
+    count = len(order.joint_names)
+    before, after = np.zeros(count), np.zeros(count)
+    if not message.valid or not order.locate(list(message.joint_names)):
+        return None
+    if not (order.pick(message.velocity_before, before) and order.pick(message.velocity_after, after)):
+        return None
+    jump = after - before
+    if not jump.any():
+        return None
+    std = np.zeros(count)
+    whole = len(message.joint_names)
+    if len(message.velocity_after_covariance) == whole * whole:
+        variances = np.reshape(message.velocity_after_covariance, (whole, whole)).diagonal()
+        if not order.pick(np.sqrt(np.maximum(variances, 0.0)).tolist(), std):
+            std[:] = 0.0
+    normal = array3(message.contacts[0].normal) if message.contacts else None
+    return ExpectedJump(
+        time=seconds(message.header.stamp) + max(message.time_to_impact, 0.0),
+        jump=jump,
+        std=std if std.any() else None,
+        normal=normal if normal is not None and np.isfinite(normal).all() and normal.any() else None,
+        sequence=int(message.event_sequence),
+    )
 
 
 def prediction_to_message(

@@ -2,26 +2,37 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from impact_aware_msgs.msg import ImpactEvent as ImpactEventMessage
+from impact_aware_msgs.msg import ImpactPrediction
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 
-from impact_aware.detection import DETECTORS, ImpactDetector, JointSample, make_detector
+from impact_aware.detection import DETECTORS, ImpactWatch, JointSample, Notice, NoticeKind
+from impact_aware.detection.fusion import MEMBERS
 from impact_aware.detection.parameter_file import load_parameters
-from impact_aware.detection.registry import NEEDS, OPTIONS
-from impact_aware.nodes.conversions import event_to_message
+from impact_aware.detection.watch_settings import WatchSettings, make_watch, noise_of
+from impact_aware.nodes.conversions import (
+    completion_to_message,
+    event_from_message,
+    event_to_message,
+    expected_jump,
+    loss_to_message,
+)
+from impact_aware.nodes.diagnostics import OK, WARN, DiagnosticsReporter, Report
 from impact_aware.nodes.joint_state_source import JointStateSource
 from impact_aware.nodes.lockstep import LockstepReporter
 from impact_aware.nodes.qos import EVENT_QOS
 from impact_aware.nodes.ros_parameters import load_settings
 from impact_aware.nodes.runtime import run_node
 from impact_aware.parameters import described
-from impact_aware.robot import RobotModel
+from impact_aware.robot import JointOrder, RobotModel
 
 
 @dataclass(frozen=True)
@@ -32,74 +43,164 @@ class Settings:
     joints: list[str] = described([], "joints to watch, in the model's order; empty: those of the first message")
     base_frame: str = described("base", "frame_id of the events")
     detector: str = described("adaptive_window", "which detector", choices=tuple(DETECTORS))
+    fusion_members: list[str] = described(
+        [],
+        f"members of the fusion, of {', '.join(MEMBERS)}; empty: adaptive_window, and momentum_observer with a robot",
+    )
     tuning: str = described("", "file from impact-aware tune-detector with the detector's parameters; empty: defaults")
-    robot: str = described("", "robot profile, for the detectors that need the arm's model")
-    normal: list[float] = described([], "normal of the surface to be hit, for the most sensitive joint")
+    robot: str = described("", "robot profile, for the inertia and the detectors that need the arm's model")
+    normal: list[float] = described([], "normal of the surface to be hit, for bounces and the most sensitive joint")
+    sampling_period: float = described(0.001, "time between two states, s", 1e-5, 0.1)
+    encoder_resolution: float = described(1e-5, "step of the positions, rad", 0.0, 0.1)
+    position_noise: float = described(0.0, "standard deviation of the positions beside the steps, rad", 0.0, 0.1)
+    measure_noise: bool = described(
+        True, "raise position_noise to what the first 50 states show; they are not watched then"
+    )
+    refractory_time: float = described(0.04, "time after an impact in which no other is reported, s", 0.0, 10.0)
+    expectation: bool = described(True, "compare impacts with predicted_jumps and tell their meaning")
+    expectation_limit: float = described(
+        0.07, "squared sine of the angle between expected and other jumps", 0.001, 0.999
+    )
+    bounce: bool = described(True, "tell when contact is lost; needs robot, and a normal given here or predicted")
+    completion: bool = described(True, "tell when a sequence of impacts is over")
+    expected_contacts: int = described(1, "impacts that make the sequence complete, such as one per arm", 1, 100)
+    other_impacts: list[str] = described([], "topics of other arms' impacts that belong to the sequence")
+    completion_quiet_time: float = described(0.015, "calm time that ends the sequence, s", 0.0, 10.0)
+    completion_ripple: float = described(0.02, "velocity ripple that is no shaking, rad/s", 1e-4, 10.0)
+    completion_longest: float = described(0.5, "time after which the sequence is over in any case, s", 0.01, 100.0)
     lockstep: bool = described(False, "answer every state with step_done, for a simulator in lockstep")
     lowest_rate: float = described(200.0, "warn when joint_states arrive more slowly than this, Hz", 1.0, 10000.0)
 
 
 class ImpactDetectorNode(Node):
-    """Feeds one detector with the joint states of one arm."""
+    """Watches the contacts of one arm by its joint states."""
 
     def __init__(self) -> None:
         """Declare the parameters and subscribe."""
         super().__init__("impact_detector")
         self._settings = load_settings(self, Settings)
         self._arm = self._settings.arm or self.get_namespace().strip("/")
-        self._parameters_of_detector = self._detector_parameters()
-        self._detector: ImpactDetector | None = None
-        if self._settings.joints:
-            self._detector = self._make_detector(len(self._settings.joints))
-        self._sequence = 0
+        settings = self._settings
+        self._robot = RobotModel.from_profile(settings.robot) if settings.robot else None
+        self._tuning = load_parameters(settings.tuning, settings.detector) if settings.tuning else {}
+        self._noise_samples: list[np.ndarray] | None = [] if settings.measure_noise and not settings.tuning else None
+        self._watch: ImpactWatch | None = None
+        self._messages: dict[int, ImpactEventMessage] = {}
+        self._seen: dict[str, tuple[int, int]] = {}
+        self._counts = dict.fromkeys(NoticeKind, 0)
+        if settings.joints:
+            self._watch = self._make_watch(len(settings.joints))
+        self._order = JointOrder(settings.joints)
         self._publisher = self.create_publisher(ImpactEventMessage, "impacts", EVENT_QOS)
-        self._lockstep = LockstepReporter(self, self._settings.lockstep)
+        self._lockstep = LockstepReporter(self, settings.lockstep)
         self._source = JointStateSource(
             self,
-            self._settings.joints,
+            settings.joints,
             self._on_state,
-            reliable=self._settings.lockstep,
-            lowest_rate=self._settings.lowest_rate,
+            reliable=settings.lockstep,
+            lowest_rate=settings.lowest_rate,
+            gaps=True,
         )
-        self.get_logger().info(f"watching joint_states with the {self._settings.detector} detector")
+        if settings.expectation:
+            self.create_subscription(ImpactPrediction, "predicted_jumps", self._on_prediction, EVENT_QOS)
+        for topic in settings.other_impacts if settings.completion else []:
+            self.create_subscription(ImpactEventMessage, topic, partial(self._on_other_impact, topic), EVENT_QOS)
+        self._diagnostics = DiagnosticsReporter(self, self._status)
+        self.get_logger().info(f"watching joint_states with the {settings.detector} detector")
 
-    def _detector_parameters(self) -> dict[str, Any]:
-        """From the tuning file, and what the chosen detector needs of the arm."""
-        settings = self._settings
-        parameters = load_parameters(settings.tuning, settings.detector) if settings.tuning else {}
-        wanted = (*NEEDS.get(settings.detector, ()), *OPTIONS.get(settings.detector, ()))
-        if "robot" in wanted and settings.robot:
-            parameters["robot"] = RobotModel.from_profile(settings.robot)
-        if "normal" in wanted and settings.normal:
-            parameters["normal"] = np.array(settings.normal)
-        return parameters
-
-    def _make_detector(self, joint_count: int) -> ImpactDetector:
-        return make_detector(self._settings.detector, joint_count, **self._parameters_of_detector)
+    def _make_watch(self, joint_count: int, noise: float = 0.0) -> ImpactWatch:
+        names = {field.name for field in dataclasses.fields(WatchSettings)}
+        given: dict[str, Any] = {key: value for key, value in vars(self._settings).items() if key in names}
+        given["position_noise"] = max(noise, self._settings.position_noise)
+        return make_watch(joint_count, WatchSettings(**given), robot=self._robot, tuning=self._tuning)
 
     def _on_state(self, state: JointState) -> None:
         source = self._source
-        if self._detector is None:
-            self._detector = self._make_detector(len(source.joint_names))
+        if self._watch is None:
+            self._order = JointOrder(source.joint_names)
+            self._watch = self._make_watch(len(source.joint_names))
         velocity = source.velocity if source.velocity_measured else None
-        event = self._detector.update(JointSample(source.time, source.position, velocity, source.effort))
-        if event is not None:
-            self._sequence += 1
-            self._publisher.publish(
-                event_to_message(
-                    event,
-                    sequence=self._sequence,
-                    arm=self._arm,
-                    frame=self._settings.base_frame,
-                    joint_names=source.joint_names,
-                )
-            )
-            delay = 1e3 * (event.time_detected - event.time)
-            self.get_logger().info(
-                f"impact {self._sequence} at {event.time:.4f} s, known {delay:.1f} ms later, "
-                f"first on {source.joint_names[event.joint]}"
-            )
+        sample = JointSample(source.time, source.position, velocity, source.effort)
+        if self._noise_samples is not None:
+            self._measure_noise(sample)
+        else:
+            for notice in self._watch.update(sample):
+                self._tell(notice)
         self._lockstep.report(state)
+
+    def _measure_noise(self, sample: JointSample) -> None:
+        """Look at the first states only for their noise, and allow for it if it is more than was stated."""
+        assert self._noise_samples is not None
+        self._noise_samples.append(sample.position.copy())
+        noise = noise_of(self._noise_samples, self._settings.encoder_resolution)
+        if noise is None:
+            return
+        self._noise_samples = None
+        if noise > self._settings.position_noise:
+            self.get_logger().info(f"allowing for a position noise of {noise:.1e} rad beside the encoder's steps")
+            self._watch = self._make_watch(len(sample.position), noise)
+
+    def _tell(self, notice: Notice) -> None:
+        """Publish a notice and log it."""
+        self._counts[notice.kind] += 1
+        names, log = self._source.joint_names, self.get_logger()
+        about: dict[str, Any] = {"sequence": notice.sequence, "arm": self._arm, "frame": self._settings.base_frame}
+        if notice.kind is NoticeKind.MADE and notice.event is not None:
+            event = notice.event
+            message = event_to_message(event, joint_names=names, **about)
+            self._messages = {notice.sequence: message}
+            self._publisher.publish(message)
+            log.info(
+                f"impact {notice.sequence} at {event.time:.4f} s, known {1e3 * (event.time_detected - event.time):.1f} "
+                f"ms later, first on {names[event.joint]}"
+            )
+        elif notice.kind is NoticeKind.MEANING and notice.verdict is not None:
+            verdict, told = notice.verdict, self._messages.get(notice.sequence)
+            if told is None:
+                return
+            expected = ImpactEventMessage.MEANING_EXPECTED, ImpactEventMessage.MEANING_UNEXPECTED
+            told.meaning = expected[0] if verdict.expected else expected[1]
+            self._publisher.publish(told)
+            log.info(
+                f"impact {notice.sequence} was {'' if verdict.expected else 'not '}the predicted one: "
+                f"{100 * verdict.unexplained:.0f} % of its jump is in other directions"
+            )
+        elif notice.loss is not None:
+            self._publisher.publish(loss_to_message(notice.loss, joint_names=names, **about))
+            log.info(f"contact lost at {notice.loss.time:.4f} s ({notice.loss.reason})")
+        elif notice.completion is not None:
+            self._publisher.publish(completion_to_message(notice.completion, **about))
+            completion = notice.completion
+            log.info(f"contact complete at {completion.time:.4f} s: {completion.contacts} made, {completion.reason}")
+
+    def _on_prediction(self, message: ImpactPrediction) -> None:
+        wanted = (ImpactPrediction.SOURCE_LOOK_AHEAD, ImpactPrediction.SOURCE_AT_IMPACT)
+        if self._watch is None or message.source not in wanted or not self._order.joint_names:
+            return
+        expected = expected_jump(message, self._order)
+        if expected is not None:
+            self._watch.expect(expected)
+
+    def _on_other_impact(self, topic: str, message: ImpactEventMessage) -> None:
+        # A repeat only adds a meaning to an impact that was counted before.
+        seen = (message.sequence, message.stamp_detected.sec * 10**9 + message.stamp_detected.nanosec)
+        if message.kind != ImpactEventMessage.KIND_CONTACT_MADE or self._seen.get(topic) == seen or not self._watch:
+            return
+        self._seen[topic] = seen
+        self._watch.notify_other(event_from_message(message))
+
+    def _status(self) -> Report:
+        source, quality = self._source, self._source.quality
+        values: dict[str, object] = {"detector": self._settings.detector, "received": source.received}
+        values |= {f"rejected: {reason}": count for reason, count in source.rejected.items()}
+        values |= {f"events: {kind.value}": count for kind, count in self._counts.items()}
+        if self._watch is not None:
+            values |= {f"samples: {name}": n for name, n in dataclasses.asdict(self._watch.detector.drops).items()}
+        if quality is None:
+            return OK, "watching" if source.received else "no joint_states yet", values
+        for name in ("rate", "fresh_rate", "jitter", "missing_share", "broken_share"):
+            values[name] = getattr(quality, name)
+        return (OK, "watching", values) if quality.reason is None else (WARN, quality.reason, values)
 
 
 def main() -> None:

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
+import numpy as np
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 
+from impact_aware.detection import InputMonitor, InputQuality, JointSample
 from impact_aware.nodes.qos import state_qos
 from impact_aware.nodes.stamps import seconds
 from impact_aware.robot.joint_reader import JointReader
 
-RATE_WINDOW = 500
-"""Messages over which the rate is measured."""
+JUDGE_SAMPLES = 500
+"""Messages after which the source is judged again."""
+
+JUDGE_PERIOD = 2.0
+"""The same as a time, s, for a slow source."""
+
+_UNUSABLE = np.full(1, np.nan)
 
 WARN_PERIOD = 5.0
 """Shortest time between two warnings of the same kind, s."""
@@ -24,6 +32,7 @@ class JointStateSource(JointReader):
     Attributes:
         received: Messages so far.
         rate: Measured rate of the stamps, Hz; NaN before it is known.
+        quality: What the last messages say about their source; None before there are enough.
     """
 
     def __init__(
@@ -35,6 +44,7 @@ class JointStateSource(JointReader):
         topic: str = "joint_states",
         reliable: bool = False,
         lowest_rate: float = 200.0,
+        gaps: bool = False,
     ) -> None:
         """Subscribe.
 
@@ -45,15 +55,18 @@ class JointStateSource(JointReader):
             topic: Relative topic name.
             reliable: Ask for reliable delivery, as lockstep needs.
             lowest_rate: Warn below this rate, Hz.
+            gaps: Take messages in which only some positions are not finite; those are NaN then.
         """
-        super().__init__(joint_names)
+        super().__init__(joint_names, gaps=gaps)
         self._node = node
         self._callback = callback
         self._lowest_rate = lowest_rate
         self.received = 0
         self.rate = float("nan")
-        self._rate_start = float("nan")
-        self._rate_count = 0
+        self.quality: InputQuality | None = None
+        self._monitor: InputMonitor | None = None
+        self._judged_at = float("nan")
+        self._judged_count = 0
         self.subscription = node.create_subscription(JointState, topic, self._receive, state_qos(reliable))
 
     def _receive(self, message: JointState) -> None:
@@ -62,25 +75,32 @@ class JointStateSource(JointReader):
         if time <= 0.0:
             time = self._node.get_clock().now().nanoseconds * 1e-9
         refusal = self.take(time, message.name, message.position, message.velocity, message.effort)
+        self._monitor_input(time, not refusal)
         if refusal:
             self._node.get_logger().warning(refusal, throttle_duration_sec=WARN_PERIOD)
             return
-        self._measure_rate(time)
         self._callback(message)
 
-    def _measure_rate(self, time: float) -> None:
-        if self._rate_count == 0 or time < self._rate_start:
-            self._rate_start, self._rate_count = time, 1
+    def _monitor_input(self, time: float, usable: bool) -> None:
+        """Note a message, and judge the source now and then."""
+        if self._monitor is None:
+            if not self.joint_names:
+                return
+            self._monitor = InputMonitor(len(self.joint_names), JUDGE_SAMPLES, self._lowest_rate)
+        monitor = self._monitor
+        monitor.update(JointSample(time, self.position if usable else _UNUSABLE))
+        if not self._judged_count or time < self._judged_at:
+            self._judged_at, self._judged_count = time, 1
             return
-        self._rate_count += 1
-        if self._rate_count <= RATE_WINDOW or time == self._rate_start:
+        self._judged_count += 1
+        slow = time - self._judged_at >= JUDGE_PERIOD and self._judged_count > 20
+        if self._judged_count <= JUDGE_SAMPLES and not slow:
             return
-        self.rate = (self._rate_count - 1) / (time - self._rate_start)
-        self._rate_count = 0
-        if self.rate < self._lowest_rate:
-            self._node.get_logger().warning(
-                f"joint_states arrive at {self.rate:.0f} Hz, too slow to see an impact (at least "
-                f"{self._lowest_rate:.0f} Hz, best 1000); drivers often republish a slow copy: remap joint_states to "
-                "the robot's own topic, such as franka/joint_states",
-                throttle_duration_sec=WARN_PERIOD,
-            )
+        self._judged_at, self._judged_count = time, 1
+        self.quality = quality = monitor.quality()
+        if math.isfinite(quality.rate):
+            self.rate = quality.rate
+        if quality.reason is not None:
+            slow = min(quality.rate, quality.fresh_rate) < self._lowest_rate
+            hint = "; remap joint_states to the robot's own topic, such as franka/joint_states" if slow else ""
+            self._node.get_logger().warning(f"joint_states: {quality.reason}{hint}", throttle_duration_sec=WARN_PERIOD)

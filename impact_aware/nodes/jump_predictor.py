@@ -15,10 +15,12 @@ from sensor_msgs.msg import JointState
 from impact_aware.contact import Contact, FreeObject
 from impact_aware.contact.box import homogeneous_box, near_face_point
 from impact_aware.errors import ImpactAwareError, InvalidInputError
+from impact_aware.estimation.registry import DEFAULT_ESTIMATOR, ESTIMATORS
 from impact_aware.impact import DEFAULT_METHOD, IMPACT_MAPS, predict
 from impact_aware.impact.look_ahead import look_ahead
 from impact_aware.impact.uncertainty import InputCovariance, predict_with_covariance
 from impact_aware.nodes.conversions import add_covariance, no_prediction, prediction_to_message
+from impact_aware.nodes.estimate_publisher import EstimatePublisher
 from impact_aware.nodes.geometry import array3
 from impact_aware.nodes.joint_state_source import JointStateSource
 from impact_aware.nodes.lockstep import LockstepReporter
@@ -58,11 +60,16 @@ class Settings:
     friction_std: float = described(0.0, "standard deviation of the friction coefficient", 0.0, 10.0)
     restitution_std: float = described(0.0, "standard deviation of the coefficient of restitution", 0.0, 1.0)
     motor_inertia_std: float = described(0.0, "standard deviation of every motor inertia, share of it", 0.0, 1.0)
+    estimation: bool = described(True, "estimate the velocity after each impact, once there are samples enough")
+    estimation_method: str = described(DEFAULT_ESTIMATOR, "estimator of that velocity", choices=tuple(ESTIMATORS))
+    estimation_window: float = described(
+        0.0, "time after the impact that is waited for, s; 0: as long as the estimator looks at", 0.0, 10.0
+    )
     lockstep: bool = described(False, "answer every state with step_done, for a simulator in lockstep")
 
 
 class JumpPredictorNode(Node):
-    """One robot, one configured contact, three ways to ask."""
+    """One robot, one configured contact, three ways to ask; and what the impact really did, afterwards."""
 
     def __init__(self) -> None:
         """Declare the parameters; the rest follows when the robot is known."""
@@ -89,6 +96,16 @@ class JumpPredictorNode(Node):
         self._request_order = JointOrder(robot.joint_names)
         self._obstacle(settings.object_mass)
         self._spread = self._input_covariance()
+        self._last_impact: tuple[int, float] | None = None
+        self._estimates: EstimatePublisher | None = None
+        if settings.estimation:
+            self._estimates = EstimatePublisher(
+                self,
+                self._publisher,
+                robot.n,
+                settings.estimation_method,
+                settings.estimation_window or None,
+            )
         self.create_subscription(ImpactEvent, "impacts", self._on_impact, EVENT_QOS)
         self.create_subscription(PoseStamped, "object_pose", self._on_object, 1)
         self.create_service(PredictPostImpact, "predict_post_impact", self._on_request)
@@ -126,6 +143,8 @@ class JumpPredictorNode(Node):
             self._next_look_ahead = source.time + self._settings.look_ahead_period
             self._look_ahead(source)
         self._lockstep.report(state)
+        if self._estimates is not None:
+            self._estimates.add(source.time, source.position)
 
     def _look_ahead(self, source: JointStateSource) -> None:
         approach = look_ahead(
@@ -146,15 +165,18 @@ class JumpPredictorNode(Node):
             )
 
     def _on_impact(self, event: ImpactEvent) -> None:
-        if event.kind != ImpactEvent.KIND_CONTACT_MADE:
+        # An event that comes again only adds its meaning.
+        seen = (event.sequence, seconds(event.stamp_detected))
+        if event.kind != ImpactEvent.KIND_CONTACT_MADE or seen == self._last_impact:
             return
+        self._last_impact = seen
         position, velocity = np.zeros(self._robot.n), np.zeros(self._robot.n)
         order = JointOrder(self._robot.joint_names)
         known = order.locate(event.joint_names)
         if not (known and order.pick(event.position, position) and order.pick(event.velocity_before, velocity)):
             self.get_logger().warning("an impact event lacks joints of this robot or their state; no prediction for it")
             return
-        self._publish(
+        prediction = self._publish(
             ImpactPrediction.SOURCE_AT_IMPACT,
             seconds(event.header.stamp),
             position,
@@ -162,6 +184,8 @@ class JumpPredictorNode(Node):
             time_to_impact=0.0,
             event_sequence=event.sequence,
         )
+        if self._estimates is not None:
+            self._estimates.begin(prediction, event.time_standard_error)
 
     def _publish(
         self,
@@ -172,7 +196,7 @@ class JumpPredictorNode(Node):
         *,
         time_to_impact: float,
         event_sequence: int = 0,
-    ) -> None:
+    ) -> ImpactPrediction:
         settings = self._settings
         try:
             message = self._predict(
@@ -192,6 +216,7 @@ class JumpPredictorNode(Node):
         message.time_to_impact = time_to_impact
         message.event_sequence = event_sequence
         self._publisher.publish(message)
+        return message
 
     def _predict(
         self,

@@ -48,6 +48,14 @@ def test_rest_is_no_fault():
     assert quality.reason is None and not quality.moving
 
 
+def test_coming_to_rest_is_no_repetition():
+    times = np.arange(1000) * 1e-3
+    late = np.exp(-times / 0.03)
+    positions = np.round(np.stack((late, 0.3 * late), axis=1) / 1e-6) * 1e-6
+    quality = judge(times[:500], positions[:500])
+    assert quality.reason is None and quality.fresh_rate == pytest.approx(1000.0)
+
+
 def test_broken_and_missing_samples_are_named():
     times = np.arange(1000) * 1e-3
     positions = moving(times)

@@ -1,0 +1,77 @@
+"""After each impact, what it really did: the estimated velocity as an ImpactPrediction with SOURCE_ESTIMATE."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+from impact_aware_msgs.msg import ImpactPrediction
+from rclpy.clock import Clock, ClockType
+from rclpy.node import Node
+from rclpy.publisher import Publisher
+
+from impact_aware.estimation.online import LateEstimate, OnlineEstimation, prediction_error
+
+PAUSE = 0.001
+"""Wall time by which a fit is put off, s, so that it does not run within the callback of a state."""
+
+
+class EstimatePublisher:
+    """Waits until the samples after an impact suffice, and publishes what they say beside what was predicted."""
+
+    def __init__(
+        self, node: Node, publisher: Publisher, joint_count: int, method: str, window: float | None = None
+    ) -> None:
+        """Prepare.
+
+        Args:
+            node: Whose timer and log are used.
+            publisher: Of predicted_jumps.
+            joint_count: Number of joints n.
+            method: Name of the estimator.
+            window: Time after an impact that is waited for, s; the estimator's own if None.
+        """
+        self._log = node.get_logger()
+        self._publisher = publisher
+        self._estimation = OnlineEstimation(joint_count, method, window=window)
+        self._predictions: dict[int, ImpactPrediction] = {}
+        self._timer = node.create_timer(PAUSE, self.finish, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        self._timer.cancel()
+
+    def add(self, time: float, position: np.ndarray) -> None:
+        """Take a state in: position (n,), rad."""
+        self._estimation.add(time, position)
+        if self._estimation.due and self._timer.is_canceled():
+            self._timer.reset()
+
+    def begin(self, prediction: ImpactPrediction, time_error: float) -> None:
+        """An impact happened, at the stamp of its prediction and known within `time_error`, s (negative: unknown)."""
+        stamp = prediction.header.stamp
+        self._predictions[prediction.event_sequence] = prediction
+        self._estimation.begin(prediction.event_sequence, stamp.sec + 1e-9 * stamp.nanosec, time_error)
+
+    def finish(self) -> None:
+        """Estimate and publish what is due."""
+        self._timer.cancel()
+        for late in self._estimation.finish():
+            prediction = self._predictions.pop(late.key, None)
+            if prediction is not None:
+                self._tell(prediction, late)
+
+    def _tell(self, prediction: ImpactPrediction, late: LateEstimate) -> None:
+        found = late.estimate
+        if found is None:
+            self._log.info(f"impact {late.key}: the velocity after can't be estimated: {late.reason}")
+            return
+        message = copy.copy(prediction)
+        message.source = ImpactPrediction.SOURCE_ESTIMATE
+        message.velocity_estimated = found.velocity_after
+        message.velocity_estimated_error = found.standard_error
+        self._publisher.publish(message)
+        if not prediction.valid:
+            return
+        error = prediction_error(prediction.velocity_after, found)
+        self._log.info(
+            f"impact {late.key}: the predicted jump is off by {100 * error.relative:.0f} % of the estimated one "
+            f"({error.error:.3f} of {error.jump:.3f} rad/s, standard error {error.standard_error:.3f})"
+        )

@@ -1,0 +1,229 @@
+"""The detector node on simulated joint states: what it publishes, in which order, and what it survives."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from impact_aware_msgs.msg import ImpactEvent, ImpactPrediction
+from rclpy.parameter import Parameter
+from sensor_msgs.msg import JointState
+
+from impact_aware.analysis.detection_trials import MeasurementNoise, simulate_trial
+from impact_aware.contact import Contact
+from impact_aware.impact import predict
+from impact_aware.nodes.conversions import event_from_message, prediction_to_message
+from impact_aware.nodes.impact_detector import ImpactDetectorNode
+from impact_aware.nodes.stamps import seconds, stamp
+from impact_aware.robot import RobotModel
+
+ROBOT = RobotModel.from_profile("panda")
+NAMES = list(ROBOT.joint_names)
+PERIOD = 1e-3
+TRIAL = simulate_trial(ROBOT, "rigid_table", 510).measured(MeasurementNoise(), 1)
+
+
+class Recorder:
+    """Stands in for a publisher."""
+
+    def __init__(self) -> None:
+        self.messages: list = []
+
+    def publish(self, message) -> None:
+        copy = type(message)()
+        for field in message.get_fields_and_field_types():
+            setattr(copy, field, getattr(message, field))
+        self.messages.append(copy)
+
+
+@pytest.fixture
+def make_node(ros_context, monkeypatch):
+    made = []
+
+    def make(**parameters):
+        overrides = [Parameter(name, value=value) for name, value in parameters.items()]
+        original = ImpactDetectorNode.__init__.__globals__["Node"].__init__
+        monkeypatch.setattr(
+            ImpactDetectorNode.__init__.__globals__["Node"],
+            "__init__",
+            lambda self, name: original(self, name, parameter_overrides=overrides, use_global_arguments=False),
+        )
+        node = ImpactDetectorNode()
+        monkeypatch.undo()
+        node._publisher = Recorder()
+        made.append(node)
+        return node
+
+    yield make
+    for node in made:
+        node.destroy_node()
+
+
+def state(time, position, velocity=(), effort=(), names=NAMES):
+    message = JointState(name=list(names), position=list(position), velocity=list(velocity), effort=list(effort))
+    message.header.stamp = stamp(time)
+    return message
+
+
+def feed(node, trial=TRIAL, answer=None, start=2.0):
+    """Feed a trial; `answer` gives predictions at every published impact."""
+    answered = 0
+    for row in zip(trial.times, trial.positions, trial.velocities, trial.efforts, strict=True):
+        node._source._receive(state(start + row[0], *row[1:]))
+        while answer is not None and answered < len(node._publisher.messages):
+            message = node._publisher.messages[answered]
+            answered += 1
+            if message.kind == ImpactEvent.KIND_CONTACT_MADE and message.meaning == ImpactEvent.MEANING_UNKNOWN:
+                node._on_prediction(answer(message))
+    return node._publisher.messages
+
+
+def at_impact(normal):
+    """What a predictor with that normal answers to an impact."""
+
+    def answer(message):
+        event = event_from_message(message)
+        contact = Contact(ROBOT.tool_frame, np.array(normal), radius=ROBOT.tool_radius, friction=0.3)
+        prediction = predict(ROBOT, event.position, event.velocity_before, contact)
+        out = prediction_to_message(
+            prediction,
+            time=event.time,
+            source=ImpactPrediction.SOURCE_AT_IMPACT,
+            arm="",
+            frame="base",
+            joint_names=NAMES,
+            position=event.position,
+        )
+        out.event_sequence = message.sequence
+        return out
+
+    return answer
+
+
+def of_kind(messages, kind):
+    return [message for message in messages if message.kind == kind]
+
+
+@pytest.mark.parametrize(
+    ("normal", "meaning"),
+    [((0.0, 0.0, 1.0), ImpactEvent.MEANING_EXPECTED), ((0.8, 0.0, 0.6), ImpactEvent.MEANING_UNEXPECTED)],
+)
+def test_meaning_comes_with_the_same_event_again(make_node, normal, meaning):
+    node = make_node(robot="panda", normal=[0.0, 0.0, 1.0])
+    first = TRIAL.impact_times[0] + 2.0
+    made = of_kind(feed(node, answer=at_impact(normal)), ImpactEvent.KIND_CONTACT_MADE)
+    assert [(message.sequence, message.meaning) for message in made[:2]] == [(1, 0), (1, meaning)]
+    assert first < seconds(made[0].stamp_detected) < first + 5e-3
+    for field in ("header", "stamp_detected", "position", "velocity_before", "first_joint"):
+        assert np.array_equal(getattr(made[0], field), getattr(made[1], field))
+
+
+def test_without_a_prediction_the_meaning_stays_open(make_node):
+    made = of_kind(feed(make_node(robot="panda")), ImpactEvent.KIND_CONTACT_MADE)
+    assert [message.sequence for message in made] == sorted({message.sequence for message in made})
+    assert {message.meaning for message in made} == {ImpactEvent.MEANING_UNKNOWN}
+
+
+def quiet_after(trial, until=0.4):
+    """The same joints, coming to rest after the trial's end."""
+    count = round((until - trial.times[-1]) / PERIOD)
+    late = np.arange(1.0, count + 1.0) * PERIOD
+    rest = trial.positions[-1] + trial.velocities[-1] * 0.03 * (1.0 - np.exp(-late / 0.03))[:, None]
+    return trial.times[-1] + late, rest
+
+
+def test_sequence_of_impacts_is_told_to_be_over(make_node):
+    node = make_node()
+    feed(node)
+    for time, position in zip(*quiet_after(TRIAL), strict=True):
+        node._source._receive(state(2.0 + time, position))
+    (complete,) = of_kind(node._publisher.messages, ImpactEvent.KIND_CONTACT_COMPLETE)
+    made = of_kind(node._publisher.messages, ImpactEvent.KIND_CONTACT_MADE)
+    assert complete.sequence == made[-1].sequence + 1
+    assert seconds(complete.stamp_detected) > seconds(made[-1].stamp_detected)
+
+
+def test_other_arm_belongs_to_the_sequence_and_counts_once(make_node):
+    node = make_node(expected_contacts=2, other_impacts=["/right/impacts"], completion_longest=0.3)
+    feed(node)
+    other = of_kind(node._publisher.messages, ImpactEvent.KIND_CONTACT_MADE)[0]
+    for _ in range(2):
+        # The repeat with a meaning is no third impact.
+        node._on_other_impact("/right/impacts", other)
+    assert len(node._watch._completion._events) == 2
+    for time, position in zip(*quiet_after(TRIAL), strict=True):
+        node._source._receive(state(2.0 + time, position))
+    (complete,) = of_kind(node._publisher.messages, ImpactEvent.KIND_CONTACT_COMPLETE)
+    assert complete.confidence == 1.0
+
+
+def test_everything_can_be_turned_off(make_node):
+    node = make_node(expectation=False, completion=False, bounce=False, measure_noise=False)
+    messages = feed(node, answer=at_impact((0.0, 0.0, 1.0)))
+    assert {message.kind for message in messages} == {ImpactEvent.KIND_CONTACT_MADE}
+
+
+@pytest.mark.parametrize("detector", ["fusion", "momentum_observer", "sensitive_joint"])
+def test_detectors_by_name(make_node, detector):
+    node = make_node(detector=detector, robot="panda", normal=[0.0, 0.0, 1.0])
+    first = TRIAL.impact_times[0] + 2.0
+    made = of_kind(feed(node), ImpactEvent.KIND_CONTACT_MADE)
+    assert first < seconds(made[0].stamp_detected) < first + 5e-3
+    assert made[0].detector == detector
+
+
+def test_joint_without_position_is_filled_in_from_the_measured_velocity(make_node):
+    node = make_node(robot="panda")
+    lame = TRIAL.positions.copy()
+    # The joint that moves least at the impact has no encoder value shortly before.
+    joint = int(np.abs(TRIAL.jump).argmin())
+    lost = int(np.searchsorted(TRIAL.times, TRIAL.impact_times[0])) - 1
+    lame[lost, joint] = np.nan
+    for index, time in enumerate(TRIAL.times):
+        node._source._receive(state(2.0 + time, lame[index], TRIAL.velocities[index]))
+    made = of_kind(node._publisher.messages, ImpactEvent.KIND_CONTACT_MADE)[0]
+    assert np.isfinite(made.velocity_before).all()
+    assert made.velocity_before[joint] == pytest.approx(TRIAL.velocities[lost, joint], abs=0.05)
+
+
+def test_bad_input_is_counted_and_never_raised(make_node):
+    node = make_node(measure_noise=False)
+    good = TRIAL.positions[0]
+    node._source._receive(state(1.0, good))
+    for message in (
+        state(1.001, good[:5]),
+        state(1.002, []),
+        state(1.003, np.full(7, np.nan)),
+        state(1.004, good, [np.inf] * 7, [np.nan] * 3),
+        state(1.005, good + 2.0 * np.pi),
+        state(0.2, good),
+        state(0.201, good, names=NAMES[:3]),
+        state(0.0, good),
+    ):
+        node._source._receive(message)
+    assert sum(node._source.rejected.values()) == 4
+    assert node._watch.detector.drops.backwards >= 1
+    assert node._publisher.messages == []
+    level, sentence, values = node._status()
+    assert values["samples: backwards"] == node._watch.detector.drops.backwards
+    assert any(key.startswith("rejected") for key in values)
+
+
+def test_slow_source_is_named_in_the_diagnostics(make_node):
+    node = make_node()
+    for index in range(120):
+        node._source._receive(state(1.0 + index / 30.0, TRIAL.positions[0] + 0.01 * index))
+    level, sentence, values = node._status()
+    assert "30 Hz" in sentence and level != b"\x00"
+    assert values["rate"] == pytest.approx(30.0, rel=1e-3)
+
+
+def test_noise_of_the_source_is_measured_and_allowed_for(make_node):
+    rng = np.random.default_rng(3)
+    nodes = [make_node(), make_node(measure_noise=False)]
+    for index in range(2500):
+        position = TRIAL.positions[0] + 0.3 * np.sin(2.0 * index * PERIOD) + 4e-5 * rng.standard_normal(7)
+        for node in nodes:
+            node._source._receive(state(1.0 + index * PERIOD, position))
+    allowed, blind = (of_kind(node._publisher.messages, ImpactEvent.KIND_CONTACT_MADE) for node in nodes)
+    assert allowed == []
+    assert len(blind) > 10
