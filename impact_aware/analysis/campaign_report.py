@@ -146,36 +146,50 @@ def draw_groups(summary: dict[str, Any], path: Path, title: str) -> None:
     plt.close(figure)
 
 
-def draw_comparison(results: dict[str, EpisodeResult], path: Path, axis_index: int = 1, arm: int = 0) -> None:
-    """Velocity with its reference, and target acceleration, aligned at the detection, as Figures 6, 8 and 9.
+def draw_comparison(results: dict[str, EpisodeResult], path: Path, axis_index: int = 1) -> None:
+    """Velocity with its reference, and target acceleration, of every arm, as Figures 6, 8 and 9 of paper 002.
+
+    The runs are aligned where the impact has been detected for every arm.
 
     Args:
         results: One run per controller, all in the same setting.
         path: Of the figure.
         axis_index: Component along the impact.
-        arm: Which arm.
     """
     component = "xyz"[axis_index]
-    figure, (top, bottom) = plt.subplots(2, 1, figsize=(8.0, 6.0), sharex=True, layout="constrained")
+    arms = next(iter(results.values())).task.arms
+    size = (8.0 if len(arms) == 1 else 12.0, 6.0)
+    figure, axes = plt.subplots(
+        2, len(arms), figsize=size, sharex=True, sharey="row", squeeze=False, layout="constrained"
+    )
     for name in (entry for entry in COLOURS if entry in results):
         result = results[name]
-        after = np.flatnonzero(result.mode >= 2)
-        begin = result.time[after[0]] if after.size else result.time[-1]
-        time = result.time - begin
+        time = result.time - _all_detected(result)
         shown = (time > -0.2) & (time < 0.45)
-        velocity = result.tool_twist[shown, arm, axis_index]
-        top.plot(time[shown], velocity, color=COLOURS[name], label=LABELS[name])
-        top.plot(time[shown], result.reference_twist[shown, arm, axis_index], "--", color=COLOURS[name], linewidth=0.9)
-        bottom.plot(time[shown], result.target_acceleration[shown, arm, axis_index], color=COLOURS[name])
-    top.set_ylabel(f"tool velocity {component} (m/s), reference dashed")
-    bottom.set_ylabel(f"target acceleration {component} (m/s²)")
-    bottom.set_xlabel("time since detection (s)")
-    for axis in (top, bottom):
-        axis.grid(alpha=0.3)
-        axis.axvline(0.0, color="0.5", linewidth=0.8)
-    figure.legend(*top.get_legend_handles_labels(), loc="outside upper center", ncols=4, frameon=False)
+        for arm, (top, bottom) in enumerate(axes.T):
+            velocity, wanted = (data[shown, arm, axis_index] for data in (result.tool_twist, result.reference_twist))
+            top.plot(time[shown], velocity, color=COLOURS[name], label=LABELS[name])
+            top.plot(time[shown], wanted, "--", color=COLOURS[name], linewidth=0.9)
+            bottom.plot(time[shown], result.target_acceleration[shown, arm, axis_index], color=COLOURS[name])
+    axes[0, 0].set_ylabel(f"tool velocity {component} (m/s), reference dashed")
+    axes[1, 0].set_ylabel(f"target acceleration {component} (m/s²)")
+    for arm, column in zip(arms, axes.T, strict=True):
+        column[0].set_title(arm.name)
+        column[1].set_xlabel("time since detection" + (" for both arms (s)" if len(arms) > 1 else " (s)"))
+        for axis in column:
+            axis.grid(alpha=0.3)
+            axis.axvline(0.0, color="0.5", linewidth=0.8)
+    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=5, frameon=False)
     figure.savefig(path, dpi=150)
     plt.close(figure)
+
+
+def _all_detected(result: EpisodeResult) -> float:
+    """When every arm's impact had been detected, s; the end when that never happened."""
+    first: dict[int, float] = {}
+    for arm, event in result.events:
+        first.setdefault(arm, event.time_detected)
+    return max(first.values()) if len(first) == len(result.task.arms) else float(result.time[-1])
 
 
 def _groups(rows: Sequence[Row], controllers: list[str], column: str) -> dict[str, dict[str, dict[str, float]]]:

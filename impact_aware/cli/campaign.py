@@ -105,8 +105,12 @@ def run(args: argparse.Namespace) -> int:
 
 def _draw(summary: dict[str, Any], setups: Sequence[Setup], options: RunOptions, out: Path, task: str) -> None:
     draw_groups(summary, out / "groups.png", task)
-    nominal = {setup.controller: setup for setup in reversed(setups) if setup.repeat == 0 and not setup.displacement}
-    draw_comparison({name: simulate(setup, options) for name, setup in nominal.items()}, out / "comparison.png")
+    shown = {
+        setup.controller: setup
+        for setup in setups
+        if (setup.object, setup.displacement, setup.start, setup.repeat) == (*CAMPAIGNS[task].shown, 0, 0)
+    }
+    draw_comparison({name: simulate(setup, options) for name, setup in shown.items()}, out / "comparison.png")
 
 
 def _plain(value: Any) -> Any:

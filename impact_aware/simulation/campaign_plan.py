@@ -20,6 +20,7 @@ class CampaignTask:
         starts: Indices of its start places.
         displacements: Of the object along the impact direction of the first arm, against it positive, m.
         duration: Longest simulated time of a run, s.
+        shown: Object and displacement of the run that the figure of velocities shows, as Figures 6, 8 and 9.
     """
 
     task: str
@@ -27,14 +28,15 @@ class CampaignTask:
     starts: tuple[int, ...]
     displacements: tuple[float, ...]
     duration: float
+    shown: tuple[str, float]
 
 
 CAMPAIGNS = {
     "hit-and-push": CampaignTask(
-        "hit_and_push", ("juice_pack", "cat_food", "parcel"), (0, 1, 2), (-0.03, 0.0, 0.03), 4.0
+        "hit_and_push", ("juice_pack", "cat_food", "parcel"), (0, 1, 2), (-0.03, 0.0, 0.03), 4.0, ("juice_pack", 0.0)
     ),
     "dual-arm-grab": CampaignTask(
-        "dual_arm_grab", ("juice_pack", "cat_food", "parcel"), (0, 1, 2), (0.0, 0.015, 0.03), 4.0
+        "dual_arm_grab", ("juice_pack", "cat_food", "parcel"), (0, 1, 2), (0.0, 0.015, 0.03), 4.0, ("cat_food", 0.015)
     ),
 }
 
