@@ -19,7 +19,7 @@ from impact_aware.analysis.arm_samples import ArmSelector
 from impact_aware.analysis.arm_selection import ArmSource, arm_of_table, arms_in_bag, load_robot
 from impact_aware.analysis.bag import Bag, BagError, is_recording
 from impact_aware.analysis.impact_explanation import Surroundings, explain
-from impact_aware.analysis.impact_finder import ImpactFinder
+from impact_aware.analysis.impact_finder import NOMINAL_PERIOD, ImpactFinder
 from impact_aware.analysis.joint_state_reader import JointStateDecoder
 from impact_aware.analysis.options import AnalysisOptions
 from impact_aware.analysis.recorded_predictions import (
@@ -174,7 +174,6 @@ def _arm(source: ArmSource, options: AnalysisOptions) -> _Arm:
     for name in options.detectors:
         try:
             maker = _detector_maker(name, count, source.robot, options)
-            maker(1e-3)
         except InvalidInputError as error:
             if len(options.detectors) == 1:
                 raise
@@ -197,9 +196,14 @@ def _detector_maker(
         parameters["normal"] = np.array(options.normal)
 
     def make(period: float) -> ImpactDetector:
+        if spare and period == NOMINAL_PERIOD:
+            return spare.pop()
         own: dict[str, Any] = {} if name == "fusion" else {"sampling_period": period}
         return make_detector(name, count, **{**own, **parameters})
 
+    spare: list[ImpactDetector] = []
+    # Made here, so that a parameter that is missing is told before anything is read.
+    spare.append(make(NOMINAL_PERIOD))
     return make
 
 

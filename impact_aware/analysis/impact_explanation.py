@@ -20,13 +20,16 @@ from impact_aware.contact.box import homogeneous_box
 from impact_aware.contact.geometry import Contact, FreeObject, contact_jacobian, contact_point
 from impact_aware.detection import ExpectationClassifier, JointSample
 from impact_aware.errors import ImpactAwareError, InvalidInputError
-from impact_aware.estimation import VelocityEstimate, estimate
+from impact_aware.estimation import AnteImpactSettings, VelocityEstimate, estimate
 from impact_aware.estimation.comparison import position_at
 from impact_aware.estimation.metrics import absolute_error, jump_relative_error
 from impact_aware.impact.uncertainty import InputCovariance, UncertainPrediction, predict_with_covariance
 from impact_aware.robot import RobotModel
 
 Array = NDArray[np.float64]
+
+_BEFORE = AnteImpactSettings(order=3)
+"""A recorded arm may be in any motion: a parabola over 50 ms takes its jerk for velocity, by several standard errors."""
 
 _HALF_EDGE = 0.1
 """Half the edge of the cube that stands in for an object whose shape is not known, m."""
@@ -159,6 +162,7 @@ def _estimate(
                 method=options.estimator,
                 impact_time_error=event.time_std,
                 until=following,
+                before=_BEFORE,
             ),
             "",
         )

@@ -74,6 +74,7 @@ class ImpactFinder:
         self._joint_count = joint_count
         self._make = list(make)
         self._detectors: list[ImpactDetector] = []
+        self._tracers: dict[str, ImpactDetector] = {}
         self._monitor = InputMonitor(joint_count, _MONITORED)
         self._reasons: list[str | None] = []
         self._fed = 0
@@ -135,7 +136,9 @@ class ImpactFinder:
     def finish(self) -> None:
         """No more samples come: complete what is pending."""
         self._take_in()
-        if self._blocks and not self._detectors:
+        if not self._blocks:
+            return
+        if not self._detectors:
             self._start()
             for block in self._blocks_from(self._fed):
                 self._detect(block)
@@ -253,10 +256,13 @@ class ImpactFinder:
         return FoundImpact(event, pending.detectors, window, self._residual(event, window))
 
     def _residual(self, event: ImpactEvent, window: SignalWindow) -> DetectorResidual | None:
-        names = [detector.name for detector in self._detectors]
-        detector = self._make[names.index(event.detector)](self.period)
+        detector = self._tracers.get(event.detector)
+        if detector is None:
+            names = [detector.name for detector in self._detectors]
+            detector = self._tracers[event.detector] = self._make[names.index(event.detector)](self.period)
         if not hasattr(detector, "level"):
             return None
+        detector.reset()
         times, levels = [], []
         for row in np.flatnonzero(window.times <= event.time_detected):
             detector.update(
