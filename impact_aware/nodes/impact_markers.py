@@ -20,7 +20,7 @@ from impact_aware.contact.geometry import vector
 from impact_aware.errors import ImpactAwareError
 from impact_aware.nodes.geometry import array3, array4, quaternion
 from impact_aware.nodes.marker_messages import changes_to_message, delete_all
-from impact_aware.nodes.qos import EVENT_QOS, LATCHED_EVENT_QOS, STREAM_QOS
+from impact_aware.nodes.qos import LATCHED_QOS, STREAM_QOS
 from impact_aware.nodes.robot_source import provide_robot
 from impact_aware.nodes.ros_parameters import load_settings
 from impact_aware.nodes.runtime import run_node
@@ -111,11 +111,12 @@ class ImpactMarkersNode(Node):
         # Two arms share one TF tree.
         self._contact_frame = f"{namespace}/{settings.contact_frame}".lstrip("/")
         provide_robot(self, settings.robot, "", self._on_robot)
-        self.create_subscription(ImpactPrediction, "predicted_jumps", self._on_impact, EVENT_QOS)
+        # Without a lease: whoever only looks also hears a player, which offers none.
+        self.create_subscription(ImpactPrediction, "predicted_jumps", self._on_impact, STREAM_QOS)
         self.create_subscription(ImpactPrediction, "true_impacts", self._on_impact, STREAM_QOS)
-        self.create_subscription(ImpactEvent, "impacts", self._keep("event"), EVENT_QOS)
+        self.create_subscription(ImpactEvent, "impacts", self._keep("event"), STREAM_QOS)
         for topic in self._field_topics():
-            self.create_subscription(ReferenceFieldMessage, topic, self._keep("field"), LATCHED_EVENT_QOS)
+            self.create_subscription(ReferenceFieldMessage, topic, self._keep("field"), LATCHED_QOS)
         self.create_subscription(PoseStamped, "object_pose", self._keep("object"), 1)
         # Wall time: a paused replay is drawn too.
         self.create_timer(1.0 / settings.rate, self._draw, clock=Clock(clock_type=ClockType.STEADY_TIME))
