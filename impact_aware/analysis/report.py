@@ -14,7 +14,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from impact_aware.analysis.report_ablation import ablation_tables
 from impact_aware.analysis.report_figures import ImpactFigure, figure_style, impact_figures
 from impact_aware.analysis.report_svg import inline_svg
-from impact_aware.analysis.report_view import arm_view, headline, impact_view, settings_rows
+from impact_aware.analysis.report_view import arm_view, headline, impact_view, settings_rows, short_names
 from impact_aware.analysis.results import Analysis, AnalyzedImpact
 from impact_aware.errors import ImpactAwareError, InvalidInputError
 
@@ -110,7 +110,8 @@ def _file_name(number: int, impact: AnalyzedImpact, entry: ImpactFigure, format_
 def _render(analysis: Analysis, drawings: list[list[dict[str, object]]]) -> str:
     impacts = analysis.impacts
     numbers = {id(impact): number for number, impact in enumerate(impacts, start=1)}
-    views = [impact_view(number, impact) for number, impact in enumerate(impacts[:MOST_ROWS], start=1)]
+    names = short_names(analysis.files)
+    views = [impact_view(number, impact, names) for number, impact in enumerate(impacts[:MOST_ROWS], start=1)]
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
@@ -122,7 +123,7 @@ def _render(analysis: Analysis, drawings: list[list[dict[str, object]]]) -> str:
         headline=headline(analysis),
         files=[str(file) for file in analysis.files],
         notes=analysis.notes,
-        arms=[arm_view(arm, numbers, len(drawings)) for arm in analysis.arms],
+        arms=[arm_view(arm, numbers, len(drawings), names) for arm in analysis.arms],
         impacts=views,
         found=len(impacts),
         detailed=list(zip(views, drawings, strict=False)),

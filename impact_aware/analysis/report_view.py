@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -107,8 +108,19 @@ class ArmView:
     ticks: tuple[Tick, ...]
 
 
-def impact_view(number: int, impact: AnalyzedImpact) -> ImpactView:
-    """The texts of one impact."""
+def short_names(files: Sequence[Path]) -> dict[Path, str]:
+    """Names of recordings with as many folders before them as it takes to tell them apart."""
+    paths = list(dict.fromkeys(files))
+    depth = max((len(path.parts) for path in paths), default=1)
+    for count in range(1, depth + 1):
+        names = ["/".join(path.parts[-count:]) for path in paths]
+        if len(set(names)) == len(names):
+            break
+    return dict(zip(paths, names, strict=True)) if paths else {}
+
+
+def impact_view(number: int, impact: AnalyzedImpact, names: Mapping[Path, str]) -> ImpactView:
+    """The texts of one impact; `names` are those of the recordings."""
     speed = _approach_speed(impact)
     where = f" of {impact.arm}" if impact.arm else ""
     return ImpactView(
@@ -116,7 +128,7 @@ def impact_view(number: int, impact: AnalyzedImpact) -> ImpactView:
         anchor=f"impact-{number}",
         heading=f"Impact {number}{where} at {impact.time:.4f} s",
         arm=impact.arm or UNKNOWN,
-        file=impact.file.name,
+        file=names.get(impact.file, impact.file.name),
         time=f"{impact.time:.4f}",
         joint=_joint_name(impact, impact.first_joint),
         approach=_number(speed, 3),
@@ -127,20 +139,21 @@ def impact_view(number: int, impact: AnalyzedImpact) -> ImpactView:
         mode=impact.mode or UNKNOWN,
         expected={True: "yes", False: "no", None: UNKNOWN}[impact.expected],
         label=impact.label or "",
-        facts=tuple(_facts(impact)),
+        facts=tuple(_facts(impact, names)),
         joints=tuple(_joint_rows(impact)),
         variants=tuple(_variant_rows(impact)),
         notes=impact.notes,
     )
 
 
-def arm_view(arm: ArmAnalysis, numbers: Mapping[int, int], shown: int) -> ArmView:
+def arm_view(arm: ArmAnalysis, numbers: Mapping[int, int], shown: int, names: Mapping[Path, str]) -> ArmView:
     """The texts of one arm.
 
     Args:
         arm: The arm.
         numbers: `id` of an impact -> its number in the report.
         shown: Impacts up to this number have a section to jump to.
+        names: Of the recordings.
     """
     length = arm.last_time - arm.first_time
     ticks = []
@@ -150,7 +163,7 @@ def arm_view(arm: ArmAnalysis, numbers: Mapping[int, int], shown: int) -> ArmVie
         anchor = f"impact-{number}" if number <= shown else "impacts"
         ticks.append(Tick(f"{100.0 * min(max(share, 0.0), 1.0):.2f}", anchor, f"impact {number}, {impact.time:.4f} s"))
     return ArmView(
-        file=arm.file.name,
+        file=names.get(arm.file, arm.file.name),
         arm=arm.arm or UNKNOWN,
         topic=arm.topic or "table",
         robot=arm.robot or UNKNOWN,
@@ -198,8 +211,8 @@ def _plain(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, default=str, ensure_ascii=False)
 
 
-def _facts(impact: AnalyzedImpact) -> Iterable[Fact]:
-    yield Fact("recording", impact.file.name)
+def _facts(impact: AnalyzedImpact, names: Mapping[Path, str]) -> Iterable[Fact]:
+    yield Fact("recording", names.get(impact.file, impact.file.name))
     yield Fact("time", f"{impact.time:.5f} s{_plus_minus(impact.time_standard_error * 1e3, 2, 'ms')}")
     found = impact.detector + "".join(f", {name}" for name in impact.detectors if name != impact.detector)
     late = 1e3 * (impact.time_detected - impact.time)

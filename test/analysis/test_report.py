@@ -9,6 +9,7 @@ import pytest
 
 from impact_aware.analysis import report
 from impact_aware.analysis.report import ReportError, write_report
+from impact_aware.analysis.report_view import short_names
 from impact_aware.errors import InvalidInputError
 
 VOID = {"meta", "link", "br", "path", "use", "rect", "circle"}
@@ -182,6 +183,14 @@ def test_a_full_disk_leaves_nothing_half_written(make_analysis, tmp_path, monkey
         write_report(replace(analysis, notes=("new",)), tmp_path)
     assert page.read_text() == before
     assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_recordings_of_the_same_name_are_told_apart():
+    files = [Path("a/x/bag"), Path("b/x/bag"), Path("b/y/bag")]
+    assert list(short_names(files).values()) == ["a/x/bag", "b/x/bag", "b/y/bag"]
+    assert list(short_names(files[1:]).values()) == ["x/bag", "y/bag"]
+    assert short_names(files[:1] * 2) == {files[0]: "bag"}
+    assert short_names([]) == {}
 
 
 def test_unknown_format_is_refused(make_analysis, tmp_path):
