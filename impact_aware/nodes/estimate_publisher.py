@@ -29,7 +29,7 @@ class EstimatePublisher:
             publisher: Of predicted_jumps.
             joint_count: Number of joints n.
             method: Name of the estimator.
-            window: Time after an impact that is waited for, s; the estimator's own if None.
+            window: Longest time after an impact that is used, s; the estimator's own if None.
         """
         self._log = node.get_logger()
         self._publisher = publisher

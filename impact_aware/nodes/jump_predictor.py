@@ -63,7 +63,7 @@ class Settings:
     estimation: bool = described(True, "estimate the velocity after each impact, once there are samples enough")
     estimation_method: str = described(DEFAULT_ESTIMATOR, "estimator of that velocity", choices=tuple(ESTIMATORS))
     estimation_window: float = described(
-        0.0, "time after the impact that is waited for, s; 0: as long as the estimator looks at", 0.0, 10.0
+        0.06, "longest time after the impact that it uses, s; 0: as long as the estimator looks at", 0.0, 10.0
     )
     lockstep: bool = described(False, "answer every state with step_done, for a simulator in lockstep")
 

@@ -67,6 +67,13 @@ def test_next_impact_cuts_the_window():
     assert_equal(second[1].estimate, estimate(times, positions, 5.3703, impact_time_error=2e-4))
 
 
+def test_shorter_window_is_kept_to():
+    times, positions = recording()
+    ((when, late),) = run(OnlineEstimation(2, window=0.06), times, positions, {1: 5.2503})
+    assert when == pytest.approx(5.3103, abs=1.01 * PERIOD)
+    assert_equal(late.estimate, estimate(times, positions, 5.2503, impact_time_error=2e-4, until=5.2503 + 0.06))
+
+
 def test_ring_forgets_what_is_too_old_to_matter():
     times, positions = recording(count=3000, impacts=(2.2503,))
     ((_, late),) = run(OnlineEstimation(2, capacity=400), times, positions, {1: 7.2503})

@@ -82,9 +82,9 @@ def test_estimate_is_published_once_the_window_is_filled(predictor):
     assert not len(at_impact.velocity_estimated)
 
     times = np.concatenate((before, after))
-    known = np.round(times, 6) <= INSTANT + 0.2 + PERIOD
-    offline = estimate(times[known], path(times[known]), INSTANT, impact_time_error=3e-4)
-    # Stamps travel as nanoseconds, positions as they are: 1e-9 s at less than 1 rad/s over 0.2 s.
+    window = node._settings.estimation_window
+    offline = estimate(times, path(times), INSTANT, impact_time_error=3e-4, until=INSTANT + window + 1e-6)
+    # Stamps travel as nanoseconds, positions as they are: 1e-9 s at less than 1 rad/s over 0.06 s.
     np.testing.assert_allclose(late.velocity_estimated, offline.velocity_after, atol=1e-6)
     np.testing.assert_allclose(late.velocity_estimated_error, offline.standard_error, atol=1e-6)
     np.testing.assert_allclose(late.velocity_estimated, DOWN * (1.0 - np.linspace(1.2, 0.6, ROBOT.n)), atol=1e-3)
