@@ -20,10 +20,9 @@ from rosbags.highlevel import AnyReader
 from rosbags.interfaces import ConnectionExtRosbag2, MessageDefinitionFormat
 from rosbags.rosbag2.metadata import dump_qos_v9
 from rosbags.typesys import Stores, get_typestore
-from zstandard import ZstdError
+from zstandard import ZstdDecompressor, ZstdError
 
 from impact_aware.analysis.bag import BagError
-from impact_aware.analysis.mcap_scan import zstd
 
 _DAMAGE = (McapError, CRCValidationError, ZstdError, struct.error, RuntimeError, EOFError, IndexError, ValueError)
 """What the MCAP library raises where a file was cut off or spoilt."""
@@ -97,7 +96,7 @@ class RawRecording:
         """
         try:
             self._files = self._mcap_files()
-        except (OSError, ZstdError, zstd.ZstdError, EOFError) as error:
+        except (OSError, ZstdError) as error:
             self._stack.close()
             raise BagError(f"{self.path}: not a recording that can be read ({error})") from error
         return self
@@ -158,8 +157,8 @@ class RawRecording:
 
     def _unpacked(self, path: Path) -> Path:
         target = Path(self._stack.enter_context(TemporaryDirectory(prefix="impact_aware_"))) / path.stem
-        with zstd.open(path, "rb") as source, open(target, "wb") as file:
-            shutil.copyfileobj(source, file)
+        with open(path, "rb") as packed, open(target, "wb") as file:
+            shutil.copyfileobj(ZstdDecompressor().stream_reader(packed, read_across_frames=True), file)
         return target
 
     def _of_mcap(self, file: Path) -> Iterator[RawMessage | Extra]:
