@@ -48,6 +48,8 @@ setup(
     entry_points={
         "console_scripts": [
             f"impact-aware = {PACKAGE}.cli.main:main",
+            # The command that people with recordings only look for among a package's executables.
+            f"analyze = {PACKAGE}.cli.analyze:main",
             *(f"{node} = {PACKAGE}.nodes.{node}:main" for node in NODES),
         ],
     },

@@ -10,7 +10,6 @@ from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import Any
 
-import apsw
 import numpy as np
 from numpy.typing import NDArray
 from rosbags.highlevel import AnyReader, AnyReaderError
@@ -21,7 +20,7 @@ from rosbags.rosbag2.storage_mcap import McapReader
 from rosbags.typesys import Stores, TypesysError, get_types_from_idl, get_types_from_msg, get_typestore
 from rosbags.typesys.store import Typestore
 
-from impact_aware.analysis.mcap_scan import McapScan, zstd
+from impact_aware.analysis.mcap_scan import McapScan
 from impact_aware.analysis.raw_messages import RawMessages, batches
 from impact_aware.errors import ImpactAwareError, InvalidInputError
 
@@ -32,7 +31,7 @@ _KNOWN = get_typestore(Stores.ROS2_JAZZY)
 SUFFIXES = (".mcap", ".db3")
 """Names of single files that are recordings; `.zstd` or `.zst` after them is unpacked."""
 
-_OPENING_ERRORS = (AnyReaderError, ReaderError, OSError, ValueError, KeyError, AssertionError, TypeError, apsw.Error)
+_OPENING_ERRORS = (AnyReaderError, ReaderError, OSError, ValueError, KeyError, AssertionError, TypeError)
 """What the library raises for files that are cut off, empty or something else."""
 
 
@@ -174,12 +173,15 @@ class Bag:
         raise BagError(f"{self.path}: not a recording that can be read ({reason.rstrip('.')})")
 
     def _unpacked(self, path: Path) -> Path:
+        # Imported here, because hardly any recording needs it.
+        import pyarrow
+
         folder = Path(self._stack.enter_context(TemporaryDirectory()))
         target = folder / path.stem
         try:
-            with zstd.open(path, "rb") as source, open(target, "wb") as file:
+            with pyarrow.input_stream(path, compression="zstd") as source, open(target, "wb") as file:
                 shutil.copyfileobj(source, file)
-        except (zstd.ZstdError, EOFError, OSError) as error:
+        except (pyarrow.ArrowException, OSError) as error:
             raise BagError(f"{self.path}: can't be unpacked ({error})") from error
         return target
 
@@ -244,7 +246,7 @@ class _Intact(_Part):
         try:
             for connection, time, data in self._reader.messages(wanted):
                 yield connection.topic, time, data
-        except (*_OPENING_ERRORS, zstd.ZstdError, RuntimeError, EOFError) as error:
+        except Exception as error:  # storages and decompressors raise errors without a common base
             self.damage = f"{self._path.name} is damaged and was read up to there ({str(error).rstrip('.')})"
 
     def _plain_mcap_files(self) -> list[Path] | None:

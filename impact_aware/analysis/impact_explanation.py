@@ -29,7 +29,7 @@ from impact_aware.robot import RobotModel
 Array = NDArray[np.float64]
 
 _BEFORE = AnteImpactSettings(order=3)
-"""A recorded arm may be in any motion: a parabola over 50 ms takes its jerk for velocity, by several standard errors."""
+"""A parabola over 50 ms takes the jerk of a quick motion for velocity, which is then off by several standard errors."""
 
 _HALF_EDGE = 0.1
 """Half the edge of the cube that stands in for an object whose shape is not known, m."""

@@ -8,21 +8,15 @@ equal messages, and for a file that a crash left without its end, it is enough t
 from __future__ import annotations
 
 import struct
-from binascii import crc32
 from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-import lz4.frame  # type: ignore[import-untyped]
 import numpy as np
 from numpy.typing import NDArray
+from rosbags.rosbag2.storage_mcap import decompress
 
 from impact_aware.analysis.raw_messages import BATCH, RawMessages
-
-try:
-    from compression import zstd  # type: ignore[import-not-found, unused-ignore]  # Python 3.14 and later
-except ImportError:
-    from backports import zstd
 
 MAGIC = b"\x89MCAP0\r\n"
 
@@ -122,15 +116,14 @@ class McapScan:
         start = _CHUNK_HEADER.size + name_length + 8
         compression = body[_CHUNK_HEADER.size : _CHUNK_HEADER.size + name_length].decode(errors="replace")
         packed = body[start:]
-        try:
-            data = packed if not compression else _unpack(compression, packed)
-        except (ValueError, RuntimeError, EOFError, zstd.ZstdError) as error:
-            self.damage = self.damage or f"has a chunk at byte {begin} that can't be unpacked ({error})"
-            return
-        if whole and (len(data) != unpacked_size or (checksum and crc32(data) != checksum)):
-            self.damage = f"has a damaged chunk at byte {begin}, which was left out"
-            return
-        yield from self._select(data, topics)
+        if whole or compression:
+            try:
+                packed = decompress(packed, compression, unpacked_size, checksum)
+            except Exception as error:  # the decompressors' errors have no common base
+                why = str(error).rstrip(".")
+                self.damage = self.damage or f"has a damaged chunk at byte {begin}, which was left out ({why})"
+                return
+        yield from self._select(packed, topics)
 
     def _select(self, data: bytes, topics: Collection[str]) -> Iterator[RawMessages]:
         """Walk along the records of one chunk."""
@@ -248,14 +241,6 @@ def _equal_records(data: bytes, position: int, step: int) -> int:
     heads = _heads(data, position, step, count)
     same = (heads["kind"] == _MESSAGE) & (heads["size"] == step - 9)
     return count if same.all() else int(same.argmin())
-
-
-def _unpack(compression: str, data: bytes) -> bytes:
-    if compression == "zstd":
-        return bytes(zstd.decompress(data))
-    if compression == "lz4":
-        return bytes(lz4.frame.decompress(data))
-    raise ValueError(f"compression {compression!r} is not known")
 
 
 def _strings(body: bytes, position: int, count: int) -> list[str]:

@@ -120,6 +120,7 @@ def test_every_message_package_used_by_the_interfaces_is_declared() -> None:
 def test_commands_are_the_nodes_that_exist_and_the_command_line() -> None:
     commands = entry_points()
     assert commands.pop("impact-aware") == "impact_aware.cli.main:main"
+    assert commands.pop("analyze") == "impact_aware.cli.analyze:main"
     assert commands == {node: f"impact_aware.nodes.{node}:main" for node in node_modules()}
 
 

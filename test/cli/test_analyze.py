@@ -1,0 +1,200 @@
+"""`impact-aware analyze` as a user meets it: what it prints, what it writes, what it refuses."""
+
+from __future__ import annotations
+
+import json
+import resource
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from rosbags.rosbag2 import StoragePlugin, Writer
+from rosbags.typesys import Stores, get_typestore
+
+from impact_aware.cli.main import main
+from impact_aware.robot import load_profile
+
+STORE = get_typestore(Stores.ROS2_JAZZY)
+TYPE = "sensor_msgs/msg/JointState"
+JOINTS = load_profile("panda").joint_names
+IMPACT = 0.6004
+
+
+def write_bag(path: Path, impact: float = IMPACT) -> Path:
+    """A bag of a Panda that is stopped in its fall at a known time."""
+    types = STORE.types
+    times = np.arange(0.001, 1.2, 0.001)
+    home = np.array(load_profile("panda").home)
+    velocity = np.array([0.1, 0.5, 0.0, 0.4, 0.0, -0.3, 0.2])
+    jump = np.array([0.0, -0.4, 0.1, -0.2, 0.0, 0.5, 0.0])
+    with Writer(path, version=9, storage_plugin=StoragePlugin.MCAP) as writer:
+        connection = writer.add_connection("/joint_states", TYPE, typestore=STORE)
+        for time in times:
+            position = home + velocity * time + jump * max(time - impact, 0.0)
+            position = np.round(position / 1e-5) * 1e-5
+            nanoseconds = 5_000_000_000 + round(time * 1e9)
+            stamp = types["builtin_interfaces/msg/Time"](*divmod(nanoseconds, 10**9))
+            header = types["std_msgs/msg/Header"](stamp, "")
+            message = types[TYPE](header, list(JOINTS), position, velocity, np.zeros(0))
+            writer.write(connection, nanoseconds, bytes(STORE.serialize_cdr(message, TYPE)))
+    return path
+
+
+@pytest.fixture(scope="module")
+def bag(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_bag(tmp_path_factory.mktemp("recordings") / "run")
+
+
+def refused(capsys: pytest.CaptureFixture[str], *words: Any) -> str:
+    """The one line that a refused command says."""
+    assert main(["analyze", *map(str, words)]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.count("\n") == 1 and err.startswith("impact-aware: error: ")
+    return err
+
+
+def test_json_has_what_is_promised(bag: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["analyze", str(bag), "--robot", "panda", "--normal", "0", "0", "1", "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["files"] == [str(bag)]
+    assert result["messages"] == 1199
+    assert result["rate_hz"] == pytest.approx(1000.0)
+    assert result["seconds_read"] > 0.0
+    (impact,) = result["impacts"]
+    assert impact["time"] == pytest.approx(5.0 + IMPACT, abs=2e-3)
+    assert impact["arm"] == ""
+    assert impact["joint_names"] == list(JOINTS)
+    for name in ("velocity_before", "velocity_after_predicted", "velocity_after_estimated"):
+        assert len(impact[name]) == 7
+    difference = np.subtract(impact["velocity_after_predicted"], impact["velocity_after_estimated"])
+    assert impact["error"] == pytest.approx(np.linalg.norm(difference))
+    np.testing.assert_allclose(impact["velocity_before"], [0.1, 0.5, 0.0, 0.4, 0.0, -0.3, 0.2], atol=2e-3)
+
+
+def test_text_names_the_impact(bag: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["analyze", str(bag), "--robot", "panda"]) == 0
+    text = capsys.readouterr().out
+    assert "impact 1 at 5.600" in text
+    assert "1199 messages at 1000 Hz, robot panda" in text
+
+
+def test_results_are_written_once_and_the_input_stays(
+    bag: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = {file.name: (file.stat().st_mtime_ns, file.read_bytes()) for file in bag.iterdir()}
+    out = tmp_path / "results"
+    words = ["analyze", str(bag), "--robot", "panda", "--out", str(out), "--no-report", "--no-annotated"]
+    assert main(words) == 0
+    capsys.readouterr()
+    assert sorted(file.name for file in out.iterdir()) == ["ablation.csv", "analysis.json", "impacts.csv"]
+    rows = (out / "impacts.csv").read_text().splitlines()
+    assert len(rows) == 8 and rows[0].startswith("file,arm,index,label,time")
+    first = json.loads((out / "analysis.json").read_text())
+
+    (out / "mine.txt").write_text("keep me")
+    assert "--force" in refused(capsys, *words[1:])
+    assert main([*words, "--force", "--inertia", "M"]) == 0
+    capsys.readouterr()
+    again = json.loads((out / "analysis.json").read_text())
+    assert (first["settings"]["inertia"], again["settings"]["inertia"]) == ("M+B_theta", "M")
+    assert (out / "mine.txt").read_text() == "keep me"
+    assert {file.name: (file.stat().st_mtime_ns, file.read_bytes()) for file in bag.iterdir()} == before
+    for inside in (bag, bag / "results"):
+        assert "outside the recording" in refused(capsys, bag, "--robot", "panda", "--out", inside, "--force")
+
+
+@contextmanager
+def little_room(size: int) -> Iterator[None]:
+    """No file may grow beyond `size` bytes, which is how a full disk looks to whoever writes."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_a_full_disk_leaves_nothing_half_written(bag: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with little_room(2000):
+        said = refused(capsys, bag, "--robot", "panda", "--out", tmp_path / "results", "--no-report", "--no-annotated")
+    assert "there is no room" in said
+    assert list(tmp_path.iterdir()) == []
+
+    assert main(["analyze", str(bag), "--out", str(tmp_path / "kept"), "--no-report", "--no-annotated"]) == 0
+    before = {file.name: file.read_bytes() for file in (tmp_path / "kept").iterdir()}
+    with little_room(2000):
+        capsys.readouterr()
+        refused(capsys, bag, "--out", tmp_path / "kept", "--force", "--no-report", "--no-annotated")
+    assert {file.name: file.read_bytes() for file in (tmp_path / "kept").iterdir()} == before
+    assert [path.name for path in tmp_path.iterdir()] == ["kept"]
+
+
+def test_a_cut_off_recording_is_noted(bag: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    content = next(bag.glob("*.mcap")).read_bytes()
+    for share, count in ((0.9, 1), (0.001, 0)):
+        cut = tmp_path / f"cut{share}.mcap"
+        cut.write_bytes(content[: int(share * len(content))])
+        if count:
+            assert main(["analyze", str(cut), "--robot", "panda"]) == 0
+            text = capsys.readouterr().out
+            assert "ends in the middle of a chunk" in text and "impact 1 at 5.600" in text
+        else:
+            assert "not a recording that can be read" in refused(capsys, cut)
+
+
+def test_labels_group_the_ablation(bag: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    other = write_bag(tmp_path / "other", 0.5507)
+    (tmp_path / "labels.csv").write_text("run,soft\nother,soft\n")
+    words = [str(bag), str(other), "--robot", "panda", "--labels", str(tmp_path / "labels.csv"), "--friction", "0.3"]
+    assert main(["analyze", *words, "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert [impact["label"] for impact in result["impacts"]] == ["soft", "soft"]
+    rows = {(row["label"], row["inertia"], row["friction"]): row["impacts"] for row in result["ablation"]}
+    assert rows == {("soft", i, mu): 2 for i in ("M", "M+B_theta", "M+B_rho") for mu in (0.3, 0.0)}
+
+
+def test_mistakes_are_answered_in_one_line(bag: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "bad.yaml").write_text("normal: [0, 0")
+    (tmp_path / "table.csv").write_text("time,q_a,q_b\n0.0,1.0,nonsense\n")
+    (tmp_path / "words.csv").write_text("a,b\n1,2\n")
+    (tmp_path / "notes.txt").write_text("hello")
+    cases = [
+        ((tmp_path / "absent",), "existing"),
+        ((tmp_path / "notes.txt",), "rosbag2 folder"),
+        ((tmp_path / "table.csv",), "numbers in every row"),
+        ((tmp_path / "words.csv",), "columns: time"),
+        ((bag, "--topic", "/left/joint_states"), "one of /joint_states"),
+        ((bag, "--robot", "nobody"), "nobody"),
+        ((bag, "--robot", "kuka_lwr4"), "has the joints of kuka_lwr4"),
+        ((bag, "--detector", "nose"), "one of all, adaptive_window"),
+        ((bag, "--detector", "momentum_observer"), "parameter robot"),
+        ((bag, "--estimator", "guess"), "parabola"),
+        ((bag, "--normal", "0", "0", "0"), "zero length"),
+        ((bag, "--normal", "0", "up", "0"), "a number"),
+        ((bag, "--friction", "-1"), "friction"),
+        ((bag, "--restitution", "2"), "restitution"),
+        ((bag, "--inertia", "B"), "M+B_theta"),
+        ((bag, "--surface", tmp_path / "bad.yaml"), "valid YAML"),
+        ((bag, "--normal", "0", "0", "1", "--surface", tmp_path / "bad.yaml"), "one of normal, surface"),
+        ((bag, "--robot", "panda", "--surface-frame", "table"), "needs /tf"),
+        ((bag, "--labels", tmp_path / "absent.yaml"), "labels"),
+        ((bag, "--columns", tmp_path / "absent.yaml"), "columns"),
+        ((bag, "--tuning", tmp_path / "absent.yaml"), "tuning"),
+        ((bag, "--out", tmp_path / "notes.txt"), "a folder"),
+    ]
+    for words, sentence in cases:
+        assert sentence in refused(capsys, *words), words
+
+
+def test_the_package_s_executable_is_the_same_command(bag: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "impact_aware.cli.analyze", str(bag), "--json"],
+        capture_output=True, text=True, check=True, timeout=60,
+    )  # fmt: skip
+    assert len(json.loads(done.stdout)["impacts"]) == 1
