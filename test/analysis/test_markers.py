@@ -208,6 +208,17 @@ def test_the_better_founded_outcome_stays(panda):
     np.testing.assert_array_equal(scene.outcome.velocity, np.full(7, 0.5))
 
 
+def test_an_estimate_that_comes_after_the_next_impact_does_not_replace_it(panda):
+    scene = SceneMarkers(robot=panda)
+    scene.add_impact(impact_from_message(message(panda, time=3.0)))
+    scene.add_outcome(outcome_of_event(event(panda, np.ones(7), time=3.0)))
+    late = message(panda, source=3, time=2.0)
+    late.velocity_estimated, late.velocity_estimated_error = np.full(7, 0.5), np.full(7, 0.01)
+    scene.add_impact(impact_from_message(late))
+    assert scene.impact.time == 3.0
+    np.testing.assert_array_equal(scene.outcome.velocity, np.ones(7))
+
+
 def test_an_outcome_of_another_impact_is_not_drawn_here(panda):
     scene = SceneMarkers(robot=panda)
     scene.add_outcome(outcome_of_event(event(panda, np.zeros(7), time=1.0)))

@@ -85,6 +85,10 @@ class SceneMarkers:
         if impact.source == "plant":
             return
         kind = "look_ahead" if impact.source == "look_ahead" else "at_impact"
+        latest = self._impacts.get("at_impact")
+        if impact.source == "estimate" and latest is not None and impact.time < latest.time - SAME_IMPACT:
+            # It takes a while to estimate; meanwhile another impact has happened.
+            return
         if kind == "at_impact":
             # What was ahead has happened.
             self._impacts.pop("look_ahead", None)
@@ -95,7 +99,9 @@ class SceneMarkers:
     def add_outcome(self, outcome: Outcome) -> None:
         """Take how an impact turned out; of the same impact, the better founded one stays."""
         old = self._outcome
-        same = old is not None and abs(old.time - outcome.time) <= SAME_IMPACT
+        if old is not None and outcome.time < old.time - SAME_IMPACT:
+            return
+        same = old is not None and outcome.time <= old.time + SAME_IMPACT
         if old is None or not same or TRUST.index(outcome.origin) >= TRUST.index(old.origin):
             self._outcome = outcome
             self._changed.add("at_impact")

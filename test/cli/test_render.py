@@ -1,0 +1,215 @@
+"""`impact-aware render`: a picture of a recording at one time, and one clear line for what can't be drawn."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+from rosbags.rosbag2 import StoragePlugin, Writer
+from rosbags.typesys import Stores, get_types_from_msg, get_typestore
+
+from impact_aware.analysis.bag import Bag
+from impact_aware.analysis.scene_view import read_scene
+from impact_aware.cli.main import main
+from impact_aware.contact import Contact
+from impact_aware.contact.box import homogeneous_box
+from impact_aware.impact import predict
+from impact_aware.robot import RobotModel
+
+MESSAGES = Path(__file__).resolve().parents[2] / "msg" / "msg"
+IMPACT, BEGIN, END = 1.5, 1.0, 2.0
+HALF = np.array([0.1, 0.065, 0.1])
+
+
+def make_types() -> Any:
+    """The message types of ROS and ours."""
+    types = get_typestore(Stores.ROS2_JAZZY)
+    definitions: dict[str, Any] = {}
+    for path in MESSAGES.glob("*.msg"):
+        definitions.update(get_types_from_msg(path.read_text(), f"impact_aware_msgs/msg/{path.stem}"))
+    types.register(definitions)
+    return types
+
+
+TYPES = make_types()
+
+
+def blank(name: str) -> Any:
+    """A message with nothing in it."""
+    values = {}
+    for field, (kind, argument) in TYPES.fielddefs[name][1]:
+        if kind.name == "NAME":
+            values[field] = blank(argument)
+        elif kind.name == "BASE":
+            values[field] = {"string": "", "bool": False}.get(argument[0], 0)
+        else:
+            values[field] = [] if argument[0][0].name == "NAME" or argument[0][1][0] == "string" else np.zeros(0)
+    return TYPES.types[name](**values)
+
+
+def set_xyz(target: Any, values: Any) -> None:
+    target.x, target.y, target.z = (float(value) for value in values)
+
+
+def set_stamp(stamp: Any, time: float) -> None:
+    stamp.sec, stamp.nanosec = int(time), round(1e9 * (time % 1.0))
+
+
+def write_recording(path: Path, namespaces: tuple[str, ...] = ("",)) -> Path:
+    """A Panda that hits a box at 1.5 s and goes on with the predicted velocity, sampled at 1 kHz."""
+    panda = RobotModel.from_profile("panda")
+    velocity = np.array([0.1, -0.25, -0.9, -0.3, 0.5, 0.15, -1.3])
+    contact = Contact(frame=panda.tool_frame, normal=np.array([0.0, 1.0, 0.0]), friction=0.3, radius=0.03)
+    tip = panda.placement(panda.home).translation - [0.0, 0.03, 0.0]
+    box = homogeneous_box(2.2, HALF, tip - [0.0, HALF[1], 0.0])
+    found = predict(panda, panda.home, velocity, contact, obstacle=box)
+    prediction = blank("impact_aware_msgs/msg/ImpactPrediction")
+    set_stamp(prediction.header.stamp, IMPACT)
+    prediction.header.frame_id, prediction.source, prediction.valid = "panda_link0", 1, True
+    prediction.joint_names, prediction.position = list(panda.joint_names), panda.home.copy()
+    prediction.velocity_before, prediction.velocity_after = velocity, found.velocity_after
+    prediction.object = "box"
+    set_xyz(prediction.object_position, box.position)
+    set_xyz(prediction.object_twist_after.linear, found.object_twist_after[:3])
+    point = blank("impact_aware_msgs/msg/ContactImpulse")
+    point.frame, point.obstacle, point.friction, point.mode = panda.tool_frame, "box", 0.3, 1
+    point.effective_mass = float(found.effective_mass)
+    for name in ("point", "impulse"):
+        set_xyz(getattr(point, name), getattr(found, name))
+    set_xyz(point.normal, contact.normal)
+    set_xyz(point.velocity_before, found.contact_velocity_before)
+    prediction.contacts = [point]
+    event = blank("impact_aware_msgs/msg/ImpactEvent")
+    set_stamp(event.header.stamp, IMPACT)
+    event.sequence = 1
+    with Writer(path, version=9, storage_plugin=StoragePlugin.MCAP) as writer:
+
+        def write(topic: str, message: Any, time: float) -> None:
+            if topic not in connections:
+                connections[topic] = writer.add_connection(topic, message.__msgtype__, typestore=TYPES)
+            raw = TYPES.serialize_cdr(message, message.__msgtype__)
+            writer.write(connections[topic], round(1e9 * time), raw)
+
+        connections: dict[str, Any] = {}
+        for namespace in namespaces:
+            for index in range(round(1000 * (END - BEGIN)) + 1):
+                time = BEGIN + 1e-3 * index
+                since = time - IMPACT
+                state = blank("sensor_msgs/msg/JointState")
+                set_stamp(state.header.stamp, time)
+                state.name = list(panda.joint_names)
+                state.position = panda.home + since * (velocity if since < 0.0 else found.velocity_after)
+                write(f"{namespace}/joint_states", state, time)
+            write(f"{namespace}/impacts", event, IMPACT + 0.002)
+            write(f"{namespace}/predicted_jumps", prediction, IMPACT + 0.003)
+    return path
+
+
+@pytest.fixture(scope="module")
+def recording(tmp_path_factory) -> Path:
+    return write_recording(tmp_path_factory.mktemp("hit") / "bag")
+
+
+def run(capsys, *words: str) -> tuple[int, str, str]:
+    status = main(["render", *words])
+    said = capsys.readouterr()
+    return status, said.out, said.err
+
+
+def test_the_first_impact_is_drawn_when_no_time_is_given(recording, tmp_path, capsys):
+    path = tmp_path / "hit.png"
+    status, said, _ = run(capsys, str(recording), "--out", str(path), "--json")
+    assert status == 0
+    result = json.loads(said)
+    assert result["file"] == str(path)
+    assert result["time"] == pytest.approx(IMPACT, abs=1e-9)
+    (arm,) = result["arms"]
+    assert arm["robot"] == "panda"
+    assert arm["impact"]["velocity_after_from"] == "estimate"
+    # The recording goes on with the predicted velocity: a parabola through exact positions returns it.
+    np.testing.assert_allclose(arm["impact"]["velocity_after"], arm["impact"]["velocity_after_predicted"], atol=1e-6)
+    image = np.asarray(Image.open(path).convert("RGB"))
+    assert image.shape[:2] == (800, 1300)
+    assert path.stat().st_size < 400_000
+    # Robot, before, predicted, impulse: each colour of the scene is there in more than a few pixels.
+    for color in ((0, 115, 178), (214, 94, 0), (204, 38, 128)):
+        assert np.count_nonzero(np.abs(image.astype(int) - color).max(axis=-1) < 40) > 100
+
+
+def test_before_the_impact_nothing_of_it_is_shown(recording):
+    with Bag(recording) as bag:
+        scene = read_scene(bag, time=1.2)
+    assert scene.arms[0].scene.impact is None
+    assert scene.impact_times == pytest.approx((IMPACT,))
+
+
+def test_the_robot_stands_where_the_states_around_the_time_say(recording):
+    with Bag(recording) as bag:
+        before, between, after = (read_scene(bag, time=time).arms[0].q for time in (1.2, 1.2004, 1.201))
+    np.testing.assert_allclose(between, before + 0.4 * (after - before), atol=1e-9)
+
+
+def test_a_picture_that_is_there_is_not_replaced_unless_forced(recording, tmp_path, capsys):
+    path = tmp_path / "hit.png"
+    path.write_text("mine")
+    status, _, error = run(capsys, str(recording), "--out", str(path))
+    assert status == 2 and "--force" in error and error.count("\n") == 1
+    assert path.read_text() == "mine"
+    assert run(capsys, str(recording), "--out", str(path), "--force", "--view", "top", "--time", "1.1")[0] == 0
+    assert path.read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_folder_gets_a_picture_with_the_recordings_name(recording, tmp_path, capsys):
+    status, said, _ = run(capsys, str(recording), "--out", str(tmp_path / "new"), "--time", "1.0")
+    assert status == 0
+    assert (tmp_path / "new" / f"{recording.parent.name}.png").is_file(), said
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--time", "9"), "--time: got 9 s, expected a time of the recording, 1.000 to 2.000 s"),
+        (("--time", "nan"), "--time: got nan"),
+        (("--view", "inside"), "--view: got 'inside', expected one of iso, front"),
+        (("--view", "0,90.5"), "--view: got '0,90.5', expected an elevation"),
+        (("--robot", "pandaa"), "robot: got 'pandaa', expected one of"),
+        (("--robot", "kuka_lwr4"), "--robot: got kuka_lwr4 with joints such as"),
+        (("--out", "picture.jpg"), "--out: got picture.jpg, expected a .png file or a folder"),
+    ],
+)
+def test_what_can_not_be_drawn_is_one_clear_line(recording, tmp_path, monkeypatch, capsys, words, message):
+    monkeypatch.chdir(tmp_path)
+    status, _, error = run(capsys, str(recording), *words)
+    assert status == 2
+    assert message in error and error.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_recordings_without_states_or_impacts_say_so(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    with Writer(tmp_path / "empty", version=9, storage_plugin=StoragePlugin.MCAP) as writer:
+        writer.add_connection("/rosout", "std_msgs/msg/String", typestore=TYPES)
+    status, _, error = run(capsys, str(tmp_path / "empty"))
+    assert status == 2 and "no joint states in it; there are /rosout" in error
+    with Writer(tmp_path / "quiet", version=9, storage_plugin=StoragePlugin.MCAP) as writer:
+        connection = writer.add_connection("/joint_states", "sensor_msgs/msg/JointState", typestore=TYPES)
+        state = blank("sensor_msgs/msg/JointState")
+        set_stamp(state.header.stamp, 1.0)
+        state.name, state.position = ["a", "b"], np.zeros(2)
+        writer.write(connection, 10**9, TYPES.serialize_cdr(state, state.__msgtype__))
+    status, _, error = run(capsys, str(tmp_path / "quiet"))
+    assert status == 2 and "no impact is recorded; choose a --time from 1.000 to 1.000 s" in error
+    # A robot that nobody knows is left out, and that is said.
+    status, said, _ = run(capsys, str(tmp_path / "quiet"), "--time", "1.0", "--out", str(tmp_path / "q.png"))
+    assert status == 0 and "robot    unknown" in said
+
+
+def test_two_arms_are_drawn_side_by_side(tmp_path, capsys):
+    bag = write_recording(tmp_path / "bag", ("/left", "/right"))
+    status, said, _ = run(capsys, str(bag), "--out", str(tmp_path / "two.png"), "--json")
+    assert status == 0
+    assert [arm["arm"] for arm in json.loads(said)["arms"]] == ["left", "right"]
