@@ -13,6 +13,7 @@ from impact_aware.control.command import Command, Mode
 from impact_aware.control.contact_force import ContactForceObserver
 from impact_aware.control.controller import ReferenceSpreadingController
 from impact_aware.control.envelope import SafetyEnvelope, Violation
+from impact_aware.control.impact_check import check_prediction
 from impact_aware.control.safety import SafeReason
 from impact_aware.errors import InvalidInputError
 from impact_aware.reference import ReferenceField
@@ -159,7 +160,7 @@ class GuardedController:
             InvalidInputError: As the controller's own; or an object faster than any impact can make it.
         """
         if field.object_velocity_predicted:
-            self._check_prediction(field, field.object_velocity_after)
+            check_prediction(field, field.object_velocity_after)
         self.controller.set_field(field)
 
     def notify_impact(
@@ -175,20 +176,13 @@ class GuardedController:
         field = self.controller.field
         if object_velocity is not None and field is not None:
             try:
-                self._check_prediction(field, np.asarray(object_velocity, dtype=float))
+                check_prediction(field, object_velocity)
             except InvalidInputError:
                 self.refused_predictions += 1
                 object_velocity = None
         return self.controller.notify_impact(
             time_impact, time_detected, object_velocity, arm=arm, event_sequence=event_sequence
         )
-
-    def _check_prediction(self, field: ReferenceField, velocity: Array) -> None:
-        """An object at rest leaves an impact at (1 + e) <= 2 times the speed of the tools that hit it, at most."""
-        fastest = 2.0 * sum(float(np.linalg.norm(arm.impact_velocity)) for arm in field.arms)
-        if not float(velocity @ velocity) <= fastest**2:
-            shown = np.round(velocity, 4).tolist()
-            raise InvalidInputError("object_velocity_after", shown, f"at most {fastest:.3g} m/s, twice what hits it")
 
     def command_without_state(self, time: float) -> Command:
         """Command when no state can be had: towards gravity compensation at the last known posture."""

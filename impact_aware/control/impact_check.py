@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from impact_aware.contact.box import homogeneous_box
 from impact_aware.contact.geometry import Contact
@@ -97,7 +97,7 @@ def expected_impact(
     twist[:3] = base.rotation.T @ own.impact_velocity
     if joint >= 0:
         rows, twist = np.vstack([rows, np.eye(robot.n)[joint]]), np.append(twist, 0.0)
-    velocity = np.linalg.lstsq(rows, twist, rcond=None)[0]
+    velocity = np.asarray(np.linalg.lstsq(rows, twist, rcond=None)[0], dtype=np.float64)
     normal = base.rotation.T @ own.normal
     contact = Contact(robot.tool_frame, normal, radius=robot.tool_radius, friction=friction, restitution=restitution)
     box = homogeneous_box(field.object_mass, field.object_half_extents, base.actInv(field.object_position))
@@ -150,7 +150,7 @@ def check_field(
     *,
     bases: Sequence[pin.SE3] | None = None,
     limits: Sequence[SafetyLimits] | None = None,
-    postures: Sequence[Array] | None = None,
+    postures: Sequence[Array | None] | None = None,
     friction: float = 0.0,
     restitution: float = 0.0,
 ) -> tuple[ExpectedImpact, ...]:
@@ -211,3 +211,22 @@ def check_start(
     robots = [arm.robot for arm in controller.arms]
     postures = [q[arm.joints] for arm in controller.arms]
     check_field(controller.field, robots, bases=bases, limits=limits, postures=postures)
+
+
+def check_prediction(field: ReferenceField, object_velocity: ArrayLike) -> None:
+    """Refuse a predicted object velocity that no impact of the field's tools can lead to.
+
+    An object at rest leaves an impact at (1 + e) <= 2 times the speed of what hits it, at most.
+
+    Args:
+        field: The reference.
+        object_velocity: (3,) Just after the impact, m/s.
+
+    Raises:
+        InvalidInputError: It is faster, or not finite.
+    """
+    velocity = np.asarray(object_velocity, dtype=float)
+    fastest = 2.0 * sum(float(np.linalg.norm(arm.impact_velocity)) for arm in field.arms)
+    if not float(np.abs(velocity).max()) <= fastest:
+        shown = [float(f"{value:.4g}") for value in velocity]
+        raise InvalidInputError("object_velocity_after", shown, f"at most {fastest:.3g} m/s, twice what hits it")

@@ -18,6 +18,9 @@ from impact_aware.nodes.arms import Arm
 from impact_aware.nodes.command_conversion import command_to_message
 from impact_aware.nodes.qos import STREAM_QOS
 
+MOST_MISSED = 1000
+"""Periods between two states that count as missed; more at once are a clock that was set."""
+
 
 class ControlReport:
     """Accounts of the cycles since activation.
@@ -63,7 +66,8 @@ class ControlReport:
         self._age, self._cycle_time = age, cycle_time
         if self.last is not None:
             gap = round((command.time - self.last.time) / self._controller.parameters.period)
-            self.missed += max(0, gap - 1)
+            # Stamps that went on by more were set, and no states were missed.
+            self.missed += gap - 1 if 1 < gap < MOST_MISSED else 0
         self.last = command
 
     def tell(self, command: Command, stamp: Time, event_sequence: int) -> None:

@@ -12,6 +12,9 @@ from impact_aware.nodes.stamps import seconds
 WARN_PERIOD = 5.0
 """Shortest time between two warnings, s."""
 
+MOST_REMEMBERED = 1000
+"""Events that are remembered as seen; none comes again after so many others."""
+
 
 class ImpactNotices:
     """Notifies a controller of contacts made and of contact that is complete.
@@ -27,7 +30,8 @@ class ImpactNotices:
         """Nothing has been seen yet."""
         self._node = node
         self._controller = controller
-        self._seen: set[tuple[int, int, int]] = set()
+        # A dictionary, as it keeps the order in which they came.
+        self._seen: dict[tuple[int, int, int], None] = {}
         self._complete: set[int] = set()
         self.sequence = 0
 
@@ -47,7 +51,9 @@ class ImpactNotices:
         key = (index, int(event.kind), int(event.sequence))
         if key in self._seen:
             return
-        self._seen.add(key)
+        self._seen[key] = None
+        if len(self._seen) > MOST_REMEMBERED:
+            del self._seen[next(iter(self._seen))]
         detected = seconds(event.stamp_detected)
         if event.kind == ImpactEvent.KIND_CONTACT_COMPLETE:
             self._complete.add(index)
