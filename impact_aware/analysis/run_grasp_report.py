@@ -71,15 +71,15 @@ class GraspReport:
             f"{grasp['first_arm']} hit first, the last arm {1e3 * grasp['lead_s']:.1f} ms later; "
             f"false detections: {grasp['false_detections']}",
             "",
-            f"{'arm':<{width}}  {'contact':>9}  {'detected':>9}  {'jump of one palm alone':>22}  {'peak target':>12}",
-            f"{'':<{width}}  {'s':>9}  {'ms later':>9}  {'error, %':>22}  {'at impact':>12}",
+            f"{'arm':<{width}}  {'contact':>9}  {'detected':>9}  {'jump predicted with':>22}  {'peak target':>12}",
+            f"{'':<{width}}  {'':>9}  {'after':>9}  {'both arms':>11}{'this alone':>11}  {'acceleration':>12}",
         ]
         for name, arm in arms.items():
             peak = arm["control"]["peak_target_acceleration_at_impact"]
-            lines.append(
-                f"{name:<{width}}  {arm['time_true']:9.4f}  {arm['delay_ms']:9.1f}  "
-                f"{100 * arm['prediction_error_relative']:22.1f}  {peak:12.2f}"
-            )
+            errors = arm["prediction_error_relative"], arm["prediction_error_alone"]
+            both, alone = ("-" if error is None else f"{100 * error:.1f} % off" for error in errors)
+            times = f"{arm['time_true']:7.4f} s  {arm['delay_ms']:6.1f} ms"
+            lines.append(f"{name:<{width}}  {times}  {both:>11}{alone:>11}  {peak:12.2f}")
         cycle = next(iter(arms.values()))["control"]
         speeds = grasp["object_speed_predicted"], grasp["object_speed_plant"]
         lines += [
@@ -168,7 +168,9 @@ def _arm_figures(bag: Bag, name: str, truth: Any, contacts: list[float], end: fl
     if not at_impact:
         raise BagError(f"{bag.path}: no prediction at the impact of {name}")
     after, before = np.array(truth.velocity_after), np.array(truth.velocity_before)
-    predicted = np.array(at_impact[0].velocity_after)
+    alone = np.array(at_impact[0].velocity_after)
+    jump = float(np.linalg.norm(after - before))
+    together = _common_jump(bag, name)
     return {
         "joint_names": list(truth.joint_names),
         "time_true": time_true,
@@ -176,10 +178,19 @@ def _arm_figures(bag: Bag, name: str, truth: Any, contacts: list[float], end: fl
         "delay_ms": 1e3 * (seconds(own[0].stamp_detected) - time_true),
         "predictions_before_impact": sum(m.source == 0 and stamp_seconds(m) < time_true for m in predictions),
         "velocity_before": before.tolist(),
-        "velocity_after_predicted": predicted.tolist(),
+        "velocity_after_predicted": together if together is not None else alone.tolist(),
         "velocity_after_plant": after.tolist(),
-        "prediction_error_relative": float(np.linalg.norm(predicted - after) / np.linalg.norm(after - before)),
+        "prediction_error_alone": float(np.linalg.norm(alone - after)) / jump,
+        "prediction_error_relative": None if together is None else float(np.linalg.norm(together - after)) / jump,
     }, false
+
+
+def _common_jump(bag: Bag, arm: str) -> list[float] | None:
+    """Predicted joint velocity of an arm after all arms hit at once, rad/s; None when they did not, or nobody asked."""
+    if not any(topic.endswith("/common_jumps") for topic in bag.topics):
+        return None
+    found = [m for _, m in bag.messages(common_topic(bag, "common_jumps")) if m.arm == arm and m.valid]
+    return [float(value) for value in found[0].velocity_after] if found else None
 
 
 def _grasp_figures(tools: ToolSeries, things: ObjectSeries, modes: NDArray[np.int64], field: Any) -> dict[str, Any]:

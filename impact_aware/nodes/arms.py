@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import pinocchio as pin
+from numpy.typing import NDArray
 
 from impact_aware.errors import InvalidInputError
 from impact_aware.reference import ArmTask, Task, base_placement
 from impact_aware.robot import RobotModel
+
+Array = NDArray[np.float64]
 
 BASE_NUMBERS = 4
 """Numbers that place a base: x, y, z and yaw."""
@@ -34,6 +38,10 @@ class Arm:
     def topic(self, name: str) -> str:
         """The arm's own topic of this name, relative to the node's namespace."""
         return f"{self.prefix}/{name}" if self.prefix else name
+
+    def turned(self, vector: Array) -> Array:
+        """A vector (3,) of the common frame in the axes of the base."""
+        return np.asarray(self.base.rotation.T @ vector)
 
 
 def single_arm(name: str, robot: str) -> tuple[Arm, ...]:

@@ -20,8 +20,10 @@ from impact_aware_msgs.msg import ReferenceField as ReferenceFieldMessage
 from impact_aware_msgs.srv import SetTask
 from rclpy.node import Node
 
+from impact_aware.control.impact_check import check_field, check_prediction
 from impact_aware.errors import ImpactAwareError, InvalidInputError
 from impact_aware.nodes.arms import arms_of_task
+from impact_aware.nodes.diagnostics import OK, WARN, DiagnosticsReporter, Report
 from impact_aware.nodes.field_conversions import field_to_message
 from impact_aware.nodes.geometry import array3, point
 from impact_aware.nodes.grasp_postures import GraspPostures
@@ -56,7 +58,8 @@ class ReferenceFieldNode(Node):
         self._task = load_task(self._settings.task)
         self._arms = arms_of_task(self._task, self._settings.robot)
         self._robots = [arm.robot for arm in self._arms]
-        self._field = make_field(self._task, self._robots)
+        self._refused = 0
+        self._field = self._make_field(self._task, 0)
         self._postures = GraspPostures(self._task, self._arms, self._field)
         self._hit: set[int] = set()
         self._time = 0.0
@@ -68,10 +71,18 @@ class ReferenceFieldNode(Node):
             self.create_subscription(ImpactPrediction, arm.topic("predicted_jumps"), jumps, EVENT_QOS)
             if self._several:
                 self._object_publishers.append(self.create_publisher(PoseStamped, arm.topic("object_pose"), 10))
+        self._common_publisher = (
+            self.create_publisher(ImpactPrediction, "common_jumps", EVENT_QOS) if self._several else None
+        )
         self.create_subscription(PoseStamped, "object_pose", self._on_object, 1)
         self.create_service(SetTask, "set_task", self._on_set_task)
         self._publish(self._with_common_impact(self._field))
+        self._diagnostics = DiagnosticsReporter(self, self._status)
         self.get_logger().info(f"field for task {self._task.name}")
+
+    def _status(self) -> Report:
+        values = {"task": self._task.name, "revision": self._field.revision, "refused": self._refused}
+        return (WARN, "refused what can't be true", values) if self._refused else (OK, "field published", values)
 
     @property
     def _several(self) -> bool:
@@ -90,6 +101,9 @@ class ReferenceFieldNode(Node):
     def _on_object(self, message: PoseStamped) -> None:
         self._time = seconds(message.header.stamp)
         position = array3(message.pose.position)
+        if not np.isfinite(position).all():
+            self._refuse("an object_pose with a place that is not finite")
+            return
         self._tell_arms(message, position)
         if self._impact_happened or not self._settings.use_object_pose:
             return
@@ -118,10 +132,27 @@ class ReferenceFieldNode(Node):
             InvalidInputError: It can't be done, or is for other arms.
         """
         self._check_arms(task)
-        field = make_field(task, self._robots, revision=self._field.revision + 1)
+        field = self._make_field(task, self._field.revision + 1)
         postures = GraspPostures(task, self._arms, field)
         self._task, self._postures = task, postures
         self._publish(self._with_common_impact(field))
+
+    def _make_field(self, task: Task, revision: int) -> ReferenceField:
+        """The field of a task whose impact no arm is too weak for."""
+        field = make_field(task, self._robots, revision=revision)
+        check_field(
+            field,
+            self._robots,
+            bases=[arm.base for arm in self._arms] if self._several else None,
+            postures=[np.array(own.posture) if own.posture else None for own in task.arms],
+            friction=task.object.friction_tool,
+            restitution=task.object.restitution,
+        )
+        return field
+
+    def _refuse(self, what: str) -> None:
+        self._refused += 1
+        self.get_logger().warning(f"refused {what}", throttle_duration_sec=2.0)
 
     def _check_arms(self, task: Task) -> None:
         names = [own.name for own in task.arms]
@@ -139,12 +170,23 @@ class ReferenceFieldNode(Node):
     def _on_impact(self, index: int, event: ImpactEvent) -> None:
         if event.kind != ImpactEvent.KIND_CONTACT_MADE or index in self._hit:
             return
-        if self._postures.take(index, event.joint_names, event.position):
+        if self._postures.take_impact(index, event):
             first = not self._impact_happened
             self._hit.add(index)
             self._time = seconds(event.header.stamp)
             velocity = self._postures.object_velocity(self._field) if self._several else None
             self._publish(self._after_impact(velocity, event.sequence, first))
+            self._tell_common_impact()
+
+    def _tell_common_impact(self) -> None:
+        """When all arms have hit at once: what that does to their joints, which no arm's own predictor can know."""
+        if self._common_publisher is None or len(self._hit) < len(self._arms):
+            return
+        try:
+            for jump in self._postures.common_impact(self._field):
+                self._common_publisher.publish(jump)
+        except ImpactAwareError as error:
+            self.get_logger().warning(f"no prediction of the common impact: {error}")
 
     def _on_prediction(self, index: int, prediction: ImpactPrediction) -> None:
         if not prediction.valid or not prediction.object:
@@ -153,6 +195,11 @@ class ReferenceFieldNode(Node):
             self._look_ahead_together(index, prediction)
             return
         velocity = array3(prediction.object_twist_after.linear)
+        try:
+            check_prediction(self._field, velocity)
+        except ImpactAwareError as error:
+            self._refuse(f"a prediction: {error}")
+            return
         if prediction.source == ImpactPrediction.SOURCE_AT_IMPACT:
             self._predicted_at_impact(prediction, velocity)
         elif prediction.source == ImpactPrediction.SOURCE_LOOK_AHEAD and not self._impact_happened:

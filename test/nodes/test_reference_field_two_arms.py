@@ -11,6 +11,7 @@ from impact_aware_msgs.srv import SetTask
 from impact_aware.nodes import reference_field
 from impact_aware.nodes.geometry import point
 from impact_aware.nodes.reference_field import ReferenceFieldNode, Settings
+from impact_aware.nodes.stamps import stamp
 from impact_aware.reference import load_task, start_posture
 from impact_aware.reference.grasp_prediction import predict_grasp
 
@@ -33,11 +34,19 @@ def posture(node: ReferenceFieldNode, arm: int, shift: float = 0.0) -> np.ndarra
     return start_posture(TASK.arms[arm], node._robots[arm], place)
 
 
-def hit(node: ReferenceFieldNode, arm: int, sequence: int = 1, shift: float = 0.0) -> None:
+def hit(node: ReferenceFieldNode, arm: int, sequence: int = 1, shift: float = 0.0, time: float = 2.0) -> None:
     names = node._robots[arm].joint_names
     event = ImpactEvent(arm=TASK.arms[arm].name, sequence=sequence, joint_names=names)
-    event.position = posture(node, arm, shift)
+    event.position = reached = posture(node, arm, shift)
+    event.velocity_before = approach(node, arm, reached)
+    event.header.stamp = stamp(time)
     node._on_impact(arm, event)
+
+
+def approach(node: ReferenceFieldNode, arm: int, position: np.ndarray) -> np.ndarray:
+    """Joint velocity that moves the tool as the field wants at the impact; both bases stand parallel to the world."""
+    twist = np.concatenate([node._field.arms[arm].impact_velocity, np.zeros(3)])
+    return np.linalg.pinv(node._robots[arm].frame_jacobian(position)) @ twist
 
 
 def test_the_common_impact_is_known_from_the_task(node):
@@ -74,6 +83,26 @@ def test_either_arm_may_hit_first_and_where_it_did_stays(node, first):
     assert node._field.object_velocity_predicted
     hit(node, first, sequence=2)
     assert node._field.revision == revision + 2, "a later event of an arm that has hit changes nothing"
+
+
+def test_when_both_hit_at_once_the_jump_of_both_is_told(node):
+    told = []
+    node._common_publisher.publish = told.append
+    hit(node, LEFT, sequence=3, time=2.0)
+    assert told == []
+    hit(node, RIGHT, sequence=5, time=2.002)
+    assert [(jump.arm, jump.event_sequence) for jump in told] == [("left", 3), ("right", 5)]
+    speeds = [np.linalg.norm(jump.velocity_after) / np.linalg.norm(jump.velocity_before) for jump in told]
+    assert max(speeds) < 0.8, "the arms must lose speed"
+    assert told[0].object_twist_after.linear.z > 0.02
+
+
+def test_arms_that_hit_one_after_the_other_have_no_common_jump(node):
+    told = []
+    node._common_publisher.publish = told.append
+    hit(node, LEFT, time=2.0)
+    hit(node, RIGHT, time=2.05)
+    assert told == []
 
 
 def test_each_arm_hears_where_the_object_is_from_its_own_base(node):

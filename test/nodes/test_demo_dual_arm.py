@@ -1,0 +1,121 @@
+"""The demo of two arms for real: nodes as processes over DDS, one simulator as plant of both."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from impact_aware.analysis.bag import Bag
+
+pytestmark = [pytest.mark.dds, pytest.mark.slow]
+
+LIMIT = 240.0
+
+
+def demo_command(out: Path, *more: str) -> list[str]:
+    return [sys.executable, "-m", "impact_aware.cli.main", "demo", "dual-arm-grab", "--out", str(out), *more]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    out = tmp_path_factory.mktemp("demo") / "run"
+    result = subprocess.run(demo_command(out, "--json"), capture_output=True, text=True, timeout=LIMIT)
+    assert result.returncode == 0, result.stderr
+    return out, json.loads(result.stdout)
+
+
+def test_the_box_is_lifted_held_and_brought_to_its_goal(run):
+    _, summary = run
+    grasp = summary["grasp"]
+    # The campaign's criteria for a success.
+    assert grasp["lift_m"] > 0.5 * grasp["wanted_lift_m"]
+    assert grasp["final_lift_m"] > 0.5 * grasp["lift_m"]
+    assert grasp["slip_m"] < 0.01
+    assert summary["goal_error_m"] < 0.05
+
+
+def test_each_arms_impact_is_detected_within_5_ms(run):
+    _, summary = run
+    assert list(summary["arms"]) == ["left", "right"]
+    for arm in summary["arms"].values():
+        assert 0.0 <= arm["delay_ms"] <= 5.0
+        assert arm["predictions_before_impact"] > 0
+
+
+def test_the_common_impact_is_predicted_better_than_each_palms_alone(run):
+    _, summary = run
+    for arm in summary["arms"].values():
+        # The silicone takes 5 ms to come to rest, the map none: a fifth of the jump; alone, most of it is missing.
+        assert arm["prediction_error_relative"] < 0.35 < arm["prediction_error_alone"]
+
+
+def test_who_hit_first_is_told(run):
+    _, summary = run
+    times = {name: arm["time_true"] for name, arm in summary["arms"].items()}
+    assert summary["grasp"]["first_arm"] == min(times, key=times.__getitem__)
+    assert summary["grasp"]["lead_s"] == pytest.approx(abs(times["left"] - times["right"]))
+
+
+def test_lockstep_loses_no_cycle(run):
+    _, summary = run
+    for arm in summary["arms"].values():
+        assert arm["control"]["missed"] == 0
+        assert arm["control"]["cycles"] > 1000
+
+
+def test_the_result_is_complete(run):
+    out, summary = run
+    assert json.loads((out / "summary.json").read_text()) == summary
+    assert Path(summary["figure"]).stat().st_size > 10_000
+    with Bag(Path(summary["bag"])) as bag:
+        topics = set(bag.topics)
+    both = ("joint_states", "impacts", "predicted_jumps", "true_impacts", "effort_controller/commands", "object_pose")
+    assert {f"/{arm}/{name}" for arm in ("left", "right") for name in both} <= topics
+    assert {"/reference_field", "/controller_state", "/object_pose", "/common_jumps"} <= topics
+
+
+def test_killing_a_node_of_one_arm_brings_both_to_rest(tmp_path):
+    out = tmp_path / "run"
+    process = subprocess.Popen(demo_command(out), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        wait_until_moving(out, process)
+        os.kill(node_process("right", "impact_detector", process.pid), signal.SIGKILL)
+        _, errors = process.communicate(timeout=LIMIT)
+    finally:
+        process.kill()
+    assert process.returncode == 1
+    assert "right/impact_detector was ended by SIGKILL during the run; the controller is in mode SAFE" in errors
+    assert "Traceback" not in errors
+
+
+def test_a_robot_for_a_task_that_names_its_own_is_refused_before_anything_starts(tmp_path):
+    out = tmp_path / "run"
+    result = subprocess.run(demo_command(out, "--robot", "kuka_lwr4"), capture_output=True, text=True, timeout=LIMIT)
+    assert result.returncode == 2
+    assert "--robot: got kuka_lwr4, expected none with dual-arm-grab" in result.stderr
+    assert not out.exists()
+
+
+def wait_until_moving(out: Path, process: subprocess.Popen) -> None:
+    deadline = time.monotonic() + LIMIT
+    log = out / "logs" / "rs_controller.log"
+    while time.monotonic() < deadline and process.poll() is None:
+        if log.exists() and "mode ANTE" in log.read_text():
+            return
+        time.sleep(0.05)
+    ending = "timeout" if process.poll() is None else process.communicate()[1]
+    raise AssertionError(f"the arms never moved: {ending}")
+
+
+def node_process(namespace: str, name: str, parent: int) -> int:
+    listing = subprocess.run(["ps", "-o", "pid=", "--ppid", str(parent)], capture_output=True, text=True).stdout
+    for pid in map(int, listing.split()):
+        words = Path(f"/proc/{pid}/cmdline").read_text().split("\0")
+        if f"impact_aware.nodes.{name}" in words and f"__ns:=/{namespace}" in words:
+            return pid
+    raise AssertionError(f"no process of {namespace}/{name} below {parent}")
