@@ -41,6 +41,31 @@ def test_exact_signal_is_recovered(step, jumps, samples, acceleration, contact_t
     np.testing.assert_allclose(kink.velocity_before, before, atol=0.05)
 
 
+@settings(max_examples=60, deadline=None)
+@given(
+    st.floats(-5.0, -2.0),
+    st.lists(st.floats(0.05, 1.0), min_size=3, max_size=3),
+    st.integers(9, 20),
+    st.floats(-10.0, 10.0),
+    st.floats(0.0, 4.0),
+    st.integers(0, 1000),
+)
+def test_instants_and_contact_times_off_the_grid_are_within_the_stated_bounds(
+    instant, jumps, samples, acceleration, contact_time, seed
+):
+    times = np.arange(1.0 - samples, 1.0) * PERIOD
+    jumps = np.array(jumps) * [1, -1, 1]
+    positions = made_of(times, instant * PERIOD, jumps, contact_time * PERIOD, acceleration)
+    # A thousandth of the largest jump's way in a period.
+    noise = 1e-3 * PERIOD * np.abs(jumps).max()
+    positions += noise * np.random.default_rng(seed).standard_normal(positions.shape)
+    kink = fit_kink(positions, PERIOD, -6.0 * PERIOD, np.full(3, noise))
+    assert kink.time == pytest.approx(instant * PERIOD, abs=0.75 * PERIOD)
+    seen = min(1.0, -instant / contact_time) if contact_time else 1.0
+    error = np.abs(kink.velocity_after - kink.velocity_before - seen * jumps).max()
+    assert error < 0.3 * np.abs(jumps).max()
+
+
 @pytest.mark.parametrize("contact_time", [0.0, 1.0, 2.5])
 def test_standard_error_covers_the_scatter(contact_time):
     rng = np.random.default_rng(4)
