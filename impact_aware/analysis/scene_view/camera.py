@@ -80,7 +80,7 @@ class Camera:
     def fitted(self, points: Array, width: int, height: int, share: float = 0.94) -> Camera:
         """The same direction, moved and zoomed until points (m, 3) fill `share` of the picture."""
         camera = self
-        for _ in range(4):
+        for _ in range(12):
             pixels = camera.project(points, width, height)
             low, high = pixels[:, :2].min(axis=0), pixels[:, :2].max(axis=0)
             size = float(np.max((high - low) / [share * width, share * height]))
