@@ -16,6 +16,7 @@ NODES = (
     "impact_markers",
     "sim_robot",
     "forward_command_controller",
+    "fault_injector",
     "bag_recorder",
 )
 

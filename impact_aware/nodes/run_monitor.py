@@ -1,7 +1,7 @@
 """Node `run_monitor`: what `impact-aware demo` sees of a running graph, as JSON lines on its standard output.
 
 Each diagnostics status becomes one line `{"node": ..., "level": ..., "message": ..., VALUES}`. A line `safe_stop` on
-its standard input asks the controller for the safe mode.
+its standard input asks the controller for the safe mode, a line `reset` asks it to leave that.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class RunMonitorNode(Node):
         super().__init__("run_monitor")
         self.finished = False
         self.create_subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, 50)
-        self._safe_stop = self.create_client(Trigger, "rs_controller/safe_stop")
+        self._requests = {name: self.create_client(Trigger, f"rs_controller/{name}") for name in ("safe_stop", "reset")}
         self.create_timer(INPUT_PERIOD, self._read_input, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
     def _on_diagnostics(self, message: DiagnosticArray) -> None:
@@ -46,8 +46,9 @@ class RunMonitorNode(Node):
         line = sys.stdin.readline()
         if not line:
             self.finished = True
-        elif line.strip() == "safe_stop" and self._safe_stop.service_is_ready():
-            self._safe_stop.call_async(Trigger.Request())
+        client = self._requests.get(line.strip())
+        if client is not None and client.service_is_ready():
+            client.call_async(Trigger.Request())
 
     def _print(self, line: dict[str, object]) -> None:
         try:

@@ -1,0 +1,73 @@
+"""Random messages for the nodes, each in a process of its own, and one table of what they did with them."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from typing import Any
+
+from tqdm import tqdm
+
+from impact_aware.cli.processes import quiet_environment
+from impact_aware.errors import ImpactAwareError, InvalidInputError, UnknownNameError
+
+NODES = (
+    "impact_detector",
+    "jump_predictor",
+    "reference_field",
+    "rs_controller",
+    "impact_markers",
+    "sim_robot",
+    "forward_command_controller",
+    "run_monitor",
+)
+"""Nodes that are fuzzed."""
+
+MOST_GROWTH_KIB = 4096
+"""Memory that a node may take more after the first fifth of the messages: what an allocator keeps without a leak."""
+
+
+class FuzzFailedError(ImpactAwareError):
+    """The process of a node ended without a result."""
+
+
+def run_fuzz(args: argparse.Namespace) -> tuple[dict[str, Any], str]:
+    """Fuzz the nodes that `args` names, one after the other.
+
+    Raises:
+        InvalidInputError: No message.
+        UnknownNameError: No node of that name.
+        FuzzFailedError: A node's process died.
+    """
+    if args.fuzz < 1:
+        raise InvalidInputError("--fuzz", args.fuzz, "at least 1 message")
+    for name in args.node:
+        if name not in NODES:
+            raise UnknownNameError("--node", name, NODES)
+    environment = quiet_environment(args.domain if args.domain is not None else 1 + os.getpid() % 100)
+    results = []
+    quiet = args.json or not sys.stderr.isatty()
+    for name in tqdm(args.node or NODES, desc="fuzz", unit="node", disable=quiet):
+        command = [sys.executable, "-m", "impact_aware.nodes.fuzz", name, str(args.fuzz), str(args.seed)]
+        process = subprocess.run(command, env=environment, capture_output=True, text=True)
+        if process.returncode != 0:
+            last = (process.stderr.strip().splitlines() or ["no word"])[-1]
+            raise FuzzFailedError(f"the fuzzed {name} ended with status {process.returncode}: {last}")
+        results.append(json.loads(process.stdout.strip().splitlines()[-1]))
+    failed = [r["node"] for r in results if r["exceptions"] or r["grown_kib"] > MOST_GROWTH_KIB]
+    summary = {"failed": len(failed), "failed_nodes": failed, "seed": args.seed, "nodes": results}
+    return summary, format_table(results)
+
+
+def format_table(results: list[dict[str, Any]]) -> str:
+    """A Markdown table, a row per node, and what was raised."""
+    rows = [("node", "messages", "exceptions", "memory grown by", "wall time"), ("---",) * 5]
+    lines = []
+    for own in results:
+        grown, wall = f"{own['grown_kib']} KiB", f"{own['wall_s']:.0f} s"
+        rows.append((f"`{own['node']}`", str(own["messages"]), str(own["exceptions"]), grown, wall))
+        lines += [f"{own['node']}: {error}, {count} times" for error, count in own["errors"].items()]
+    return "\n".join(["| " + " | ".join(row) + " |" for row in rows] + lines)
