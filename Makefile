@@ -54,6 +54,10 @@ lint: enter  ## check style (ruff) and types (mypy)
 demo: enter  ## hit a box and push it to its goal: real nodes over DDS, results in results/hit-and-push
 	@$(enter) && impact-aware demo hit-and-push $(ARGS)
 
+.PHONY: demo-dual
+demo-dual: enter  ## grab a box with two arms, lift it and carry it: as above, results in results/dual-arm-grab
+	@$(enter) && impact-aware demo dual-arm-grab $(ARGS)
+
 .PHONY: lock
 lock: enter  ## resolve environment/requirements.in to exact versions, for every pinned distribution
 	@$(enter) && python environment/lock.py jazzy kilted

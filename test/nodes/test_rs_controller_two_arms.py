@@ -187,6 +187,16 @@ def test_one_silent_arm_sends_both_to_the_safe_mode_and_the_other_is_braked_by_i
     assert bench.node._status()[1].startswith("safe mode: no usable right/joint_states")
 
 
+@pytest.mark.parametrize("topic", ["right/impacts", "left/predicted_jumps", "reference_field"])
+def test_a_dead_node_of_either_arm_stops_both_and_is_named(bench, topic):
+    bench.activate()
+    bench.node._on_liveliness(topic, SimpleNamespace(alive_count=0, alive_count_change=-1))
+    bench.states(0.3, 0.3)
+    assert bench.mode is Mode.SAFE
+    assert bench.node._report.last.reason is SafeReason.UPSTREAM_LOST
+    assert topic in bench.node._report.last.detail
+
+
 def test_activation_says_which_arm_is_missing(bench):
     bench.configure()
     bench.field()
