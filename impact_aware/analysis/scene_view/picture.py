@@ -31,6 +31,7 @@ Rectangle = tuple[float, float, float, float]
 LINK = (0.86, 0.87, 0.89, 1.0)
 FLOOR = (0.82, 0.82, 0.82, 1.0)
 FLOOR_STRONG = (0.68, 0.68, 0.68, 1.0)
+AXES = (("x", (0.75, 0.1, 0.1)), ("y", (0.1, 0.5, 0.1)), ("z", (0.1, 0.2, 0.7)))
 DPI = 100
 SIZE = (13.0, 8.0)
 """Of the figure, inches."""
@@ -148,7 +149,8 @@ def _near_view(
     # From the side, so that what goes along the normal is seen in full length.
     heading = np.degrees(np.arctan2(normal[1], normal[0]))
     side = min((heading + 62.0, heading - 62.0), key=lambda angle: abs((angle - azimuth + 180.0) % 360.0 - 180.0))
-    camera = Camera(point, CLOSE_RADIUS, side, 24.0)
+    # The text below the contact needs room in a narrow view.
+    camera = Camera(point, CLOSE_RADIUS * (1.0 if rectangle[2] > 0.3 else 1.25), side, 24.0)
     axes, canvas = _panel(figure, rectangle, camera)
     near = [
         m for m in markers if "streamline" not in _item(m) and "field" not in _item(m) and _item(m) != "object_goal"
@@ -228,15 +230,12 @@ def _floor(low: Array, high: Array) -> Iterator[tuple[Color, float, list[tuple[A
 
 def _frame_axes(axes: Any, canvas: Canvas, place: Placement) -> None:
     """The axes of a base frame, drawn on top."""
-    for direction, (letter, color) in enumerate(
-        zip("xyz", ((0.75, 0.1, 0.1), (0.1, 0.5, 0.1), (0.1, 0.2, 0.7)), strict=True)
-    ):
+    for direction, (letter, color) in enumerate(AXES):
         ends = place.act(np.array([np.zeros(3), 0.25 * np.eye(3)[direction]]))
-        pixels = np.array([_pixel(canvas, axes, end) for end in ends])
-        axes.plot(*pixels.T, color=color, linewidth=1.6)
-        axes.text(
-            *(pixels[1] + 0.12 * (pixels[1] - pixels[0])), letter, color=color, fontsize=9, ha="center", va="center"
-        )
+        start, end = (_pixel(canvas, axes, point) for point in ends)
+        axes.plot(*np.transpose([start, end]), color=color, linewidth=1.6)
+        x, y = end + 0.12 * (end - start)
+        axes.text(x, y, letter, color=color, fontsize=9, ha="center", va="center", clip_on=True)
 
 
 def _pixel(canvas: Canvas, axes: Any, point: Array) -> Array:
