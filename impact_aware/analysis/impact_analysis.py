@@ -7,7 +7,7 @@ import importlib.metadata
 import platform
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,7 @@ from impact_aware.analysis.recorded_predictions import (
     RecordedPrediction,
     read_predictions,
 )
-from impact_aware.analysis.results import Analysis, ArmAnalysis
+from impact_aware.analysis.results import Analysis, AnalyzedImpact, ArmAnalysis
 from impact_aware.analysis.surface import Surface, load_surface
 from impact_aware.analysis.tables import is_table, open_table
 from impact_aware.detection import ImpactDetector, make_detector
@@ -40,6 +40,9 @@ from impact_aware.robot import RobotModel
 
 Report = Callable[[Path, int, int], None]
 """Called with a file, its messages read so far, and how many there are (0 when that is not known)."""
+
+_TOGETHER = 0.010
+"""Impacts of two arms that are closer than this act on the object together, s."""
 
 _SOFTWARE = ("numpy", "pin", "rosbags", "scipy")
 
@@ -143,7 +146,7 @@ def _analyze_file(
         if not any(arm.finder.samples for arm in arms):
             raise BagError(f"{file}: {_why_nothing(arms)}")
         around = _surroundings(bag, arms, options, surface)
-        return [_concluded(file, arm, options, around) for arm in arms], seconds, notes
+        return _note_shared_objects([_concluded(file, arm, options, around) for arm in arms]), seconds, notes
 
 
 def _analyze_table(
@@ -312,6 +315,20 @@ def _concluded(file: Path, arm: _Arm, options: AnalysisOptions, around: Surround
         drops=finder.drops,
         notes=(*source.notes, *arm.notes, *_data_notes(selector, finder)),
     )
+
+
+def _note_shared_objects(arms: list[ArmAnalysis]) -> list[ArmAnalysis]:
+    """Note impacts in which two arms hit a free object together: each prediction knows of its own contact only."""
+    free = [(arm.arm, impact.time) for arm in arms for impact in arm.impacts if impact.object_mass is not None]
+
+    def noted(arm: ArmAnalysis, impact: AnalyzedImpact) -> AnalyzedImpact:
+        others = [name for name, time in free if name != arm.arm and abs(time - impact.time) < _TOGETHER]
+        if impact.object_mass is None or not others:
+            return impact
+        note = f"arm {others[0]} hit too: what the object does between both arms is not in this prediction"
+        return replace(impact, notes=(*impact.notes, note))
+
+    return [replace(arm, impacts=tuple(noted(arm, impact) for impact in arm.impacts)) for arm in arms]
 
 
 def _belongs(prediction: RecordedPrediction, source: ArmSource) -> bool:
