@@ -11,9 +11,9 @@ one or two samples that there are when the impact becomes known, and t0 hangs on
 the grid, weighted by likelihood, and the spread around it is its standard error.
 
 What to expect, whatever t0 and D up to 4 periods, with noise up to a thousandth of what a jump moves in a period: with
-two samples or more after the impact the time is within 0.75 periods, and the velocity after within 0.3 times the largest
-jump of a joint. With one sample after it the velocity after is no measurement: an impact just before that sample and a
-large jump explain it as well as an earlier one and a small jump, and it may be several times too large.
+two samples or more after the impact the time is within 0.75 periods, and the velocity after within 0.3 times the
+largest jump of a joint. With one sample after it the velocity after is no measurement: an impact just before that
+sample and a large jump explain it as well as an earlier one and a small jump; it may be several times too large.
 """
 
 from __future__ import annotations
