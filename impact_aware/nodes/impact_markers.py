@@ -12,7 +12,15 @@ from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from visualization_msgs.msg import MarkerArray
 
-from impact_aware.analysis.markers import Changes, Impact, MarkerBoard, MarkerStyle, SceneMarkers, impact_from_message
+from impact_aware.analysis.markers import (
+    Changes,
+    Impact,
+    Marker,
+    MarkerBoard,
+    MarkerStyle,
+    SceneMarkers,
+    impact_from_message,
+)
 from impact_aware.analysis.markers.contact import contact_orientation
 from impact_aware.analysis.markers.field_record import field_from_message
 from impact_aware.analysis.markers.records import outcome_of_event
@@ -34,6 +42,9 @@ except ImportError:
     TransformBroadcaster = None
 
 STYLE = MarkerStyle()
+
+WARN_PERIOD = 5.0
+"""Shortest time between two warnings, s."""
 
 TIME_JUMP = 1.0
 """The clock going back by more than this begins another run, s."""
@@ -102,6 +113,7 @@ class ImpactMarkersNode(Node):
         self._board = MarkerBoard()
         self._viewers = 0
         self._time = 0.0
+        self._undrawable = 0
         self._impacts: list[ImpactPrediction] = []
         self._latest: dict[str, ImpactEvent | ReferenceFieldMessage | PoseStamped | ImpactPrediction] = {}
         self._publisher = self.create_publisher(MarkerArray, "impact_markers", STREAM_QOS)
@@ -150,8 +162,7 @@ class ImpactMarkersNode(Node):
             self._scene.clear()
             self._publisher.publish(delete_all())
         self._time = now
-        self._take()
-        changes = [self._board.show(group, markers, now) for group, markers in self._scene.take_changes().items()]
+        changes = [self._board.show(group, markers, now) for group, markers in self._new_markers().items()]
         if any(changes):
             legend = self._scene.legend(self._board.namespaces(now))
             changes.append(self._board.show("legend", legend, now))
@@ -164,6 +175,17 @@ class ImpactMarkersNode(Node):
         for change in changes:
             if change:
                 self._publisher.publish(changes_to_message(change))
+
+    def _new_markers(self) -> dict[str, list[Marker]]:
+        """What came since the last time, as markers; what can't be drawn is dropped, and the scene begins anew."""
+        try:
+            self._take()
+            return self._scene.take_changes()
+        except (ImpactAwareError, ValueError) as error:
+            self._undrawable += 1
+            self._scene.clear()
+            self.get_logger().warning(f"can't be drawn: {error}", throttle_duration_sec=WARN_PERIOD)
+            return {}
 
     def _take(self) -> None:
         latest, self._latest = self._latest, {}
