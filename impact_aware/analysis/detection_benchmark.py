@@ -20,6 +20,7 @@ from impact_aware.contact.geometry import Contact
 from impact_aware.detection import AdaptiveWindowParameters, ImpactDetector, JointSample, make_detector
 from impact_aware.detection.events import Array
 from impact_aware.detection.expectation import ExpectationClassifier, ExpectationParameters, Verdict
+from impact_aware.detection.watch_settings import WatchSettings, make_watch
 from impact_aware.impact import predict
 from impact_aware.robot import RobotModel
 
@@ -31,6 +32,8 @@ SPEED_THAT_MATTERS = 0.1
 
 JUDGED = 100
 """Impacts that are asked twice whether they were the planned ones."""
+
+_NOTHING_ELSE = {"expectation": False, "bounce": False, "completion": False}
 
 Factory = Callable[[DetectionTrial], ImpactDetector]
 Report = Callable[[str, float], None]
@@ -111,6 +114,10 @@ def detector_factories(robot: RobotModel, noise: MeasurementNoise) -> dict[str, 
         "momentum_observer": lambda _: make_detector("momentum_observer", n, robot=robot, **source),
         "sensitive_joint": sensitive,
         "fusion": lambda _: make_detector("fusion", n, adaptive_window=AdaptiveWindowParameters(**source)),
+        # As the detector node makes it: nobody tells it which torques to expect, but it has the robot's model.
+        "fusion_with_model": lambda _: (
+            make_watch(n, WatchSettings(detector="fusion", **source, **_NOTHING_ELSE), robot=robot).detector
+        ),
     }
 
 
