@@ -173,8 +173,8 @@ def draw_comparison(results: dict[str, EpisodeResult], path: Path, axis_index: i
             bottom.plot(time[shown], result.target_acceleration[shown, arm, axis_index], color=COLOURS[name])
     axes[0, 0].set_ylabel(f"tool velocity {component} (m/s), reference dashed")
     axes[1, 0].set_ylabel(f"target acceleration {component} (m/s²)")
-    for arm, column in zip(arms, axes.T, strict=True):
-        column[0].set_title(arm.name)
+    for own, column in zip(arms, axes.T, strict=True):
+        column[0].set_title(own.name)
         column[1].set_xlabel("time since detection" + (" for both arms (s)" if len(arms) > 1 else " (s)"))
         for axis in column:
             axis.grid(alpha=0.3)

@@ -26,8 +26,9 @@ def summarise_random(rows: Sequence[Row]) -> dict[str, Any]:
 
     Returns:
         By controller `trials`, `done` (trials that were not refused before any motion), `success_rate` (of all),
-        `success_rate_of_done`, `failures` (class of cause -> `runs` and the `details` of each cause), and means of
-        `peak`, `goal_error_m` and `slip_m`; and `ranges`, in words.
+        `success_rate_of_done`, `failures` (class of cause -> `runs`, the `details` of each cause, and how the touch
+        was: means of `off_centre_m` and `arms_apart_s`, with those of the successes under `touch`), and means of
+        `peak`, `goal_error_m`, `slip_m` and `time_to_track_s`; and `ranges`, in words.
     """
     controllers = dict.fromkeys(row["controller"] for row in rows)
     return {
@@ -46,7 +47,8 @@ def format_random(summary: dict[str, Any]) -> str:
             f"{100 * own['success_rate_of_done']:.1f} % of those done"
         )
         for cause, entry in own["failures"].items():
-            lines.append(f"  {entry['runs']:>4}  {cause:<26} {CAUSES.get(cause, '')}")
+            lines.append(f"  {entry['runs']:>4}  {cause:<26} {CAUSES.get(cause, '')}{_touch_text(entry)}")
+        lines.append(f"  {own['successes']:>4}  success{_touch_text(own['touch'])}")
     return "\n".join(lines)
 
 
@@ -78,6 +80,9 @@ def draw_random(rows: Sequence[Row], path: Path, title: str) -> None:
 
 def _of(rows: Sequence[Row]) -> dict[str, Any]:
     failed = [row["cause"] for row in rows if not row["success"]]
+    by_class: dict[str, list[Row]] = {}
+    for row in rows:
+        by_class.setdefault("" if row["success"] else cause_class(row["cause"]), []).append(row)
     classes = Counter(cause_class(cause) for cause in failed)
     refused = classes["start refused"]
     good = len(rows) - len(failed)
@@ -92,11 +97,27 @@ def _of(rows: Sequence[Row]) -> dict[str, Any]:
             name: {
                 "runs": count,
                 "details": dict(Counter(cause for cause in failed if cause_class(cause) == name)),
+                **_touch(by_class[name]),
             }
             for name, count in classes.most_common()
         },
+        "touch": _touch(by_class.get("", [])),
         **{column: _mean(rows, column) for column in ("peak", "goal_error_m", "slip_m", "time_to_track_s")},
     }
+
+
+def _touch(rows: Sequence[Row]) -> dict[str, float]:
+    return {column: _mean(rows, column) for column in ("off_centre_m", "arms_apart_s")}
+
+
+def _touch_text(touch: dict[str, Any]) -> str:
+    """How the object was touched, as far as that is known."""
+    parts = []
+    if np.isfinite(touch["off_centre_m"]):
+        parts.append(f"{1e3 * touch['off_centre_m']:.1f} mm off centre")
+    if np.isfinite(touch["arms_apart_s"]) and touch["arms_apart_s"] > 0.0:
+        parts.append(f"arms {1e3 * touch['arms_apart_s']:.0f} ms apart")
+    return f" (touched {', '.join(parts)})" if parts else ""
 
 
 def _mean(rows: Sequence[Row], column: str) -> float:

@@ -143,6 +143,22 @@ class EpisodeResult:
         along = np.einsum("kmi,mi->km", moved, normals)
         return float(np.linalg.norm(moved - along[..., None] * normals, axis=2).max())
 
+    @property
+    def off_centre(self) -> float:
+        """How far beside the object's centre the first touch was, horizontally across the impact direction, m."""
+        impact = self.first_impact
+        if impact is None:
+            return float("nan")
+        row = min(int(np.searchsorted(self.time, impact.time)), self.time.size - 1)
+        offset = self.object_rotation[row].T @ (impact.point - self.object_position[row])
+        return float(abs(offset @ np.cross((0.0, 0.0, 1.0), self.field.arms[0].normal)))
+
+    @property
+    def arms_apart(self) -> float:
+        """Time from the first arm's to the last arm's first touch, s; NaN when one never touched."""
+        hits = [self._hit_time(arm.name or "arm") for arm in self.task.arms]
+        return max(hits) - min(hits) if np.isfinite(hits).all() else float("nan")
+
     def _hit_time(self, arm: str) -> float:
         """When an arm first truly hit the object, s; infinite when never."""
         return min((i.time for i in self.impacts if i.arm == arm and i.partner == "object"), default=float("inf"))

@@ -25,7 +25,7 @@ def rows():
     return [
         row(0),
         row(1),
-        row(2, "goal missed"),
+        row(2, "goal missed", off_centre_m=0.008),
         row(3, "safe mode: QP_INFEASIBLE"),
         row(4, "safe mode: EXCEPTION"),
         row(5, "start refused: start: got ...", peak=float("nan")),
@@ -47,6 +47,7 @@ def test_failures_are_counted_by_class_with_their_details(rows):
 
 def test_text_and_figure_say_why(rows, tmp_path):
     text = format_random(summarise_random(rows))
+    assert "(touched 8.0 mm off centre)" in text
     for part in ("2 of 6 trials succeed", "1 refused", "safe mode", "0.5..2.5 kg"):
         assert part in text
     draw_random(rows, tmp_path / "random.png", "hit-and-push")

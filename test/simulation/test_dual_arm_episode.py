@@ -19,6 +19,7 @@ def test_both_arms_hit_and_the_one_that_is_nearer_hits_first(grabbed):
     assert result.hit_arms.all()
     first = {i.arm: i.time for i in reversed(result.impacts) if i.partner == "object"}
     lead = first["right"] - first["left"]
+    assert result.arms_apart == pytest.approx(abs(lead))
     # The tools close at 0.3 m/s each: 2 * 15 mm apart in way is 100 ms apart in time, less what the object is moved.
     assert lead == pytest.approx(0.0, abs=2e-3) if displacement == 0.0 else 0.01 < lead < 0.12
 

@@ -74,3 +74,10 @@ def test_the_slip_is_that_in_the_objects_own_axes(pushed):
     sliding = rigid.tool_position.copy()
     sliding[-1, 0] += (turn[-1] @ np.array([0.0, 0.0, 0.004])).reshape(3)
     assert changed(rigid, tool_position=sliding).slip == pytest.approx(0.004)
+
+
+def test_how_far_off_centre_the_touch_was(pushed):
+    assert pushed.off_centre < 0.002
+    beside = pushed.object_position + [0.007, 0.0, 0.0]
+    assert changed(pushed, object_position=beside).off_centre == pytest.approx(0.007, abs=0.002)
+    assert pushed.arms_apart == 0.0
