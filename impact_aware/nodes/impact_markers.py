@@ -213,11 +213,9 @@ class ImpactMarkersNode(Node):
 
     def _take_field(self, message: ReferenceFieldMessage) -> None:
         try:
-            field = field_from_message(message)
+            self._scene.add_field(field_from_message(message), seconds(message.header.stamp))
         except ImpactAwareError as error:
             self.get_logger().warning(f"a reference field can't be drawn: {error}", throttle_duration_sec=5.0)
-            return
-        self._scene.add_field(field, seconds(message.header.stamp))
 
     def _broadcast(self, impact: Impact) -> None:
         if self._broadcaster is None:

@@ -190,6 +190,43 @@ def test_what_is_no_impact_is_not_drawn(markers, fields):
     assert markers._broadcaster.sent == []
 
 
+def _contact(**fields: object) -> list[ContactImpulse]:
+    contact = prediction().contacts[0]
+    for name, value in fields.items():
+        setattr(contact, name, value)
+    return [contact]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"contacts": _contact(normal=Vector3())},
+        {"contacts": _contact(point=Point(x=float("nan")))},
+        {"contacts": _contact(friction=-1.0)},
+        {"velocity_after": [float("inf")] * 7},
+        {"velocity_before": [0.1] * 3},
+    ],
+    ids=["normal", "point", "friction", "infinite", "short"],
+)
+def test_nonsense_is_neither_drawn_nor_the_end_of_the_node(markers, fields):
+    field = field_message()
+    field.alpha = float("nan")
+    pose = PoseStamped()
+    pose.pose.orientation.w = 0.0
+    markers._keep("field")(field)
+    markers._keep("object")(pose)
+    markers._on_impact(prediction(**fields))
+    markers._draw()
+    assert not any("at_impact" in name or name.endswith("object") for name, _ in shown(markers.drawn))
+
+
+def test_a_prediction_without_joints_is_drawn_by_what_its_contact_says(markers):
+    markers._on_impact(prediction(joint_names=[], position=[], velocity_before=[], velocity_after=[]))
+    markers._draw()
+    names = {name.rpartition("/")[2] for name, _ in shown(markers.drawn)}
+    assert {"velocity_before", "impulse"} <= names and "joint_before" not in names
+
+
 def test_without_tf2_ros_it_draws_all_the_same(ros_context, monkeypatch):
     monkeypatch.setattr(impact_markers, "TransformBroadcaster", None)
     node = ImpactMarkersNode()

@@ -19,7 +19,7 @@ BAR_WIDTH = 0.014
 def joint_chart(sheet: Sheet, impact: Impact, style: MarkerStyle, outcome: Outcome | None = None) -> list[Marker]:
     """Bars along z over the joints along x, one marker per meaning, and a text with the numbers of each joint."""
     n = len(impact.joint_names)
-    if not n == len(impact.velocity_before) == len(impact.velocity_after):
+    if not 0 < n == len(impact.velocity_before) == len(impact.velocity_after):
         return []
     origin = np.array(style.chart_position)
     places = origin + np.outer(JOINT_SPACING * np.arange(n), [1.0, 0.0, 0.0])

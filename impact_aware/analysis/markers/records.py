@@ -17,6 +17,9 @@ SOURCES = {0: "look_ahead", 1: "at_impact", 3: "estimate", 4: "plant"}
 MODES = {1: "sticks", 2: "slides", 3: "separates"}
 """ContactImpulse.MODE_*."""
 
+UNIT_TOLERANCE = 1e-3
+"""A vector whose length is this far from one is no unit vector."""
+
 CONTACT_MADE = 0
 """ImpactEvent.KIND_CONTACT_MADE."""
 
@@ -134,12 +137,16 @@ class Outcome:
 
 
 def impact_from_message(message: Any) -> Impact | None:
-    """Read an ImpactPrediction; None where it is not valid, has no contact, or answers a client."""
+    """Read an ImpactPrediction; None where it is not valid, has no contact, answers a client, or makes no sense.
+
+    What makes no sense is a number that is not finite, a normal that is no unit vector, or as many values as there are
+    no joints: drawn, it would only hide what is wrong.
+    """
     source = SOURCES.get(int(message.source))
     if source is None or not message.valid or not len(message.contacts):
         return None
     n = len(message.joint_names)
-    return Impact(
+    impact = Impact(
         source=source,
         arm=message.arm,
         frame=message.header.frame_id,
@@ -164,6 +171,7 @@ def impact_from_message(message: Any) -> Impact | None:
         object_twist_after=_twist(message.object_twist_after),
         time_to_impact=float(message.time_to_impact),
     )
+    return impact if _makes_sense(impact) else None
 
 
 def outcome_of_impact(impact: Impact) -> Outcome | None:
@@ -198,6 +206,22 @@ def vector(value: Any) -> Array:
 def quaternion(value: Any) -> Array:
     """A Quaternion as (4,) x, y, z, w."""
     return np.array([value.x, value.y, value.z, value.w], dtype=float)
+
+
+def _makes_sense(impact: Impact) -> bool:
+    n = len(impact.joint_names)
+    joints = (impact.position, impact.velocity_before, impact.velocity_after)
+    others = (impact.object_position, impact.object_twist_before, impact.object_twist_after)
+    optional = (impact.covariance, impact.estimated)
+    arrays = [*joints, *others, *(values for values in optional if values is not None)]
+    for contact in impact.contacts:
+        if not abs(float(np.linalg.norm(contact.normal)) - 1.0) < UNIT_TOLERANCE or not contact.friction >= 0.0:
+            return False
+        arrays += [contact.point, contact.impulse, contact.velocity_before, contact.velocity_after]
+        arrays.append(np.array([contact.friction, contact.effective_mass]))
+        if contact.impulse_covariance is not None:
+            arrays.append(contact.impulse_covariance)
+    return all(len(values) in (0, n) for values in joints) and all(np.isfinite(values).all() for values in arrays)
 
 
 def _contact(message: Any) -> ContactRecord:

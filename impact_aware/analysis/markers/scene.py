@@ -13,8 +13,9 @@ from impact_aware.analysis.markers.joints import joint_chart
 from impact_aware.analysis.markers.legend import legend_markers
 from impact_aware.analysis.markers.marker import UPRIGHT, Marker, Sheet
 from impact_aware.analysis.markers.movement import ghosts, object_box
-from impact_aware.analysis.markers.records import Impact, Outcome, outcome_of_impact
+from impact_aware.analysis.markers.records import UNIT_TOLERANCE, Impact, Outcome, outcome_of_impact
 from impact_aware.analysis.markers.style import MarkerStyle
+from impact_aware.errors import InvalidInputError
 from impact_aware.reference import ReferenceField
 from impact_aware.robot import RobotModel
 
@@ -107,13 +108,27 @@ class SceneMarkers:
             self._changed.add("at_impact")
 
     def add_field(self, field: ReferenceField, time: float) -> None:
-        """Take a reference field, s."""
+        """Take a reference field made at a time, s.
+
+        Raises:
+            InvalidInputError: Its numbers make no field, or no object.
+        """
+        for number in range(len(field.arms)):
+            # Both are checked when they are made.
+            field.ante_impact(number)
+            field.post_impact(number)
+        half = np.asarray(field.object_half_extents, dtype=float)
+        if not (np.isfinite(half).all() and (half >= 0.0).all()):
+            raise InvalidInputError("object_half_extents", half.tolist(), "three lengths >= 0 m")
         self._field, self._field_time = field, time
         self._half_extents = np.asarray(field.object_half_extents, dtype=float)
         self._changed |= {"field", *self._impacts}
 
     def add_object(self, frame: str, time: float, position: Array, orientation: Array) -> None:
-        """Take the object's pose (3,), (4,)."""
+        """Take the object's pose (3,), (4,); one that is not finite, or has no unit quaternion, is left out."""
+        length = float(np.linalg.norm(orientation))
+        if not (np.isfinite(position).all() and abs(length - 1.0) < UNIT_TOLERANCE):
+            return
         self._object = (frame, time, position, orientation)
         self._changed.add("object")
 
