@@ -10,7 +10,6 @@ import sys
 import time
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 
 import pinocchio as pin
@@ -31,6 +30,7 @@ from impact_aware.nodes.arm_commands import ArmCommands
 from impact_aware.nodes.arm_inputs import ArmInputs
 from impact_aware.nodes.arms import Arm, several_arms, single_arm
 from impact_aware.nodes.control_report import ControlReport
+from impact_aware.nodes.controller_settings import Settings
 from impact_aware.nodes.diagnostics import ERROR, OK, WARN, DiagnosticsReporter, Report
 from impact_aware.nodes.field_conversions import field_from_message
 from impact_aware.nodes.impact_notices import ImpactNotices
@@ -39,7 +39,6 @@ from impact_aware.nodes.lockstep import LockstepReporter
 from impact_aware.nodes.qos import EVENT_QOS, LATCHED_EVENT_QOS
 from impact_aware.nodes.ros_parameters import load_settings
 from impact_aware.nodes.runtime import run_node
-from impact_aware.parameters import described
 from impact_aware.robot.effort_convention import EffortConvention
 from impact_aware.robot.safety_limits import SafetyLimits
 
@@ -56,25 +55,6 @@ COMPARABLE_CLOCKS = 1000.0
 """Stamps further than this from this machine's clock are of another clock, such as a simulator's, s."""
 
 IN_MOTION = (Mode.ANTE, Mode.INTERIM, Mode.POST)
-
-
-@dataclass(frozen=True)
-class Settings:
-    """Parameters of the node, besides those of the controller."""
-
-    robot: str = described("panda", "robot profile of a single arm, by name or file")
-    arm: str = described("", "name of a single arm; empty: the node's namespace")
-    arms: list[str] = described([], "names of several arms, which stand before their topics; empty: a single arm")
-    robots: list[str] = described(["panda"], "robot profiles of several arms: one for all, or one each")
-    bases: list[float] = described([], "x, y, z (m) and yaw (rad) of each of several bases in the field's frame")
-    autostart: bool = described(False, "configure, activate and start without being asked")
-    state_timeout: float = described(
-        0.1, "time without joint_states after which the arm goes to the safe mode, s of wall time", 0.005, 60.0
-    )
-    goal_tolerance: float = described(0.01, "distance from the goal at which the task is done, m", 1e-4, 1.0)
-    give_up: float = described(1.0, "time at rest away from the goal after which the task is over, s", 0.1, 60.0)
-    state_decimation: int = described(10, "controller_state comes every so many cycles", 1, 1000)
-    lockstep: bool = described(False, "answer every state with step_done, for a simulator in lockstep")
 
 
 class RsControllerNode(SteadyLifecycleNode):
@@ -139,8 +119,8 @@ class RsControllerNode(SteadyLifecycleNode):
         self.create_service(Trigger, "~/reset", self._on_reset)
         self.create_service(Trigger, "~/start", self._on_start)
         self._controller = controller
-        robots = ", ".join(f"{arm.robot.name} {arm.prefix}".strip() for arm in self._arms)
-        self.get_logger().info(f"configured for {robots}: watching, nothing is commanded")
+        names = ", ".join(f"{arm.robot.name} {arm.prefix}".strip() for arm in self._arms)
+        self.get_logger().info(f"configured for {names}: watching, nothing is commanded")
         return TransitionCallbackReturn.SUCCESS
 
     def _listen(self, kind: type, topic: str, callback: Callable[..., None], *, latched: bool = False) -> None:

@@ -1,0 +1,26 @@
+"""What `rs_controller` can be told, besides the gains of the controller itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from impact_aware.parameters import described
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Parameters of the node, besides those of the controller."""
+
+    robot: str = described("panda", "robot profile of a single arm, by name or file")
+    arm: str = described("", "name of a single arm; empty: the node's namespace")
+    arms: list[str] = described([], "names of several arms, which stand before their topics; empty: a single arm")
+    robots: list[str] = described(["panda"], "robot profiles of several arms: one for all, or one each")
+    bases: list[float] = described([], "x, y, z (m) and yaw (rad) of each of several bases in the field's frame")
+    autostart: bool = described(False, "configure, activate and start without being asked")
+    state_timeout: float = described(
+        0.1, "time without joint_states after which the arm goes to the safe mode, s of wall time", 0.005, 60.0
+    )
+    goal_tolerance: float = described(0.01, "distance from the goal at which the task is done, m", 1e-4, 1.0)
+    give_up: float = described(1.0, "time at rest away from the goal after which the task is over, s", 0.1, 60.0)
+    state_decimation: int = described(10, "controller_state comes every so many cycles", 1, 1000)
+    lockstep: bool = described(False, "answer every state with step_done, for a simulator in lockstep")
