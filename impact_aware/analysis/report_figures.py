@@ -171,7 +171,7 @@ def draw_residual(impact: AnalyzedImpact) -> Figure:
     residual = impact.detector_residual
     assert residual is not None
     figure = Figure(figsize=(4.9, 2.9))
-    axes = figure.add_axes((0.115, 0.155, 0.87, 0.81))
+    axes = figure.add_axes((0.115, 0.155, 0.87, 0.77))
     times = 1e3 * (residual.times - impact.time)
     axes.axhspan(0.0, 1.0, color=COLORS["band"], linewidth=0.0)
     axes.axhline(1.0, color=COLORS["predicted"], linewidth=1.2)
@@ -187,7 +187,8 @@ def draw_residual(impact: AnalyzedImpact) -> Figure:
     words = f"known {known:.1f} ms after the impact  "
     axes.text(min(known, 0.0), top, words, color=COLORS["ink"], va="top", ha="right", fontsize=8.5)
     axes.set_xlabel("time from the impact, ms")
-    axes.set_ylabel(f"{impact.detector}: residual over bound")
+    axes.set_ylabel("residual over bound")
+    axes.set_title(impact.detector)
     return figure
 
 

@@ -174,7 +174,7 @@ def arm_view(arm: ArmAnalysis, numbers: Mapping[int, int], shown: int, names: Ma
         impacts=len(arm.impacts),
         quality=arm.quality or "good",
         poor=arm.quality is not None,
-        notes=arm.notes,
+        notes=tuple(note for note in arm.notes if note != arm.quality),
         drops=", ".join(f"{count} × {reason}" for reason, count in arm.drops.items()),
         ticks=tuple(ticks),
     )
