@@ -207,6 +207,12 @@ class _Builder:
         """Detector and predictor of one arm; `name` is empty for a single one."""
         named = {"arm": name} if name else {}
         detector = {**named, **_arm_parameters(arm, robot), **self._common}
+        others = [other for other in self._arms if name and other != name]
+        if others:
+            # The sequence of impacts is over when every arm has hit.
+            above = f"/{self._options.namespace}" if self._options.namespace else ""
+            detector["other_impacts"] = [f"{above}/{other}/impacts" for other in others]
+            detector["expected_contacts"] = len(self._arms)
         predictor = {**named, "robot": robot, **self._common, **_contact_parameters(task, arm)}
         return [
             self.node("impact_detector", detector, arm=name, states=True),

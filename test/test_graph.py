@@ -137,6 +137,16 @@ def test_two_arms_have_detector_and_predictor_each_and_one_controller() -> None:
     assert parameters["bases"] == [0.0, 0.35, 0.0, 0.0, 0.0, -0.35, 0.0, 0.0]
 
 
+@pytest.mark.parametrize("namespace", ["", "cell"])
+def test_a_grab_is_complete_when_both_arms_have_hit(namespace: str) -> None:
+    graph = dual_arm_graph(DualArmOptions(namespace=namespace))
+    told = {spec.full_name: spec.parameters for spec in graph if spec.name == "impact_detector"}
+    above = f"/{namespace}" if namespace else ""
+    left = told[f"{above}/left/impact_detector".lstrip("/")]
+    assert left["other_impacts"] == [f"{above}/right/impacts"]
+    assert left["expected_contacts"] == 2
+
+
 def test_watching_two_arms_moves_neither() -> None:
     graph = by_full_name(DualArmOptions(simulation=False, control=False, markers=False))
     assert not any("rs_controller" in name or "sim_robot" in name for name in graph)

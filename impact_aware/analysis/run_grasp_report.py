@@ -17,6 +17,7 @@ from impact_aware.analysis.run_series import (
     ObjectSeries,
     ToolSeries,
     common_topic,
+    impacts_made,
     read_control,
     read_object,
     read_tools,
@@ -155,9 +156,7 @@ def _true_impact(bag: Bag, arm: str) -> Any:
 def _arm_figures(bag: Bag, name: str, truth: Any, contacts: list[float], end: float) -> tuple[dict[str, Any], int]:
     """What the summary says of one arm's impact, and how many detections belong to no true contact of any arm."""
     time_true = stamp_seconds(truth)
-    events = [m for _, m in bag.messages(f"{name}/impacts") if m.kind == 0 and seconds(m.stamp_detected) <= end]
-    # An event may be told twice: again when its meaning is known.
-    events = list({event.sequence: event for event in reversed(events)}.values())[::-1]
+    events = [event for event in impacts_made(bag, f"{name}/impacts") if seconds(event.stamp_detected) <= end]
     detections = [seconds(event.stamp_detected) for event in events]
     own = [event for event, time in zip(events, detections, strict=True) if 0.0 <= time - time_true < MATCH_WINDOW]
     if not own:

@@ -11,7 +11,7 @@ import numpy as np
 
 from impact_aware.analysis.bag import Bag, BagError, stamp_seconds, vector
 from impact_aware.analysis.run_figure import draw_run
-from impact_aware.analysis.run_series import ControlSeries, JointSeries, read_control, read_joints
+from impact_aware.analysis.run_series import ControlSeries, JointSeries, impacts_made, read_control, read_joints
 
 SOURCE_AT_IMPACT = 1
 """ImpactPrediction.SOURCE_AT_IMPACT; the report reads recordings, so it does not import the interface package."""
@@ -94,8 +94,7 @@ def report_run(bag_path: Path, folder: Path, nodes: list[str]) -> RunReport:
         time_true = stamp_seconds(true_impact)
         # After the run the controller ends and the plant brakes: what happens then is not the detector's concern.
         end = control.times[control.modes != MODE_SAFE].max()
-        impacts = [message for _, message in bag.messages("impacts") if message.kind == 0]
-        events = [event for event in impacts if seconds(event.stamp_detected) <= end]
+        events = [event for event in impacts_made(bag) if seconds(event.stamp_detected) <= end]
         detected = [event for event in events if abs(seconds(event.stamp_detected) - time_true) < MATCH_WINDOW]
         if not detected:
             raise BagError(f"{bag_path}: the impact at {time_true:.4f} s was not detected")

@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 
 from impact_aware.analysis.bag import Array, Bag, BagError, stamp_seconds, vector
 
+CONTACT_MADE = 0
+"""ImpactEvent.KIND_CONTACT_MADE."""
+
 
 @dataclass(frozen=True)
 class JointSeries:
@@ -172,3 +175,12 @@ def _states_in_command(bag: Bag) -> list[Any]:
     if not messages:
         raise BagError(f"{bag.path}: the controller was never active")
     return messages
+
+
+def impacts_made(bag: Bag, topic: str = "impacts") -> list[Any]:
+    """Contacts made, each once: an event is told again, with the same number, when its meaning is known."""
+    made: dict[int, Any] = {}
+    for _, message in bag.messages(topic):
+        if message.kind == CONTACT_MADE:
+            made.setdefault(message.sequence, message)
+    return list(made.values())
