@@ -349,6 +349,11 @@ def _data_notes(selector: ArmSelector, finder: ImpactFinder) -> list[str]:
         notes.append(f"stamps ran backwards {times}: the detector started anew there")
     if finder.quality:
         notes.append(finder.quality)
+    if finder.skipped:
+        notes.append(
+            f"{finder.skipped} more impacts were found and left out: the detector does not fit this source; "
+            "impact-aware tune-detector learns its parameters from motion without impacts"
+        )
     return notes
 
 

@@ -31,6 +31,9 @@ Array = NDArray[np.float64]
 _BEFORE = AnteImpactSettings(order=3)
 """A parabola over 50 ms takes the jerk of a quick motion for velocity, which is then off by several standard errors."""
 
+_BRIEFLY_BEFORE = AnteImpactSettings(window=0.020, guard=0.002, order=2)
+"""Where the recording begins, or another impact was, just before."""
+
 _HALF_EDGE = 0.1
 """Half the edge of the cube that stands in for an object whose shape is not known, m."""
 
@@ -153,21 +156,25 @@ def _estimate(
     event = found.event
     # What another impact has shaken is no part of the motion before.
     usable = np.ones(len(window.times), dtype=bool) if previous is None else window.times > previous
-    try:
-        return (
-            estimate(
+    problem = ""
+    for before in (_BEFORE, _BRIEFLY_BEFORE):
+        try:
+            found_out = estimate(
                 window.times[usable],
                 window.positions[usable],
                 event.time,
                 method=options.estimator,
                 impact_time_error=event.time_std,
                 until=following,
-                before=_BEFORE,
-            ),
-            "",
-        )
-    except InvalidInputError as error:
-        return None, f"no estimate of the velocity after, and the velocity before is the detector's: {error}"
+                before=before,
+            )
+        except InvalidInputError as error:
+            problem = (
+                problem or f"no estimate of the velocity after, and the velocity before is the detector's: {error}"
+            )
+        else:
+            return found_out, ""
+    return None, problem
 
 
 def _predict(

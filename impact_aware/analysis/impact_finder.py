@@ -26,6 +26,9 @@ FIRST_SAMPLES = 200
 NOMINAL_PERIOD, NOMINAL_TOLERANCE = 1e-3, 0.05
 """A source within this share of 1 kHz is taken for 1 kHz, as the live detector does."""
 
+MOST_IMPACTS = 1000
+"""Impacts of one arm whose windows are kept, 0.1 MB each; so many are a detector that doesn't fit its source."""
+
 BLOCK = 8192
 """Samples that detectors get at a time: walking through the seams between pieces costs."""
 
@@ -63,6 +66,7 @@ class ImpactFinder:
 
     Attributes:
         found: Impacts whose windows are complete, in order of the recording.
+        skipped: Impacts beyond `MOST_IMPACTS`, which are only counted.
         samples: Samples seen.
         first_time: Stamp of the first one, s; NaN before.
         last_time: Stamp of the last one, s; NaN before.
@@ -83,6 +87,7 @@ class ImpactFinder:
         self._begin = 0
         self._pending: list[_Pending] = []
         self.found: list[FoundImpact] = []
+        self.skipped = 0
         self.samples = 0
         self.backwards = 0
         self.first_time = self.last_time = np.nan
@@ -210,7 +215,9 @@ class ImpactFinder:
         seen = self._begin + sum(len(block.times) for block in self._blocks)
         for pending in self._pending:
             far = seen - pending.index > 4.0 * AFTER / self.period
-            if final or far or self.last_time > pending.event.time + AFTER:
+            if len(self.found) >= MOST_IMPACTS:
+                self.skipped += 1
+            elif final or far or self.last_time > pending.event.time + AFTER:
                 self.found.append(self._cut(pending))
             else:
                 waiting.append(pending)

@@ -18,12 +18,13 @@ from numpy.typing import NDArray
 from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
 
+from impact_aware.analysis import impact_finder
 from impact_aware.analysis.arm_samples import ArmSamples
 from impact_aware.analysis.bag import Bag
 from impact_aware.analysis.detection_trials import MeasurementNoise, simulate_trial
 from impact_aware.analysis.impact_analysis import analyze
 from impact_aware.analysis.impact_finder import FoundImpact, ImpactFinder
-from impact_aware.analysis.options import AnalysisOptions
+from impact_aware.analysis.options import DEFAULT_ESTIMATOR, AnalysisOptions
 from impact_aware.analysis.results import Analysis, AnalyzedImpact
 from impact_aware.analysis.tables import read_column_map
 from impact_aware.contact.geometry import Contact
@@ -162,7 +163,8 @@ def write_bag(
 
 
 def options(**changes: Any) -> AnalysisOptions:
-    return AnalysisOptions(**{"robot": "panda", "normal": NORMAL, "friction": FRICTION, **changes})
+    quick = {"robot": "panda", "normal": NORMAL, "friction": FRICTION, "estimator": "cubic", "ablation": False}
+    return AnalysisOptions(**{**quick, **changes})
 
 
 def check_impacts(found: Sequence[AnalyzedImpact], truths: Sequence[Truth]) -> None:
@@ -195,7 +197,7 @@ def reference(robot: RobotModel, recorded: Recorded, tmp_path_factory: pytest.Te
 def test_every_impact_is_found_and_told_within_its_errors(robot: RobotModel, tmp_path: Path, seed: int) -> None:
     recorded = record(robot, seed)
     bag = write_bag(tmp_path / "bag", {"/joint_states": payloads(robot.joint_names, recorded)})
-    analysis = analyze([bag], options())
+    analysis = analyze([bag], options(estimator=DEFAULT_ESTIMATOR))
     check_impacts(analysis.impacts, recorded.impacts)
     assert analysis.messages == len(recorded.times)
     assert analysis.arms[0].rate_hz == pytest.approx(1000.0, rel=0.02)
@@ -436,7 +438,7 @@ def test_ablation_is_grouped_by_label(robot: RobotModel, recorded: Recorded, tmp
         write_bag(tmp_path / name, {"/joint_states": payloads(robot.joint_names, record(robot, seed, 3.2))})
         for name, seed in (("one", 4), ("two", 7), ("three", 9))
     ]
-    analysis = analyze(bags, options(labels={"one": "hard", "two": "hard", "three": "soft"}))
+    analysis = analyze(bags, options(ablation=True, labels={"one": "hard", "two": "hard", "three": "soft"}))
     groups = {(group.label, group.inertia, group.friction): group for group in analysis.ablation_groups}
     inertias = ("M", "M+B_theta", "M+B_rho")
     assert set(groups) == {(k, i, mu) for k in ("hard", "soft") for i in inertias for mu in (FRICTION, 0.0)}
@@ -587,3 +589,13 @@ def test_tables_give_what_the_bag_gives(
         # The stamps of a bag are whole nanoseconds.
         assert mine.time == pytest.approx(other.time, abs=1e-6)
         np.testing.assert_allclose(mine.velocity_after_predicted, other.velocity_after_predicted, atol=1e-4)
+
+
+def test_a_detector_that_finds_thousands_does_not_fill_the_memory(
+    robot: RobotModel, recorded: Recorded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(impact_finder, "MOST_IMPACTS", 1)
+    bag = write_bag(tmp_path / "bag", {"/joint_states": payloads(robot.joint_names, recorded)})
+    arm = analyze([bag], options()).arms[0]
+    assert len(arm.impacts) == 1
+    assert any(f"{len(recorded.impacts) - 1} more impacts" in note for note in arm.notes)
