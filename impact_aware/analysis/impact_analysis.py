@@ -227,6 +227,8 @@ def _read(bag: Bag, arms: list[_Arm], report: Report | None) -> float:
         done += len(raw)
         if report is not None:
             report(bag.path, done, total)
+    if done < total:
+        arms[0].notes.append(f"{total - done} of the {total} messages that its index lists are missing")
     for arm in arms:
         arm.finder.finish()
         failed = decoders[arm.source.topic].failed

@@ -123,10 +123,10 @@ class McapScan:
                 why = str(error).rstrip(".")
                 self.damage = self.damage or f"has a damaged chunk at byte {begin}, which was left out ({why})"
                 return
-        yield from self._select(packed, topics)
+        yield from self._select(packed, begin, topics)
 
-    def _select(self, data: bytes, topics: Collection[str]) -> Iterator[RawMessages]:
-        """Walk along the records of one chunk."""
+    def _select(self, data: bytes, begin: int, topics: Collection[str]) -> Iterator[RawMessages]:
+        """Walk along the records of the chunk that lies at byte `begin` of the file."""
         numbers: list[int] = []
         times: list[int] = []
         offsets: list[int] = []
@@ -150,7 +150,8 @@ class McapScan:
                     walked = patience
                     continue
             position += 9
-            if position + size > end:
+            if kind == 0 or position + size > end:
+                self.damage = self.damage or f"has damaged records in the chunk at byte {begin}, which were left out"
                 break
             if kind == _MESSAGE:
                 number, _, time, _ = message(data, position)

@@ -433,6 +433,18 @@ def test_a_recording_that_was_cut_off_is_read_as_far_as_it_goes(
     check_impacts(analysis.impacts, known)
 
 
+def test_damage_in_the_middle_is_noted(robot: RobotModel, recorded: Recorded, tmp_path: Path) -> None:
+    bag = write_bag(tmp_path / "bag", {"/joint_states": payloads(robot.joint_names, recorded)})
+    content = next(bag.glob("*.mcap")).read_bytes()
+    damaged = tmp_path / "damaged.mcap"
+    damaged.write_bytes(content[:100_000] + bytes(200) + content[100_200:])
+    analysis = analyze([damaged], options())
+    assert 0 < analysis.messages < len(recorded.times)
+    assert any("damaged records in the chunk" in note for note in analysis.notes)
+    missing = len(recorded.times) - analysis.messages
+    assert any(f"{missing} of the {len(recorded.times)} messages" in note for note in analysis.arms[0].notes)
+
+
 def test_ablation_is_grouped_by_label(robot: RobotModel, recorded: Recorded, tmp_path: Path) -> None:
     bags = [
         write_bag(tmp_path / name, {"/joint_states": payloads(robot.joint_names, record(robot, seed, 3.2))})
