@@ -126,7 +126,7 @@ class ImpactMarkersNode(Node):
         # Without a lease: whoever only looks also hears a player, which offers none.
         self.create_subscription(ImpactPrediction, "predicted_jumps", self._on_impact, STREAM_QOS)
         self.create_subscription(ImpactPrediction, "true_impacts", self._on_impact, STREAM_QOS)
-        self.create_subscription(ImpactEvent, "impacts", self._keep("event"), STREAM_QOS)
+        self.create_subscription(ImpactEvent, "impacts", self._on_event, STREAM_QOS)
         for topic in self._field_topics():
             self.create_subscription(ReferenceFieldMessage, topic, self._keep("field"), LATCHED_QOS)
         self.create_subscription(PoseStamped, "object_pose", self._keep("object"), 1)
@@ -153,6 +153,11 @@ class ImpactMarkersNode(Node):
         else:
             self._impacts.append(message)
 
+    def _on_event(self, message: ImpactEvent) -> None:
+        # The end of a sequence, a moment later, must not hide the impact.
+        if message.kind == ImpactEvent.KIND_CONTACT_MADE:
+            self._latest["event"] = message
+
     def _draw(self) -> None:
         """Turn what came since the last time into markers, and tell viewers what changed."""
         now = seconds(self.get_clock().now().to_msg())
@@ -170,7 +175,8 @@ class ImpactMarkersNode(Node):
         self._viewers = viewers
         if viewers > before:
             # Whoever comes late gets the whole scene.
-            self._publisher.publish(changes_to_message(Changes(self._board.everything(now))))
+            gone = tuple(name for change in changes for name in change.delete)
+            self._publisher.publish(changes_to_message(Changes(self._board.everything(now), gone)))
             return
         for change in changes:
             if change:

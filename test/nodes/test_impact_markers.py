@@ -164,6 +164,15 @@ def test_a_viewer_that_comes_late_gets_the_whole_scene(markers, monkeypatch):
     assert shown(markers.drawn).keys() == early.keys()
 
 
+def test_what_goes_while_a_viewer_comes_goes_for_those_who_were_there(markers, monkeypatch):
+    markers._on_impact(prediction(contacts=prediction().contacts * 2))
+    markers._draw()
+    markers._on_impact(prediction())
+    monkeypatch.setattr(markers._publisher, "get_subscription_count", lambda: 1)
+    markers._draw()
+    assert sum(name.endswith("at_impact/contact") for name, _ in shown(markers.drawn)) == 1
+
+
 def test_a_replay_that_begins_again_begins_with_an_empty_scene(markers):
     markers._on_impact(prediction())
     markers._draw()
@@ -175,7 +184,8 @@ def test_a_replay_that_begins_again_begins_with_an_empty_scene(markers):
 def test_the_first_look_of_the_detector_becomes_the_velocity_as_it_turned_out(markers):
     event = ImpactEvent(kind=ImpactEvent.KIND_CONTACT_MADE, joint_names=JOINTS, velocity_after=[0.04] * 7)
     event.header.stamp.sec = 7
-    markers._keep("event")(event)
+    markers._on_event(event)
+    markers._on_event(ImpactEvent(kind=ImpactEvent.KIND_CONTACT_COMPLETE))
     markers._on_impact(prediction())
     markers._draw()
     names = {name.rpartition("/")[2] for name, _ in shown(markers.drawn)}
