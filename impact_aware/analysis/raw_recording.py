@@ -13,9 +13,10 @@ from typing import BinaryIO, NamedTuple
 
 import yaml
 from mcap.exceptions import McapError
+from mcap.opcode import Opcode
 from mcap.reader import SeekingReader
-from mcap.records import Attachment, Channel, Message, Metadata, Schema
-from mcap.stream_reader import CRCValidationError, StreamReader
+from mcap.records import Attachment, Channel, Chunk, McapRecord, Message, Metadata, Schema
+from mcap.stream_reader import CRCValidationError, StreamReader, breakup_chunk
 from rosbags.highlevel import AnyReader
 from rosbags.interfaces import ConnectionExtRosbag2, MessageDefinitionFormat
 from rosbags.rosbag2.metadata import dump_qos_v9
@@ -26,6 +27,8 @@ from impact_aware.analysis.bag import BagError
 
 _DAMAGE = (McapError, CRCValidationError, ZstdError, struct.error, RuntimeError, EOFError, IndexError, ValueError)
 """What the MCAP library raises where a file was cut off or spoilt."""
+
+_CHUNK_HEADER = struct.Struct("<QQQII")
 
 
 @dataclass(frozen=True)
@@ -162,29 +165,19 @@ class RawRecording:
         return target
 
     def _of_mcap(self, file: Path) -> Iterator[RawMessage | Extra]:
-        schemas: dict[int, Schema] = {}
-        topics: dict[int, RawTopic] = {}
+        known = _Known()
         with open(file, "rb") as stream:
+            whole = 0
             try:
                 for record in StreamReader(stream).records:
-                    if isinstance(record, Message):
-                        yield RawMessage(
-                            topics[record.channel_id],
-                            record.log_time,
-                            record.publish_time,
-                            record.sequence,
-                            record.data,
-                        )
-                    elif isinstance(record, Schema):
-                        schemas[record.id] = record
-                    elif isinstance(record, Channel):
-                        topics.setdefault(record.id, _topic(record, schemas.get(record.schema_id)))
-                    elif isinstance(record, (Attachment, Metadata)):
-                        yield record
+                    # The reader takes one record at a time from the file: up to here all is well.
+                    whole = stream.tell()
+                    yield from known.take(record)
             except _DAMAGE as error:
-                self.damage = f"{file.name} is damaged or was cut off and was copied up to there ({error})".replace(
-                    " ()", ""
-                )
+                for record in _cut_off_chunk(stream, whole):
+                    yield from known.take(record)
+                reason = f" ({error})" if str(error) else ""
+                self.damage = f"{file.name} is damaged or was cut off and was copied up to there{reason}"
 
     def _library(self) -> AnyReader:
         try:
@@ -216,6 +209,55 @@ class RawRecording:
                     yield RawMessage(topics[connection.id], time, time, 0, bytes(data))
             except Exception as error:
                 self.damage = f"{self.path.name} is damaged and was copied up to there ({error})"
+
+
+class _Known:
+    """Schemas and topics of one MCAP file, as far as they have been met."""
+
+    def __init__(self) -> None:
+        self._schemas: dict[int, Schema] = {}
+        self._topics: dict[int, RawTopic] = {}
+
+    def take(self, record: McapRecord) -> Iterator[RawMessage | Extra]:
+        """Remember what a record tells, and give what is to be copied."""
+        if isinstance(record, Message):
+            topic = self._topics[record.channel_id]
+            yield RawMessage(topic, record.log_time, record.publish_time, record.sequence, record.data)
+        elif isinstance(record, Schema):
+            self._schemas[record.id] = record
+        elif isinstance(record, Channel):
+            self._topics.setdefault(record.id, _topic(record, self._schemas.get(record.schema_id)))
+        elif isinstance(record, (Attachment, Metadata)):
+            yield record
+
+
+def _cut_off_chunk(stream: BinaryIO, offset: int) -> list[McapRecord]:
+    """The whole records in a chunk at `offset` whose end is missing (https://mcap.dev/spec, "Chunk")."""
+    stream.seek(offset)
+    head = stream.read(9)
+    if len(head) < 9 or head[0] != Opcode.CHUNK:
+        return []
+    size = int.from_bytes(head[1:], "little")
+    body = stream.read(size)
+    if len(body) == size or len(body) < _CHUNK_HEADER.size:
+        return []
+    *times, _, _, name_length = _CHUNK_HEADER.unpack_from(body)
+    compression = body[_CHUNK_HEADER.size : _CHUNK_HEADER.size + name_length]
+    data = body[_CHUNK_HEADER.size + name_length + 8 :]
+    try:
+        if compression == b"zstd":
+            data = ZstdDecompressor().decompressobj().decompress(data)
+        elif compression:
+            return []
+        end = 0
+        while end + 9 <= len(data):
+            following = end + 9 + int.from_bytes(data[end + 1 : end + 9], "little")
+            if following > len(data):
+                break
+            end = following
+        return breakup_chunk(Chunk("", data[:end], times[1], times[0], 0, end))
+    except _DAMAGE:
+        return []
 
 
 def _topic(channel: Channel, schema: Schema | None) -> RawTopic:

@@ -280,6 +280,23 @@ def test_a_single_file_and_one_without_index(source, analysis, tmp_path):
     assert [message.log_time for topic, message in messages if topic == "/impacts"][-1] == copied[-1].log_time
 
 
+@pytest.mark.parametrize("mode", [CompressionMode.NONE, CompressionMode.STORAGE])
+def test_a_chunk_without_its_end_is_copied_as_far_as_it_goes(make_analysis, tmp_path, mode):
+    writer = Writer(tmp_path / "whole", version=9, storage_plugin=StoragePlugin.MCAP)
+    writer.set_compression(mode, CompressionFormat.ZSTD)
+    with writer:
+        _fill(writer, ("/joint_states",), "/vendor/extra")
+    # All messages of this recording are in one chunk.
+    packed = (tmp_path / "whole" / "whole.mcap").read_bytes()
+    cut = tmp_path / "cut.mcap"
+    cut.write_bytes(packed[: len(packed) // 2])
+    file = write_annotated(cut, make_analysis({"": [EPOCH + 0.1]}, file=cut), tmp_path / "out")
+    new = {"/impacts", "/predicted_jumps", "/impact_markers"}
+    copied = [entry[:3] for entry in decoded(file) if entry[0] not in new]
+    assert 100 < len(copied) < 1011
+    assert set(copied) <= set(content(tmp_path / "whole"))
+
+
 def test_stamps_that_jump_back_do_not_draw_an_impact_forward(make_analysis, tmp_path):
     source = tmp_path / "twice"
     with Writer(source, version=9, storage_plugin=StoragePlugin.MCAP) as writer:
