@@ -52,7 +52,7 @@ def run_fuzz(args: argparse.Namespace) -> tuple[dict[str, Any], str]:
     quiet = args.json or not sys.stderr.isatty()
     for name in tqdm(args.node or NODES, desc="fuzz", unit="node", disable=quiet):
         command = [sys.executable, "-m", "impact_aware.nodes.fuzz", name, str(args.fuzz), str(args.seed)]
-        process = subprocess.run(command, env=environment, capture_output=True, text=True)
+        process = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True)
         if process.returncode != 0:
             last = (process.stderr.strip().splitlines() or ["no word"])[-1]
             raise FuzzFailedError(f"the fuzzed {name} ended with status {process.returncode}: {last}")
