@@ -53,13 +53,13 @@ def format_random(summary: dict[str, Any]) -> str:
 
 
 def draw_random(rows: Sequence[Row], path: Path, title: str) -> None:
-    """Each trial by the object's mass and by how far along the impact it was displaced, coloured by how it ended."""
+    """Each trial by how far the object was displaced unknown to the controller, coloured by how it ended."""
     figure, axis = plt.subplots(figsize=(7.0, 4.2), layout="constrained")
     points: dict[str, list[tuple[float, float]]] = {}
     for row in rows:
         drawn = json.loads(row["drawn"])
         points.setdefault("success" if row["success"] else cause_class(row["cause"]), []).append(
-            (drawn["mass_kg"], 1e3 * drawn["displacement_m"][1])
+            (1e3 * drawn["displacement_m"][0], 1e3 * drawn["displacement_m"][1])
         )
     order = sorted(points, key=lambda name: (name != "success", -len(points[name])))
     for index, name in enumerate(order):
@@ -69,8 +69,8 @@ def draw_random(rows: Sequence[Row], path: Path, title: str) -> None:
         label = f"{name} ({len(place)})"
         size, marker = (14, "o") if good else (30, "X")
         axis.scatter(place[:, 0], place[:, 1], s=size, color=colour, marker=marker, label=label)
-    axis.set_xlabel("mass of the object (kg)")
-    axis.set_ylabel("unknown displacement along y (mm)")
+    axis.set_xlabel("unknown displacement across the impact, x (mm)")
+    axis.set_ylabel("unknown displacement along it, y (mm)")
     axis.grid(alpha=0.3)
     axis.set_axisbelow(True)
     figure.legend(loc="outside right upper", frameon=False, title=title)
