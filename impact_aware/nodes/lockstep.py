@@ -59,6 +59,7 @@ class LockstepGate:
         self._on_answer, self._on_loss = on_answer, on_loss
         self._stamp = Time()
         self._done: set[str] = set()
+        self._seen: set[str] = set()
         self._topics = sorted({f"{_namespace(name)}{TOPIC}" for name in ("", *participants)})
         watch = SubscriptionEventCallbacks(liveliness=self._on_liveliness)
         for topic in self._topics:
@@ -68,6 +69,11 @@ class LockstepGate:
     def complete(self) -> bool:
         """Whether everybody has answered the present state."""
         return self.participants <= self._done
+
+    @property
+    def acquainted(self) -> bool:
+        """Whether everybody has answered some state: from then on DDS loses none, as long as they live."""
+        return self.participants <= self._seen
 
     @property
     def missing(self) -> list[str]:
@@ -89,7 +95,9 @@ class LockstepGate:
 
     def _on_step_done(self, message: StepDone) -> None:
         if message.stamp.nanosec == self._stamp.nanosec and message.stamp.sec == self._stamp.sec:
-            self._done.add(message.node.removeprefix(self._own))
+            name = message.node.removeprefix(self._own)
+            self._done.add(name)
+            self._seen.add(name)
             self._on_answer()
 
     def _on_liveliness(self, info: QoSLivelinessChangedInfo) -> None:

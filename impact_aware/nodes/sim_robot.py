@@ -99,7 +99,7 @@ class SimRobotNode(Node):
             for name, arm in zip(self._plant.robots, arms, strict=True)
         }
         self._command_times = dict.fromkeys(self._arms, -math.inf)
-        self._driven = False
+        self._commanded = False
         self._waiting = settings.lockstep
         self._last_step = self._wall_start = time.monotonic()
         self._time_start = self._plant.state.time
@@ -157,11 +157,16 @@ class SimRobotNode(Node):
     def _on_command(self, arm: PlantArm) -> None:
         self._command_times[self._name_of(arm)] = self._plant.state.time
         if all(own.command is not None for own in self._arms.values()):
-            self._driven = True
+            self._commanded = True
         self._go_on_if_complete()
 
     def _name_of(self, arm: PlantArm) -> str:
         return next(name for name, own in self._arms.items() if own is arm)
+
+    @property
+    def _driven(self) -> bool:
+        """Whether commands move the arms; in lockstep not before everybody is known to hear every state."""
+        return self._commanded and (self._gate is None or self._gate.acquainted)
 
     @property
     def _commands_are_new(self) -> bool:
@@ -183,7 +188,7 @@ class SimRobotNode(Node):
         elif self._gate.complete and waited > COMMAND_PATIENCE:
             # A controller that was deactivated brought the arms to rest first.
             self.get_logger().info("nobody commands any more: the arms hold themselves")
-            self._driven = False
+            self._commanded = False
             self._step()
         elif waited > self._settings.lockstep_timeout:
             self._break_lockstep(f"waited {waited:.1f} s for {self._missing()}")

@@ -80,6 +80,21 @@ def test_an_answer_to_an_older_state_does_not_count(bench):
     assert bench.node._missing() == ", ".join(PARTICIPANTS)
 
 
+def test_nothing_moves_and_nothing_is_waited_for_until_everybody_has_answered_once(bench):
+    """DDS may have found the answers of a node before that node hears the states."""
+    bench.tick(waited=1.0)
+    begin = bench.time
+    for count in range(1, 4):
+        bench.answer("left/impact_detector", "rs_controller")
+        bench.command(values=1.0)
+        bench.tick(waited=1.0)
+        assert bench.time == pytest.approx(begin + 0.001 * count)
+        assert set(bench.node._plant.modes.values()) == {DriveMode.HOLD}
+    bench.answer()
+    bench.command(values=1.0)
+    assert set(bench.node._plant.modes.values()) == {DriveMode.TORQUE}
+
+
 def test_it_says_whom_it_waits_for(bench):
     bench.drive()
     bench.answer("left/impact_detector")
