@@ -169,13 +169,12 @@ class RawRecording:
         with open(file, "rb") as stream:
             whole = 0
             try:
-                for record in StreamReader(stream).records:
+                for record in StreamReader(stream, emit_chunks=True).records:
+                    yield from known.take(breakup_chunk(record) if isinstance(record, Chunk) else [record])
                     # The reader takes one record at a time from the file: up to here all is well.
                     whole = stream.tell()
-                    yield from known.take(record)
             except _DAMAGE as error:
-                for record in _cut_off_chunk(stream, whole):
-                    yield from known.take(record)
+                yield from known.take(_cut_off_chunk(stream, whole))
                 reason = f" ({error})" if str(error) else ""
                 self.damage = f"{file.name} is damaged or was cut off and was copied up to there{reason}"
 
@@ -218,17 +217,18 @@ class _Known:
         self._schemas: dict[int, Schema] = {}
         self._topics: dict[int, RawTopic] = {}
 
-    def take(self, record: McapRecord) -> Iterator[RawMessage | Extra]:
-        """Remember what a record tells, and give what is to be copied."""
-        if isinstance(record, Message):
-            topic = self._topics[record.channel_id]
-            yield RawMessage(topic, record.log_time, record.publish_time, record.sequence, record.data)
-        elif isinstance(record, Schema):
-            self._schemas[record.id] = record
-        elif isinstance(record, Channel):
-            self._topics.setdefault(record.id, _topic(record, self._schemas.get(record.schema_id)))
-        elif isinstance(record, (Attachment, Metadata)):
-            yield record
+    def take(self, records: list[McapRecord]) -> Iterator[RawMessage | Extra]:
+        """Remember what records tell, and give what is to be copied."""
+        for record in records:
+            if isinstance(record, Message):
+                topic = self._topics[record.channel_id]
+                yield RawMessage(topic, record.log_time, record.publish_time, record.sequence, record.data)
+            elif isinstance(record, Schema):
+                self._schemas[record.id] = record
+            elif isinstance(record, Channel):
+                self._topics.setdefault(record.id, _topic(record, self._schemas.get(record.schema_id)))
+            elif isinstance(record, (Attachment, Metadata)):
+                yield record
 
 
 def _cut_off_chunk(stream: BinaryIO, offset: int) -> list[McapRecord]:
