@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -112,13 +113,13 @@ class FreeObject:
         ):
             object.__setattr__(self, name, value)
 
-    @property
+    @cached_property
     def inverse_inertia(self) -> Array:
-        """Inverse of the spatial inertia (6, 6) at the centre of mass, linear rows first."""
+        """Inverse of the spatial inertia (6, 6) at the centre of mass, linear rows first; read-only."""
         inverse = np.zeros((6, 6))
         inverse[:3, :3] = np.eye(3) / self.mass
         inverse[3:, 3:] = np.linalg.inv(self.inertia)
-        return inverse
+        return frozen(inverse)
 
     def jacobian(self, point: Array) -> Array:
         """Maps the twist to the velocity of the body's material point at `point` (3,), base frame; shape (3, 6)."""

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from impact_aware.detection import ContactCompletion, ContactLoss, ExpectedJump, ImpactEvent
 from impact_aware.impact import ImpactPrediction
 from impact_aware.impact.uncertainty import UncertainPrediction
-from impact_aware.nodes.geometry import array3, point, twist, vector3
+from impact_aware.nodes.geometry import array3, doubles, fill, fill_twist
 from impact_aware.nodes.stamps import seconds, stamp
 from impact_aware.robot import JointOrder
 
@@ -42,10 +42,10 @@ def event_to_message(
     message.confidence = float(event.confidence)
     message.time_standard_error = float(event.time_std) if math.isfinite(event.time_std) else -1.0
     message.joint_names = list(joint_names)
-    message.position = event.position
-    message.velocity_before = event.velocity_before
+    message.position = doubles(event.position)
+    message.velocity_before = doubles(event.velocity_before)
     message.velocity_after = event.velocity_after if event.velocity_after is not None else []
-    message.residual = event.residual
+    message.residual = doubles(event.residual)
     message.first_joint = int(event.joint)
     return message
 
@@ -140,9 +140,10 @@ def prediction_to_message(
     joint_names: Sequence[str],
     position: Array,
     object_name: str = "",
+    message: ImpactPredictionMessage | None = None,
 ) -> ImpactPredictionMessage:
-    """The outcome of an impact map; the time until it happens is left unknown."""
-    message = ImpactPredictionMessage()
+    """The outcome of an impact map, in a fresh `message` or a new one; the time until it happens is left unknown."""
+    message = ImpactPredictionMessage() if message is None else message
     message.header.stamp = stamp(time)
     message.header.frame_id = frame
     message.source = source
@@ -150,32 +151,34 @@ def prediction_to_message(
     message.method = prediction.method
     message.inertia = prediction.inertia
     message.joint_names = list(joint_names)
-    message.position = position
-    message.velocity_before = prediction.velocity_before
-    message.velocity_after = prediction.velocity_after
-    message.contacts = [
-        ContactImpulse(
-            frame=prediction.contact.frame,
-            obstacle=object_name if prediction.obstacle is not None else "",
-            point=point(prediction.point),
-            normal=vector3(prediction.contact.normal),
-            impulse=vector3(prediction.impulse),
-            velocity_before=vector3(prediction.contact_velocity_before),
-            velocity_after=vector3(prediction.contact_velocity_after),
-            friction=prediction.contact.friction,
-            restitution=prediction.contact.restitution,
-            effective_mass=float(prediction.effective_mass),
-            mode=CONTACT_MODES.get(str(prediction.mode), ContactImpulse.MODE_UNKNOWN),
-        )
-    ]
+    message.position = doubles(position)
+    message.velocity_before = doubles(prediction.velocity_before)
+    message.velocity_after = doubles(prediction.velocity_after)
+    message.contacts = [_contact_to_message(prediction, object_name)]
     if prediction.obstacle is not None and prediction.object_twist_after is not None:
         message.object = object_name
-        message.object_position = point(prediction.obstacle.position)
-        message.object_twist_before = twist(prediction.obstacle.twist)
-        message.object_twist_after = twist(prediction.object_twist_after)
+        fill(message.object_position, prediction.obstacle.position)
+        fill_twist(message.object_twist_before, prediction.obstacle.twist)
+        fill_twist(message.object_twist_after, prediction.object_twist_after)
     message.energy_loss = prediction.energy_loss
     message.time_to_impact = -1.0
     message.valid = True
+    return message
+
+
+def _contact_to_message(prediction: ImpactPrediction, object_name: str) -> ContactImpulse:
+    message = ContactImpulse()
+    message.frame = prediction.contact.frame
+    message.obstacle = object_name if prediction.obstacle is not None else ""
+    fill(message.point, prediction.point)
+    fill(message.normal, prediction.contact.normal)
+    fill(message.impulse, prediction.impulse)
+    fill(message.velocity_before, prediction.contact_velocity_before)
+    fill(message.velocity_after, prediction.contact_velocity_after)
+    message.friction = prediction.contact.friction
+    message.restitution = prediction.contact.restitution
+    message.effective_mass = float(prediction.effective_mass)
+    message.mode = CONTACT_MODES.get(str(prediction.mode), ContactImpulse.MODE_UNKNOWN)
     return message
 
 

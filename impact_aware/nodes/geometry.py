@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import array
 from collections.abc import Sequence
 
 import numpy as np
@@ -9,6 +10,24 @@ from geometry_msgs.msg import Point, Quaternion, Twist, Vector3
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
+
+
+def doubles(values: Array) -> array.array[float]:
+    """(n,) as what a message holds; it takes this as it is, where it would check an array element by element."""
+    return array.array("d", np.ascontiguousarray(values, dtype=np.float64).tobytes())
+
+
+def fill(target: Point | Vector3, values: Sequence[float] | Array) -> None:
+    """Write (3,) into a part that a message already has."""
+    x, y, z = values if isinstance(values, (list, tuple)) else values.tolist()  # type: ignore[union-attr]
+    target.x, target.y, target.z = float(x), float(y), float(z)
+
+
+def fill_twist(target: Twist, values: Array) -> None:
+    """Write (6,) linear first into a twist that a message already has."""
+    numbers = values.tolist()
+    fill(target.linear, numbers[:3])
+    fill(target.angular, numbers[3:])
 
 
 def point(values: Sequence[float] | Array) -> Point:

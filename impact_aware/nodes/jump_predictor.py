@@ -16,7 +16,7 @@ from impact_aware.contact import Contact, FreeObject
 from impact_aware.contact.box import homogeneous_box, near_face_point
 from impact_aware.errors import ImpactAwareError, InvalidInputError
 from impact_aware.estimation.registry import DEFAULT_ESTIMATOR, ESTIMATORS
-from impact_aware.impact import DEFAULT_METHOD, IMPACT_MAPS, predict
+from impact_aware.impact import DEFAULT_METHOD, IMPACT_MAPS, ImpactPredictor
 from impact_aware.impact.look_ahead import look_ahead
 from impact_aware.impact.uncertainty import InputCovariance, predict_with_covariance
 from impact_aware.nodes.conversions import add_covariance, no_prediction, prediction_to_message
@@ -77,6 +77,8 @@ class JumpPredictorNode(Node):
         self._settings = load_settings(self, Settings)
         self._arm = self._settings.arm or self.get_namespace().strip("/")
         self._object_position = np.array(self._settings.object_position)
+        self._box: FreeObject | None = None
+        self._last_predictor: ImpactPredictor | None = None
         self._next_look_ahead = -np.inf
         self._publisher = self.create_publisher(ImpactPrediction, "predicted_jumps", EVENT_QOS)
         self._lockstep = LockstepReporter(self, self._settings.lockstep)
@@ -124,9 +126,13 @@ class JumpPredictorNode(Node):
         return InputCovariance(**variances, motor_inertia=motor)
 
     def _obstacle(self, mass: float) -> FreeObject | None:
+        """The free object where it was seen last; None for a fixed surface."""
         if mass == 0.0:
             return None
-        return homogeneous_box(mass, self._settings.object_half_extents, self._object_position)
+        box = self._box
+        if box is None or box.mass != mass or not np.array_equal(box.position, self._object_position):
+            self._box = box = homogeneous_box(mass, self._settings.object_half_extents, self._object_position)
+        return box
 
     def _plane_point(self) -> np.ndarray:
         """A point of the surface to be hit: the near face of the object, or the configured one."""
@@ -229,13 +235,14 @@ class JumpPredictorNode(Node):
         object_mass: float,
         method: str,
         inertia: str,
+        message: ImpactPrediction | None = None,
     ) -> ImpactPrediction:
         """The message of one prediction; with its spread, except while looking ahead, which is done often."""
-        state, obstacle = (self._robot, position, velocity, contact), self._obstacle(object_mass)
-        uncertain = None
+        obstacle, uncertain = self._obstacle(object_mass), None
         if self._spread is None or source == ImpactPrediction.SOURCE_LOOK_AHEAD:
-            prediction = predict(*state, obstacle=obstacle, method=method, inertia=inertia)
+            prediction = self._predictor(contact, obstacle, method, inertia)(position, velocity)
         else:
+            state = self._robot, position, velocity, contact
             uncertain = predict_with_covariance(*state, self._spread, obstacle=obstacle, method=method, inertia=inertia)
             prediction = uncertain.prediction
         message = prediction_to_message(
@@ -247,16 +254,27 @@ class JumpPredictorNode(Node):
             joint_names=self._robot.joint_names,
             position=position,
             object_name=self._settings.object_name,
+            message=message,
         )
         if uncertain is not None:
             add_covariance(message, uncertain)
         return message
 
+    def _predictor(self, contact: Contact, obstacle: FreeObject | None, method: str, inertia: str) -> ImpactPredictor:
+        """The prepared map; mostly that of the last time, as contact and object seldom change."""
+        last = self._last_predictor
+        same = last is not None and last.contact is contact and last.obstacle is obstacle
+        if last is None or not same or (last.method, last.inertia) != (method, inertia):
+            self._last_predictor = last = ImpactPredictor(
+                self._robot, contact, obstacle=obstacle, method=method, inertia=inertia
+            )
+        return last
+
     def _on_request(
         self, request: PredictPostImpact.Request, response: PredictPostImpact.Response
     ) -> PredictPostImpact.Response:
         try:
-            response.prediction = self._answer(request)
+            self._answer(request, response.prediction)
             response.success = True
         except ImpactAwareError as error:
             response.success = False
@@ -270,27 +288,35 @@ class JumpPredictorNode(Node):
             )
         return response
 
-    def _answer(self, request: PredictPostImpact.Request) -> ImpactPrediction:
-        settings, configured = self._settings, self._contact
+    def _answer(self, request: PredictPostImpact.Request, answer: ImpactPrediction) -> None:
+        settings = self._settings
         position, velocity = self._requested_state(request)
-        normal = array3(request.normal)
-        contact = Contact(
-            frame=request.contact_frame or configured.frame,
-            normal=normal if normal.any() else configured.normal,
-            offset=array3(request.offset),
-            friction=configured.friction if request.friction < 0.0 else request.friction,
-            restitution=configured.restitution if request.restitution < 0.0 else request.restitution,
-            radius=configured.radius if request.use_tool_radius else 0.0,
-        )
-        return self._predict(
+        self._predict(
             ImpactPrediction.SOURCE_SERVICE,
             self._source.time if np.isfinite(self._source.time) else 0.0,
             position,
             velocity,
-            contact,
+            self._requested_contact(request),
             object_mass=settings.object_mass if request.object_mass < 0.0 else request.object_mass,
             method=request.method or settings.method,
             inertia=request.inertia or settings.inertia,
+            message=answer,
+        )
+
+    def _requested_contact(self, request: PredictPostImpact.Request) -> Contact:
+        configured = self._contact
+        normal, offset = array3(request.normal), array3(request.offset)
+        own = request.friction < 0.0 and request.restitution < 0.0
+        asked = (request.contact_frame, normal.any(), offset.any(), not own)
+        if request.use_tool_radius and not any(asked):
+            return configured
+        return Contact(
+            frame=request.contact_frame or configured.frame,
+            normal=normal if normal.any() else configured.normal,
+            offset=offset,
+            friction=configured.friction if request.friction < 0.0 else request.friction,
+            restitution=configured.restitution if request.restitution < 0.0 else request.restitution,
+            radius=configured.radius if request.use_tool_radius else 0.0,
         )
 
     def _requested_state(self, request: PredictPostImpact.Request) -> tuple[np.ndarray, np.ndarray]:
