@@ -184,6 +184,9 @@ class RsControllerNode(SteadyLifecycleNode):
             return "no reference_field yet"
         if not self._inputs.velocity_measured:
             return "joint_states have no velocities"
+        rivals = self._commands.rivals()
+        if rivals:
+            return f"somebody else publishes {', '.join(rivals)} too: is the suite running twice?"
         return ""
 
     def _begin(self) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,6 +10,7 @@ from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
 from rclpy.lifecycle import TransitionCallbackReturn
 from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import Trigger
 
 from impact_aware.control import Mode, SafeReason
@@ -41,7 +41,7 @@ class Bench:
     def configure(self) -> None:
         assert self.node.trigger_configure() is SUCCESS
         keep = self.commands.append
-        self.node._commands = SimpleNamespace(publish=lambda effort: keep(effort.copy()))
+        self.node._commands.publish = lambda effort: keep(effort.copy())
 
     def state(self, velocity: np.ndarray = AT_REST, count: int = 1) -> None:
         for _ in range(count):
@@ -209,3 +209,43 @@ def test_an_error_in_any_callback_leads_to_the_safe_mode_and_not_to_an_arm_alone
 def test_an_error_while_it_only_watches_ends_it(bench):
     bench.configure()
     assert not bench.node.survive(ZeroDivisionError("a mistake"))
+
+
+def test_a_second_source_of_commands_makes_activation_refused(bench):
+    bench.configure()
+    bench.field()
+    bench.state()
+    rival = bench.node.create_publisher(Float64MultiArray, "effort_controller/commands", 1)
+    assert bench.node.trigger_activate() is FAILURE
+    assert "running twice" in bench.node._complaint
+    bench.node.destroy_publisher(rival)
+    assert bench.node.trigger_activate() is SUCCESS
+
+
+def test_a_state_that_can_not_be_true_leads_to_the_safe_mode_and_commands_stay_within_their_rate(bench):
+    bench.activate()
+    bench.state(count=5)
+    bench.state(np.full(ROBOT.n, 1e6))
+    bench.state(count=5)
+    assert bench.mode is Mode.SAFE
+    assert bench.node._guard.violations == {SafeReason.STATE_IMPLAUSIBLE: 1}
+    steps = np.abs(np.diff(bench.commands, axis=0))
+    assert np.all(steps <= ROBOT.limits.effort_rate * 0.001 + 1e-6)
+
+
+def test_an_arm_that_carries_itself_is_told_nothing_to_stay_where_it_is(bench):
+    bench.activate()
+    bench.node._controller.hold()
+    bench.state(count=50)
+    # What is left holds the posture against the noise of nothing: rounding.
+    assert np.abs(bench.commands[-1]).max() < 1e-6
+
+
+def test_activation_is_refused_when_the_impact_is_too_much_for_the_arm(bench):
+    bench.configure()
+    bench.field()
+    bench.state()
+    limits = bench.node._guard.envelope.limits
+    limits[0] = dataclasses.replace(limits[0], impact_energy=0.1)
+    assert bench.node.trigger_activate() is FAILURE
+    assert "impact_energy" in bench.node._complaint

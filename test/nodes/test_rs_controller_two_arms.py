@@ -115,7 +115,7 @@ class Bench:
     def configure(self) -> None:
         assert self.node.trigger_configure() is TransitionCallbackReturn.SUCCESS
         keep = self.commands.append
-        self.node._commands = SimpleNamespace(publish=lambda effort: keep(effort.reshape(2, N).copy()))
+        self.node._commands.publish = lambda effort: keep(effort.reshape(2, N).copy())
 
     def states(self, *velocities: float, arms: tuple[int, ...] = (LEFT, RIGHT), count: int = 1) -> None:
         for _ in range(count):
