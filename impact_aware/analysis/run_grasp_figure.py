@@ -80,7 +80,7 @@ def _mark_impacts(axes: Axes, summary: dict[str, Any], start: float, *, named: b
 
 
 def _draw_way(axes: Axes, things: ObjectSeries, field: Any, start: float) -> None:
-    goal = vector(field.goal) - vector(field.object_position)
+    goal = vector(field.goal) - things.positions[0]
     moved = 1e3 * (things.positions - things.positions[0])
     times = things.times - start
     for column, (name, color) in enumerate(zip(("x", "y", "z"), ("#888888", "#3b7d3b", "#333333"), strict=True)):
