@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 from collections.abc import Callable, Iterator, Sequence
 
 from impact_aware.errors import InvalidInputError
@@ -76,6 +77,7 @@ def _run(job: tuple[Run, RunOptions]) -> Row:
 
 
 def _single_threaded() -> None:
-    """One thread per process: the matrices are small and the processes share the cores."""
+    """One thread per process: the matrices are small and the processes share the cores. Ctrl-C is the parent's."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         os.environ[name] = "1"
