@@ -15,6 +15,9 @@ from impact_aware.estimation.online import LateEstimate, OnlineEstimation, predi
 PAUSE = 0.001
 """Wall time by which a fit is put off, s, so that it does not run within the callback of a state."""
 
+MOST_WAITING = 20
+"""Predictions that wait for their estimate; one whose samples never come is forgotten behind so many others."""
+
 
 class EstimatePublisher:
     """Waits until the samples after an impact suffice, and publishes what they say beside what was predicted."""
@@ -48,6 +51,8 @@ class EstimatePublisher:
         """An impact happened, at the stamp of its prediction and known within `time_error`, s (negative: unknown)."""
         stamp = prediction.header.stamp
         self._predictions[prediction.event_sequence] = prediction
+        if len(self._predictions) > MOST_WAITING:
+            del self._predictions[next(iter(self._predictions))]
         self._estimation.begin(prediction.event_sequence, stamp.sec + 1e-9 * stamp.nanosec, time_error)
 
     def finish(self) -> None:
