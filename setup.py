@@ -8,12 +8,16 @@ NODES = (
     "bag_recorder",
     "fault_injector",
     "forward_command_controller",
+    "fuzz",
     "impact_detector",
     "impact_markers",
     "jump_predictor",
+    "latency_echo",
+    "latency_probe",
     "reference_field",
     "rs_controller",
     "run_monitor",
+    "service_probe",
     "sim_robot",
 )
 

@@ -12,6 +12,9 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "impact_aware"
 # Imported name -> name in package.xml, where the two differ.
 ROSDEP_NAMES = {
+    "h5py": "python3-h5py",
+    "jinja2": "python3-jinja2",
+    "markupsafe": "python3-jinja2",  # which depends on it
     "matplotlib": "python3-matplotlib",
     "mujoco": "python3-mujoco-pip",
     "numpy": "python3-numpy",
@@ -22,7 +25,7 @@ ROSDEP_NAMES = {
     "mpl_toolkits": "python3-matplotlib",
 }
 # No rosdep key exists; `make setup` takes them from environment/with-ros.txt.
-FROM_PYPI_ONLY = {"example_robot_data", "piqp"}
+FROM_PYPI_ONLY = {"example_robot_data", "mcap", "piqp", "pyarrow", "zstandard"}
 
 
 def described(path: Path) -> ElementTree.Element:
