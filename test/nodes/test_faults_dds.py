@@ -86,6 +86,12 @@ def test_the_graph_has_the_injector_before_the_suite_and_the_double_behind_it():
     assert {fault.injected for fault in DDS_FAULTS.values()} - {""} <= set(STATE_FAULTS)
 
 
+def test_nothing_stands_between_a_controller_that_is_killed_and_the_brakes():
+    graph = {spec.name: spec for spec in fault_graph(DDS_FAULTS["controller_killed"], 0)}
+    assert "effort_controller" not in graph
+    assert graph["sim_robot"].remappings == {}
+
+
 def test_a_fault_that_is_not_tried_over_dds_is_refused(capsys):
     assert main(["faults", "--dds", "reorder"]) == 2
     assert "reorder" in capsys.readouterr().err
@@ -96,6 +102,8 @@ def test_a_fault_that_is_not_tried_over_dds_is_refused(capsys):
 def test_a_missing_joint_brings_the_arm_to_rest_through_the_whole_chain(capsys):
     status = main(["faults", "--dds", "missing", "--json"])
     (own,) = json.loads(capsys.readouterr().out)["results"]
+    if own["real_time_factor"] is None or own["real_time_factor"] < 0.9:
+        pytest.skip(f"this machine is too busy for 1 kHz in wall time: {own['real_time_factor']} of it")
     assert own["failures"] == []
     assert status == 0
     assert (own["reason"], own["recovered"]) == ("JOINT_MISSING", True)
