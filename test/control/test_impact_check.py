@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from impact_aware.control.impact_check import check_field, check_impact, expected_impact
+from impact_aware.control.impact_check import check_field, check_impact, check_prediction, expected_impact
 from impact_aware.errors import InvalidInputError
 from impact_aware.reference import base_placement, load_task, make_field
 from impact_aware.robot import RobotModel
@@ -65,3 +65,13 @@ def test_a_joint_thrown_over_its_velocity_limit_is_refused():
     thrown = dataclasses.replace(impact, velocity_after=impact.velocity_before * 4.0)
     with pytest.raises(InvalidInputError, match="velocity limit"):
         check_impact(thrown, ROBOT, SafetyLimits.of(ROBOT, velocity_jump=100.0))
+
+
+@pytest.mark.parametrize("velocity", [[np.nan, 0.0, 0.0], [0.0, -np.inf, 0.0], [0.0, -1.1, 0.0]])
+def test_a_prediction_that_no_impact_can_lead_to_is_refused(velocity):
+    with pytest.raises(InvalidInputError, match="object_velocity_after"):
+        check_prediction(FIELD, velocity)
+
+
+def test_a_prediction_of_an_elastic_impact_at_most_passes():
+    check_prediction(FIELD, [0.0, -0.99, 0.0])

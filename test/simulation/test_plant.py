@@ -206,3 +206,13 @@ def test_refused_command_changes_nothing(plant, robot):
         plant.step(np.full(robot.n, np.inf))
     assert plant.state is before
     assert plant.modes == {"arm": DriveMode.TORQUE}
+
+
+def test_the_object_can_be_put_somewhere_else_in_the_middle_of_a_run():
+    plant = MujocoPlant(load_scene("hit_and_push"))
+    for _ in range(20):
+        plant.step(None)
+    plant.place_object(pin.SE3(np.eye(3), np.array([2.0, 1.0, 0.1])))
+    state = plant.step(None)
+    # One cycle of settling on the table.
+    np.testing.assert_allclose(state.object_placement.translation, [2.0, 1.0, 0.1], atol=1e-4)

@@ -1,0 +1,45 @@
+"""Joint states without ROS: what is read, what is refused and why."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from impact_aware.robot.joint_reader import OUT_OF_ORDER, JointReader
+
+NAMES = ["b", "a"]
+
+
+def reader() -> JointReader:
+    made = JointReader(["a", "b"])
+    assert made.take(1.0, NAMES, [2.0, 1.0], [0.2, 0.1], [20.0, 10.0]) == ""
+    return made
+
+
+def test_joints_are_picked_by_name():
+    made = reader()
+    np.testing.assert_array_equal(made.position, [1.0, 2.0])
+    np.testing.assert_array_equal(made.velocity, [0.1, 0.2])
+    np.testing.assert_array_equal(made.effort, [10.0, 20.0])
+
+
+def test_a_message_that_was_overtaken_is_refused_and_changes_nothing():
+    made = reader()
+    assert "out of order" in made.take(1.0 - 0.5 * OUT_OF_ORDER, NAMES, [9.0, 9.0], [], [])
+    np.testing.assert_array_equal(made.position, [1.0, 2.0])
+    assert made.time == 1.0
+    assert made.rejected == {"out of order": 1}
+
+
+def test_stamps_that_repeat_or_were_set_back_are_read():
+    made = reader()
+    assert made.take(1.0, NAMES, [2.0, 1.0], [], []) == ""
+    assert made.take(1.0 - 2.0 * OUT_OF_ORDER, NAMES, [4.0, 3.0], [], []) == ""
+    np.testing.assert_array_equal(made.position, [3.0, 4.0])
+
+
+def test_what_is_missing_or_not_finite_is_refused_in_words():
+    made = reader()
+    assert "lacks a" in made.take(1.001, ["b"], [2.0], [], [])
+    assert made.missing == ("a",)
+    assert "not finite" in made.take(1.002, NAMES, [np.nan, 1.0], [], [])
+    np.testing.assert_array_equal(made.position, [1.0, 2.0])
