@@ -169,7 +169,7 @@ class AdaptiveWindowDetector(WindowedDetector):
                 self._discard_candidate()
                 self._level = self._largest_excess(steps)
         if not self._confirmed:
-            self._open_candidate()
+            self._open_candidate(steps)
         if self._confirmed < self.parameters.confirmation_samples:
             return None
         joint = self._first_joint
@@ -188,7 +188,7 @@ class AdaptiveWindowDetector(WindowedDetector):
         if self._largest_excess(steps) > 1.0:
             self._window.restart_joints(np.asarray((self._excess > 1.0).any(axis=0)), 1)
 
-    def _open_candidate(self) -> None:
+    def _open_candidate(self, steps: int) -> None:
         rows, joints = np.nonzero(self._excess > 1.0)
         if not len(rows):
             return
@@ -198,6 +198,7 @@ class AdaptiveWindowDetector(WindowedDetector):
         self._first_joint = int(joints[self._excess[rows, joints].argmax()])
         self._confirmed = 1
         self._candidate_age = 0
+        self._candidate_bridged = steps > 1
 
     def _grows(self) -> bool:
         """Tell whether some prediction that failed first fails by more now, made from the same window."""
@@ -210,15 +211,20 @@ class AdaptiveWindowDetector(WindowedDetector):
     def _forget(self) -> None:
         self._confirmed = 0
         self._candidate_age = 0
+        self._candidate_bridged = False
         self._first_joint = 0
         self._candidate_joints = np.zeros(0, dtype=np.int64)
         self._candidate_residual = np.zeros(self.joint_count)
 
     def _discard_candidate(self) -> None:
-        """Mend the samples of a glitch, so that they can't look like a jump from later windows."""
+        """Mend the samples of a glitch, so that they can't look like a jump from later windows.
+
+        A glitch behind a gap, such as an old value repeated in place of a lost one, has spoilt the bridge over the gap
+        as well, and nothing can be mended with it.
+        """
         suspects = np.zeros(self.joint_count, dtype=bool)
         suspects[self._candidate_joints] = True
-        if self._candidate_age == 1 and (self._window.counts[suspects] >= 4).all():
+        if self._candidate_age == 1 and not self._candidate_bridged and (self._window.counts[suspects] >= 4).all():
             self._window.mend(suspects, 1)
         else:
             self._window.restart_joints(suspects, 1)

@@ -28,6 +28,9 @@ _AT_REST = 40
 # Share of an offset from the grid by which the grid follows scattered stamps, so that it ends up amid them.
 _FOLLOW = 0.1
 
+# Share of a period's motion by which the positions of a repeated sample may differ from the expected ones.
+_ALIKE = 0.25
+
 # Periods off the grid, beyond which nobody can tell to which period a stamp belongs.
 _AMBIGUOUS = 0.38
 
@@ -203,6 +206,9 @@ class MotionWindow:
             broken = ~np.isfinite(position)
             if not self._settle_odd_sample(broken):
                 return 0
+        if steps > 1 and self._repeats_a_lost_one(steps):
+            self.drops.held += 1
+            return 0
         if self._repeats and not self._empty:
             self._judge_repeats()
         self.fresh = self._empty
@@ -275,6 +281,20 @@ class MotionWindow:
             return self._moved_across_gap
         step = self._rows.rows[-1] - self._rows.rows[-1 - self._last_steps]
         return bool((np.abs(step) > self._moving_step).any())
+
+    def _repeats_a_lost_one(self, steps: int) -> bool:
+        """Tell whether the newest sample behind a gap has the positions of one that was lost: all joints lag alike."""
+        distance = self._last_steps
+        if not distance or self._empty:
+            return False
+        pace = (self._rows.rows[-1] - self._rows.rows[-1 - distance]) / distance
+        speed = np.abs(pace)
+        if not (speed > self._moving_step).any():
+            return False
+        travelled = self._newest - self._rows.newest
+        slack = _ALIKE * speed + self._moving_step
+        lags = np.abs(travelled - (steps - 1) * pace) <= slack
+        return bool(lags.all() and (np.abs(travelled - steps * pace) > slack).any())
 
     def _follow(self, deviation: float) -> bool:
         """Let the grid follow the stamps; tells whether the newest one fits no period."""

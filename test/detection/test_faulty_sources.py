@@ -185,3 +185,21 @@ def test_missing_samples_are_within_the_wider_bound():
         kept = rng.random(len(position)) > rng.uniform(0.0, 0.6)
         times = np.flatnonzero(kept) * PERIOD
         assert detector.detect(times, position[kept, None]) == [], dataclasses.asdict(detector.drops)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_an_old_value_in_place_of_a_lost_one_is_no_impact(seed):
+    """One sample in fifty is lost and one in fifty repeats its predecessor, which may be a lost one."""
+    rng = np.random.default_rng(seed)
+    times = np.arange(0.0, 6.0, 1e-3)
+    phases, speeds, sizes = rng.uniform(0, 6, 7), rng.uniform(0.3, 1.0, 7), rng.uniform(0.15, 0.5, 7)
+    positions = sizes * np.sin(2.0 * np.pi * speeds * times[:, None] + phases)
+    positions = 1e-5 * np.round(positions / 1e-5)
+    held = np.flatnonzero(rng.random(len(times) - 1) < 0.02) + 1
+    sent = positions.copy()
+    sent[held] = positions[held - 1]
+    arrived = rng.random(len(times)) >= 0.02
+    # At least one repeat of a sample that nobody got, or this tests nothing.
+    assert np.any(~arrived[held - 1] & arrived[held])
+    detector = make_detector("adaptive_window", 7)
+    assert detector.detect(times[arrived], sent[arrived]) == []
