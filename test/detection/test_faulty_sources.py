@@ -199,7 +199,7 @@ def test_an_old_value_in_place_of_a_lost_one_is_no_impact(seed):
     sent = positions.copy()
     sent[held] = positions[held - 1]
     arrived = rng.random(len(times)) >= 0.02
-    # At least one repeat of a sample that nobody got, or this tests nothing.
-    assert np.any(~arrived[held - 1] & arrived[held])
+    # Every tenth repeat is of a sample that nobody got.
+    arrived[held[::10] - 1], arrived[held[::10]] = False, True
     detector = make_detector("adaptive_window", 7)
     assert detector.detect(times[arrived], sent[arrived]) == []
