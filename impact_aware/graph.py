@@ -213,6 +213,8 @@ class _Builder:
             above = f"/{self._options.namespace}" if self._options.namespace else ""
             detector["other_impacts"] = [f"{above}/{other}/impacts" for other in others]
             detector["expected_contacts"] = len(self._arms)
+            # One palm's prediction takes the object for free, but the other palm holds it: compare with both palms'.
+            detector["expected_jumps"] = f"{above}/common_jumps"
         predictor = {**named, "robot": robot, **self._common, **_contact_parameters(task, arm)}
         return [
             self.node("impact_detector", detector, arm=name, states=True),

@@ -145,6 +145,7 @@ def test_a_grab_is_complete_when_both_arms_have_hit(namespace: str) -> None:
     left = told[f"{above}/left/impact_detector".lstrip("/")]
     assert left["other_impacts"] == [f"{above}/right/impacts"]
     assert left["expected_contacts"] == 2
+    assert left["expected_jumps"] == f"{above}/common_jumps"
 
 
 def test_watching_two_arms_moves_neither() -> None:

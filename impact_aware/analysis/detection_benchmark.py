@@ -33,8 +33,6 @@ SPEED_THAT_MATTERS = 0.1
 JUDGED = 100
 """Impacts that are asked twice whether they were the planned ones."""
 
-_NOTHING_ELSE = {"expectation": False, "bounce": False, "completion": False}
-
 Factory = Callable[[DetectionTrial], ImpactDetector]
 Report = Callable[[str, float], None]
 
@@ -116,7 +114,9 @@ def detector_factories(robot: RobotModel, noise: MeasurementNoise) -> dict[str, 
         "fusion": lambda _: make_detector("fusion", n, adaptive_window=AdaptiveWindowParameters(**source)),
         # As the detector node makes it: nobody tells it which torques to expect, but it has the robot's model.
         "fusion_with_model": lambda _: (
-            make_watch(n, WatchSettings(detector="fusion", **source, **_NOTHING_ELSE), robot=robot).detector
+            make_watch(
+                n, WatchSettings("fusion", **source, expectation=False, bounce=False, completion=False), robot=robot
+            ).detector
         ),
     }
 

@@ -58,6 +58,7 @@ class Settings:
     )
     refractory_time: float = described(0.04, "time after an impact in which no other is reported, s", 0.0, 10.0)
     expectation: bool = described(True, "compare impacts with predicted_jumps and tell their meaning")
+    expected_jumps: str = described("predicted_jumps", "topic of the predictions to compare with")
     expectation_limit: float = described(
         0.07, "squared sine of the angle between expected and other jumps", 0.001, 0.999
     )
@@ -102,7 +103,7 @@ class ImpactDetectorNode(Node):
             gaps=True,
         )
         if settings.expectation:
-            self.create_subscription(ImpactPrediction, "predicted_jumps", self._on_prediction, EVENT_QOS)
+            self.create_subscription(ImpactPrediction, settings.expected_jumps, self._on_prediction, EVENT_QOS)
         for topic in settings.other_impacts if settings.completion else []:
             self.create_subscription(ImpactEventMessage, topic, partial(self._on_other_impact, topic), EVENT_QOS)
         self._diagnostics = DiagnosticsReporter(self, self._status)
@@ -176,6 +177,9 @@ class ImpactDetectorNode(Node):
     def _on_prediction(self, message: ImpactPrediction) -> None:
         wanted = (ImpactPrediction.SOURCE_LOOK_AHEAD, ImpactPrediction.SOURCE_AT_IMPACT)
         if self._watch is None or message.source not in wanted or not self._order.joint_names:
+            return
+        if message.arm and message.arm != self._arm:
+            # Another arm's, on a topic that all of them share.
             return
         expected = expected_jump(message, self._order)
         if expected is not None:

@@ -86,6 +86,8 @@ def run_node(make_node: Callable[[], Node], argv: list[str] | None = None) -> in
         traceback.print_exc()
         status = 1
     finally:
+        # Ctrl-C reaches a node twice, from the terminal and from `ros2 launch`: the second must not spoil its end.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
         if node is not None:
             _close(node)
         rclpy.try_shutdown()

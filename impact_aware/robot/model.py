@@ -289,9 +289,7 @@ class RobotModel:
     def frame_jacobian(self, q: Array, frame: str | None = None) -> Array:
         """Geometric Jacobian (6, n) of a frame (the tool when None), base-frame axes, linear rows first."""
         frame_id = self.tool_frame_id if frame is None else self.frame_id(frame)
-        jacobian = pin.computeFrameJacobian(
-            self.model, self.data, q, frame_id, pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
-        )
+        jacobian = pin.computeFrameJacobian(self.model, self.data, q, frame_id, pin.ReferenceFrame.LOCAL_WORLD_ALIGNED)
         # Pinocchio drops the second axis where there is one joint only.
         return np.array(jacobian).reshape(6, self.n)
 
