@@ -1,15 +1,16 @@
-"""The robust estimator: window, order and number of oscillations are chosen by the data, in two families at once.
+"""The robust estimator: window, order and number of oscillations are chosen by the data, in three families at once.
 
-A fixed recipe fails in its own way: a polynomial averages over an oscillation that does not fit its window, a fitted
-oscillation takes a part of the gross motion for its own. Within each family the recipe with the smallest standard
-error wins: left-over oscillation is correlated over many samples and makes that error large, and so do parameters
-that the data can't tell apart. Between the families the error does not decide, because each is blind to its own kind
-of failure; their winners are averaged, each with the inverse of its error as weight, and what they disagree on is
-added to the error.
+A fixed recipe fails in its own way: a long polynomial averages over an oscillation that does not fit its window and
+over what a controller does after the impact, a short one follows the oscillation, a fitted oscillation takes a part of
+the gross motion for its own. Within each family the recipe with the smallest standard error wins: left-over oscillation
+is correlated over many samples and makes that error large, and so do parameters that the data can't tell apart. Between
+the families the error does not decide, because each is blind to its own kind of failure; their winners are averaged,
+each with the inverse of its error as weight, and what they disagree on is added to the error.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,15 +26,17 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class AdaptiveEstimator:
-    """Weighted mean of the best polynomial and the best oscillation fit.
+    """Weighted mean of the best short polynomial, the best long one, and the best oscillation fit.
 
     Attributes:
+        short_windows: Lengths of the windows over which short polynomials compete, s.
         polynomial_windows: Lengths of the windows over which polynomials compete, s.
         orders: Polynomial orders that compete.
         oscillation_windows: Lengths of the windows over which oscillation fits compete, s.
         modes: Numbers of oscillations that compete.
     """
 
+    short_windows: tuple[float, ...] = (0.040, 0.060, 0.080)
     polynomial_windows: tuple[float, ...] = (0.100, 0.125, 0.150, 0.200)
     orders: tuple[int, ...] = (2, 3)
     oscillation_windows: tuple[float, ...] = (0.200,)
@@ -49,19 +52,19 @@ class AdaptiveEstimator:
         Raises:
             InvalidInputError: Too few samples for any recipe.
         """
-        polynomials: list[PolynomialEstimator | OscillationEstimator] = [
-            PolynomialEstimator(window, order)
-            for window in _within(self.polynomial_windows, times)
-            for order in self.orders
-        ]
-        oscillations: list[PolynomialEstimator | OscillationEstimator] = [
+        short, polynomials = (
+            [PolynomialEstimator(window, order) for window in _within(windows, times) for order in self.orders]
+            for windows in (self.short_windows, self.polynomial_windows)
+        )
+        oscillations = [
             OscillationEstimator(count, window)
             for window in _within(self.oscillation_windows, times)
             for count in self.modes
         ]
+        families: tuple[Sequence[PolynomialEstimator | OscillationEstimator], ...] = (short, polynomials, oscillations)
         winners = []
         refusal: InvalidInputError | None = None
-        for family in (polynomials, oscillations):
+        for family in families:
             fits = []
             for recipe in family:
                 try:
