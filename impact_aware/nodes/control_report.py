@@ -97,6 +97,12 @@ class ControlReport:
         message.goal_distance = self._goal_distance(command)
         self._publisher.publish(message)
 
+    def rehearse(self, command: Command) -> None:
+        """Make a message for nobody: the first one takes milliseconds, which the first cycles do not have."""
+        command_to_message(
+            command, header=Header(), arms=self._arms, joint_reference_velocity=np.zeros(len(command.effort))
+        )
+
     def values(self) -> dict[str, object]:
         """For diagnostics."""
         values: dict[str, object] = {

@@ -25,6 +25,7 @@ from impact_aware.control import Command, ControlParameters, Mode, ReferenceSpre
 from impact_aware.control.completion import TaskCompletion
 from impact_aware.control.guard import GuardedController
 from impact_aware.control.impact_check import check_start
+from impact_aware.control.warm_up import warm_up
 from impact_aware.errors import ImpactAwareError, InvalidInputError
 from impact_aware.nodes.arm_commands import ArmCommands
 from impact_aware.nodes.arm_inputs import ArmInputs
@@ -37,6 +38,7 @@ from impact_aware.nodes.impact_notices import ImpactNotices
 from impact_aware.nodes.lifecycle import SteadyLifecycleNode
 from impact_aware.nodes.lockstep import LockstepReporter
 from impact_aware.nodes.qos import EVENT_QOS, LATCHED_EVENT_QOS
+from impact_aware.nodes.realtime import freeze_garbage
 from impact_aware.nodes.ros_parameters import load_settings
 from impact_aware.nodes.runtime import run_node
 from impact_aware.robot.effort_convention import EffortConvention
@@ -69,6 +71,7 @@ class RsControllerNode(SteadyLifecycleNode):
         self._arms: tuple[Arm, ...] = ()
         self._controller: ReferenceSpreadingController | None = None
         self._active = False
+        self._cold = True
         self._done = False
         self._mode = Mode.IDLE
         self._stopping = False
@@ -282,6 +285,10 @@ class RsControllerNode(SteadyLifecycleNode):
             field = field_from_message(message)
             self._check_arms([own.arm for own in field.arms])
             self._guard.set_field(field)
+            if self._cold and not self._active:
+                self._cold = False
+                self._report.rehearse(warm_up([arm.robot for arm in self._arms], self._gains, field, self._bases))
+                freeze_garbage()
         except ImpactAwareError as error:
             self.get_logger().error(f"refused a reference_field: {error}", throttle_duration_sec=2.0)
 

@@ -1,0 +1,21 @@
+"""Warming up reaches the modes that solve a quadratic program, for one arm and for two, and gives safe torques."""
+
+import numpy as np
+import pinocchio as pin
+import pytest
+
+from impact_aware.control import ControlParameters, Mode
+from impact_aware.control.warm_up import warm_up
+from impact_aware.reference import base_placement, load_task, make_field
+from impact_aware.robot import RobotModel
+
+
+@pytest.mark.parametrize("name", ["hit_and_push", "dual_arm_grab"])
+def test_it_runs_through_the_impact(name):
+    task = load_task(name)
+    robots = [RobotModel.from_profile(arm.robot or "panda") for arm in task.arms]
+    bases = [base_placement(arm) if len(robots) > 1 else pin.SE3.Identity() for arm in task.arms]
+    command = warm_up(robots, ControlParameters(), make_field(task, robots), bases)
+    assert command.mode is Mode.INTERIM
+    limits = np.concatenate([robot.limits.effort for robot in robots])
+    assert np.all(np.abs(command.effort) <= limits)
