@@ -13,7 +13,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from impact_aware.cli.probe_run import run_probe
+from impact_aware.cli.probe_run import patient, run_probe
 from impact_aware.errors import InvalidInputError
 from impact_aware.graph import DualArmOptions, NodeSpec, SingleArmOptions, dual_arm_graph, single_arm_graph
 from impact_aware.reference import load_task, start_posture
@@ -76,7 +76,7 @@ def _one_arm(name: str) -> _Setup:
     graph = single_arm_graph(SingleArmOptions(robot=name, simulation=False, markers=False))
     posture = start_posture(load_task(SingleArmOptions().task).arms[0], robot)
     return _Setup(
-        control=tuple(spec for spec in graph if spec.name in CONTROLLERS),
+        control=patient(spec for spec in graph if spec.name in CONTROLLERS),
         echo=(NodeSpec("latency_echo", "latency_echo", parameters={"joints": robot.n}),),
         probe={"joint_names": list(robot.joint_names), "posture": [float(angle) for angle in posture]},
     )
@@ -90,7 +90,7 @@ def _two_arms() -> _Setup:
     postures = [start_posture(arm, robot) for arm, robot in zip(task.arms, robots, strict=True)]
     names = [arm.name for arm in task.arms]
     return _Setup(
-        control=tuple(spec for spec in graph if spec.name in CONTROLLERS),
+        control=patient(spec for spec in graph if spec.name in CONTROLLERS),
         echo=tuple(
             NodeSpec("latency_echo", "latency_echo", namespace=name, parameters={"joints": robot.n})
             for name, robot in zip(names, robots, strict=True)

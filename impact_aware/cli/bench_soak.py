@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
-from impact_aware.cli.probe_run import Line, run_probe
+from impact_aware.cli.probe_run import Line, patient, run_probe
 from impact_aware.cli.processes import NodeProcess
 from impact_aware.errors import InvalidInputError
 from impact_aware.graph import NodeSpec, SingleArmOptions, single_arm_graph
@@ -27,9 +27,6 @@ from impact_aware.robot import RobotModel
 
 SAMPLE_PERIOD = 2.0
 """Time between two looks at the memory, s."""
-
-PATIENCE = 1.0
-"""The controller's state timeout here, s: a machine that stalls shall show in the figures, not end the run."""
 
 SETTLED = 0.1
 """Share of the run after which memory should not grow any more."""
@@ -55,9 +52,6 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     robot = RobotModel.from_profile(options.robot)
     posture = start_posture(load_task(SingleArmOptions().task).arms[0], robot)
     graph = single_arm_graph(SingleArmOptions(robot=options.robot, simulation=False, markers=True))
-    for spec in graph:
-        if spec.name == "rs_controller":
-            spec.parameters["state_timeout"] = PATIENCE
     parameters = {
         "joint_names": list(robot.joint_names),
         "posture": [float(angle) for angle in posture],
@@ -79,7 +73,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
 
             blocks = run_probe(
                 NodeSpec("latency_probe", "latency_probe", parameters=parameters),
-                graph,
+                patient(graph),
                 duration,
                 on_line=show,
                 on_tick=memory.look,
