@@ -11,7 +11,6 @@ from impact_aware.detection.events import JointSample
 from impact_aware.detection.ring import Ring
 from impact_aware.errors import InvalidInputError
 
-
 MOVING_STEP = 2e-5
 """Step from one position to the next that is motion and not the flicker of an encoder, rad."""
 

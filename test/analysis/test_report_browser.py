@@ -112,7 +112,8 @@ def seen(folder, tmp_path_factory):
 
 def test_nothing_but_the_page_is_loaded(seen):
     _, asked, _, log, url = seen
-    assert sorted(asked) == ["/harness.html", *["/report.html"] * len(WIDTHS)]
+    # The second frame may take the page from the browser's cache.
+    assert set(asked) == {"/harness.html", "/report.html"}
     # The browser's own requests, as for updates, have no page as their initiator.
     of_pages = [event["params"]["url"] for event in json.loads(log)["events"] if _is_of_a_page(event)]
     own = url.rpartition("/")[0]
