@@ -1,0 +1,27 @@
+"""Nodes end when they are asked to, and one that has died before is named."""
+
+import signal
+
+import pytest
+
+from impact_aware.cli.bench_endings import end_of
+from impact_aware.cli.main import main
+from impact_aware.graph import NodeSpec
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_running_node_ends_by_itself(number):
+    figures = end_of((NodeSpec("latency_echo", "latency_echo"),), number, 4.0)
+    assert figures["had_to_be_killed"] == []
+    assert set(figures["seconds"]) == {"latency_echo"}
+    assert figures["died_before"] == []
+
+
+def test_a_node_that_died_is_named():
+    figures = end_of((NodeSpec("latency_echo", "latency_echo", parameters={"joints": -1}),), signal.SIGTERM, 6.0)
+    assert figures["died_before"] == ["latency_echo"]
+
+
+def test_no_time_is_refused(capsys):
+    assert main(["bench", "endings", "--running", "0"]) == 2
+    assert "--running" in capsys.readouterr().err
