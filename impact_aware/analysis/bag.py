@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -186,7 +187,7 @@ class Bag:
         return target
 
 
-class _Part:
+class _Part(ABC):
     """A recording, or one of its files, that can be read on its own."""
 
     def __init__(self) -> None:
@@ -200,8 +201,9 @@ class _Part:
             for row in range(len(raw)):
                 yield int(raw.received[row]), raw.payload(row)
 
+    @abstractmethod
     def raw(self, topics: Collection[str]) -> Iterator[RawMessages]:
-        raise NotImplementedError
+        """Blocks of undecoded messages."""
 
 
 class _Intact(_Part):

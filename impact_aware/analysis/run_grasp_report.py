@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +20,7 @@ from impact_aware.analysis.run_series import (
     read_object,
     read_tools,
 )
+from impact_aware.analysis.run_summary import RunSummary
 
 GOAL_TOLERANCE = 0.05
 """Distance from the goal in space up to which a lifted object counts as brought there, m (that of the campaign)."""
@@ -36,21 +35,8 @@ MODE_INTERIM = 2
 """ControllerState.MODE_INTERIM."""
 
 
-@dataclass(frozen=True)
-class GraspReport:
-    """Summary of one run.
-
-    Attributes:
-        folder: Where its files are.
-        summary: Content of `summary.json`.
-    """
-
-    folder: Path
-    summary: dict[str, Any]
-
-    def write_summary(self) -> None:
-        """Write `summary.json`."""
-        (self.folder / "summary.json").write_text(json.dumps(self.summary, indent=2) + "\n")
+class GraspReport(RunSummary):
+    """Summary of a run in which several arms grab and lift."""
 
     def failure(self) -> str:
         """What kept the task from being done; empty when it was."""

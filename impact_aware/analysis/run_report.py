@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +10,7 @@ import numpy as np
 from impact_aware.analysis.bag import Bag, BagError, stamp_seconds, vector
 from impact_aware.analysis.run_figure import draw_run
 from impact_aware.analysis.run_series import ControlSeries, JointSeries, impacts_made, read_control, read_joints
+from impact_aware.analysis.run_summary import RunSummary
 
 SOURCE_AT_IMPACT = 1
 """ImpactPrediction.SOURCE_AT_IMPACT; the report reads recordings, so it does not import the interface package."""
@@ -26,21 +25,8 @@ MATCH_WINDOW = 0.05
 """A detection this close to a true contact is that contact's, s."""
 
 
-@dataclass(frozen=True)
-class RunReport:
-    """Summary of one run.
-
-    Attributes:
-        folder: Where its files are.
-        summary: Content of `summary.json`.
-    """
-
-    folder: Path
-    summary: dict[str, Any]
-
-    def write_summary(self) -> None:
-        """Write `summary.json`."""
-        (self.folder / "summary.json").write_text(json.dumps(self.summary, indent=2) + "\n")
+class RunReport(RunSummary):
+    """Summary of a run in which one arm hits and pushes."""
 
     def failure(self) -> str:
         """What kept the task from being done; empty when it was."""

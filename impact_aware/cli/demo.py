@@ -18,8 +18,9 @@ from typing import Any
 
 from tqdm import tqdm
 
-from impact_aware.analysis.run_grasp_report import GraspReport, report_grasp
-from impact_aware.analysis.run_report import RunReport, report_run
+from impact_aware.analysis.run_grasp_report import report_grasp
+from impact_aware.analysis.run_report import report_run
+from impact_aware.analysis.run_summary import RunSummary
 from impact_aware.cli.processes import NodeProcess, end_processes, quiet_environment
 from impact_aware.errors import ImpactAwareError, InvalidInputError
 from impact_aware.graph import DualArmOptions, NodeSpec, SingleArmOptions, dual_arm_graph, single_arm_graph
@@ -95,12 +96,12 @@ def _graph(args: argparse.Namespace) -> tuple[NodeSpec, ...]:
     return dual_arm_graph(DualArmOptions(lockstep=lockstep, seed=args.seed))
 
 
-def _report(task: str, folder: Path, nodes: list[str]) -> RunReport | GraspReport:
+def _report(task: str, folder: Path, nodes: list[str]) -> RunSummary:
     bag = folder / "bag"
     return report_run(bag, folder, nodes) if task == "hit-and-push" else report_grasp(bag, folder, nodes)
 
 
-def _print(report: RunReport | GraspReport, *, as_json: bool) -> None:
+def _print(report: RunSummary, *, as_json: bool) -> None:
     if as_json:
         print(json.dumps(report.summary))
         return

@@ -10,7 +10,8 @@ from typing import Any
 
 from impact_aware.errors import InvalidInputError
 from impact_aware.faults.classes import FAULT_CLASSES, fault_class
-from impact_aware.faults.trial import MODES, FaultBench, Trial, TrialResult
+from impact_aware.faults.trial import FaultBench
+from impact_aware.faults.trial_result import MODES, Trial, TrialResult
 
 _bench: FaultBench | None = None
 

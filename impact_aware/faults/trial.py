@@ -11,7 +11,6 @@ import dataclasses
 import heapq
 import math
 from collections import deque
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -24,6 +23,7 @@ from impact_aware.control.guard import GuardedController
 from impact_aware.detection import ImpactEvent, JointSample, make_detector
 from impact_aware.faults.classes import FAULT_CLASSES, FaultClass, draw_duration, fault_class
 from impact_aware.faults.state_faults import STATE_FAULTS, Delivery, StateFault, StateMessage
+from impact_aware.faults.trial_result import MODES, Trial, TrialResult
 from impact_aware.impact import ImpactPrediction
 from impact_aware.reference import load_task, make_field, start_posture
 from impact_aware.robot import RobotModel
@@ -34,9 +34,6 @@ from impact_aware.simulation.episode import predict_impact, task_scene
 from impact_aware.simulation.forward_controller import ForwardCommandController
 
 Array = NDArray[np.float64]
-
-MODES = ("ante", "interim", "post", "safe")
-"""Modes of the controller in which faults begin."""
 
 CYCLE = 0.001
 STATE_TIMEOUT = 0.1  # of rs_controller, s
@@ -49,54 +46,6 @@ REST_WITHIN = 1.0  # from the begin of the safe mode on, s
 DWELL = 0.05  # at rest, s
 LONGEST = 4.5  # s
 START = 1.0  # stamp of the first state, s
-
-
-@dataclass(frozen=True)
-class Trial:
-    """What is tried.
-
-    Attributes:
-        fault: Name of the fault's class.
-        mode: One of `MODES`.
-        seed: Decides when the fault begins, how long it lasts, how bad it is, and all noise.
-    """
-
-    fault: str
-    mode: str
-    seed: int
-
-
-@dataclass(frozen=True)
-class TrialResult:
-    """What came of it.
-
-    Attributes:
-        trial: What was tried.
-        severity: Of the fault, in its own unit.
-        duration: Of the fault, s.
-        reason: Why the controller went to the safe mode; empty when it did not.
-        detail: The sentence with it.
-        expected: The right reasons; an empty one stands for no safe mode.
-        outcome: `safe`, `done` (the task was done all the same), `restarted`, or `neither`.
-        rest_time: From the begin of the safe mode to rest, s; NaN without.
-        recovered: Whether it could be reset and started again.
-        peak_effort_share: Largest command over its limit.
-        peak_rate_share: Largest change of a command over its limit.
-        failures: What was not as it must be, in words; empty when all was.
-    """
-
-    trial: Trial
-    severity: float
-    duration: float
-    reason: str
-    detail: str
-    expected: tuple[str, ...]
-    outcome: str
-    rest_time: float
-    recovered: bool
-    peak_effort_share: float
-    peak_rate_share: float
-    failures: tuple[str, ...]
 
 
 class _Later(NamedTuple):

@@ -13,7 +13,8 @@ from impact_aware.control.guard import GuardedController
 from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.faults.campaign import format_table, plan, summarise
 from impact_aware.faults.classes import FAULT_CLASSES
-from impact_aware.faults.trial import MODES, FaultBench, Trial
+from impact_aware.faults.trial import FaultBench
+from impact_aware.faults.trial_result import MODES, Trial
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,56 @@
+"""What is tried with a fault, and what came of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+MODES = ("ante", "interim", "post", "safe")
+"""Modes of the controller in which faults begin."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What is tried.
+
+    Attributes:
+        fault: Name of the fault's class.
+        mode: One of `MODES`.
+        seed: Decides when the fault begins, how long it lasts, how bad it is, and all noise.
+    """
+
+    fault: str
+    mode: str
+    seed: int
+
+
+@dataclass(frozen=True)
+class TrialResult:
+    """What came of it.
+
+    Attributes:
+        trial: What was tried.
+        severity: Of the fault, in its own unit.
+        duration: Of the fault, s.
+        reason: Why the controller went to the safe mode; empty when it did not.
+        detail: The sentence with it.
+        expected: The right reasons; an empty one stands for no safe mode.
+        outcome: `safe`, `done` (the task was done all the same), `restarted`, or `neither`.
+        rest_time: From the begin of the safe mode to rest, s; NaN without.
+        recovered: Whether it could be reset and started again.
+        peak_effort_share: Largest command over its limit.
+        peak_rate_share: Largest change of a command over its limit.
+        failures: What was not as it must be, in words; empty when all was.
+    """
+
+    trial: Trial
+    severity: float
+    duration: float
+    reason: str
+    detail: str
+    expected: tuple[str, ...]
+    outcome: str
+    rest_time: float
+    recovered: bool
+    peak_effort_share: float
+    peak_rate_share: float
+    failures: tuple[str, ...]
