@@ -112,7 +112,8 @@ class RsControllerNode(SteadyLifecycleNode):
         # Events before states: what became known with a state is acted upon with the next one.
         for index, arm in enumerate(self._arms):
             self._listen(ImpactEvent, arm.topic("impacts"), partial(self._notices.take, index, arm))
-            self._listen(ImpactPrediction, arm.topic("predicted_jumps"), self._on_prediction)
+            # Only its publisher's life matters here, so nobody unpacks these messages.
+            self._listen(ImpactPrediction, arm.topic("predicted_jumps"), lambda packed: None, raw=True)
         self._listen(ReferenceFieldMessage, "reference_field", self._on_field, latched=True)
         self._inputs = ArmInputs(
             self, self._arms, self._on_states, reliable=settings.lockstep, period=self._gains.period
@@ -126,11 +127,13 @@ class RsControllerNode(SteadyLifecycleNode):
         self.get_logger().info(f"configured for {names}: watching, nothing is commanded")
         return TransitionCallbackReturn.SUCCESS
 
-    def _listen(self, kind: type, topic: str, callback: Callable[..., None], *, latched: bool = False) -> None:
+    def _listen(
+        self, kind: type, topic: str, callback: Callable[..., None], *, latched: bool = False, raw: bool = False
+    ) -> None:
         """Subscribe to a topic whose publisher must stay alive."""
         watch = SubscriptionEventCallbacks(liveliness=partial(self._on_liveliness, topic))
         qos = LATCHED_EVENT_QOS if latched else EVENT_QOS
-        self.create_subscription(kind, topic, callback, qos, event_callbacks=watch)
+        self.create_subscription(kind, topic, callback, qos, event_callbacks=watch, raw=raw)
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Begin the motion from the present posture; refused without a fresh state and a field."""
@@ -297,9 +300,6 @@ class RsControllerNode(SteadyLifecycleNode):
         expected = [arm.name for arm in self._arms]
         if len(expected) > 1 and names != expected:
             raise InvalidInputError("field.arms", names, ", ".join(expected))
-
-    def _on_prediction(self, prediction: ImpactPrediction) -> None:
-        """Nothing to do: predictions come in by the field. Subscribed to learn of the predictor's death."""
 
     def _on_liveliness(self, topic: str, info: QoSLivelinessChangedInfo) -> None:
         controller = self._controller
