@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+import impact_aware.analysis.landings as landings_module
 from impact_aware.analysis.landings import (
     DISTAL_COLUMNS,
     NOMINAL_TOUCHDOWN,
@@ -35,11 +36,17 @@ def test_known_touchdowns_are_found_where_they_are(tmp_path):
         assert abs(result["median_samples"]) < 1.0, name
 
 
-def test_no_setting_is_judged_on_the_landings_that_chose_it(tmp_path):
-    write_landings(tmp_path, 4)
-    landings = read_landings(tmp_path)
-    settings = judge_landings(landings)["acceleration"]["settings"]
-    assert len(settings) == 2
+def test_no_setting_is_judged_on_the_landings_that_chose_it(tmp_path, monkeypatch):
+    """The first setting is right on even landings only, the second on odd ones: chosen on one half, both must fail."""
+
+    def touchdowns(landings, detector, settings):
+        right = np.arange(len(landings)) % 2 == landings_module.SETTINGS[detector].index(settings) % 2
+        return np.where(right, float(NOMINAL_TOUCHDOWN), np.nan)
+
+    monkeypatch.setattr(landings_module, "touchdowns", touchdowns)
+    write_landings(tmp_path, 6)
+    for result in judge_landings(read_landings(tmp_path)).values():
+        assert (result["found"], result["without_event"]) == (0, 6)
 
 
 def test_score_counts_what_is_elsewhere_and_what_is_missing():
