@@ -75,11 +75,12 @@ class JointStateSource(JointReader):
         if time <= 0.0:
             time = self._node.get_clock().now().nanoseconds * 1e-9
         refusal = self.take(time, message.name, message.position, message.velocity, message.effort)
+        if not refusal:
+            # The answer first; judging the source can wait until it is out.
+            self._callback(message)
         self._monitor_input(time, not refusal)
         if refusal:
             self._node.get_logger().warning(refusal, throttle_duration_sec=WARN_PERIOD)
-            return
-        self._callback(message)
 
     def _monitor_input(self, time: float, usable: bool) -> None:
         """Note a message, and judge the source now and then."""
