@@ -33,6 +33,7 @@ from impact_aware.nodes.robot_source import provide_robot
 from impact_aware.nodes.ros_parameters import load_settings
 from impact_aware.nodes.runtime import run_node
 from impact_aware.nodes.stamps import seconds, stamp
+from impact_aware.nodes.surroundings import TwinWatch
 from impact_aware.parameters import described
 from impact_aware.robot import RobotModel
 
@@ -130,6 +131,7 @@ class ImpactMarkersNode(Node):
         for topic in self._field_topics():
             self.create_subscription(ReferenceFieldMessage, topic, self._keep("field"), LATCHED_QOS)
         self.create_subscription(PoseStamped, "object_pose", self._keep("object"), 1)
+        self._twins = TwinWatch(self)
         # Wall time: a paused replay is drawn too.
         self.create_timer(1.0 / settings.rate, self._draw, clock=Clock(clock_type=ClockType.STEADY_TIME))
 

@@ -31,6 +31,7 @@ from impact_aware.nodes.qos import EVENT_QOS, LATCHED_EVENT_QOS
 from impact_aware.nodes.ros_parameters import load_settings
 from impact_aware.nodes.runtime import run_node
 from impact_aware.nodes.stamps import seconds
+from impact_aware.nodes.surroundings import TwinWatch
 from impact_aware.parameters import described
 from impact_aware.reference import ReferenceField, Task, base_placement, load_task, make_field
 
@@ -77,6 +78,7 @@ class ReferenceFieldNode(Node):
         self.create_subscription(PoseStamped, "object_pose", self._on_object, 1)
         self.create_service(SetTask, "set_task", self._on_set_task)
         self._publish(self._with_common_impact(self._field))
+        self._twins = TwinWatch(self)
         self._diagnostics = DiagnosticsReporter(self, self._status)
         self.get_logger().info(f"field for task {self._task.name}")
 

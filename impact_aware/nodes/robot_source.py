@@ -9,6 +9,7 @@ from std_msgs.msg import String
 
 from impact_aware.errors import ImpactAwareError
 from impact_aware.nodes.qos import LATCHED_QOS
+from impact_aware.nodes.surroundings import expect_messages
 from impact_aware.robot import RobotModel
 
 
@@ -43,3 +44,4 @@ def provide_robot(node: Node, robot: str, tool_frame: str, callback: Callable[[R
 
     node.create_subscription(String, "robot_description", receive, LATCHED_QOS)
     node.get_logger().info("waiting for robot_description")
+    expect_messages(node, "robot_description", lambda: given, "robot_state_publisher")

@@ -31,6 +31,7 @@ from impact_aware.nodes.qos import STREAM_QOS
 from impact_aware.nodes.ros_parameters import load_settings
 from impact_aware.nodes.runtime import run_node
 from impact_aware.nodes.stamps import stamp
+from impact_aware.nodes.surroundings import TwinWatch
 from impact_aware.parameters import described
 from impact_aware.reference import Task, load_task, start_posture
 from impact_aware.simulation import DriveMode, MujocoPlant, SensorSettings, load_scene
@@ -44,6 +45,9 @@ HOLD_PATIENCE = 0.1
 
 COMMAND_PATIENCE = 1.0
 """Wall time in lockstep after which whoever has answered a state without a command is taken to command no more, s."""
+
+LOOK_AROUND = 1.0
+"""Wall time for which a plant looks whether another one is there before it publishes states, s."""
 
 SPEED_WINDOW = 1.0
 """Wall time over which the real-time factor is measured, s."""
@@ -88,6 +92,9 @@ class SimRobotNode(Node):
         """Build the plant and start publishing states; the arms hold until the first command."""
         super().__init__("sim_robot")
         self._settings = settings = load_settings(self, Settings)
+        self._twins = TwinWatch(self, "this one publishes no states until that has ended")
+        self._begun = False
+        self._look_until = time.monotonic() + LOOK_AROUND
         task = load_task(settings.task)
         arms = arms_of_task(task, settings.robot)
         self._frame = task.frame if len(arms) > 1 else arms[0].robot.base_frame
@@ -173,11 +180,13 @@ class SimRobotNode(Node):
         return all(arm.command_is_new for arm in self._arms.values())
 
     def _go_on_if_complete(self) -> None:
-        if self._waiting and self._commands_are_new and self._gate is not None and self._gate.complete:
+        if self._begun and self._waiting and self._commands_are_new and self._gate is not None and self._gate.complete:
             self._step()
 
     def _on_tick(self) -> None:
         now = time.monotonic()
+        if not self._begun and not self._begin(now):
+            return
         if not self._waiting or self._gate is None:
             self._keep_wall_time(now)
             return
@@ -192,6 +201,14 @@ class SimRobotNode(Node):
             self._step()
         elif waited > self._settings.lockstep_timeout:
             self._break_lockstep(f"waited {waited:.1f} s for {self._missing()}")
+
+    def _begin(self, now: float) -> bool:
+        """Whether states may be published: those of a second plant would be taken for the first one's."""
+        if now < self._look_until or self._twins.present or self._twins.look():
+            return False
+        self._begun = True
+        self._start_wall_time(now)
+        return True
 
     def _on_loss(self) -> None:
         if self._waiting and self._driven:

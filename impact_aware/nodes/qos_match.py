@@ -1,0 +1,154 @@
+"""Whether the other ends of a node's topics can be heard, and can hear it: what does not match is silence in ROS 2.
+
+A publisher offers a quality of service and a subscription asks for one. DDS joins them only when the offer is at least
+what is asked for in each of five policies, and when the types are equal; otherwise no message ever passes.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import Any
+
+from rclpy.duration import Infinite
+from rclpy.node import Node
+from rclpy.publisher import Publisher
+from rclpy.qos import DurabilityPolicy, LivelinessPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.subscription import Subscription
+from rclpy.topic_endpoint_info import TopicEndpointInfo
+
+_RELIABILITIES = {ReliabilityPolicy.BEST_EFFORT: "best effort", ReliabilityPolicy.RELIABLE: "reliable"}
+_DURABILITIES = {DurabilityPolicy.VOLATILE: "volatile", DurabilityPolicy.TRANSIENT_LOCAL: "transient local"}
+_UNKNOWN_NODE = "_NODE_NAME_UNKNOWN_"
+_LIVELINESSES = {LivelinessPolicy.AUTOMATIC: "automatic", LivelinessPolicy.MANUAL_BY_TOPIC: "manual by topic"}
+
+
+def qos_gap(offered: QoSProfile, asked: QoSProfile) -> tuple[str, str] | None:
+    """The first policy in which an offer falls short, as what is offered and what is asked for; None when none does.
+
+    The rules are those of the DDS specification, version 1.4, section 2.2.3: each policy has an order, and the offer
+    must not be lower. A duration of zero stands for infinite, as everywhere in ROS 2. Policies that are not known are
+    taken to match.
+
+    Args:
+        offered: Of a publisher.
+        asked: Of a subscription.
+    """
+    for name, words in (
+        ("reliability", _RELIABILITIES),
+        ("durability", _DURABILITIES),
+        ("liveliness", _LIVELINESSES),
+    ):
+        order = list(words)
+        own, wanted = getattr(offered, name), getattr(asked, name)
+        if own in order and wanted in order and order.index(own) < order.index(wanted):
+            return words[own], words[wanted]
+    for name, text in (("deadline", "deadline"), ("liveliness_lease_duration", "liveliness lease")):
+        own_time, wanted_time = _seconds(offered, name), _seconds(asked, name)
+        if own_time > wanted_time:
+            own_text = f"no {text}" if own_time == float("inf") else f"a {text} of {own_time:g} s"
+            return own_text, f"one of {wanted_time:g} s"
+    return None
+
+
+def mismatches(node: Node, topics: Iterable[str] = ()) -> list[str]:
+    """One sentence per other end that a node can't hear or that can't hear the node, as far as DDS has found.
+
+    Args:
+        node: The node; its own subscriptions and publishers are looked at.
+        topics: Only these of its topics, as they were named when they were created; empty: all.
+    """
+    return [sentence for _, bad in _surveys(node, topics) for sentence in bad]
+
+
+def silenced(node: Node, topics: Iterable[str] = ()) -> list[str]:
+    """The same, only for topics on which nobody matches: nothing passes there at all.
+
+    Args:
+        node: The node.
+        topics: Only these of its topics; empty: all.
+    """
+    return [sentence for matching, bad in _surveys(node, topics) if not matching for sentence in bad]
+
+
+def silence(node: Node, topic: str, source: str = "its source") -> str:
+    """Why a node has heard nothing on a topic, for the end of a sentence.
+
+    Args:
+        node: The node.
+        topic: As it was named when the subscription was created.
+        source: Who publishes it, in words.
+    """
+    full = node.resolve_topic_name(topic)
+    bad = mismatches(node, [topic])
+    if bad:
+        return "; ".join(bad)
+    sources = sorted({_name(end) for end in node.get_publishers_info_by_topic(full)})
+    if sources:
+        return f"{', '.join(sources)} can publish it, but no message came"
+    return f"nobody publishes it in ROS domain {ros_domain()}, is {source} running there?"
+
+
+def unheard(node: Node, topic: str) -> str:
+    """Whether nobody subscribes to what a node publishes, as one sentence; empty when somebody does.
+
+    Args:
+        node: The node.
+        topic: As it was named when the publisher was created.
+    """
+    full = node.resolve_topic_name(topic)
+    return "" if node.count_subscribers(full) else f"nobody listens to {full} in ROS domain {ros_domain()}"
+
+
+def ros_domain() -> str:
+    """The domain that this process is in."""
+    return os.environ.get("ROS_DOMAIN_ID") or "0"
+
+
+def _surveys(node: Node, topics: Iterable[str]) -> Iterable[tuple[int, list[str]]]:
+    """Of each own end: how many others match it, and a sentence for each of the others that don't."""
+    wanted = {node.resolve_topic_name(topic) for topic in topics}
+    ends: list[Subscription | Publisher] = [*node.subscriptions, *node.publishers]
+    for own in ends:
+        topic = node.resolve_topic_name(own.topic_name)
+        if wanted and topic not in wanted:
+            continue
+        subscribes = isinstance(own, Subscription)
+        find = node.get_publishers_info_by_topic if subscribes else node.get_subscriptions_info_by_topic
+        others = find(topic)
+        bad = [sentence for other in others if (sentence := _mismatch(topic, own, other))]
+        yield len(others) - len(bad), bad
+
+
+def _mismatch(topic: str, own: Subscription | Publisher, other: TopicEndpointInfo) -> str:
+    """Why two ends of a topic are not joined; empty when they are."""
+    name, subscribes = _name(other), isinstance(own, Subscription)
+    verb = "publishes" if subscribes else "listens to"
+    kind = _type_name(own.msg_type)
+    if other.topic_type != kind:
+        return f"{name} {verb} {topic} as {other.topic_type}, but here it is {kind}"
+    if subscribes:
+        gap = qos_gap(other.qos_profile, own.qos_profile)
+        return f"{name} offers {topic} with {gap[0]}, but asked for is {gap[1]}: it can't be heard" if gap else ""
+    gap = qos_gap(own.qos_profile, other.qos_profile)
+    return f"{name} asks for {topic} with {gap[1]}, but offered is {gap[0]}: it can't hear" if gap else ""
+
+
+def _name(end: TopicEndpointInfo) -> str:
+    """Full name of the node, which DDS may find a moment after the end itself."""
+    if end.node_name == _UNKNOWN_NODE:
+        return "somebody"
+    return f"{end.node_namespace.rstrip('/')}/{end.node_name}"
+
+
+def _type_name(kind: Any) -> str:
+    """As DDS knows it, such as `sensor_msgs/msg/JointState`."""
+    package, folder, *_ = kind.__module__.split(".")
+    return f"{package}/{folder}/{kind.__name__}"
+
+
+def _seconds(profile: QoSProfile, name: str) -> float:
+    duration = getattr(profile, name)
+    if duration.nanoseconds == 0 or duration.nanoseconds >= Infinite.nanoseconds:
+        return float("inf")
+    return float(duration.nanoseconds * 1e-9)
