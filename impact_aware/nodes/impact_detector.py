@@ -31,6 +31,7 @@ from impact_aware.nodes.lockstep import LockstepReporter
 from impact_aware.nodes.qos import EVENT_QOS
 from impact_aware.nodes.ros_parameters import load_settings
 from impact_aware.nodes.runtime import run_node
+from impact_aware.nodes.surroundings import TwinWatch, expect_messages
 from impact_aware.parameters import described
 from impact_aware.robot import JointOrder, RobotModel
 
@@ -106,6 +107,8 @@ class ImpactDetectorNode(Node):
             self.create_subscription(ImpactPrediction, settings.expected_jumps, self._on_prediction, EVENT_QOS)
         for topic in settings.other_impacts if settings.completion else []:
             self.create_subscription(ImpactEventMessage, topic, partial(self._on_other_impact, topic), EVENT_QOS)
+        expect_messages(self, "joint_states", lambda: self._source.received > 0, "the robot's driver")
+        self._twins = TwinWatch(self)
         self._diagnostics = DiagnosticsReporter(self, self._status)
         self.get_logger().info(f"watching joint_states with the {settings.detector} detector")
 

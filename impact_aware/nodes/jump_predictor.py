@@ -29,6 +29,7 @@ from impact_aware.nodes.robot_source import provide_robot
 from impact_aware.nodes.ros_parameters import load_settings
 from impact_aware.nodes.runtime import run_node
 from impact_aware.nodes.stamps import seconds
+from impact_aware.nodes.surroundings import TwinWatch, expect_messages
 from impact_aware.parameters import described
 from impact_aware.robot import INERTIA_CHOICES, JointOrder, RobotModel
 
@@ -82,6 +83,7 @@ class JumpPredictorNode(Node):
         self._next_look_ahead = -np.inf
         self._publisher = self.create_publisher(ImpactPrediction, "predicted_jumps", EVENT_QOS)
         self._lockstep = LockstepReporter(self, self._settings.lockstep)
+        self._twins = TwinWatch(self)
         provide_robot(self, self._settings.robot, self._settings.contact_frame, self._start)
 
     def _start(self, robot: RobotModel) -> None:
@@ -112,6 +114,7 @@ class JumpPredictorNode(Node):
         self.create_subscription(PoseStamped, "object_pose", self._on_object, 1)
         self.create_service(PredictPostImpact, "predict_post_impact", self._on_request)
         self._source = JointStateSource(self, robot.joint_names, self._on_state, reliable=settings.lockstep)
+        expect_messages(self, "joint_states", lambda: self._source.received > 0, "the robot's driver")
         target = f"{settings.object_name} of {settings.object_mass:g} kg" if settings.object_mass else "fixed surface"
         self.get_logger().info(f"predicting impacts of {robot.name} with a {target} by the {settings.method} map")
 
