@@ -1,0 +1,94 @@
+"""The Franka Research 3 profile against what its manufacturer publishes elsewhere, and against the Panda's."""
+
+import numpy as np
+import pinocchio as pin
+import pytest
+
+from impact_aware.robot import RobotModel
+from impact_aware.robot.safety_limits import SafetyLimits
+
+# libfranka 0.21.2, test/fr3.urdf: the arm's own limits, and how its velocity limit falls towards the position limits.
+OWN_LOWER = np.array([-2.7501, -1.7918, -2.9065, -3.0481, -2.8101, 0.54092, -3.0196])
+OWN_UPPER = np.array([2.7501, 1.7918, 2.9065, -0.1458, 2.8101, 4.5205, 3.0196])
+OWN_DECELERATION = np.array([6.0, 2.585, 3.5, 4.0, 17.0, 5.5, 17.0])
+OWN_OFFSET = np.array([0.30, 0.20, 0.20, 0.30, 0.35, 0.35, 0.35])
+OWN_VELOCITY = np.array([2.62, 2.62, 2.62, 2.62, 5.26, 4.18, 5.26])
+
+
+@pytest.fixture(scope="module")
+def robot():
+    return RobotModel.from_profile("fr3")
+
+
+def configurations(robot, count):
+    rng = np.random.default_rng(20241121)
+    return rng.uniform(robot.limits.position_lower, robot.limits.position_upper, (count, robot.n))
+
+
+def test_joints_have_the_names_that_the_driver_publishes(robot):
+    assert robot.joint_names == tuple(f"fr3_joint{number}" for number in range(1, 8))
+    assert robot.base_frame == "fr3_link0"
+
+
+def test_tip_and_flange_are_where_the_pandas_are(robot):
+    """The manufacturer gives both arms the same kinematics; the two URDFs have different authors."""
+    panda = RobotModel.from_profile("panda")
+    for q in configurations(robot, 50):
+        for frame in ("link8", "hand_tcp"):
+            ours = robot.placement(q, f"fr3_{frame}").homogeneous
+            # Rounding of about 20 products of numbers of order one.
+            np.testing.assert_allclose(ours, panda.placement(q, f"panda_{frame}").homogeneous, atol=1e-12)
+        np.testing.assert_allclose(robot.placement(q).homogeneous, panda.placement(q).homogeneous, atol=1e-12)
+
+
+def test_moving_mass_is_the_sum_of_the_published_links_hand_and_tool(robot):
+    links = [2.9274653454, 2.9355370338, 2.2449013699, 2.6155955791, 2.3271207594, 1.8170376524, 0.6271432862]
+    hand, finger = 0.6544, 0.0291
+    expected = sum(links) + hand + 2 * finger + robot.profile.tool.mass
+    assert pin.computeTotalMass(robot.model) == pytest.approx(expected, rel=1e-12)
+
+
+def test_every_link_is_a_physical_body(robot):
+    for inertia in list(robot.model.inertias)[1:]:
+        moments = np.linalg.eigvalsh(inertia.inertia)
+        assert inertia.mass > 0.0
+        assert moments[0] > 0.0
+        assert moments[2] <= moments[0] + moments[1]
+        # No link of this arm reaches further than 0.25 m from its centre of mass.
+        assert np.sqrt(moments[2] / inertia.mass) < 0.25
+
+
+@pytest.mark.parametrize("inertia", ["M", "M+B_theta", "M+B_rho"])
+def test_mass_matrix_is_positive_definite(robot, inertia):
+    for q in configurations(robot, 200):
+        assert np.linalg.eigvalsh(robot.mass_matrix(q, inertia))[0] > 0.0
+
+
+def test_limits_lie_within_those_that_the_arm_itself_keeps(robot):
+    limits = SafetyLimits.of(robot)
+    assert np.all(limits.position_lower >= OWN_LOWER)
+    assert np.all(limits.position_upper <= OWN_UPPER)
+    np.testing.assert_array_equal(robot.limits.velocity, OWN_VELOCITY)
+    np.testing.assert_array_equal(robot.limits.effort, [87.0] * 4 + [12.0] * 3)
+    np.testing.assert_array_equal(robot.limits.effort_rate, 1000.0)
+
+
+def test_the_envelopes_braking_bound_is_the_arms_own_without_its_offset(robot):
+    """The envelope lets no joint be faster than sqrt(2 a d); the arm itself takes an offset from that."""
+    limits = SafetyLimits.of(robot)
+    np.testing.assert_array_equal(limits.braking_deceleration, OWN_DECELERATION)
+    for q in configurations(robot, 200):
+        for way, own_way in (
+            (limits.position_upper - q, OWN_UPPER - q),
+            (q - limits.position_lower, q - OWN_LOWER),
+        ):
+            ours = np.sqrt(2.0 * limits.braking_deceleration * way)
+            own = np.sqrt(2.0 * OWN_DECELERATION * own_way) - OWN_OFFSET
+            assert np.all(ours <= own + OWN_OFFSET)
+
+
+def test_home_is_a_posture_the_arm_may_take_with_the_tool_down(robot):
+    assert np.all(robot.home > robot.limits.position_lower)
+    assert np.all(robot.home < robot.limits.position_upper)
+    # home is printed to six digits.
+    np.testing.assert_allclose(robot.placement(robot.home).rotation[:, 2], [0.0, 0.0, -1.0], atol=1e-5)
