@@ -71,6 +71,7 @@ class GraphOptions:
         parameter_file: Parameters of all nodes.
         joint_states: Topic of an arm's full-rate joint states.
         commands: Topic of an arm's effort commands.
+        period: Time between two states of the hardware, s; None leaves it to the parameters. The plant has its own.
         seed: Seed of the plant's sensor noise.
     """
 
@@ -84,6 +85,7 @@ class GraphOptions:
     parameter_file: Path | str | None = None
     joint_states: str = "joint_states"
     commands: str = "effort_controller/commands"
+    period: float | None = None
     seed: int = 0
 
 
@@ -206,7 +208,7 @@ class _Builder:
     def watching(self, arm: ArmTask, robot: str, name: str, task: Task) -> list[NodeSpec]:
         """Detector and predictor of one arm; `name` is empty for a single one."""
         named = {"arm": name} if name else {}
-        detector = {**named, **_arm_parameters(arm, robot), **self._common}
+        detector = {**named, **_arm_parameters(arm, robot), **self._common, **self._timing("sampling_period")}
         others = [other for other in self._arms if name and other != name]
         if others:
             # The sequence of impacts is over when every arm has hit.
@@ -223,13 +225,18 @@ class _Builder:
 
     def control_parameters(self) -> dict[str, Any]:
         """Of a controller, whatever its arms are."""
-        parameters = {**self._common, "autostart": self._options.autostart}
+        parameters = {**self._common, "autostart": self._options.autostart, **self._timing("period")}
         if self._lockstep:
             # Wall time means nothing in lockstep: the plant may wait for a slow machine as long as it likes.
             parameters["state_timeout"] = 30.0
             # Nor does it matter then what telling every cycle costs.
             parameters["state_decimation"] = 1
         return parameters
+
+    def _timing(self, name: str) -> dict[str, float]:
+        """The hardware's period as a parameter, where it is said."""
+        options = self._options
+        return {} if options.period is None or options.simulation else {name: options.period}
 
     def simulator(self, nodes: list[NodeSpec], robot: dict[str, Any]) -> NodeSpec:
         """The plant, which in lockstep waits for those of `nodes` that answer every state."""

@@ -12,6 +12,7 @@ from launch_ros.parameter_descriptions import ParameterValue
 
 from impact_aware.errors import InvalidInputError
 from impact_aware.graph import PACKAGE, NodeSpec, select_nodes
+from impact_aware.hardware import Hardware, checked_period, load_hardware
 
 SWITCH = ("true", "false")
 
@@ -19,8 +20,10 @@ _WORDS = {
     "namespace": ("", "namespace of every node, such as cell"),
     "task": ("", "task: a name in config/tasks or a file"),
     "parameter_file": ("", "parameters of all nodes, instead of config/"),
-    "joint_states": ("joint_states", "an arm's full-rate joint states, such as franka/joint_states"),
-    "commands": ("effort_controller/commands", "where an arm's effort commands go"),
+    "hardware": ("", "driver of the arm, which says what the next three are: a name in config/hardware or a file"),
+    "joint_states": ("", "an arm's full-rate joint states; empty: the hardware's, or joint_states"),
+    "commands": ("", "where an arm's effort commands go; empty: the hardware's, or effort_controller/commands"),
+    "period": ("", "time between two states of the hardware, s; empty: the hardware's, or the parameters'"),
     "seed": ("0", "seed of the simulator's sensor noise"),
     "nodes": ("", "only these nodes, separated by commas; empty: all"),
 }
@@ -51,20 +54,57 @@ def graph_arguments(task: str) -> list[DeclareLaunchArgument]:
 
 
 def graph_options(context: LaunchContext) -> dict[str, Any]:
-    """The arguments as the fields of `GraphOptions`.
+    """The arguments as the fields of `GraphOptions`: what is not said comes from the hardware.
 
     Raises:
-        InvalidInputError: A seed that is no whole number.
+        InvalidInputError: A seed or a period that is none, unknown hardware, or control of hardware that takes no
+            efforts alone.
     """
     switches = ("simulation", "lockstep", "control", "autostart", "markers")
-    words = ("task", "joint_states", "commands")
+    on = {name: switched_on(context, name) for name in switches}
+    hardware = chosen_hardware(context)
+    period = text(context, "period")
+    commands = text(context, "commands") or hardware.commands
+    if not commands and on["simulation"]:
+        commands = Hardware.commands
+    if not commands and on["control"]:
+        expected = "a topic that takes efforts alone, as this driver has none: docs/hardware.md"
+        raise InvalidInputError("commands", f"nothing for hardware {hardware.name}", expected)
     return {
-        **{name: switched_on(context, name) for name in switches},
-        **{name: text(context, name) for name in words},
+        **on,
+        "task": text(context, "task"),
+        "joint_states": text(context, "joint_states") or hardware.joint_states,
+        "commands": commands or Hardware.commands,
+        "period": checked_period("period", number("period", period)) if period else hardware.period,
         "namespace": text(context, "namespace").strip("/"),
         "parameter_file": text(context, "parameter_file") or None,
         "seed": whole_number("seed", text(context, "seed")),
     }
+
+
+def chosen_hardware(context: LaunchContext) -> Hardware:
+    """The argument `hardware`, or what holds without one.
+
+    Raises:
+        InvalidInputError: Unknown hardware, or a file that describes none.
+    """
+    name = text(context, "hardware")
+    return load_hardware(name) if name else Hardware()
+
+
+def single_robot(context: LaunchContext) -> str:
+    """The argument `robot`, or the hardware's usual robot, or without hardware the panda.
+
+    Raises:
+        InvalidInputError: Hardware that can be any robot, and none is named.
+    """
+    robot, hardware = text(context, "robot"), chosen_hardware(context)
+    if robot or hardware.robot:
+        return robot or hardware.robot
+    if hardware.name:
+        expected = f"a profile of your arm, as hardware {hardware.name} can be any"
+        raise InvalidInputError("robot", "nothing", expected)
+    return "panda"
 
 
 def graph_actions(context: LaunchContext, graph: tuple[NodeSpec, ...]) -> list[LaunchDescriptionEntity]:
@@ -115,3 +155,15 @@ def whole_number(name: str, value: str) -> int:
         return int(value)
     except ValueError:
         raise InvalidInputError(name, repr(value), "a whole number") from None
+
+
+def number(name: str, value: str) -> float:
+    """An argument that is a number.
+
+    Raises:
+        InvalidInputError: It is none.
+    """
+    try:
+        return float(value)
+    except ValueError:
+        raise InvalidInputError(name, repr(value), "a number") from None

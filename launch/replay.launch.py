@@ -16,8 +16,7 @@ from launch.event_handlers import OnProcessExit
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 
-from impact_aware.errors import InvalidInputError
-from impact_aware.launching import SWITCH, graph_actions, switched_on, text
+from impact_aware.launching import SWITCH, graph_actions, number, switched_on, text
 from impact_aware.reference import load_task
 from impact_aware.replay_graph import Replay, plan_replay, player_arguments, player_qos
 from impact_aware.resources import find_resource
@@ -71,9 +70,9 @@ def start(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     words = player_arguments(
         text(context, "bag"),
         replay.topics,
-        rate=number(context, "rate"),
-        clock_rate=number(context, "clock_rate"),
-        delay=number(context, "delay"),
+        rate=number("rate", text(context, "rate")),
+        clock_rate=number("clock_rate", text(context, "clock_rate")),
+        delay=number("delay", text(context, "delay")),
         start_paused=switched_on(context, "start_paused"),
         loop=switched_on(context, "loop"),
         qos_file=written_qos(replay),
@@ -132,18 +131,6 @@ def view(replay: Replay) -> list[LaunchDescriptionEntity]:
                 Node(package="tf2_ros", executable="static_transform_publisher", arguments=[*place, *frames])
             )
     return actions
-
-
-def number(context: LaunchContext, name: str) -> float:
-    """An argument that is a number.
-
-    Raises:
-        InvalidInputError: It is none.
-    """
-    try:
-        return float(text(context, name))
-    except ValueError:
-        raise InvalidInputError(name, repr(text(context, name)), "a number") from None
 
 
 def generate_launch_description() -> LaunchDescription:

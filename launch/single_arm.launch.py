@@ -2,6 +2,7 @@
 
 ros2 launch impact_aware single_arm.launch.py                        watches a robot's joint_states
 ros2 launch impact_aware single_arm.launch.py simulation:=true control:=true rviz:=true
+ros2 launch impact_aware single_arm.launch.py hardware:=franka       watches an FR3 behind franka_ros2
 """
 
 from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
@@ -10,13 +11,15 @@ from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 
 from impact_aware.graph import SingleArmOptions, single_arm_graph
-from impact_aware.launching import graph_actions, graph_arguments, graph_options, switched_on, text
+from impact_aware.launching import graph_actions, graph_arguments, graph_options, single_robot, switched_on
 from impact_aware.resources import find_resource
 from impact_aware.robot import load_profile
 
 ARGUMENTS = [
     DeclareLaunchArgument(
-        "robot", default_value="panda", description="robot profile: a name in config/robots or a file"
+        "robot",
+        default_value="",
+        description="robot profile: a name in config/robots or a file; empty: the hardware's, or panda",
     ),
     *graph_arguments("hit_and_push"),
 ]
@@ -24,7 +27,7 @@ ARGUMENTS = [
 
 def start_nodes(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     """The nodes of the graph that the arguments ask for."""
-    options = SingleArmOptions(robot=text(context, "robot"), **graph_options(context))
+    options = SingleArmOptions(robot=single_robot(context), **graph_options(context))
     actions = graph_actions(context, single_arm_graph(options))
     if switched_on(context, "rviz"):
         actions += view(options)

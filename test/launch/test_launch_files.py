@@ -42,6 +42,7 @@ pytestmark = [
 ]
 
 WATCHING = {"simulation": False, "control": False, "autostart": False}
+FRANKA = {"joint_states": "franka/joint_states", "commands": "impact_effort_controller/commands"}
 SINGLE, DUAL = "single_arm", "dual_arm"
 CASES: list[tuple[str, dict[str, str], tuple[NodeSpec, ...]]] = [
     (SINGLE, {}, single_arm_graph(SingleArmOptions(**WATCHING))),
@@ -65,6 +66,41 @@ CASES: list[tuple[str, dict[str, str], tuple[NodeSpec, ...]]] = [
                 simulation=False, autostart=False, joint_states="franka/joint_states", commands="torque/commands"
             )
         ),
+    ),
+    (SINGLE, {"robot": "fr3"}, single_arm_graph(SingleArmOptions(**WATCHING, robot="fr3"))),
+    (SINGLE, {"hardware": "franka"}, single_arm_graph(SingleArmOptions(**WATCHING, robot="fr3", **FRANKA))),
+    (
+        SINGLE,
+        {"hardware": "franka", "robot": "panda", "commands": "torque/commands", "control": "true"},
+        single_arm_graph(
+            SingleArmOptions(
+                simulation=False,
+                autostart=False,
+                joint_states="franka/joint_states",
+                commands="torque/commands",
+            )
+        ),
+    ),
+    (
+        SINGLE,
+        {"hardware": "ros2_control", "robot": "panda", "period": "0.002", "control": "true"},
+        single_arm_graph(SingleArmOptions(simulation=False, autostart=False, period=0.002)),
+    ),
+    (
+        SINGLE,
+        {"hardware": "kuka_fri", "robot": "kuka_lwr4", "namespace": "lbr"},
+        single_arm_graph(SingleArmOptions(**WATCHING, robot="kuka_lwr4", namespace="lbr", period=0.002)),
+    ),
+    # The same topics before the arm is there: the plant stands behind them.
+    (
+        SINGLE,
+        {"hardware": "franka", "simulation": "true", "control": "true"},
+        single_arm_graph(SingleArmOptions(autostart=False, robot="fr3", **FRANKA)),
+    ),
+    (
+        DUAL,
+        {"hardware": "franka", "control": "true"},
+        dual_arm_graph(DualArmOptions(simulation=False, autostart=False, **FRANKA)),
     ),
     (DUAL, {}, dual_arm_graph(DualArmOptions(**WATCHING))),
     (
@@ -256,6 +292,18 @@ def test_rviz_for_two_arms_stands_in_their_common_frame() -> None:
             "node: got 'rs_controller', expected one of",
         ),
         (SINGLE, {"seed": "x"}, InvalidInputError, "seed: got 'x', expected a whole number"),
+        (SINGLE, {"hardware": "frank"}, UnknownNameError, "hardware: got 'frank', expected one of franka, kuka_fri"),
+        (SINGLE, {"hardware": "missing.yaml"}, InvalidInputError, "hardware: got missing.yaml, expected an existing"),
+        (SINGLE, {"hardware": "ros2_control"}, InvalidInputError, "robot: got nothing, expected a profile of your arm"),
+        (
+            SINGLE,
+            {"hardware": "kuka_fri", "robot": "kuka_lwr4", "control": "true"},
+            InvalidInputError,
+            "commands: got nothing for hardware kuka_fri, expected a topic that takes efforts alone",
+        ),
+        (DUAL, {"hardware": "kuka_fri", "control": "true"}, InvalidInputError, "commands: got nothing for hardware"),
+        (SINGLE, {"period": "fast"}, InvalidInputError, "period: got 'fast', expected a number"),
+        (SINGLE, {"period": "0.5"}, InvalidInputError, "period: got 0.5, expected a period from"),
         (SINGLE, {"parameter_file": "missing.yaml"}, InvalidInputError, "parameter_file: got missing.yaml"),
         (SINGLE, {"simulation": "maybe"}, RuntimeError, "simulation"),
         (SINGLE, {"task": "dual_arm_grab"}, InvalidInputError, "task: got dual_arm_grab, expected a task for one arm"),

@@ -1,0 +1,103 @@
+"""What differs between drivers of arms: topics, period and the usual robot, one YAML file per driver."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from impact_aware.errors import InvalidInputError, UnknownNameError
+from impact_aware.resources import find_resource, share_folders
+
+_WORDS = ("robot", "joint_states", "commands", "controllers")
+
+
+@dataclass(frozen=True)
+class Hardware:
+    """One driver as `config/hardware/NAME.yaml` describes it.
+
+    Attributes:
+        name: Short name, such as `franka`.
+        robot: Robot profile of its usual arm; empty when it has none.
+        joint_states: Topic of an arm's full-rate joint states, relative to the arm's namespace.
+        commands: Topic of an arm's effort commands; empty when the driver takes no efforts alone.
+        period: Time between two states, s; None when it is that of the nodes' parameters.
+        controllers: File in `config/ros2_control` that its controller manager loads; empty when it has none.
+    """
+
+    name: str = ""
+    robot: str = ""
+    joint_states: str = "joint_states"
+    commands: str = "effort_controller/commands"
+    period: float | None = None
+    controllers: str = ""
+
+
+def hardware_names() -> tuple[str, ...]:
+    """Names of the drivers that the package knows."""
+    found = {path.stem for folder in share_folders() for path in (folder / "config" / "hardware").glob("*.yaml")}
+    return tuple(sorted(found))
+
+
+def load_hardware(name_or_path: str | Path) -> Hardware:
+    """Read a driver's description by its name or from a YAML file.
+
+    Raises:
+        UnknownNameError: No driver of that name, or an entry that is none.
+        InvalidInputError: A file that can't be read, or an entry that is no topic, name or period.
+    """
+    path = Path(name_or_path)
+    if path.suffix not in (".yaml", ".yml"):
+        if str(name_or_path) not in hardware_names():
+            raise UnknownNameError("hardware", str(name_or_path), hardware_names())
+        path = find_resource("config", "hardware", f"{name_or_path}.yaml")
+    elif not path.is_file():
+        raise InvalidInputError("hardware", str(path), "an existing file")
+    try:
+        content = yaml.safe_load(path.read_text())
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise InvalidInputError("hardware", str(path), f"valid YAML ({str(error).splitlines()[0]})") from error
+    return _parse(content, path)
+
+
+def _parse(content: Any, path: Path) -> Hardware:
+    where = f"hardware {path.name}"
+    if not isinstance(content, dict):
+        raise InvalidInputError(where, repr(content), "a mapping of names to values")
+    for key in content:
+        if key not in (*_WORDS, "period"):
+            raise UnknownNameError(where, str(key), (*_WORDS, "period"))
+    words = {key: _word(f"{where}: {key}", content.get(key, "")) for key in _WORDS}
+    if not words["joint_states"]:
+        raise InvalidInputError(f"{where}: joint_states", "nothing", "the topic of the arm's joint states")
+    period = content.get("period")
+    return Hardware(name=path.stem, period=None if period is None else _period(f"{where}: period", period), **words)
+
+
+def _word(field: str, value: Any) -> str:
+    if not isinstance(value, str) or any(character.isspace() for character in value):
+        raise InvalidInputError(field, repr(value), "a name without spaces")
+    return value
+
+
+def _period(field: str, value: Any) -> float:
+    try:
+        # YAML 1.1 reads 2e-3, without a dot, as text; bool is an int to Python.
+        seconds = float("nan" if isinstance(value, bool) else value)
+    except (TypeError, ValueError):
+        raise InvalidInputError(field, repr(value), "a number of seconds") from None
+    return checked_period(field, seconds)
+
+
+def checked_period(field: str, value: float) -> float:
+    """A control period that the nodes can have.
+
+    Raises:
+        InvalidInputError: It is none.
+    """
+    if not (math.isfinite(value) and 1e-4 <= value <= 0.1):
+        raise InvalidInputError(field, value, "a period from 0.0001 to 0.1 s")
+    return value
