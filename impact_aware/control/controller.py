@@ -31,6 +31,13 @@ Array = NDArray[np.float64]
 
 _TRACKING = (Mode.ANTE, Mode.INTERIM, Mode.POST)
 
+BRAKING = 4.0
+"""Time constants of the damping after which a posture is held in any case: what still moves an arm then is what its
+model does not know, such as a load, and damping alone would let it sink for ever."""
+
+LONGEST_STEP = 0.1
+"""Most that counts as time gone by between two states, s; stamps that jump don't end the braking."""
+
 
 class ReferenceSpreadingController:
     """One quadratic program over all arms, with a mode before, during and after the impact.
@@ -98,7 +105,7 @@ class ReferenceSpreadingController:
         self.mode = Mode.IDLE
         self._reason: SafeReason | None = None
         self._detail = ""
-        self._held: Array | None = None
+        self._begin_to_rest()
         self._start_time = 0.0
         self._commanding = getattr(self, "_commanding", False)
         self._last_time = -np.inf
@@ -150,13 +157,15 @@ class ReferenceSpreadingController:
     def hold(self) -> None:
         """Task done: take the motion away and hold the posture."""
         if self.mode is not Mode.SAFE:
-            self.mode, self._held = Mode.HOLD, None
+            self.mode = Mode.HOLD
+            self._begin_to_rest()
 
     def safe_stop(self, reason: SafeReason, detail: str = "") -> None:
         """Take the motion away and hold until `reset`; the first reason is kept."""
         if self.mode is not Mode.SAFE:
-            self.mode, self._held = Mode.SAFE, None
+            self.mode = Mode.SAFE
             self._reason, self._detail = reason, detail
+            self._begin_to_rest()
 
     def notify_impact(
         self,
@@ -299,11 +308,20 @@ class ReferenceSpreadingController:
         )
         return self._solver.solve(program)
 
+    def _begin_to_rest(self) -> None:
+        self._held: Array | None = None
+        self._rest_time, self._braked = np.nan, 0.0
+
     def _rest(self, time: float, q: Array, dq: Array) -> Command:
         """IDLE, HOLD and SAFE: damp to rest with gravity compensation, then hold the posture reached."""
         settings = self.parameters
-        if self._held is None and np.abs(dq).max() < settings.rest_velocity:
-            self._held = q.copy()
+        if self._held is None:
+            if time > self._rest_time:
+                self._braked += min(time - self._rest_time, LONGEST_STEP)
+            self._rest_time = time
+            slow = np.abs(dq).max() < settings.rest_velocity
+            if slow or self._braked * settings.safe_damping >= BRAKING:
+                self._held = q.copy()
         if self._held is None:
             wanted = -settings.safe_damping * dq
         else:

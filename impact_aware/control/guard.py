@@ -24,6 +24,10 @@ Array = NDArray[np.float64]
 CLOCK_JUMP = 1.0
 """Stamps that go on by more than this at once are a clock that was set, not states that were lost, s."""
 
+GRASP_SHARE = 0.5
+"""Two palms may come closer than the object allows by this share of what one may go past its place: they must stop
+before they meet."""
+
 
 class GuardedController:
     """Passes states to a controller and its commands on, as long as both are within the envelope.
@@ -145,6 +149,8 @@ class GuardedController:
             found = self.envelope.judge_state(q, dq, self._contact_forces(q, dq, effort, interval))
             if found is None and controller.mode is Mode.ANTE:
                 found = self._judge_overrun()
+            elif found is None and controller.mode in (Mode.INTERIM, Mode.POST):
+                found = self._judge_grasp()
             if found is not None:
                 # This cycle's command is within all limits of commands; the next one takes the motion away.
                 self._stop(found)
@@ -208,6 +214,18 @@ class GuardedController:
             if past > limits.impact_overrun:
                 sentence = f"{arm.robot.tool_frame} is {past:.3g} m past the place where it should have hit"
                 return Violation(SafeReason.IMPACT_MISSED, sentence)
+        return None
+
+    def _judge_grasp(self) -> Violation | None:
+        """Whether two palms are closer than the object between them is wide: it is not there, and they would meet."""
+        field = self.controller.field
+        if field is None or len(field.arms) != 2:
+            return None
+        (first, second), (own, other) = self.controller.arms, field.arms
+        closer = float(own.normal @ (own.impact_position - other.impact_position - first.position + second.position))
+        if closer > GRASP_SHARE * min(limits.impact_overrun for limits in self.envelope.limits):
+            sentence = f"the tools are {closer:.3g} m closer to each other than on both sides of the object"
+            return Violation(SafeReason.OBJECT_LOST, sentence)
         return None
 
     def _contact_forces(self, q: Array, dq: Array, effort: Array | None, interval: float) -> list[float] | None:

@@ -1,0 +1,57 @@
+"""The safe mode brings an arm to rest and keeps it there, whatever its model does not know."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from impact_aware.control import ReferenceSpreadingController, SafeReason
+from impact_aware.robot import RobotModel, load_profile
+
+ROBOT = RobotModel.from_profile("panda")
+CYCLE = 0.001
+
+
+def with_load(mass: float) -> RobotModel:
+    """The same arm with so much more at its tool, kg."""
+    profile = load_profile("panda")
+    return RobotModel.from_profile(
+        dataclasses.replace(profile, tool=dataclasses.replace(profile.tool, mass=profile.tool.mass + mass))
+    )
+
+
+def brake(arm: RobotModel, seconds: float, stamp=lambda time: time):
+    """Joint speeds (k,) of the fastest joint while the safe mode brakes `arm`, and its last posture."""
+    controller = ReferenceSpreadingController(ROBOT)
+    q, dq = ROBOT.home.copy(), np.array([0.5, -0.4, 0.3, 0.5, -0.6, 0.4, 0.7])
+    controller.safe_stop(SafeReason.REQUESTED)
+    speeds = []
+    for k in range(round(seconds / CYCLE)):
+        command = controller.update(stamp(1.0 + k * CYCLE), q, dq)
+        # Semi-implicit Euler at 1 kHz: its error over a second is far below the motion looked for.
+        dq = dq + CYCLE * np.linalg.solve(arm.mass_matrix(q), command.effort - arm.bias(q, dq))
+        q = q + CYCLE * dq
+        speeds.append(np.abs(dq).max())
+    return np.array(speeds), q
+
+
+@pytest.mark.parametrize("load", [0.0, 0.5, 1.0])
+def test_a_load_that_the_model_does_not_have_does_not_keep_the_arm_sinking(load):
+    speeds, _ = brake(with_load(load), 2.0)
+    # At rest within the second that the reliability page promises, and for good.
+    assert speeds[1000:].max() < 0.02
+
+
+def test_without_such_a_load_the_posture_is_held_as_soon_as_the_arm_is_slow():
+    speeds, q = brake(ROBOT, 1.0)
+    # A speed that fades with 10 / s goes on for a tenth of itself; the torque rate lets it fade some 10 ms later.
+    assert q == pytest.approx(ROBOT.home + 0.1 * np.array([0.5, -0.4, 0.3, 0.5, -0.6, 0.4, 0.7]), abs=0.01)
+    assert speeds[-1] < 0.001
+
+
+def test_stamps_that_jump_do_not_end_the_braking():
+    steady, _ = brake(with_load(0.5), 0.2)
+    jumping, _ = brake(with_load(0.5), 0.2, stamp=lambda time: time + (100.0 if time > 1.1 else 0.0))
+    np.testing.assert_allclose(jumping, steady, rtol=1e-12)

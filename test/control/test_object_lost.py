@@ -1,0 +1,66 @@
+"""Two palms that hold nothing stop before they meet."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from impact_aware.control import Mode, ReferenceSpreadingController, SafeReason
+from impact_aware.control.guard import GRASP_SHARE, GuardedController
+from impact_aware.reference import base_placement, load_task, make_field, start_posture
+from impact_aware.robot import RobotModel
+
+TASK = load_task("dual_arm_grab")
+ROBOTS = [RobotModel.from_profile(arm.robot) for arm in TASK.arms]
+FIELD = make_field(TASK, ROBOTS)
+BASES = [base_placement(arm) for arm in TASK.arms]
+
+
+def posture(closer: float) -> np.ndarray:
+    """Both tools at their places of the impact, each moved towards the other by half of `closer`, m."""
+    places = [own.impact_position - 0.5 * closer * own.normal for own in FIELD.arms]
+    return np.concatenate([start_posture(a, r, p) for a, r, p in zip(TASK.arms, ROBOTS, places, strict=True)])
+
+
+def after_contact(q: np.ndarray, field=FIELD):
+    """The second command in contact with the arms at q."""
+    controller = ReferenceSpreadingController(ROBOTS, field=field, bases=BASES)
+    guard = GuardedController(controller, bases=BASES)
+    still = np.zeros(q.size)
+    controller.start(1.0, q, still)
+    for arm in range(2):
+        guard.notify_impact(1.0, 1.0, arm=arm)
+    guard.update(1.0, q, still)
+    return guard.update(1.001, q, still), guard
+
+
+@pytest.mark.parametrize("closer", [-0.1, 0.0, 0.03])
+def test_palms_on_an_object_of_about_its_width_go_on(closer):
+    command, _ = after_contact(posture(closer))
+    assert (command.mode, command.reason) == (Mode.INTERIM, None)
+
+
+def test_palms_much_closer_than_the_object_is_wide_stop():
+    command, guard = after_contact(posture(0.06))
+    assert (command.mode, command.reason) == (Mode.SAFE, SafeReason.OBJECT_LOST)
+    # The sentence says how much closer.
+    assert "0.06 m closer" in command.detail
+    assert GRASP_SHARE * guard.envelope.limits[0].impact_overrun < 0.06
+
+
+def test_they_stop_before_their_surfaces_meet():
+    # Each palm moves at the speed of the impact, and the safe mode lets it go on for a tenth of that.
+    speed = sum(abs(float(own.normal @ own.impact_velocity)) for own in FIELD.arms)
+    gap = 2.0 * TASK.object.half_extents[1]
+    _, guard = after_contact(posture(0.0))
+    allowed = GRASP_SHARE * guard.envelope.limits[0].impact_overrun
+    assert gap - allowed - speed / guard.controller.parameters.safe_damping > 0.0
+
+
+def test_a_narrower_field_allows_palms_that_are_closer():
+    narrow = dataclasses.replace(TASK.object, half_extents=(0.1, 0.035, 0.1))
+    field = make_field(dataclasses.replace(TASK, object=narrow), ROBOTS)
+    command, _ = after_contact(posture(0.06), field)
+    assert command.mode is Mode.INTERIM
