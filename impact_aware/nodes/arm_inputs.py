@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 import numpy as np
+from builtin_interfaces.msg import Time
 from rclpy.node import Node
-from sensor_msgs.msg import JointState
 
 from impact_aware.nodes.arms import Arm
 from impact_aware.nodes.joint_state_source import JointStateSource
@@ -41,7 +41,7 @@ class ArmInputs:
         self,
         node: Node,
         arms: Sequence[Arm],
-        callback: Callable[[JointState], None],
+        callback: Callable[[Time], None],
         *,
         reliable: bool,
         period: float,
@@ -51,7 +51,7 @@ class ArmInputs:
         Args:
             node: The node that listens.
             arms: The arms.
-            callback: Called with the message that made a state complete.
+            callback: Called with the stamp of the message that made a state complete.
             reliable: Ask for reliable delivery, as lockstep needs.
             period: Control period, s.
         """
@@ -131,7 +131,7 @@ class ArmInputs:
         self._aside[index] = True
         self.velocity[self._slices[index]] = 0.0
 
-    def _receive(self, index: int, message: JointState) -> None:
+    def _receive(self, index: int, stamp: Time) -> None:
         source, part = self.sources[index], self._slices[index]
         self._receipts[index] = time.monotonic()
         self._aside[index] = False
@@ -150,4 +150,4 @@ class ArmInputs:
             return
         self.time, self.oldest = newest, oldest
         self._fresh = [False] * len(self._fresh)
-        self._callback(message)
+        self._callback(stamp)

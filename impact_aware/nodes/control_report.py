@@ -21,6 +21,9 @@ from impact_aware.nodes.qos import STREAM_QOS
 MOST_MISSED = 1000
 """Periods between two states that count as missed; more at once are a clock that was set."""
 
+JITTER_CYCLES = 1000
+"""Cycles over which the jitter is taken."""
+
 
 class ControlReport:
     """Accounts of the cycles since activation.
@@ -29,6 +32,7 @@ class ControlReport:
         last: The last command, or None.
         cycles: Cycles since activation.
         missed: Periods without one.
+        late: Cycles that took longer than a period.
     """
 
     def __init__(
@@ -45,6 +49,8 @@ class ControlReport:
         self._arms = tuple(arms)
         self._decimation = decimation
         self._publisher = node.create_publisher(ControllerState, "controller_state", STREAM_QOS)
+        self._period = controller.parameters.period
+        self._periods = [math.nan] * JITTER_CYCLES
         self._cycle_time = 0.0
         self._age = -1.0
         self.last: Command | None = None
@@ -52,23 +58,42 @@ class ControlReport:
 
     def begin(self) -> None:
         """Start counting."""
-        self.cycles = self.missed = 0
+        self.cycles = self.missed = self.late = 0
+        self._arrival = math.nan
+        self._periods[:] = [math.nan] * JITTER_CYCLES
 
-    def account(self, command: Command, age: float, cycle_time: float) -> None:
+    def account(self, command: Command, age: float, arrival: float, cycle_time: float) -> None:
         """Count a cycle.
 
         Args:
             command: Its result.
             age: Age of the state it answered, s; negative when the clocks don't compare.
-            cycle_time: From the state taken to the command published, s.
+            arrival: When the state was taken, s of a clock that only goes forward.
+            cycle_time: From then to the command published, s.
         """
+        self._periods[self.cycles % JITTER_CYCLES] = arrival - self._arrival
         self.cycles += 1
-        self._age, self._cycle_time = age, cycle_time
+        self._age, self._arrival, self._cycle_time = age, arrival, cycle_time
+        if cycle_time > self._period:
+            self.late += 1
         if self.last is not None:
-            gap = round((command.time - self.last.time) / self._controller.parameters.period)
+            gap = round((command.time - self.last.time) / self._period)
             # Stamps that went on by more were set, and no states were missed.
             self.missed += gap - 1 if 1 < gap < MOST_MISSED else 0
         self.last = command
+
+    @property
+    def period(self) -> float:
+        """Between the arrivals of the last two states, s; negative before the second."""
+        period = self._periods[(self.cycles - 1) % JITTER_CYCLES]
+        return period if math.isfinite(period) else -1.0
+
+    @property
+    def jitter(self) -> float:
+        """Standard deviation of that period over the last cycles, s; negative before the third state."""
+        periods = np.array(self._periods)
+        periods = periods[np.isfinite(periods)]
+        return float(periods.std()) if periods.size > 1 else -1.0
 
     def tell(self, command: Command, stamp: Time, event_sequence: int) -> None:
         """Publish `controller_state` when it is the turn of this cycle.
@@ -78,7 +103,7 @@ class ControlReport:
             stamp: Of the state it answered.
             event_sequence: Number of the last impact event that was acted upon.
         """
-        if self.cycles % self._decimation:
+        if self.cycles % self._decimation or not self._publisher.get_subscription_count():
             return
         controller, field = self._controller, self._controller.field
         several = len(self._arms) > 1 and field is not None
@@ -92,7 +117,10 @@ class ControlReport:
         message.event_sequence = event_sequence
         message.cycles = self.cycles
         message.missed = self.missed
+        message.late = self.late
         message.cycle_time = self._cycle_time
+        message.period = self.period
+        message.jitter = self.jitter
         message.state_age = self._age
         message.goal_distance = self._goal_distance(command)
         self._publisher.publish(message)
@@ -108,7 +136,11 @@ class ControlReport:
         values: dict[str, object] = {
             "cycles": self.cycles,
             "missed": self.missed,
+            "late": self.late,
             "cycle_us": 1e6 * self._cycle_time,
+            "period_us": 1e6 * self.period,
+            "jitter_us": 1e6 * self.jitter,
+            "state_age_us": 1e6 * self._age,
             "state_rate": self._inputs.rate,
             "rejected_states": self._inputs.rejected,
         }

@@ -9,10 +9,10 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from builtin_interfaces.msg import Time
 from impact_aware_msgs.msg import ImpactEvent as ImpactEventMessage
 from impact_aware_msgs.msg import ImpactPrediction
 from rclpy.node import Node
-from sensor_msgs.msg import JointState
 
 from impact_aware.detection import DETECTORS, ImpactWatch, JointSample, Notice, NoticeKind
 from impact_aware.detection.fusion import MEMBERS
@@ -118,7 +118,7 @@ class ImpactDetectorNode(Node):
         given["position_noise"] = max(noise, self._settings.position_noise)
         return make_watch(joint_count, WatchSettings(**given), robot=self._robot, tuning=self._tuning)
 
-    def _on_state(self, state: JointState) -> None:
+    def _on_state(self, stamp: Time) -> None:
         source = self._source
         if self._watch is None:
             self._order = JointOrder(source.joint_names)
@@ -130,7 +130,7 @@ class ImpactDetectorNode(Node):
         else:
             for notice in self._watch.update(sample):
                 self._tell(notice)
-        self._lockstep.report(state)
+        self._lockstep.report(stamp)
 
     def _measure_noise(self, sample: JointSample) -> None:
         """Look at the first states only for their noise, and allow for it if it is more than was stated."""

@@ -6,12 +6,14 @@ import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
+from builtin_interfaces.msg import Time
 from rclpy.node import Node
+from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 
 from impact_aware.detection import InputMonitor, InputQuality, JointSample
+from impact_aware.nodes.packed_states import STAMP, STAMP_OFFSET, PackedLayout, layout_of
 from impact_aware.nodes.qos import state_qos
-from impact_aware.nodes.stamps import seconds
 from impact_aware.robot.joint_reader import JointReader
 
 JUDGE_SAMPLES = 500
@@ -29,8 +31,11 @@ WARN_PERIOD = 5.0
 class JointStateSource(JointReader):
     """Subscribes to joint states and calls back with arrays that are valid until the next message.
 
+    Messages are unpacked only when they don't look like the last one that was.
+
     Attributes:
         received: Messages so far.
+        stamp: Of the last message, usable or not, as it came; the same object each time.
         rate: Measured rate of the stamps, Hz; NaN before it is known.
         quality: What the last messages say about their source; None before there are enough.
     """
@@ -39,7 +44,7 @@ class JointStateSource(JointReader):
         self,
         node: Node,
         joint_names: Sequence[str],
-        callback: Callable[[JointState], None],
+        callback: Callable[[Time], None],
         *,
         topic: str = "joint_states",
         reliable: bool = False,
@@ -51,7 +56,7 @@ class JointStateSource(JointReader):
         Args:
             node: The node that listens.
             joint_names: (n) The model's joint order; when empty it is learnt from the first message.
-            callback: Called after each usable message, with the message.
+            callback: Called after each usable message, with its stamp.
             topic: Relative topic name.
             reliable: Ask for reliable delivery, as lockstep needs.
             lowest_rate: Warn below this rate, Hz.
@@ -62,25 +67,48 @@ class JointStateSource(JointReader):
         self._callback = callback
         self._lowest_rate = lowest_rate
         self.received = 0
+        self.stamp = Time()
         self.rate = float("nan")
         self.quality: InputQuality | None = None
+        self._layout: PackedLayout | None = None
         self._monitor: InputMonitor | None = None
         self._judged_at = float("nan")
         self._judged_count = 0
-        self.subscription = node.create_subscription(JointState, topic, self._receive, state_qos(reliable))
+        self.subscription = node.create_subscription(JointState, topic, self._receive, state_qos(reliable), raw=True)
 
-    def _receive(self, message: JointState) -> None:
+    def _receive(self, packed: bytes) -> None:
         self.received += 1
-        time = seconds(message.header.stamp)
-        if time <= 0.0:
-            time = self._node.get_clock().now().nanoseconds * 1e-9
-        refusal = self.take(time, message.name, message.position, message.velocity, message.effort)
+        layout, time, refusal = self._layout, -1.0, ""
+        values = layout.values(packed) if layout is not None else None
+        if layout is not None and values is not None:
+            time = self._keep_stamp(*STAMP.unpack_from(packed, STAMP_OFFSET))
+        if layout is None or values is None or not self.take_row(time, values, layout.places):
+            time, refusal = self._unpack(packed)
         if not refusal:
             # The answer first; judging the source can wait until it is out.
-            self._callback(message)
+            self._callback(self.stamp)
         self._monitor_input(time, not refusal)
         if refusal:
             self._node.get_logger().warning(refusal, throttle_duration_sec=WARN_PERIOD)
+
+    def _keep_stamp(self, whole: int, nanoseconds: int) -> float:
+        """The stamp as time, s; the present one where the message has none."""
+        self.stamp.sec, self.stamp.nanosec = whole, nanoseconds
+        time = whole + 1e-9 * nanoseconds
+        return time if time > 0.0 else self._node.get_clock().now().nanoseconds * 1e-9
+
+    def _unpack(self, packed: bytes) -> tuple[float, str]:
+        """Read a message the long way, and learn how to read those like it; returns its time and why it is of no use."""
+        self._layout = None
+        try:
+            message = deserialize_message(packed, JointState)
+        except Exception as error:  # noqa: BLE001 - rclpy does not say which; bytes from outside must not end the node
+            return self.time, self._reject("not decodable", f"joint_states can't be decoded: {error}")
+        time = self._keep_stamp(message.header.stamp.sec, message.header.stamp.nanosec)
+        refusal = self.take(time, message.name, message.position, message.velocity, message.effort)
+        if not refusal and self.indices is not None:
+            self._layout = layout_of(packed, message, self.indices)
+        return time, refusal
 
     def _monitor_input(self, time: float, usable: bool) -> None:
         """Note a message, and judge the source now and then."""

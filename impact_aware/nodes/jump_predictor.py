@@ -6,11 +6,11 @@ import sys
 from dataclasses import dataclass
 
 import numpy as np
+from builtin_interfaces.msg import Time
 from geometry_msgs.msg import PoseStamped
 from impact_aware_msgs.msg import ImpactEvent, ImpactPrediction
 from impact_aware_msgs.srv import PredictPostImpact
 from rclpy.node import Node
-from sensor_msgs.msg import JointState
 
 from impact_aware.contact import Contact, FreeObject
 from impact_aware.contact.box import homogeneous_box, near_face_point
@@ -146,12 +146,12 @@ class JumpPredictorNode(Node):
     def _on_object(self, message: PoseStamped) -> None:
         self._object_position = array3(message.pose.position)
 
-    def _on_state(self, state: JointState) -> None:
+    def _on_state(self, stamp: Time) -> None:
         source = self._source
         if source.time >= self._next_look_ahead or source.time < self._next_look_ahead - 1.0:
             self._next_look_ahead = source.time + self._settings.look_ahead_period
             self._look_ahead(source)
-        self._lockstep.report(state)
+        self._lockstep.report(stamp)
         if self._estimates is not None:
             self._estimates.add(source.time, source.position)
 

@@ -8,7 +8,6 @@ from builtin_interfaces.msg import Time
 from impact_aware_msgs.msg import StepDone
 from rclpy.event_handler import QoSLivelinessChangedInfo, SubscriptionEventCallbacks
 from rclpy.node import Node
-from sensor_msgs.msg import JointState
 
 from impact_aware.nodes.qos import STEP_DONE_QOS
 
@@ -23,10 +22,10 @@ class LockstepReporter:
         self._message = StepDone(node=node.get_fully_qualified_name())
         self._publisher = node.create_publisher(StepDone, TOPIC, STEP_DONE_QOS) if enabled else None
 
-    def report(self, state: JointState) -> None:
-        """Say that `state` is dealt with."""
+    def report(self, stamp: Time) -> None:
+        """Say that the state with this stamp is dealt with."""
         if self._publisher is not None:
-            self._message.stamp = state.header.stamp
+            self._message.stamp = stamp
             self._publisher.publish(self._message)
 
 

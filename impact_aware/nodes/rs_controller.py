@@ -13,12 +13,12 @@ from collections.abc import Callable
 from functools import partial
 
 import pinocchio as pin
+from builtin_interfaces.msg import Time
 from impact_aware_msgs.msg import ImpactEvent, ImpactPrediction
 from impact_aware_msgs.msg import ReferenceField as ReferenceFieldMessage
 from rclpy.clock import Clock, ClockType
 from rclpy.event_handler import QoSLivelinessChangedInfo, SubscriptionEventCallbacks
 from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
-from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 
 from impact_aware.control import Command, ControlParameters, Mode, ReferenceSpreadingController, SafeReason
@@ -229,8 +229,8 @@ class RsControllerNode(SteadyLifecycleNode):
 
     # The cycle
 
-    def _on_states(self, state: JointState) -> None:
-        """There is a new state of every arm; `state` came last."""
+    def _on_states(self, stamp: Time) -> None:
+        """There is a new state of every arm; the one with this stamp came last."""
         begin = time.perf_counter()
         controller, inputs = self._controller, self._inputs
         if self._active and controller is not None:
@@ -239,13 +239,16 @@ class RsControllerNode(SteadyLifecycleNode):
                 inputs.time, inputs.position, inputs.velocity, effort=inputs.effort, age=max(age, 0.0)
             )
             self._commands.publish(self._convention.to_command(command.effort, self._guard.position))
-            self._report.account(command, age, time.perf_counter() - begin)
+            self._report.account(command, age, begin, time.perf_counter() - begin)
             self._follow(controller, command)
-            self._report.tell(command, state.header.stamp, self._notices.sequence)
-        self._lockstep.report(state)
+            self._report.tell(command, stamp, self._notices.sequence)
+        self._lockstep.report(stamp)
 
     def _state_age(self) -> float:
-        age = self.get_clock().now().nanoseconds * 1e-9 - self._inputs.oldest
+        clock = self.get_clock()
+        # Asking the system is quicker than asking ROS for the same time.
+        now = clock.now().nanoseconds * 1e-9 if clock.ros_time_is_active else time.time()
+        age = now - self._inputs.oldest
         return age if abs(age) < COMPARABLE_CLOCKS else -1.0
 
     def _follow(self, controller: ReferenceSpreadingController, command: Command) -> None:

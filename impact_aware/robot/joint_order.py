@@ -16,6 +16,7 @@ class JointOrder:
     Attributes:
         joint_names: (n,) The model's order.
         missing: Names that the last message did not have, or had more than once.
+        indices: (n,) Where each joint is in the last message; None when some are missing.
     """
 
     def __init__(self, joint_names: Sequence[str]) -> None:
@@ -23,22 +24,22 @@ class JointOrder:
         self.joint_names = tuple(joint_names)
         self.missing: tuple[str, ...] = self.joint_names
         self._seen: list[str] | None = None
-        self._indices: NDArray[np.intp] | None = None
+        self.indices: NDArray[np.intp] | None = None
         self._largest = -1
 
     def locate(self, names: Sequence[str]) -> bool:
         """Learn where the joints are in `names`; False when one is missing or ambiguous (then `missing` names it)."""
         names = names if isinstance(names, list) else list(names)
         if names == self._seen:
-            return self._indices is not None
+            return self.indices is not None
         self._seen = names.copy()
         where = {name: index for index, name in enumerate(names)}
         self.missing = tuple(name for name in self.joint_names if names.count(name) != 1)
         if self.missing:
-            self._indices = None
+            self.indices = None
             return False
-        self._indices = np.array([where[name] for name in self.joint_names], dtype=np.intp)
-        self._largest = int(self._indices.max())
+        self.indices = np.array([where[name] for name in self.joint_names], dtype=np.intp)
+        self._largest = int(self.indices.max())
         return True
 
     def pick(self, values: Sequence[float], out: Array) -> bool:
@@ -46,7 +47,7 @@ class JointOrder:
 
         False when the field is empty or too short (then `out` is untouched) or an entry is not finite.
         """
-        if self._indices is None or len(values) <= self._largest:
+        if self.indices is None or len(values) <= self._largest:
             return False
-        out[:] = np.asarray(values, dtype=float)[self._indices]
+        out[:] = np.asarray(values, dtype=float)[self.indices]
         return bool(np.isfinite(out).all())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -51,8 +52,9 @@ class JointReader:
     def _allocate(self, joint_names: Sequence[str]) -> None:
         self._order = JointOrder(joint_names)
         count = len(joint_names)
-        self.position = np.full(count, np.nan)
-        self.velocity = np.full(count, np.nan)
+        # Positions and velocities in one row, which is checked and copied at once.
+        self._motion = np.full(2 * count, np.nan)
+        self.position, self.velocity = self._motion[:count], self._motion[count:]
         self.effort = np.full(count, np.nan)
         self._previous_position = np.full(count, np.nan)
 
@@ -97,6 +99,36 @@ class JointReader:
         if not order.pick(effort, self.effort):
             self.effort[:] = np.nan
         return ""
+
+    @property
+    def indices(self) -> NDArray[np.intp] | None:
+        """Where the joints are in the last message's names; None when it did not have them all."""
+        return self._order.indices
+
+    def take_row(self, time: float, values: Array, places: NDArray[np.intp]) -> bool:
+        """Read a message whose joints are known to be where they were, and that has nothing unusual.
+
+        Args:
+            time: Its stamp, s.
+            values: Its numbers.
+            places: (k n,) Which of them are positions, velocities and, with k = 3, efforts, in the model's order.
+
+        Returns:
+            Whether it was read. A message that is not newer than the last one, or has a position or velocity that is
+            not finite, was not: nothing is changed then, and `take` knows what to do with it.
+        """
+        picked, motion = values[places], self._motion
+        moving = picked[: motion.size]
+        # A sum with a value that is not finite is not finite.
+        if not time > self.time or not math.isfinite(float(moving.sum())):
+            return False
+        self._previous_position[:] = self.position
+        motion[:] = moving
+        effort = picked[motion.size :]
+        self.effort[:] = effort if effort.size and math.isfinite(float(effort.sum())) else np.nan
+        self.time = time
+        self.velocity_measured = True
+        return True
 
     def _difference_velocity(self, interval: float) -> None:
         if interval > 0.0 and np.isfinite(self._previous_position).all():

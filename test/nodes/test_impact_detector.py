@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from impact_aware_msgs.msg import ImpactEvent, ImpactPrediction
 from rclpy.parameter import Parameter
+from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
 
 from impact_aware.analysis.detection_trials import MeasurementNoise, simulate_trial
@@ -68,7 +69,7 @@ def feed(node, trial=TRIAL, answer=None, start=2.0):
     """Feed a trial; `answer` gives predictions at every published impact."""
     answered = 0
     for row in zip(trial.times, trial.positions, trial.velocities, trial.efforts, strict=True):
-        node._source._receive(state(start + row[0], *row[1:]))
+        node._source._receive(serialize_message(state(start + row[0], *row[1:])))
         while answer is not None and answered < len(node._publisher.messages):
             message = node._publisher.messages[answered]
             answered += 1
@@ -135,7 +136,7 @@ def test_sequence_of_impacts_is_told_to_be_over(make_node):
     node = make_node()
     feed(node)
     for time, position in zip(*quiet_after(TRIAL), strict=True):
-        node._source._receive(state(2.0 + time, position))
+        node._source._receive(serialize_message(state(2.0 + time, position)))
     (complete,) = of_kind(node._publisher.messages, ImpactEvent.KIND_CONTACT_COMPLETE)
     made = of_kind(node._publisher.messages, ImpactEvent.KIND_CONTACT_MADE)
     assert complete.sequence == made[-1].sequence + 1
@@ -151,7 +152,7 @@ def test_other_arm_belongs_to_the_sequence_and_counts_once(make_node):
         node._on_other_impact("/right/impacts", other)
     assert len(node._watch._completion._events) == 2
     for time, position in zip(*quiet_after(TRIAL), strict=True):
-        node._source._receive(state(2.0 + time, position))
+        node._source._receive(serialize_message(state(2.0 + time, position)))
     (complete,) = of_kind(node._publisher.messages, ImpactEvent.KIND_CONTACT_COMPLETE)
     assert complete.confidence == 1.0
 
@@ -179,7 +180,7 @@ def test_joint_without_position_is_filled_in_from_the_measured_velocity(make_nod
     lost = int(np.searchsorted(TRIAL.times, TRIAL.impact_times[0])) - 1
     lame[lost, joint] = np.nan
     for index, time in enumerate(TRIAL.times):
-        node._source._receive(state(2.0 + time, lame[index], TRIAL.velocities[index]))
+        node._source._receive(serialize_message(state(2.0 + time, lame[index], TRIAL.velocities[index])))
     made = of_kind(node._publisher.messages, ImpactEvent.KIND_CONTACT_MADE)[0]
     assert np.isfinite(made.velocity_before).all()
     assert made.velocity_before[joint] == pytest.approx(TRIAL.velocities[lost, joint], abs=0.05)
@@ -188,7 +189,7 @@ def test_joint_without_position_is_filled_in_from_the_measured_velocity(make_nod
 def test_bad_input_is_counted_and_never_raised(make_node):
     node = make_node(measure_noise=False)
     good = TRIAL.positions[0]
-    node._source._receive(state(1.0, good))
+    node._source._receive(serialize_message(state(1.0, good)))
     for message in (
         state(1.001, good[:5]),
         state(1.002, []),
@@ -199,7 +200,7 @@ def test_bad_input_is_counted_and_never_raised(make_node):
         state(0.201, good, names=NAMES[:3]),
         state(0.0, good),
     ):
-        node._source._receive(message)
+        node._source._receive(serialize_message(message))
     assert sum(node._source.rejected.values()) == 4
     assert node._watch.detector.drops.backwards >= 1
     assert node._publisher.messages == []
@@ -211,7 +212,7 @@ def test_bad_input_is_counted_and_never_raised(make_node):
 def test_slow_source_is_named_in_the_diagnostics(make_node):
     node = make_node()
     for index in range(120):
-        node._source._receive(state(1.0 + index / 30.0, TRIAL.positions[0] + 0.01 * index))
+        node._source._receive(serialize_message(state(1.0 + index / 30.0, TRIAL.positions[0] + 0.01 * index)))
     level, sentence, values = node._status()
     assert "30 Hz" in sentence and level != b"\x00"
     assert values["rate"] == pytest.approx(30.0, rel=1e-3)
@@ -223,7 +224,7 @@ def test_noise_of_the_source_is_measured_and_allowed_for(make_node):
     for index in range(2500):
         position = TRIAL.positions[0] + 0.3 * np.sin(2.0 * index * PERIOD) + 4e-5 * rng.standard_normal(7)
         for node in nodes:
-            node._source._receive(state(1.0 + index * PERIOD, position))
+            node._source._receive(serialize_message(state(1.0 + index * PERIOD, position)))
     allowed, blind = (of_kind(node._publisher.messages, ImpactEvent.KIND_CONTACT_MADE) for node in nodes)
     assert allowed == []
     assert len(blind) > 10

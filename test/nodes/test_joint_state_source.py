@@ -1,9 +1,11 @@
 import numpy as np
 import pytest
 from builtin_interfaces.msg import Time
+from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
 
 from impact_aware.nodes.joint_state_source import JointStateSource
+from impact_aware.nodes.packed_states import layout_of
 
 JOINTS = ("a", "b", "c")
 
@@ -11,7 +13,7 @@ JOINTS = ("a", "b", "c")
 @pytest.fixture
 def source(node):
     seen = []
-    source = JointStateSource(node, JOINTS, lambda message: seen.append(message))
+    source = JointStateSource(node, JOINTS, lambda stamp: seen.append(stamp))
     source.seen = seen
     return source
 
@@ -23,8 +25,12 @@ def state(time, names, position, velocity=(), effort=()):
     return message
 
 
+def packed(*given):
+    return serialize_message(state(*given))
+
+
 def test_other_joints_and_another_order_are_no_obstacle(source):
-    source._receive(state(1.0, ["wheel", "c", "a", "b"], [9.0, 3.0, 1.0, 2.0], [0.0, 0.3, 0.1, 0.2]))
+    source._receive(packed(1.0, ["wheel", "c", "a", "b"], [9.0, 3.0, 1.0, 2.0], [0.0, 0.3, 0.1, 0.2]))
     np.testing.assert_array_equal(source.position, [1.0, 2.0, 3.0])
     np.testing.assert_array_equal(source.velocity, [0.1, 0.2, 0.3])
     assert np.isnan(source.effort).all()
@@ -32,20 +38,20 @@ def test_other_joints_and_another_order_are_no_obstacle(source):
 
 
 def test_the_order_may_change_from_message_to_message(source):
-    source._receive(state(1.0, "abc", [1.0, 2.0, 3.0]))
-    source._receive(state(1.1, "cba", [3.0, 2.0, 1.0]))
+    source._receive(packed(1.0, "abc", [1.0, 2.0, 3.0]))
+    source._receive(packed(1.1, "cba", [3.0, 2.0, 1.0]))
     np.testing.assert_array_equal(source.position, [1.0, 2.0, 3.0])
 
 
 def test_missing_velocity_is_differenced_from_positions(source):
-    source._receive(state(1.0, "abc", [0.0, 0.0, 0.0]))
-    source._receive(state(1.5, "abc", [1.0, 0.0, -1.0]))
+    source._receive(packed(1.0, "abc", [0.0, 0.0, 0.0]))
+    source._receive(packed(1.5, "abc", [1.0, 0.0, -1.0]))
     assert not source.velocity_measured
     np.testing.assert_allclose(source.velocity, [2.0, 0.0, -2.0])
 
 
 def test_nan_velocity_counts_as_missing(source):
-    source._receive(state(1.0, "abc", [0.0, 0.0, 0.0], [np.nan, 0.0, 0.0]))
+    source._receive(packed(1.0, "abc", [0.0, 0.0, 0.0], [np.nan, 0.0, 0.0]))
     assert not source.velocity_measured
     assert np.isfinite(source.velocity).all()
 
@@ -62,32 +68,122 @@ def test_nan_velocity_counts_as_missing(source):
     ],
 )
 def test_what_can_not_be_used_is_counted_and_never_reaches_the_callback(source, message, reason):
-    source._receive(message)
+    source._receive(serialize_message(message))
     assert source.seen == []
     assert source.rejected == {reason: 1}
 
 
 def test_a_bad_message_leaves_the_last_good_state(source):
-    source._receive(state(1.0, "abc", [1.0, 2.0, 3.0]))
-    source._receive(state(1.1, "abc", [1.0, np.nan, 3.0]))
+    source._receive(packed(1.0, "abc", [1.0, 2.0, 3.0]))
+    source._receive(packed(1.1, "abc", [1.0, np.nan, 3.0]))
     np.testing.assert_array_equal(source.position, [1.0, 2.0, 3.0])
     assert source.time == 1.0
 
 
 def test_time_running_backwards_gives_no_absurd_velocity(source):
-    source._receive(state(2.0, "abc", [0.0, 0.0, 0.0]))
-    source._receive(state(1.0, "abc", [1.0, 1.0, 1.0]))
+    source._receive(packed(2.0, "abc", [0.0, 0.0, 0.0]))
+    source._receive(packed(1.0, "abc", [1.0, 1.0, 1.0]))
     np.testing.assert_array_equal(source.velocity, np.zeros(3))
 
 
 def test_without_configured_joints_those_of_the_first_message_are_watched(node):
     source = JointStateSource(node, (), lambda message: None)
-    source._receive(state(1.0, ["x", "y"], [1.0, 2.0]))
+    source._receive(packed(1.0, ["x", "y"], [1.0, 2.0]))
     assert source.joint_names == ("x", "y")
     np.testing.assert_array_equal(source.position, [1.0, 2.0])
 
 
+def same_layout_as(message, joints=(0, 1, 2)):
+    return layout_of(serialize_message(message), message, joints)
+
+
+def test_messages_that_look_alike_are_read_without_being_unpacked(source, monkeypatch):
+    source._receive(packed(1.0, ["wheel", *"cab"], [9.0, 3.0, 1.0, 2.0], [0.0, 0.3, 0.1, 0.2], [8.0, 30.0, 10.0, 20.0]))
+    monkeypatch.setattr("impact_aware.nodes.joint_state_source.deserialize_message", None)
+    source._receive(packed(1.1, ["wheel", *"cab"], [8.0, 6.0, 4.0, 5.0], [1.0, 1.3, 1.1, 1.2], [7.0, 60.0, 40.0, 50.0]))
+    np.testing.assert_array_equal(source.position, [4.0, 5.0, 6.0])
+    np.testing.assert_array_equal(source.velocity, [1.1, 1.2, 1.3])
+    np.testing.assert_array_equal(source.effort, [40.0, 50.0, 60.0])
+    assert source.rejected == {} and len(source.seen) == 2
+    assert source.time == 1.1 and (source.stamp.sec, source.stamp.nanosec) == (1, 100_000_000)
+
+
+@pytest.mark.parametrize("effort", [[], [np.nan] * 3])
+def test_efforts_that_are_not_there_are_no_reason_to_unpack(source, monkeypatch, effort):
+    source._receive(packed(1.0, "abc", [1.0, 2.0, 3.0], [0.1, 0.2, 0.3], effort))
+    monkeypatch.setattr("impact_aware.nodes.joint_state_source.deserialize_message", None)
+    source._receive(packed(1.1, "abc", [4.0, 5.0, 6.0], [1.1, 1.2, 1.3], effort))
+    np.testing.assert_array_equal(source.position, [4.0, 5.0, 6.0])
+    assert source.rejected == {} and np.isnan(source.effort).all()
+
+
+@pytest.mark.parametrize(
+    "second",
+    [
+        packed(1.1, "abc", [1.0, 2.0], [0.0] * 3, [0.0] * 3),
+        packed(1.1, "abc", [1.0, 2.0, np.nan], [0.0] * 3, [0.0] * 3),
+        packed(1.1, "abd", [1.0, 2.0, 3.0], [0.0] * 3, [0.0] * 3),
+        packed(1.1, "ab", [1.0, 2.0], [0.0] * 2, [0.0] * 2),
+        packed(0.99, "abc", [1.0, 2.0, 3.0], [0.0] * 3, [0.0] * 3),
+        packed(1.1, "abc", [1.0, 2.0, 3.0], [0.0] * 3, [0.0] * 3)[:-1],
+        packed(1.1, "abc", [1.0, 2.0, 3.0], [0.0] * 3, [0.0] * 3)[:30],
+        b"",
+    ],
+)
+def test_after_a_usual_message_an_unusable_one_is_refused_as_ever(source, second):
+    source._receive(packed(1.0, "abc", [7.0, 8.0, 9.0], [0.1, 0.2, 0.3], [1.0, 2.0, 3.0]))
+    source._receive(second)
+    assert sum(source.rejected.values()) == 1 and len(source.seen) == 1
+    np.testing.assert_array_equal(source.position, [7.0, 8.0, 9.0])
+    source._receive(packed(1.2, "abc", [4.0, 5.0, 6.0], [0.1, 0.2, 0.3], [1.0, 2.0, 3.0]))
+    np.testing.assert_array_equal(source.position, [4.0, 5.0, 6.0])
+    assert source.missing == ()
+
+
+def test_renamed_joints_are_never_read_from_the_old_places(source):
+    source._receive(packed(1.0, "abc", [1.0, 2.0, 3.0], [0.1, 0.2, 0.3], [1.0] * 3))
+    source._receive(packed(1.1, "cab", [3.5, 1.5, 2.5], [0.3, 0.1, 0.2], [1.0] * 3))
+    np.testing.assert_array_equal(source.position, [1.5, 2.5, 3.5])
+    np.testing.assert_array_equal(source.velocity, [0.1, 0.2, 0.3])
+
+
+def test_what_fills_the_gaps_between_fields_does_not_matter():
+    message = state(1.0, ["a", "long name", "b"], [1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [7.0, 8.0, 9.0])
+    layout = same_layout_as(message)
+    spoilt = bytearray(serialize_message(message))
+    for place, byte in enumerate(layout.mask.to_bytes(len(spoilt), "little")):
+        if byte == 0 and place < layout.offset:
+            spoilt[place] = 0xEE
+    np.testing.assert_array_equal(layout.values(bytes(spoilt))[layout.places], np.arange(1.0, 10.0))
+
+
+def test_every_byte_that_names_or_counts_matters():
+    message = state(1.0, "abc", [1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [7.0, 8.0, 9.0])
+    message.header.frame_id = "base"
+    layout, whole = same_layout_as(message), serialize_message(message)
+    mask = layout.mask.to_bytes(len(whole), "little")
+    # The encoding, frame, names and numbers of values: 2, 4 + 5, 4 + 3 (4 + 2), 3 * 4 bytes.
+    assert sum(byte == 0xFF for byte in mask) == 2 + 9 + 4 + 3 * 6 + 3 * 4
+    for place, byte in enumerate(mask):
+        spoilt = bytearray(whole)
+        spoilt[place] ^= 0x01
+        assert (layout.values(bytes(spoilt)) is None) == (byte == 0xFF)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        state(1.0, "abc", [1.0, 2.0, 3.0]),
+        state(1.0, "abc", [1.0, 2.0, 3.0], [1.0, 2.0]),
+        state(1.0, "abc", [1.0, 2.0, 3.0], [1.0, 2.0, 3.0], [1.0]),
+        state(1.0, "", []),
+    ],
+)
+def test_unusual_messages_have_no_layout(message):
+    assert same_layout_as(message, (0,)) is None
+
+
 def test_the_rate_is_measured_from_the_stamps(source):
     for index in range(1200):
-        source._receive(state(1.0 + index / 30.0, "abc", [0.0, 0.0, 0.0]))
+        source._receive(packed(1.0 + index / 30.0, "abc", [0.0, 0.0, 0.0]))
     assert source.rate == pytest.approx(30.0, rel=1e-6)  # stamps are rounded to the nanosecond

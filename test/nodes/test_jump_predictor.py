@@ -7,6 +7,7 @@ import pytest
 from geometry_msgs.msg import Vector3
 from impact_aware_msgs.msg import ContactImpulse, ImpactPrediction
 from impact_aware_msgs.srv import PredictPostImpact
+from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
 
 from impact_aware.contact import Contact
@@ -38,7 +39,7 @@ def ask(node: JumpPredictorNode, **fields: object) -> PredictPostImpact.Response
 def show(node: JumpPredictorNode, position: np.ndarray, velocity: np.ndarray) -> None:
     message = JointState(name=NAMES, position=position, velocity=velocity)
     message.header.stamp = stamp(2.0)
-    node._source._receive(message)
+    node._source._receive(serialize_message(message))
 
 
 def test_the_answer_is_that_of_the_library(predictor):

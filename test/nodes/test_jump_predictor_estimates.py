@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from impact_aware_msgs.msg import ImpactEvent, ImpactPrediction
+from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
 
 from impact_aware.estimation import estimate
@@ -48,7 +49,7 @@ def feed(node, times):
     for time, position in zip(times, path(times), strict=True):
         message = JointState(name=NAMES, position=position, velocity=DOWN)
         message.header.stamp = stamp(float(time))
-        node._source._receive(message)
+        node._source._receive(serialize_message(message))
         if not node._estimates._timer.is_canceled():
             # The executor would call it a moment later.
             node._estimates.finish()

@@ -9,6 +9,7 @@ import pytest
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
 from rclpy.lifecycle import TransitionCallbackReturn
+from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import Trigger
@@ -48,7 +49,7 @@ class Bench:
             self.time += 0.001
             message = JointState(name=list(ROBOT.joint_names), position=START, velocity=velocity)
             message.header.stamp = stamp(self.time)
-            self.node._inputs.sources[0]._receive(message)
+            self.node._inputs.sources[0]._receive(serialize_message(message))
 
     def field(self) -> None:
         self.node._on_field(field_to_message(make_field(TASK, [ROBOT]), self.time))

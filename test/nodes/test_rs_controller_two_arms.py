@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 from impact_aware_msgs.msg import ImpactEvent
 from rclpy.lifecycle import TransitionCallbackReturn
+from rclpy.serialization import deserialize_message, serialize_message
 from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
 
 from impact_aware.control import Mode, SafeReason
 from impact_aware.errors import InvalidInputError
@@ -47,11 +49,11 @@ class Listener:
         self.cycles: list[tuple[float, float]] = []
         self.inputs = ArmInputs(node, ARMS, self._heard, reliable=False, period=PERIOD)
 
-    def _heard(self, _message: JointState) -> None:
+    def _heard(self, _stamp) -> None:
         self.cycles.append((round(self.inputs.time, 6), round(self.inputs.oldest, 6)))
 
     def hear(self, arm: int, time: float, velocity: float = 0.0) -> None:
-        self.inputs.sources[arm]._receive(joint_states(arm, time, velocity))
+        self.inputs.sources[arm]._receive(serialize_message(joint_states(arm, time, velocity)))
 
 
 @pytest.fixture
@@ -121,7 +123,7 @@ class Bench:
         for _ in range(count):
             self.time += PERIOD
             for arm, velocity in zip(arms, velocities or (0.0, 0.0), strict=False):
-                self.node._inputs.sources[arm]._receive(joint_states(arm, self.time, velocity))
+                self.node._inputs.sources[arm]._receive(serialize_message(joint_states(arm, self.time, velocity)))
 
     def field(self, **changes) -> None:
         field = make_field(TASK, ROBOTS)
@@ -152,12 +154,15 @@ def bench(ros_context):
 
 def test_each_arm_gets_its_own_torques(node):
     commands = ArmCommands(node, ARMS)
-    commands.publish(np.arange(2.0 * N))
     assert [publisher.topic_name for publisher, *_ in commands._outputs] == [
         "/left/effort_controller/commands",
         "/right/effort_controller/commands",
     ]
-    np.testing.assert_array_equal([message.data for _, message, *_ in commands._outputs], np.arange(14.0).reshape(2, N))
+    sent: list[bytes] = []
+    commands._outputs = [(SimpleNamespace(publish=sent.append), *rest) for _, *rest in commands._outputs]
+    commands.publish(np.arange(2.0 * N))
+    unpacked = [deserialize_message(packed, Float64MultiArray).data for packed in sent]
+    np.testing.assert_array_equal(unpacked, np.arange(14.0).reshape(2, N))
 
 
 def test_every_pair_of_states_is_answered_once(bench):
