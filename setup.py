@@ -6,6 +6,7 @@ PACKAGE = "impact_aware"
 HERE = Path(__file__).resolve().parent
 NODES = (
     "bag_recorder",
+    "command_witness",
     "fault_injector",
     "forward_command_controller",
     "fuzz",

@@ -6,7 +6,6 @@ what is asked for in each of five policies, and when the types are equal; otherw
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from typing import Any
 
@@ -71,7 +70,7 @@ def silenced(node: Node, topics: Iterable[str] = ()) -> list[str]:
     return [sentence for matching, bad in _surveys(node, topics) if not matching for sentence in bad]
 
 
-def silence(node: Node, topic: str, source: str = "its source") -> str:
+def why_silent(node: Node, topic: str, source: str = "its source") -> str:
     """Why a node has heard nothing on a topic, for the end of a sentence.
 
     Args:
@@ -86,7 +85,7 @@ def silence(node: Node, topic: str, source: str = "its source") -> str:
     sources = sorted({_name(end) for end in node.get_publishers_info_by_topic(full)})
     if sources:
         return f"{', '.join(sources)} can publish it, but no message came"
-    return f"nobody publishes it in ROS domain {ros_domain()}, is {source} running there?"
+    return f"nobody publishes it in ROS domain {node.context.get_domain_id()}, is {source} running there?"
 
 
 def unheard(node: Node, topic: str) -> str:
@@ -97,12 +96,9 @@ def unheard(node: Node, topic: str) -> str:
         topic: As it was named when the publisher was created.
     """
     full = node.resolve_topic_name(topic)
-    return "" if node.count_subscribers(full) else f"nobody listens to {full} in ROS domain {ros_domain()}"
-
-
-def ros_domain() -> str:
-    """The domain that this process is in."""
-    return os.environ.get("ROS_DOMAIN_ID") or "0"
+    return (
+        "" if node.count_subscribers(full) else f"nobody listens to {full} in ROS domain {node.context.get_domain_id()}"
+    )
 
 
 def _surveys(node: Node, topics: Iterable[str]) -> Iterable[tuple[int, list[str]]]:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 
-from impact_aware.nodes.qos_match import ros_domain, silence
+from impact_aware.nodes.qos_match import why_silent
 
 LOOK_PERIOD = 1.0
 """Wall time between two looks, s."""
@@ -52,7 +52,7 @@ class TwinWatch:
         if present and not self.present:
             node.get_logger().error(
                 f"another {name} runs already{self._consequence}: is the suite running twice in ROS domain "
-                f"{ros_domain()}? (One that was killed is forgotten after 20 s.)"
+                f"{node.context.get_domain_id()}? (One that was killed is forgotten after 20 s.)"
             )
         elif self.present and not present:
             node.get_logger().info(f"the other {name} is gone")
@@ -76,6 +76,6 @@ def expect_messages(node: Node, topic: str, heard: Callable[[], bool], source: s
         timer.cancel()
         if not heard():
             full = node.resolve_topic_name(topic)
-            node.get_logger().warning(f"no {full} for {PATIENCE:g} s: {silence(node, topic, source)}")
+            node.get_logger().warning(f"no {full} for {PATIENCE:g} s: {why_silent(node, topic, source)}")
 
     timer = node.create_timer(PATIENCE, look, clock=Clock(clock_type=ClockType.STEADY_TIME))

@@ -25,3 +25,16 @@ def test_a_node_that_died_is_named():
 def test_no_time_is_refused(capsys):
     assert main(["bench", "endings", "--running", "0"]) == 2
     assert "--running" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--states", "asleep"], "state: got 'asleep', expected one of just_started, watching, ante"),
+        (["--signals", "KILL"], "signal: got 'KILL', expected one of INT, TERM"),
+        (["--arms", "2", "--robot", "fr3"], "--robot: got fr3, expected none with --arms 2"),
+    ],
+)
+def test_what_it_can_not_measure_is_refused(capsys, words, told):
+    assert main(["bench", "endings", *words]) == 2
+    assert told in capsys.readouterr().err

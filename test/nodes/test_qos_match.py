@@ -16,7 +16,7 @@ from std_msgs.msg import Float64MultiArray, String
 
 from impact_aware.detection import InputMonitor, JointSample
 from impact_aware.nodes import qos
-from impact_aware.nodes.qos_match import mismatches, qos_gap, silence, silenced, unheard
+from impact_aware.nodes.qos_match import mismatches, qos_gap, silenced, unheard, why_silent
 from impact_aware.nodes.state_rate import rate_mismatch
 
 BEST_EFFORT, RELIABLE = qos.state_qos(reliable=False), qos.state_qos(reliable=True)
@@ -87,7 +87,7 @@ def test_states_that_are_published_best_effort_while_lockstep_asks_for_reliable(
     pair.wait("/qm/joint_states", 1, 1)
     sentence = "/robot/driver offers /qm/joint_states with best effort, but asked for is reliable: it can't be heard"
     assert mismatches(pair.own) == silenced(pair.own, ["qm/joint_states"]) == [sentence]
-    assert silence(pair.own, "qm/joint_states") == sentence
+    assert why_silent(pair.own, "qm/joint_states") == sentence
     assert mismatches(pair.own, ["another"]) == []
 
 
@@ -122,12 +122,12 @@ def test_another_type_on_the_same_topic(pair):
 
 def test_why_nothing_is_heard(pair):
     pair.own.create_subscription(JointState, "qm/quiet", lambda message: None, BEST_EFFORT)
-    told = silence(pair.own, "qm/quiet", "the driver")
+    told = why_silent(pair.own, "qm/quiet", "the driver")
     assert told.startswith("nobody publishes it in ROS domain ")
     assert told.endswith(", is the driver running there?")
     pair.other.create_publisher(JointState, "/qm/quiet", RELIABLE)
     pair.wait("/qm/quiet", 1, 1)
-    assert silence(pair.own, "qm/quiet") == "/robot/driver can publish it, but no message came"
+    assert why_silent(pair.own, "qm/quiet") == "/robot/driver can publish it, but no message came"
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,97 @@
+"""What a controller finds out about its arms' topics before it moves anything."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+import rclpy
+from rclpy.context import Context
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+
+from impact_aware.detection import InputMonitor, JointSample
+from impact_aware.nodes.arm_commands import ArmCommands
+from impact_aware.nodes.arm_connections import ArmConnections
+from impact_aware.nodes.arms import several_arms
+from impact_aware.nodes.joint_state_source import JointStateSource
+from impact_aware.nodes.qos import state_qos
+
+ARMS = several_arms(["left", "right"], ["panda"], [0.0] * 8)
+
+
+class Controller:
+    """Its topics, and the driver of the left arm in a DDS participant of its own."""
+
+    def __init__(self, *, reliable: bool = False) -> None:
+        self.context = Context()
+        rclpy.init(context=self.context)
+        self.driver = Node("driver", context=self.context)
+        self.node = Node("controller", namespace="connections")
+        names = ARMS[0].robot.joint_names
+        self.sources = [
+            JointStateSource(self.node, names, print, topic=arm.topic("joint_states"), reliable=reliable)
+            for arm in ARMS
+        ]
+        self.commands = ArmCommands(self.node, ARMS)
+        self.connections = ArmConnections(self.node, ARMS, self.sources, 0.001)
+
+    def wait(self, topic: str, ends: int) -> None:
+        """Until DDS has introduced so many publishers and subscriptions to the controller."""
+        deadline = time.monotonic() + 10.0
+        while time.monotonic() < deadline:
+            found = self.node.count_publishers(topic) + self.node.count_subscribers(topic)
+            if found >= ends and ("driver", "/") in self.node.get_node_names_and_namespaces():
+                return
+            time.sleep(0.01)
+        pytest.fail(f"DDS did not introduce {topic}")
+
+    def close(self) -> None:
+        self.node.destroy_node()
+        self.driver.destroy_node()
+        self.context.shutdown()
+
+
+@pytest.fixture
+def controller(ros_context):
+    made = Controller(reliable=True)
+    yield made
+    made.close()
+
+
+def test_nobody_there_is_no_reason_against_it_but_is_said(controller, capfd):
+    assert controller.connections.refusal() == ""
+    controller.connections.warn_if_unheard()
+    told = capfd.readouterr().err
+    for arm in ("left", "right"):
+        assert f"nobody listens to /connections/{arm}/effort_controller/commands in ROS domain " in told
+    assert controller.connections.no_states(ARMS[1]).startswith("no right/joint_states yet: nobody publishes it in ")
+    assert controller.connections.no_field().startswith("no reference_field yet: nobody publishes it in ROS domain ")
+
+
+def test_states_that_can_not_be_heard_are_a_reason(controller):
+    controller.driver.create_publisher(JointState, "/connections/left/joint_states", state_qos(reliable=False))
+    controller.wait("/connections/left/joint_states", 2)
+    reason = (
+        "/driver offers /connections/left/joint_states with best effort, but asked for is reliable: it can't be heard"
+    )
+    assert controller.connections.refusal() == reason
+    assert controller.connections.no_states(ARMS[0]) == f"no left/joint_states yet: {reason}"
+
+
+def test_a_driver_that_can_not_hear_commands_is_a_reason(controller):
+    latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+    topic = "/connections/left/effort_controller/commands"
+    controller.driver.create_subscription(Float64MultiArray, topic, print, latched)
+    controller.wait(topic, 2)
+    assert controller.connections.refusal().startswith(f"/driver asks for {topic} with transient local, but offered is")
+
+
+def test_a_source_at_another_rate_is_a_reason(controller):
+    monitor = InputMonitor(1)
+    for index in range(100):
+        monitor.update(JointSample(1.0 + 0.002 * index, [0.0]))
+    controller.sources[1].quality = monitor.quality()
+    assert controller.connections.refusal().startswith("right/joint_states comes at 500 Hz, but parameter period is")
