@@ -79,6 +79,11 @@ class DiagnosticsReporter:
         return updater
 
 
+def refusals(counts: Mapping[str, int]) -> dict[str, object]:
+    """How often something was refused, by reason, as named values of a status."""
+    return {f"refused: {reason}": count for reason, count in counts.items()}
+
+
 def node_of_status(name: str) -> str:
     """Full name of the node whose status has this name: the name itself, or with the task's name after it."""
     return name.removesuffix(f": {TASK}")

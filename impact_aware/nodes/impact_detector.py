@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import sys
+from collections import Counter
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -25,7 +26,7 @@ from impact_aware.nodes.conversions import (
     expected_jump,
     loss_to_message,
 )
-from impact_aware.nodes.diagnostics import OK, WARN, DiagnosticsReporter, Report
+from impact_aware.nodes.diagnostics import OK, WARN, DiagnosticsReporter, Report, refusals
 from impact_aware.nodes.joint_state_source import JointStateSource
 from impact_aware.nodes.lockstep import LockstepReporter
 from impact_aware.nodes.qos import EVENT_QOS
@@ -90,6 +91,7 @@ class ImpactDetectorNode(Node):
         self._messages: dict[int, ImpactEventMessage] = {}
         self._seen: dict[str, tuple[int, int]] = {}
         self._counts = dict.fromkeys(NoticeKind, 0)
+        self._refused: Counter[str] = Counter()
         if settings.joints:
             self._watch = self._make_watch(len(settings.joints))
         self._order = JointOrder(settings.joints)
@@ -187,6 +189,8 @@ class ImpactDetectorNode(Node):
         expected = expected_jump(message, self._order)
         if expected is not None:
             self._watch.expect(expected)
+        elif message.valid:
+            self._refused["prediction not usable"] += 1
 
     def _on_other_impact(self, topic: str, message: ImpactEventMessage) -> None:
         # A repeat only adds a meaning to an impact that was counted before.
@@ -200,6 +204,7 @@ class ImpactDetectorNode(Node):
         source, quality = self._source, self._source.quality
         values: dict[str, object] = {"detector": self._settings.detector, "received": source.received}
         values |= {f"rejected: {reason}": count for reason, count in source.rejected.items()}
+        values |= refusals(self._refused)
         values |= {f"events: {kind.value}": count for kind, count in self._counts.items()}
         if self._watch is not None:
             values |= {f"samples: {name}": n for name, n in dataclasses.asdict(self._watch.detector.drops).items()}

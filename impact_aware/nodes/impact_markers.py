@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from dataclasses import dataclass
 
 from geometry_msgs.msg import PoseStamped, TransformStamped
@@ -23,9 +24,10 @@ from impact_aware.analysis.markers import (
 )
 from impact_aware.analysis.markers.contact import contact_orientation
 from impact_aware.analysis.markers.field_record import field_from_message
-from impact_aware.analysis.markers.records import outcome_of_event
+from impact_aware.analysis.markers.records import SOURCES, outcome_of_event
 from impact_aware.contact.geometry import vector
 from impact_aware.errors import ImpactAwareError
+from impact_aware.nodes.diagnostics import OK, WARN, DiagnosticsReporter, Report, refusals
 from impact_aware.nodes.geometry import array3, array4, quaternion
 from impact_aware.nodes.marker_messages import changes_to_message, delete_all
 from impact_aware.nodes.qos import LATCHED_QOS, STREAM_QOS
@@ -114,7 +116,7 @@ class ImpactMarkersNode(Node):
         self._board = MarkerBoard()
         self._viewers = 0
         self._time = 0.0
-        self._undrawable = 0
+        self._refused: Counter[str] = Counter()
         self._impacts: list[ImpactPrediction] = []
         self._latest: dict[str, ImpactEvent | ReferenceFieldMessage | PoseStamped | ImpactPrediction] = {}
         self._publisher = self.create_publisher(MarkerArray, "impact_markers", STREAM_QOS)
@@ -134,6 +136,7 @@ class ImpactMarkersNode(Node):
         self._twins = TwinWatch(self)
         # Wall time: a paused replay is drawn too.
         self.create_timer(1.0 / settings.rate, self._draw, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        self._diagnostics = DiagnosticsReporter(self, self._status)
 
     def _on_robot(self, robot: RobotModel) -> None:
         self._scene.robot = robot
@@ -190,7 +193,7 @@ class ImpactMarkersNode(Node):
             self._take()
             return self._scene.take_changes()
         except (ImpactAwareError, ValueError) as error:
-            self._undrawable += 1
+            self._refused["not drawable"] += 1
             self._scene.clear()
             self.get_logger().warning(f"can't be drawn: {error}", throttle_duration_sec=WARN_PERIOD)
             return {}
@@ -202,10 +205,9 @@ class ImpactMarkersNode(Node):
             self._take_field(latest["field"])
         if "object" in latest:
             pose = latest["object"]
-            self._scene.add_object(
-                pose.header.frame_id, seconds(pose.header.stamp), array3(pose.pose.position),
-                array4(pose.pose.orientation),
-            )  # fmt: skip
+            place, turn = array3(pose.pose.position), array4(pose.pose.orientation)
+            if not self._scene.add_object(pose.header.frame_id, seconds(pose.header.stamp), place, turn):
+                self._refused["object_pose not usable"] += 1
         if "look_ahead" in latest:
             impacts = [latest["look_ahead"], *impacts]
         for message in impacts:
@@ -214,16 +216,25 @@ class ImpactMarkersNode(Node):
                 self._scene.add_impact(impact)
                 if impact.source != "plant":
                     self._broadcast(impact)
+            elif message.valid and message.source in SOURCES and message.contacts:
+                self._refused["prediction not usable"] += 1
         if "event" in latest:
             outcome = outcome_of_event(latest["event"])
             if outcome is not None:
                 self._scene.add_outcome(outcome)
+            elif len(latest["event"].velocity_after):
+                self._refused["impact not usable"] += 1
 
     def _take_field(self, message: ReferenceFieldMessage) -> None:
         try:
             self._scene.add_field(field_from_message(message), seconds(message.header.stamp))
         except ImpactAwareError as error:
+            self._refused["reference_field not usable"] += 1
             self.get_logger().warning(f"a reference field can't be drawn: {error}", throttle_duration_sec=5.0)
+
+    def _status(self) -> Report:
+        values = refusals(self._refused)
+        return (WARN, "left out what can't be drawn", values) if values else (OK, "drawing", values)
 
     def _broadcast(self, impact: Impact) -> None:
         if self._broadcaster is None:

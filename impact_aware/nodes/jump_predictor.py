@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,6 +21,7 @@ from impact_aware.impact import DEFAULT_METHOD, IMPACT_MAPS, ImpactPredictor
 from impact_aware.impact.look_ahead import look_ahead
 from impact_aware.impact.uncertainty import InputCovariance, predict_with_covariance
 from impact_aware.nodes.conversions import add_covariance, no_prediction, prediction_to_message
+from impact_aware.nodes.diagnostics import OK, WARN, DiagnosticsReporter, Report, refusals
 from impact_aware.nodes.estimate_publisher import EstimatePublisher
 from impact_aware.nodes.geometry import array3
 from impact_aware.nodes.joint_state_source import JointStateSource
@@ -32,6 +34,12 @@ from impact_aware.nodes.stamps import seconds
 from impact_aware.nodes.surroundings import TwinWatch, expect_messages
 from impact_aware.parameters import described
 from impact_aware.robot import INERTIA_CHOICES, JointOrder, RobotModel
+
+WARN_PERIOD = 2.0
+"""Shortest time between two warnings about what is refused, s."""
+
+REQUEST = "request"
+"""Reason under which requests are counted that can't be met."""
 
 
 @dataclass(frozen=True)
@@ -81,10 +89,14 @@ class JumpPredictorNode(Node):
         self._box: FreeObject | None = None
         self._last_predictor: ImpactPredictor | None = None
         self._next_look_ahead = -np.inf
+        self._ready = False
+        self._predicted = self._unpredicted = 0
+        self._refused: Counter[str] = Counter()
         self._publisher = self.create_publisher(ImpactPrediction, "predicted_jumps", EVENT_QOS)
         self._lockstep = LockstepReporter(self, self._settings.lockstep)
         self._twins = TwinWatch(self)
         provide_robot(self, self._settings.robot, self._settings.contact_frame, self._start)
+        self._diagnostics = DiagnosticsReporter(self, self._status)
 
     def _start(self, robot: RobotModel) -> None:
         settings = self._settings
@@ -115,6 +127,7 @@ class JumpPredictorNode(Node):
         self.create_service(PredictPostImpact, "predict_post_impact", self._on_request)
         self._source = JointStateSource(self, robot.joint_names, self._on_state, reliable=settings.lockstep)
         expect_messages(self, "joint_states", lambda: self._source.received > 0, "the robot's driver")
+        self._ready = True
         target = f"{settings.object_name} of {settings.object_mass:g} kg" if settings.object_mass else "fixed surface"
         self.get_logger().info(f"predicting impacts of {robot.name} with a {target} by the {settings.method} map")
 
@@ -144,7 +157,11 @@ class JumpPredictorNode(Node):
         return near_face_point(self._object_position, self._settings.object_half_extents, self._contact.normal)
 
     def _on_object(self, message: PoseStamped) -> None:
-        self._object_position = array3(message.pose.position)
+        position = array3(message.pose.position)
+        if np.isfinite(position).all():
+            self._object_position = position
+        else:
+            self._refuse("object_pose not finite", "an object_pose with a place that is not finite")
 
     def _on_state(self, stamp: Time) -> None:
         source = self._source
@@ -183,7 +200,7 @@ class JumpPredictorNode(Node):
         order = JointOrder(self._robot.joint_names)
         known = order.locate(event.joint_names)
         if not (known and order.pick(event.position, position) and order.pick(event.velocity_before, velocity)):
-            self.get_logger().warning("an impact event lacks joints of this robot or their state; no prediction for it")
+            self._refuse("impact without the joints", "an impact that lacks joints of this robot or their state")
             return
         prediction = self._publish(
             ImpactPrediction.SOURCE_AT_IMPACT,
@@ -218,7 +235,9 @@ class JumpPredictorNode(Node):
                 method=settings.method,
                 inertia=settings.inertia,
             )
+            self._predicted += 1
         except ImpactAwareError as error:
+            self._unpredicted += 1
             message = no_prediction(
                 time=time, source=source, arm=self._arm, frame=self._robot.base_frame, reason=str(error)
             )
@@ -280,6 +299,7 @@ class JumpPredictorNode(Node):
             self._answer(request, response.prediction)
             response.success = True
         except ImpactAwareError as error:
+            self._refused[REQUEST] += 1
             response.success = False
             response.message = str(error)
             response.prediction = no_prediction(
@@ -336,6 +356,23 @@ class JumpPredictorNode(Node):
             if len(values) != len(names) or not self._request_order.pick(values, out):
                 raise InvalidInputError(field, list(values), f"{len(names)} finite values")
         return position, velocity
+
+    def _refuse(self, reason: str, what: str) -> None:
+        self._refused[reason] += 1
+        self.get_logger().warning(f"refused {what}", throttle_duration_sec=WARN_PERIOD)
+
+    def _status(self) -> Report:
+        if not self._ready:
+            return WARN, "waiting for robot_description", {}
+        source = self._source
+        values: dict[str, object] = {"method": self._settings.method, "received": source.received}
+        values |= {f"rejected: {reason}": count for reason, count in source.rejected.items()}
+        values |= {"predicted": self._predicted, "unpredicted": self._unpredicted}
+        values |= refusals(self._refused)
+        # Whoever asks for what can't be predicted is told in the answer.
+        if self._refused.total() > self._refused[REQUEST]:
+            return WARN, "refused what can't be used", values
+        return OK, "predicting" if source.received else "no joint_states yet", values
 
 
 def main() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import sys
+from collections import Counter
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -23,7 +24,7 @@ from rclpy.node import Node
 from impact_aware.control.impact_check import check_field, check_prediction
 from impact_aware.errors import ImpactAwareError, InvalidInputError
 from impact_aware.nodes.arms import arms_of_task
-from impact_aware.nodes.diagnostics import OK, WARN, DiagnosticsReporter, Report
+from impact_aware.nodes.diagnostics import OK, WARN, DiagnosticsReporter, Report, refusals
 from impact_aware.nodes.field_conversions import field_to_message
 from impact_aware.nodes.geometry import array3, point
 from impact_aware.nodes.grasp_postures import GraspPostures
@@ -34,6 +35,9 @@ from impact_aware.nodes.stamps import seconds
 from impact_aware.nodes.surroundings import TwinWatch
 from impact_aware.parameters import described
 from impact_aware.reference import ReferenceField, Task, base_placement, load_task, make_field
+
+REQUEST = "request"
+"""Reason under which requests are counted that can't be met."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +63,7 @@ class ReferenceFieldNode(Node):
         self._task = load_task(self._settings.task)
         self._arms = arms_of_task(self._task, self._settings.robot)
         self._robots = [arm.robot for arm in self._arms]
-        self._refused = 0
+        self._refused: Counter[str] = Counter()
         self._field = self._make_field(self._task, 0)
         self._postures = GraspPostures(self._task, self._arms, self._field)
         self._hit: set[int] = set()
@@ -83,8 +87,12 @@ class ReferenceFieldNode(Node):
         self.get_logger().info(f"field for task {self._task.name}")
 
     def _status(self) -> Report:
-        values = {"task": self._task.name, "revision": self._field.revision, "refused": self._refused}
-        return (WARN, "refused what can't be true", values) if self._refused else (OK, "field published", values)
+        refused = self._refused.total()
+        values: dict[str, object] = {"task": self._task.name, "revision": self._field.revision, "refused": refused}
+        values |= refusals(self._refused)
+        # Whoever asks for what can't be done is told in the answer.
+        untrue = refused > self._refused[REQUEST]
+        return (WARN, "refused what can't be true", values) if untrue else (OK, "field published", values)
 
     @property
     def _several(self) -> bool:
@@ -104,7 +112,7 @@ class ReferenceFieldNode(Node):
         self._time = seconds(message.header.stamp)
         position = array3(message.pose.position)
         if not np.isfinite(position).all():
-            self._refuse("an object_pose with a place that is not finite")
+            self._refuse("object_pose not finite", "an object_pose with a place that is not finite")
             return
         self._tell_arms(message, position)
         if self._impact_happened or not self._settings.use_object_pose:
@@ -115,6 +123,7 @@ class ReferenceFieldNode(Node):
         try:
             self._replace_task(dataclasses.replace(self._task, object=moved))
         except ImpactAwareError as error:
+            self._refused["object_pose makes the task impossible"] += 1
             self.get_logger().error(f"the object makes the task impossible: {error}", throttle_duration_sec=2.0)
 
     def _tell_arms(self, message: PoseStamped, position: np.ndarray) -> None:
@@ -152,8 +161,8 @@ class ReferenceFieldNode(Node):
         )
         return field
 
-    def _refuse(self, what: str) -> None:
-        self._refused += 1
+    def _refuse(self, reason: str, what: str) -> None:
+        self._refused[reason] += 1
         self.get_logger().warning(f"refused {what}", throttle_duration_sec=2.0)
 
     def _check_arms(self, task: Task) -> None:
@@ -179,6 +188,8 @@ class ReferenceFieldNode(Node):
             velocity = self._postures.object_velocity(self._field) if self._several else None
             self._publish(self._after_impact(velocity, event.sequence, first))
             self._tell_common_impact()
+        else:
+            self._refuse("impact without the joints", "an impact that lacks joints of this robot or their positions")
 
     def _tell_common_impact(self) -> None:
         """When all arms have hit at once: what that does to their joints, which no arm's own predictor can know."""
@@ -200,7 +211,7 @@ class ReferenceFieldNode(Node):
         try:
             check_prediction(self._field, velocity)
         except ImpactAwareError as error:
-            self._refuse(f"a prediction: {error}")
+            self._refuse("prediction implausible", f"a prediction: {error}")
             return
         if prediction.source == ImpactPrediction.SOURCE_AT_IMPACT:
             self._predicted_at_impact(prediction, velocity)
@@ -257,6 +268,7 @@ class ReferenceFieldNode(Node):
                 task = task.with_impact_speed(float(request.impact_speed[0]))
             self._replace_task(task)
         except ImpactAwareError as error:
+            self._refused[REQUEST] += 1
             response.message = str(error)
         else:
             self._hit.clear()

@@ -124,13 +124,14 @@ class SceneMarkers:
         self._half_extents = np.asarray(field.object_half_extents, dtype=float)
         self._changed |= {"field", *self._impacts}
 
-    def add_object(self, frame: str, time: float, position: Array, orientation: Array) -> None:
-        """Take the object's pose (3,), (4,); one that is not finite, or has no unit quaternion, is left out."""
+    def add_object(self, frame: str, time: float, position: Array, orientation: Array) -> bool:
+        """Take the object's pose (3,), (4,); False for one that is not finite or has no unit quaternion: left out."""
         length = float(np.linalg.norm(orientation))
         if not (np.isfinite(position).all() and abs(length - 1.0) < UNIT_TOLERANCE):
-            return
+            return False
         self._object = (frame, time, position, orientation)
         self._changed.add("object")
+        return True
 
     def clear(self) -> None:
         """Forget everything but the robot and the size of the object."""
