@@ -120,7 +120,7 @@ def _follow(
         else:
             slip = math.sqrt(v_1 * v_1 + v_2 * v_2)
             if not invariant:
-                if slip <= resting:
+                if not slip > resting:
                     if can_stick:
                         sticks = True
                     else:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from impact_aware.contact.geometry import Contact, FreeObject
+from impact_aware.errors import NoSolutionError
 from impact_aware.impact.contact_space import ContactSpaceBuilder
 from impact_aware.impact.prediction import ImpactPrediction
 from impact_aware.impact.registry import DEFAULT_METHOD, impact_map
@@ -56,9 +59,18 @@ class ImpactPredictor:
         """Predict at `q` (n,) rad with `dq` (n,) rad/s, float arrays that are trusted to be finite.
 
         `velocity_before` of the result is `dq` itself, not a copy.
+
+        Raises:
+            NoSolutionError: Numbers so large that the contact's inertia or velocity overflows, as with an object that
+                is said to be 1e300 m away.
         """
         space = self._build(q, dq)
         (w_00, w_01, w_02, v_0), (_, w_11, w_12, v_1), (_, _, w_22, v_2) = space.problem.tolist()
+        if not math.isfinite(w_00 + w_01 + w_02 + w_11 + w_12 + w_22 + v_0 + v_1 + v_2):
+            raise NoSolutionError(
+                "the inertia or velocity at the contact is not finite: places or velocities are too large",
+                problem=(space.problem, q, dq),
+            )
         delassus = (w_00, w_01, w_02), (w_01, w_11, w_12), (w_02, w_12, w_22)
         impulse = self._map(delassus, (v_0, v_1, v_2), self._friction, self._restitution)
         weights = self._weights

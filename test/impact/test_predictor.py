@@ -3,7 +3,7 @@ import pinocchio as pin
 import pytest
 
 from impact_aware.contact import Contact, FreeObject, contact_jacobian, contact_point
-from impact_aware.errors import InvalidInputError, UnknownNameError
+from impact_aware.errors import InvalidInputError, NoSolutionError, UnknownNameError
 from impact_aware.impact import IMPACT_MAPS, ImpactPredictor, predict
 from impact_aware.robot import RobotModel
 
@@ -195,6 +195,16 @@ def test_predictor_answers_as_predict_does_at_any_state(robot):
     for number in range(10):
         q, dq, _, _ = draw(robot, number)
         np.testing.assert_array_equal(predictor(q, dq).velocity_after, predict(robot, q, dq, contact).velocity_after)
+
+
+@pytest.mark.parametrize("method", IMPACT_MAPS)
+def test_an_object_so_far_away_that_numbers_overflow_is_refused(robot, method):
+    far = FreeObject(1.0, np.eye(3), np.array([1e300, 0.0, 0.5]))
+    contact = Contact(robot.tool_frame, np.array([0.0, 1.0, 0.0]), friction=0.3)
+    q = np.array(robot.profile.home)
+    dq = np.linalg.pinv(robot.frame_jacobian(q)) @ [0.0, -0.3, 0.0, 0.0, 0.0, 0.0]
+    with np.errstate(all="ignore"), pytest.raises(NoSolutionError, match="not finite"):
+        predict(robot, q, dq, contact, obstacle=far, method=method)
 
 
 def test_refuses_bad_input(robot):
