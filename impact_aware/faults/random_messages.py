@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+import random
 import re
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 SPECIAL_FLOATS = (0.0, -0.0, 1.0, -1.0, math.nan, math.inf, -math.inf, 1e-300, 1e300, -1e300, 5e-324, 1e6, -1e6)
+
+LARGEST_SINGLE = 3e38
+"""A float32 holds a little more."""
 
 STRINGS = ("", "a", "tool", "panda_joint1", "left", "hit_and_push", "\u00e4\U0001f916", "x" * 300, "{a: [", "../../etc")
 
@@ -21,14 +23,26 @@ _INTEGERS = {
 }  # fmt: skip
 
 _SEQUENCE = re.compile(r"^sequence<([^,>]+)(?:,\s*(\d+))?>$")
+
 _ARRAY = re.compile(r"^(.+)\[(\d+)\]$")
+
+DEEPEST = 4
+"""Sequences that lie deeper than so many others are empty: a message must end."""
+
+LONG = 1000
+"""Entries of the long sequences that come now and then."""
+
+Maker = Callable[[], Any]
 
 
 class RandomMessages:
-    """Makes and spoils messages, repeatably by its seed.
+    """Makes values by the names of field types, and spoils messages that were good.
 
     It knows nothing of ROS: a message is an object whose class says by `get_fields_and_field_types()` what its fields
-    are called and what they hold, as ROS's own do.
+    are called and what they hold, as ROS's own do. What makes values of a type is put together once and kept.
+
+    Attributes:
+        generator: Of all that is random; whoever gives the messages to somebody may draw from it too.
     """
 
     def __init__(self, seed: int, make: Callable[[str], Any]) -> None:
@@ -38,8 +52,14 @@ class RandomMessages:
             seed: Of everything.
             make: Gives an empty message of a type such as `geometry_msgs/Point`.
         """
-        self.generator = np.random.default_rng(seed)
+        self.generator = random.Random(seed)
         self._make = make
+        self._makers: dict[tuple[str, int], Maker] = {}
+        self._fields: dict[type, tuple[tuple[str, str, str], ...]] = {}
+
+    def value(self, kind: str, depth: int = 0) -> Any:
+        """A value of a field type such as `double`, `sequence<string>`, `double[9]` or `geometry_msgs/Point`."""
+        return self._maker(kind, depth)()
 
     def spoil(self, message: Any, count: int) -> Any:
         """Replace `count` fields, at any depth, by random ones; the message is changed and returned."""
@@ -48,27 +68,40 @@ class RandomMessages:
         return message
 
     def _spoil_one(self, message: Any) -> None:
-        fields = message.get_fields_and_field_types()
+        fields = self._fields_of(message)
         if not fields:
             return
-        names = list(fields)
-        name = names[int(self.generator.integers(len(names)))]
-        kind, value = fields[name], getattr(message, name)
-        if hasattr(value, "get_fields_and_field_types") and self.generator.random() < 0.8:
+        draw = self.generator.random
+        name, kind, entry = fields[int(draw() * len(fields))]
+        value = getattr(message, name)
+        if hasattr(value, "get_fields_and_field_types") and draw() < 0.8:
             self._spoil_one(value)
-        elif isinstance(value, list) and value and hasattr(value[0], "get_fields_and_field_types"):
-            choice = self.generator.random()
+        elif entry and len(value) and hasattr(value[0], "get_fields_and_field_types"):
+            choice = draw()
             if choice < 0.7:
-                self._spoil_one(value[int(self.generator.integers(len(value)))])
+                self._spoil_one(value[int(draw() * len(value))])
             else:
                 setattr(message, name, value[:-1] if choice < 0.85 else [*value, value[0]])
-        elif len_of(value) and _SEQUENCE.match(kind) and self.generator.random() < 0.8:
-            setattr(message, name, self._spoiled_list(list(value), _SEQUENCE.match(kind).group(1)))  # type: ignore[union-attr]
+        elif entry and len(value) and draw() < 0.8:
+            setattr(message, name, self._spoiled_list(list(value), entry))
         else:
             setattr(message, name, self.value(kind))
 
+    def _fields_of(self, message: Any) -> tuple[tuple[str, str, str], ...]:
+        """Name and type of each field, and the type of its entries where it is a sequence."""
+        kind = type(message)
+        fields = self._fields.get(kind)
+        if fields is None:
+            types = message.get_fields_and_field_types()
+            entries = {name: _SEQUENCE.match(own) for name, own in types.items()}
+            fields = tuple(
+                (name, own, match.group(1) if (match := entries[name]) else "") for name, own in types.items()
+            )
+            self._fields[kind] = fields
+        return fields
+
     def _spoiled_list(self, values: list[Any], kind: str) -> list[Any]:
-        choice, index = self.generator.random(), int(self.generator.integers(len(values)))
+        choice, index = self.generator.random(), self.generator.randrange(len(values))
         if choice < 0.6:
             values[index] = self.value(kind)
         elif choice < 0.8:
@@ -76,50 +109,83 @@ class RandomMessages:
         elif choice < 0.9:
             values.append(self.value(kind))
         else:
-            values = [values[int(k)] for k in self.generator.permutation(len(values))]
+            self.generator.shuffle(values)
         return values
 
-    def value(self, kind: str, depth: int = 0) -> Any:
-        """A value of a field type such as `double`, `sequence<string>`, `double[9]` or `geometry_msgs/Point`."""
-        generator = self.generator
-        bounded = _SEQUENCE.match(kind)
-        if bounded:
-            most = int(bounded.group(2) or 20)
-            size = 0 if depth > 3 else min(most, int(generator.integers(0, 9)))
-            if generator.random() < 0.02 and depth == 0:
-                size = min(most, 1000)
-            return [self.value(bounded.group(1), depth + 1) for _ in range(size)]
-        fixed = _ARRAY.match(kind)
-        if fixed:
-            return [self.value(fixed.group(1), depth + 1) for _ in range(int(fixed.group(2)))]
-        if kind in ("double", "float", "float64", "float32"):
-            value = self._float()
-            return value if kind in ("double", "float64") or abs(value) < 3e38 or not math.isfinite(value) else 0.0
+    # Makers of values
+
+    def _maker(self, kind: str, depth: int) -> Maker:
+        depth = min(depth, DEEPEST)
+        maker = self._makers.get((kind, depth))
+        if maker is None:
+            maker = self._makers[kind, depth] = self._new_maker(kind, depth)
+        return maker
+
+    def _new_maker(self, kind: str, depth: int) -> Maker:
+        draw = self.generator.random
+        if match := _SEQUENCE.match(kind):
+            return self._sequence_maker(match.group(1), int(match.group(2) or 0), depth)
+        if match := _ARRAY.match(kind):
+            entry, size = self._maker(match.group(1), depth + 1), int(match.group(2))
+            return lambda: [entry() for _ in range(size)]
+        if kind in ("double", "float64"):
+            return self._float
+        if kind in ("float", "float32"):
+            return self._single
         if kind in ("boolean", "bool"):
-            return bool(generator.random() < 0.5)
+            return lambda: draw() < 0.5
         if kind in ("octet", "byte"):
-            return bytes([int(generator.integers(256))])
+            return lambda: bytes((int(draw() * 256),))
         if kind in _INTEGERS:
-            low, high = _INTEGERS[kind]
-            if generator.random() < 0.5:
-                return int(min(max(int(generator.integers(-3, 8)), low), high))
-            return (low, high, high // 2)[int(generator.integers(3))]
+            return self._integer_maker(*_INTEGERS[kind])
         if kind.startswith("string"):
-            return STRINGS[int(generator.integers(len(STRINGS)))]
-        message = self._make(kind)
-        for name, field in message.get_fields_and_field_types().items():
-            setattr(message, name, self.value(field, depth + 1))
+            return lambda: STRINGS[int(draw() * len(STRINGS))]
+        return self._message_maker(kind, depth)
+
+    def _sequence_maker(self, kind: str, bound: int, depth: int) -> Maker:
+        draw = self.generator.random
+        entry = self._maker(kind, depth + 1) if depth < DEEPEST else None
+
+        def sequence() -> list[Any]:
+            if entry is None:
+                return []
+            size = LONG if depth == 0 and draw() < 0.02 else int(draw() * 9)
+            return [entry() for _ in range(min(size, bound) if bound else size)]
+
+        return sequence
+
+    def _integer_maker(self, low: int, high: int) -> Maker:
+        draw, ends = self.generator.random, (low, high, high // 2)
+
+        def integer() -> int:
+            choice = draw()
+            if choice < 0.5:
+                return min(max(int(choice * 22.0) - 3, low), high)
+            return ends[int(draw() * 3)]
+
+        return integer
+
+    def _message_maker(self, kind: str, depth: int) -> Maker:
+        make = self._make
+        types = make(kind).get_fields_and_field_types()
+        fields = [(name, self._maker(own, depth + 1)) for name, own in types.items()]
+
+        def message() -> Any:
+            made = make(kind)
+            for name, field in fields:
+                setattr(made, name, field())
+            return made
+
         return message
 
     def _float(self) -> float:
         choice = self.generator.random()
         if choice < 0.5:
-            return float(self.generator.normal())
+            return self.generator.gauss(0.0, 1.0)
         if choice < 0.8:
-            return SPECIAL_FLOATS[int(self.generator.integers(len(SPECIAL_FLOATS)))]
-        return float(self.generator.normal() * 10.0 ** self.generator.uniform(-12.0, 12.0))
+            return SPECIAL_FLOATS[int(self.generator.random() * len(SPECIAL_FLOATS))]
+        return self.generator.gauss(0.0, 1.0) * 10.0 ** self.generator.uniform(-12.0, 12.0)
 
-
-def len_of(value: Any) -> int:
-    """Number of entries; 0 for what has none."""
-    return 0 if isinstance(value, (str, bytes)) or not hasattr(value, "__len__") else len(value)
+    def _single(self) -> float:
+        value = self._float()
+        return value if abs(value) < LARGEST_SINGLE or not math.isfinite(value) else 0.0

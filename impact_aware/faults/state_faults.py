@@ -32,6 +32,8 @@ class Delivery(NamedTuple):
 class StateFault:
     """One fault with its numbers drawn once; as it is, it changes nothing.
 
+    A message that lacks what a fault would change passes as it is.
+
     Attributes:
         severity: Its number, in the unit that `unit` says.
         unit: Such as `ms`; empty where there is no number.
@@ -52,9 +54,9 @@ class StateFault:
         """What arrives in place of a message."""
         return [Delivery(0.0, message)]
 
-    def joint(self, message: StateMessage) -> int:
-        """Any joint of a message."""
-        return int(self.generator.integers(len(message.names)))
+    def index(self, values: Sequence) -> int:
+        """Any place in a column of a message that has some."""
+        return int(self.generator.integers(len(values)))
 
 
 class Drop(StateFault):
@@ -121,8 +123,10 @@ class Corrupt(StateFault):
 
     def apply(self, message: StateMessage) -> list[Delivery]:  # noqa: D102
         values = list(getattr(message, self.column))
+        if not values:
+            return super().apply(message)
         sign = 1.0 if self.generator.random() < 0.5 else -1.0
-        values[self.joint(message)] = sign * self.value
+        values[self.index(values)] = sign * self.value
         if self.column == "velocity":
             return [Delivery(0.0, message._replace(velocity=values))]
         return [Delivery(0.0, message._replace(position=values))]
@@ -162,6 +166,8 @@ class PositionStep(Corrupt):
 
     def apply(self, message: StateMessage) -> list[Delivery]:  # noqa: D102
         values = list(message.position)
+        if not values:
+            return [Delivery(0.0, message)]
         values[0] += self.severity
         return [Delivery(0.0, message._replace(position=values))]
 
@@ -183,7 +189,9 @@ class Renamed(StateFault):
 
     def apply(self, message: StateMessage) -> list[Delivery]:  # noqa: D102
         names = list(message.names)
-        names[self.joint(message)] = "elbow"
+        if not names:
+            return super().apply(message)
+        names[self.index(names)] = "elbow"
         return [Delivery(0.0, message._replace(names=names))]
 
 
@@ -191,7 +199,9 @@ class Missing(StateFault):
     """One joint is left out."""
 
     def apply(self, message: StateMessage) -> list[Delivery]:  # noqa: D102
-        out = self.joint(message)
+        if not message.names:
+            return super().apply(message)
+        out = self.index(message.names)
 
         def without(values: Sequence) -> list:
             return [value for index, value in enumerate(values) if index != out]

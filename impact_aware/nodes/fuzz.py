@@ -1,62 +1,48 @@
 """Random messages for the callbacks of a node, all in one process: what raises, what grows, what is counted.
 
 `python -m impact_aware.nodes.fuzz NODE COUNT SEED` prints one JSON object. Callbacks are called directly, as an
-executor would, with real messages; nothing is heard over DDS. `impact-aware faults --fuzz` runs it for every node.
+executor would, with messages that were serialised and read again as on their way over DDS, or with the bytes where a
+subscription asks for those; nothing is heard over DDS. `impact-aware faults --fuzz` runs it for every node.
 """
 
 from __future__ import annotations
 
 import contextlib
-import dataclasses
-import gc
 import importlib
 import json
 import os
+import re
 import resource
 import sys
 import time
 import traceback
 from collections import Counter
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import rclpy
-from geometry_msgs.msg import Point, PoseStamped
-from impact_aware_msgs.msg import ImpactEvent, ImpactPrediction, ReferenceField
-from impact_aware_msgs.srv import PredictPostImpact, SetTask
+from rclpy.event_handler import QoSSubscriptionEventType
+from rclpy.lifecycle import LifecycleNode
 from rclpy.logging import LoggingSeverity, set_logger_level
 from rclpy.node import Node
+from rclpy.serialization import deserialize_message, serialize_message
+from rclpy.signals import SignalHandlerOptions
 from sensor_msgs.msg import JointState
-from std_msgs.msg import Float64MultiArray, String
+from std_srvs.srv import Trigger
 
-from impact_aware.contact import Contact
-from impact_aware.errors import UnknownNameError
+from impact_aware.faults.random_bytes import spoil_bytes
 from impact_aware.faults.random_messages import RandomMessages
-from impact_aware.impact import predict
-from impact_aware.nodes.conversions import prediction_to_message
-from impact_aware.nodes.field_conversions import field_to_message
-from impact_aware.nodes.stamps import stamp
-from impact_aware.reference import load_task, make_field, start_posture
-from impact_aware.robot import RobotModel
+from impact_aware.nodes.fuzz_growth import Growth
+from impact_aware.nodes.fuzz_subjects import subject
+from impact_aware.nodes.fuzz_templates import Templates
 
-NODES = {
-    "impact_detector": "ImpactDetectorNode",
-    "jump_predictor": "JumpPredictorNode",
-    "reference_field": "ReferenceFieldNode",
-    "rs_controller": "RsControllerNode",
-    "impact_markers": "ImpactMarkersNode",
-    "sim_robot": "SimRobotNode",
-    "forward_command_controller": "ForwardCommandControllerNode",
-    "run_monitor": "RunMonitorNode",
-}
-"""Nodes and their classes; `bag_recorder` takes bytes that it does not look into."""
+SERVICES = ("predict_post_impact", "set_task", "start", "reset", "safe_stop", "begin")
+"""Services of the nodes' own, by the last part of their names."""
 
-JOINTS = {
-    "impact_detector": [f"panda_joint{number}" for number in range(1, 8)],
-    "forward_command_controller": [f"panda_joint{number}" for number in range(1, 8)],
-}
-"""Nodes that are told which joints there are."""
+STATE_WEIGHT = 4
+"""Joint states come so many times as often as messages of any other topic: they are what makes a node go on."""
 
 TIMER_SHARE = 0.01
 """Share of calls of the node's timers, which do what messages only prepare."""
@@ -64,8 +50,35 @@ TIMER_SHARE = 0.01
 SERVICE_SHARE = 0.02
 """Share of service requests: they are slower than messages by far."""
 
+EVENT_SHARE = 0.001
+"""Share of news that a publisher has died or come."""
+
+TRANSITION_SHARE = 0.0003
+"""Share of transitions of a lifecycle node."""
+
+STRETCH = 500
+"""Messages after which it changes how many are spoilt."""
+
+SPOILT_SHARES = (0.01, 0.5, 0.8, 0.9, 1.0)
+"""How many are spoilt: hardly any, so that a controller gets into motion, up to all of them."""
+
+RANDOM_SHARE = 0.15
+"""Of spoilt messages, those of which nothing is left."""
+
+BYTES_SHARE = 0.5
+"""Of spoilt messages that are given as bytes, those whose bytes are spoilt too."""
+
 WARM_UP = 0.2
 """Share of the messages after which growth counts."""
+
+LOOKS = 9
+"""How often the size is looked at, from the end of the warm-up to the end."""
+
+WATCHED = 100
+"""Messages from one look at what the node says of itself to the next, and to the next attempt to get it going."""
+
+
+_NUMBER = re.compile(r"-?\d[\d.]*")
 
 
 class Fuzzer:
@@ -74,7 +87,9 @@ class Fuzzer:
     Attributes:
         node: The node.
         sent: How many messages and requests it was given, by name of the topic or service.
-        errors: How many exceptions came out of its callbacks, by their last line.
+        spoilt: How many of them were not as they should be.
+        states: What the node said of itself on the way, the first part of the sentence, and how often.
+        errors: How many exceptions came out of its callbacks, by class and place.
         first_tracebacks: Where each of them came from.
     """
 
@@ -84,200 +99,161 @@ class Fuzzer:
         Raises:
             UnknownNameError: No node of that name.
         """
-        if name not in NODES:
-            raise UnknownNameError("node", name, tuple(NODES))
-        module = importlib.import_module(f"impact_aware.nodes.{name}")
-        if name in JOINTS:
-            declared = vars(module)["load_settings"]
-            vars(module)["load_settings"] = lambda node, kind: _with_joints(declared(node, kind), JOINTS[name])
-        self.node: Any = getattr(module, NODES[name])()
+        self._subject = subject(name)
+        self.node: Any = self._subject.make(name)
         set_logger_level(self.node.get_logger().name, LoggingSeverity.FATAL)
         self._random = RandomMessages(seed, _empty)
-        self._templates = _Templates(self._random.generator)
-        if name == "rs_controller":
-            self.node.trigger_configure()
-            self._prepare_controller()
-        self._callbacks: list[tuple[str, Callable[[Any], None], type]] = [
-            (entry.topic_name, entry.callback, entry.msg_type) for entry in self.node.subscriptions
-        ]
-        self._timers: list[Callable[[], None]] = [timer.callback for timer in self.node.timers]
-        services = ("predict_post_impact", "set_task", "~/start", "~/reset", "~/safe_stop")
-        names = tuple(service.lstrip("~/") for service in services)
-        self._services = [
-            (entry.srv_name, entry.callback, entry.srv_type)
-            for entry in self.node.services
-            if entry.srv_name.rpartition("/")[2] in names
-        ]
+        self._generator = self._random.generator
+        self._draw = self._generator.random
+        self._templates = Templates(self._subject.task, self._generator)
         self.sent: Counter[str] = Counter()
+        self.spoilt = 0
+        self.states: Counter[str] = Counter()
         self.errors: Counter[str] = Counter()
         self.first_tracebacks: dict[str, str] = {}
-
-    def _prepare_controller(self) -> None:
-        """Active, with a field and a state, so that messages reach the cycle itself."""
-        templates = self._templates
-        for entry in self.node.subscriptions:
-            if entry.msg_type is JointState:
-                entry.callback(templates.joint_state())
-            if entry.msg_type is ReferenceField:
-                entry.callback(templates.field_message())
-        self.node.trigger_activate()
+        self._given = 0
+        self._share = 1.0
+        if isinstance(self.node, LifecycleNode):
+            self.node.trigger_configure()
+        self._subject.prepare(self.node, self._generator)
+        self._subscriptions: list[Any] = list(self.node.subscriptions)
+        weights = [STATE_WEIGHT if own.msg_type is JointState else 1 for own in self._subscriptions]
+        self._turns = [own for own, weight in zip(self._subscriptions, weights, strict=True) for _ in range(weight)]
+        self._timers: list[Callable[[], None]] = [timer.callback for timer in self.node.timers]
+        self._events = [
+            event.callback
+            for own in self._subscriptions
+            for event in own.event_handlers
+            if event.event_type == QoSSubscriptionEventType.RCL_SUBSCRIPTION_LIVELINESS_CHANGED
+        ]
+        self._services = [own for own in self.node.services if own.srv_name.rpartition("/")[2] in SERVICES]
+        # The field before states: a controller is rehearsed with it only while it is not yet active.
+        for own in sorted(self._subscriptions, key=lambda own: own.msg_type is JointState):
+            self._give(own, spoil=False)
+        self._recover()
 
     def run(self, count: int) -> None:
         """Give the node `count` messages and requests."""
-        generator = self._random.generator
-        for _ in range(count):
-            if self._services and generator.random() < SERVICE_SHARE:
-                name, callback, kind = self._services[int(generator.integers(len(self._services)))]
-                self._ask(name, callback, kind)
-                continue
-            if self._timers and generator.random() < TIMER_SHARE:
-                self._call(self._timers[int(generator.integers(len(self._timers)))])
-            name, callback, kind = self._callbacks[int(generator.integers(len(self._callbacks)))]
-            message = self._message(kind)
-            self.sent[name] += 1
-            self._call(lambda callback=callback, message=message: callback(message))  # type: ignore[misc]
+        end = self._given + count
+        while self._given < end:
+            if self._given % STRETCH == 0:
+                self._share = self._generator.choice(SPOILT_SHARES)
+                self._subject.vary(self.node, self._generator)
+            if self._given % WATCHED == 0:
+                self._watch()
+                if self._draw() > self._share:
+                    self._recover()
+            self._given += 1
+            self._besides()
+            if self._services and self._draw() < SERVICE_SHARE:
+                self._ask(self._generator.choice(self._services), spoil=self._draw() < self._share)
+            else:
+                self._give(self._generator.choice(self._turns), spoil=self._draw() < self._share)
 
-    def _message(self, kind: type) -> Any:
-        """A good message, one with some fields spoilt, or one of nothing but random fields."""
-        choice = self._random.generator.random()
-        if choice < 0.1:
-            return self._random.value(_type_name(kind))
-        message = self._templates.make(kind)
-        return message if choice < 0.4 else self._random.spoil(message, int(self._random.generator.integers(1, 4)))
+    def close(self) -> None:
+        """The node is not needed any more."""
+        self._subject.finish(self.node)
+        self.node.destroy_node()
 
-    def _ask(self, name: str, callback: Callable, kind: type) -> None:
+    def _besides(self) -> None:
+        """What happens to a node besides messages, now and then."""
+        if self._timers and self._draw() < TIMER_SHARE:
+            self._call(self._generator.choice(self._timers))
+        if self._events and self._draw() < EVENT_SHARE:
+            change = self._generator.choice((-1, 1))
+            news = SimpleNamespace(
+                alive_count=max(change, 0), not_alive_count=0, alive_count_change=change, not_alive_count_change=0
+            )
+            self._call(self._generator.choice(self._events), news)
+        if isinstance(self.node, LifecycleNode) and self._draw() < TRANSITION_SHARE:
+            self._call(self.node.trigger_deactivate if self._is_active() else self.node.trigger_activate)
+
+    def _is_active(self) -> bool:
+        return bool(self.node._state_machine.current_state[1] == "active")
+
+    def _recover(self) -> None:
+        """What a person would do to have a controller move: a state that is good, out of the safe mode, start."""
+        for own in self._subscriptions:
+            if own.msg_type is JointState:
+                self._give(own, spoil=False)
+        if isinstance(self.node, LifecycleNode) and not self._is_active():
+            self._call(self.node.trigger_activate)
+        for name in ("reset", "start"):
+            for own in self._services:
+                if own.srv_name.endswith(name):
+                    self._ask(own, spoil=False)
+
+    def _give(self, subscription: Any, *, spoil: bool) -> None:
+        """A good message, one with some fields spoilt, or one of nothing but random fields, as its bytes tell it."""
+        kind, topic = subscription.msg_type, subscription.topic
+        self.sent[topic] += 1
+        self.spoilt += spoil
+        if spoil and self._draw() < RANDOM_SHARE:
+            message = self._random.value(_type_name(kind))
+        else:
+            message = self._templates.make(kind, topic)
+            if spoil:
+                self._random.spoil(message, self._generator.randrange(1, 4))
+        data = serialize_message(message)
+        if not subscription.raw:
+            self._call(subscription.callback, deserialize_message(data, kind))
+            return
+        if spoil and self._draw() < BYTES_SHARE:
+            data = spoil_bytes(data, self._generator)
+        self._call(subscription.callback, data)
+
+    def _ask(self, service: Any, *, spoil: bool) -> None:
+        kind = service.srv_type
         request = self._templates.request(kind)
-        self._random.spoil(request, int(self._random.generator.integers(0, 4)))
-        self.sent[name] += 1
-        self._call(lambda: callback(request, kind.Response()))  # type: ignore[attr-defined]
+        if spoil and kind is not Trigger:
+            self.spoilt += 1
+            self._random.spoil(request, self._generator.randrange(1, 4))
+        self.sent[service.srv_name] += 1
+        request = deserialize_message(serialize_message(request), kind.Request)
+        self._call(service.callback, request, kind.Response())
 
-    def _call(self, call: Callable[[], None]) -> None:
+    def _call(self, call: Callable[..., Any], *arguments: Any) -> None:
         try:
             with np.errstate(all="ignore"):
-                call()
+                call(*arguments)
         except Exception as error:  # noqa: BLE001 - an exception is what it looks for
             trace = traceback.extract_tb(error.__traceback__)[-1]
-            line = f"{type(error).__name__}: {str(error)[:120]} ({os.path.basename(trace.filename)}:{trace.lineno})"
             key = f"{type(error).__name__} ({os.path.basename(trace.filename)}:{trace.lineno})"
             self.errors[key] += 1
-            self.first_tracebacks.setdefault(key, line + "\n" + traceback.format_exc(limit=-6))
+            self.first_tracebacks.setdefault(key, traceback.format_exc(limit=-6))
 
-    def size(self) -> int:
-        """Entries of all containers that the node holds on to, found from its attributes inwards."""
-        return _entries(self.node)
-
-
-class _Templates:
-    """Good messages of every kind that a node listens to, each a little later than the last."""
-
-    def __init__(self, generator: np.random.Generator) -> None:
-        self._generator = generator
-        self._robot = RobotModel.from_profile("panda")
-        self._task = load_task("hit_and_push")
-        self._field = make_field(self._task, [self._robot])
-        self._start = np.asarray(start_posture(self._task.arms[0], self._robot))
-        self._toward = np.linalg.pinv(self._robot.frame_jacobian(self._start)) @ np.array([0.0, -0.3, 0, 0, 0, 0])
-        self._time = 1.0
-        self._sequence = 0
-
-    def make(self, kind: type) -> Any:
-        makers: dict[type, Callable[[], Any]] = {
-            JointState: self.joint_state,
-            ImpactEvent: self._event,
-            ImpactPrediction: self._prediction,
-            ReferenceField: self.field_message,
-            PoseStamped: self._pose,
-            Float64MultiArray: lambda: Float64MultiArray(data=self._generator.normal(size=7).tolist()),
-            String: lambda: String(data="<robot name='a'/>"),
-        }
-        if kind in makers:
-            return makers[kind]()
-        return kind()
-
-    def request(self, kind: type) -> Any:
-        request = kind.Request()  # type: ignore[attr-defined]
-        if kind is PredictPostImpact:
-            request.position, request.velocity = self._start.tolist(), self._toward.tolist()
-        if kind is SetTask:
-            choice = self._generator.random()
-            if choice < 0.3:
-                request.impact_speed = [float(self._generator.uniform(0.1, 0.6))]
-            elif choice < 0.5:
-                request.object_position = [Point(x=0.5, y=float(self._generator.uniform(-0.05, 0.05)), z=0.1)]
-        return request
-
-    def joint_state(self) -> JointState:
-        self._time += 0.001
-        wave = 0.002 * np.sin(self._time * 3.0)
-        message = JointState(name=list(self._robot.joint_names))
-        message.position = (self._start + wave).tolist()
-        message.velocity = (0.006 * np.cos(self._time * 3.0) + np.zeros(7)).tolist()
-        message.effort = self._robot.gravity(self._start).tolist()
-        message.header.stamp = stamp(self._time)
-        return message
-
-    def field_message(self) -> ReferenceField:
-        return field_to_message(self._field, self._time)
-
-    def _event(self) -> ImpactEvent:
-        self._sequence += 1
-        event = ImpactEvent(sequence=self._sequence, joint_names=list(self._robot.joint_names))
-        event.header.stamp = event.stamp_detected = stamp(self._time)
-        event.position, event.velocity_before = self._start.tolist(), self._toward.tolist()
-        event.kind = int(self._generator.integers(0, 3))
-        return event
-
-    def _prediction(self) -> ImpactPrediction:
-        contact = Contact(self._robot.tool_frame, np.array([0.0, 1.0, 0.0]), radius=self._robot.tool_radius)
-        message = prediction_to_message(
-            predict(self._robot, self._start, self._toward, contact),
-            time=self._time,
-            source=int(self._generator.integers(0, 3)),
-            arm="",
-            frame=self._robot.base_frame,
-            joint_names=self._robot.joint_names,
-            position=self._start,
-        )
-        message.object = "juice_pack"
-        message.object_twist_after.linear.y = -0.3
-        message.event_sequence = self._sequence
-        return message
-
-    def _pose(self) -> PoseStamped:
-        pose = PoseStamped()
-        pose.header.stamp = stamp(self._time)
-        x, y, z = self._field.object_position
-        pose.pose.position = Point(x=x, y=y + float(self._generator.normal(scale=0.003)), z=z)
-        pose.pose.orientation.w = 1.0
-        return pose
+    def _watch(self) -> None:
+        status = getattr(self.node, "_status", None)
+        if status is not None:
+            self.states[_NUMBER.sub("#", status()[1].partition(":")[0])] += 1
 
 
 def fuzz(name: str, count: int, seed: int) -> dict[str, Any]:
     """Fuzz one node; rclpy must be initialised."""
     fuzzer = Fuzzer(name, seed)
+    growth = Growth(fuzzer.node)
     begin = time.perf_counter()
-    warm = int(WARM_UP * count)
-    fuzzer.run(warm)
-    gc.collect()
-    size, memory = fuzzer.size(), _memory()
-    fuzzer.run(count - warm)
-    gc.collect()
+    done = 0
+    for end in np.linspace(WARM_UP * count, count, LOOKS).astype(int).tolist():
+        fuzzer.run(end - done)
+        growth.look(end)
+        done = end
     wall = time.perf_counter() - begin
     result = {
         "node": name,
         "messages": sum(fuzzer.sent.values()),
+        "spoilt": fuzzer.spoilt,
         "by_topic": dict(fuzzer.sent),
+        "states": dict(fuzzer.states.most_common(20)),
         "exceptions": sum(fuzzer.errors.values()),
         "errors": dict(fuzzer.errors),
         "tracebacks": fuzzer.first_tracebacks,
-        "grown_kib": _memory() - memory,
-        "grown_entries": fuzzer.size() - size,
-        "entries": size,
+        **growth.values(),
         "diagnostics": _diagnostics(fuzzer.node),
         "peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
         "wall_s": round(wall, 1),
     }
-    fuzzer.node.destroy_node()
+    fuzzer.close()
     return result
 
 
@@ -286,51 +262,27 @@ def _diagnostics(node: Node) -> dict[str, str] | None:
     return None if status is None else {key: str(value) for key, value in status()[2].items()}
 
 
-def _memory() -> int:
-    """Resident memory of this process, KiB."""
-    with open("/proc/self/statm") as file:
-        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") // 1024
-
-
-def _entries(start: Any) -> int:
-    """Entries of lists, sets, dictionaries and queues reachable through attributes of objects of this package."""
-    seen: set[int] = set()
-    waiting, total = [start], 0
-    while waiting:
-        thing = waiting.pop()
-        if id(thing) in seen:
-            continue
-        seen.add(id(thing))
-        if isinstance(thing, dict):
-            total += len(thing)
-            waiting += list(thing.values())[:1000]
-        elif isinstance(thing, (list, tuple, set, frozenset)) or type(thing).__name__ == "deque":
-            total += len(thing)
-            waiting += list(thing)[:1000]
-        elif isinstance(thing, np.ndarray):
-            total += thing.size
-        elif type(thing).__module__.startswith("impact_aware.") and hasattr(thing, "__dict__"):
-            waiting += list(vars(thing).values())
-    return total
-
-
-def _with_joints(settings: Any, joints: list[str]) -> Any:
-    return dataclasses.replace(settings, joints=joints) if hasattr(settings, "joints") else settings
-
-
 def _type_name(kind: type) -> str:
     return f"{kind.__module__.split('.')[0]}/{kind.__name__}"
 
 
+_CLASSES: dict[str, type] = {}
+
+
 def _empty(name: str) -> Any:
-    package, _, kind = name.partition("/")
-    return getattr(importlib.import_module(f"{package}.msg"), kind.rpartition("/")[2])()
+    """An empty message of a type such as `geometry_msgs/Point`."""
+    kind = _CLASSES.get(name)
+    if kind is None:
+        package, _, last = name.partition("/")
+        kind = _CLASSES[name] = getattr(importlib.import_module(f"{package}.msg"), last.rpartition("/")[2])
+    return kind()
 
 
 def main() -> None:
     """Fuzz the node that the arguments name."""
     name, count, seed = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
-    rclpy.init(args=[])
+    # Ctrl-C ends it as it ends any program.
+    rclpy.init(args=[], signal_handler_options=SignalHandlerOptions.NO)
     try:
         # A node may write to the standard output itself.
         with open(os.devnull, "w") as nothing, contextlib.redirect_stdout(nothing):
