@@ -25,6 +25,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--seed", type=int, default=0, help="seed of all that is random (default: %(default)s)")
     parser.add_argument("--modes", nargs="+", default=[], metavar="MODE", help="of ante, interim, post, safe")
+    parser.add_argument(
+        "--arms", type=int, default=1, help="1 that pushes, or 2 that grab and lift, in process (default: %(default)s)"
+    )
     parser.add_argument("--workers", type=int, default=1, help="processes (default: %(default)s)")
     parser.add_argument("--list", action="store_true", help="print the classes and end")
     parser.add_argument("--dds", action="store_true", help="with the real nodes over DDS, one run per CLASS")
@@ -73,11 +76,19 @@ def _run_campaign(args: argparse.Namespace) -> tuple[dict[str, Any], str]:
     trials = plan(args.runs, args.seed, args.faults, args.modes)
     begin = time.perf_counter()
     with tqdm(total=len(trials), desc="faults", unit="run", disable=args.json or not sys.stderr.isatty()) as bar:
-        results = execute(trials, args.workers, lambda _result: bar.update())
-    summary = summarise(results) | {"seed": args.seed, "wall_s": round(time.perf_counter() - begin, 1)}
+        results = execute(trials, args.workers, lambda _result: bar.update(), arms=args.arms)
+    summary = summarise(results) | {
+        "arms": args.arms,
+        "seed": args.seed,
+        "wall_s": round(time.perf_counter() - begin, 1),
+    }
     lines = [format_table(summary), ""]
     for trial in summary["failed_trials"][:20]:
-        lines.append(f"failed: {trial['fault']} in {trial['mode']}, seed {trial['seed']}: {trial['failures'][0]}")
+        which = f"{trial['fault']} in {trial['mode']}, seed {trial['seed']}, {trial['world']} world"
+        lines.append(f"failed: {which}: {trial['failures'][0]}")
+    if args.arms > 1:
+        held, dropped = summary["objects"]["held"], summary["objects"]["dropped"]
+        lines.append(f"an object was held when the safe mode began in {held} runs, and dropped in {dropped}")
     lines.append(
         f"{summary['runs']} runs, {summary['failed']} failed, at rest within {summary['longest_rest_s']} s, "
         f"largest torque {summary['peak_effort_share']:.3f} and torque rate {summary['peak_rate_share']:.3f} of "

@@ -9,9 +9,13 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from impact_aware.errors import InvalidInputError
+from impact_aware.faults.bench import FaultBench
 from impact_aware.faults.classes import FAULT_CLASSES, fault_class
-from impact_aware.faults.trial import FaultBench
+from impact_aware.faults.trial import run_trial
 from impact_aware.faults.trial_result import MODES, Trial, TrialResult
+
+DROPPED = 0.02
+"""An object that came down further than this from between two palms was dropped, m."""
 
 _bench: FaultBench | None = None
 
@@ -41,39 +45,46 @@ def plan(runs: int, seed: int = 0, faults: Sequence[str] = (), modes: Sequence[s
 
 
 def execute(
-    trials: Sequence[Trial], workers: int = 1, on_result: Callable[[TrialResult], None] | None = None
+    trials: Sequence[Trial],
+    workers: int = 1,
+    on_result: Callable[[TrialResult], None] | None = None,
+    *,
+    arms: int = 1,
 ) -> list[TrialResult]:
-    """Do all trials; the results do not depend on the number of workers.
+    """Do all trials with one arm or two; the results do not depend on the number of workers.
 
     Raises:
-        InvalidInputError: No worker.
+        InvalidInputError: No worker, or a number of arms that there is no task for.
     """
     if workers < 1:
         raise InvalidInputError("workers", workers, "at least 1")
     results = []
-    for result in _results(trials, workers):
+    for result in _results(trials, workers, arms):
         results.append(result)
         if on_result is not None:
             on_result(result)
     return results
 
 
-def _results(trials: Sequence[Trial], workers: int) -> Iterator[TrialResult]:
+def _results(trials: Sequence[Trial], workers: int, arms: int) -> Iterator[TrialResult]:
     if workers == 1:
-        bench = FaultBench()
+        bench = FaultBench(arms)
         for trial in trials:
-            yield bench.run(trial)
+            yield run_trial(bench, trial)
         return
     # Fresh processes: what this one has loaded, such as threads of a solver, does not survive a fork well.
-    with multiprocessing.get_context("spawn").Pool(workers) as pool:
+    with multiprocessing.get_context("spawn").Pool(workers, _prepare, (arms,)) as pool:
         yield from pool.imap(_run, trials, chunksize=4)
 
 
-def _run(trial: Trial) -> TrialResult:
+def _prepare(arms: int) -> None:
     global _bench
-    if _bench is None:
-        _bench = FaultBench()
-    return _bench.run(trial)
+    _bench = FaultBench(arms)
+
+
+def _run(trial: Trial) -> TrialResult:
+    assert _bench is not None
+    return run_trial(_bench, trial)
 
 
 def summarise(results: Sequence[TrialResult]) -> dict[str, Any]:
@@ -83,11 +94,24 @@ def summarise(results: Sequence[TrialResult]) -> dict[str, Any]:
         own = [result for result in results if result.trial.fault == name]
         classes[name] = {"text": FAULT_CLASSES[name].text, **_figures(own)}
     failures = [
-        {"fault": r.trial.fault, "mode": r.trial.mode, "seed": r.trial.seed, "failures": list(r.failures)}
+        {
+            "fault": r.trial.fault,
+            "mode": r.trial.mode,
+            "seed": r.trial.seed,
+            "world": r.world,
+            "arms": list(r.arms),
+            "failures": list(r.failures),
+        }
         for r in results
         if r.failures
     ]
-    return {**_figures(results), "classes": classes, "failed_trials": failures}
+    worlds = {
+        kind: _figures([result for result in results if result.world == kind])
+        for kind in dict.fromkeys(result.world for result in results)
+    }
+    held = [result.fell for result in results if result.held]
+    objects = {"held": len(held), "dropped": sum(fell > DROPPED for fell in held)}
+    return {**_figures(results), "classes": classes, "worlds": worlds, "objects": objects, "failed_trials": failures}
 
 
 def _figures(results: Sequence[TrialResult]) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,8 +14,26 @@ from impact_aware.errors import UnknownNameError
 STALE, JUMP, MISSING = SafeReason.STATE_STALE, SafeReason.CLOCK_JUMP, SafeReason.JOINT_MISSING
 WRONG, LOST, MISSED = SafeReason.STATE_IMPLAUSIBLE, SafeReason.UPSTREAM_LOST, SafeReason.IMPACT_MISSED
 
+GAP = 0.02
+"""A gap in the states longer than this is noticed, s."""
+
 Reasons = frozenset[SafeReason | None]
 """Reasons of the safe mode; None stands for no safe mode: the task is done as if nothing had been."""
+
+
+class Extent(NamedTuple):
+    """How many of the arms have a fault. What the arms don't have alike, leaves states that are no pairs."""
+
+    faulty: int
+    arms: int
+
+    @property
+    def apart(self) -> bool:
+        """Whether some arm of several does not have it."""
+        return self.faulty < self.arms
+
+
+Outcomes = Callable[[float, float, Extent], Reasons]
 
 
 @dataclass(frozen=True)
@@ -26,24 +45,24 @@ class FaultClass:
         kind: `state` for the stream of joint states; `event`, `process`, `object` or `command` for what else fails.
         text: What happens, in words.
         duration: Shortest and longest time that it lasts, s.
-        outcomes: The right reasons, given the fault's severity and its duration in s.
+        outcomes: The right reasons, given the fault's severity, its duration in s, and which of the arms have it.
     """
 
     name: str
     kind: str
     text: str
     duration: tuple[float, float]
-    outcomes: Callable[[float, float], Reasons]
+    outcomes: Outcomes
 
 
-def _always(*reasons: SafeReason | None) -> Callable[[float, float], Reasons]:
-    return lambda severity, duration: frozenset(reasons)
+def _always(*reasons: SafeReason | None) -> Outcomes:
+    return lambda severity, duration, extent: frozenset(reasons)
 
 
-def _when_long(limit: float, *reasons: SafeReason | None) -> Callable[[float, float], Reasons]:
+def _when_long(limit: float, *reasons: SafeReason | None) -> Outcomes:
     """Harmless when shorter than the limit, one of the reasons when longer; a few ms around it may be either."""
 
-    def outcomes(_severity: float, duration: float) -> Reasons:
+    def outcomes(_severity: float, duration: float, _extent: Extent) -> Reasons:
         if duration > limit + 0.003:
             return frozenset(reasons)
         return frozenset({None}) if duration < limit - 0.003 else frozenset({None, *reasons})
@@ -51,39 +70,55 @@ def _when_long(limit: float, *reasons: SafeReason | None) -> Callable[[float, fl
     return outcomes
 
 
-def _delayed(severity: float, _duration: float) -> Reasons:
-    if severity > 21.0:
+def _unpaired(together: Outcomes) -> Outcomes:
+    """What one arm has alone leaves no pairs of states while it lasts: a gap, judged by its length."""
+    gap = _when_long(GAP, STALE)
+    return lambda severity, duration, extent: (gap if extent.apart else together)(severity, duration, extent)
+
+
+def _by_chance(_severity: float, _duration: float, extent: Extent) -> Reasons:
+    """Harmless for one arm; two that lose states each by itself may be without a pair for longer than a gap may be."""
+    return frozenset({None, STALE} if extent.faulty > 1 else {None})
+
+
+def _delayed(severity: float, duration: float, extent: Extent) -> Reasons:
+    if severity > 21.0 or extent.apart:
         return frozenset({STALE})
     return frozenset({None}) if severity < 15.0 else frozenset({None, STALE})
 
 
-def _starved(severity: float, _duration: float) -> Reasons:
+def _starved(severity: float, _duration: float, _extent: Extent) -> Reasons:
     # What the queue of ten states holds is caught up with; a gap remains of what it doesn't.
     if severity > 33.0:
         return frozenset({STALE})
     return frozenset({None}) if severity < 27.0 else frozenset({None, STALE})
 
 
-def _absent(reason: SafeReason) -> Callable[[float, float], Reasons]:
+def _absent(reason: SafeReason) -> Outcomes:
     """A gap by missing joints: seen as such by the watchdog after 0.1 s, as a gap once states are back before that."""
 
-    def outcomes(_severity: float, duration: float) -> Reasons:
+    def outcomes(_severity: float, duration: float, extent: Extent) -> Reasons:
         if duration > 0.112:
             return frozenset({reason})
-        return frozenset({reason, STALE}) if duration > 0.097 else _when_long(0.02, STALE)(0.0, duration)
+        return frozenset({reason, STALE}) if duration > 0.097 else _when_long(GAP, STALE)(0.0, duration, extent)
 
     return outcomes
+
+
+def _taken_away(_severity: float, _duration: float, extent: Extent) -> Reasons:
+    # One arm pushes on to the goal, two palms with nothing between them would meet.
+    return frozenset({MISSED, SafeReason.OBJECT_LOST} if extent.arms > 1 else {None, MISSED})
 
 
 FAULT_CLASSES: dict[str, FaultClass] = {
     fault.name: fault
     for fault in (
-        FaultClass("drop", "state", "5 to 50 % of the states are lost", (0.05, 0.3), _always(None)),
-        FaultClass("silence", "state", "no states at all", (0.005, 0.3), _when_long(0.02, STALE)),
+        FaultClass("drop", "state", "5 to 50 % of the states are lost", (0.05, 0.3), _by_chance),
+        FaultClass("silence", "state", "no states at all", (0.005, 0.3), _when_long(GAP, STALE)),
         FaultClass("delay", "state", "states come 1 to 60 ms late", (0.1, 0.3), _delayed),
-        FaultClass("reorder", "state", "states overtake each other by up to 5 ms", (0.05, 0.3), _always(None)),
+        FaultClass("reorder", "state", "states overtake each other by up to 5 ms", (0.05, 0.3), _unpaired(_by_chance)),
         FaultClass("duplicate", "state", "every state comes twice", (0.05, 0.3), _always(None)),
-        FaultClass("nan", "state", "a position is NaN", (0.001, 0.3), _when_long(0.02, STALE)),
+        FaultClass("nan", "state", "a position is NaN", (0.001, 0.3), _when_long(GAP, STALE)),
         FaultClass("inf", "state", "a velocity is infinite", (0.001, 0.3), _always(None)),
         FaultClass("huge_position", "state", "a position is 1e6 rad", (0.001, 0.3), _always(WRONG)),
         FaultClass("huge_velocity", "state", "a velocity is 1e6 rad/s", (0.001, 0.3), _always(WRONG)),
@@ -91,8 +126,8 @@ FAULT_CLASSES: dict[str, FaultClass] = {
         FaultClass("wrong_length", "state", "a value too few or too many", (0.001, 0.3), _always(None, STALE)),
         FaultClass("renamed", "state", "a joint has another name", (0.005, 0.3), _absent(MISSING)),
         FaultClass("missing", "state", "a joint is left out", (0.005, 0.3), _absent(MISSING)),
-        FaultClass("clock_forward", "state", "stamps are 2 to 100 s ahead", (0.001, 0.3), _always(JUMP)),
-        FaultClass("clock_backward", "state", "stamps are 0.1 to 100 s behind", (0.001, 0.3), _always(JUMP)),
+        FaultClass("clock_forward", "state", "stamps are 2 to 100 s ahead", (0.001, 0.3), _unpaired(_always(JUMP))),
+        FaultClass("clock_backward", "state", "stamps are 0.1 to 100 s behind", (0.001, 0.3), _unpaired(_always(JUMP))),
         FaultClass("slow_source", "state", "states come at 30 Hz", (0.1, 0.3), _always(STALE)),
         FaultClass("false_detections", "event", "the detector fires at random", (0.05, 0.3), _always(None)),
         FaultClass("prediction_late", "event", "predictions come 50 to 200 ms late", (0.5, 0.5), _always(None)),
@@ -100,7 +135,7 @@ FAULT_CLASSES: dict[str, FaultClass] = {
         FaultClass("detector_killed", "process", "the detector dies", (9.0, 9.0), _always(None, MISSED, LOST)),
         FaultClass("controller_restarted", "process", "the controller starts anew", (0.05, 0.5), _always(None)),
         FaultClass("cpu_starved", "process", "the controller stalls, 2 to 60 ms each", (0.1, 0.3), _starved),
-        FaultClass("object_gone", "object", "the object is taken away", (9.0, 9.0), _always(None, MISSED)),
+        FaultClass("object_gone", "object", "the object is taken away", (9.0, 9.0), _taken_away),
         FaultClass("command_drop", "command", "5 to 50 % of the commands are lost", (0.05, 0.3), _always(None)),
     )
 }  # fmt: skip

@@ -15,7 +15,8 @@ class Trial:
     Attributes:
         fault: Name of the fault's class.
         mode: One of `MODES`.
-        seed: Decides when the fault begins, how long it lasts, how bad it is, and all noise.
+        seed: Decides when the fault begins, how long it lasts, how bad it is, which of several arms it has, the world
+            that the trial takes place in, and all noise.
     """
 
     fault: str
@@ -29,6 +30,8 @@ class TrialResult:
 
     Attributes:
         trial: What was tried.
+        world: Of `perfect`, `noisy` (noise and false masses) and `flexible` (those, and flexible joints).
+        arms: Names of the arms that the fault had.
         severity: Of the fault, in its own unit.
         duration: Of the fault, s.
         reason: Why the controller went to the safe mode; empty when it did not.
@@ -39,10 +42,14 @@ class TrialResult:
         recovered: Whether it could be reset and started again.
         peak_effort_share: Largest command over its limit.
         peak_rate_share: Largest change of a command over its limit.
+        held: Whether two palms held the object off its table when the safe mode began.
+        fell: How far it came down from there until the arms were at rest, m; NaN when it was not held.
         failures: What was not as it must be, in words; empty when all was.
     """
 
     trial: Trial
+    world: str
+    arms: tuple[str, ...]
     severity: float
     duration: float
     reason: str
@@ -53,4 +60,6 @@ class TrialResult:
     recovered: bool
     peak_effort_share: float
     peak_rate_share: float
+    held: bool
+    fell: float
     failures: tuple[str, ...]
