@@ -39,7 +39,7 @@ class JointOrder:
             self.indices = None
             return False
         self.indices = np.array([where[name] for name in self.joint_names], dtype=np.intp)
-        self._largest = int(self.indices.max())
+        self._largest = int(self.indices.max(initial=-1))
         return True
 
     def pick(self, values: Sequence[float], out: Array) -> bool:

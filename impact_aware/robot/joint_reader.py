@@ -16,6 +16,12 @@ OUT_OF_ORDER = 0.05
 """A message older than the last by up to this was overtaken on its way, s; by more, the clock was set back."""
 
 
+def _teaches(names: Sequence[str], position: Sequence[float]) -> bool:
+    """Whether a message shows which joints there are: each named once, with a position."""
+    unambiguous = 0 < len(names) == len(set(names)) == len(position)
+    return unambiguous and bool(np.isfinite(np.asarray(position, dtype=float)).all())
+
+
 class JointReader:
     """Reads one message after the other.
 
@@ -29,7 +35,7 @@ class JointReader:
     """
 
     def __init__(self, joint_names: Sequence[str], *, gaps: bool = False) -> None:
-        """Allocate for these joints; when there are none, they are learnt from the first message.
+        """Allocate for these joints; when there are none, they are learnt from the first message that is in order.
 
         With `gaps`, a message is usable when only some of its positions are not finite; those are NaN then.
         """
@@ -79,7 +85,9 @@ class JointReader:
             Why it can't be used, in one sentence; empty when it was. The arrays then keep what they had.
         """
         order = self._order
-        if not order.joint_names and len(names):
+        if not order.joint_names:
+            if not _teaches(names, position):
+                return self._reject("no joints to learn", "joint_states does not name each joint once with a position")
             self._allocate(names)
             order = self._order
         if 0.0 < self.time - time <= OUT_OF_ORDER:

@@ -105,3 +105,10 @@ def test_a_name_given_twice_is_refused():
     mapping = JointOrder(JOINTS)
     assert not mapping.locate(["shoulder", "elbow", "wrist", "elbow"])
     assert mapping.missing == ("elbow",)
+
+
+def test_an_order_without_joints_is_found_in_anything_and_picks_nothing():
+    order = JointOrder([])
+    assert order.locate([])
+    assert order.locate(["a"])
+    assert order.pick([], np.zeros(0))

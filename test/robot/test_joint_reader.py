@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from impact_aware.robot.joint_reader import OUT_OF_ORDER, JointReader
 
@@ -43,3 +44,16 @@ def test_what_is_missing_or_not_finite_is_refused_in_words():
     assert made.missing == ("a",)
     assert "not finite" in made.take(1.002, NAMES, [np.nan, 1.0], [], [])
     np.testing.assert_array_equal(made.position, [1.0, 2.0])
+
+
+@pytest.mark.parametrize(
+    ("names", "position"),
+    [([], []), (["a", "a"], [1.0, 2.0]), (["a", "b"], [1.0]), (["a"], [1.0, 2.0]), (["a", "b"], [1.0, np.nan])],
+)
+@pytest.mark.parametrize("gaps", [False, True])
+def test_joints_are_learnt_only_from_a_message_that_is_in_order(names, position, gaps):
+    made = JointReader([], gaps=gaps)
+    assert "name each joint once" in made.take(1.0, names, position, [], [])
+    assert (made.joint_names, made.rejected) == ((), {"no joints to learn": 1})
+    assert made.take(1.001, NAMES, [2.0, 1.0], [], []) == ""
+    assert made.joint_names == ("b", "a")
