@@ -39,6 +39,9 @@ MOST_GROWTH_KIB = 4096
 MOST_LATE_GROWTH_KIB = 1024
 """Memory that it may take more over the later half, when everything has happened before."""
 
+ENOUGH = 100_000
+"""Messages from which on that is so: what remembers the last thousand events is full then."""
+
 
 class FuzzFailedError(ImpactAwareError):
     """The process of a node ended without a result."""
@@ -74,9 +77,8 @@ def run_fuzz(args: argparse.Namespace) -> tuple[dict[str, Any], str]:
 
 def grows(result: dict[str, Any]) -> bool:
     """Whether a node grew by more than may be: in memory, or a container with every look at it."""
-    return bool(
-        result["grown_kib"] > MOST_GROWTH_KIB or result["grown_late_kib"] > MOST_LATE_GROWTH_KIB or result["growing"]
-    )
+    late = result["grown_late_kib"] > MOST_LATE_GROWTH_KIB or bool(result["growing"])
+    return bool(result["grown_kib"] > MOST_GROWTH_KIB or (late and result["messages"] >= ENOUGH))
 
 
 def format_table(results: list[dict[str, Any]]) -> str:

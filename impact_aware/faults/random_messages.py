@@ -32,6 +32,9 @@ DEEPEST = 4
 LONG = 1000
 """Entries of the long sequences that come now and then."""
 
+LONG_OF_MESSAGES = 50
+"""The same where the entries are messages themselves, which take long to make."""
+
 Maker = Callable[[], Any]
 
 
@@ -145,11 +148,12 @@ class RandomMessages:
     def _sequence_maker(self, kind: str, bound: int, depth: int) -> Maker:
         draw = self.generator.random
         entry = self._maker(kind, depth + 1) if depth < DEEPEST else None
+        long = LONG_OF_MESSAGES if "/" in kind else LONG
 
         def sequence() -> list[Any]:
             if entry is None:
                 return []
-            size = LONG if depth == 0 and draw() < 0.02 else int(draw() * 9)
+            size = long if depth == 0 and draw() < 0.02 else int(draw() * 9)
             return [entry() for _ in range(min(size, bound) if bound else size)]
 
         return sequence

@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from impact_aware.faults.random_messages import LONG, RandomMessages
+from impact_aware.faults.random_messages import LONG, LONG_OF_MESSAGES, RandomMessages
 
 
 class Point:
@@ -90,6 +90,7 @@ def test_long_sequences_come_now_and_then_but_not_within_messages():
     random = source(0)
     sizes = {len(random.value("sequence<double>")) for _ in range(500)}
     assert LONG in sizes
+    assert max(len(random.value("sequence<test/Point>")) for _ in range(500)) == LONG_OF_MESSAGES
     assert max(len(random.value("test/Thing").values) for _ in range(200)) < 10
 
 
