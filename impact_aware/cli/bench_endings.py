@@ -33,6 +33,9 @@ PATIENCE = 20.0
 STATE_PATIENCE = 150.0
 """Longest time until the graph is in the state that is asked for, s."""
 
+IN_MOTION = 0.5
+"""Time after the begin of the motion until something is asked of an arm on its way to the impact, s."""
+
 POLL = 0.005
 """Time between two looks, s."""
 
@@ -172,8 +175,10 @@ class _Ending:
         if not self.state.mode:
             self._until(lambda: False, seconds)
             return True
-        if self.state.request and not self._until(lambda: self.modes[-1:] == ["ANTE"], STATE_PATIENCE):
-            return False
+        if self.state.request or self.state.mode == "ANTE":
+            if not self._until(lambda: self.modes[-1:] == ["ANTE"], STATE_PATIENCE):
+                return False
+            self._until(lambda: False, IN_MOTION)
         if self.state.request and not self._ask("safe_stop", "SAFE"):
             return False
         if self.state.request == "reset":

@@ -14,7 +14,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 from impact_aware.nodes.arm_commands import COMMANDS_TOPIC
-from impact_aware.nodes.qos import COMMAND_QOS, state_qos
+from impact_aware.nodes.qos import STREAM_QOS
 from impact_aware.nodes.ros_parameters import load_settings
 from impact_aware.nodes.run_monitor import RunMonitorNode
 from impact_aware.nodes.runtime import run_node
@@ -37,8 +37,9 @@ class _Last:
         self.command: list[float] = []
         self.state = self._newest = JointState()
         prefix = f"{name}/" if name else ""
-        node.create_subscription(JointState, f"{prefix}joint_states", self._on_state, state_qos(reliable=False))
-        node.create_subscription(Float64MultiArray, f"{prefix}{COMMANDS_TOPIC}", self._on_command, COMMAND_QOS)
+        # Deep queues: what a busy machine delivers late must not be lost.
+        node.create_subscription(JointState, f"{prefix}joint_states", self._on_state, STREAM_QOS)
+        node.create_subscription(Float64MultiArray, f"{prefix}{COMMANDS_TOPIC}", self._on_command, STREAM_QOS)
 
     def _on_state(self, message: JointState) -> None:
         self._newest = message
