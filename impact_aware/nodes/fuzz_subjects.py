@@ -82,8 +82,13 @@ def _record_some_topics(node: Any, generator: random.Random) -> None:
 
 
 def _alone(node: Any, generator: random.Random) -> None:
-    """No waiting for what another simulator may say."""
-    node._look_until = -math.inf
+    """Another one that DDS shows, such as in another fuzzer's process, must not keep this one from moving."""
+    node._commands.rivals = list
+
+
+def _alone_at_once(node: Any, generator: random.Random) -> None:
+    """No looking around for another simulator."""
+    node._look_until, node._twins.present, node._twins.look = -math.inf, False, bool
 
 
 def _activate_again(node: Any, generator: random.Random) -> None:
@@ -133,19 +138,20 @@ SUBJECTS: dict[str, Callable[[], Subject]] = {
     ),
     "reference_field": lambda: Subject("ReferenceFieldNode"),
     "reference_field/two_arms": lambda: Subject("ReferenceFieldNode", {"task": TWO_ARMS}, TWO_ARMS),
-    "rs_controller": lambda: Subject("RsControllerNode"),
+    "rs_controller": lambda: Subject("RsControllerNode", prepare=_alone),
     "rs_controller/two_arms": lambda: Subject(
         "RsControllerNode",
         {"arms": ["left", "right"], "robots": ["panda"], "bases": [0.0, 0.35, 0.0, 0.0, 0.0, -0.35, 0.0, 0.0]},
         TWO_ARMS,
+        prepare=_alone,
     ),
     "impact_markers": lambda: Subject("ImpactMarkersNode"),
-    "sim_robot": lambda: Subject("SimRobotNode", prepare=_alone),
+    "sim_robot": lambda: Subject("SimRobotNode", prepare=_alone_at_once),
     "sim_robot/two_arms": lambda: Subject(
         "SimRobotNode",
         {"task": TWO_ARMS, "lockstep": True, "lockstep_participants": ["rs_controller"]},
         TWO_ARMS,
-        prepare=_alone,
+        prepare=_alone_at_once,
     ),
     "forward_command_controller": lambda: Subject(
         "ForwardCommandControllerNode", {"joints": JOINTS}, vary=_activate_again
