@@ -17,6 +17,9 @@ from impact_aware.graph import NodeSpec
 START_TIMEOUT = 60.0
 """Longest time until the first answer comes, s."""
 
+TICK = 0.5
+"""Wall time between two looks at the processes, s: whoever measures must not be what disturbs."""
+
 PATIENCE = {"state_timeout": 1.0, "state_age_limit": 0.5}
 """Of the controller in a benchmark, s: a machine that stalls shall show in the figures, not end the run."""
 
@@ -51,7 +54,7 @@ def run_probe(
         nodes: What answers it.
         duration: How long the probe measures, s.
         on_line: Called with each line of the probe.
-        on_tick: Called several times a second with the running processes by name.
+        on_tick: Called now and then with the running processes by name.
         logs: Folder for the nodes' logs; a temporary one when None.
 
     Returns:
@@ -100,7 +103,7 @@ def _collect(
         # Once the probe has ended a controller goes to its safe mode, and rightly so.
         if not (lines and lines[-1].get("last")):
             _refuse_safe_mode(processes)
-        time.sleep(0.1)
+        time.sleep(TICK)
     if talker.running or not lines:
         raise BenchmarkFailedError(f"nothing was answered within {START_TIMEOUT:g} s: {talker.last_words(1)}")
     return lines

@@ -22,6 +22,7 @@ class ControlledArm:
         joints: Slice of this arm's joints in the arrays of the whole controller.
         mass_matrix: (n, n) M + B_theta, kg m^2.
         bias: (n,) h(q, dq), N m.
+        gravity: (n,) g(q), N m.
         jacobian: (6, n) Of the tool, base axes, linear rows first.
         drift: (6,) Tool acceleration at zero joint acceleration, J' dq, m/s^2 and rad/s^2.
         position: (3,) Tool position, m.
@@ -42,6 +43,7 @@ class ControlledArm:
         placement = self._data.oMf[self._frame]
         self.mass_matrix: Array = self._data.M
         self.bias: Array = self._data.nle
+        self.gravity: Array = self._data.g
         self.position: Array = placement.translation
         self.rotation: Array = placement.rotation
         self.joint_rows: Array = np.eye(robot.n)

@@ -8,12 +8,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from impact_aware.control import kernels
 from impact_aware.robot import JointLimits
 
 Array = NDArray[np.float64]
-
-
-_SMALL = 1e-9
 
 
 class AccelerationBounds(NamedTuple):
@@ -50,37 +48,35 @@ class LimitBounds:
             braking_acceleration: a, rad/s^2.
             velocity_horizon: s; at least one period is taken, which is (30) itself.
         """
-        upper = np.concatenate([entry.position_upper for entry in limits])
-        lower = np.concatenate([entry.position_lower for entry in limits])
-        velocity = np.concatenate([entry.velocity for entry in limits])
+        self._upper = np.concatenate([entry.position_upper for entry in limits])
+        self._lower = np.concatenate([entry.position_lower for entry in limits])
+        self._fastest = np.concatenate([entry.velocity for entry in limits])
         self.effort = np.concatenate([entry.effort for entry in limits])
         self.effort_step = np.concatenate([entry.effort_rate for entry in limits]) * period
-        # Upper limits first, then the lower ones seen from the other side: one formula serves both.
-        self._reach = np.concatenate([upper, -lower])
-        self._fastest = np.concatenate([velocity, velocity])
         self._period = period
         self._braking = braking_acceleration
-        self._velocity_rate = 1.0 / max(velocity_horizon, period)
+        self._rate = 1.0 / max(velocity_horizon, period)
+        rows = np.empty((4, self.effort.size))
+        self._rows, self._bounds = rows, AccelerationBounds(*rows)
+        self._effort_range = np.empty_like(self.effort), np.empty_like(self.effort)
 
     def acceleration(self, q: Array, dq: Array) -> AccelerationBounds:
-        """Bounds from (29) with braking distance, and from (30), at joint positions and velocities (n,)."""
-        n, period, braking, slow = q.size, self._period, self._braking, self._velocity_rate
-        speed = np.concatenate((dq, -dq))
-        way = self._reach - np.concatenate((q, -q))
-        # Along the curve sqrt(2 a d) the deceleration is a; towards it the velocity horizon applies.
-        allowed = np.sqrt((2.0 * braking) * np.maximum(way, 0.0))
-        share = np.minimum(np.maximum(speed / (allowed + _SMALL), 0.0), 1.0)
-        position = np.minimum((2.0 / period**2) * (way - period * speed), (allowed - speed) * slow - braking * share)
-        position = np.maximum(position, -2.0 * braking)
-        velocity = np.maximum((self._fastest - speed) * slow, -2.0 * braking)
-        return AccelerationBounds(-position[n:], position[:n], -velocity[n:], velocity[:n])
+        """Bounds from (29) with braking distance, and from (30), at joint positions and velocities (n,).
 
-    def effort_range(self, previous: Array) -> tuple[Array, Array]:
-        """Lowest and highest torque (n,) for the next period from (31) and the torque-rate limit, N m.
-
-        The range is never empty when `previous` is within the torque limit.
+        The next call overwrites them.
         """
-        return (
-            np.maximum(previous - self.effort_step, -self.effort),
-            np.minimum(previous + self.effort_step, self.effort),
-        )
+        settings = self._period, self._braking, self._rate
+        kernels.acceleration_bounds(q, dq, self._lower, self._upper, self._fastest, *settings, self._rows)
+        return self._bounds
+
+    def effort_range(self, previous: Array, bias: Array) -> tuple[Array, Array]:
+        """Lowest and highest torque (n,) minus h for the next period from (31) and the torque-rate limit, N m.
+
+        The range is never empty when `previous` is within the torque limit. The next call overwrites it.
+
+        Args:
+            previous: (n,) The last torque, N m.
+            bias: (n,) h, N m.
+        """
+        kernels.effort_range(previous, self.effort, self.effort_step, bias, *self._effort_range)
+        return self._effort_range

@@ -17,12 +17,13 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
+from impact_aware.control import kernels
 from impact_aware.control.arm import ControlledArm
 
 Array = NDArray[np.float64]
 
-FORCE_PERIOD = 5
-"""States between two looks at the force: the observer behind it is slower by far."""
+REGULARISATION = 1e-4
+"""Of the least-squares force, m^2: bounds it where the tool can't be moved in some direction."""
 
 
 class ContactForceObserver:
@@ -45,13 +46,10 @@ class ContactForceObserver:
         self._model, self._data = arm.robot.model, arm.robot.model.createData()
         self._armature = arm.robot.apparent_motor_inertia
         self.external_torque = np.zeros(arm.robot.n)
-        self._square = np.zeros((3, 3))
-        self._force, self._turn = 0.0, 0
         self.reset()
 
     def reset(self) -> None:
         """Start over."""
-        self._force = 0.0
         self._integral: Array | None = None
         self.external_torque[:] = 0.0
 
@@ -65,40 +63,32 @@ class ContactForceObserver:
             interval: Time since the last state, s.
 
         Returns:
-            The estimated force, N; 0 while nothing is known. It is worked out every `FORCE_PERIOD` states only.
+            The estimated force, N; 0 while nothing is known.
         """
         if self._integral is not None and not 0.0 < interval <= self._longest:
             self.reset()
-        if not _finite(effort):
-            self.reset()
+        # Squares of anything that is not finite are not finite either, and quickly summed up.
+        if not math.isfinite(float(effort @ effort)):
+            if self._integral is not None:
+                self.reset()
             return 0.0
         arm = self._arm
-        # M of the links alone: the torque is measured behind the motor.
-        momentum = arm.mass_matrix @ dq
-        momentum -= self._armature * dq
         if self._integral is None:
-            self._integral = momentum
+            # M of the links alone: the torque is measured behind the motor.
+            self._integral = arm.mass_matrix @ dq - self._armature * dq
             return 0.0
         coriolis = pin.computeCoriolisMatrix(self._model, self._data, q, dq)
-        # C^T dq - g = (C + C^T) dq - h.
-        drive = dq @ (coriolis + coriolis.T)
-        drive += effort
-        drive -= arm.bias
-        drive += self.external_torque
-        drive *= interval
-        self._integral += drive
-        np.subtract(momentum, self._integral, out=self.external_torque)
-        self.external_torque *= self._gain
-        self._turn = (self._turn + 1) % FORCE_PERIOD
-        if self._turn == 0:
-            rows = arm.jacobian[:3]
-            np.dot(rows, rows.T, out=self._square)
-            self._square.flat[::4] += 1e-4
-            force = np.linalg.solve(self._square, rows @ self.external_torque)
-            self._force = math.sqrt(float(force @ force))
-        return self._force
-
-
-def _finite(values: Array) -> bool:
-    # A sum with a value that is not finite is not finite.
-    return math.isfinite(float(values.sum()))
+        external = self.external_torque
+        kernels.observe_torque(
+            arm.mass_matrix,
+            self._armature,
+            coriolis,
+            dq,
+            effort,
+            arm.bias,
+            interval,
+            self._gain,
+            self._integral,
+            external,
+        )
+        return kernels.force_of_torque(arm.jacobian, external, REGULARISATION)

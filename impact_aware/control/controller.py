@@ -18,7 +18,6 @@ from impact_aware.control.safety import CommandLimiter, SafeReason
 from impact_aware.control.tasks import (
     AccelerationTask,
     null_space_task,
-    stack_tasks,
     synchronisation_tasks,
     tracking_task,
 )
@@ -90,8 +89,10 @@ class ReferenceSpreadingController:
         self._bounds = LimitBounds(limits, settings.period, braking, horizon)
         self.limiter = CommandLimiter(self._bounds.effort, self._bounds.effort_step)
         self._solver = qp.QpSolver(self.n)
-        self._mass_matrix = np.zeros((self.n, self.n))
-        self._bias = np.zeros(self.n)
+        if len(self.arms) == 1:
+            self._mass_matrix, self._bias = self.arms[0].mass_matrix, self.arms[0].bias
+        else:
+            self._mass_matrix, self._bias = np.zeros((self.n, self.n)), np.zeros(self.n)
         self._none = np.zeros((len(self.arms), 6))
         self._unknown = np.full(3, np.nan)
         self.field: ReferenceField | None = None
@@ -231,6 +232,8 @@ class ReferenceSpreadingController:
             The command.
         """
         try:
+            if q.shape != (self.n,) or dq.shape != (self.n,):
+                raise InvalidInputError("state", f"{q.shape}, {dq.shape}", f"{self.n} positions and velocities")
             # One number tells of all: squares of anything that is not finite are not finite either.
             if not math.isfinite(float(q @ q + dq @ dq)):
                 self.safe_stop(SafeReason.NON_FINITE, "joint state with a value that is not finite")
@@ -296,14 +299,12 @@ class ReferenceSpreadingController:
         return self._command(time, effort, reference.twist, reference.target_acceleration, solution.status)
 
     def _solve(self, tasks: list[AccelerationTask], q: Array, dq: Array) -> qp.QpSolution:
-        matrix, target = stack_tasks(tasks, self.n)
+        bounds = self._bounds
         program = qp.build(
-            matrix,
-            target,
-            self._bounds.acceleration(q, dq),
+            tasks,
+            bounds.acceleration(q, dq),
             self._mass_matrix,
-            self._bias,
-            self._bounds.effort_range(self.limiter.previous),
+            bounds.effort_range(self.limiter.previous, self._bias),
             self.parameters.regularisation,
         )
         return self._solver.solve(program)
@@ -331,11 +332,14 @@ class ReferenceSpreadingController:
         return self._command(time, effort, self._none, self._none, qp.QpStatus.SOLVED)
 
     def _refresh(self, q: Array, dq: Array) -> None:
-        for arm in self.arms:
-            joints = arm.joints
-            arm.update(q[joints], dq[joints])
-            self._mass_matrix[joints, joints] = arm.mass_matrix
-            self._bias[joints] = arm.bias
+        if len(self.arms) == 1:
+            self.arms[0].update(q, dq)
+        else:
+            for arm in self.arms:
+                joints = arm.joints
+                arm.update(q[joints], dq[joints])
+                self._mass_matrix[joints, joints] = arm.mass_matrix
+                self._bias[joints] = arm.bias
         self._q = q.copy()
 
     def _begin_commands(self) -> None:

@@ -1,7 +1,8 @@
 """The safety envelope: limits that every state and every command is held against, whatever the controller wanted.
 
 It knows nothing of tasks, fields or quadratic programs. All limits of a kind are one vector, and a state or a command
-is one comparison with it; only a violation costs a sentence.
+is gone through once in compiled code; only a violation costs a sentence. Values that are not finite fail every
+comparison.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
+from impact_aware.control import kernels
 from impact_aware.control.arm import ControlledArm
 from impact_aware.control.safety import SafeReason
 from impact_aware.errors import InvalidInputError
@@ -32,9 +34,6 @@ SPEED_FACTOR = 3.0
 
 EFFORT_TOLERANCE = 1e-6
 """Rounding of a command that stands at its limit, N m."""
-
-_FALSE = b"\0"
-"""One byte of an array of booleans: quicker to look for than `all()` is to call."""
 
 
 class Violation(NamedTuple):
@@ -85,20 +84,13 @@ class SafetyEnvelope:
         def joined(name: str) -> Array:
             return np.concatenate([np.asarray(getattr(limit, name)) for limit in self.limits])
 
-        n = len(self._names)
         self._half_inverse = 0.5 / joined("braking_deceleration")
         self._velocity = joined("velocity")
         self._effort = joined("effort") + EFFORT_TOLERANCE
         self._step = joined("effort_rate") * period + EFFORT_TOLERANCE
         self._lower, self._upper = joined("position_lower"), joined("position_upper")
         self.state_age = min(limit.state_age for limit in self.limits)
-        # One row of values beside one row of bounds per question: NaN fails every comparison.
-        self._bounds = np.concatenate([self._upper, -self._lower, self._velocity])
-        self._values, self._within = np.zeros(3 * n), np.empty(3 * n, dtype=bool)
-        self._truth_bounds = np.concatenate([SPEED_FACTOR * self._velocity, np.empty(n)])
-        self._effort_bounds = np.concatenate([self._effort, self._step])
-        self._pair, self._pair_within = np.zeros(2 * n), np.empty(2 * n, dtype=bool)
-        self._braking, self._fastest, self._n = np.empty(n), STEP_FACTOR * self._velocity, n
+        self._n = len(self._names)
         self._boxes = [
             tuple(np.concatenate([limit.workspace_lower, limit.workspace_upper]).tolist()) for limit in self.limits
         ]
@@ -111,23 +103,26 @@ class SafetyEnvelope:
             dq: (n,) rad/s.
             previous: (n,) The last positions that were believed, rad, or None.
             interval: Time since then, s.
+
+        Raises:
+            InvalidInputError: Not one position and one velocity for each joint.
         """
-        n, values, bounds = self._n, self._pair, self._truth_bounds
-        np.abs(dq, out=values[:n])
-        np.subtract(q, q if previous is None else previous, out=values[n:])
-        np.abs(values[n:], out=values[n:])
-        np.multiply(self._fastest, interval, out=bounds[n:])
-        bounds[n:] += POSITION_NOISE
-        np.less_equal(values, bounds, out=self._pair_within)
-        if _FALSE not in self._pair_within.tobytes():
+        if q.shape != (self._n,) or dq.shape != (self._n,):
+            raise InvalidInputError("state", f"{q.shape}, {dq.shape}", f"{self._n} positions and velocities")
+        before = q if previous is None else previous
+        row = kernels.first_implausible(
+            q, dq, before, self._velocity, SPEED_FACTOR, STEP_FACTOR * interval, POSITION_NOISE
+        )
+        if row < 0:
             return None
         if not (np.isfinite(q).all() and np.isfinite(dq).all()):
             return Violation(SafeReason.NON_FINITE, "joint state with a value that is not finite", False)
-        which, joint = divmod(int(np.argmin(self._pair_within)), n)
+        which, joint = divmod(row, self._n)
         if which == 0:
             sentence = f"{self._names[joint]} can't move at {dq[joint]:.4g} rad/s"
         else:
-            sentence = f"{self._names[joint]} can't have moved {values[n + joint]:.4g} rad in {1e3 * interval:.1f} ms"
+            way = abs(q[joint] - before[joint])
+            sentence = f"{self._names[joint]} can't have moved {way:.4g} rad in {1e3 * interval:.1f} ms"
         return Violation(SafeReason.STATE_IMPLAUSIBLE, sentence, False)
 
     def judge_state(self, q: Array, dq: Array, forces: Sequence[float] | None = None) -> Violation | None:
@@ -138,19 +133,9 @@ class SafetyEnvelope:
             dq: (n,) rad/s.
             forces: (arms,) Estimated contact force at each tool, N; not judged when None.
         """
-        n, values, braking = self._n, self._values, self._braking
-        speed = values[2 * n :]
-        np.abs(dq, out=speed)
-        np.multiply(dq, speed, out=braking)
-        braking *= self._half_inverse
-        np.maximum(braking, 0.0, out=values[:n])
-        values[:n] += q
-        np.minimum(braking, 0.0, out=braking)
-        braking += q
-        np.negative(braking, out=values[n : 2 * n])
-        np.less_equal(values, self._bounds, out=self._within)
-        if _FALSE in self._within.tobytes():
-            return self._explain(int(np.argmin(self._within)), q, dq)
+        row = kernels.first_limit(q, dq, self._lower, self._upper, self._velocity, self._half_inverse)
+        if row >= 0:
+            return self._explain(row, q, dq)
         for index, arm in enumerate(self._arms):
             found = self._judge_tool(index, arm)
             if found is not None:
@@ -163,22 +148,19 @@ class SafetyEnvelope:
 
     def judge_command(self, effort: Array, previous: Array | None) -> Violation | None:
         """Whether a command (n,) may follow the last one (n,), N m."""
-        n, values = self._n, self._pair
-        np.abs(effort, out=values[:n])
-        np.subtract(effort, effort if previous is None else previous, out=values[n:])
-        np.abs(values[n:], out=values[n:])
-        np.less_equal(values, self._effort_bounds, out=self._pair_within)
-        if _FALSE not in self._pair_within.tobytes():
+        before = effort if previous is None else previous
+        row = kernels.first_effort(effort, before, self._effort, self._step)
+        if row < 0:
             return None
-        which, joint = divmod(int(np.argmin(self._pair_within)), n)
-        name, limit = self._names[joint], self._effort_bounds[which * n + joint]
+        which, joint = divmod(row, self._n)
+        name = self._names[joint]
         if which == 0:
+            limit = self._effort[joint]
             return Violation(
                 SafeReason.TORQUE_LIMIT, f"{name} was to get {effort[joint]:.4g} N m, not up to {limit:.4g}"
             )
-        sentence = (
-            f"the torque of {name} was to change by {values[n + joint]:.4g} N m at once, not by up to {limit:.4g}"
-        )
+        change, step = abs(effort[joint] - before[joint]), self._step[joint]
+        sentence = f"the torque of {name} was to change by {change:.4g} N m at once, not by up to {step:.4g}"
         return Violation(SafeReason.TORQUE_RATE_LIMIT, sentence)
 
     def nearest(self, effort: Array, previous: Array) -> Array:

@@ -77,6 +77,12 @@ class GuardedController:
         """Joint positions (n,) of the last state that was believed, rad."""
         return self._believed
 
+    @property
+    def gravity(self) -> Array:
+        """Gravity torque (n,) at `position`, N m."""
+        arms = self.controller.arms
+        return arms[0].gravity if len(arms) == 1 else np.concatenate([arm.gravity for arm in arms])
+
     def counts(self) -> dict[str, object]:
         """What was not as it should be, for diagnostics."""
         return {
@@ -92,6 +98,7 @@ class GuardedController:
         self._position_time = np.nan
         self._effort: Array | None = None
         self._last: Command | None = None
+        self._open: tuple[Array, float] | None = None
         for observer in self._observers:
             observer.reset()
 
@@ -113,7 +120,7 @@ class GuardedController:
         age: float = 0.0,
         object_position: ArrayLike | None = None,
     ) -> Command:
-        """One control cycle: state in, torque out. Never raises.
+        """One control cycle: state in, torque out, everything judged. Never raises.
 
         Args:
             time: Stamp of the state, s.
@@ -127,8 +134,20 @@ class GuardedController:
         Returns:
             The command.
         """
+        self.answer(time, q, dq, age=age, object_position=object_position)
+        return self.conclude(effort)
+
+    def answer(
+        self, time: float, q: Array, dq: Array, *, age: float = 0.0, object_position: ArrayLike | None = None
+    ) -> Command:
+        """First part of `update`, with the command that may be sent: the state is possible, the command within limits.
+
+        Whether the state is within its limits is the question of the second part, `conclude`: its answer changes
+        the next command, so this one need not wait for it.
+        """
         controller = self.controller
         interval = time - self._time
+        self._open = None
         if interval <= 0.0 and -interval <= self.envelope.state_age and self._last is not None:
             self.ignored += 1
             return self._last
@@ -144,20 +163,39 @@ class GuardedController:
         if doubt is not None:
             return self._pass(controller.command_without_state(time), time)
         command = controller.update(time, q, dq, age=0.0, object_position=_array(object_position))
-        # The controller has refreshed the arms with this state, so that tool places cost nothing here.
-        if controller.mode is not Mode.SAFE:
-            found = self.envelope.judge_state(q, dq, self._contact_forces(q, dq, effort, interval))
-            if found is None and controller.mode is Mode.ANTE:
-                found = self._judge_overrun()
-            elif found is None and controller.mode in (Mode.INTERIM, Mode.POST):
-                found = self._judge_grasp()
-            if found is not None:
-                # This cycle's command is within all limits of commands; the next one takes the motion away.
-                self._stop(found)
-                command = dataclasses.replace(command, mode=Mode.SAFE, reason=found.reason, detail=found.detail)
         self._position, self._position_time = q.copy(), time
         self._believed = self._position
-        return self._pass(command, time)
+        command = self._pass(command, time)
+        if controller.mode is not Mode.SAFE:
+            self._open = dq, interval
+        return command
+
+    def conclude(self, effort: Array | None = None) -> Command:
+        """Second part of `update`: hold the state that was answered against its limits.
+
+        Args:
+            effort: (n,) Torques measured with it, N m.
+
+        Returns:
+            The command that was sent, with the reason of the safe mode that begins with the next one.
+        """
+        assert self._last is not None
+        if self._open is None or self._position is None:
+            return self._last
+        controller, (dq, interval) = self.controller, self._open
+        self._open = None
+        # The controller has refreshed the arms with this state, so that tool places cost nothing here.
+        found = self.envelope.judge_state(
+            self._position, dq, self._contact_forces(self._position, dq, effort, interval)
+        )
+        if found is None and controller.mode is Mode.ANTE:
+            found = self._judge_overrun()
+        elif found is None and controller.mode in (Mode.INTERIM, Mode.POST):
+            found = self._judge_grasp()
+        if found is not None:
+            self._stop(found)
+            self._last = dataclasses.replace(self._last, mode=Mode.SAFE, reason=found.reason, detail=found.detail)
+        return self._last
 
     def set_field(self, field: ReferenceField) -> None:
         """Follow this field from now on, unless its prediction can't be true.

@@ -15,20 +15,22 @@ ProxQP, warm start   169          755          12 %, 46 %
 ProxQP's warm start is quick where nothing changes and fails where the active limits do, which is where they matter.
 quadprog's licence (GPL) does not go with this project's. So PIQP is used, an interior-point method without memory of
 the last cycle. Most of the time no limit is active, and then the minimiser without constraints is the solution: it is
-tried first, at 8 / 16 us.
+tried first, at 2 / 4 us.
 """
 
 from __future__ import annotations
 
 import enum
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 import piqp
 from numpy.typing import NDArray
-from scipy.linalg.lapack import dposv
 
+from impact_aware.control import kernels
 from impact_aware.control.constraints import AccelerationBounds
+from impact_aware.control.tasks import AccelerationTask
 
 Array = NDArray[np.float64]
 
@@ -66,30 +68,27 @@ class QpSolution(NamedTuple):
 
 
 def build(
-    matrix: Array,
-    target: Array,
+    tasks: Sequence[AccelerationTask],
     bounds: AccelerationBounds,
     mass_matrix: Array,
-    bias: Array,
     effort_range: tuple[Array, Array],
     regularisation: float,
 ) -> QuadraticProgram:
-    """Stack the tasks' least-squares problem ||A x - b||^2 and the limits into one program.
+    """Put the tasks' least-squares problems w ||J x - b||^2 and the limits together into one program.
 
     Args:
-        matrix: (rows, n) A, rows weighted.
-        target: (rows,) b, rows weighted.
+        tasks: Each about the joints of one arm.
         bounds: On the accelerations.
         mass_matrix: (n, n) M + B_theta of all arms, block diagonal.
-        bias: (n,) h of all arms, N m.
-        effort_range: Lowest and highest torque (n,), N m.
+        effort_range: Lowest and highest torque (n,) minus h of all arms, N m.
         regularisation: Added to the diagonal of the Hessian.
     """
-    hessian = matrix.T @ matrix
-    hessian.flat[:: hessian.shape[0] + 1] += regularisation
-    return QuadraticProgram(
-        hessian, -(target @ matrix), bounds, mass_matrix, effort_range[0] - bias, effort_range[1] - bias
-    )
+    n = mass_matrix.shape[0]
+    hessian, gradient = np.zeros((n, n)), np.zeros(n)
+    hessian.flat[:: n + 1] = regularisation
+    for jacobian, target, weight, joints in tasks:
+        kernels.add_task(hessian, gradient, jacobian, target, weight, joints.start)
+    return QuadraticProgram(hessian, gradient, bounds, mass_matrix, *effort_range)
 
 
 class QpSolver:
@@ -99,6 +98,7 @@ class QpSolver:
         """Reserve the solver's memory."""
         self._size = size
         self._hard: piqp.DenseSolver | None = None
+        self._factor = np.zeros((size, size))
 
     def solve(self, program: QuadraticProgram) -> QpSolution:
         """Find the accelerations; limits that exclude each other are softened in a stated order.
@@ -108,17 +108,24 @@ class QpSolver:
         the minimiser without constraints, cut to its range, with status FAILED.
         """
         bounds = program.bounds
-        _, free, failed = dposv(program.hessian, -program.gradient)
-        if failed:
-            free = np.zeros(self._size)
-        torque = program.mass_matrix @ free
+        free, torque = np.empty(self._size), np.empty(self._size)
+        if kernels.free_minimum(
+            program.hessian,
+            program.gradient,
+            program.mass_matrix,
+            bounds.position_lower,
+            bounds.position_upper,
+            bounds.velocity_lower,
+            bounds.velocity_upper,
+            program.effort_lower,
+            program.effort_upper,
+            self._factor,
+            free,
+            torque,
+        ):
+            return QpSolution(free, torque, QpStatus.SOLVED)
         lower = np.maximum(bounds.position_lower, bounds.velocity_lower)
         upper = np.minimum(bounds.position_upper, bounds.velocity_upper)
-        room = np.concatenate(
-            (free - lower, upper - free, torque - program.effort_lower, program.effort_upper - torque)
-        )
-        if room.min() >= 0.0:
-            return QpSolution(free, torque, QpStatus.SOLVED)
         if not (np.isfinite(free).all() and np.isfinite(program.gradient).all()):
             return self._cut(program, np.zeros(self._size))
         if (lower <= upper).all():

@@ -7,6 +7,7 @@ import enum
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from impact_aware.control import kernels
 from impact_aware.errors import InvalidInputError
 
 Array = NDArray[np.float64]
@@ -69,13 +70,8 @@ class CommandLimiter:
 
     def apply(self, effort: Array) -> Array:
         """The nearest torque (n,) within all limits, N m; an entry that is not finite keeps its last value."""
-        previous = self.previous
-        finite = np.isfinite(effort)
-        wanted = effort if finite.all() else np.where(finite, effort, previous)
-        low = np.maximum(previous - self._step, -self._limit)
-        high = np.minimum(previous + self._step, self._limit)
-        result = np.minimum(np.maximum(wanted, low), high)
-        if not np.abs(result - effort).max() <= self._tolerance:
+        result = np.empty_like(self.previous)
+        if kernels.limit_command(effort, self.previous, self._limit, self._step, self._tolerance, result):
             self.interventions += 1
         self.previous = result
         return result

@@ -81,30 +81,3 @@ def synchronisation_tasks(
         AccelerationTask(first.jacobian[:3], wanted - first.drift[:3], scaled, first.joints),
         AccelerationTask(second.jacobian[:3], -mirrored(wanted, normal) - second.drift[:3], scaled, second.joints),
     )
-
-
-def stack_tasks(tasks: list[AccelerationTask], size: int) -> tuple[Array, Array]:
-    """All tasks as one weighted least-squares problem ||A ddq - b||^2.
-
-    Args:
-        tasks: At least one.
-        size: Number of joints of all arms.
-
-    Returns:
-        A (rows, size) and b (rows,), each row scaled with the square root of its weight.
-    """
-    rows = sum(task.target.size for task in tasks)
-    matrix = np.zeros((rows, size))
-    target = np.empty(rows)
-    row = 0
-    for task in tasks:
-        end = row + task.target.size
-        if task.weight == 1.0:
-            matrix[row:end, task.joints] = task.jacobian
-            target[row:end] = task.target
-        else:
-            root = math.sqrt(task.weight)
-            np.multiply(task.jacobian, root, out=matrix[row:end, task.joints])
-            np.multiply(task.target, root, out=target[row:end])
-        row = end
-    return matrix, target

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from impact_aware.control import kernels
 from impact_aware.control.arm import ControlledArm
 from impact_aware.control.command import Mode
 from impact_aware.control.parameters import ControlParameters
@@ -126,9 +127,9 @@ class TrackingReference:
             self.blend = 0.0
             damping = self._parameters.track_damping
             for index, arm in enumerate(arms):
-                twist, acceleration = self._ante[index].evaluate(arm.position, arm.rotation, elapsed)
-                self.twist[index] = twist
-                self.target_acceleration[index] = acceleration + damping * (twist - arm.twist)
+                twist, target = self.twist[index], self.target_acceleration[index]
+                self._ante[index].evaluate_into(arm.position, arm.rotation, elapsed, twist, target)
+                kernels.add_damping(twist, arm.twist, damping, target)
             return
         if object_position is not None:
             self.object_position = object_position
@@ -152,8 +153,9 @@ class TrackingReference:
         after, and an arm that was hit off centre would turn undamped as long as another one is waited for.
         """
         settings, gamma = self._parameters, self.blend
-        twist, target = self._post[index].evaluate(self.object_position, arm.rotation)
-        target += settings.track_damping * (twist - arm.twist)
+        twist, target = self.twist[index], self.target_acceleration[index]
+        self._post[index].evaluate_into(self.object_position, arm.rotation, twist, target)
+        kernels.add_damping(twist, arm.twist, settings.track_damping, target)
         if interim:
             ante, place = self._ante[index], self._interim_places[index]
             ante_twist, feedback = ante.evaluate(arm.position, arm.rotation)
@@ -166,8 +168,6 @@ class TrackingReference:
             place += settings.period * ante.velocity(place)
         if gamma > 0.0 and self._pushes[index]:
             target += gamma * arm.acceleration_from_wrench(self.field.arms[index].feedforward_wrench)
-        self.twist[index] = twist
-        self.target_acceleration[index] = target
 
     def _use(self, field: ReferenceField) -> None:
         self.field = field

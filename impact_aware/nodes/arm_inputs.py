@@ -80,6 +80,10 @@ class ArmInputs:
                     lowest_rate=LOWEST_RATE,
                 )
             )
+        if len(self.sources) == 1:
+            # Nothing to put together: what the source reads is the state.
+            only = self.sources[0]
+            self.position, self.velocity, self.effort = only.position, only.velocity, only.effort
 
     @property
     def complete(self) -> bool:
@@ -135,6 +139,10 @@ class ArmInputs:
         source, part = self.sources[index], self._slices[index]
         self._receipts[index] = time.monotonic()
         self._aside[index] = False
+        if len(self.sources) == 1:
+            self.time = self.oldest = source.time
+            self._callback(stamp)
+            return
         self._fresh[index] = True
         self.position[part] = source.position
         self.velocity[part] = source.velocity

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import array
 import math
 from collections.abc import Sequence
 
@@ -50,7 +51,7 @@ class ControlReport:
         self._decimation = decimation
         self._publisher = node.create_publisher(ControllerState, "controller_state", STREAM_QOS)
         self._period = controller.parameters.period
-        self._periods = [math.nan] * JITTER_CYCLES
+        self._periods = array.array("d", [math.nan] * JITTER_CYCLES)
         self._cycle_time = 0.0
         self._age = -1.0
         self.last: Command | None = None
@@ -60,7 +61,7 @@ class ControlReport:
         """Start counting."""
         self.cycles = self.missed = self.late = 0
         self._arrival = math.nan
-        self._periods[:] = [math.nan] * JITTER_CYCLES
+        self._periods[:] = array.array("d", [math.nan] * JITTER_CYCLES)
 
     def account(self, command: Command, age: float, arrival: float, cycle_time: float) -> None:
         """Count a cycle.
@@ -91,7 +92,7 @@ class ControlReport:
     @property
     def jitter(self) -> float:
         """Standard deviation of that period over the last cycles, s; negative before the third state."""
-        periods = np.array(self._periods)
+        periods = np.frombuffer(self._periods)
         periods = periods[np.isfinite(periods)]
         return float(periods.std()) if periods.size > 1 else -1.0
 

@@ -98,7 +98,7 @@ class JointStateSource(JointReader):
         return time if time > 0.0 else self._node.get_clock().now().nanoseconds * 1e-9
 
     def _unpack(self, packed: bytes) -> tuple[float, str]:
-        """Read a message the long way, and learn how to read those like it; returns its time and why it is of no use."""
+        """Read a message in full, and learn how to read those like it; returns its time, and why it is of no use."""
         self._layout = None
         try:
             message = deserialize_message(packed, JointState)

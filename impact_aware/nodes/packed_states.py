@@ -40,7 +40,7 @@ class PackedLayout(NamedTuple):
         expected: Their common bytes as such a number.
         offset: Where the first position is, bytes.
         words: Doubles from there to the last value; numbers of values lie between them.
-        places: (k n,) Which of these doubles are positions, velocities and, with k = 3, efforts, in the order asked for.
+        places: (k n,) Which of them are positions, velocities and, with k = 3, efforts, in the order asked for.
     """
 
     size: int
@@ -57,7 +57,7 @@ class PackedLayout(NamedTuple):
         return np.frombuffer(packed, "<f8", self.words, self.offset)
 
 
-def layout_of(packed: bytes, message: JointState, joints: Sequence[int]) -> PackedLayout | None:
+def layout_of(packed: bytes, message: JointState, joints: Sequence[int] | NDArray[np.intp]) -> PackedLayout | None:
     """How messages like this one are to be read.
 
     Args:

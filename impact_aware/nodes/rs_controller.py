@@ -76,6 +76,7 @@ class RsControllerNode(SteadyLifecycleNode):
         self._mode = Mode.IDLE
         self._stopping = False
         self._retire_before = math.inf
+        self._simulated_time = False
         self._complaint = ""
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self._watchdog = self.create_timer(WATCHDOG_PERIOD, self._watch, clock=steady)
@@ -142,6 +143,7 @@ class RsControllerNode(SteadyLifecycleNode):
             self._complain(f"can't activate: {refusal}")
             return TransitionCallbackReturn.FAILURE
         self._complaint = ""
+        self._simulated_time = bool(self.get_parameter("use_sim_time").value)
         self._guard.begin()
         self._convention.reset()
         self._report.begin()
@@ -234,20 +236,24 @@ class RsControllerNode(SteadyLifecycleNode):
         begin = time.perf_counter()
         controller, inputs = self._controller, self._inputs
         if self._active and controller is not None:
-            age = self._state_age()
-            command = self._guard.update(
-                inputs.time, inputs.position, inputs.velocity, effort=inputs.effort, age=max(age, 0.0)
-            )
-            self._commands.publish(self._convention.to_command(command.effort, self._guard.position))
-            self._report.account(command, age, begin, time.perf_counter() - begin)
+            age, guard = self._state_age(), self._guard
+            command = guard.answer(inputs.time, inputs.position, inputs.velocity, age=max(age, 0.0))
+            self._send(command)
+            cycle_time = time.perf_counter() - begin
+            # What follows is about the next command: this one does not wait for it.
+            command = guard.conclude(inputs.effort)
+            self._report.account(command, age, begin, cycle_time)
             self._follow(controller, command)
             self._report.tell(command, stamp, self._notices.sequence)
         self._lockstep.report(stamp)
 
+    def _send(self, command: Command) -> None:
+        guard = self._guard
+        self._commands.publish(self._convention.to_command(command.effort, guard.position, guard.gravity))
+
     def _state_age(self) -> float:
-        clock = self.get_clock()
         # Asking the system is quicker than asking ROS for the same time.
-        now = clock.now().nanoseconds * 1e-9 if clock.ros_time_is_active else time.time()
+        now = self.get_clock().now().nanoseconds * 1e-9 if self._simulated_time else time.time()
         age = now - self._inputs.oldest
         return age if abs(age) < COMPARABLE_CLOCKS else -1.0
 
@@ -360,7 +366,7 @@ class RsControllerNode(SteadyLifecycleNode):
         if self._controller is None or not self._active or not self._inputs.complete:
             return
         command = self._guard.command_without_state(self._inputs.time)
-        self._commands.publish(self._convention.to_command(command.effort, self._guard.position))
+        self._send(command)
         self._report.last = command
         if command.mode is not self._mode:
             self._tell_mode(command)

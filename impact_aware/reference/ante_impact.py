@@ -9,12 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from impact_aware.errors import InvalidInputError
-from impact_aware.reference.rotation import rotation_error, rotation_from_quaternion
-from impact_aware.reference.smoothstep import smoothstep
+from impact_aware.reference import kernels
+from impact_aware.reference.rotation import rotation_from_quaternion
 
 Array = NDArray[np.float64]
-
-_SMALLEST = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,8 +45,7 @@ class AnteImpactField:
     kappa_r: float = 30.0
     start_ramp: float = 0.0
     rotation: Array = field(init=False, repr=False)
-    _impact: tuple[float, ...] = field(init=False, repr=False)
-    _speed: float = field(init=False, repr=False)
+    _numbers: Array = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Check the numbers and keep what every evaluation needs.
@@ -72,56 +69,17 @@ class AnteImpactField:
         if not self.start_ramp >= 0.0:
             raise InvalidInputError("start_ramp", self.start_ramp, "a time >= 0 s")
         object.__setattr__(self, "rotation", rotation_from_quaternion(self.orientation))
-        parts = (self.impact_position, self.impact_velocity, self.object_position)
-        object.__setattr__(self, "_impact", tuple(float(value) for part in parts for value in part))
-        object.__setattr__(self, "_speed", speed)
-
-    def linear(self, position: Array) -> tuple[tuple[float, float, float], tuple[float, float, float]]:
-        """Linear velocity (6) and acceleration (10) at a tool position (3,), without the start ramp.
-
-        Plain floats, because arrays of three would spend the control cycle on overhead.
-
-        Returns:
-            Velocity, m/s, and acceleration along the field, m/s^2.
-        """
-        px, py, pz = position.tolist()
-        ix, iy, iz, vx, vy, vz, ox, oy, oz = self._impact
-        cx, cy, cz = px - ox, py - oy, pz - oz
-        distance = math.sqrt(cx * cx + cy * cy + cz * cz)
-        beta, slope = smoothstep(distance, self.r_min, self.r_max)
-        if beta == 0.0:
-            return (vx, vy, vz), (0.0, 0.0, 0.0)
-        speed, alpha = self._speed, self.alpha
-        dx, dy, dz = ix - px, iy - py, iz - pz
-        reach = max(math.sqrt(dx * dx + dy * dy + dz * dz), _SMALLEST)
-        # (4)-(5): aim = v_imp + alpha (p_t - p), where p_t - p = d - v_imp |d| / |v_imp|
-        back = alpha * reach / speed
-        ax, ay, az = vx * (1.0 - back) + alpha * dx, vy * (1.0 - back) + alpha * dy, vz * (1.0 - back) + alpha * dz
-        aim = max(math.sqrt(ax * ax + ay * ay + az * az), _SMALLEST)
-        ux, uy, uz = ax / aim, ay / aim, az / aim
-        # (6): w blends the approach s u into the impact velocity
-        gx, gy, gz = speed * ux - vx, speed * uy - vy, speed * uz - vz
-        wx, wy, wz = vx + beta * gx, vy + beta * gy, vz + beta * gz
-        # (10): derivative of each part along w
-        closing = alpha * (dx * wx + dy * wy + dz * wz) / (reach * speed)
-        bx, by, bz = vx * closing - alpha * wx, vy * closing - alpha * wy, vz * closing - alpha * wz
-        along = ux * bx + uy * by + uz * bz
-        turn = beta * speed / aim
-        fade = slope * (cx * wx + cy * wy + cz * wz) / distance
-        acceleration = (
-            turn * (bx - along * ux) + fade * gx,
-            turn * (by - along * uy) + fade * gy,
-            turn * (bz - along * uz) + fade * gz,
-        )
-        return (wx, wy, wz), acceleration
+        shape = self.alpha, self.r_min, self.r_max, self.kappa_r, self.start_ramp, speed
+        parts = (self.impact_position, self.impact_velocity, self.object_position, shape)
+        object.__setattr__(self, "_numbers", np.concatenate([np.asarray(part, dtype=float) for part in parts]))
 
     def velocity(self, position: Array) -> Array:
         """Linear reference velocity (3,) at a tool position (3,), m/s (6)."""
-        return np.array(self.linear(position)[0])
+        return np.array(kernels.ante_impact_linear(position, self._numbers)[:3])
 
     def acceleration(self, position: Array) -> Array:
         """Linear reference acceleration (3,) at a tool position (3,), m/s^2 (10)."""
-        return np.array(self.linear(position)[1])
+        return np.array(kernels.ante_impact_linear(position, self._numbers)[3:])
 
     def evaluate(self, position: Array, rotation: Array, elapsed: float = math.inf) -> tuple[Array, Array]:
         """Reference twist (12) and its acceleration (13).
@@ -137,15 +95,12 @@ class AnteImpactField:
         Returns:
             Twist (6,) and acceleration (6,) in base axes, linear part first.
         """
-        (vx, vy, vz), (ax, ay, az) = self.linear(position)
-        ex, ey, ez = rotation_error(rotation, self.rotation)
-        kappa = self.kappa_r
-        velocity = np.array([vx, vy, vz, kappa * ex, kappa * ey, kappa * ez])
-        square = -kappa * kappa
-        acceleration = np.array([ax, ay, az, square * ex, square * ey, square * ez])
-        if elapsed < self.start_ramp:
-            share, rate = smoothstep(elapsed, 0.0, self.start_ramp)
-            acceleration *= share * share
-            acceleration += rate * velocity
-            velocity *= share
-        return velocity, acceleration
+        twist, acceleration = np.empty(6), np.empty(6)
+        self.evaluate_into(position, rotation, elapsed, twist, acceleration)
+        return twist, acceleration
+
+    def evaluate_into(
+        self, position: Array, rotation: Array, elapsed: float, twist: Array, acceleration: Array
+    ) -> None:
+        """As `evaluate`, written into arrays (6,) that are there already."""
+        kernels.ante_impact(position, rotation, elapsed, self._numbers, self.rotation, twist, acceleration)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from impact_aware.errors import InvalidInputError
-from impact_aware.reference.rotation import rotation_error, rotation_from_quaternion
-from impact_aware.reference.smoothstep import smoothstep
+from impact_aware.reference import kernels
+from impact_aware.reference.rotation import rotation_from_quaternion
 
 Array = NDArray[np.float64]
 
@@ -41,7 +40,7 @@ class PostImpactField:
     r_max: float = 0.3
     kappa_r: float = 30.0
     rotation: Array = field(init=False, repr=False)
-    _numbers: tuple[float, ...] = field(init=False, repr=False)
+    _numbers: Array = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Check the numbers and keep what every evaluation needs.
@@ -56,42 +55,25 @@ class PostImpactField:
         if not self.kappa_r >= 0.0:
             raise InvalidInputError("kappa_r", self.kappa_r, "a value >= 0 1/s")
         after = np.zeros(3) if self.object_velocity_after is None else self.object_velocity_after
-        numbers = tuple(float(v) for part in (self.goal, self.object_position_at_impact, after) for v in part)
-        if not all(map(math.isfinite, numbers)):
-            raise InvalidInputError("post-impact field", numbers, "finite positions and velocities")
+        shape = self.kappa_p, self.r_min, self.r_max, self.kappa_r
+        parts = (self.goal, self.object_position_at_impact, after, shape)
+        numbers = np.concatenate([np.asarray(part, dtype=float) for part in parts])
+        if not np.isfinite(numbers).all():
+            raise InvalidInputError("post-impact field", numbers.tolist(), "finite positions and velocities")
         object.__setattr__(self, "rotation", rotation_from_quaternion(self.orientation))
         object.__setattr__(self, "_numbers", numbers)
 
-    def linear(self, object_position: Array) -> tuple[tuple[float, float, float], tuple[float, float, float]]:
-        """Linear velocity (15) and its acceleration along the field at an object position (3,).
-
-        Returns:
-            Velocity, m/s, and acceleration, m/s^2.
-        """
-        px, py, pz = object_position.tolist()
-        gx, gy, gz, ox, oy, oz, ex, ey, ez = self._numbers
-        kappa = self.kappa_p
-        fx, fy, fz = kappa * (gx - px), kappa * (gy - py), kappa * (gz - pz)
-        if self.object_velocity_after is None:
-            return (fx, fy, fz), (-kappa * fx, -kappa * fy, -kappa * fz)
-        cx, cy, cz = px - ox, py - oy, pz - oz
-        distance = math.sqrt(cx * cx + cy * cy + cz * cz)
-        beta, slope = smoothstep(distance, self.r_min, self.r_max)
-        if beta == 0.0:
-            return (ex, ey, ez), (0.0, 0.0, 0.0)
-        dx, dy, dz = fx - ex, fy - ey, fz - ez
-        wx, wy, wz = ex + beta * dx, ey + beta * dy, ez + beta * dz
-        fade = slope * (cx * wx + cy * wy + cz * wz) / distance
-        pull = -beta * kappa
-        return (wx, wy, wz), (pull * wx + fade * dx, pull * wy + fade * dy, pull * wz + fade * dz)
+    @property
+    def _predicted(self) -> bool:
+        return self.object_velocity_after is not None
 
     def velocity(self, object_position: Array) -> Array:
         """Reference velocity (3,) at an object position (3,), m/s (15)."""
-        return np.array(self.linear(object_position)[0])
+        return np.array(kernels.post_impact_linear(object_position, self._numbers, self._predicted)[:3])
 
     def acceleration(self, object_position: Array) -> Array:
         """Reference acceleration (3,) at an object position (3,), m/s^2, in the manner of (10)."""
-        return np.array(self.linear(object_position)[1])
+        return np.array(kernels.post_impact_linear(object_position, self._numbers, self._predicted)[3:])
 
     def evaluate(self, object_position: Array, rotation: Array) -> tuple[Array, Array]:
         """Twist and acceleration reference of a tool that moves with the object.
@@ -103,11 +85,12 @@ class PostImpactField:
         Returns:
             Twist (6,) and acceleration (6,) in base axes, linear part first; the angular part is (17).
         """
-        (vx, vy, vz), (ax, ay, az) = self.linear(object_position)
-        ex, ey, ez = rotation_error(rotation, self.rotation)
-        kappa = self.kappa_r
-        square = -kappa * kappa
-        return (
-            np.array([vx, vy, vz, kappa * ex, kappa * ey, kappa * ez]),
-            np.array([ax, ay, az, square * ex, square * ey, square * ez]),
+        twist, acceleration = np.empty(6), np.empty(6)
+        self.evaluate_into(object_position, rotation, twist, acceleration)
+        return twist, acceleration
+
+    def evaluate_into(self, object_position: Array, rotation: Array, twist: Array, acceleration: Array) -> None:
+        """As `evaluate`, written into arrays (6,) that are there already."""
+        kernels.post_impact(
+            object_position, rotation, self._numbers, self._predicted, self.rotation, twist, acceleration
         )

@@ -10,6 +10,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from impact_aware.compiled import FOUR, MATRIX, TRIPLE, compiled
 from impact_aware.errors import InvalidInputError
 
 Array = NDArray[np.float64]
@@ -39,7 +40,7 @@ def rotation_from_quaternion(quaternion: ArrayLike) -> Array:
 
 def quaternion_from_rotation(rotation: Array) -> Array:
     """Quaternion (x, y, z, w) with w >= 0 of a rotation matrix (3, 3)."""
-    return np.array(_quaternion(rotation.tolist()))
+    return np.array(quaternion_of(rotation))
 
 
 def rotation_from_rpy(rpy: ArrayLike) -> Array:
@@ -55,12 +56,43 @@ def rotation_from_rpy(rpy: ArrayLike) -> Array:
     )
 
 
+@compiled(FOUR, MATRIX)
+def quaternion_of(m: Array) -> tuple[float, float, float, float]:
+    """Quaternion (x, y, z, w) with w >= 0 of a rotation matrix (3, 3).
+
+    Dividing by the largest component keeps it exact up to half a turn.
+    """
+    a, e, i = m[0, 0], m[1, 1], m[2, 2]
+    trace = a + e + i
+    if trace >= max(a, e, i):
+        s = 2.0 * math.sqrt(1.0 + trace)
+        return (m[2, 1] - m[1, 2]) / s, (m[0, 2] - m[2, 0]) / s, (m[1, 0] - m[0, 1]) / s, 0.25 * s
+    if a >= e and a >= i:
+        s = 2.0 * math.sqrt(max(1.0 + a - e - i, 1e-300))
+        x, y, z, w = 0.25 * s, (m[0, 1] + m[1, 0]) / s, (m[0, 2] + m[2, 0]) / s, (m[2, 1] - m[1, 2]) / s
+    elif e >= i:
+        s = 2.0 * math.sqrt(max(1.0 + e - a - i, 1e-300))
+        x, y, z, w = (m[0, 1] + m[1, 0]) / s, 0.25 * s, (m[1, 2] + m[2, 1]) / s, (m[0, 2] - m[2, 0]) / s
+    else:
+        s = 2.0 * math.sqrt(max(1.0 + i - a - e, 1e-300))
+        x, y, z, w = (m[0, 2] + m[2, 0]) / s, (m[1, 2] + m[2, 1]) / s, 0.25 * s, (m[1, 0] - m[0, 1]) / s
+    return (x, y, z, w) if w >= 0.0 else (-x, -y, -z, -w)
+
+
+@compiled(TRIPLE, MATRIX, MATRIX)
 def rotation_error(rotation: Array, desired: Array) -> tuple[float, float, float]:
     """Rotation vector that turns `rotation` into `desired`, in base axes: log(R_d R^T), rad, length 0..pi.
 
     It equals R log(R^T R_d), the vector of paper 002, eqs. (11) and (17), taken from tool axes to base axes.
     """
-    x, y, z, w = _quaternion((desired @ rotation.T).tolist())
+    product = np.empty((3, 3))
+    for row in range(3):
+        for column in range(3):
+            total = 0.0
+            for k in range(3):
+                total += desired[row, k] * rotation[column, k]
+            product[row, column] = total
+    x, y, z, w = quaternion_of(product)
     sine = math.sqrt(x * x + y * y + z * z)
     scale = 2.0 / w if sine < _SMALL_ANGLE else 2.0 * math.atan2(sine, w) / sine
     return scale * x, scale * y, scale * z
@@ -79,22 +111,3 @@ def rotation_error_rate(error: ArrayLike) -> Array:
     else:
         quadratic = 1.0 / angle**2 - (1.0 + math.cos(angle)) / (2.0 * angle * math.sin(angle))
     return -(np.eye(3) + 0.5 * cross + quadratic * cross @ cross)
-
-
-def _quaternion(m: list[list[float]]) -> tuple[float, float, float, float]:
-    """Quaternion from matrix rows; dividing by the largest component keeps it exact up to half a turn."""
-    (a, b, c), (d, e, f), (g, h, i) = m
-    trace = a + e + i
-    if trace >= max(a, e, i):
-        s = 2.0 * math.sqrt(1.0 + trace)
-        return (h - f) / s, (c - g) / s, (d - b) / s, 0.25 * s
-    if a >= e and a >= i:
-        s = 2.0 * math.sqrt(max(1.0 + a - e - i, 1e-300))
-        x, y, z, w = 0.25 * s, (b + d) / s, (c + g) / s, (h - f) / s
-    elif e >= i:
-        s = 2.0 * math.sqrt(max(1.0 + e - a - i, 1e-300))
-        x, y, z, w = (b + d) / s, 0.25 * s, (f + h) / s, (c - g) / s
-    else:
-        s = 2.0 * math.sqrt(max(1.0 + i - a - e, 1e-300))
-        x, y, z, w = (c + g) / s, (f + h) / s, 0.25 * s, (d - b) / s
-    return (x, y, z, w) if w >= 0.0 else (-x, -y, -z, -w)

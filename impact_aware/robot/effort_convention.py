@@ -45,18 +45,23 @@ class EffortConvention:
         """Forget the last command: the next one starts anew."""
         self._previous = None
 
-    def to_command(self, effort: Array, q: Array) -> Array:
+    def to_command(self, effort: Array, q: Array, gravity: Array | None = None) -> Array:
         """The command (n,) for whole torques (n,) at positions (n,) that are finite, N m.
 
-        Gravity changes as the arm moves, so the torque rate is limited once more for what is sent.
+        Gravity changes as the arm moves, so the torque rate is limited once more for what is sent. Who knows the
+        gravity torque (n,) at these positions already, N m, spares the time to compute it.
         """
         if not self._parts:
             return effort
         command = effort.copy()
         for joints, robot, data in self._parts:
-            command[joints] -= pin.computeGeneralizedGravity(robot.model, data, q[joints])
+            if gravity is None:
+                command[joints] -= pin.computeGeneralizedGravity(robot.model, data, q[joints])
+            else:
+                command[joints] -= gravity[joints]
         if self._previous is not None:
-            np.clip(command, self._previous - self._step, self._previous + self._step, out=command)
+            np.maximum(command, self._previous - self._step, out=command)
+            np.minimum(command, self._previous + self._step, out=command)
         self._previous = command
         return command
 

@@ -127,13 +127,13 @@ class JointReader:
         """
         picked, motion = values[places], self._motion
         moving = picked[: motion.size]
-        # A sum with a value that is not finite is not finite.
-        if not time > self.time or not math.isfinite(float(moving.sum())):
+        # Squares of anything that is not finite are not finite either, and quickly summed up.
+        if not time > self.time or not math.isfinite(float(moving @ moving)):
             return False
         self._previous_position[:] = self.position
         motion[:] = moving
         effort = picked[motion.size :]
-        self.effort[:] = effort if effort.size and math.isfinite(float(effort.sum())) else np.nan
+        self.effort[:] = effort if effort.size and math.isfinite(float(effort @ effort)) else np.nan
         self.time = time
         self.velocity_measured = True
         return True

@@ -57,7 +57,7 @@ def test_no_bound_asks_for_more_than_twice_the_braking_acceleration(bounds, limi
 def test_the_torque_range_is_never_empty_for_a_command_within_the_limits(bounds, limits):
     for share in (-1.0, -0.3, 0.0, 1.0):
         previous = share * limits.effort
-        low, high = bounds.effort_range(previous)
+        low, high = bounds.effort_range(previous, np.zeros(7))
         assert np.all(low <= previous) and np.all(previous <= high) and np.all(low < high)
         assert np.all(np.abs(low) <= limits.effort) and np.all(np.abs(high) <= limits.effort)
         assert np.all(high - low <= 2.0 * limits.effort_rate * PERIOD + 1e-12)

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from impact_aware.control import qp
 from impact_aware.control.constraints import AccelerationBounds, LimitBounds
 from impact_aware.control.qp import QpSolver, QpStatus, QuadraticProgram
+from impact_aware.control.tasks import AccelerationTask
 from impact_aware.robot import RobotModel
 
 SEED = 3
@@ -20,8 +21,8 @@ def random_program(generator, n, reach=20.0, effort=30.0):
     wide = np.full(n, reach)
     bounds = AccelerationBounds(-wide, wide, -1.5 * wide, 1.5 * wide)
     force = np.full(n, effort)
-    target = 40.0 * generator.normal(size=n + 3)
-    return qp.build(matrix, target, bounds, half @ half.T + np.eye(n), np.zeros(n), (-force, force), 1e-6)
+    task = AccelerationTask(matrix, 40.0 * generator.normal(size=n + 3), 1.0, slice(0, n))
+    return qp.build([task], bounds, half @ half.T + np.eye(n), (-force, force), 1e-6)
 
 
 def violations(program, x):
@@ -113,10 +114,12 @@ def test_torques_stay_in_their_range_whatever_the_state(seed):
         matrix = np.vstack([robot.frame_jacobian(q), np.eye(n)[:1]])
         target = generator.normal(size=7) * 10.0 ** generator.uniform(-2, 4)
         mass, bias = robot.mass_matrix(q), robot.bias(q, dq)
-        low, high = limit_bounds.effort_range(previous)
-        program = qp.build(matrix, target, limit_bounds.acceleration(q, dq), mass, bias, (low, high), 1e-6)
+        torques = limit_bounds.effort_range(previous, bias)
+        task = AccelerationTask(matrix, target, 1.0, slice(0, n))
+        program = qp.build([task], limit_bounds.acceleration(q, dq), mass, torques, 1e-6)
         solution = solver.solve(program)
         torque = solution.inertia_torque + bias
         assert np.isfinite(torque).all()
         # What the solver's tolerance leaves; the command limiter takes it off.
-        assert np.all(torque >= low - 1e-3) and np.all(torque <= high + 1e-3)
+        low, high = torques
+        assert np.all(torque >= low + bias - 1e-3) and np.all(torque <= high + bias + 1e-3)

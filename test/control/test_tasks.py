@@ -2,8 +2,10 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
+from impact_aware.control import qp
 from impact_aware.control.arm import ControlledArm
-from impact_aware.control.tasks import mirrored, null_space_task, stack_tasks, synchronisation_tasks, tracking_task
+from impact_aware.control.constraints import AccelerationBounds
+from impact_aware.control.tasks import mirrored, null_space_task, synchronisation_tasks, tracking_task
 from impact_aware.robot import RobotModel
 
 SEED = 5
@@ -115,10 +117,19 @@ def test_each_tool_is_drawn_to_the_mirror_image_of_the_other(robot):
             assert task.weight == pytest.approx(2.0 * np.linalg.norm(gap))
 
 
-def test_stacking_scales_rows_by_the_root_of_their_weight_and_keeps_arms_apart(robot):
-    arm = ControlledArm(robot, first_joint=7)
-    task = tracking_task(arm, np.arange(6.0), 4.0)
-    matrix, target = stack_tasks([task], 14)
-    np.testing.assert_array_equal(matrix[:, :7], 0.0)
-    np.testing.assert_allclose(matrix[:, 7:], 2.0 * arm.jacobian)
-    np.testing.assert_allclose(target, 2.0 * task.target)
+def test_tasks_are_put_together_with_their_weights_and_arms_stay_apart(robot):
+    """H = sum of w J^T J and g = -sum of w J^T b, each in the block of its arm."""
+    arms = ControlledArm(robot), ControlledArm(robot, first_joint=7)
+    tasks = [
+        tracking_task(arms[1], np.arange(6.0), 4.0),
+        null_space_task(arms[0], 2, 0.3, robot.home, robot.home, 9.0, 1.0, 0.5),
+    ]
+    wide = AccelerationBounds(*np.zeros((4, 14)))
+    program = qp.build(tasks, wide, np.eye(14), (np.zeros(14), np.zeros(14)), 1e-3)
+    wanted = 1e-3 * np.eye(14)
+    wanted[7:, 7:] += 4.0 * arms[1].jacobian.T @ arms[1].jacobian
+    wanted[2, 2] += 0.5
+    np.testing.assert_allclose(program.hessian, wanted, atol=1e-12)
+    gradient = np.concatenate([np.zeros(7), -4.0 * arms[1].jacobian.T @ tasks[0].target])
+    gradient[2] = -0.5 * tasks[1].target[0]
+    np.testing.assert_allclose(program.gradient, gradient, atol=1e-12)

@@ -17,6 +17,7 @@ ROSDEP_NAMES = {
     "markupsafe": "python3-jinja2",  # which depends on it
     "matplotlib": "python3-matplotlib",
     "mujoco": "python3-mujoco-pip",
+    "numba": "python3-numba",
     "numpy": "python3-numpy",
     "rosbags": "python3-rosbags-pip",
     "scipy": "python3-scipy",

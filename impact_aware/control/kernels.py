@@ -1,0 +1,370 @@
+"""The arithmetic of a control cycle, compiled: every function here is a loop over joints and allocates nothing.
+
+Compiled code does not check indices: who calls it makes sure that arrays have the lengths that are stated.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from impact_aware.compiled import (
+    FLAG,
+    INDEX,
+    MATRIX,
+    NOTHING,
+    NUMBER,
+    VECTOR,
+    WRITTEN_MATRIX,
+    WRITTEN_VECTOR,
+    compiled,
+)
+
+Array = NDArray[np.float64]
+
+SMALL = 1e-9
+"""Keeps a division by zero out where the numerator is zero as well."""
+
+
+@compiled(NOTHING, WRITTEN_MATRIX, WRITTEN_VECTOR, MATRIX, VECTOR, NUMBER, INDEX)
+def add_task(hessian: Array, gradient: Array, jacobian: Array, target: Array, weight: float, first: int) -> None:
+    """Add the cost weight/2 ||J x - b||^2 of one task to 1/2 x'Hx + g'x.
+
+    Args:
+        hessian: (n, n) H, added to.
+        gradient: (n,) g, added to.
+        jacobian: (k, m) J, of one arm.
+        target: (k,) b.
+        weight: Weight of the task.
+        first: Index of the arm's first joint.
+    """
+    rows, columns = jacobian.shape
+    for i in range(columns):
+        total = 0.0
+        for row in range(rows):
+            total += jacobian[row, i] * target[row]
+        gradient[first + i] -= weight * total
+        for j in range(i + 1):
+            total = 0.0
+            for row in range(rows):
+                total += jacobian[row, i] * jacobian[row, j]
+            total *= weight
+            hessian[first + i, first + j] += total
+            if j != i:
+                hessian[first + j, first + i] += total
+
+
+@compiled(NOTHING, VECTOR, VECTOR, VECTOR, VECTOR, VECTOR, NUMBER, NUMBER, NUMBER, WRITTEN_MATRIX)
+def acceleration_bounds(
+    q: Array,
+    dq: Array,
+    lower: Array,
+    upper: Array,
+    fastest: Array,
+    period: float,
+    braking: float,
+    rate: float,
+    bounds: Array,
+) -> None:
+    """Bounds on joint accelerations for the next period, as `LimitBounds` explains them.
+
+    Args:
+        q: (n,) rad.
+        dq: (n,) rad/s.
+        lower: (n,) Position limits, rad.
+        upper: (n,) rad.
+        fastest: (n,) Velocity limits, rad/s.
+        period: s.
+        braking: Deceleration towards a position limit, rad/s^2.
+        rate: Share of what is left to a velocity limit that may be used up per time, 1/s.
+        bounds: (4, n) Written to, rad/s^2: lower and upper for positions, lower and upper for velocities.
+    """
+    for i in range(lower.size):
+        for side in range(2):
+            speed = dq[i] if side else -dq[i]
+            way = upper[i] - q[i] if side else q[i] - lower[i]
+            # Along the curve sqrt(2 a d) the deceleration is a; towards it the velocity horizon applies.
+            allowed = math.sqrt(2.0 * braking * max(way, 0.0))
+            share = min(max(speed / (allowed + SMALL), 0.0), 1.0)
+            ahead = 2.0 / (period * period) * (way - period * speed)
+            position = max(min(ahead, (allowed - speed) * rate - braking * share), -2.0 * braking)
+            velocity = max((fastest[i] - speed) * rate, -2.0 * braking)
+            bounds[side, i] = position if side else -position
+            bounds[2 + side, i] = velocity if side else -velocity
+
+
+@compiled(
+    FLAG,
+    MATRIX,
+    VECTOR,
+    MATRIX,
+    VECTOR,
+    VECTOR,
+    VECTOR,
+    VECTOR,
+    VECTOR,
+    VECTOR,
+    WRITTEN_MATRIX,
+    WRITTEN_VECTOR,
+    WRITTEN_VECTOR,
+)
+def free_minimum(
+    hessian: Array,
+    gradient: Array,
+    mass_matrix: Array,
+    position_lower: Array,
+    position_upper: Array,
+    velocity_lower: Array,
+    velocity_upper: Array,
+    effort_lower: Array,
+    effort_upper: Array,
+    factor: Array,
+    acceleration: Array,
+    torque: Array,
+) -> bool:
+    """The minimiser of 1/2 x'Hx + g'x without constraints, and whether it keeps all of them.
+
+    Args:
+        hessian: (n, n) H.
+        gradient: (n,) g.
+        mass_matrix: (n, n) M.
+        position_lower: (n,) Bound on x.
+        position_upper: (n,) Bound on x.
+        velocity_lower: (n,) Bound on x.
+        velocity_upper: (n,) Bound on x.
+        effort_lower: (n,) Bound on M x, N m.
+        effort_upper: (n,) Bound on M x, N m.
+        factor: (n, n) Room to work in.
+        acceleration: (n,) x, written to; zeros where H is not positive definite.
+        torque: (n,) M x, written to, N m.
+    """
+    n = gradient.size
+    definite = True
+    for i in range(n):
+        for j in range(i + 1):
+            total = hessian[i, j]
+            for k in range(j):
+                total -= factor[i, k] * factor[j, k]
+            if i != j:
+                factor[i, j] = total / factor[j, j]
+            elif total > 0.0:
+                factor[i, i] = math.sqrt(total)
+            else:
+                # Also where it is not a number.
+                definite = False
+                factor[i, i] = 1.0
+    for i in range(n):
+        total = -gradient[i]
+        for k in range(i):
+            total -= factor[i, k] * acceleration[k]
+        acceleration[i] = total / factor[i, i]
+    for i in range(n - 1, -1, -1):
+        total = acceleration[i]
+        for k in range(i + 1, n):
+            total -= factor[k, i] * acceleration[k]
+        acceleration[i] = total / factor[i, i]
+    if not definite:
+        acceleration[:] = 0.0
+    within = True
+    for i in range(n):
+        total = 0.0
+        for k in range(n):
+            total += mass_matrix[i, k] * acceleration[k]
+        torque[i] = total
+        x = acceleration[i]
+        within &= position_lower[i] <= x and x <= position_upper[i]
+        within &= velocity_lower[i] <= x and x <= velocity_upper[i]
+        within &= effort_lower[i] <= total and total <= effort_upper[i]
+    return within
+
+
+@compiled(NOTHING, VECTOR, VECTOR, VECTOR, VECTOR, WRITTEN_VECTOR, WRITTEN_VECTOR)
+def effort_range(previous: Array, limit: Array, step: Array, bias: Array, lower: Array, upper: Array) -> None:
+    """Lowest and highest M x for the next period, from torque and torque-rate limit.
+
+    Args:
+        previous: (n,) The last torque, N m.
+        limit: (n,) Largest torque, N m.
+        step: (n,) Largest change, N m.
+        bias: (n,) h, N m.
+        lower: (n,) Written to, N m.
+        upper: (n,) Written to, N m.
+    """
+    for i in range(limit.size):
+        lower[i] = max(previous[i] - step[i], -limit[i]) - bias[i]
+        upper[i] = min(previous[i] + step[i], limit[i]) - bias[i]
+
+
+@compiled(FLAG, VECTOR, VECTOR, VECTOR, VECTOR, NUMBER, WRITTEN_VECTOR)
+def limit_command(wanted: Array, previous: Array, limit: Array, step: Array, tolerance: float, result: Array) -> bool:
+    """The nearest torque within both limits, and whether the wanted one was outside by more than the tolerance.
+
+    Args:
+        wanted: (n,) N m; an entry that is not finite keeps its last value.
+        previous: (n,) N m.
+        limit: (n,) Largest torque, N m.
+        step: (n,) Largest change, N m.
+        tolerance: N m.
+        result: (n,) Written to, N m.
+    """
+    changed = False
+    for i in range(limit.size):
+        value = wanted[i] if math.isfinite(wanted[i]) else previous[i]
+        low, high = max(previous[i] - step[i], -limit[i]), min(previous[i] + step[i], limit[i])
+        value = min(max(value, low), high)
+        result[i] = value
+        changed |= not abs(value - wanted[i]) <= tolerance
+    return changed
+
+
+@compiled(INDEX, VECTOR, VECTOR, VECTOR, VECTOR, NUMBER, NUMBER, NUMBER)
+def first_implausible(
+    q: Array, dq: Array, previous: Array, fastest: Array, speed_factor: float, way_factor: float, noise: float
+) -> int:
+    """Index of the first value that can't be true, velocities before positions; -1 when there is none.
+
+    Args:
+        q: (n,) rad.
+        dq: (n,) rad/s.
+        previous: (n,) Positions before, rad.
+        fastest: (n,) Velocity limits, rad/s.
+        speed_factor: A velocity may be that many times its limit.
+        way_factor: A way may be that long at the velocity limit, s.
+        noise: And longer by this, rad.
+    """
+    n = fastest.size
+    for i in range(n):
+        if not abs(dq[i]) <= speed_factor * fastest[i]:
+            return i
+    for i in range(n):
+        if not abs(q[i] - previous[i]) <= way_factor * fastest[i] + noise:
+            return n + i
+    return -1
+
+
+@compiled(INDEX, VECTOR, VECTOR, VECTOR, VECTOR, VECTOR, VECTOR)
+def first_limit(q: Array, dq: Array, lower: Array, upper: Array, velocity: Array, half_inverse: Array) -> int:
+    """Index of the first limit that is left: n upper positions, n lower ones, n velocities; -1 when there is none.
+
+    Args:
+        q: (n,) rad.
+        dq: (n,) rad/s.
+        lower: (n,) rad.
+        upper: (n,) rad.
+        velocity: (n,) rad/s.
+        half_inverse: (n,) 1/(2 a) of the braking deceleration a, s^2/rad.
+    """
+    n = velocity.size
+    for i in range(n):
+        if not max(dq[i] * abs(dq[i]) * half_inverse[i], 0.0) + q[i] <= upper[i]:
+            return i
+    for i in range(n):
+        if not min(dq[i] * abs(dq[i]) * half_inverse[i], 0.0) + q[i] >= lower[i]:
+            return n + i
+    for i in range(n):
+        if not abs(dq[i]) <= velocity[i]:
+            return 2 * n + i
+    return -1
+
+
+@compiled(INDEX, VECTOR, VECTOR, VECTOR, VECTOR)
+def first_effort(effort: Array, previous: Array, limit: Array, step: Array) -> int:
+    """Index of the first torque over its limit, then over its step; -1 when there is none, N m."""
+    n = limit.size
+    for i in range(n):
+        if not abs(effort[i]) <= limit[i]:
+            return i
+    for i in range(n):
+        if not abs(effort[i] - previous[i]) <= step[i]:
+            return n + i
+    return -1
+
+
+@compiled(NOTHING, VECTOR, VECTOR, NUMBER, WRITTEN_VECTOR)
+def add_damping(wanted: Array, actual: Array, gain: float, acceleration: Array) -> None:
+    """Add gain (wanted - actual) to the acceleration of a tool: (6,) each."""
+    for i in range(acceleration.size):
+        acceleration[i] += gain * (wanted[i] - actual[i])
+
+
+@compiled(
+    NOTHING,
+    MATRIX,
+    VECTOR,
+    MATRIX,
+    VECTOR,
+    VECTOR,
+    VECTOR,
+    NUMBER,
+    NUMBER,
+    WRITTEN_VECTOR,
+    WRITTEN_VECTOR,
+)
+def observe_torque(
+    mass_matrix: Array,
+    armature: Array,
+    coriolis: Array,
+    dq: Array,
+    effort: Array,
+    bias: Array,
+    interval: float,
+    gain: float,
+    integral: Array,
+    external: Array,
+) -> None:
+    """One step of the momentum observer that `contact_force` explains.
+
+    Args:
+        mass_matrix: (n, n) M + B_theta, kg m^2.
+        armature: (n,) B_theta, kg m^2.
+        coriolis: (n, n) C, N m s.
+        dq: (n,) rad/s.
+        effort: (n,) Measured torque, N m.
+        bias: (n,) h, N m.
+        interval: Since the last step, s.
+        gain: K, 1/s.
+        integral: (n,) Momentum that the known torques have given, updated.
+        external: (n,) Estimate of the external torque, updated, N m.
+    """
+    n = armature.size
+    for i in range(n):
+        momentum = -armature[i] * dq[i]
+        # C^T dq - g = (C + C^T) dq - h.
+        drive = effort[i] - bias[i] + external[i]
+        for j in range(n):
+            momentum += mass_matrix[i, j] * dq[j]
+            drive += (coriolis[i, j] + coriolis[j, i]) * dq[j]
+        integral[i] += interval * drive
+        external[i] = gain * (momentum - integral[i])
+
+
+@compiled(NUMBER, MATRIX, VECTOR, NUMBER)
+def force_of_torque(jacobian: Array, torque: Array, regularisation: float) -> float:
+    """Length of the force f at a tool that solves (J_v J_v^T + r 1) f = J_v tau, N.
+
+    Args:
+        jacobian: (6, n) Of the tool, linear rows first.
+        torque: (n,) tau, N m.
+        regularisation: r.
+    """
+    xx = yy = zz = regularisation
+    xy = xz = yz = x = y = z = 0.0
+    for i in range(torque.size):
+        a, b, c = jacobian[0, i], jacobian[1, i], jacobian[2, i]
+        xx += a * a
+        yy += b * b
+        zz += c * c
+        xy += a * b
+        xz += a * c
+        yz += b * c
+        x += a * torque[i]
+        y += b * torque[i]
+        z += c * torque[i]
+    # The inverse of a symmetric matrix by its cofactors.
+    cxx, cxy, cxz = yy * zz - yz * yz, xz * yz - xy * zz, xy * yz - xz * yy
+    cyy, cyz, czz = xx * zz - xz * xz, xy * xz - xx * yz, xx * yy - xy * xy
+    determinant = xx * cxx + xy * cxy + xz * cxz
+    fx, fy, fz = cxx * x + cxy * y + cxz * z, cxy * x + cyy * y + cyz * z, cxz * x + cyz * y + czz * z
+    return math.sqrt(fx * fx + fy * fy + fz * fz) / determinant

@@ -1,0 +1,165 @@
+"""The arithmetic of the reference fields, compiled; what it means is said in `ante_impact` and `post_impact`."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from impact_aware.compiled import (
+    FLAG,
+    MATRIX,
+    NOTHING,
+    NUMBER,
+    SIX,
+    TRIPLE,
+    VECTOR,
+    WRITTEN_VECTOR,
+    compiled,
+)
+from impact_aware.reference.rotation import rotation_error
+from impact_aware.reference.smoothstep import smoothstep
+
+Array = NDArray[np.float64]
+
+SMALLEST = 1e-9
+"""Keeps lengths away from zero where they divide."""
+
+
+@compiled(SIX, VECTOR, VECTOR)
+def ante_impact_linear(position: Array, numbers: Array) -> tuple[float, float, float, float, float, float]:
+    """Velocity (6) and acceleration (10) of the ante-impact field.
+
+    Args:
+        position: (3,) Of the tool, m.
+        numbers: (15,) Impact position, impact velocity, object centre, alpha, r_min, r_max, kappa_r, ramp, speed.
+    """
+    ix, iy, iz, vx, vy, vz = numbers[0], numbers[1], numbers[2], numbers[3], numbers[4], numbers[5]
+    alpha, speed = numbers[9], numbers[14]
+    px, py, pz = position[0], position[1], position[2]
+    cx, cy, cz = px - numbers[6], py - numbers[7], pz - numbers[8]
+    distance = math.sqrt(cx * cx + cy * cy + cz * cz)
+    beta, slope = smoothstep(distance, numbers[10], numbers[11])
+    if beta == 0.0:
+        return vx, vy, vz, 0.0, 0.0, 0.0
+    dx, dy, dz = ix - px, iy - py, iz - pz
+    reach = max(math.sqrt(dx * dx + dy * dy + dz * dz), SMALLEST)
+    # (4)-(5): aim = v_imp + alpha (p_t - p), where p_t - p = d - v_imp |d| / |v_imp|
+    back = alpha * reach / speed
+    ax, ay, az = vx * (1.0 - back) + alpha * dx, vy * (1.0 - back) + alpha * dy, vz * (1.0 - back) + alpha * dz
+    aim = max(math.sqrt(ax * ax + ay * ay + az * az), SMALLEST)
+    ux, uy, uz = ax / aim, ay / aim, az / aim
+    # (6): w blends the approach s u into the impact velocity
+    gx, gy, gz = speed * ux - vx, speed * uy - vy, speed * uz - vz
+    wx, wy, wz = vx + beta * gx, vy + beta * gy, vz + beta * gz
+    # (10): derivative of each part along w
+    closing = alpha * (dx * wx + dy * wy + dz * wz) / (reach * speed)
+    bx, by, bz = vx * closing - alpha * wx, vy * closing - alpha * wy, vz * closing - alpha * wz
+    along = ux * bx + uy * by + uz * bz
+    turn = beta * speed / aim
+    fade = slope * (cx * wx + cy * wy + cz * wz) / distance
+    return (
+        wx,
+        wy,
+        wz,
+        turn * (bx - along * ux) + fade * gx,
+        turn * (by - along * uy) + fade * gy,
+        turn * (bz - along * uz) + fade * gz,
+    )
+
+
+@compiled(NOTHING, TRIPLE, NUMBER, WRITTEN_VECTOR, WRITTEN_VECTOR)
+def turn(error: tuple[float, float, float], kappa: float, twist: Array, acceleration: Array) -> None:
+    """The angular parts: velocity kappa log(R_d R^T), and its derivative when it is followed."""
+    for axis in range(3):
+        twist[3 + axis] = kappa * error[axis]
+        acceleration[3 + axis] = -kappa * kappa * error[axis]
+
+
+@compiled(NOTHING, VECTOR, MATRIX, NUMBER, VECTOR, MATRIX, WRITTEN_VECTOR, WRITTEN_VECTOR)
+def ante_impact(
+    position: Array,
+    rotation: Array,
+    elapsed: float,
+    numbers: Array,
+    desired: Array,
+    twist: Array,
+    acceleration: Array,
+) -> None:
+    """Twist (12) and acceleration (13) of the ante-impact field, with its start ramp.
+
+    Args:
+        position: (3,) Of the tool, m.
+        rotation: (3, 3) Of the tool.
+        elapsed: Time since the start, s.
+        numbers: (15,) As in `ante_impact_linear`.
+        desired: (3, 3) Desired orientation.
+        twist: (6,) Written to, m/s and rad/s.
+        acceleration: (6,) Written to, m/s^2 and rad/s^2.
+    """
+    linear = ante_impact_linear(position, numbers)
+    for axis in range(3):
+        twist[axis], acceleration[axis] = linear[axis], linear[3 + axis]
+    turn(rotation_error(rotation, desired), numbers[12], twist, acceleration)
+    if elapsed < numbers[13]:
+        share, rate = smoothstep(elapsed, 0.0, numbers[13])
+        for row in range(6):
+            acceleration[row] = share * share * acceleration[row] + rate * twist[row]
+            twist[row] *= share
+
+
+@compiled(SIX, VECTOR, VECTOR, FLAG)
+def post_impact_linear(
+    position: Array, numbers: Array, predicted: bool
+) -> tuple[float, float, float, float, float, float]:
+    """Velocity (15) and acceleration of the post-impact field.
+
+    Args:
+        position: (3,) Object centre, m.
+        numbers: (13,) Goal, object centre at the impact, predicted velocity, kappa_p, r_min, r_max, kappa_r.
+        predicted: Whether there is a prediction; without one the field is (14) alone.
+    """
+    kappa = numbers[9]
+    px, py, pz = position[0], position[1], position[2]
+    fx, fy, fz = kappa * (numbers[0] - px), kappa * (numbers[1] - py), kappa * (numbers[2] - pz)
+    if not predicted:
+        return fx, fy, fz, -kappa * fx, -kappa * fy, -kappa * fz
+    ex, ey, ez = numbers[6], numbers[7], numbers[8]
+    cx, cy, cz = px - numbers[3], py - numbers[4], pz - numbers[5]
+    distance = math.sqrt(cx * cx + cy * cy + cz * cz)
+    beta, slope = smoothstep(distance, numbers[10], numbers[11])
+    if beta == 0.0:
+        return ex, ey, ez, 0.0, 0.0, 0.0
+    dx, dy, dz = fx - ex, fy - ey, fz - ez
+    wx, wy, wz = ex + beta * dx, ey + beta * dy, ez + beta * dz
+    fade = slope * (cx * wx + cy * wy + cz * wz) / distance
+    pull = -beta * kappa
+    return wx, wy, wz, pull * wx + fade * dx, pull * wy + fade * dy, pull * wz + fade * dz
+
+
+@compiled(NOTHING, VECTOR, MATRIX, VECTOR, FLAG, MATRIX, WRITTEN_VECTOR, WRITTEN_VECTOR)
+def post_impact(
+    position: Array,
+    rotation: Array,
+    numbers: Array,
+    predicted: bool,
+    desired: Array,
+    twist: Array,
+    acceleration: Array,
+) -> None:
+    """Twist and acceleration reference of a tool that moves with the object; the angular part is (17).
+
+    Args:
+        position: (3,) Object centre, m.
+        rotation: (3, 3) Of the tool.
+        numbers: (13,) As in `post_impact_linear`.
+        predicted: Whether there is a prediction.
+        desired: (3, 3) Desired orientation.
+        twist: (6,) Written to, m/s and rad/s.
+        acceleration: (6,) Written to, m/s^2 and rad/s^2.
+    """
+    linear = post_impact_linear(position, numbers, predicted)
+    for axis in range(3):
+        twist[axis], acceleration[axis] = linear[axis], linear[3 + axis]
+    turn(rotation_error(rotation, desired), numbers[12], twist, acceleration)
