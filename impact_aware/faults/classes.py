@@ -77,8 +77,8 @@ def _unpaired(together: Outcomes) -> Outcomes:
 
 
 def _by_chance(_severity: float, _duration: float, extent: Extent) -> Reasons:
-    """Harmless for one arm; two that lose states each by itself may be without a pair for longer than a gap may be."""
-    return frozenset({None, STALE} if extent.faulty > 1 else {None})
+    """Harmless for one arm; of two the states may find no partner of the same cycle for longer than a gap may be."""
+    return frozenset({None, STALE} if extent.arms > 1 else {None})
 
 
 def _delayed(severity: float, duration: float, extent: Extent) -> Reasons:
@@ -116,7 +116,7 @@ FAULT_CLASSES: dict[str, FaultClass] = {
         FaultClass("drop", "state", "5 to 50 % of the states are lost", (0.05, 0.3), _by_chance),
         FaultClass("silence", "state", "no states at all", (0.005, 0.3), _when_long(GAP, STALE)),
         FaultClass("delay", "state", "states come 1 to 60 ms late", (0.1, 0.3), _delayed),
-        FaultClass("reorder", "state", "states overtake each other by up to 5 ms", (0.05, 0.3), _unpaired(_by_chance)),
+        FaultClass("reorder", "state", "states overtake each other by up to 5 ms", (0.05, 0.3), _by_chance),
         FaultClass("duplicate", "state", "every state comes twice", (0.05, 0.3), _always(None)),
         FaultClass("nan", "state", "a position is NaN", (0.001, 0.3), _when_long(GAP, STALE)),
         FaultClass("inf", "state", "a velocity is infinite", (0.001, 0.3), _always(None)),

@@ -19,6 +19,7 @@ from impact_aware.control.guard import GuardedController
 from impact_aware.detection import ImpactEvent, JointSample, make_detector
 from impact_aware.faults.arm_states import ArmStates
 from impact_aware.faults.bench import FaultBench
+from impact_aware.faults.event_faults import EventFaults
 from impact_aware.faults.state_faults import StateMessage
 from impact_aware.reference.grasp_prediction import predict_grasp
 from impact_aware.simulation.episode import predict_impact
@@ -158,37 +159,3 @@ class SuiteDouble:
             if now >= due and field is not None:
                 self.guard.set_field(field.after_impact(field.object_position_at_impact, velocity))
                 self._late.remove((due, velocity))
-
-
-class EventFaults:
-    """What goes wrong with detectors and predictions; as it is, nothing does.
-
-    Attributes:
-        dead_detectors: Arms whose detector is dead.
-        died: When it died, s.
-        acting: Whether the fault acts now.
-    """
-
-    def __init__(self, name: str, generator: np.random.Generator) -> None:
-        """Take the fault's name; a name that is none of these faults changes nothing."""
-        self._name, self._generator = name, generator
-        self.dead_detectors: tuple[int, ...] = ()
-        self.died = math.inf
-        self.acting = False
-
-    def detects_falsely(self) -> bool:
-        """Whether there is a false detection with this state."""
-        return self._name == "false_detections" and self.acting and bool(self._generator.random() < 0.02)
-
-    def prediction_delay(self) -> float:
-        """How late a prediction comes, s."""
-        return float(self._generator.uniform(0.05, 0.2)) if self._name == "prediction_late" else 0.0
-
-    def spoil(self, velocity: Array | None) -> Array | None:
-        """What becomes of a predicted velocity (3,), m/s."""
-        if self._name != "prediction_absurd":
-            return velocity
-        direction = self._generator.standard_normal(3)
-        size = 10.0 ** self._generator.uniform(0.5, 6.0)
-        kinds = (direction * np.nan, direction * np.inf, direction / np.linalg.norm(direction) * size)
-        return np.asarray(kinds[int(self._generator.integers(3))])

@@ -17,9 +17,10 @@ from impact_aware.control import Command, Mode, SafeReason
 from impact_aware.faults.arm_states import StateChannel
 from impact_aware.faults.bench import AWAY, FaultBench
 from impact_aware.faults.classes import FAULT_CLASSES, Extent, FaultClass, draw_duration, fault_class
+from impact_aware.faults.event_faults import EventFaults
 from impact_aware.faults.judge import REST_WITHIN, CommandJudge, ObjectWatch, RestWatch
 from impact_aware.faults.state_faults import STATE_FAULTS, StateFault, StateMessage
-from impact_aware.faults.suite_double import IN_MOTION, EventFaults, SuiteDouble
+from impact_aware.faults.suite_double import IN_MOTION, SuiteDouble
 from impact_aware.faults.trial_result import MODES, Trial, TrialResult
 from impact_aware.faults.worlds import draw_world
 from impact_aware.robot.effort_convention import EffortConvention

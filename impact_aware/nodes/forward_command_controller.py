@@ -44,6 +44,9 @@ class ForwardCommandControllerNode(Node):
         self.controller.activate()
         self._message = Float64MultiArray(data=array.array("d", bytes(8 * len(settings.joints))))
         self._values = np.frombuffer(self._message.data)
+        self._last: np.ndarray | None = None
+        self._largest = np.zeros(len(settings.joints))
+        self._largest_change = np.zeros(len(settings.joints))
         self._publisher = self.create_publisher(Float64MultiArray, "hardware_commands", COMMAND_QOS)
         self.create_subscription(Float64MultiArray, "~/commands", self._on_command, COMMAND_QOS)
         if settings.lockstep:
@@ -58,6 +61,8 @@ class ForwardCommandControllerNode(Node):
         self.controller.receive(message.data)
         if self.controller.dropped > dropped:
             self.get_logger().warning("dropped a command with a value that is not finite", throttle_duration_sec=1.0)
+        elif len(message.data) == self._largest.size:
+            self._note(np.array(message.data))
 
     def _on_state(self, _state: JointState) -> None:
         self._update()
@@ -72,9 +77,19 @@ class ForwardCommandControllerNode(Node):
             self.get_logger().error("deactivated: a command of the wrong size came")
             self._diagnostics.report()
 
+    def _note(self, values: np.ndarray) -> None:
+        """What is asked of the hardware at most, and how much that changes from one command to the next."""
+        np.maximum(self._largest, np.abs(values), out=self._largest)
+        if self._last is not None:
+            np.maximum(self._largest_change, np.abs(values - self._last), out=self._largest_change)
+        self._last = values
+
     def _status(self) -> Report:
         controller = self.controller
-        values = {"active": controller.active, "dropped": controller.dropped, "errors": controller.errors}
+        values: dict[str, object] = {"active": controller.active, "dropped": controller.dropped}
+        values["errors"] = controller.errors
+        values["largest"] = " ".join(f"{value:.6g}" for value in self._largest)
+        values["largest_change"] = " ".join(f"{value:.6g}" for value in self._largest_change)
         if not controller.active:
             return ERROR, "deactivated after a command of the wrong size", values
         return (WARN, "commands were dropped", values) if controller.dropped else (OK, "forwarding", values)

@@ -1,7 +1,8 @@
 """Node `run_monitor`: what `impact-aware demo` sees of a running graph, as JSON lines on its standard output.
 
 Each diagnostics status becomes one line `{"node": ..., "level": ..., "message": ..., VALUES}`. A line `safe_stop` on
-its standard input asks the controller for the safe mode, a line `reset` asks it to leave that.
+its standard input asks the controller for the safe mode, a line `reset` asks it to leave that, a line `start` to move
+again.
 """
 
 from __future__ import annotations
@@ -18,6 +19,9 @@ from std_srvs.srv import Trigger
 from impact_aware.nodes.diagnostics import node_of_status
 from impact_aware.nodes.runtime import run_node
 
+REQUESTS = ("safe_stop", "reset", "start")
+"""Services of the controller that a line on the standard input may name."""
+
 INPUT_PERIOD = 0.05
 """Time between two looks at the standard input, s."""
 
@@ -30,7 +34,7 @@ class RunMonitorNode(Node):
         super().__init__("run_monitor")
         self.finished = False
         self.create_subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, 50)
-        self._requests = {name: self.create_client(Trigger, f"rs_controller/{name}") for name in ("safe_stop", "reset")}
+        self._requests = {name: self.create_client(Trigger, f"rs_controller/{name}") for name in REQUESTS}
         self.create_timer(INPUT_PERIOD, self._read_input, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
     def _on_diagnostics(self, message: DiagnosticArray) -> None:
