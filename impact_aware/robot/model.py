@@ -305,17 +305,20 @@ def _frozen(array: Array) -> Array:
 
 
 def _load_urdf(urdf: str | Path) -> pin.Model:
-    if isinstance(urdf, str) and urdf.lstrip().startswith("<"):
-        text = urdf
-    else:
-        path = Path(urdf)
-        if not path.is_file():
-            raise InvalidInputError("urdf", str(urdf), "an existing file or URDF XML")
-        text = path.read_text()
+    shown = " ".join(str(urdf).split())[:120]
+    try:
+        if isinstance(urdf, str) and urdf.lstrip().startswith("<"):
+            text = urdf
+        else:
+            text = Path(urdf).read_text()
+    except (OSError, ValueError) as error:
+        # Whatever a robot_description is, it may be no path at all: too long, or with a zero byte.
+        raise InvalidInputError("urdf", shown, "an existing file or URDF XML") from error
     try:
         return pin.buildModelFromXML(text)
     except (ValueError, RuntimeError) as error:
-        raise InvalidInputError("urdf", str(urdf)[:60], f"a valid URDF ({str(error).splitlines()[0]})") from error
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise InvalidInputError("urdf", shown, f"a valid URDF ({reason})") from error
 
 
 def _attach_tool(model: pin.Model, tool: Tool) -> None:

@@ -1,5 +1,7 @@
 """The robot model: laws of rigid-body algebra with motor inertia, and the door for bad input."""
 
+import sys
+
 import numpy as np
 import pinocchio as pin
 import pytest
@@ -229,6 +231,11 @@ BAD = {
     "home count": (lambda: RobotModel.from_urdf(PENDULUM, home=[0.0, 1.0]), "home"),
     "home text": (lambda: RobotModel.from_urdf(PENDULUM, home=["up"]), "home"),
     "unknown inertia": (lambda: RobotModel.from_urdf(PENDULUM).mass_matrix(np.zeros(1), "M+B"), "M+B_theta"),
+    "URDF of several lines": (lambda: RobotModel.from_urdf("<robot\n\nname=>"), "a valid URDF"),
+    "no path": (lambda: RobotModel.from_urdf("x" * 300), "an existing file or URDF XML"),
+    "zero byte": (lambda: RobotModel.from_urdf("a\0b"), "an existing file or URDF XML"),
+    "folder": (lambda: RobotModel.from_urdf("/"), "an existing file or URDF XML"),
+    "no text": (lambda: RobotModel.from_urdf(sys.executable), "an existing file or URDF XML"),
     "B_rho unknown": (lambda: RobotModel.from_urdf(PENDULUM).mass_matrix(np.zeros(1), "M+B_rho"), "M+B_rho"),
 }
 
