@@ -49,7 +49,7 @@ class BagRecorderNode(Node):
         self._writer = Writer(path, version=9, storage_plugin=StoragePlugin.MCAP)
         self._writer.open()
         self._seen: set[str] = set()
-        self._count = 0
+        self._count = self._left_out = 0
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self.create_timer(self._settings.discovery_period, self._discover, clock=steady)
         self.get_logger().info(f"recording to {path}")
@@ -61,9 +61,19 @@ class BagRecorderNode(Node):
             offers = self.get_publishers_info_by_topic(topic)
             if offers:
                 self._seen.add(topic)
-                self._subscribe(topic, types[0], [offer.qos_profile for offer in offers])
+                self._record(topic, types[0], [offer.qos_profile for offer in offers])
+
+    def _record(self, topic: str, type_name: str, offered: list[QoSProfile]) -> None:
+        """Subscribe if it can be: others on the network may have types that are not installed here, or no messages."""
+        try:
+            self._subscribe(topic, type_name, offered)
+        except Exception as error:  # noqa: BLE001 - importing and reading any definition may raise anything
+            self._left_out += 1
+            self.get_logger().warning(f"{topic} is not recorded, type {type_name}: {error}")
 
     def _subscribe(self, topic: str, type_name: str, offered: list[QoSProfile]) -> None:
+        package, kind, name = type_name.split("/")
+        message_class = getattr(importlib.import_module(f"{package}.{kind}"), name)
         self._register(type_name)
         connection = self._writer.add_connection(topic, type_name, typestore=self._typestore)
         writer, clock = self._writer, self.get_clock()
@@ -79,8 +89,6 @@ class BagRecorderNode(Node):
             reliability=ReliabilityPolicy.RELIABLE if reliable else ReliabilityPolicy.BEST_EFFORT,
             durability=DurabilityPolicy.TRANSIENT_LOCAL if latched else DurabilityPolicy.VOLATILE,
         )
-        package, _, name = type_name.split("/")
-        message_class = getattr(importlib.import_module(f"{package}.msg"), name)
         self.create_subscription(message_class, topic, write, qos, raw=True)
 
     def _register(self, type_name: str) -> None:
@@ -105,7 +113,7 @@ class BagRecorderNode(Node):
     def close(self) -> None:
         """Finish the bag so that any reader opens it."""
         self._writer.close()
-        self.get_logger().info(f"recorded {self._count} messages of {len(self._seen)} topics")
+        self.get_logger().info(f"recorded {self._count} messages of {len(self._seen) - self._left_out} topics")
 
 
 def _definition(package: str, name: str) -> Path:
