@@ -37,7 +37,7 @@ MOST_GROWTH_KIB = 4096
 """Memory that a node may take more after the first fifth of the messages: what an allocator keeps without a leak."""
 
 MOST_LATE_GROWTH_KIB = 1024
-"""Memory that it may take more over the later half, when everything has happened before."""
+"""Memory that it may take more over the last two fifths, when everything has happened before."""
 
 ENOUGH = 100_000
 """Messages from which on that is so: what remembers the last thousand events is full then."""

@@ -22,6 +22,9 @@ from impact_aware.errors import InvalidInputError
 # Stamps closer to the grid than this are on it: a double holds seconds since 1970 to 0.24 us only.
 GRID_TOLERANCE = 0.6e-6
 
+# A position beyond this is no joint's, rad; its square, and the sum of many, must stay a number.
+_LARGEST_POSITION = 1e6
+
 # Repeats in a row after which an arm is at rest for sure, and no slow source is being repeated.
 _AT_REST = 40
 
@@ -41,7 +44,8 @@ class DropCounts:
 
     Attributes:
         malformed: Samples of a wrong shape or type, or with a time that is not finite.
-        not_finite: Single joint values that were NaN or infinite; only that joint's window starts again.
+        not_finite: Single joint values that were NaN, infinite or beyond what any joint can have; only that joint's
+            window starts again.
         held: Samples that repeat the one before in every joint although the robot was moving; at low speed, where it
             may be true, only as many in a row as can be bridged.
         early: Samples that came in the same sampling period as the one before, or with the same stamp.
@@ -203,7 +207,7 @@ class MotionWindow:
         np.subtract(self._newest, self._rows.newest, out=self._delta)
         # One number tells that nothing is NaN, that something moved, and that nothing made a whole turn.
         if not 0.0 < float(self._delta.dot(self._delta)) < 9.0:
-            broken = ~np.isfinite(position)
+            broken = ~(np.abs(position) < _LARGEST_POSITION)
             if not self._settle_odd_sample(broken):
                 return 0
         if steps > 1 and self._repeats_a_lost_one(steps):

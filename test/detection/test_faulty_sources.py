@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from impact_aware.analysis.detection_trials import MeasurementNoise, free_motion, simulate_trial
-from impact_aware.detection import JointSample, make_detector
+from impact_aware.detection import JointSample, make_detector, windowed_detector
 from impact_aware.detection.mixed_bound import MixedBound
 from impact_aware.detection.motion_window import MotionWindow
 from impact_aware.detection.prediction_bound import detection_bound, extrapolation_weights
@@ -203,3 +203,33 @@ def test_an_old_value_in_place_of_a_lost_one_is_no_impact(seed):
     arrived[held[::10] - 1], arrived[held[::10]] = False, True
     detector = make_detector("adaptive_window", 7)
     assert detector.detect(times[arrived], sent[arrived]) == []
+
+
+@pytest.mark.parametrize("value", [np.inf, 1e300, -1e160, 2e6])
+def test_a_position_that_no_joint_has_is_as_good_as_none(trials, value):
+    """Squares of such numbers overflow: an impact at a time that is not a number was the least of it."""
+    trial, rng = trials[0], np.random.default_rng(4)
+    places = rng.random(trial.positions.shape) < 0.01
+    found = []
+    for spoilt in (np.nan, value):
+        detector = make_detector("adaptive_window", ROBOT.n)
+        positions = np.where(places, spoilt, trial.positions)
+        with np.errstate(over="ignore"):
+            events = [detector.update(JointSample(*row)) for row in zip(trial.times, positions, strict=True)]
+        found.append(([event.time for event in events if event is not None], detector.drops.not_finite))
+    assert found[0] == found[1]
+    assert found[0][1] == places.sum()
+
+
+def test_an_impact_whose_time_can_not_be_fitted_is_told_at_its_sample(trials, monkeypatch):
+    fit = windowed_detector.fit_kink
+    monkeypatch.setattr(
+        windowed_detector, "fit_kink", lambda *arguments: dataclasses.replace(fit(*arguments), time=np.nan)
+    )
+    detector = make_detector("adaptive_window", ROBOT.n)
+    trial = trials[0]
+    events = [detector.update(JointSample(*row)) for row in zip(trial.times, trial.positions, strict=True)]
+    first = next(event for event in events if event is not None)
+    assert first.time == first.time_detected
+    assert np.isfinite(first.position).all()
+    assert np.isnan(first.velocity_before).all()
