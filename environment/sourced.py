@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import kernels
 from steps import ROOT, SetupError, Stamp, fingerprint, run, say
 
 HERE = Path(__file__).resolve().parent
@@ -117,6 +118,10 @@ def setup() -> Path:
         workspace.clear()
         build(log)
         workspace.write(key)
+    translated = Stamp(VENV / "stamps" / "kernels")
+    if not translated.matches(arithmetic := fingerprint(kernels.sources(), base)):
+        kernels.translate(VENV / "bin" / "python", log)
+        translated.write(arithmetic)
     text = f". '{ROOT / 'install' / 'local_setup.sh'}'\nexport PATH='{VENV / 'bin'}':\"$PATH\"\n"
     (VENV / "enter.sh").write_text(text, encoding="utf-8")
     return VENV

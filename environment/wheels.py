@@ -9,6 +9,7 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+import kernels
 from steps import ROOT, SetupError, Stamp, fingerprint, run, say
 
 DISTROS = ("jazzy", "kilted")
@@ -195,6 +196,11 @@ def setup(distro: str) -> Path:
         ("wheels", base, lambda: install_wheels(venv, distro, log)),
         ("interfaces", fingerprint(interfaces, base), lambda: compile_interfaces(venv, distro, log)),
         ("package", fingerprint(package, base), lambda: install_package(venv, log)),
+        (
+            "kernels",
+            fingerprint(kernels.sources(), base),
+            lambda: kernels.translate(venv / "bin" / "python", log, clean_environment()),
+        ),
     )
     changed = False
     for name, key, bring_up_to_date in stages:
