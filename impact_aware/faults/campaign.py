@@ -14,7 +14,7 @@ from impact_aware.faults.classes import FAULT_CLASSES, fault_class
 from impact_aware.faults.trial import run_trial
 from impact_aware.faults.trial_result import MODES, Trial, TrialResult
 
-DROPPED = 0.02
+DROPPED = 0.005
 """An object that came down further than this from between two palms was dropped, m."""
 
 _bench: FaultBench | None = None

@@ -17,7 +17,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 from impact_aware.nodes.diagnostics import ERROR, OK, WARN, DiagnosticsReporter, Report
-from impact_aware.nodes.qos import COMMAND_QOS, state_qos
+from impact_aware.nodes.qos import COMMAND_QOS, STREAM_QOS, state_qos
 from impact_aware.nodes.ros_parameters import load_settings
 from impact_aware.nodes.runtime import run_node
 from impact_aware.parameters import described
@@ -48,7 +48,8 @@ class ForwardCommandControllerNode(Node):
         self._largest = np.zeros(len(settings.joints))
         self._largest_change = np.zeros(len(settings.joints))
         self._publisher = self.create_publisher(Float64MultiArray, "hardware_commands", COMMAND_QOS)
-        self.create_subscription(Float64MultiArray, "~/commands", self._on_command, COMMAND_QOS)
+        # Deep, so that two commands between two updates are both seen, though only the last one is written.
+        self.create_subscription(Float64MultiArray, "~/commands", self._on_command, STREAM_QOS)
         if settings.lockstep:
             self.create_subscription(JointState, "joint_states", self._on_state, state_qos(reliable=True))
         else:
