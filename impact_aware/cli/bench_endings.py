@@ -8,6 +8,7 @@ except the plant: it stands for the robot's driver, goes on, and is asked when t
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import signal
 import sys
@@ -108,6 +109,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     every = [figures for by_state in result.values() for figures in by_state.values()]
     return result | {
         "slowest_s": max(figures["slowest_s"] for figures in every),
+        "most_processor_s": max(max(figures["processor_seconds"].values(), default=0.0) for figures in every),
         "had_to_be_killed": sorted({name for figures in every for name in figures["had_to_be_killed"]}),
         "processes_left": sum(figures["processes_left"] for figures in every),
         "furthest_from_gravity": max((figures.get("from_gravity", 0.0) for figures in every), default=0.0),
@@ -155,6 +157,7 @@ class _Ending:
         self.modes: list[str] = []
         self.asked: dict[str, float] = {}
         self.seconds: dict[str, float] = {}
+        self.processor: dict[str, float] = {}
         self.left: list[str] = []
         self.done = False
 
@@ -211,21 +214,27 @@ class _Ending:
         last = [process for process in self.nodes if process.spec.executable == PLANT and not self.state.plant_too]
         for group in ([process for process in self.nodes if process not in last], last):
             asked = time.monotonic()
+            before = {process.spec.full_name: _processor_time(process.process.pid) for process in group}
             for process in group:
                 process.signal(number)
             while time.monotonic() - asked < PATIENCE and any(process.running for process in group):
-                self._note(group, asked)
+                self._note(group, asked, before)
                 self.listen()
                 time.sleep(POLL)
-            self._note(group, asked)
+            self._note(group, asked, before)
         for process in self.nodes:
             if _group_lives(process.process.pid):
                 self.left.append(process.spec.full_name)
 
-    def _note(self, group: list[NodeProcess], asked: float) -> None:
+    def _note(self, group: list[NodeProcess], asked: float, before: dict[str, float]) -> None:
         for process in group:
+            name = process.spec.full_name
+            # Before it is looked after: one that has just ended still tells its times until then.
+            used = _processor_time(process.process.pid) - before[name]
+            if used >= 0.0:
+                self.processor[name] = round(used, 2)
             if not process.running:
-                self.seconds.setdefault(process.spec.full_name, round(time.monotonic() - asked, 2))
+                self.seconds.setdefault(name, round(time.monotonic() - asked, 2))
 
     def close(self) -> None:
         """Leave nothing behind, and hear the witness's last words."""
@@ -242,6 +251,7 @@ class _Ending:
         killed = [process.spec.full_name for process in self.nodes if process.spec.full_name not in self.seconds]
         figures: dict[str, Any] = {
             "seconds": self.seconds,
+            "processor_seconds": self.processor,
             "slowest_s": max(self.seconds.values(), default=PATIENCE) if not killed else PATIENCE,
             "had_to_be_killed": killed,
             "processes_left": len(self.left),
@@ -277,6 +287,15 @@ class _Ending:
         if not arm:
             return RobotModel.from_profile(parameters["robot"])
         return RobotModel.from_profile(parameters["robots"][parameters["arms"].index(arm)])
+
+
+def _processor_time(pid: int) -> float:
+    """What a process has used of the processors, s; minus infinity where nobody says so."""
+    try:
+        words = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return -math.inf
+    return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def _group_lives(pid: int) -> bool:
