@@ -90,3 +90,18 @@ def arms_of_task(task: Task, robot: str, name: str = "") -> tuple[Arm, ...]:
     if len(task.arms) == 1:
         return (Arm(name, "", RobotModel.from_profile(robot), base_placement(task.arms[0])),)
     return tuple(Arm(own.name, own.name, RobotModel.from_profile(own.robot), base_placement(own)) for own in task.arms)
+
+
+def check_names(arms: Sequence[Arm], names: Sequence[str]) -> None:
+    """Of several arms each one must follow its own reference; a single one follows whichever there is.
+
+    Args:
+        arms: Of a controller.
+        names: Of the arms in a field.
+
+    Raises:
+        InvalidInputError: Other names, or another order.
+    """
+    expected = [arm.name for arm in arms]
+    if len(expected) > 1 and list(names) != expected:
+        raise InvalidInputError("field.arms", list(names), ", ".join(expected))

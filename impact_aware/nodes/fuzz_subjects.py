@@ -82,8 +82,8 @@ def _record_some_topics(node: Any, generator: random.Random) -> None:
 
 
 def _alone(node: Any, generator: random.Random) -> None:
-    """Another one that DDS shows, such as in another fuzzer's process, must not keep this one from moving."""
-    node._commands.rivals = list
+    """Who else DDS shows, such as another fuzzer's process, or does not, must not keep this one from moving."""
+    node._connections._out_of_reach = str
 
 
 def _alone_at_once(node: Any, generator: random.Random) -> None:

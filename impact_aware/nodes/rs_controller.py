@@ -9,7 +9,6 @@ import math
 import sys
 import time
 import traceback
-from collections.abc import Callable
 from functools import partial
 
 import pinocchio as pin
@@ -17,7 +16,6 @@ from builtin_interfaces.msg import Time
 from impact_aware_msgs.msg import ImpactEvent, ImpactPrediction
 from impact_aware_msgs.msg import ReferenceField as ReferenceFieldMessage
 from rclpy.clock import Clock, ClockType
-from rclpy.event_handler import QoSLivelinessChangedInfo, SubscriptionEventCallbacks
 from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
 from std_srvs.srv import Trigger
 
@@ -26,10 +24,11 @@ from impact_aware.control.completion import TaskCompletion
 from impact_aware.control.guard import GuardedController
 from impact_aware.control.impact_check import check_start
 from impact_aware.control.warm_up import warm_up
-from impact_aware.errors import ImpactAwareError, InvalidInputError
+from impact_aware.errors import ImpactAwareError
 from impact_aware.nodes.arm_commands import ArmCommands
+from impact_aware.nodes.arm_connections import ArmConnections
 from impact_aware.nodes.arm_inputs import ArmInputs
-from impact_aware.nodes.arms import Arm, several_arms, single_arm
+from impact_aware.nodes.arms import Arm, check_names, several_arms, single_arm
 from impact_aware.nodes.control_report import ControlReport
 from impact_aware.nodes.controller_settings import Settings
 from impact_aware.nodes.diagnostics import ERROR, OK, WARN, DiagnosticsReporter, Report
@@ -37,10 +36,10 @@ from impact_aware.nodes.field_conversions import field_from_message
 from impact_aware.nodes.impact_notices import ImpactNotices
 from impact_aware.nodes.lifecycle import SteadyLifecycleNode
 from impact_aware.nodes.lockstep import LockstepReporter
-from impact_aware.nodes.qos import EVENT_QOS, LATCHED_EVENT_QOS
 from impact_aware.nodes.realtime import freeze_garbage
 from impact_aware.nodes.ros_parameters import load_settings
 from impact_aware.nodes.runtime import run_node
+from impact_aware.nodes.upstream import Upstream
 from impact_aware.robot.effort_convention import EffortConvention
 from impact_aware.robot.safety_limits import SafetyLimits
 
@@ -110,14 +109,23 @@ class RsControllerNode(SteadyLifecycleNode):
         self._commands = ArmCommands(self, self._arms)
         self._lockstep = LockstepReporter(self, settings.lockstep)
         self._notices = ImpactNotices(self, controller)
+        self._upstream = Upstream(self, self._on_upstream_lost)
         # Events before states: what became known with a state is acted upon with the next one.
         for index, arm in enumerate(self._arms):
-            self._listen(ImpactEvent, arm.topic("impacts"), partial(self._notices.take, index, arm))
+            self._upstream.listen(ImpactEvent, arm.topic("impacts"), partial(self._notices.take, index, arm))
             # Only its publisher's life matters here, so nobody unpacks these messages.
-            self._listen(ImpactPrediction, arm.topic("predicted_jumps"), lambda packed: None, raw=True)
-        self._listen(ReferenceFieldMessage, "reference_field", self._on_field, latched=True)
+            self._upstream.listen(ImpactPrediction, arm.topic("predicted_jumps"), lambda packed: None, raw=True)
+        self._upstream.listen(ReferenceFieldMessage, "reference_field", self._on_field, latched=True)
         self._inputs = ArmInputs(
             self, self._arms, self._on_states, reliable=settings.lockstep, period=self._gains.period
+        )
+        self._connections = ArmConnections(
+            self,
+            self._arms,
+            self._inputs,
+            self._commands,
+            period=self._gains.period,
+            state_timeout=settings.state_timeout,
         )
         self._report = ControlReport(self, controller, self._inputs, self._arms, settings.state_decimation)
         self.create_service(Trigger, "~/safe_stop", self._on_safe_stop)
@@ -127,14 +135,6 @@ class RsControllerNode(SteadyLifecycleNode):
         names = ", ".join(f"{arm.robot.name} {arm.prefix}".strip() for arm in self._arms)
         self.get_logger().info(f"configured for {names}: watching, nothing is commanded")
         return TransitionCallbackReturn.SUCCESS
-
-    def _listen(
-        self, kind: type, topic: str, callback: Callable[..., None], *, latched: bool = False, raw: bool = False
-    ) -> None:
-        """Subscribe to a topic whose publisher must stay alive."""
-        watch = SubscriptionEventCallbacks(liveliness=partial(self._on_liveliness, topic))
-        qos = LATCHED_EVENT_QOS if latched else EVENT_QOS
-        self.create_subscription(kind, topic, callback, qos, event_callbacks=watch, raw=raw)
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Begin the motion from the present posture; refused without a fresh state and a field."""
@@ -182,20 +182,9 @@ class RsControllerNode(SteadyLifecycleNode):
             return "not configured"
         if math.isfinite(self._retire_before):
             return "the arm is still coming to rest"
-        silence, arm = self._inputs.silence()
-        topic = arm.topic("joint_states")
-        if silence > self._settings.state_timeout:
-            return f"no {topic} yet" if math.isinf(silence) else f"the last {topic} came {silence:.2f} s ago"
-        if not self._inputs.complete:
-            return "no joint_states of all arms with nearly the same stamp yet"
-        if self._controller.field is None:
-            return "no reference_field yet"
-        if not self._inputs.velocity_measured:
-            return "joint_states have no velocities"
-        rivals = self._commands.rivals()
-        if rivals:
-            return f"somebody else publishes {', '.join(rivals)} too: is the suite running twice?"
-        return ""
+        return self._connections.refusal() or (
+            "" if self._controller.field is not None else self._connections.no_field()
+        )
 
     def _begin(self) -> str:
         """Begin the motion; returns why it can't, empty when it did."""
@@ -295,7 +284,7 @@ class RsControllerNode(SteadyLifecycleNode):
             return
         try:
             field = field_from_message(message)
-            self._check_arms([own.arm for own in field.arms])
+            check_names(self._arms, [own.arm for own in field.arms])
             self._guard.set_field(field)
             if self._cold and not self._active:
                 self._cold = False
@@ -304,17 +293,9 @@ class RsControllerNode(SteadyLifecycleNode):
         except ImpactAwareError as error:
             self.get_logger().error(f"refused a reference_field: {error}", throttle_duration_sec=2.0)
 
-    def _check_arms(self, names: list[str]) -> None:
-        """Of several arms each one must follow its own reference."""
-        expected = [arm.name for arm in self._arms]
-        if len(expected) > 1 and names != expected:
-            raise InvalidInputError("field.arms", names, ", ".join(expected))
-
-    def _on_liveliness(self, topic: str, info: QoSLivelinessChangedInfo) -> None:
+    def _on_upstream_lost(self, topic: str) -> None:
         controller = self._controller
-        if info.alive_count > 0 or info.alive_count_change >= 0 or controller is None:
-            return
-        if self._active and controller.mode in IN_MOTION:
+        if controller is not None and self._active and controller.mode in IN_MOTION:
             controller.safe_stop(SafeReason.UPSTREAM_LOST, f"the node that publishes {topic} is gone")
             self._publish_safe_command()
 

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import time
 
+import numpy as np
 import pytest
 import rclpy
 from rclpy.context import Context
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile
+from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 from impact_aware.detection import InputMonitor, JointSample
 from impact_aware.nodes.arm_commands import ArmCommands
 from impact_aware.nodes.arm_connections import ArmConnections
+from impact_aware.nodes.arm_inputs import ArmInputs
 from impact_aware.nodes.arms import several_arms
-from impact_aware.nodes.joint_state_source import JointStateSource
 from impact_aware.nodes.qos import state_qos
 
 ARMS = several_arms(["left", "right"], ["panda"], [0.0] * 8)
@@ -30,13 +32,15 @@ class Controller:
         rclpy.init(context=self.context)
         self.driver = Node("driver", context=self.context)
         self.node = Node("controller", namespace="connections")
-        names = ARMS[0].robot.joint_names
-        self.sources = [
-            JointStateSource(self.node, names, print, topic=arm.topic("joint_states"), reliable=reliable)
-            for arm in ARMS
-        ]
+        self.inputs = ArmInputs(self.node, ARMS, print, reliable=reliable, period=0.001)
         self.commands = ArmCommands(self.node, ARMS)
-        self.connections = ArmConnections(self.node, ARMS, self.sources, 0.001)
+        self.connections = ArmConnections(self.node, ARMS, self.inputs, self.commands, period=0.001, state_timeout=60.0)
+
+    def hear(self) -> None:
+        for arm, source in zip(ARMS, self.inputs.sources, strict=True):
+            message = JointState(name=list(arm.robot.joint_names), position=arm.robot.home, velocity=np.zeros(7))
+            message.header.stamp.sec = 1
+            source._receive(serialize_message(message))
 
     def wait(self, topic: str, ends: int) -> None:
         """Until DDS has introduced so many publishers and subscriptions to the controller."""
@@ -61,14 +65,22 @@ def controller(ros_context):
     made.close()
 
 
-def test_nobody_there_is_no_reason_against_it_but_is_said(controller, capfd):
-    assert controller.connections.refusal() == ""
-    controller.connections.warn_if_unheard()
-    told = capfd.readouterr().err
-    for arm in ("left", "right"):
-        assert f"nobody listens to /connections/{arm}/effort_controller/commands in ROS domain " in told
-    assert controller.connections.no_states(ARMS[1]).startswith("no right/joint_states yet: nobody publishes it in ")
+def test_who_is_not_there_is_named(controller):
+    assert controller.connections.refusal().startswith("no left/joint_states yet: nobody publishes it in ROS domain ")
     assert controller.connections.no_field().startswith("no reference_field yet: nobody publishes it in ROS domain ")
+    controller.hear()
+    told = controller.connections.refusal()
+    assert told.startswith("nobody listens to /connections/left/effort_controller/commands in ROS domain ")
+    assert told.endswith("is the effort controller loaded?")
+
+
+def test_with_states_and_somebody_who_takes_commands_nothing_is_in_the_way(controller):
+    controller.hear()
+    for arm in ("left", "right"):
+        topic = f"/connections/{arm}/effort_controller/commands"
+        controller.driver.create_subscription(Float64MultiArray, topic, print, 1)
+        controller.wait(topic, 2)
+    assert controller.connections.refusal() == ""
 
 
 def test_states_that_can_not_be_heard_are_a_reason(controller):
@@ -77,8 +89,10 @@ def test_states_that_can_not_be_heard_are_a_reason(controller):
     reason = (
         "/driver offers /connections/left/joint_states with best effort, but asked for is reliable: it can't be heard"
     )
+    assert controller.connections.refusal() == f"no left/joint_states yet: {reason}"
+    # Somebody else was heard before.
+    controller.hear()
     assert controller.connections.refusal() == reason
-    assert controller.connections.no_states(ARMS[0]) == f"no left/joint_states yet: {reason}"
 
 
 def test_a_driver_that_can_not_hear_commands_is_a_reason(controller):
@@ -86,6 +100,7 @@ def test_a_driver_that_can_not_hear_commands_is_a_reason(controller):
     topic = "/connections/left/effort_controller/commands"
     controller.driver.create_subscription(Float64MultiArray, topic, print, latched)
     controller.wait(topic, 2)
+    controller.hear()
     assert controller.connections.refusal().startswith(f"/driver asks for {topic} with transient local, but offered is")
 
 
@@ -93,5 +108,6 @@ def test_a_source_at_another_rate_is_a_reason(controller):
     monitor = InputMonitor(1)
     for index in range(100):
         monitor.update(JointSample(1.0 + 0.002 * index, [0.0]))
-    controller.sources[1].quality = monitor.quality()
+    controller.hear()
+    controller.inputs.sources[1].quality = monitor.quality()
     assert controller.connections.refusal().startswith("right/joint_states comes at 500 Hz, but parameter period is")

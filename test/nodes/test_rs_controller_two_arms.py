@@ -116,6 +116,9 @@ class Bench:
 
     def configure(self) -> None:
         assert self.node.trigger_configure() is TransitionCallbackReturn.SUCCESS
+        for arm in ARMS:
+            # Somebody must be there to take them.
+            self.node.create_subscription(Float64MultiArray, arm.topic("effort_controller/commands"), print, 1)
         keep = self.commands.append
         self.node._commands.publish = lambda effort: keep(effort.reshape(2, N).copy())
 
@@ -195,7 +198,7 @@ def test_one_silent_arm_sends_both_to_the_safe_mode_and_the_other_is_braked_by_i
 @pytest.mark.parametrize("topic", ["right/impacts", "left/predicted_jumps", "reference_field"])
 def test_a_dead_node_of_either_arm_stops_both_and_is_named(bench, topic):
     bench.activate()
-    bench.node._on_liveliness(topic, SimpleNamespace(alive_count=0, alive_count_change=-1))
+    bench.node._upstream.on_change(topic, SimpleNamespace(alive_count=0, alive_count_change=-1))
     bench.states(0.3, 0.3)
     assert bench.mode is Mode.SAFE
     assert bench.node._report.last.reason is SafeReason.UPSTREAM_LOST
@@ -207,7 +210,7 @@ def test_activation_says_which_arm_is_missing(bench):
     bench.field()
     bench.states(arms=(LEFT,))
     assert bench.node.trigger_activate() is TransitionCallbackReturn.FAILURE
-    assert bench.node._complaint == "can't activate: no right/joint_states yet"
+    assert bench.node._complaint.startswith("can't activate: no right/joint_states yet: nobody publishes it")
 
 
 def test_either_arm_may_hit_first_and_begins_the_interim_mode(bench):
