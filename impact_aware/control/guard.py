@@ -29,6 +29,10 @@ GRASP_SHARE = 0.5
 before they meet."""
 
 
+LET_GO = 0.02
+"""Share of the torque limits by which the last command may differ from gravity compensation."""
+
+
 class GuardedController:
     """Passes states to a controller and its commands on, as long as both are within the envelope.
 
@@ -82,6 +86,14 @@ class GuardedController:
         """Gravity torque (n,) at `position`, N m."""
         arms = self.controller.arms
         return arms[0].gravity if len(arms) == 1 else np.concatenate([arm.gravity for arm in arms])
+
+    def lets_go(self, command: Command) -> bool:
+        """Whether an arm may be left with a command for good: its gravity torque, but for `LET_GO` of the limits.
+
+        An arm at rest need not be there yet: it may press against something, or have only begun to move.
+        """
+        limit = np.concatenate([robot.limits.effort for robot in self._robots])
+        return bool(np.all(np.abs(command.effort - self.gravity) <= LET_GO * limit))
 
     def counts(self) -> dict[str, object]:
         """What was not as it should be, for diagnostics."""

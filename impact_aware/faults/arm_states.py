@@ -18,8 +18,8 @@ from impact_aware.faults.state_faults import Delivery, StateFault, StateMessage
 from impact_aware.robot import RobotModel
 from impact_aware.robot.joint_reader import JointReader
 
-QUEUE_DEPTH = 10
-"""Of the subscription to joint states."""
+QUEUE_DEPTH = 1
+"""Of the subscription to joint states: only the newest waits."""
 
 PAIR_TOLERANCE = 0.0006
 """States of two arms whose stamps differ by more are not of the same cycle, s."""

@@ -71,6 +71,7 @@ class SuiteDouble:
         self.active, self.done = True, False
         self._carries_on = several
         self._next_watch = 0.0
+        self._called = math.inf
         self._late: list[tuple[float, Array]] = []
 
     # States
@@ -83,7 +84,7 @@ class SuiteDouble:
         self._take_late_predictions(now)
         if not self.active or not self.states.complete():
             return
-        states = self.states
+        states, self._called = self.states, now
         age = now - states.oldest
         # Clocks that differ by more than this don't compare, says the node.
         age = max(age, 0.0) if abs(age) < COMPARABLE_CLOCKS else 0.0
@@ -110,7 +111,10 @@ class SuiteDouble:
             else:
                 self.controller.safe_stop(SafeReason.STATE_STALE, f"no usable joint_states for {STATE_TIMEOUT:g} s")
             states.set_aside(arm)
-        if silent and not states.heard:
+        apart = not silent and now - self._called > STATE_TIMEOUT
+        if apart:
+            self.controller.safe_stop(SafeReason.STATE_STALE, f"no pairs of states for {STATE_TIMEOUT:g} s")
+        if apart or (silent and not states.heard):
             self._give(self.guard.command_without_state(now))
 
     def _give(self, command: Command) -> None:

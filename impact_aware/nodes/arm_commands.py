@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
+from rclpy.duration import Duration
 from rclpy.node import Node
 from rclpy.serialization import serialize_message
 from std_msgs.msg import Float64MultiArray
@@ -39,6 +40,11 @@ class ArmCommands:
     def rivals(self) -> list[str]:
         """Topics on which somebody else publishes commands too, as far as DDS has found."""
         return [topic for topic in self._topics if self._node.count_publishers(topic) > 1]
+
+    def flush(self, timeout: float = 0.1) -> None:
+        """Wait until everybody has the last commands, for up to `timeout`, s."""
+        for publisher, *_ in self._outputs:
+            publisher.wait_for_all_acked(Duration(seconds=timeout))
 
     def publish(self, effort: NDArray[np.float64]) -> None:
         """Publish torques (n,) of all arms, arm after arm, N m."""

@@ -11,6 +11,7 @@ import numpy as np
 from builtin_interfaces.msg import Time
 from rclpy.node import Node
 
+from impact_aware.control import SafeReason
 from impact_aware.nodes.arms import Arm
 from impact_aware.nodes.joint_state_source import JointStateSource
 
@@ -64,6 +65,7 @@ class ArmInputs:
         self._fresh = [False] * len(self._arms)
         self._aside = [False] * len(self._arms)
         self._receipts = [-math.inf] * len(self._arms)
+        self._called_back = -math.inf
         self._slices: list[slice] = []
         self.sources: list[JointStateSource] = []
         first = 0
@@ -77,6 +79,7 @@ class ArmInputs:
                     partial(self._receive, index),
                     topic=arm.topic("joint_states"),
                     reliable=reliable,
+                    newest=True,
                     lowest_rate=LOWEST_RATE,
                 )
             )
@@ -120,14 +123,25 @@ class ArmInputs:
         index = int(np.argmin(self._receipts))
         return time.monotonic() - self._receipts[index], self._arms[index]
 
-    def silent(self, timeout: float) -> list[Arm]:
-        """The arms that have said nothing usable for longer than `timeout`, s of wall time."""
-        now = time.monotonic()
-        return [arm for arm, last in zip(self._arms, self._receipts, strict=True) if now - last > timeout]
+    def overdue(self, timeout: float) -> list[tuple[Arm | None, SafeReason, str]]:
+        """Who has said nothing usable for longer than `timeout`, s of wall time: which arm, the reason, one sentence.
 
-    def missing(self, arm: Arm) -> tuple[str, ...]:
-        """Joints that the arm's last message did not have."""
-        return self.sources[self._arms.index(arm)].missing
+        When every arm is heard, but no states of all of them come together, that is said of no arm.
+        """
+        now, found = time.monotonic(), list[tuple[Arm | None, SafeReason, str]]()
+        for arm, source, last in zip(self._arms, self.sources, self._receipts, strict=True):
+            topic = arm.topic("joint_states")
+            if now - last <= timeout:
+                continue
+            if source.missing:
+                found.append((arm, SafeReason.JOINT_MISSING, f"{topic} lack {', '.join(source.missing)}"))
+            else:
+                found.append((arm, SafeReason.STATE_STALE, f"no usable {topic} for {now - last:.2f} s"))
+        apart = now - self._called_back
+        if not found and apart > timeout:
+            sentence = f"the states of the arms have not come in pairs for {apart:.2f} s"
+            found.append((None, SafeReason.STATE_STALE, sentence))
+        return found
 
     def set_aside(self, arm: Arm) -> None:
         """Go on without an arm: it counts as standing where it was last seen until it is heard again."""
@@ -141,6 +155,7 @@ class ArmInputs:
         self._aside[index] = False
         if len(self.sources) == 1:
             self.time = self.oldest = source.time
+            self._called_back = self._receipts[index]
             self._callback(stamp)
             return
         self._fresh[index] = True
@@ -157,5 +172,6 @@ class ArmInputs:
         if newest - oldest > self._tolerance:
             return
         self.time, self.oldest = newest, oldest
+        self._called_back = self._receipts[index]
         self._fresh = [False] * len(self._fresh)
         self._callback(stamp)

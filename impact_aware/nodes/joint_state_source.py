@@ -48,6 +48,7 @@ class JointStateSource(JointReader):
         *,
         topic: str = "joint_states",
         reliable: bool = False,
+        newest: bool = False,
         lowest_rate: float = 200.0,
         gaps: bool = False,
     ) -> None:
@@ -59,6 +60,7 @@ class JointStateSource(JointReader):
             callback: Called after each usable message, with its stamp.
             topic: Relative topic name.
             reliable: Ask for reliable delivery, as lockstep needs.
+            newest: Of messages that wait, take only the last.
             lowest_rate: Warn below this rate, Hz.
             gaps: Take messages in which only some positions are not finite; those are NaN then.
         """
@@ -74,7 +76,8 @@ class JointStateSource(JointReader):
         self._monitor: InputMonitor | None = None
         self._judged_at = float("nan")
         self._judged_count = 0
-        self.subscription = node.create_subscription(JointState, topic, self._receive, state_qos(reliable), raw=True)
+        qos = state_qos(reliable, newest)
+        self.subscription = node.create_subscription(JointState, topic, self._receive, qos, raw=True)
 
     def _receive(self, packed: bytes) -> None:
         self.received += 1

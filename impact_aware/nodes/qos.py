@@ -9,10 +9,13 @@ LIVELINESS_LEASE = 2.0
 """How long a publisher of events or fields may be silent as a process before it counts as lost, s."""
 
 
-def state_qos(reliable: bool) -> QoSProfile:
-    """joint_states: best effort hears every driver, reliable ones too; lockstep needs each message to arrive."""
+def state_qos(reliable: bool, newest: bool = False) -> QoSProfile:
+    """joint_states: best effort hears every driver, reliable ones too; lockstep needs each message to arrive.
+
+    `newest` keeps only the last one: after a stall, answers to those before it would come all at once.
+    """
     policy = ReliabilityPolicy.RELIABLE if reliable else ReliabilityPolicy.BEST_EFFORT
-    return QoSProfile(depth=10, history=HistoryPolicy.KEEP_LAST, reliability=policy)
+    return QoSProfile(depth=1 if newest else 10, history=HistoryPolicy.KEEP_LAST, reliability=policy)
 
 
 COMMAND_QOS = QoSProfile(depth=1, history=HistoryPolicy.KEEP_LAST, reliability=ReliabilityPolicy.RELIABLE)

@@ -253,9 +253,11 @@ class RsControllerNode(SteadyLifecycleNode):
         if command.mode is not self._mode:
             self._tell_mode(command)
         at_rest = self._inputs.largest_speed < self._gains.rest_velocity
-        if self._stopping and at_rest:
+        leaving = self._stopping or math.isfinite(self._retire_before)
+        done = leaving and at_rest and self._guard.lets_go(command)
+        if self._stopping and done:
             self.finished = True
-        if math.isfinite(self._retire_before) and (at_rest or command.time > self._retire_before):
+        if math.isfinite(self._retire_before) and (done or command.time > self._retire_before):
             self._finish_retiring()
 
     def _finish_task(self, controller: ReferenceSpreadingController) -> None:
@@ -296,13 +298,12 @@ class RsControllerNode(SteadyLifecycleNode):
     def _on_upstream_lost(self, topic: str) -> None:
         controller = self._controller
         if controller is not None and self._active and controller.mode in IN_MOTION:
+            # The next state is answered with it: another command before would be one torque step too many.
             controller.safe_stop(SafeReason.UPSTREAM_LOST, f"the node that publishes {topic} is gone")
-            self._publish_safe_command()
 
     def _on_safe_stop(self, _request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         assert self._controller is not None
         self._controller.safe_stop(SafeReason.REQUESTED, "asked for by a client")
-        self._publish_safe_command()
         response.success, response.message = True, "going to the safe mode"
         return response
 
@@ -324,20 +325,18 @@ class RsControllerNode(SteadyLifecycleNode):
         controller = self._controller
         if controller is None or not self._active:
             return
-        silent = self._inputs.silent(self._settings.state_timeout)
-        if not silent:
+        overdue = self._inputs.overdue(self._settings.state_timeout)
+        for arm, reason, detail in overdue:
+            controller.safe_stop(reason, detail)
+            if arm is not None:
+                self._inputs.set_aside(arm)
+        if not overdue:
             return
-        for arm in silent:
-            topic, missing = arm.topic("joint_states"), self._inputs.missing(arm)
-            if missing:
-                controller.safe_stop(SafeReason.JOINT_MISSING, f"{topic} lack {', '.join(missing)}")
-            else:
-                age = self._inputs.silence()[0]
-                controller.safe_stop(SafeReason.STATE_STALE, f"no usable {topic} for {age:.2f} s")
-            self._inputs.set_aside(arm)
-        if self._inputs.heard:
+        heard = self._inputs.heard
+        if not heard or any(arm is None for arm, *_ in overdue):
+            self._publish_safe_command()
+        if heard:
             return
-        self._publish_safe_command()
         if self._stopping:
             self.finished = True
         if math.isfinite(self._retire_before):
@@ -372,6 +371,8 @@ class RsControllerNode(SteadyLifecycleNode):
     def close(self) -> None:
         """A last command towards gravity compensation: forward controllers hold on to it."""
         self._publish_safe_command()
+        if self._controller is not None:
+            self._commands.flush()
 
     def _complain(self, sentence: str) -> None:
         self._complaint = sentence

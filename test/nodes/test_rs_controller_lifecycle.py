@@ -15,6 +15,7 @@ from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import Trigger
 
 from impact_aware.control import Mode, SafeReason
+from impact_aware.control.guard import LET_GO
 from impact_aware.nodes import runtime
 from impact_aware.nodes.field_conversions import field_to_message
 from impact_aware.nodes.rs_controller import RETIRE_TIMEOUT, RsControllerNode
@@ -131,7 +132,8 @@ def test_deactivated_in_motion_it_brings_the_arm_to_rest_first(bench):
     assert len(bench.commands) == 20
     assert bench.mode is Mode.HOLD
     assert bench.node.trigger_activate() is FAILURE, "not while the arm still moves"
-    bench.state(AT_REST)
+    # The torque that braked it goes back to gravity at the allowed rate.
+    bench.state(AT_REST, count=100)
     bench.commands.clear()
     bench.state(AT_REST, count=5)
     assert bench.commands == []
@@ -146,6 +148,25 @@ def test_deactivated_it_stops_commanding_even_if_the_arm_never_rests(bench):
     bench.commands.clear()
     bench.state(MOVING, count=5)
     assert bench.commands == []
+
+
+@pytest.mark.parametrize("how", ["end", "deactivate"])
+def test_an_arm_that_presses_against_something_is_let_go_of_before_the_last_command(bench, how):
+    bench.activate()
+    # It does not follow: something is in its way.
+    bench.state(count=400)
+    assert np.abs(bench.commands[-1]).max() > 10.0
+    if how == "end":
+        bench.node.prepare_stop()
+    else:
+        assert bench.node.trigger_deactivate() is SUCCESS
+    for _ in range(200):
+        if bench.node.finished or not bench.node._active:
+            break
+        bench.state()
+    assert bench.node.finished or not bench.node._active
+    # A Panda adds gravity itself: nothing is left of what pressed.
+    assert np.all(np.abs(bench.commands[-1]) <= LET_GO * ROBOT.limits.effort)
 
 
 def test_shut_down_it_does_not_command_for_ever(bench):

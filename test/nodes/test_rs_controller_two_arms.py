@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import time
 from types import SimpleNamespace
 
 import numpy as np
@@ -280,3 +281,22 @@ def test_a_finished_task_goes_on_carrying_until_somebody_ends_it(bench, monkeypa
 def test_arms_that_make_no_sense_are_refused_by_name(names, robots, bases, word):
     with pytest.raises(InvalidInputError, match=f"parameter {word}"):
         several_arms(names, robots, bases)
+
+
+def test_arms_that_are_heard_but_never_in_pairs_are_stopped_too(bench, monkeypatch):
+    """The clock of one arm is off: no cycle runs, and a forward controller would keep the last torques."""
+    bench.activate()
+    bench.states(count=3)
+    bench.node._settings = dataclasses.replace(bench.node._settings, state_timeout=0.05)
+    bench.commands.clear()
+    for _ in range(8):
+        time.sleep(0.01)
+        bench.time += PERIOD
+        for arm, late in ((LEFT, 0.0), (RIGHT, 0.5)):
+            message = joint_states(arm, bench.time - late)
+            bench.node._inputs.sources[arm]._receive(serialize_message(message))
+    assert bench.commands == []
+    bench.node._watch()
+    assert bench.node._controller.mode is Mode.SAFE
+    assert bench.node._status()[1].startswith("safe mode: the states of the arms have not come in pairs for 0.")
+    assert len(bench.commands) == 1

@@ -46,6 +46,10 @@ def test_in_any_order_it_comes_to_run_and_a_second_suite_is_told_so_and_commands
     suite.until(lambda: suite.time > states + 0.05, "states")
     # One command per state; one that is still on its way either side of the count may add to it.
     assert suite.commands - before <= round((suite.time - states) / 0.001) + 1
+    twin = suite.start("rs_controller", autostart=True, **PATIENT)
+    words = "another /rs_controller runs already, and only one of them can be active: is the suite running twice"
+    assert suite.until_said(twin, words) == 1
+    assert " mode " not in twin.log.read_text()
 
 
 def test_a_second_simulator_waits_for_the_first_and_takes_its_place(suite):
@@ -57,7 +61,10 @@ def test_a_second_simulator_waits_for_the_first_and_takes_its_place(suite):
     second = suite.start("sim_robot")
     words = "another /sim_robot runs already, this one publishes no states until that has ended: is the suite running"
     assert suite.until_said(second, words) == 1
-    assert len(suite.node.get_publishers_info_by_topic("/joint_states")) == 3, "the driver's, which is silent, and both"
+    suite.until(
+        lambda: len(suite.node.get_publishers_info_by_topic("/joint_states")) == 3,
+        "three publishers: the driver's, which is silent, and both",
+    )
     first.signal(signal.SIGTERM)
     suite.until(lambda: not first.running, "the end of the first one")
     heard.clear()
