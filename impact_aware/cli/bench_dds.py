@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import argparse
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from tqdm import tqdm
 
-from impact_aware.cli.probe_run import patient, run_probe
+from impact_aware.cli.probe_run import add_priority, chosen_priority, patient, run_probe, urgent
 from impact_aware.errors import InvalidInputError
 from impact_aware.graph import DualArmOptions, NodeSpec, SingleArmOptions, dual_arm_graph, single_arm_graph
 from impact_aware.reference import load_task, start_posture
@@ -30,12 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--arms", type=int, choices=(1, 2), default=1, help="one arm, or the two of the grab (default 1)"
     )
-    parser.add_argument(
-        "--priority",
-        type=int,
-        default=0,
-        help="realtime_priority of all nodes, echo and probe included; 0: ordinary scheduling (default)",
-    )
+    add_priority(parser)
 
 
 def run(options: argparse.Namespace) -> dict[str, Any]:
@@ -49,28 +44,23 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         raise InvalidInputError("--seconds", options.seconds, "1 to 86400 s")
     if not 1.0 <= options.rate <= 5000.0:
         raise InvalidInputError("--rate", options.rate, "1 to 5000 Hz")
-    if not 0 <= options.priority <= 99:
-        raise InvalidInputError("--priority", options.priority, "0 to 99")
+    priority = chosen_priority(options.priority)
     setup = _two_arms() if options.arms == 2 else _one_arm(options.robot)
-    urgency = {"realtime_priority": options.priority} if options.priority else {}
-    control, echo = (
-        tuple(replace(spec, parameters={**spec.parameters, **urgency}) for spec in nodes)
-        for nodes in (setup.control, setup.echo)
-    )
+    control, echo = urgent(setup.control, priority), urgent(setup.echo, priority)
     blocks: dict[str, list[dict[str, float]]] = {"echo": [], "control": []}
     plan = (("echo", echo, 0.5), ("control", control, 1.0), ("echo", echo, 0.5))
     with tqdm(total=2.0 * options.seconds, unit="s", disable=not sys.stderr.isatty()) as bar:
         for name, nodes, share in plan:
             bar.set_description(name)
             seconds = share * options.seconds
-            parameters = {**setup.probe, **urgency, "rate": options.rate, "duration": seconds}
-            probe = NodeSpec("latency_probe", "latency_probe", parameters=parameters)
+            parameters = {**setup.probe, "rate": options.rate, "duration": seconds}
+            (probe,) = urgent([NodeSpec("latency_probe", "latency_probe", parameters=parameters)], priority)
             blocks[name] += run_probe(probe, nodes, seconds)
             bar.update(seconds)
     result: dict[str, Any] = {name: _together(lines) for name, lines in blocks.items()}
     result["ratio_p50"] = result["control"]["p50_us"] / result["echo"]["p50_us"]
     result["ratio_p99"] = result["control"]["p99_us"] / result["echo"]["p99_us"]
-    result["priority"] = options.priority
+    result["priority"] = priority
     result["aim"] = {"p99_us": 1000.0} if options.arms == 2 else {"ratio_p99": 1.3}
     return result
 

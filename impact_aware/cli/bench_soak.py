@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
-from impact_aware.cli.probe_run import Line, patient, run_probe
+from impact_aware.cli.probe_run import Line, add_priority, chosen_priority, patient, run_probe, urgent
 from impact_aware.cli.processes import NodeProcess
 from impact_aware.errors import InvalidInputError
 from impact_aware.graph import NodeSpec, SingleArmOptions, single_arm_graph
@@ -37,6 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--minutes", type=float, default=30.0, help="length of the run (default 30)")
     parser.add_argument("--rate", type=float, default=1000.0, help="states per second (default 1000)")
     parser.add_argument("--robot", default="panda", help="robot profile (default panda)")
+    add_priority(parser)
 
 
 def run(options: argparse.Namespace) -> dict[str, Any]:
@@ -48,7 +49,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     """
     if not 0.2 <= options.minutes <= 10080.0:
         raise InvalidInputError("--minutes", options.minutes, "0.2 minutes to a week")
-    duration = 60.0 * options.minutes
+    duration, priority = 60.0 * options.minutes, chosen_priority(options.priority)
     robot = RobotModel.from_profile(options.robot)
     posture = start_posture(load_task(SingleArmOptions().task).arms[0], robot)
     graph = single_arm_graph(SingleArmOptions(robot=options.robot, simulation=False, markers=True))
@@ -71,9 +72,10 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
                     with (options.out / "soak_blocks.jsonl").open("a") as file:
                         file.write(json.dumps(line) + "\n")
 
+            (probe,) = urgent([NodeSpec("latency_probe", "latency_probe", parameters=parameters)], priority)
             blocks = run_probe(
-                NodeSpec("latency_probe", "latency_probe", parameters=parameters),
-                patient(graph),
+                probe,
+                urgent(patient(graph), priority),
                 duration,
                 on_line=show,
                 on_tick=memory.look,
@@ -82,6 +84,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         log_lines = {path.stem: len(path.read_text(errors="replace").splitlines()) for path in sorted(logs.glob("*"))}
     return {
         "minutes": options.minutes,
+        "priority": priority,
         "memory": memory.growth(),
         "aim_growth_MB": 2.0,
         "blocks": [{key: value for key, value in block.items() if key != "last"} for block in blocks],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import tempfile
 import time
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from impact_aware.cli.processes import NodeProcess, end_processes, quiet_environment
-from impact_aware.errors import ImpactAwareError
+from impact_aware.errors import ImpactAwareError, InvalidInputError
 from impact_aware.graph import NodeSpec
 
 START_TIMEOUT = 60.0
@@ -22,6 +23,9 @@ TICK = 0.5
 
 PATIENCE = {"state_timeout": 1.0, "state_age_limit": 0.5}
 """Of the controller in a benchmark, s: a machine that stalls shall show in the figures, not end the run."""
+
+URGENCY = 20
+"""`realtime_priority` of a benchmark's nodes where the user may have one."""
 
 Line = dict[str, Any]
 
@@ -36,6 +40,48 @@ def patient(nodes: Iterable[NodeSpec]) -> tuple[NodeSpec, ...]:
         replace(spec, parameters={**spec.parameters, **PATIENCE}) if spec.name == "rs_controller" else spec
         for spec in nodes
     )
+
+
+def add_priority(parser: argparse.ArgumentParser) -> None:
+    """Declare how urgent the nodes of a benchmark are."""
+    parser.add_argument(
+        "--priority",
+        type=int,
+        metavar="P",
+        help=f"realtime_priority of all nodes, yardstick and probe included; 0: ordinary scheduling "
+        f"(default {URGENCY} where the user may, as on hardware, else 0)",
+    )
+
+
+def chosen_priority(given: int | None) -> int:
+    """What was asked for, or the default.
+
+    Raises:
+        InvalidInputError: No such priority.
+    """
+    if given is None:
+        return URGENCY if _may_be_urgent() else 0
+    if not 0 <= given <= 99:
+        raise InvalidInputError("--priority", given, "0 to 99")
+    return given
+
+
+def _may_be_urgent() -> bool:
+    if not hasattr(os, "sched_setscheduler"):
+        return False
+    policy, parameter = os.sched_getscheduler(0), os.sched_getparam(0)
+    try:
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(URGENCY))
+    except OSError:
+        return False
+    os.sched_setscheduler(0, policy, parameter)
+    return True
+
+
+def urgent(nodes: Iterable[NodeSpec], priority: int) -> tuple[NodeSpec, ...]:
+    """The same nodes at this `realtime_priority`."""
+    wanted = {"realtime_priority": priority} if priority else {}
+    return tuple(replace(spec, parameters={**spec.parameters, **wanted}) for spec in nodes)
 
 
 def run_probe(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,8 +25,7 @@ class Mode(enum.IntEnum):
     HOLD = 5
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Command:
+class Command(NamedTuple):
     """Result of one control cycle; arms in the controller's order, everything in the common base frame.
 
     Attributes:

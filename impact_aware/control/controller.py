@@ -355,8 +355,8 @@ class ReferenceSpreadingController:
             time=time,
             mode=self.mode,
             effort=effort,
-            tool_position=np.array([arm.position for arm in self.arms]),
-            tool_twist=np.array([arm.twist for arm in self.arms]),
+            tool_position=_rows([arm.position for arm in self.arms]),
+            tool_twist=_rows([arm.twist for arm in self.arms]),
             reference_twist=twist,
             target_acceleration=target,
             object_position=self._unknown if reference is None else reference.object_position,
@@ -365,3 +365,8 @@ class ReferenceSpreadingController:
             reason=self._reason,
             detail=self._detail,
         )
+
+
+def _rows(vectors: list[Array]) -> Array:
+    """A copy of vectors of one length, (count, length); one vector alone, the usual case, is quicker copied so."""
+    return vectors[0].reshape(1, -1).copy() if len(vectors) == 1 else np.array(vectors)

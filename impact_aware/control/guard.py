@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 
 import numpy as np
@@ -206,7 +205,7 @@ class GuardedController:
             found = self._judge_grasp()
         if found is not None:
             self._stop(found)
-            self._last = dataclasses.replace(self._last, mode=Mode.SAFE, reason=found.reason, detail=found.detail)
+            self._last = self._last._replace(mode=Mode.SAFE, reason=found.reason, detail=found.detail)
         return self._last
 
     def set_field(self, field: ReferenceField) -> None:
@@ -294,9 +293,7 @@ class GuardedController:
             self._stop(violation)
             previous = np.zeros_like(command.effort) if self._effort is None else self._effort
             effort = self.envelope.nearest(command.effort, previous)
-            command = dataclasses.replace(
-                command, mode=Mode.SAFE, effort=effort, reason=violation.reason, detail=violation.detail
-            )
+            command = command._replace(mode=Mode.SAFE, effort=effort, reason=violation.reason, detail=violation.detail)
         self._effort, self._last, self._time = command.effort, command, time
         return command
 

@@ -29,7 +29,7 @@ Array = NDArray[np.float64]
 STATE_TIMEOUT = 0.1
 """Of rs_controller, s."""
 
-WATCHDOG_PERIOD = 0.01
+WATCHDOG_PERIOD = 0.02
 """Of rs_controller, s."""
 
 LIVELINESS_LEASE = 2.0

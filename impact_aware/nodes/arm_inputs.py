@@ -130,9 +130,9 @@ class ArmInputs:
         """
         now, found = time.monotonic(), list[tuple[Arm | None, SafeReason, str]]()
         for arm, source, last in zip(self._arms, self.sources, self._receipts, strict=True):
-            topic = arm.topic("joint_states")
             if now - last <= timeout:
                 continue
+            topic = arm.topic("joint_states")
             if source.missing:
                 found.append((arm, SafeReason.JOINT_MISSING, f"{topic} lack {', '.join(source.missing)}"))
             else:

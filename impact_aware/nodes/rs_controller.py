@@ -43,7 +43,7 @@ from impact_aware.nodes.upstream import Upstream
 from impact_aware.robot.effort_convention import EffortConvention
 from impact_aware.robot.safety_limits import SafetyLimits
 
-WATCHDOG_PERIOD = 0.01
+WATCHDOG_PERIOD = 0.02
 """Wall time between two looks at the age of the last state, s."""
 
 AUTOSTART_PERIOD = 0.1

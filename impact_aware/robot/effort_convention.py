@@ -12,9 +12,20 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
+from impact_aware.compiled import NOTHING, VECTOR, WRITTEN_VECTOR, compiled
 from impact_aware.robot.model import RobotModel
 
 Array = NDArray[np.float64]
+
+
+@compiled(NOTHING, VECTOR, VECTOR, VECTOR, VECTOR, VECTOR, WRITTEN_VECTOR)
+def without_gravity(
+    effort: Array, gravity: Array, carried: Array, previous: Array, step: Array, command: Array
+) -> None:
+    """Torques less the gravity that the arms carry themselves, at most a step from the last ones: (n,) each, N m."""
+    for i in range(carried.size):
+        wanted = effort[i] - carried[i] * gravity[i]
+        command[i] = min(max(wanted, previous[i] - step[i]), previous[i] + step[i])
 
 
 class EffortConvention:
@@ -33,12 +44,15 @@ class EffortConvention:
         """
         self.includes_gravity = [robot.profile is None or robot.profile.command_includes_gravity for robot in robots]
         self._parts: list[tuple[slice, RobotModel, pin.Data]] = []
+        # Which of the joints' gravity the arms take care of themselves, 0 or 1.
+        self._carried = np.repeat([float(not whole) for whole in self.includes_gravity], [r.n for r in robots])
         first = 0
         for robot, whole in zip(robots, self.includes_gravity, strict=True):
             if not whole:
                 self._parts.append((slice(first, first + robot.n), robot, robot.model.createData()))
             first += robot.n
         self._step = np.concatenate([robot.limits.effort_rate for robot in robots]) * period
+        self._unlimited = np.full_like(self._step, np.inf)
         self._previous: Array | None = None
 
     def reset(self) -> None:
@@ -53,15 +67,13 @@ class EffortConvention:
         """
         if not self._parts:
             return effort
-        command = effort.copy()
-        for joints, robot, data in self._parts:
-            if gravity is None:
-                command[joints] -= pin.computeGeneralizedGravity(robot.model, data, q[joints])
-            else:
-                command[joints] -= gravity[joints]
-        if self._previous is not None:
-            np.maximum(command, self._previous - self._step, out=command)
-            np.minimum(command, self._previous + self._step, out=command)
+        if gravity is None:
+            gravity = self.to_effort(np.zeros_like(effort), q)
+        command = np.empty_like(effort)
+        if self._previous is None:
+            without_gravity(effort, gravity, self._carried, effort, self._unlimited, command)
+        else:
+            without_gravity(effort, gravity, self._carried, self._previous, self._step, command)
         self._previous = command
         return command
 

@@ -1,5 +1,3 @@
-import dataclasses
-
 import numpy as np
 import pytest
 
@@ -56,5 +54,5 @@ def test_only_the_post_impact_mode_counts():
     completion = TaskCompletion()
     waiting = [command(0.01 * k, mode=Mode.ANTE) for k in range(300)]
     assert first_done(completion, waiting) is None
-    later = [dataclasses.replace(command(3.0 + 0.01 * k)) for k in range(50)]
+    later = [command(3.0 + 0.01 * k) for k in range(50)]
     assert first_done(completion, later) == pytest.approx(3.1)

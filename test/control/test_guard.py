@@ -92,13 +92,11 @@ def test_after_a_reset_it_starts_again_from_wherever_the_arm_is(guard):
 
 
 def test_a_command_outside_never_leaves(guard, monkeypatch):
-    import dataclasses
-
     before = guard._effort
     real = guard.controller.update
 
     def broken(*args, **more):
-        return dataclasses.replace(real(*args, **more), effort=np.array([np.nan, 1e9, 0.0, 0.0, 0.0, 0.0, 0.0]))
+        return real(*args, **more)._replace(effort=np.array([np.nan, 1e9, 0.0, 0.0, 0.0, 0.0, 0.0]))
 
     monkeypatch.setattr(guard.controller, "update", broken)
     command = guard.update(1.006, START, REST)

@@ -123,7 +123,7 @@ def test_a_controller_that_sends_too_much_is_found_out(bench, monkeypatch):
 
     def loud(self, *args, **more):
         command = real(self, *args, **more)
-        return dataclasses.replace(command, effort=command.effort * 10.0)
+        return command._replace(effort=command.effort * 10.0)
 
     monkeypatch.setattr(GuardedController, "update", loud)
     assert any("over its limit" in failure for failure in run_trial(bench, Trial("inf", "ante", 0)).failures)
