@@ -25,7 +25,10 @@ JUDGE_PERIOD = 2.0
 _UNUSABLE = np.full(1, np.nan)
 
 WARN_PERIOD = 5.0
-"""Shortest time between two warnings of the same kind, s."""
+"""Shortest time between two warnings of messages that can't be used, s."""
+
+QUALITY_WARN_PERIOD = 60.0
+"""Shortest time between two warnings of what is wrong with the source, which may stay so for hours, s."""
 
 
 class JointStateSource(JointReader):
@@ -135,4 +138,6 @@ class JointStateSource(JointReader):
         if quality.reason is not None:
             slow = min(quality.rate, quality.fresh_rate) < self._lowest_rate
             hint = "; remap joint_states to the robot's own topic, such as franka/joint_states" if slow else ""
-            self._node.get_logger().warning(f"joint_states: {quality.reason}{hint}", throttle_duration_sec=WARN_PERIOD)
+            self._node.get_logger().warning(
+                f"joint_states: {quality.reason}{hint}", throttle_duration_sec=QUALITY_WARN_PERIOD
+            )

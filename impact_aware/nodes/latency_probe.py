@@ -34,11 +34,11 @@ SWING = 0.02
 SWING_FREQUENCY = 0.5
 """How often, Hz."""
 
+DISCOVERY = 0.1
+"""Time between two looks whether anybody answers yet, s."""
+
 AFTERWARDS = 0.5
 """How long states go on after the last report, s."""
-
-DISCOVERY_PERIOD = 0.002
-"""Wall time between two states while nobody answers yet, s."""
 
 
 @dataclass(frozen=True)
@@ -142,8 +142,8 @@ class LatencyProbeNode(Node):
         """Look for partners, warm up, measure, and end the process."""
         period = 1.0 / self._settings.rate
         while not self._answers and not self._ended.is_set():
-            self._send()
-            time.sleep(DISCOVERY_PERIOD)
+            # At full rate too: a controller does not begin with states that come at another one.
+            self._keep_sending(period, DISCOVERY)
         self._keep_sending(period, self._settings.warm_up)
         self._matcher.report()
         left = self._settings.duration
