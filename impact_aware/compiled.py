@@ -40,6 +40,10 @@ def compiled(returned: Any, *given: Any) -> Callable[[Function], Function]:
     """
 
     def translate(function: Function) -> Function:
-        return njit(returned(*given), cache=True, error_model="numpy")(function)
+        try:
+            return njit(returned(*given), cache=True, error_model="numpy")(function)
+        except (OSError, RuntimeError):
+            # Nowhere to keep the result, as under a service without a home: every process translates anew.
+            return njit(returned(*given), error_model="numpy")(function)
 
     return translate

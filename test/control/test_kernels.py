@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from impact_aware import compiled
 from impact_aware.control import kernels
 
 SEED = 11
@@ -96,3 +97,17 @@ def test_arrays_that_are_read_only_are_read():
 def test_other_types_are_refused_before_anything_is_read():
     with pytest.raises(TypeError, match="No matching definition"):
         kernels.first_limit([0.0], np.zeros(1), np.zeros(1), np.zeros(1), np.zeros(1), np.zeros(1))
+
+
+def test_where_nothing_can_be_kept_it_is_translated_all_the_same(monkeypatch):
+    real = compiled.njit
+
+    def nowhere(*given, cache=False, **options):
+        if cache:
+            # What Numba says to a service without a home whose package is read-only.
+            raise RuntimeError("cannot cache function: no locator available")
+        return real(*given, **options)
+
+    monkeypatch.setattr(compiled, "njit", nowhere)
+    double = compiled.compiled(compiled.NUMBER, compiled.NUMBER)(lambda value: 2.0 * value)
+    assert double(21.0) == 42.0
