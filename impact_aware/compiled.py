@@ -8,7 +8,9 @@ source, or in the user's cache folder where that can't be written to.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+import signal
+from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 from numba import njit, types
@@ -28,6 +30,16 @@ WRITTEN_VECTOR, WRITTEN_MATRIX = (types.Array(types.float64, dimensions, "A") fo
 """Arrays that are written to."""
 
 
+@contextlib.contextmanager
+def _later_interrupts() -> Iterator[None]:
+    """Let Ctrl-C wait: in a callback of the compiler it would be swallowed, and the process would not end."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def compiled(returned: Any, *given: Any) -> Callable[[Function], Function]:
     """Translate a function for these types; anything else that it is called with is a TypeError.
 
@@ -40,10 +52,11 @@ def compiled(returned: Any, *given: Any) -> Callable[[Function], Function]:
     """
 
     def translate(function: Function) -> Function:
-        try:
-            return njit(returned(*given), cache=True, error_model="numpy")(function)
-        except (OSError, RuntimeError):
-            # Nowhere to keep the result, as under a service without a home: every process translates anew.
-            return njit(returned(*given), error_model="numpy")(function)
+        with _later_interrupts():
+            try:
+                return njit(returned(*given), cache=True, error_model="numpy")(function)
+            except (OSError, RuntimeError):
+                # Nowhere to keep the result, as under a service without a home: every process translates anew.
+                return njit(returned(*given), error_model="numpy")(function)
 
     return translate

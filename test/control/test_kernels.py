@@ -1,5 +1,7 @@
 """Compiled loops against the formula they stand for, written with NumPy."""
 
+import signal
+
 import numpy as np
 import pytest
 
@@ -97,6 +99,19 @@ def test_arrays_that_are_read_only_are_read():
 def test_other_types_are_refused_before_anything_is_read():
     with pytest.raises(TypeError, match="No matching definition"):
         kernels.first_limit([0.0], np.zeros(1), np.zeros(1), np.zeros(1), np.zeros(1), np.zeros(1))
+
+
+def test_an_interrupt_in_the_middle_of_a_translation_comes_right_after_it(monkeypatch):
+    real = compiled.njit
+
+    def interrupted(*given, **options):
+        signal.raise_signal(signal.SIGINT)
+        return real(*given, **options)
+
+    monkeypatch.setattr(compiled, "njit", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        compiled.compiled(compiled.NUMBER, compiled.NUMBER)(lambda value: 2.0 * value)
+    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, set())
 
 
 def test_where_nothing_can_be_kept_it_is_translated_all_the_same(monkeypatch):
