@@ -200,7 +200,7 @@ class GuardedController:
             self._position, dq, self._contact_forces(self._position, dq, effort, interval)
         )
         if found is None and controller.mode is Mode.ANTE:
-            found = self._judge_overrun()
+            found = self._judge_overrun() or self._judge_grasp()
         elif found is None and controller.mode in (Mode.INTERIM, Mode.POST):
             found = self._judge_grasp()
         if found is not None:

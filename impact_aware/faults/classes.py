@@ -88,10 +88,10 @@ def _delayed(severity: float, duration: float, extent: Extent) -> Reasons:
 
 
 def _starved(severity: float, _duration: float, _extent: Extent) -> Reasons:
-    # What the queue of ten states holds is caught up with; a gap remains of what it doesn't.
-    if severity > 33.0:
+    # Only the newest state waits: the stall is the gap, as long as its cycles begin and end where they may.
+    if severity > 22.0:
         return frozenset({STALE})
-    return frozenset({None}) if severity < 27.0 else frozenset({None, STALE})
+    return frozenset({None}) if severity < 17.0 else frozenset({None, STALE})
 
 
 def _absent(reason: SafeReason) -> Outcomes:

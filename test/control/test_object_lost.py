@@ -50,6 +50,15 @@ def test_palms_much_closer_than_the_object_is_wide_stop():
     assert GRASP_SHARE * guard.envelope.limits[0].impact_overrun < 0.06
 
 
+def test_also_before_any_impact_was_seen():
+    """Each palm for itself is only 3 cm past its place: together they would meet."""
+    controller = ReferenceSpreadingController(ROBOTS, field=FIELD, bases=BASES)
+    guard = GuardedController(controller, bases=BASES)
+    q = posture(0.06)
+    controller.start(1.0, q, np.zeros(q.size))
+    assert guard.update(1.0, q, np.zeros(q.size)).reason is SafeReason.OBJECT_LOST
+
+
 def test_they_stop_before_their_surfaces_meet():
     # Each palm moves at the speed of the impact, and the safe mode lets it go on for a tenth of that.
     speed = sum(abs(float(own.normal @ own.impact_velocity)) for own in FIELD.arms)
