@@ -7,10 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from impact_aware.errors import InvalidInputError, UnknownNameError
-from impact_aware.resources import find_resource, share_folders
+from impact_aware.resources import read_named, resource_names
 
 _WORDS = ("robot", "joint_states", "commands", "controllers")
 
@@ -38,8 +36,7 @@ class Hardware:
 
 def hardware_names() -> tuple[str, ...]:
     """Names of the drivers that the package knows."""
-    found = {path.stem for folder in share_folders() for path in (folder / "config" / "hardware").glob("*.yaml")}
-    return tuple(sorted(found))
+    return resource_names("hardware")
 
 
 def load_hardware(name_or_path: str | Path) -> Hardware:
@@ -49,24 +46,12 @@ def load_hardware(name_or_path: str | Path) -> Hardware:
         UnknownNameError: No driver of that name, or an entry that is none.
         InvalidInputError: A file that can't be read, or an entry that is no topic, name or period.
     """
-    path = Path(name_or_path)
-    if path.suffix not in (".yaml", ".yml"):
-        if str(name_or_path) not in hardware_names():
-            raise UnknownNameError("hardware", str(name_or_path), hardware_names())
-        path = find_resource("config", "hardware", f"{name_or_path}.yaml")
-    elif not path.is_file():
-        raise InvalidInputError("hardware", str(path), "an existing file")
-    try:
-        content = yaml.safe_load(path.read_text())
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise InvalidInputError("hardware", str(path), f"valid YAML ({str(error).splitlines()[0]})") from error
+    content, path = read_named("hardware", "hardware", name_or_path)
     return _parse(content, path)
 
 
-def _parse(content: Any, path: Path) -> Hardware:
+def _parse(content: dict[str, Any], path: Path) -> Hardware:
     where = f"hardware {path.name}"
-    if not isinstance(content, dict):
-        raise InvalidInputError(where, repr(content), "a mapping of names to values")
     for key in content:
         if key not in (*_WORDS, "period"):
             raise UnknownNameError(where, str(key), (*_WORDS, "period"))

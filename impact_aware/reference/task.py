@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
-import yaml
 from numpy.typing import NDArray
 
 from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.reference.rotation import quaternion_from_rotation, rotation_from_rpy
-from impact_aware.resources import find_resource, share_folders
+from impact_aware.resources import read_named, resource_names
 
 Array = NDArray[np.float64]
 Vector = tuple[float, float, float]
@@ -227,7 +226,7 @@ class Task:
 
 def task_names() -> tuple[str, ...]:
     """Names of the tasks that come with the package."""
-    return tuple(sorted({p.stem for folder in share_folders() for p in (folder / "config" / "tasks").glob("*.yaml")}))
+    return resource_names("tasks")
 
 
 def load_task(name_or_path: str | Path, changes: Mapping[str, Any] | None = None) -> Task:
@@ -241,19 +240,7 @@ def load_task(name_or_path: str | Path, changes: Mapping[str, Any] | None = None
         UnknownNameError: No such task, or an entry that a task does not have.
         InvalidInputError: An entry with a value that can't be used.
     """
-    path = Path(name_or_path)
-    if path.suffix not in (".yaml", ".yml"):
-        if str(name_or_path) not in task_names():
-            raise UnknownNameError("task", str(name_or_path), task_names())
-        path = find_resource("config", "tasks", f"{name_or_path}.yaml")
-    elif not path.is_file():
-        raise InvalidInputError("task", str(path), "an existing task file")
-    try:
-        content = yaml.safe_load(path.read_text())
-    except yaml.YAMLError as error:
-        raise InvalidInputError("task", str(path), f"valid YAML ({str(error).splitlines()[0]})") from error
-    if not isinstance(content, dict):
-        raise InvalidInputError("task", str(path), "a mapping of names to values")
+    content, path = read_named("task", "tasks", name_or_path)
     content.setdefault("name", path.stem)
     return parse_task(_merged(content, changes or {}))
 

@@ -9,10 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from impact_aware.errors import InvalidInputError, UnknownNameError
-from impact_aware.resources import find_resource, share_folders
+from impact_aware.resources import read_named, resource_names
 
 _SAFETY_SIZES = {
     "position_lower": 0, "position_upper": 0, "braking_deceleration": 0, "velocity": 0, "effort": 0, "effort_rate": 0,
@@ -90,8 +88,7 @@ class RobotProfile:
 
 def profile_names() -> tuple[str, ...]:
     """Names of the profiles that come with the package."""
-    found = {path.stem for folder in share_folders() for path in (folder / "config" / "robots").glob("*.yaml")}
-    return tuple(sorted(found))
+    return resource_names("robots")
 
 
 def load_profile(name_or_path: str | Path) -> RobotProfile:
@@ -101,23 +98,11 @@ def load_profile(name_or_path: str | Path) -> RobotProfile:
         UnknownNameError: No profile of that name.
         InvalidInputError: A field is missing or has the wrong number of entries.
     """
-    path = Path(name_or_path)
-    if path.suffix not in (".yaml", ".yml"):
-        if str(name_or_path) not in profile_names():
-            raise UnknownNameError("robot", str(name_or_path), profile_names())
-        path = find_resource("config", "robots", f"{name_or_path}.yaml")
-    elif not path.is_file():
-        raise InvalidInputError("robot", str(path), "an existing profile file")
-    try:
-        content = yaml.safe_load(path.read_text())
-    except yaml.YAMLError as error:
-        raise InvalidInputError("robot profile", str(path), f"valid YAML ({str(error).splitlines()[0]})") from error
+    content, path = read_named("robot", "robots", name_or_path)
     return _parse(content, path)
 
 
-def _parse(content: Any, path: Path) -> RobotProfile:
-    if not isinstance(content, dict):
-        raise InvalidInputError("robot profile", str(path), "a mapping of names to values")
+def _parse(content: dict[str, Any], path: Path) -> RobotProfile:
     known = {"name", "urdf", "joints", "tool", "apparent_motor_inertia", "motor_inertia", "home", "effort_rate",
              "position_margin", "joint_states_topic", "notes", "base_frame", "safety",
              "command_includes_gravity", "effort_is_link_torque"}  # fmt: skip

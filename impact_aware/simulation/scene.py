@@ -11,10 +11,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 import pinocchio as pin
-import yaml
 
 from impact_aware.errors import InvalidInputError, UnknownNameError
-from impact_aware.resources import find_resource, share_folders
+from impact_aware.resources import read_named, resource_names
 from impact_aware.simulation.mujoco_model import ToolTip
 
 Vector3 = tuple[float, float, float]
@@ -229,8 +228,7 @@ SCENE_KINDS: dict[str, type[Scene]] = {"hit_and_push": HitAndPushScene, "dual_ar
 
 def scene_names() -> tuple[str, ...]:
     """Names of the scenes that come with the package."""
-    found = {path.stem for folder in share_folders() for path in (folder / "config" / "scenes").glob("*.yaml")}
-    return tuple(sorted(found))
+    return resource_names("scenes")
 
 
 def load_scene(name_or_path: str | Path) -> Scene:
@@ -242,19 +240,7 @@ def load_scene(name_or_path: str | Path) -> Scene:
         UnknownNameError: No scene, kind or field of that name.
         InvalidInputError: A value of the wrong type or out of range.
     """
-    path = Path(name_or_path)
-    if path.suffix not in (".yaml", ".yml"):
-        if str(name_or_path) not in scene_names():
-            raise UnknownNameError("scene", str(name_or_path), scene_names())
-        path = find_resource("config", "scenes", f"{name_or_path}.yaml")
-    elif not path.is_file():
-        raise InvalidInputError("scene", str(path), "an existing scene file")
-    try:
-        content = yaml.safe_load(path.read_text())
-    except yaml.YAMLError as error:
-        raise InvalidInputError("scene", str(path), f"valid YAML ({str(error).splitlines()[0]})") from error
-    if not isinstance(content, dict):
-        raise InvalidInputError("scene", str(path), "a mapping of names to values")
+    content, path = read_named("scene", "scenes", name_or_path)
     return parse_scene(content, default_name=path.stem)
 
 

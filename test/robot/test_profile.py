@@ -125,7 +125,7 @@ def test_malformed_profiles_are_refused_in_one_line_that_names_the_field(tmp_pat
 
 
 def test_missing_file_is_refused(tmp_path):
-    with pytest.raises(InvalidInputError, match="existing profile file"):
+    with pytest.raises(InvalidInputError, match="an existing file"):
         load_profile(tmp_path / "none.yaml")
 
 
