@@ -108,7 +108,8 @@ class JointStateSource(JointReader):
         self._layout = None
         try:
             message = deserialize_message(packed, JointState)
-        except Exception as error:  # noqa: BLE001 - rclpy does not say which; bytes from outside must not end the node
+        except RuntimeError as error:
+            # RMWError, which is no public name of rclpy: bytes from outside must not end the node.
             return self.time, self._reject("not decodable", f"joint_states can't be decoded: {error}")
         time = self._keep_stamp(message.header.stamp.sec, message.header.stamp.nanosec)
         refusal = self.take(time, message.name, message.position, message.velocity, message.effort)
