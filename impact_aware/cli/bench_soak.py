@@ -73,14 +73,19 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
                         file.write(json.dumps(line) + "\n")
 
             (probe,) = urgent([NodeSpec("latency_probe", "latency_probe", parameters=parameters)], priority)
-            blocks = run_probe(
-                probe,
-                urgent(patient(graph), priority),
-                duration,
-                on_line=show,
-                on_tick=memory.look,
-                logs=logs,
-            )
+            try:
+                blocks = run_probe(
+                    probe,
+                    urgent(patient(graph), priority),
+                    duration,
+                    on_line=show,
+                    on_tick=memory.look,
+                    logs=logs,
+                )
+            finally:
+                # Also of a run that failed: hours of samples are not to be lost.
+                if options.out is not None:
+                    memory.write(options.out / "soak_memory.json")
         log_lines = {path.stem: len(path.read_text(errors="replace").splitlines()) for path in sorted(logs.glob("*"))}
     return {
         "minutes": options.minutes,
@@ -124,6 +129,15 @@ class MemoryLog:
             first, last = float(np.median(values[begin : begin + few])), float(np.median(values[-few:]))
             result[name] = {"first_MB": first, "last_MB": last, "growth_MB": last - first}
         return result
+
+    def write(self, path: Path) -> None:
+        """All samples, per process as [s since the first, MB]."""
+        began = min((samples[0][0] for samples in self._samples.values()), default=0.0)
+        rounded = {
+            name: [[round(when - began, 1), round(resident, 2)] for when, resident in samples]
+            for name, samples in self._samples.items()
+        }
+        path.write_text(json.dumps(rounded))
 
 
 def resident_megabytes(pid: int) -> float | None:
