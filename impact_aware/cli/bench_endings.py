@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
+from impact_aware.cli.domain import own_domain
 from impact_aware.cli.processes import NodeProcess, end_processes, quiet_environment
 from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.graph import DualArmOptions, NodeSpec, SingleArmOptions, dual_arm_graph, single_arm_graph
@@ -129,8 +130,8 @@ def end_of(
         wait: Time before it is sent, s, where the state has no mode.
         state: The state to wait for.
     """
-    with tempfile.TemporaryDirectory(prefix="impact_aware_") as scratch:
-        one_run = _Ending(graph, state, Path(scratch))
+    with tempfile.TemporaryDirectory(prefix="impact_aware_") as scratch, own_domain() as domain:
+        one_run = _Ending(graph, state, Path(scratch), domain)
         try:
             reached = one_run.wait(wait)
             died = [process.spec.full_name for process in one_run.nodes if not process.running]
@@ -143,9 +144,9 @@ def end_of(
 class _Ending:
     """The processes of one run."""
 
-    def __init__(self, graph: tuple[NodeSpec, ...], state: State, folder: Path) -> None:
+    def __init__(self, graph: tuple[NodeSpec, ...], state: State, folder: Path, domain: int) -> None:
         self.state = state
-        environment = quiet_environment(1 + os.getpid() % 100) | {"ROS_LOG_DIR": str(folder)}
+        environment = quiet_environment(domain) | {"ROS_LOG_DIR": str(folder)}
         self.controller = next((spec for spec in graph if spec.executable == "rs_controller"), None)
         self.witness: NodeProcess | None = None
         if self.controller is not None:

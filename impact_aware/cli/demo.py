@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import signal
 import sys
 import tempfile
@@ -21,6 +20,7 @@ from tqdm import tqdm
 from impact_aware.analysis.run_grasp_report import report_grasp
 from impact_aware.analysis.run_report import report_run
 from impact_aware.analysis.run_summary import RunSummary
+from impact_aware.cli.domain import own_domain
 from impact_aware.cli.processes import NodeProcess, end_processes, quiet_environment
 from impact_aware.errors import ImpactAwareError, InvalidInputError
 from impact_aware.graph import DualArmOptions, NodeSpec, SingleArmOptions, dual_arm_graph, single_arm_graph
@@ -52,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--timeout", type=float, default=150.0, help="longest run, s of wall time (default: %(default)s)"
     )
-    parser.add_argument("--domain", type=int, help="ROS_DOMAIN_ID (default: one derived from the process)")
+    parser.add_argument("--domain", type=int, help="ROS_DOMAIN_ID (default: one that nobody uses)")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -63,11 +63,11 @@ def run(args: argparse.Namespace) -> int:
         raise InvalidInputError("--domain", args.domain, "a ROS domain from 0 to 101")
     graph = _graph(args)
     folder = _new_folder(args.out or Path("results") / args.task)
-    domain = args.domain if args.domain is not None else 1 + os.getpid() % 100
     started = time.monotonic()
-    demo = Demo(graph, folder, domain, quiet=args.json or not sys.stderr.isatty())
     try:
-        demo.run(args.timeout)
+        with own_domain(args.domain) as domain:
+            demo = Demo(graph, folder, domain, quiet=args.json or not sys.stderr.isatty())
+            demo.run(args.timeout)
     except DemoFailedError as error:
         print(f"impact-aware demo: error: {error}", file=sys.stderr)
         print(f"impact-aware demo: the logs are in {folder / 'logs'}", file=sys.stderr)

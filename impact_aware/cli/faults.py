@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dds", action="store_true", help="with the real nodes over DDS, one run per CLASS")
     parser.add_argument("--fuzz", type=int, metavar="N", help="give every node N random messages instead")
     parser.add_argument("--node", nargs="+", default=[], metavar="NODE", help="nodes to fuzz (default: all)")
-    parser.add_argument("--domain", type=int, help="ROS_DOMAIN_ID (default: one derived from the process)")
+    parser.add_argument("--domain", type=int, help="ROS_DOMAIN_ID (default: one that nobody uses)")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import os
 import signal
 import sys
 import tempfile
@@ -32,6 +31,7 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
+from impact_aware.cli.domain import own_domain
 from impact_aware.cli.faults_dds_classes import DDS_FAULTS, DdsFault, right_reasons
 from impact_aware.cli.processes import NodeProcess, end_processes, quiet_environment
 from impact_aware.errors import UnknownNameError
@@ -79,10 +79,9 @@ def run_dds(args: argparse.Namespace) -> tuple[dict[str, Any], str]:
     for name in names:
         if name not in DDS_FAULTS:
             raise UnknownNameError("fault over DDS", name, tuple(DDS_FAULTS))
-    domain = args.domain if args.domain is not None else 1 + os.getpid() % 100
     results = []
     for name in tqdm(names, desc="faults over DDS", unit="run", disable=args.json or not sys.stderr.isatty()):
-        with tempfile.TemporaryDirectory(prefix="impact_aware_") as scratch:
+        with tempfile.TemporaryDirectory(prefix="impact_aware_") as scratch, own_domain(args.domain) as domain:
             results.append(DdsRun(name, args.seed, domain, Path(scratch)).run())
     summary = {"runs": len(results), "failed": sum(bool(r["failures"]) for r in results), "results": results}
     return summary, format_table(results)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import subprocess
 import sys
 from typing import Any
 
 from tqdm import tqdm
 
+from impact_aware.cli.domain import own_domain
 from impact_aware.cli.processes import quiet_environment
 from impact_aware.errors import ImpactAwareError, InvalidInputError, UnknownNameError
 
@@ -60,12 +60,13 @@ def run_fuzz(args: argparse.Namespace) -> tuple[dict[str, Any], str]:
     for name in args.node:
         if name not in NODES:
             raise UnknownNameError("--node", name, NODES)
-    environment = quiet_environment(args.domain if args.domain is not None else 1 + os.getpid() % 100)
     results = []
     quiet = args.json or not sys.stderr.isatty()
     for name in tqdm(args.node or NODES, desc="fuzz", unit="node", disable=quiet):
         command = [sys.executable, "-m", "impact_aware.nodes.fuzz", name, str(args.fuzz), str(args.seed)]
-        process = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        with own_domain(args.domain) as domain:
+            environment = quiet_environment(domain)
+            process = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True)
         if process.returncode != 0:
             last = (process.stderr.strip().splitlines() or ["no word"])[-1]
             raise FuzzFailedError(f"the fuzzed {name} ended with status {process.returncode}: {last}")

@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from impact_aware.cli.domain import own_domain
 from impact_aware.cli.processes import NodeProcess, end_processes, quiet_environment
 from impact_aware.errors import ImpactAwareError, InvalidInputError
 from impact_aware.graph import NodeSpec
@@ -109,9 +110,9 @@ def run_probe(
     Raises:
         BenchmarkFailedError: A node died, went to its safe mode, or the probe did not end.
     """
-    with tempfile.TemporaryDirectory(prefix="impact_aware_") as scratch:
+    with tempfile.TemporaryDirectory(prefix="impact_aware_") as scratch, own_domain() as domain:
         folder = Path(scratch) if logs is None else logs
-        environment = quiet_environment(1 + os.getpid() % 100)
+        environment = quiet_environment(domain)
         environment["ROS_LOG_DIR"] = scratch
         processes: dict[str, NodeProcess] = {}
         try:

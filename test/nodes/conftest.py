@@ -1,6 +1,5 @@
 """rclpy for tests that need a node but no other process, and for those that need real ones."""
 
-import os
 import time
 
 import pytest
@@ -8,7 +7,6 @@ import pytest
 
 @pytest.fixture(scope="session")
 def ros_context():
-    os.environ.setdefault("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
     import rclpy
 
     rclpy.init()
@@ -137,8 +135,7 @@ class Suite:
 
 
 @pytest.fixture
-def suite(tmp_path):
-    os.environ.setdefault("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
-    made = Suite(tmp_path, int(os.environ.get("ROS_DOMAIN_ID") or 1 + os.getpid() % 100))
+def suite(tmp_path, ros_domain):
+    made = Suite(tmp_path, ros_domain)
     yield made
     made.close()

@@ -1,0 +1,71 @@
+"""A ROS domain of one's own: two runs that share one by chance hear, and command, each other's robots."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+from collections.abc import Iterator
+
+from impact_aware.errors import ImpactAwareError
+
+COUNT = 100
+"""Domains 1 to this one: the ports of those above reach into what Linux hands out to anybody."""
+
+_FIRST_PORT, _PORTS = 7400, 250
+"""UDP ports of domain 0, and how many belong to each (DDSI-RTPS 2.5, section 9.6.2.4)."""
+
+
+class NoFreeDomainError(ImpactAwareError):
+    """Somebody uses every ROS domain of this machine."""
+
+
+@contextlib.contextmanager
+def own_domain(wanted: int | None = None) -> Iterator[int]:
+    """A domain that nobody else uses for as long as this lasts, or simply the one that is `wanted`.
+
+    The claim is the last UDP port of the domain, which only the 120th participant would need: the system gives it to
+    one process, and takes it back however that ends.
+
+    Raises:
+        NoFreeDomainError: All of them are in use.
+    """
+    if wanted is not None:
+        yield wanted
+        return
+    claim, domain = _claim()
+    with claim:
+        yield domain
+
+
+def _claim() -> tuple[socket.socket, int]:
+    for offset in range(COUNT):
+        domain = 1 + (os.getpid() + offset) % COUNT
+        ports = range(_FIRST_PORT + _PORTS * domain, _FIRST_PORT + _PORTS * (domain + 1))
+        claim = _bound(ports[-1])
+        if claim is None:
+            continue
+        # Participants that claimed nothing listen somewhere here, which ports depends on their settings.
+        if all(_is_free(port) for port in ports[:-1]):
+            return claim, domain
+        claim.close()
+    raise NoFreeDomainError(f"all ROS domains from 1 to {COUNT} are in use on this machine: choose one by --domain")
+
+
+def _is_free(port: int) -> bool:
+    found = _bound(port)
+    if found is None:
+        return False
+    found.close()
+    return True
+
+
+def _bound(port: int) -> socket.socket | None:
+    """A UDP socket with this port for itself; None when somebody has it."""
+    found = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    try:
+        found.bind(("", port))
+    except OSError:
+        found.close()
+        return None
+    return found
