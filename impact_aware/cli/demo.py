@@ -233,9 +233,10 @@ class Demo:
     def _at_rest(self) -> bool:
         plant = self._latest.get("sim_robot", {})
         controller = self._latest.get("rs_controller", {})
-        if not self._processes["sim_robot"].running:
-            return controller.get("mode") in ("SAFE", "IDLE")
-        if plant.get("arm") == "hold":
+        # A plant that still holds says little while the controller may be about to send its first command.
+        if self._processes["rs_controller"].running and controller.get("mode") not in ("SAFE", "IDLE"):
+            return False
+        if not self._processes["sim_robot"].running or plant.get("arm") == "hold":
             return True
         stopped = plant.get("arm") == "brake" or controller.get("mode") == "SAFE"
         return stopped and float(plant.get("largest_speed", 1.0)) < AT_REST

@@ -97,6 +97,21 @@ def test_killing_a_node_leaves_the_arm_safe_and_ends_with_a_clear_error(tmp_path
         assert "mode SAFE" in errors
 
 
+@pytest.mark.slow
+def test_a_node_that_dies_before_the_first_command_leaves_a_controller_that_does_not_begin(tmp_path):
+    out = tmp_path / "run"
+    process = subprocess.Popen(demo_command(out), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        wait_for_controller(out, process, "configured")
+        os.kill(node_process("impact_detector", process.pid), signal.SIGKILL)
+        _, errors = process.communicate(timeout=LIMIT)
+    finally:
+        process.kill()
+    assert process.returncode == 1
+    assert "mode SAFE" in errors or "mode IDLE" in errors
+    assert "largest joint speed 0.000 rad/s" in errors
+
+
 def test_an_interrupt_ends_the_demo_and_every_node(tmp_path):
     out = tmp_path / "run"
     process = subprocess.Popen(demo_command(out), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -127,14 +142,18 @@ def test_nodes_end_with_a_parent_that_was_killed(tmp_path):
 
 
 def wait_until_moving(out: Path, process: subprocess.Popen) -> None:
+    wait_for_controller(out, process, "mode ANTE")
+
+
+def wait_for_controller(out: Path, process: subprocess.Popen, words: str) -> None:
     deadline = time.monotonic() + LIMIT
     log = out / "logs" / "rs_controller.log"
     while time.monotonic() < deadline and process.poll() is None:
-        if log.exists() and "mode ANTE" in log.read_text():
+        if log.exists() and words in log.read_text():
             return
         time.sleep(0.05)
     ending = "timeout" if process.poll() is None else process.communicate()[1]
-    raise AssertionError(f"the arm never moved: {ending}")
+    raise AssertionError(f"the controller never said {words!r}: {ending}")
 
 
 def child_processes(parent: int) -> list[int]:
