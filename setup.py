@@ -56,7 +56,7 @@ setup(
             f"impact-aware = {PACKAGE}.cli.main:main",
             # The command that people with recordings only look for among a package's executables.
             f"analyze = {PACKAGE}.cli.analyze:main",
-            *(f"{node} = {PACKAGE}.nodes.{node}:main" for node in NODES),
+            *(f"{node} = {PACKAGE}.nodes.start:{node}" for node in NODES),
         ],
     },
     zip_safe=False,

@@ -163,6 +163,6 @@ def child_processes(parent: int) -> list[int]:
 
 def node_process(name: str, parent: int) -> int:
     for pid in child_processes(parent):
-        if f"impact_aware.nodes.{name}" in Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " "):
+        if f"impact_aware.nodes.start {name} " in Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " "):
             return pid
     raise AssertionError(f"no process of {name} below {parent}")

@@ -125,7 +125,7 @@ def test_commands_are_the_nodes_that_exist_and_the_command_line() -> None:
     commands = entry_points()
     assert commands.pop("impact-aware") == "impact_aware.cli.main:main"
     assert commands.pop("analyze") == "impact_aware.cli.analyze:main"
-    assert commands == {node: f"impact_aware.nodes.{node}:main" for node in node_modules()}
+    assert commands == {node: f"impact_aware.nodes.start:{node}" for node in node_modules()}
 
 
 def test_version_is_the_same_everywhere() -> None:

@@ -1,0 +1,39 @@
+"""Start a node by its name: behind `ros2 run impact_aware NAME` and `python -m impact_aware.nodes.start NAME`.
+
+A node imports for a second or more. What Ctrl-C means to Python meanwhile, an exception in the midst of some module,
+ends as a traceback, and after half a second of taking the interpreter apart, in every process of a launch file. There
+is nothing yet that would have to be brought to rest, so that SIGINT may end the process at once, as SIGTERM does.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import importlib.util
+import signal
+import sys
+from collections.abc import Callable
+
+
+def start(name: str) -> int | None:
+    """Import a node's module and run it; returns the exit status where the node does not end the process itself."""
+    # A shell that starts a job in the background lets it ignore SIGINT, which then shall stay so.
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    module = importlib.import_module(f"{__package__}.{name}")
+    status: int | None = module.main()
+    return status
+
+
+def __getattr__(name: str) -> Callable[[], int | None]:
+    """The entry points of setup.py: each node is a function of this module."""
+    if name.startswith("_") or importlib.util.find_spec(f"{__package__}.{name}") is None:
+        raise AttributeError(f"module {__name__} has no attribute {name}")
+    return functools.partial(start, name)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2 or importlib.util.find_spec(f"{__package__}.{sys.argv[1]}") is None:
+        sys.exit(f"usage: python -m {__package__}.start NODE [--ros-args ...]")
+    sys.argv[:2] = sys.argv[1:2]
+    sys.exit(start(sys.argv[0]))

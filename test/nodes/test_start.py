@@ -1,0 +1,53 @@
+"""Nodes started by their names, and interrupted before they are nodes."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from impact_aware.nodes import impact_detector, start
+
+
+def command(*words):
+    return [sys.executable, "-m", "impact_aware.nodes.start", *words]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_in_the_midst_of_the_imports_ends_the_process_at_once_and_without_a_word(number):
+    process = subprocess.Popen(command("rs_controller"), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    try:
+        maps, deadline = Path(f"/proc/{process.pid}/maps"), time.monotonic() + 60.0
+        while "llvmlite" not in maps.read_text() and time.monotonic() < deadline:
+            time.sleep(0.005)
+        process.send_signal(number)
+        output, _ = process.communicate(timeout=60.0)
+    finally:
+        process.kill()
+    assert process.returncode == -number
+    assert output == ""
+
+
+def test_a_shell_that_lets_a_job_ignore_interrupts_is_obeyed(monkeypatch):
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        monkeypatch.setattr(impact_detector, "main", lambda: signal.getsignal(signal.SIGINT))
+        assert start.start("impact_detector") is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_each_node_is_an_entry_point_and_nothing_else_is():
+    assert callable(start.impact_detector)
+    with pytest.raises(AttributeError, match="no_such_node"):
+        _ = start.no_such_node
+
+
+def test_a_node_that_does_not_exist_is_answered_with_the_usage():
+    for words in ((), ("no_such_node",)):
+        result = subprocess.run(command(*words), capture_output=True, text=True, env=os.environ, timeout=60)
+        assert result.returncode == 1
+        assert result.stderr.startswith("usage: python -m impact_aware.nodes.start NODE")
