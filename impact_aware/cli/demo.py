@@ -20,7 +20,7 @@ from tqdm import tqdm
 from impact_aware.analysis.run_grasp_report import report_grasp
 from impact_aware.analysis.run_report import report_run
 from impact_aware.analysis.run_summary import RunSummary
-from impact_aware.cli.domain import own_domain
+from impact_aware.cli.domain import add_domain, own_domain
 from impact_aware.cli.processes import NodeProcess, end_processes, quiet_environment
 from impact_aware.errors import ImpactAwareError, InvalidInputError
 from impact_aware.graph import DualArmOptions, NodeSpec, SingleArmOptions, dual_arm_graph, single_arm_graph
@@ -52,15 +52,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--timeout", type=float, default=150.0, help="longest run, s of wall time (default: %(default)s)"
     )
-    parser.add_argument("--domain", type=int, help="ROS_DOMAIN_ID (default: one that nobody uses)")
+    add_domain(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Run the demo, print the table or the JSON, and return the exit status."""
     if not args.timeout > 0.0:
         raise InvalidInputError("--timeout", args.timeout, "a time > 0 s")
-    if args.domain is not None and not 0 <= args.domain <= 101:
-        raise InvalidInputError("--domain", args.domain, "a ROS domain from 0 to 101")
     graph = _graph(args)
     folder = _new_folder(args.out or Path("results") / args.task)
     started = time.monotonic()

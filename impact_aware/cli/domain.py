@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import os
 import socket
@@ -9,8 +10,11 @@ from collections.abc import Iterator
 
 from impact_aware.errors import ImpactAwareError
 
+LARGEST = 101
+"""Of the ROS domains: the ports of those above are what Linux hands out to anybody."""
+
 COUNT = 100
-"""Domains 1 to this one: the ports of those above reach into what Linux hands out to anybody."""
+"""Domains 1 to this one are looked at: the last ports of the largest are such ports already."""
 
 _FIRST_PORT, _PORTS = 7400, 250
 """UDP ports of domain 0, and how many belong to each (DDSI-RTPS 2.5, section 9.6.2.4)."""
@@ -18,6 +22,17 @@ _FIRST_PORT, _PORTS = 7400, 250
 
 class NoFreeDomainError(ImpactAwareError):
     """Somebody uses every ROS domain of this machine."""
+
+
+def add_domain(parser: argparse.ArgumentParser) -> None:
+    """Declare `--domain`, which lets the user choose."""
+    parser.add_argument("--domain", type=_number, help="ROS_DOMAIN_ID (default: one that nobody uses)")
+
+
+def _number(text: str) -> int:
+    if not (text.isdecimal() and int(text) <= LARGEST):
+        raise argparse.ArgumentTypeError(f"got {text}, expected a ROS domain from 0 to {LARGEST}")
+    return int(text)
 
 
 @contextlib.contextmanager

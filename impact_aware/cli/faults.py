@@ -10,6 +10,7 @@ from typing import Any
 
 from tqdm import tqdm
 
+from impact_aware.cli.domain import add_domain
 from impact_aware.errors import InvalidInputError
 
 HELP = "inject faults into the running nodes and check how they take them"
@@ -33,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dds", action="store_true", help="with the real nodes over DDS, one run per CLASS")
     parser.add_argument("--fuzz", type=int, metavar="N", help="give every node N random messages instead")
     parser.add_argument("--node", nargs="+", default=[], metavar="NODE", help="nodes to fuzz (default: all)")
-    parser.add_argument("--domain", type=int, help="ROS_DOMAIN_ID (default: one that nobody uses)")
+    add_domain(parser)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -8,6 +8,7 @@ import pytest
 
 from impact_aware.cli import domain as domains
 from impact_aware.cli.domain import NoFreeDomainError, own_domain
+from impact_aware.cli.main import main
 
 
 def test_two_runs_at_once_get_different_domains_and_give_them_back():
@@ -43,6 +44,15 @@ def test_a_domain_in_which_somebody_takes_part_is_passed_over():
 def test_a_domain_that_was_asked_for_is_taken_as_it_is():
     with own_domain(7) as first, own_domain(7) as second:
         assert (first, second) == (7, 7)
+
+
+@pytest.mark.parametrize("words", [["demo", "hit-and-push"], ["faults", "--dds", "nan"]])
+@pytest.mark.parametrize("number", ["102", "-1", "x"])
+def test_a_number_that_is_no_domain_is_refused_in_one_line(words, number, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main([*words, "--domain", number])
+    assert ended.value.code == 2
+    assert f"argument --domain: got {number}, expected a ROS domain from 0 to 101" in capsys.readouterr().err
 
 
 def test_without_a_free_domain_one_line_says_so(monkeypatch):
