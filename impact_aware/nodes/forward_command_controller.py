@@ -1,7 +1,8 @@
 """Node `forward_command_controller`: a double of ros2_control's, between `rs_controller` and `sim_robot`.
 
 Named as the controller it stands for, such as `effort_controller`, it listens to `~/commands` and passes them on to
-`hardware_commands` at the update rate. docs/hardware.md says what it is good for.
+`hardware_commands` at the update rate. It begins once the hardware listens: before, no controller manager activates one
+either. docs/hardware.md says what it is good for.
 """
 
 from __future__ import annotations
@@ -37,25 +38,30 @@ class ForwardCommandControllerNode(Node):
     """Holds the last command and writes it at every update."""
 
     def __init__(self) -> None:
-        """Activate the controller and begin to update."""
+        """Wait for the hardware."""
         super().__init__("effort_controller")
         settings = load_settings(self, Settings)
         self.controller = ForwardCommandController(len(settings.joints))
-        self.controller.activate()
         self._message = Float64MultiArray(data=array.array("d", bytes(8 * len(settings.joints))))
         self._values = np.frombuffer(self._message.data)
         self._last: np.ndarray | None = None
+        self._begun = False
         self._largest = np.zeros(len(settings.joints))
         self._largest_change = np.zeros(len(settings.joints))
         self._publisher = self.create_publisher(Float64MultiArray, "hardware_commands", COMMAND_QOS)
-        # Deep, so that two commands between two updates are both seen, though only the last one is written.
-        self.create_subscription(Float64MultiArray, "~/commands", self._on_command, STREAM_QOS)
         if settings.lockstep:
             self.create_subscription(JointState, "joint_states", self._on_state, state_qos(reliable=True))
         else:
             steady = Clock(clock_type=ClockType.STEADY_TIME)
             self.create_timer(1.0 / settings.update_rate, self._update, clock=steady)
         self._diagnostics = DiagnosticsReporter(self, self._status)
+
+    def _begin(self) -> None:
+        """Take commands, now that there is somebody to whom they go on."""
+        self._begun = True
+        self.controller.activate()
+        # Deep, so that two commands between two updates are both seen, though only the last one is written.
+        self.create_subscription(Float64MultiArray, "~/commands", self._on_command, STREAM_QOS)
 
     def _on_command(self, message: Float64MultiArray) -> None:
         dropped = self.controller.dropped
@@ -69,6 +75,8 @@ class ForwardCommandControllerNode(Node):
         self._update()
 
     def _update(self) -> None:
+        if not self._begun and self._publisher.get_subscription_count() > 0:
+            self._begin()
         was_active = self.controller.active
         written = self.controller.update()
         if written is not None:
@@ -91,6 +99,8 @@ class ForwardCommandControllerNode(Node):
         values["errors"] = controller.errors
         values["largest"] = " ".join(f"{value:.6g}" for value in self._largest)
         values["largest_change"] = " ".join(f"{value:.6g}" for value in self._largest_change)
+        if not self._begun:
+            return OK, "waiting for the hardware", values
         if not controller.active:
             return ERROR, "deactivated after a command of the wrong size", values
         return (WARN, "commands were dropped", values) if controller.dropped else (OK, "forwarding", values)

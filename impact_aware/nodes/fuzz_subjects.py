@@ -91,6 +91,11 @@ def _alone_at_once(node: Any, generator: random.Random) -> None:
     node._look_until, node._twins.present, node._twins.look = -math.inf, False, bool
 
 
+def _hardware_is_there(node: Any, generator: random.Random) -> None:
+    """Nobody listens to what goes on from this one to the hardware; commands shall come all the same."""
+    node._begin()
+
+
 def _activate_again(node: Any, generator: random.Random) -> None:
     """What a person does after a command of the wrong size."""
     node.controller.activate()
@@ -154,7 +159,7 @@ SUBJECTS: dict[str, Callable[[], Subject]] = {
         prepare=_alone_at_once,
     ),
     "forward_command_controller": lambda: Subject(
-        "ForwardCommandControllerNode", {"joints": JOINTS}, vary=_activate_again
+        "ForwardCommandControllerNode", {"joints": JOINTS}, prepare=_hardware_is_there, vary=_activate_again
     ),
     "run_monitor": lambda: Subject("RunMonitorNode"),
     "bag_recorder": lambda: Subject(

@@ -73,8 +73,17 @@ def test_the_node_passes_commands_on_and_says_what_it_dropped(ros_context, monke
     monkeypatch.setattr(module, "load_settings", lambda *_: module.Settings(joints=["a", "b"], lockstep=True))
     node = module.ForwardCommandControllerNode()
     sent: list[list[float]] = []
-    node._publisher = SimpleNamespace(publish=lambda message: sent.append(list(message.data)))
+    hardware = 0
+    node._publisher = SimpleNamespace(
+        publish=lambda message: sent.append(list(message.data)), get_subscription_count=lambda: hardware
+    )
     try:
+        node._update()
+        assert "effort_controller/commands" not in [own.topic_name.strip("/") for own in node.subscriptions]
+        assert node._status()[1] == "waiting for the hardware"
+        hardware = 1
+        node._update()
+        assert "effort_controller/commands" in [own.topic_name.strip("/") for own in node.subscriptions]
         for values in ([1.0, 2.0], [math.nan, 0.0], [], [3.0, 4.0]):
             node._on_command(Float64MultiArray(data=values))
             node._update()
