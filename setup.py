@@ -6,7 +6,7 @@ PACKAGE = "impact_aware"
 HERE = Path(__file__).resolve().parent
 NODES = (
     "bag_recorder",
-    "command_witness",
+    "command_logger",
     "fault_injector",
     "forward_command_controller",
     "fuzz",
@@ -41,9 +41,9 @@ setup(
     maintainer="impact_aware developers",
     maintainer_email="impact-aware@example.org",
     license="Apache-2.0",
-    python_requires=">=3.10",
+    python_requires=">=3.11",
     packages=find_packages(include=[PACKAGE, f"{PACKAGE}.*"]),
-    package_data={f"{PACKAGE}.analysis": ["templates/*"]},
+    package_data={f"{PACKAGE}.report": ["templates/*"]},
     data_files=[
         ("share/ament_index/resource_index/packages", [f"resource/{PACKAGE}"]),
         (f"share/{PACKAGE}", ["package.xml"]),
@@ -56,7 +56,7 @@ setup(
             f"impact-aware = {PACKAGE}.cli.main:main",
             # The command that people with recordings only look for among a package's executables.
             f"analyze = {PACKAGE}.cli.analyze:main",
-            *(f"{node} = {PACKAGE}.nodes.start:{node}" for node in NODES),
+            *(f"{node} = {PACKAGE}.bringup.start:{node}" for node in NODES),
         ],
     },
     zip_safe=False,

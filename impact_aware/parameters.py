@@ -1,6 +1,6 @@
 """Node parameters declared once: a frozen dataclass whose fields carry description and range, without ROS imports.
 
-`impact_aware.nodes.ros_parameters` declares them on a node; `parameter_rows` feeds the documentation page.
+`impact_aware.nodes.ros.ros_parameters` declares them on a node; `parameter_rows` feeds the documentation page.
 """
 
 from __future__ import annotations

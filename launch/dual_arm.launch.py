@@ -11,11 +11,11 @@ from launch.actions import OpaqueFunction
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 
-from impact_aware.graph import DualArmOptions, dual_arm_graph
-from impact_aware.launching import graph_actions, graph_arguments, graph_options, switched_on
-from impact_aware.reference import ArmTask, load_task
+from impact_aware.bringup.graph import DualArmOptions, dual_arm_graph
+from impact_aware.bringup.launching import graph_actions, graph_arguments, graph_options, switched_on
 from impact_aware.resources import find_resource
 from impact_aware.robot import load_profile
+from impact_aware.task import ArmTask, load_task
 
 ARGUMENTS = graph_arguments("dual_arm_grab")
 

@@ -16,11 +16,11 @@ from launch.event_handlers import OnProcessExit
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 
-from impact_aware.launching import SWITCH, graph_actions, number, switched_on, text
-from impact_aware.reference import load_task
-from impact_aware.replay_graph import Replay, plan_replay, player_arguments, player_qos
+from impact_aware.bringup.launching import SWITCH, graph_actions, number, switched_on, text
+from impact_aware.bringup.replay_graph import Replay, plan_replay, player_arguments, player_qos
 from impact_aware.resources import find_resource
 from impact_aware.robot import load_profile
+from impact_aware.task import load_task
 
 LAST_WORDS = 2.0
 """How long the nodes stay after the last message, s."""

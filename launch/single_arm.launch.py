@@ -10,8 +10,8 @@ from launch.actions import DeclareLaunchArgument, OpaqueFunction
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 
-from impact_aware.graph import SingleArmOptions, single_arm_graph
-from impact_aware.launching import graph_actions, graph_arguments, graph_options, single_robot, switched_on
+from impact_aware.bringup.graph import SingleArmOptions, single_arm_graph
+from impact_aware.bringup.launching import graph_actions, graph_arguments, graph_options, single_robot, switched_on
 from impact_aware.resources import find_resource
 from impact_aware.robot import load_profile
 

@@ -16,17 +16,17 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
-from impact_aware.analysis.bag import is_recording
-from impact_aware.analysis.impact_analysis import analyze, load_labels
-from impact_aware.analysis.options import ALL, DEFAULT_DETECTOR, DEFAULT_ESTIMATOR, AnalysisOptions
-from impact_aware.analysis.output_folder import OutputFolder
-from impact_aware.analysis.result_files import ablation_csv, impacts_csv, to_json
-from impact_aware.analysis.results import Analysis, AnalyzedImpact
-from impact_aware.analysis.tables import read_column_map
 from impact_aware.detection.registry import DETECTORS
 from impact_aware.errors import InvalidInputError
 from impact_aware.estimation.registry import ESTIMATORS
 from impact_aware.impact.registry import DEFAULT_METHOD, IMPACT_MAPS
+from impact_aware.output_folder import OutputFolder
+from impact_aware.recordings.bag import is_recording
+from impact_aware.recordings.impact_analysis import analyze, load_labels
+from impact_aware.recordings.options import ALL, DEFAULT_DETECTOR, DEFAULT_ESTIMATOR, AnalysisOptions
+from impact_aware.recordings.results import Analysis, AnalyzedImpact
+from impact_aware.recordings.tables import read_column_map
+from impact_aware.report.result_files import ablation_csv, impacts_csv, to_json
 from impact_aware.robot import INERTIA_CHOICES
 
 NAME = "analyze"
@@ -135,11 +135,11 @@ def write_results(analysis: Analysis, folder: Path, *, report: bool, annotated: 
     if analysis.ablation_groups:
         (folder / _ABLATION).write_text(ablation_csv(analysis.ablation_groups))
     if report:
-        writer = _optional("impact_aware.analysis.report", "write_report")
+        writer = _optional("impact_aware.report.html", "write_report")
         if writer is not None:
             writer(analysis, folder)
     if annotated:
-        writer = _optional("impact_aware.analysis.annotated_bag", "write_annotated")
+        writer = _optional("impact_aware.recordings.annotated_bag", "write_annotated")
         for file in analysis.files:
             if writer is not None and is_recording(file):
                 writer(file, analysis, folder / _annotated_name(file, list(analysis.files)))

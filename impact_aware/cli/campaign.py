@@ -1,4 +1,4 @@
-"""`impact-aware campaign TASK`: the ablation of paper 002 in process, without DDS, resumable; or random trials."""
+"""`impact-aware campaign TASK`: the ablation of van Steen 2024 in process, without DDS, resumable; or random trials."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from typing import Any
 
 from tqdm import tqdm
 
-from impact_aware.analysis.campaign_report import draw_comparison, draw_groups, format_table, summarise
-from impact_aware.analysis.random_report import draw_random, format_random, summarise_random
 from impact_aware.control import VARIANTS
 from impact_aware.errors import InvalidInputError
-from impact_aware.simulation.campaign import COLUMNS, RANDOM_COLUMNS, Run, RunOptions, keep_maps, simulate
-from impact_aware.simulation.campaign_execution import execute
-from impact_aware.simulation.campaign_plan import CAMPAIGNS, CONTROLLERS, Setup, plan
-from impact_aware.simulation.campaign_store import CampaignStore, Row
-from impact_aware.simulation.episode_settings import PREDICTIONS
-from impact_aware.simulation.random_setup import RANGES, plan_random
+from impact_aware.experiments.campaign import COLUMNS, RANDOM_COLUMNS, Run, RunOptions, keep_maps, simulate
+from impact_aware.experiments.campaign_execution import execute
+from impact_aware.experiments.campaign_plan import CAMPAIGNS, CONTROLLERS, Setup, plan
+from impact_aware.experiments.campaign_report import draw_comparison, draw_groups, format_table, summarise
+from impact_aware.experiments.campaign_store import CampaignStore, Row
+from impact_aware.experiments.episode_settings import PREDICTIONS
+from impact_aware.experiments.random_report import draw_random, format_random, summarise_random
+from impact_aware.experiments.random_setup import RANGES, plan_random
 
 NAME = "campaign"
 HELP = "compare the controllers over many simulated runs"

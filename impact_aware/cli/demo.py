@@ -17,13 +17,13 @@ from typing import Any
 
 from tqdm import tqdm
 
-from impact_aware.analysis.run_grasp_report import report_grasp
-from impact_aware.analysis.run_report import report_run
-from impact_aware.analysis.run_summary import RunSummary
-from impact_aware.cli.domain import add_domain, own_domain
-from impact_aware.cli.processes import NodeProcess, end_processes, quiet_environment
+from impact_aware.bringup.domain import add_domain, own_domain
+from impact_aware.bringup.graph import DualArmOptions, NodeSpec, SingleArmOptions, dual_arm_graph, single_arm_graph
+from impact_aware.bringup.processes import NodeProcess, end_processes, quiet_environment
 from impact_aware.errors import ImpactAwareError, InvalidInputError
-from impact_aware.graph import DualArmOptions, NodeSpec, SingleArmOptions, dual_arm_graph, single_arm_graph
+from impact_aware.report.run_grasp_report import report_grasp
+from impact_aware.report.run_report import report_run
+from impact_aware.report.run_summary import RunSummary
 
 TASKS = ("hit-and-push", "dual-arm-grab")
 

@@ -34,7 +34,7 @@ from impact_aware.impact.registry import DEFAULT_METHOD, IMPACT_MAPS
 from impact_aware.robot import JointOrder, RobotModel
 
 if TYPE_CHECKING:
-    from impact_aware.analysis.bag import Bag
+    from impact_aware.recordings.bag import Bag
 
 NAME = "identify"
 HELP = "identify friction, inertia, restitution or contact parameters"
@@ -199,8 +199,8 @@ def trials_from_bag(
         InvalidInputError: A joint is missing, or no normal was given.
     """
     # Imported here, because tables need no bag reader.
-    from impact_aware.analysis.bag import Bag, BagError, stamp_seconds
-    from impact_aware.analysis.run_series import read_joints
+    from impact_aware.recordings.bag import Bag, BagError, stamp_seconds
+    from impact_aware.report.run_series import read_joints
 
     if defaults.normal is None:
         raise InvalidInputError("normal", "nothing", f"--normal X Y Z, since {path} does not say it")
@@ -230,7 +230,7 @@ def trials_from_bag(
 
 def _placed(bag: Bag, box: BoxDefaults, times: Sequence[float]) -> list[BoxDefaults]:
     """The box where `object_pose` last saw it before each time, s; unmoved where the bag does not tell."""
-    from impact_aware.analysis.bag import stamp_seconds, vector
+    from impact_aware.recordings.bag import stamp_seconds, vector
 
     if not box.mass or box.position is not None or not any(topic.endswith("object_pose") for topic in bag.topics):
         return [box] * len(times)

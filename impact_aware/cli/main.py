@@ -27,8 +27,8 @@ SUBCOMMANDS = {
     "identify": ("impact_aware.cli.identify", "identify friction, inertia, restitution or contact parameters"),
     "tune-detector": ("impact_aware.cli.tune_detector", "learn a detector's parameters from an impact-free recording"),
     "validate": ("impact_aware.cli.validate", "recompute the papers' numbers and print both side by side"),
-    "faults": ("impact_aware.cli.faults", "inject faults into the running nodes and check how they take them"),
-    "bench": ("impact_aware.cli.bench", "measure speed, each figure beside a yardstick of the same run"),
+    "faults": ("impact_aware.rigs.faults.command", "inject faults into the running nodes and check how they take them"),
+    "bench": ("impact_aware.rigs.bench.command", "measure speed, each figure beside a baseline of the same run"),
 }
 
 

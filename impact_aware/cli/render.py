@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from impact_aware.analysis.bag import Bag
-from impact_aware.analysis.scene_view import RecordedScene, draw_scene, read_scene
-from impact_aware.analysis.scene_view.camera import VIEWS, view_direction
 from impact_aware.errors import InvalidInputError
+from impact_aware.recordings.bag import Bag
+from impact_aware.render import RecordedScene, draw_scene, read_scene
+from impact_aware.render.camera import VIEWS, view_direction
 
 NAME = "render"
 HELP = "draw the RViz scene of a recording at one time, without RViz"

@@ -1,8 +1,9 @@
 """`impact-aware sample-map`: a task's impact map over contact places, as one file, and answers from such a file.
 
-As in paper 002, section III-B1 and appendix A: at each place of the impact plane the tool has the wanted orientation
-and the velocity of the ante-impact field, without turning, and the null-space joint is held; the value is the velocity
-of the object just after. A place is projected onto the plane, so that only two coordinates of it are asked for.
+As in van Steen 2024, section III-B1 and appendix A: at each place of the impact plane the tool has the wanted
+orientation and the velocity of the ante-impact field, without turning, and the null-space joint is held; the value is
+the velocity of the object just after. A place is projected onto the plane, so that only two coordinates of it are
+asked for.
 """
 
 from __future__ import annotations
@@ -13,19 +14,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from impact_aware.arrays import Array
 from impact_aware.errors import InvalidInputError
 from impact_aware.impact import DEFAULT_METHOD, IMPACT_MAPS
 from impact_aware.impact.sampled_map import ImpactMap
-from impact_aware.reference import load_task
-from impact_aware.reference.impact_places import PlacePrediction
 from impact_aware.robot import INERTIA_CHOICES
+from impact_aware.task import load_task
+from impact_aware.task.impact_places import PlacePrediction
 
 NAME = "sample-map"
 HELP = "sample an impact map over contact places and save it as one file"
-
-Array = NDArray[np.float64]
 
 _AXES = "xyz"
 _OUTPUTS = ("object vx [m/s]", "object vy [m/s]", "object vz [m/s]")

@@ -10,14 +10,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from impact_aware.arrays import Array
 from impact_aware.errors import InvalidInputError
 from impact_aware.impact.batch import BatchPrediction
 from impact_aware.impact.contact_impulse import MODES
 from impact_aware.robot import RobotModel
-
-Array = NDArray[np.float64]
 
 _FIELD = "states"
 _PREDICTIONS = "predictions.csv"

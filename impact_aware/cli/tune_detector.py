@@ -10,14 +10,12 @@ from typing import Any
 
 import numpy as np
 import yaml
-from numpy.typing import NDArray
 
-from impact_aware.analysis.bag import Bag, stamp_seconds
+from impact_aware.arrays import Array
 from impact_aware.detection.tuning import TUNABLE, Tuning, tune
 from impact_aware.errors import InvalidInputError, UnknownNameError
+from impact_aware.recordings.bag import Bag, stamp_seconds
 from impact_aware.robot import RobotModel
-
-Array = NDArray[np.float64]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

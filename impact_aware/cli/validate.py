@@ -10,9 +10,9 @@ import time
 from functools import partial
 
 from impact_aware.errors import UnknownNameError
-from impact_aware.validation.check import Check
-from impact_aware.validation.context import ValidationContext
-from impact_aware.validation.registry import VALIDATIONS, run_validation
+from impact_aware.experiments.validation.check import Check
+from impact_aware.experiments.validation.context import ValidationContext
+from impact_aware.experiments.validation.registry import VALIDATIONS, run_validation
 
 NAME = "validate"
 HELP = "recompute the papers' numbers and print both side by side"

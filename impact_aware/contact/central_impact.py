@@ -22,8 +22,8 @@ class CentralImpact:
         rate: (k,) m/s.
         force: (k,) N.
         kinetic: (k,) Kinetic energy of the relative motion, J.
-        potential: (k,) Stored energy, J (paper 001, eq. 26).
-        dissipated: (k,) Lost energy, J, integrated on its own (paper 001, eq. 27).
+        potential: (k,) Stored energy, J (Wang 2021, eq. 26).
+        dissipated: (k,) Lost energy, J, integrated on its own (Wang 2021, eq. 27).
         compression_end: Index at which the rate is zero.
     """
 
@@ -49,7 +49,7 @@ class CentralImpact:
 
     @property
     def energy_error(self) -> float:
-        """Largest violation of E_k + E_p + E_d = E_k(0) (paper 001, eq. 28), relative to E_k(0)."""
+        """Largest violation of E_k + E_p + E_d = E_k(0) (Wang 2021, eq. 28), relative to E_k(0)."""
         total = self.kinetic + self.potential + self.dissipated
         return float(np.abs(total - self.kinetic[0]).max() / self.kinetic[0])
 

@@ -13,7 +13,7 @@ from impact_aware.contact.force_model import Array, ContactForceModel, check_not
 
 @dataclass(frozen=True)
 class ExponentialHuntCrossley(ContactForceModel):
-    """F = delta^eta (k + d ddelta) in compression, k exp((d/k) ddelta) delta^eta in restitution (paper 000, eq. 7).
+    """F = delta^eta (k + d ddelta) in compression, k exp((d/k) ddelta) delta^eta in restitution, Rey Arias 2024, (7).
 
     Attributes:
         stiffness: k_c, N/m^eta, > 0.
@@ -36,7 +36,7 @@ class ExponentialHuntCrossley(ContactForceModel):
         object.__setattr__(self, "exponent", check_positive("exponent", self.exponent, ""))
 
     def force(self, penetration: ArrayLike, rate: ArrayLike, internal: ArrayLike = 0.0) -> Array:
-        """See `ContactForceModel.force`; paper 000, eq. 7."""
+        """See `ContactForceModel.force`; Rey Arias 2024, eq. 7."""
         depth, _ = in_contact(penetration)
         return self.stiffness * depth**self.exponent * self._factor(np.asarray(rate, dtype=float))
 

@@ -14,9 +14,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from impact_aware.arrays import Array
 from impact_aware.errors import InvalidInputError
-
-Array = NDArray[np.float64]
 
 
 class ContactForceModel(ABC):
@@ -42,11 +41,11 @@ class ContactForceModel(ABC):
 
     @abstractmethod
     def potential_energy(self, penetration: ArrayLike, rate: ArrayLike = 0.0, internal: ArrayLike = 0.0) -> Array:
-        """Energy stored in the model's spring, J (paper 001, eq. 26 for a linear spring)."""
+        """Energy stored in the model's spring, J (Wang 2021, eq. 26 for a linear spring)."""
 
     @abstractmethod
     def dissipated_power(self, penetration: ArrayLike, rate: ArrayLike, internal: ArrayLike = 0.0) -> Array:
-        """Power lost in the model's dashpot, W, never negative (the integrand of paper 001, eq. 27)."""
+        """Power lost in the model's dashpot, W, never negative (the integrand of Wang 2021, eq. 27)."""
 
     @abstractmethod
     def restitution(self, speed: ArrayLike, effective_mass: ArrayLike = 1.0) -> Array:

@@ -11,12 +11,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from impact_aware.arrays import Array
 from impact_aware.errors import InvalidInputError
 from impact_aware.robot import RobotModel
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

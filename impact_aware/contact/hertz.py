@@ -52,7 +52,7 @@ MATERIALS = {
 def hertz_stiffness(radius: float, sphere: str | Material, plane: str | Material) -> float:
     """Stiffness K of F = K delta^(3/2) for a sphere on a plane: K = 4 sqrt(R) / (3 (sigma_i + sigma_j)).
 
-    Thesis 004, eq. 2.13. The softer material dominates.
+    Thesis Aouaj thesis, eq. 2.13. The softer material dominates.
 
     Args:
         radius: R, m.

@@ -13,7 +13,7 @@ from impact_aware.contact.force_model import Array, ContactForceModel, check_not
 
 @dataclass(frozen=True)
 class HuntCrossley(ContactForceModel):
-    """F = k delta^eta + d delta^eta ddelta for delta >= 0 (paper 003, eq. 6; thesis 004, eq. 2.12).
+    """F = k delta^eta + d delta^eta ddelta for delta >= 0 (Aouaj 2021, eq. 6; Aouaj thesis, eq. 2.12).
 
     The force pulls when separation is forced faster than k / d, as printed; bodies left to themselves never get there.
 
@@ -39,7 +39,7 @@ class HuntCrossley(ContactForceModel):
 
     @classmethod
     def from_restitution_slope(cls, stiffness: float, slope: float, exponent: float = 1.5) -> HuntCrossley:
-        """The model whose restitution starts to fall as 1 - slope * speed: d = 3/2 slope k (thesis 004, eq. 2.14).
+        """The model whose restitution starts to fall as 1 - slope * speed: d = 3/2 slope k (Aouaj thesis, eq. 2.14).
 
         Args:
             stiffness: N/m^eta.
@@ -49,7 +49,7 @@ class HuntCrossley(ContactForceModel):
         return cls(stiffness, 1.5 * check_not_negative("slope", slope, "s/m") * stiffness, exponent)
 
     def force(self, penetration: ArrayLike, rate: ArrayLike, internal: ArrayLike = 0.0) -> Array:
-        """See `ContactForceModel.force`; paper 003, eq. 6."""
+        """See `ContactForceModel.force`; Aouaj 2021, eq. 6."""
         depth, _ = in_contact(penetration)
         return depth**self.exponent * (self.stiffness + self.damping * np.asarray(rate, dtype=float))
 

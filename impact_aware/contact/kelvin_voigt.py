@@ -12,7 +12,7 @@ from impact_aware.contact.force_model import Array, ContactForceModel, check_not
 
 @dataclass(frozen=True)
 class KelvinVoigt(ContactForceModel):
-    """F = k delta + d ddelta for delta >= 0 (thesis 004, eq. 2.11).
+    """F = k delta + d ddelta for delta >= 0 (Aouaj thesis, eq. 2.11).
 
     As printed, the force jumps at first touch and pulls at the end. The jump belongs to the model; the pull is cut off
     unless `tension` is asked for, because bodies that are not glued together don't pull.
@@ -42,7 +42,7 @@ class KelvinVoigt(ContactForceModel):
         return self.tension
 
     def force(self, penetration: ArrayLike, rate: ArrayLike, internal: ArrayLike = 0.0) -> Array:
-        """See `ContactForceModel.force`; thesis 004, eq. 2.11."""
+        """See `ContactForceModel.force`; Aouaj thesis, eq. 2.11."""
         depth, touching = in_contact(penetration)
         force = self.stiffness * depth + self.damping * np.asarray(rate, dtype=float)
         return np.where(touching, force if self.tension else np.maximum(force, 0.0), 0.0)

@@ -13,7 +13,7 @@ from impact_aware.contact.force_model import Array, ContactForceModel, check_pos
 
 @dataclass(frozen=True)
 class Maxwell(ContactForceModel):
-    """F = k (delta - s), ds/dt = F / c, with the dashpot's stretch s as internal variable (paper 001, VII-A.2).
+    """F = k (delta - s), ds/dt = F / c, with the dashpot's stretch s as internal variable (Wang 2021, VII-A.2).
 
     Attributes:
         stiffness: k, N/m, > 0.

@@ -13,7 +13,7 @@ from impact_aware.contact.force_model import Array, ContactForceModel, check_fra
 
 @dataclass(frozen=True)
 class VirtualSpring(ContactForceModel):
-    """F = k delta in compression, (k / e^2) (delta - (1 - e^2) delta_max) in restitution (paper 001, VII-A.1).
+    """F = k delta in compression, (k / e^2) (delta - (1 - e^2) delta_max) in restitution (Wang 2021, VII-A.1).
 
     Where compression ends, the stored energy drops to e^2 of itself while the force stays, so the spring behind it must
     be k / e^2: the force profile of e = 0 ends at its maximum. The share of energy returned is e^2 whatever happens

@@ -1,4 +1,4 @@
-"""Nonlinear viscoelastic contact of paper 001: a linear spring beside a dashpot that grows with the deformation."""
+"""Nonlinear viscoelastic contact of Wang 2021: a linear spring beside a dashpot that grows with the deformation."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from impact_aware.errors import InvalidInputError
 
 @dataclass(frozen=True)
 class NonlinearViscoelastic(ContactForceModel):
-    """f = k delta + c delta ddelta (paper 001, eq. 23, with delta = -x), Hunt-Crossley's model with exponent 1.
+    """f = k delta + c delta ddelta (Wang 2021, eq. 23, with delta = -x), Hunt-Crossley's model with exponent 1.
 
     Attributes:
         stiffness: k, N/m, > 0.
@@ -34,17 +34,17 @@ class NonlinearViscoelastic(ContactForceModel):
         object.__setattr__(self, "damping", check_not_negative("damping", self.damping, "N s/m^2"))
 
     def force(self, penetration: ArrayLike, rate: ArrayLike, internal: ArrayLike = 0.0) -> Array:
-        """See `ContactForceModel.force`; paper 001, eq. 23."""
+        """See `ContactForceModel.force`; Wang 2021, eq. 23."""
         depth, _ = in_contact(penetration)
         return depth * (self.stiffness + self.damping * np.asarray(rate, dtype=float))
 
     def potential_energy(self, penetration: ArrayLike, rate: ArrayLike = 0.0, internal: ArrayLike = 0.0) -> Array:
-        """See `ContactForceModel.potential_energy`; paper 001, eq. 26."""
+        """See `ContactForceModel.potential_energy`; Wang 2021, eq. 26."""
         depth, _ = in_contact(penetration)
         return 0.5 * self.stiffness * depth**2
 
     def dissipated_power(self, penetration: ArrayLike, rate: ArrayLike, internal: ArrayLike = 0.0) -> Array:
-        """See `ContactForceModel.dissipated_power`; the integrand of paper 001, eq. 27."""
+        """See `ContactForceModel.dissipated_power`; the integrand of Wang 2021, eq. 27."""
         depth, _ = in_contact(penetration)
         return self.damping * depth * np.asarray(rate, dtype=float) ** 2
 
@@ -53,7 +53,7 @@ class NonlinearViscoelastic(ContactForceModel):
         return HuntCrossley(self.stiffness, self.damping, 1.0).restitution(speed, effective_mass)
 
     def restitution_bound(self, speed: ArrayLike) -> Array:
-        """Equation (25), k / (c speed) of paper 001: the strong-damping limit of `restitution`, always above it.
+        """Equation (25), k / (c speed) of Wang 2021: the strong-damping limit of `restitution`, always above it.
 
         The separation speed k / c, at which the force of (23) is zero at any depth, is never crossed by two bodies left
         to themselves, only approached; so (25) is accurate where c speed / k is large and exceeds 1 where it is small.

@@ -4,7 +4,7 @@ from impact_aware.control.command import Command, Mode
 from impact_aware.control.controller import ReferenceSpreadingController
 from impact_aware.control.parameters import INTERIM_ENDS, VARIANTS, ControlParameters
 from impact_aware.control.qp import QpStatus
-from impact_aware.control.safety import CommandLimiter, SafeReason
+from impact_aware.control.safety.limiter import CommandLimiter, SafeReason
 
 __all__ = [
     "INTERIM_ENDS",

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 from scipy.linalg.lapack import dposv
 
+from impact_aware.arrays import Array
 from impact_aware.robot import RobotModel
-
-Array = NDArray[np.float64]
 
 
 class ControlledArm:
@@ -60,7 +58,7 @@ class ControlledArm:
         self.twist: Array = self.jacobian @ dq
 
     def acceleration_from_wrench(self, wrench: Array) -> Array:
-        """Lambda^-1 f (6,) for a wrench f (6,) at the tool (paper 002, eqs. 38-39)."""
+        """Lambda^-1 f (6,) for a wrench f (6,) at the tool (van Steen 2024, eqs. 38-39)."""
         return np.asarray(self.jacobian @ dposv(self.mass_matrix, self.jacobian.T @ wrench)[1])
 
     def joint_velocity_for(self, twist: Array, still_joint: int = -1) -> Array:

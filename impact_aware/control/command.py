@@ -5,13 +5,9 @@ from __future__ import annotations
 import enum
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
+from impact_aware.arrays import Array
 from impact_aware.control.qp import QpStatus
-from impact_aware.control.safety import SafeReason
-
-Array = NDArray[np.float64]
+from impact_aware.control.safety.limiter import SafeReason
 
 
 class Mode(enum.IntEnum):

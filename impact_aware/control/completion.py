@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from impact_aware.arrays import Array
 from impact_aware.control.command import Command, Mode
-
-Array = NDArray[np.float64]
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""Limits as bounds on joint acceleration and torque for one control period (paper 002, eqs. 29-31)."""
+"""Limits as bounds on joint acceleration and torque for one control period (van Steen 2024, eqs. 29-31)."""
 
 from __future__ import annotations
 
@@ -6,12 +6,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from impact_aware.arrays import Array
 from impact_aware.control import kernels
 from impact_aware.robot import JointLimits
-
-Array = NDArray[np.float64]
 
 
 class AccelerationBounds(NamedTuple):

@@ -1,4 +1,4 @@
-"""Time-invariant reference spreading controller for one arm or several (paper 002, section IV)."""
+"""Time-invariant reference spreading controller for one arm or several (van Steen 2024, section IV)."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ from collections.abc import Sequence
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from impact_aware.arrays import Array
 from impact_aware.control import qp
 from impact_aware.control.arm import ControlledArm
 from impact_aware.control.command import Command, Mode
 from impact_aware.control.constraints import LimitBounds
 from impact_aware.control.parameters import ControlParameters
-from impact_aware.control.safety import CommandLimiter, SafeReason
+from impact_aware.control.safety.limiter import CommandLimiter, SafeReason
 from impact_aware.control.tasks import (
     AccelerationTask,
     null_space_task,
@@ -25,8 +26,6 @@ from impact_aware.control.tracking import TrackingReference
 from impact_aware.errors import InvalidInputError
 from impact_aware.reference import ReferenceField
 from impact_aware.robot import RobotModel
-
-Array = NDArray[np.float64]
 
 _TRACKING = (Mode.ANTE, Mode.INTERIM, Mode.POST)
 
@@ -64,7 +63,7 @@ class ReferenceSpreadingController:
 
         Args:
             robots: One model per arm.
-            parameters: Defaults are Table I of paper 002.
+            parameters: Defaults are Table I of van Steen 2024.
             field: The reference, which `set_field` can give later.
             bases: Pose of each arm's base in the common frame; identity when None.
 

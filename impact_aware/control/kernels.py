@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-from numpy.typing import NDArray
-
+from impact_aware.arrays import Array
 from impact_aware.compiled import (
     FLAG,
     INDEX,
@@ -21,8 +19,6 @@ from impact_aware.compiled import (
     WRITTEN_VECTOR,
     compiled,
 )
-
-Array = NDArray[np.float64]
 
 SMALL = 1e-9
 """Keeps a division by zero out where the numerator is zero as well."""

@@ -15,7 +15,7 @@ INTERIM_ENDS = ("time", "contact_complete")
 
 @dataclass(frozen=True)
 class ControlParameters:
-    """Gains, weights and limits; the defaults of the first group are Table I of paper 002.
+    """Gains, weights and limits; the defaults of the first group are Table I of van Steen 2024.
 
     Every field carries its description, unit and range (`impact_aware.parameters`).
     """

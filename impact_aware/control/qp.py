@@ -1,4 +1,4 @@
-"""The controller's quadratic program: built by one function, solved by another (paper 002, eqs. 27-31).
+"""The controller's quadratic program: built by one function, solved by another (van Steen 2024, eqs. 27-31).
 
 Solvers compared on 200 random programs of 7 and of 14 variables with active limits, microseconds per solve from Python
 with all data changed (median, two shared cores), and how often no solution was found:
@@ -26,13 +26,11 @@ from typing import NamedTuple
 
 import numpy as np
 import piqp
-from numpy.typing import NDArray
 
+from impact_aware.arrays import Array
 from impact_aware.control import kernels
 from impact_aware.control.constraints import AccelerationBounds
 from impact_aware.control.tasks import AccelerationTask
-
-Array = NDArray[np.float64]
 
 _ACCURACY = 1e-8
 _POSITION_PENALTY = 1e4

@@ -1,4 +1,4 @@
-"""Tasks of the controllers at acceleration level: each is a Jacobian, a target and a weight (paper 002, section IV)."""
+"""Tasks of the controllers at acceleration level: each is a Jacobian, a target and a weight (van Steen 2024, IV)."""
 
 from __future__ import annotations
 
@@ -6,11 +6,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from impact_aware.arrays import Array
 from impact_aware.control.arm import ControlledArm
-
-Array = NDArray[np.float64]
 
 
 class AccelerationTask(NamedTuple):

@@ -1,19 +1,18 @@
-"""What the tools shall do right now: the target acceleration of each mode and what it is made of (paper 002, 20-38)."""
+"""The target acceleration of each mode and what it is made of (van Steen 2024, 20-38)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from impact_aware.arrays import Array
 from impact_aware.control import kernels
 from impact_aware.control.arm import ControlledArm
 from impact_aware.control.command import Mode
 from impact_aware.control.parameters import ControlParameters
 from impact_aware.reference import ReferenceField
-
-Array = NDArray[np.float64]
 
 
 class TrackingReference:

@@ -9,8 +9,8 @@ import pinocchio as pin
 
 from impact_aware.control.command import Command
 from impact_aware.control.controller import ReferenceSpreadingController
-from impact_aware.control.guard import GuardedController
 from impact_aware.control.parameters import ControlParameters
+from impact_aware.control.safety.guard import GuardedController
 from impact_aware.reference import ReferenceField
 from impact_aware.robot import RobotModel
 from impact_aware.robot.safety_limits import SafetyLimits

@@ -1,8 +1,8 @@
-"""Joint acceleration by central differences over a threshold: paper 000, section IV-A.
+"""Joint acceleration by central differences over a threshold: Rey Arias 2024, section IV-A.
 
 The detector looks at some joints in parallel and the earliest counts; which ones is a parameter, because light joints
-at the wrist shake more than they tell (000 leaves joint 7 out). Central differences have no phase lag but look at both
-sides, so what is known at a sample is the acceleration `half_width` periods before.
+at the wrist shake more than they tell (Rey Arias 2024 leaves joint 7 out). Central differences have no phase lag but
+look at both sides, so what is known at a sample is the acceleration `half_width` periods before.
 
 From positions it is the second difference (q_k - 2 q_{k-s} + q_{k-2s}) / (s h)^2, whose error is up to 2 r / (s h)^2
 for an encoder step r; from measured velocities it is (v_k - v_{k-2s}) / (2 s h), as trustworthy as the robot's velocity

@@ -1,6 +1,6 @@
 """The jump-aware adaptive window: predict the next positions, and call an impact what no smooth motion can do.
 
-A parabola fitted to the last w+1 positions is extrapolated m periods (paper 004, (2.20)-(2.25)); `prediction_bound`
+A parabola fitted to the last w+1 positions is extrapolated m periods (Aouaj thesis, (2.20)-(2.25)); `prediction_bound`
 says how wrong that can be without an impact. The thesis tests the one window that has grown to w_i, one period ahead.
 The bound holds for every shorter window and longer horizon as well, and which of them shows a jump first depends on its
 size and on the encoder; so all of them are tested at once, as one small matrix product, and the first excess counts.
@@ -43,7 +43,7 @@ SCREENED = 256
 
 @dataclass(frozen=True)
 class AdaptiveWindowParameters(WindowParameters):
-    """Parameters of the adaptive-window detector; the defaults are those of paper 004, section 4.3, where it gives one.
+    """Parameters of the adaptive-window detector; the defaults are those of Aouaj thesis, 4.3, where it has any.
 
     Attributes:
         window: Largest fitted window W, so W+1 samples.

@@ -1,7 +1,8 @@
 """The last samples of all joints on a uniform time grid, kept clean whatever the source sends.
 
 Every detector looks at the same few milliseconds of motion. This window admits or refuses each sample, says why it
-refused, and keeps per joint how many trustworthy samples in a row it holds: the window length w_i of paper 004, (2.19).
+refused, and keeps per joint how many trustworthy samples in a row it holds: the window length w_i of Aouaj thesis,
+(2.19).
 
 A missing sample is bridged by the parabola through the two samples before and the one after. That makes it a mixture of
 real samples, in which their errors add up; `mixture` says of which, so that a detector knows what its tests are worth.

@@ -1,7 +1,7 @@
 """How wrong the extrapolated parabola can be when there was no impact.
 
 The acceleration of smooth motion is taken to vary by no more than min(da, j |t - t_k|) around its value at the end t_k
-of the fitted window (paper 004, (2.29)). From that, two bounds on the prediction error over m periods follow:
+of the fitted window (Aouaj thesis, (2.29)). From that, two bounds on the prediction error over m periods follow:
 
 - the thesis's (2.33), which adds up the largest effect on every sample,
       b = (1 + |P|_1) r/2 + Q(m h) + sum_j |P_j| Q((w - j) h);
@@ -22,7 +22,7 @@ from impact_aware.detection.events import Array
 def extrapolation_weights(window: int, horizon: int) -> Array:
     """Weights P that extrapolate the parabola through `window`+1 uniform samples by `horizon` periods.
 
-    Paper 004, (2.22)-(2.25), where `horizon` is 1. The sampling period cancels.
+    Aouaj thesis, (2.22)-(2.25), where `horizon` is 1. The sampling period cancels.
 
     Args:
         window: w, at least 2.
@@ -38,7 +38,7 @@ def extrapolation_weights(window: int, horizon: int) -> Array:
 
 
 def position_variation(duration: Array | float, acceleration_variation: float, jerk_bound: float) -> Array:
-    """Largest change of position that a bounded variation of the acceleration makes: Q of paper 004, (2.31).
+    """Largest change of position that a bounded variation of the acceleration makes: Q of Aouaj thesis, (2.31).
 
     Args:
         duration: Time from the reference instant, s.
@@ -67,7 +67,7 @@ def detection_bound(
     noise_multiple: float = 6.0,
     sharp: bool = True,
 ) -> float:
-    """Largest prediction error that is no impact: paper 004, (2.33), for any horizon and with a term for noise.
+    """Largest prediction error that is no impact: Aouaj thesis, (2.33), for any horizon and with a term for noise.
 
     Args:
         window: w, at least 2.

@@ -1,4 +1,4 @@
-"""The joint that an impact at a known place moves most: paper 004, (4.10)-(4.12).
+"""The joint that an impact at a known place moves most: Aouaj thesis, (4.10)-(4.12).
 
 A frictionless impact with normal impulse Lambda_N changes the joint velocities by gamma(q) Lambda_N with
 
@@ -42,7 +42,7 @@ class SensitiveJointParameters(AdaptiveWindowParameters):
 
 
 def impact_sensitivity(robot: RobotModel, position: Array, normal: ArrayLike, frame: str | None = None) -> Array:
-    """Change of joint velocity per normal impulse, gamma of paper 004, (4.11), with M + B_theta.
+    """Change of joint velocity per normal impulse, gamma of Aouaj thesis, (4.11), with M + B_theta.
 
     Args:
         robot: The arm.
@@ -58,7 +58,7 @@ def impact_sensitivity(robot: RobotModel, position: Array, normal: ArrayLike, fr
 
 
 def most_sensitive_joint(robot: RobotModel, position: Array, normal: ArrayLike, frame: str | None = None) -> int:
-    """Index of the joint that an impact along `normal` changes most: paper 004, (4.12); arguments as above."""
+    """Index of the joint that an impact along `normal` changes most: Aouaj thesis, (4.12); arguments as above."""
     return int(np.abs(impact_sensitivity(robot, position, normal, frame)).argmax())
 
 

@@ -1,9 +1,9 @@
-"""Joint torques that differ from the expected ones by more than a threshold: paper 001, section VI.
+"""Joint torques that differ from the expected ones by more than a threshold: Wang 2021, section VI.
 
     sum over the chosen joints of |tau_i - tau*_i| > tau_0
 
-001 takes joints 5 and 6 of a Panda, the controller's torques as tau*, and tau_0 between 1.5 and 1.8 N m. Where the
-samples carry no expected torque, the median of the last measured ones is expected next; a quick change of the
+Wang 2021 takes joints 5 and 6 of a Panda, the controller's torques as tau*, and tau_0 between 1.5 and 1.8 N m. Where
+the samples carry no expected torque, the median of the last measured ones is expected next; a quick change of the
 command then looks like an impact, so the threshold must be above the quickest one.
 """
 

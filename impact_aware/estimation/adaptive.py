@@ -14,14 +14,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from impact_aware.arrays import Array
 from impact_aware.errors import InvalidInputError
 from impact_aware.estimation.oscillation import OscillationEstimator
 from impact_aware.estimation.polynomial import PolynomialEstimator
 from impact_aware.estimation.result import BranchFit
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,13 @@
-"""The quantitative comparison procedure of paper 003, section IV, as one call: recording in, errors out."""
+"""The quantitative comparison procedure of Aouaj 2021, section IV, as one call: recording in, errors out."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from impact_aware.arrays import Array
 from impact_aware.contact.geometry import Contact, FreeObject, contact_jacobian
 from impact_aware.estimation.estimate import AnteImpactSettings, estimate
 from impact_aware.estimation.metrics import absolute_error, jump_relative_error, relative_error
@@ -17,8 +18,6 @@ from impact_aware.impact.predictor import predict
 from impact_aware.impact.registry import DEFAULT_METHOD
 from impact_aware.robot import RobotModel
 
-Array = NDArray[np.float64]
-
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
@@ -28,7 +27,7 @@ class Comparison:
         estimate: What the recording says.
         prediction: What the impact map says, from the recorded posture and velocity before.
         q: (n,) Posture at the impact, rad.
-        joint_error: (n,) |predicted - estimated|, rad/s (paper 000, eq. 18).
+        joint_error: (n,) |predicted - estimated|, rad/s (Rey Arias 2024, eq. 18).
         joint_relative_error: (n,) As `relative_error`.
         contact_velocity_estimated: (3,) Velocity of the contact point after, base frame, m/s.
         contact_velocity_predicted: (3,) The same from the prediction.
@@ -62,7 +61,7 @@ def compare(
     until: float | None = None,
     before: AnteImpactSettings | None = None,
 ) -> Comparison:
-    """Compare the predicted with the recorded jump (paper 003, section IV, steps 2-4; step 1 is the detection's).
+    """Compare the predicted with the recorded jump (Aouaj 2021, section IV, steps 2-4; step 1 is the detection's).
 
     Args:
         robot: The arm.

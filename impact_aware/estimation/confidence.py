@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 from scipy.optimize import least_squares
 from scipy.stats import f as f_distribution
 
+from impact_aware.arrays import Array
 from impact_aware.errors import InvalidInputError, UnknownNameError
-
-Array = NDArray[np.float64]
 
 INTERVAL_METHODS = ("likelihood", "bootstrap")
 

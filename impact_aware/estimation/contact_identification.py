@@ -1,4 +1,4 @@
-"""Stiffness and damping of a contact from measured force profiles (paper 001, section VII).
+"""Stiffness and damping of a contact from measured force profiles (Wang 2021, section VII).
 
 Each profile is one impact: the normal force over time, with the approach speed and the effective mass that the arm
 shows along the normal. Model and mass make a force profile of their own; the parameters are those whose profiles fit
@@ -13,12 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from impact_aware.arrays import Array
 from impact_aware.contact.force_models import FORCE_MODELS, make_force_model, parameter_names
 from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.estimation.confidence import Fit, Problem, fit_with_intervals
 from impact_aware.estimation.identification import UNDETERMINED, Identification
-
-Array = NDArray[np.float64]
 
 DEFAULT_FORCE_MODEL = "viscoelastic"
 
@@ -93,7 +92,7 @@ def identify_contact(
     interval: str = "likelihood",
     confidence: float = 0.95,
 ) -> Identification:
-    """Stiffness and damping that reproduce the profiles best (paper 001, eq. 23 for the default model).
+    """Stiffness and damping that reproduce the profiles best (Wang 2021, eq. 23 for the default model).
 
     Args:
         profiles: Measured impacts.

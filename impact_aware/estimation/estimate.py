@@ -5,15 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from impact_aware.arrays import Array
 from impact_aware.errors import InvalidInputError
 from impact_aware.estimation.polynomial import fit_polynomial, select
 from impact_aware.estimation.registry import DEFAULT_ESTIMATOR, Estimator, find_estimator
 from impact_aware.estimation.result import BranchFit, VelocityEstimate
 from impact_aware.robot import RobotModel
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -94,7 +93,7 @@ def fit_before(since_impact: Array, positions: Array, settings: AnteImpactSettin
 def cartesian_positions(robot: RobotModel, positions: ArrayLike, *, frame: str | None = None) -> Array:
     """Path (k, 3) of a frame (the tool when None) in the base frame, m, from joint positions (k, n).
 
-    Estimating on this path is the Cartesian form of papers 003 and 004: its derivative is J(q) dq.
+    Estimating on this path is the Cartesian form of Aouaj 2021 and Aouaj thesis: its derivative is J(q) dq.
     """
     joint_positions = np.asarray(positions, dtype=float)
     if joint_positions.ndim != 2 or joint_positions.shape[1] != robot.n:

@@ -11,16 +11,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from impact_aware.arrays import Array
 from impact_aware.contact.geometry import Contact
 from impact_aware.errors import InvalidInputError
 from impact_aware.estimation.trial_predictions import TrialPredictions
 from impact_aware.estimation.trials import ImpactTrial
 from impact_aware.impact.predictor import predict
 from impact_aware.robot import RobotModel
-
-Array = NDArray[np.float64]
 
 _LITTLE = 1e-3
 """Information before the first impact, relative to a parameter known to 100 %; it only makes the sum invertible."""

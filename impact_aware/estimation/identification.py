@@ -1,7 +1,7 @@
 """Friction, restitution and apparent motor inertia from recorded impacts, by making the impact map fit them.
 
-Paper 000, section IV-C, tunes the friction coefficient by minimising the prediction error; the same principle gives the
-other parameters of the map. Every result carries an interval, and says so where the recordings can't tell.
+Rey Arias 2024, section IV-C, tunes the friction coefficient by minimising the prediction error; the same principle
+gives the other parameters of the map. Every result carries an interval, and says so where the recordings can't tell.
 """
 
 from __future__ import annotations
@@ -12,14 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from impact_aware.arrays import Array
 from impact_aware.errors import InvalidInputError
 from impact_aware.estimation.confidence import Fit, Problem, fit_with_intervals, solve
 from impact_aware.estimation.trial_predictions import TrialPredictions
 from impact_aware.estimation.trials import ImpactTrial
 from impact_aware.impact.registry import DEFAULT_METHOD
 from impact_aware.robot import RobotModel
-
-Array = NDArray[np.float64]
 
 # An interval wider than this share of its value, to one side, leaves the parameter undetermined.
 UNDETERMINED = 0.5
@@ -71,7 +70,7 @@ def identify_friction(
     interval: str = "likelihood",
     confidence: float = 0.95,
 ) -> Identification:
-    """Coulomb's coefficient that minimises the prediction error (paper 000, IV-C).
+    """Coulomb's coefficient that minimises the prediction error (Rey Arias 2024, IV-C).
 
     Restitution is taken from each trial's contact, motor inertia from the robot.
 
@@ -109,7 +108,7 @@ def identify_restitution(
     """Newton's coefficient of restitution that minimises the prediction error.
 
     Friction is taken from each trial's contact, motor inertia from the robot. A restitution that depends on the
-    approach speed, as paper 001 (25) predicts, is reported as a warning: then one number is not the whole truth.
+    approach speed, as Wang 2021 (25) predicts, is reported as a warning: then one number is not the whole truth.
 
     Args:
         robot: The arm.

@@ -1,23 +1,22 @@
-"""How far a predicted post-impact velocity is from the estimated one: the measures of papers 000, 003 and 004."""
+"""How far a predicted post-impact velocity is from the estimated one: the papers' measures."""
 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from impact_aware.arrays import Array
 from impact_aware.errors import InvalidInputError
-
-Array = NDArray[np.float64]
 
 
 def absolute_error(predicted: ArrayLike, estimated: ArrayLike) -> Array:
-    """Absolute error per component, |predicted - estimated| (papers 000, eq. 18; 004, eq. 4.8, eta_2)."""
+    """Absolute error per component, |predicted - estimated| (Rey Arias 2024, eq. 18; Aouaj thesis, eq. 4.8, eta_2)."""
     a, b = _pair(predicted, estimated)
     return np.abs(a - b)
 
 
 def relative_error(predicted: ArrayLike, estimated: ArrayLike) -> Array:
-    """Relative error per component, 2 |p - e| / (|p| + |e|), between 0 and 2 (thesis 004, eq. 4.8, eta_1).
+    """Relative error per component, 2 |p - e| / (|p| + |e|), between 0 and 2 (Aouaj thesis, eq. 4.8, eta_1).
 
     Two zeros agree: their error is zero. Where one velocity is zero and the other not, it is 2 whatever their sizes.
     """
@@ -27,7 +26,7 @@ def relative_error(predicted: ArrayLike, estimated: ArrayLike) -> Array:
 
 
 def relative_error_of_sum(predicted: ArrayLike, estimated: ArrayLike) -> Array:
-    """Relative error per component, 2 |p - e| / |p + e| (paper 003, below Table II).
+    """Relative error per component, 2 |p - e| / |p + e| (Aouaj 2021, below Table II).
 
     Equal to `relative_error` where both have the same sign, unbounded where they differ; infinite when they cancel.
     """

@@ -9,15 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from impact_aware.arrays import Array
 from impact_aware.errors import InvalidInputError
 from impact_aware.estimation.adaptive import AdaptiveEstimator
 from impact_aware.estimation.estimate import AnteImpactSettings, estimate
 from impact_aware.estimation.registry import DEFAULT_ESTIMATOR, Estimator, find_estimator
 from impact_aware.estimation.result import VelocityEstimate
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,10 @@
-"""Affine velocity plus damped oscillation, fitted to positions (papers 003, eq. 7; 004, eqs. 4.3-4.7).
+"""Affine velocity plus damped oscillation, fitted to positions (Aouaj 2021, eq. 7; Aouaj thesis, eqs. 4.3-4.7).
 
 After the impact each direction moves as p(t) = p0 + v t + a t^2 / 2 + sum_k exp(-g_k t) (C_k cos w_k t + S_k sin w_k
 t), whose derivative is the affine velocity plus oscillations that the papers fit to finite differences. Fitting
 positions instead keeps the encoder's noise white. All but the frequencies w_k and decay rates g_k enter linearly and
 are eliminated (variable projection), so that the search has two unknowns per mode, shared by all directions as paper
-003 asks.
+Aouaj 2021 asks.
 """
 
 from __future__ import annotations
@@ -12,15 +12,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import least_squares
 
+from impact_aware.arrays import Array
 from impact_aware.errors import InvalidInputError
 from impact_aware.estimation.polynomial import select
 from impact_aware.estimation.result import BranchFit
 from impact_aware.estimation.standard_error import autocovariance, variance_of_sum
-
-Array = NDArray[np.float64]
 
 # Position, velocity and acceleration of the affine part.
 _AFFINE = 3
@@ -32,9 +30,11 @@ class OscillationEstimator:
 
     Attributes:
         modes: Number of oscillations, >= 1.
-        window: Length of the window after the impact, s; 150 ms in papers 003 and 004, about three periods there.
+        window: Length of the window after the impact, s; 150 ms in Aouaj 2021 and Aouaj thesis, about three periods
+            there.
         skip: Time left out just after the impact, s.
-        shared: One frequency and decay rate per mode for all directions (003, below eq. 7); else each has its own.
+        shared: One frequency and decay rate per mode for all directions (Aouaj 2021, below eq. 7); else each has its
+            own.
         frequency_range: Smallest and largest damped frequency, Hz. Below one period per window an oscillation can't be
             told from the affine motion; the smallest is raised to that.
         decay_range: Smallest and largest decay rate, 1/s.
@@ -97,7 +97,7 @@ class OscillationEstimator:
         return _summarise(times, positions, np.array(modes), low, high)
 
     def _add_mode(self, times: Array, positions: Array, modes: list[Array], low: Array, high: Array) -> list[Array]:
-        """The modes so far and the start of one more: the better of 004's guess and a coarse scan of the range."""
+        """The modes so far and the start of one more: the better of the thesis's guess and a coarse scan."""
         left = _left_over(design(times, np.array(modes).reshape(-1, 2)), positions)
         guesses = [_oscillation_guess(times, left, low, high)]
         # Two frequencies per resolvable one, since the cost's valleys are that wide.
@@ -124,7 +124,7 @@ class OscillationEstimator:
 
 @dataclass(frozen=True)
 class OscillationGuess:
-    """Initial guess of (4.7) for one direction, by the recipe of thesis 004, section 4.1.2.
+    """Initial guess of (4.7) for one direction, by the recipe of Aouaj thesis, section 4.1.2.
 
     Attributes:
         amplitude: A, largest difference in the data.
@@ -183,7 +183,7 @@ def design(times: Array, modes: Array) -> Array:
 
 
 def _oscillation_guess(times: Array, positions: Array, low: Array, high: Array) -> Array:
-    """Frequency and decay by 004's recipe, from the direction that oscillates most."""
+    """Frequency and decay by the thesis's recipe, from the direction that oscillates most."""
     velocities = np.gradient(positions, times, axis=0)
     loudest = int(np.argmax(np.ptp(velocities, axis=0)))
     guess = initial_guess(times, velocities[:, loudest])

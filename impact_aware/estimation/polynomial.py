@@ -1,17 +1,15 @@
-"""Polynomial fit to positions: the estimator of paper 000, section IV-A."""
+"""Polynomial fit to positions: the estimator of Rey Arias 2024, section IV-A."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from impact_aware.arrays import Array
 from impact_aware.errors import InvalidInputError
 from impact_aware.estimation.result import BranchFit
 from impact_aware.estimation.standard_error import autocovariance, variance_of_sum
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -19,7 +17,7 @@ class PolynomialEstimator:
     """Least-squares polynomial through the positions of one window; its derivative at the impact is the estimate.
 
     The problem is linear, so it has one solution and needs no initial guess. The window of 100 ms and the third order
-    are the choices of paper 000: about as long as the oscillation lasts, and low enough to average over it.
+    are the choices of Rey Arias 2024: about as long as the oscillation lasts, and low enough to average over it.
 
     Attributes:
         window: Length of the window after the impact, s.

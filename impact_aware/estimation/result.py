@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from impact_aware.arrays import Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +42,7 @@ class BranchFit:
 
 @dataclass(frozen=True, eq=False)
 class VelocityEstimate:
-    """Virtual rigid-body velocity just after an impact, as a recording shows it (papers 000, IV-A; 003, IV; 004, 4.1).
+    """Virtual rigid-body velocity just after an impact, as a recording shows it (Aouaj 2021, IV; Rey Arias 2024, IV-A).
 
     Joint or Cartesian, by the positions that went in: units are those of the positions and seconds.
 

@@ -7,9 +7,8 @@ many samples. Taken as white, it would make every velocity look several times mo
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from impact_aware.arrays import Array
 
 
 def autocovariance(residuals: Array, parameters: int) -> Array:

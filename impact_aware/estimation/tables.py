@@ -18,8 +18,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from impact_aware.arrays import Array
 from impact_aware.contact.box import homogeneous_box
 from impact_aware.contact.geometry import Contact, FreeObject, contact_point
 from impact_aware.errors import InvalidInputError
@@ -27,8 +27,6 @@ from impact_aware.estimation.comparison import position_at
 from impact_aware.estimation.contact_identification import ForceProfile
 from impact_aware.estimation.trials import ImpactTrial, trial_from_recording
 from impact_aware.robot import RobotModel
-
-Array = NDArray[np.float64]
 
 # Standard error of a velocity when a table gives none, rad/s; only ratios between trials matter.
 _UNKNOWN_ERROR = 2e-3

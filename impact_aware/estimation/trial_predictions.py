@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from impact_aware.arrays import Array
 from impact_aware.estimation.trials import ImpactTrial, check_trials
 from impact_aware.impact.contact_space import ContactSpaceBuilder
 from impact_aware.impact.registry import DEFAULT_METHOD, impact_map
 from impact_aware.robot import RobotModel
-
-Array = NDArray[np.float64]
 
 
 class TrialPredictions:

@@ -5,16 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from impact_aware.arrays import Array
 from impact_aware.contact.geometry import Contact, FreeObject, vector
 from impact_aware.errors import InvalidInputError
 from impact_aware.estimation.comparison import position_at
 from impact_aware.estimation.estimate import AnteImpactSettings, estimate
 from impact_aware.estimation.registry import DEFAULT_ESTIMATOR, Estimator
 from impact_aware.robot import RobotModel
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

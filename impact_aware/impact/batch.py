@@ -13,6 +13,7 @@ from typing import NamedTuple, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from impact_aware.arrays import Array
 from impact_aware.contact.geometry import Contact, FreeObject
 from impact_aware.errors import InvalidInputError
 from impact_aware.impact.batch_dynamics import BatchDynamics
@@ -22,7 +23,6 @@ from impact_aware.impact.fixed_direction import NO_SLIP
 from impact_aware.impact.registry import DEFAULT_METHOD, impact_map
 from impact_aware.robot import RobotModel
 
-Array = NDArray[np.float64]
 Modes = NDArray[np.int8]
 BatchMap = Callable[[Array, Array, float, float], tuple[Array, Modes]]
 

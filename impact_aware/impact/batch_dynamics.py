@@ -12,13 +12,11 @@ from typing import NamedTuple
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
+from impact_aware.arrays import Array
 from impact_aware.contact.geometry import Contact
 from impact_aware.errors import InvalidInputError
 from impact_aware.robot import RobotModel
-
-Array = NDArray[np.float64]
 
 # Entries of a symmetric 4 x 4 pseudo-inertia (second moments, first moments, mass) in the order they are stacked.
 _ROWS = np.array([0, 0, 1, 0, 1, 2, 0, 1, 2, 3])

@@ -16,11 +16,9 @@ from typing import NamedTuple
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
+from impact_aware.arrays import Array
 from impact_aware.errors import NoSolutionError
-
-Array = NDArray[np.float64]
 
 # Relative to velocities and impulses of order one, to which the problem is scaled.
 _TOLERANCE = 1e-12

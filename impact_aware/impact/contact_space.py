@@ -1,7 +1,7 @@
 """The impact problem seen from the contact: one 3 x 3 Delassus matrix and one relative velocity.
 
 Every single-contact map needs no more than that, and the joint-space answer is `dq + response @ impulse` (paper
-000, eq. (14), with the impulse's direction left to the map).
+Rey Arias 2024, eq. (14), with the impulse's direction left to the map).
 """
 
 from __future__ import annotations
@@ -11,12 +11,10 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
+from impact_aware.arrays import Array
 from impact_aware.contact.geometry import Contact, FreeObject, point_jacobian
 from impact_aware.robot import RobotModel
-
-Array = NDArray[np.float64]
 
 
 class ContactSpace(NamedTuple):

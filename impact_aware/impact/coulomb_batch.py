@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from impact_aware.arrays import Array
 from impact_aware.impact.contact_impulse import MODES
 from impact_aware.impact.coulomb import (
     ALLOWED,
@@ -23,8 +24,6 @@ from impact_aware.impact.coulomb import (
     RestitutionLaw,
     coulomb_impulse,
 )
-
-Array = NDArray[np.float64]
 
 # Below this many contacts the map for one is quicker than NumPy's calls.
 _FEW = 32

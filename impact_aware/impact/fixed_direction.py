@@ -1,4 +1,4 @@
-"""Impact with Coulomb friction along the ante-impact slip, paper 000, eqs. (10)-(17), and Newton's restitution.
+"""Impact with Coulomb friction along the ante-impact slip, Rey Arias 2024, eqs. (10)-(17), and Newton's restitution.
 
 The paper fixes the friction's direction before the impact and its size at mu times the normal impulse, which is right
 while the contact keeps sliding that way. Where that much friction would drive the contact backwards, it is not friction
@@ -17,7 +17,7 @@ NO_SLIP = 1e-12
 
 
 def fixed_direction_impulse(delassus: Rows, velocity: Triple, friction: float, restitution: float) -> ContactImpulse:
-    """Impulse of paper 000, eq. (16) with (11)-(12), limited so that friction never reverses the slip.
+    """Impulse of Rey Arias 2024, eq. (16) with (11)-(12), limited so that friction never reverses the slip.
 
     Args:
         delassus: (3, 3) In contact axes, 1/kg.

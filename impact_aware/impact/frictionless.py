@@ -1,4 +1,4 @@
-"""Frictionless impact with Newton's restitution: paper 003, eqs. (3)-(5), which is paper 000's map at mu = 0."""
+"""Frictionless impact with Newton's restitution: Aouaj 2021, eqs. (3)-(5), which is Rey Arias 2024's map at mu = 0."""
 
 from __future__ import annotations
 

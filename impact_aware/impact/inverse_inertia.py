@@ -1,4 +1,4 @@
-"""The inverse inertia matrices of paper 001, and the impulse at the end of compression that each of them predicts.
+"""The inverse inertia matrices of Wang 2021, and the impulse at the end of compression that each of them predicts.
 
 An inverse inertia matrix W (3, 3) maps an impulse at the contact point to the jump of that point's velocity, eq. (1).
 The paper compares what the arm shows if its joints give way freely (generalized momentum, equivalent mass) with what
@@ -12,13 +12,11 @@ from typing import NamedTuple
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
+from impact_aware.arrays import Array
 from impact_aware.contact.geometry import Contact, contact_jacobian, contact_point, point_jacobian
 from impact_aware.errors import InvalidInputError
 from impact_aware.robot import RobotModel
-
-Array = NDArray[np.float64]
 
 
 class CompositeBody(NamedTuple):

@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
+from impact_aware.arrays import Array
 from impact_aware.contact.geometry import Contact, contact_jacobian, contact_point
 from impact_aware.robot import RobotModel
-
-Array = NDArray[np.float64]
 
 
 class Approach(NamedTuple):

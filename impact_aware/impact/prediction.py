@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from impact_aware.arrays import Array
 from impact_aware.contact.geometry import Contact, FreeObject
 from impact_aware.impact.contact_impulse import ContactImpulse, Mode
 from impact_aware.impact.contact_space import ContactSpace
-
-Array = NDArray[np.float64]
 
 
 class ImpactPrediction(NamedTuple):

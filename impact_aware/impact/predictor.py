@@ -5,16 +5,15 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from impact_aware.arrays import Array
 from impact_aware.contact.geometry import Contact, FreeObject
 from impact_aware.errors import NoSolutionError
 from impact_aware.impact.contact_space import ContactSpaceBuilder
 from impact_aware.impact.prediction import ImpactPrediction
 from impact_aware.impact.registry import DEFAULT_METHOD, impact_map
 from impact_aware.robot import RobotModel
-
-Array = NDArray[np.float64]
 
 
 class ImpactPredictor:
@@ -98,7 +97,7 @@ def predict(
         contact: Where and how it touches.
         obstacle: The free object it touches; a fixed surface when None.
         method: One of `IMPACT_MAPS`.
-        inertia: One of `INERTIA_CHOICES` (paper 000, eq. (9) and the two alternatives it names).
+        inertia: One of `INERTIA_CHOICES` (Rey Arias 2024, eq. (9) and the two alternatives it names).
 
     Raises:
         InvalidInputError: An array of the wrong size or not finite.

@@ -1,4 +1,4 @@
-"""Restitution that depends on the speed: paper 001's nonlinear viscoelastic contact, eqs. (23)-(25)."""
+"""Restitution that depends on the speed: Wang 2021's nonlinear viscoelastic contact, eqs. (23)-(25)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An impact map as samples with an interpolation between them (paper 002, III-B1 and eqs. (40)-(41)).
+"""An impact map as samples with an interpolation between them (van Steen 2024, III-B1 and eqs. (40)-(41)).
 
 When one prediction is costly, as for a simultaneous impact, or comes from elsewhere, such as another engine or
 recordings, it is evaluated beforehand on a grid of impact states and interpolated while the robot moves. One file
@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from impact_aware.arrays import Array
 from impact_aware.contact.geometry import check_scalar
 from impact_aware.errors import InvalidInputError, NoSolutionError, UnknownNameError
 
-Array = NDArray[np.float64]
 Trend: TypeAlias = Literal["linear", "none"]
 
 TRENDS: tuple[Trend, ...] = ("linear", "none")
@@ -34,9 +34,9 @@ class ImpactMap:
     """Interpolates outputs between sampled impact states with Gaussian radial basis functions.
 
     Distances are measured in units of `scale`, so that one `shape` serves metres and radians alike; with a scale of one
-    and no trend this is paper 002's map. By default the functions carry only what a plane through the samples leaves,
-    because Gaussians reproduce a constant or a slope badly between their centres. States outside the samples' box are
-    taken to its border: out there the functions fade away.
+    and no trend this is van Steen 2024's map. By default the functions carry only what a plane through the samples
+    leaves, because Gaussians reproduce a constant or a slope badly between their centres. States outside the samples'
+    box are taken to its border: out there the functions fade away.
 
     Attributes:
         input_names: (d,) What an impact state consists of, with units.

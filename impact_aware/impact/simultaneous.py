@@ -3,8 +3,8 @@
 Two palms on a box, a box on a table, the corners of a pad: impulses that arise together act through all bodies
 together, so no contact can be predicted alone. Bodies are joined by their inverse inertias into one Delassus matrix,
 on which the contacts' Coulomb cones are solved (`cone_complementarity`). Restitution is Newton's, contact by contact;
-0 is the sustained contact of paper 002. One contact alone has a path to follow, and follows it: it gets the single-
-contact map.
+0 is the sustained contact of van Steen 2024. One contact alone has a path to follow, and follows it: it gets the
+single- contact map.
 """
 
 from __future__ import annotations
@@ -14,16 +14,14 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from impact_aware.arrays import Array
 from impact_aware.contact.geometry import FreeObject, check_scalar, contact_axes, frozen, point_jacobian, vector
 from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.impact.cone_complementarity import solve_cone_complementarity
 from impact_aware.impact.contact_impulse import Mode
 from impact_aware.impact.registry import DEFAULT_METHOD, impact_map
 from impact_aware.robot import RobotModel
-
-Array = NDArray[np.float64]
 
 # A contact slower than this after the impact, relative to the fastest before it, sticks or stays.
 _STILL = 1e-6

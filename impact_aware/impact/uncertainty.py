@@ -15,8 +15,9 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from impact_aware.arrays import Array
 from impact_aware.contact.geometry import Contact, FreeObject, contact_axes, contact_point
 from impact_aware.errors import InvalidInputError, NoSolutionError
 from impact_aware.impact.contact_impulse import ImpactMapFunction, Mode
@@ -25,8 +26,6 @@ from impact_aware.impact.prediction import ImpactPrediction
 from impact_aware.impact.predictor import ImpactPredictor
 from impact_aware.impact.registry import DEFAULT_METHOD, impact_map
 from impact_aware.robot import RobotModel
-
-Array = NDArray[np.float64]
 
 # Steps of the central differences: of smooth kinematics, and of a map that carries 1e-6 of integration error.
 _SMALL, _LARGE = 1e-6, 1e-3

@@ -12,7 +12,7 @@ from rclpy.serialization import serialize_message
 from std_msgs.msg import Float64MultiArray
 
 from impact_aware.nodes.arms import Arm
-from impact_aware.nodes.qos import COMMAND_QOS
+from impact_aware.nodes.ros.qos import COMMAND_QOS
 
 COMMANDS_TOPIC = "effort_controller/commands"
 

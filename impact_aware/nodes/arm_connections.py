@@ -12,9 +12,9 @@ from impact_aware.nodes.arm_commands import COMMANDS_TOPIC, ArmCommands
 from impact_aware.nodes.arm_inputs import ArmInputs
 from impact_aware.nodes.arms import Arm
 from impact_aware.nodes.joint_state_source import JointStateSource
-from impact_aware.nodes.qos_match import mismatches, silenced, unheard, why_silent
-from impact_aware.nodes.state_rate import rate_mismatch
-from impact_aware.nodes.surroundings import TwinWatch, expect_messages
+from impact_aware.nodes.ros.qos_match import mismatches, silenced, unheard, why_silent
+from impact_aware.nodes.ros.state_rate import rate_mismatch
+from impact_aware.nodes.ros.surroundings import TwinWatch, expect_messages
 
 DRIVER = "the robot's driver"
 

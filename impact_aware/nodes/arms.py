@@ -7,13 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
+from impact_aware.arrays import Array
 from impact_aware.errors import InvalidInputError
-from impact_aware.reference import ArmTask, Task, base_placement
 from impact_aware.robot import RobotModel
-
-Array = NDArray[np.float64]
+from impact_aware.task import ArmTask, Task, base_placement
 
 BASE_NUMBERS = 4
 """Numbers that place a base: x, y, z and yaw."""

@@ -16,8 +16,8 @@ from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
 from impact_aware.errors import InvalidInputError
-from impact_aware.nodes.ros_parameters import load_settings
-from impact_aware.nodes.runtime import run_node
+from impact_aware.nodes.ros.ros_parameters import load_settings
+from impact_aware.nodes.ros.runtime import run_node
 from impact_aware.parameters import described
 
 

@@ -14,10 +14,10 @@ from std_msgs.msg import Header
 
 from impact_aware.control import Command, Mode, ReferenceSpreadingController
 from impact_aware.control.completion import goal_distance
+from impact_aware.messages.control import command_to_message
 from impact_aware.nodes.arm_inputs import ArmInputs
 from impact_aware.nodes.arms import Arm
-from impact_aware.nodes.command_conversion import command_to_message
-from impact_aware.nodes.qos import STREAM_QOS
+from impact_aware.nodes.ros.qos import STREAM_QOS
 
 MOST_MISSED = 1000
 """Periods between two states that count as missed; more at once are a clock that was set."""

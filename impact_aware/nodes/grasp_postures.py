@@ -6,18 +6,17 @@ from collections.abc import Sequence
 
 import numpy as np
 from impact_aware_msgs.msg import ImpactEvent, ImpactPrediction
-from numpy.typing import NDArray
 
+from impact_aware.arrays import Array
 from impact_aware.impact.simultaneous import SimultaneousPrediction
+from impact_aware.messages.geometry import twist
+from impact_aware.messages.stamps import seconds
 from impact_aware.nodes.arms import Arm
-from impact_aware.nodes.geometry import twist
-from impact_aware.nodes.stamps import seconds
-from impact_aware.reference import ReferenceField, Task, start_posture
-from impact_aware.reference.grasp_impact import predict_grasp_impact
-from impact_aware.reference.grasp_prediction import predict_grasp
+from impact_aware.reference import ReferenceField
 from impact_aware.robot import JointOrder
-
-Array = NDArray[np.float64]
+from impact_aware.task import Task, start_posture
+from impact_aware.task.grasp_impact import predict_grasp_impact
+from impact_aware.task.grasp_prediction import predict_grasp
 
 COMMON_WINDOW = 0.005
 """Impacts of the arms within this time are one impact of all, s: a compliant palm takes that long to come to rest."""

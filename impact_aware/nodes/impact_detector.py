@@ -19,20 +19,20 @@ from impact_aware.detection import DETECTORS, ImpactWatch, JointSample, Notice, 
 from impact_aware.detection.fusion import MEMBERS
 from impact_aware.detection.parameter_file import load_parameters
 from impact_aware.detection.watch_settings import WatchSettings, make_watch, noise_of
-from impact_aware.nodes.conversions import (
+from impact_aware.messages.impacts import (
     completion_to_message,
     event_from_message,
     event_to_message,
     expected_jump,
     loss_to_message,
 )
-from impact_aware.nodes.diagnostics import OK, WARN, DiagnosticsReporter, Report, refusals
 from impact_aware.nodes.joint_state_source import JointStateSource
 from impact_aware.nodes.lockstep import LockstepReporter
-from impact_aware.nodes.qos import EVENT_QOS
-from impact_aware.nodes.ros_parameters import load_settings
-from impact_aware.nodes.runtime import run_node
-from impact_aware.nodes.surroundings import TwinWatch, expect_messages
+from impact_aware.nodes.ros.diagnostics import OK, WARN, DiagnosticsReporter, Report, refusals
+from impact_aware.nodes.ros.qos import EVENT_QOS
+from impact_aware.nodes.ros.ros_parameters import load_settings
+from impact_aware.nodes.ros.runtime import run_node
+from impact_aware.nodes.ros.surroundings import TwinWatch, expect_messages
 from impact_aware.parameters import described
 from impact_aware.robot import JointOrder, RobotModel
 

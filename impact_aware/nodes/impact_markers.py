@@ -13,7 +13,9 @@ from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from visualization_msgs.msg import MarkerArray
 
-from impact_aware.analysis.markers import (
+from impact_aware.contact.geometry import vector
+from impact_aware.errors import ImpactAwareError
+from impact_aware.markers import (
     Changes,
     Impact,
     Marker,
@@ -22,20 +24,18 @@ from impact_aware.analysis.markers import (
     SceneMarkers,
     impact_from_message,
 )
-from impact_aware.analysis.markers.contact import contact_orientation
-from impact_aware.analysis.markers.field_record import field_from_message
-from impact_aware.analysis.markers.records import SOURCES, outcome_of_event
-from impact_aware.contact.geometry import vector
-from impact_aware.errors import ImpactAwareError
-from impact_aware.nodes.diagnostics import OK, WARN, DiagnosticsReporter, Report, refusals
-from impact_aware.nodes.geometry import array3, array4, quaternion
-from impact_aware.nodes.marker_messages import changes_to_message, delete_all
-from impact_aware.nodes.qos import LATCHED_QOS, STREAM_QOS
-from impact_aware.nodes.robot_source import provide_robot
-from impact_aware.nodes.ros_parameters import load_settings
-from impact_aware.nodes.runtime import run_node
-from impact_aware.nodes.stamps import seconds, stamp
-from impact_aware.nodes.surroundings import TwinWatch
+from impact_aware.markers.contact import contact_orientation
+from impact_aware.markers.field_record import field_from_message
+from impact_aware.markers.records import SOURCES, outcome_of_event
+from impact_aware.messages.geometry import array3, array4, quaternion
+from impact_aware.messages.markers import changes_to_message, delete_all
+from impact_aware.messages.stamps import seconds, stamp
+from impact_aware.nodes.ros.diagnostics import OK, WARN, DiagnosticsReporter, Report, refusals
+from impact_aware.nodes.ros.qos import LATCHED_QOS, STREAM_QOS
+from impact_aware.nodes.ros.robot_source import provide_robot
+from impact_aware.nodes.ros.ros_parameters import load_settings
+from impact_aware.nodes.ros.runtime import run_node
+from impact_aware.nodes.ros.surroundings import TwinWatch
 from impact_aware.parameters import described
 from impact_aware.robot import RobotModel
 

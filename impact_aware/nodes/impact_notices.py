@@ -6,8 +6,8 @@ from impact_aware_msgs.msg import ImpactEvent
 from rclpy.node import Node
 
 from impact_aware.control import ReferenceSpreadingController
+from impact_aware.messages.stamps import seconds
 from impact_aware.nodes.arms import Arm
-from impact_aware.nodes.stamps import seconds
 
 WARN_PERIOD = 5.0
 """Shortest time between two warnings, s."""

@@ -12,8 +12,8 @@ from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 
 from impact_aware.detection import InputMonitor, InputQuality, JointSample
-from impact_aware.nodes.packed_states import STAMP, STAMP_OFFSET, PackedLayout, layout_of
-from impact_aware.nodes.qos import state_qos
+from impact_aware.messages.joint_state_layout import STAMP, STAMP_OFFSET, PackedLayout, layout_of
+from impact_aware.nodes.ros.qos import state_qos
 from impact_aware.robot.joint_reader import JointReader
 
 JUDGE_SAMPLES = 500

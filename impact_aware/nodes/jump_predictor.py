@@ -20,18 +20,18 @@ from impact_aware.estimation.registry import DEFAULT_ESTIMATOR, ESTIMATORS
 from impact_aware.impact import DEFAULT_METHOD, IMPACT_MAPS, ImpactPredictor
 from impact_aware.impact.look_ahead import look_ahead
 from impact_aware.impact.uncertainty import InputCovariance, predict_with_covariance
-from impact_aware.nodes.conversions import add_covariance, no_prediction, prediction_to_message
-from impact_aware.nodes.diagnostics import OK, WARN, DiagnosticsReporter, Report, refusals
+from impact_aware.messages.geometry import array3
+from impact_aware.messages.impacts import add_covariance, no_prediction, prediction_to_message
+from impact_aware.messages.stamps import seconds
 from impact_aware.nodes.estimate_publisher import EstimatePublisher
-from impact_aware.nodes.geometry import array3
 from impact_aware.nodes.joint_state_source import JointStateSource
 from impact_aware.nodes.lockstep import LockstepReporter
-from impact_aware.nodes.qos import EVENT_QOS
-from impact_aware.nodes.robot_source import provide_robot
-from impact_aware.nodes.ros_parameters import load_settings
-from impact_aware.nodes.runtime import run_node
-from impact_aware.nodes.stamps import seconds
-from impact_aware.nodes.surroundings import TwinWatch, expect_messages
+from impact_aware.nodes.ros.diagnostics import OK, WARN, DiagnosticsReporter, Report, refusals
+from impact_aware.nodes.ros.qos import EVENT_QOS
+from impact_aware.nodes.ros.robot_source import provide_robot
+from impact_aware.nodes.ros.ros_parameters import load_settings
+from impact_aware.nodes.ros.runtime import run_node
+from impact_aware.nodes.ros.surroundings import TwinWatch, expect_messages
 from impact_aware.parameters import described
 from impact_aware.robot import INERTIA_CHOICES, JointOrder, RobotModel
 

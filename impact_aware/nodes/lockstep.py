@@ -9,7 +9,7 @@ from impact_aware_msgs.msg import StepDone
 from rclpy.event_handler import QoSLivelinessChangedInfo, SubscriptionEventCallbacks
 from rclpy.node import Node
 
-from impact_aware.nodes.qos import STEP_DONE_QOS
+from impact_aware.nodes.ros.qos import STEP_DONE_QOS
 
 TOPIC = "step_done"
 

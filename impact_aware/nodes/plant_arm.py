@@ -13,11 +13,11 @@ from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 
+from impact_aware.messages.geometry import point, twist, vector3
+from impact_aware.messages.stamps import stamp
 from impact_aware.nodes.arm_commands import COMMANDS_TOPIC
 from impact_aware.nodes.arms import Arm
-from impact_aware.nodes.geometry import point, twist, vector3
-from impact_aware.nodes.qos import COMMAND_QOS, LATCHED_QOS, STREAM_QOS, state_qos
-from impact_aware.nodes.stamps import stamp
+from impact_aware.nodes.ros.qos import COMMAND_QOS, LATCHED_QOS, STREAM_QOS, state_qos
 from impact_aware.robot.effort_convention import EffortConvention
 from impact_aware.simulation import ImpactTruth
 from impact_aware.simulation.arm_view import seen_by_arm

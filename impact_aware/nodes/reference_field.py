@@ -21,20 +21,21 @@ from impact_aware_msgs.msg import ReferenceField as ReferenceFieldMessage
 from impact_aware_msgs.srv import SetTask
 from rclpy.node import Node
 
-from impact_aware.control.impact_check import check_field, check_prediction
+from impact_aware.control.safety.impact_check import check_field, check_prediction
 from impact_aware.errors import ImpactAwareError, InvalidInputError
+from impact_aware.messages.fields import field_to_message
+from impact_aware.messages.geometry import array3, point
+from impact_aware.messages.stamps import seconds
 from impact_aware.nodes.arms import arms_of_task
-from impact_aware.nodes.diagnostics import OK, WARN, DiagnosticsReporter, Report, refusals
-from impact_aware.nodes.field_conversions import field_to_message
-from impact_aware.nodes.geometry import array3, point
 from impact_aware.nodes.grasp_postures import GraspPostures
-from impact_aware.nodes.qos import EVENT_QOS, LATCHED_EVENT_QOS
-from impact_aware.nodes.ros_parameters import load_settings
-from impact_aware.nodes.runtime import run_node
-from impact_aware.nodes.stamps import seconds
-from impact_aware.nodes.surroundings import TwinWatch
+from impact_aware.nodes.ros.diagnostics import OK, WARN, DiagnosticsReporter, Report, refusals
+from impact_aware.nodes.ros.qos import EVENT_QOS, LATCHED_EVENT_QOS
+from impact_aware.nodes.ros.ros_parameters import load_settings
+from impact_aware.nodes.ros.runtime import run_node
+from impact_aware.nodes.ros.surroundings import TwinWatch
 from impact_aware.parameters import described
-from impact_aware.reference import ReferenceField, Task, base_placement, load_task, make_field
+from impact_aware.reference import ReferenceField
+from impact_aware.task import Task, base_placement, load_task, make_field
 
 REQUEST = "request"
 """Reason under which requests are counted that can't be met."""

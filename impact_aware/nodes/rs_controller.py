@@ -21,25 +21,25 @@ from std_srvs.srv import Trigger
 
 from impact_aware.control import Command, ControlParameters, Mode, ReferenceSpreadingController, SafeReason
 from impact_aware.control.completion import TaskCompletion
-from impact_aware.control.guard import GuardedController
-from impact_aware.control.impact_check import check_start
+from impact_aware.control.safety.guard import GuardedController
+from impact_aware.control.safety.impact_check import check_start
 from impact_aware.control.warm_up import warm_up
 from impact_aware.errors import ImpactAwareError
+from impact_aware.messages.fields import field_from_message
 from impact_aware.nodes.arm_commands import ArmCommands
 from impact_aware.nodes.arm_connections import ArmConnections
 from impact_aware.nodes.arm_inputs import ArmInputs
 from impact_aware.nodes.arms import Arm, check_names, several_arms, single_arm
 from impact_aware.nodes.control_report import ControlReport
 from impact_aware.nodes.controller_settings import Settings
-from impact_aware.nodes.diagnostics import ERROR, OK, WARN, DiagnosticsReporter, Report
-from impact_aware.nodes.field_conversions import field_from_message
 from impact_aware.nodes.impact_notices import ImpactNotices
-from impact_aware.nodes.lifecycle import SteadyLifecycleNode
 from impact_aware.nodes.lockstep import LockstepReporter
-from impact_aware.nodes.realtime import freeze_garbage
-from impact_aware.nodes.ros_parameters import load_settings
-from impact_aware.nodes.runtime import run_node
-from impact_aware.nodes.upstream import Upstream
+from impact_aware.nodes.ros.diagnostics import ERROR, OK, WARN, DiagnosticsReporter, Report
+from impact_aware.nodes.ros.lifecycle import SteadyLifecycleNode
+from impact_aware.nodes.ros.realtime import freeze_garbage
+from impact_aware.nodes.ros.ros_parameters import load_settings
+from impact_aware.nodes.ros.runtime import run_node
+from impact_aware.nodes.ros.upstream import Upstream
 from impact_aware.robot.effort_convention import EffortConvention
 from impact_aware.robot.safety_limits import SafetyLimits
 

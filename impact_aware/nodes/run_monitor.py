@@ -16,8 +16,8 @@ from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from std_srvs.srv import Trigger
 
-from impact_aware.nodes.diagnostics import node_of_status
-from impact_aware.nodes.runtime import run_node
+from impact_aware.nodes.ros.diagnostics import node_of_status
+from impact_aware.nodes.ros.runtime import run_node
 
 REQUESTS = ("safe_stop", "reset", "start")
 """Services of the controller that a line on the standard input may name."""

@@ -22,20 +22,20 @@ from rclpy.node import Node
 from rosgraph_msgs.msg import Clock as ClockMessage
 
 from impact_aware.errors import InvalidInputError
+from impact_aware.messages.geometry import point, quaternion, twist
+from impact_aware.messages.stamps import stamp
 from impact_aware.nodes.arms import Arm, arms_of_task
-from impact_aware.nodes.diagnostics import ERROR, OK, WARN, DiagnosticsReporter, Report
-from impact_aware.nodes.geometry import point, quaternion, twist
 from impact_aware.nodes.lockstep import LockstepGate
 from impact_aware.nodes.plant_arm import PlantArm
-from impact_aware.nodes.qos import STREAM_QOS
-from impact_aware.nodes.ros_parameters import load_settings
-from impact_aware.nodes.runtime import run_node
-from impact_aware.nodes.stamps import stamp
-from impact_aware.nodes.surroundings import TwinWatch
+from impact_aware.nodes.ros.diagnostics import ERROR, OK, WARN, DiagnosticsReporter, Report
+from impact_aware.nodes.ros.qos import STREAM_QOS
+from impact_aware.nodes.ros.ros_parameters import load_settings
+from impact_aware.nodes.ros.runtime import run_node
+from impact_aware.nodes.ros.surroundings import TwinWatch
 from impact_aware.parameters import described
-from impact_aware.reference import Task, load_task, start_posture
 from impact_aware.simulation import DriveMode, MujocoPlant, SensorSettings, load_scene
-from impact_aware.simulation.episode import Truth, task_scene
+from impact_aware.simulation.task_scene import Truth, task_scene
+from impact_aware.task import Task, load_task, start_posture
 
 HOLD_PERIOD = 0.002
 """Wall time between two states in lockstep while nobody commands, s: starting nodes need the processor too."""

@@ -6,18 +6,16 @@ import math
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from impact_aware.arrays import Array
 from impact_aware.errors import InvalidInputError
 from impact_aware.reference import kernels
 from impact_aware.reference.rotation import rotation_from_quaternion
 
-Array = NDArray[np.float64]
-
 
 @dataclass(frozen=True, eq=False)
 class AnteImpactField:
-    """Time-invariant twist reference of one tool before the impact (paper 002, eqs. 4-13).
+    """Time-invariant twist reference of one tool before the impact (van Steen 2024, eqs. 4-13).
 
     The speed is that of the impact everywhere outside the blending zone, so a start from rest asks for a ramp: the
     reference `s(t) v(p)` with s a smoothstep in the time since the start has the acceleration

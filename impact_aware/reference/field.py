@@ -10,13 +10,12 @@ import dataclasses
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from impact_aware.arrays import Array
 from impact_aware.errors import InvalidInputError
 from impact_aware.reference.ante_impact import AnteImpactField
 from impact_aware.reference.post_impact import PostImpactField
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +49,7 @@ class ArmReference:
 
 @dataclass(frozen=True, eq=False)
 class ReferenceField:
-    """Ante- and post-impact velocity references as parameters (paper 002, eqs. 4-17), all in one base frame.
+    """Ante- and post-impact velocity references as parameters (van Steen 2024, eqs. 4-17), all in one base frame.
 
     Attributes:
         task: Name of the task.
@@ -146,7 +145,7 @@ class ReferenceField:
         )
 
     def object_position_from_tools(self, tool_positions: Array) -> Array:
-        """Where the object is when the tools touch it, in the absence of vision (paper 002, footnote 1).
+        """Where the object is when the tools touch it, in the absence of vision (van Steen 2024, footnote 1).
 
         Along each arm's normal the object is as far from its estimated place as the tool is from its impact place;
         across it the estimate stands. Several arms are averaged.

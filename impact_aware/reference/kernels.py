@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-from numpy.typing import NDArray
-
+from impact_aware.arrays import Array
 from impact_aware.compiled import (
     FLAG,
     MATRIX,
@@ -20,8 +18,6 @@ from impact_aware.compiled import (
 )
 from impact_aware.reference.rotation import rotation_error
 from impact_aware.reference.smoothstep import smoothstep
-
-Array = NDArray[np.float64]
 
 SMALLEST = 1e-9
 """Keeps lengths away from zero where they divide."""

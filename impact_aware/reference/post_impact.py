@@ -5,20 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from impact_aware.arrays import Array
 from impact_aware.errors import InvalidInputError
 from impact_aware.reference import kernels
 from impact_aware.reference.rotation import rotation_from_quaternion
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class PostImpactField:
     """Time-invariant velocity reference of the object after the impact, and of every tool in contact with it.
 
-    Paper 002, eqs. (14)-(17). Without a prediction the field is (14) alone, as its baselines have it.
+    van Steen 2024, eqs. (14)-(17). Without a prediction the field is (14) alone, as its baselines have it.
 
     Attributes:
         goal: (3,) Where the object shall end, m.

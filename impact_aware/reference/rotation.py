@@ -8,12 +8,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from impact_aware.arrays import Array
 from impact_aware.compiled import FOUR, MATRIX, TRIPLE, compiled
 from impact_aware.errors import InvalidInputError
-
-Array = NDArray[np.float64]
 
 _SMALL_ANGLE = 1e-6
 
@@ -83,7 +82,7 @@ def quaternion_of(m: Array) -> tuple[float, float, float, float]:
 def rotation_error(rotation: Array, desired: Array) -> tuple[float, float, float]:
     """Rotation vector that turns `rotation` into `desired`, in base axes: log(R_d R^T), rad, length 0..pi.
 
-    It equals R log(R^T R_d), the vector of paper 002, eqs. (11) and (17), taken from tool axes to base axes.
+    It equals R log(R^T R_d), the vector of van Steen 2024, eqs. (11) and (17), taken from tool axes to base axes.
     """
     product = np.empty((3, 3))
     for row in range(3):

@@ -7,7 +7,7 @@ from impact_aware.compiled import NUMBER, PAIR, compiled
 
 @compiled(PAIR, NUMBER, NUMBER, NUMBER)
 def smoothstep(r: float, r_min: float, r_max: float) -> tuple[float, float]:
-    """Blend from 0 at `r_min` to 1 at `r_max` with zero slope at both ends (paper 002, eqs. 8-9).
+    """Blend from 0 at `r_min` to 1 at `r_max` with zero slope at both ends (van Steen 2024, eqs. 8-9).
 
     Args:
         r: Distance or time.

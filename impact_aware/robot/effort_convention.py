@@ -10,12 +10,10 @@ from collections.abc import Sequence
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
+from impact_aware.arrays import Array
 from impact_aware.compiled import NOTHING, VECTOR, WRITTEN_VECTOR, compiled
 from impact_aware.robot.model import RobotModel
-
-Array = NDArray[np.float64]
 
 
 @compiled(NOTHING, VECTOR, VECTOR, VECTOR, VECTOR, VECTOR, WRITTEN_VECTOR)

@@ -8,10 +8,9 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import ArrayLike, NDArray
 
+from impact_aware.arrays import Array
 from impact_aware.errors import InvalidInputError
 from impact_aware.robot.model import RobotModel
-
-Array = NDArray[np.float64]
 
 _SMALLEST_DAMPING = 1e-6
 _LARGEST_DAMPING = 1e3

@@ -8,9 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from impact_aware.arrays import Array
 from impact_aware.robot.joint_order import JointOrder
-
-Array = NDArray[np.float64]
 
 OUT_OF_ORDER = 0.05
 """A message older than the last by up to this was overtaken on its way, s; by more, the clock was set back."""

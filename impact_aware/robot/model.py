@@ -7,12 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from impact_aware.arrays import Array
 from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.robot.profile import RobotProfile, Tool, load_profile
-
-Array = NDArray[np.float64]
 
 INERTIA_CHOICES = ("M", "M+B_theta", "M+B_rho")
 
@@ -243,7 +242,7 @@ class RobotModel:
         return array
 
     def mass_matrix(self, q: Array, inertia: str = "M+B_theta") -> Array:
-        """Joint-space inertia (n, n), kg m^2, with the chosen motor inertia (paper 000, eq. 9).
+        """Joint-space inertia (n, n), kg m^2, with the chosen motor inertia (Rey Arias 2024, eq. 9).
 
         Args:
             q: (n,) rad.
@@ -273,7 +272,7 @@ class RobotModel:
         return self.motor_inertia
 
     def bias(self, q: Array, dq: Array) -> Array:
-        """Gravity, centrifugal and Coriolis torques h(q, dq) (n,), N m (paper 002, eq. 3)."""
+        """Gravity, centrifugal and Coriolis torques h(q, dq) (n,), N m (van Steen 2024, eq. 3)."""
         return np.array(pin.nonLinearEffects(self.model, self.data, q, dq))
 
     def gravity(self, q: Array) -> Array:

@@ -1,17 +1,16 @@
-"""Motor inertia, apparent motor inertia and the gains of the low-level torque loop that ties them (paper 000, II-A)."""
+"""Motor inertia, apparent motor inertia and the torque loop's gains that tie them (Rey Arias 2024, II-A)."""
 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from impact_aware.arrays import Array
 from impact_aware.errors import InvalidInputError
-
-Array = NDArray[np.float64]
 
 
 def apparent_motor_inertia(motor_inertia: ArrayLike, torque_gain: ArrayLike) -> Array:
-    """Apparent motor inertia B_theta that the torque loop leaves of B_rho (paper 000, eqs. 4-6).
+    """Apparent motor inertia B_theta that the torque loop leaves of B_rho (Rey Arias 2024, eqs. 4-6).
 
     The loop tau_act = u + K_T (u - tau) - K_S dtau turns the motor equation into B_theta ddtheta + ... = u with
     K_T = B_rho B_theta^-1 - I, so B_theta = B_rho (I + K_T)^-1.
@@ -36,7 +35,7 @@ def apparent_motor_inertia(motor_inertia: ArrayLike, torque_gain: ArrayLike) -> 
 
 
 def torque_gain(motor_inertia: ArrayLike, apparent_motor_inertia: ArrayLike) -> Array:
-    """Proportional torque gain K_T = B_rho B_theta^-1 - I of the torque loop (paper 000, below eq. 5).
+    """Proportional torque gain K_T = B_rho B_theta^-1 - I of the torque loop (Rey Arias 2024, below eq. 5).
 
     Args:
         motor_inertia: (n,) B_rho, link side, kg m^2.

@@ -54,8 +54,8 @@ class RobotProfile:
         urdf: Path of the URDF file.
         joint_names: (n,) Controlled joints; every other joint of the URDF is locked at its neutral position.
         tool: The tool, or None when the URDF already ends in it.
-        apparent_motor_inertia: (n,) B_theta of paper 000, eq. (6), link side, kg m^2.
-        motor_inertia: (n,) B_rho of paper 000, eq. (3), link side, kg m^2; empty when unknown.
+        apparent_motor_inertia: (n,) B_theta of Rey Arias 2024, eq. (6), link side, kg m^2.
+        motor_inertia: (n,) B_rho of Rey Arias 2024, eq. (3), link side, kg m^2; empty when unknown.
         home: (n,) A comfortable posture, rad.
         effort_rate: (n,) Largest change of commanded torque, N m/s.
         position_margin: Distance kept from the URDF's position limits, rad.

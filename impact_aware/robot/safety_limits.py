@@ -7,12 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from impact_aware.arrays import Array
 from impact_aware.errors import InvalidInputError
 from impact_aware.robot.model import RobotModel
-
-Array = NDArray[np.float64]
 
 VELOCITY_MARGIN = 1.1
 """Default velocity limit over that of the URDF: the controller keeps to the URDF's, the envelope stands around it."""

@@ -6,11 +6,9 @@ import dataclasses
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
+from impact_aware.arrays import Array
 from impact_aware.simulation.impact_truth import ImpactTruth
-
-Array = NDArray[np.float64]
 
 
 def seen_by_arm(truth: ImpactTruth, base: pin.SE3, joints: slice) -> ImpactTruth:

@@ -1,16 +1,14 @@
-"""Motors behind elastic joints with a torque loop, as an option of the MuJoCo plant (paper 000, eqs. 1-6)."""
+"""Motors behind elastic joints with a torque loop, as an option of the MuJoCo plant (Rey Arias 2024, eqs. 1-6)."""
 
 from __future__ import annotations
 
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from impact_aware.arrays import Array
 from impact_aware.errors import InvalidInputError
 from impact_aware.simulation.joint_elasticity import JointElasticity
-
-Array = NDArray[np.float64]
 
 
 class FlexibleDrive:

@@ -1,4 +1,4 @@
-"""Torque-controlled flexible-joint arm in continuous contact, from any robot model (paper 000, eqs. 1-7)."""
+"""Torque-controlled flexible-joint arm in continuous contact, from any robot model (Rey Arias 2024, eqs. 1-7)."""
 
 from __future__ import annotations
 
@@ -6,16 +6,15 @@ from collections.abc import Callable
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from impact_aware.arrays import Array
 from impact_aware.contact.force_model import check_not_negative
 from impact_aware.errors import InvalidInputError, NoSolutionError
 from impact_aware.robot import RobotModel
 from impact_aware.simulation.flexible_joint_run import FlexibleJointRun, RunRecorder
 from impact_aware.simulation.joint_elasticity import CONTROL_PERIOD, JointElasticity
 from impact_aware.simulation.surface_contact import SurfaceContact
-
-Array = NDArray[np.float64]
 
 Controller = Callable[[float, Array, Array], Array]
 """Desired link-side torque u (n,), N m, from time, link positions and link velocities; asked once per millisecond."""

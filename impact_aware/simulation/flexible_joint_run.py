@@ -6,11 +6,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from impact_aware.arrays import Array
 from impact_aware.simulation.surface_contact import SurfaceContact
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,11 +9,9 @@ from dataclasses import dataclass
 
 import mujoco
 import numpy as np
-from numpy.typing import NDArray
 
+from impact_aware.arrays import Array
 from impact_aware.simulation.world import OBJECT, TABLE, World
-
-Array = NDArray[np.float64]
 
 COMPRESSION_END = 0.01
 """Share of the approach speed below which compression is over: a contact without bounce reaches zero asymptotically."""

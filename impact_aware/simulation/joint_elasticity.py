@@ -1,17 +1,16 @@
-"""What a flexible, torque-controlled joint has beyond a rigid one (paper 000, eqs. 1-6)."""
+"""What a flexible, torque-controlled joint has beyond a rigid one (Rey Arias 2024, eqs. 1-6)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from impact_aware.arrays import Array
 from impact_aware.contact.force_model import check_positive
 from impact_aware.errors import InvalidInputError
 from impact_aware.robot import RobotModel
-
-Array = NDArray[np.float64]
 
 CONTROL_PERIOD = 1e-3
 """Period of the high-level controller, s."""
@@ -26,7 +25,7 @@ class JointElasticity:
         damping: (n,) D, N m s/rad, >= 0.
         motor_inertia: (n,) B_rho, kg m^2, > 0.
         apparent_motor_inertia: (n,) B_theta, kg m^2, what the torque loop aims at, 0 < B_theta <= B_rho.
-        torque_rate: Rate of the torque loop, Hz, whole multiple of 1 kHz; 4 kHz in paper 000, section III.
+        torque_rate: Rate of the torque loop, Hz, whole multiple of 1 kHz; 4 kHz in Rey Arias 2024, section III.
         torque_cutoff: Cut-off of the first-order filter on the measured torque, Hz; 300 Hz there. Infinite: no filter.
     """
 
@@ -72,7 +71,7 @@ class JointElasticity:
         torque_rate: float = 4000.0,
         torque_cutoff: float = 300.0,
     ) -> JointElasticity:
-        """With the motor inertias of `robot`; stiffness and damping are orders of magnitude (paper 000, III).
+        """With the motor inertias of `robot`; stiffness and damping are orders of magnitude (Rey Arias 2024, III).
 
         Raises:
             InvalidInputError: The robot's motor inertia is unknown.

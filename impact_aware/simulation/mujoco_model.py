@@ -7,12 +7,10 @@ from dataclasses import dataclass
 import mujoco
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 
+from impact_aware.arrays import Array
 from impact_aware.errors import InvalidInputError
 from impact_aware.robot import RobotModel
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

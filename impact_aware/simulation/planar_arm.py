@@ -1,4 +1,4 @@
-"""Planar RRR arm: three parallel joints of a larger arm, its other joints locked (paper 000, section III)."""
+"""Planar RRR arm: three parallel joints of a larger arm, its other joints locked (Rey Arias 2024, section III)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def planar_arm(robot: RobotModel, joints: tuple[int, int, int] = (1, 3, 5)) -> R
     """The arm that moves only `joints`, the others locked at zero; their links are lumped with their neighbours.
 
     For the Panda, joints 2, 4 and 6 turn about parallel axes when joints 1, 3 and 5 are at zero, and the lumping is
-    that of paper 000: links 2-3, 4-5 and 6-7 with everything that the hand carries.
+    that of Rey Arias 2024: links 2-3, 4-5 and 6-7 with everything that the hand carries.
 
     Args:
         robot: The larger arm, its motor inertias included.

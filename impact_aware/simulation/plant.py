@@ -9,8 +9,9 @@ from dataclasses import dataclass
 import mujoco
 import numpy as np
 import pinocchio as pin
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from impact_aware.arrays import Array
 from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.robot import RobotModel
 from impact_aware.simulation.flexible_drive import FlexibleDrive
@@ -20,8 +21,6 @@ from impact_aware.simulation.mujoco_model import quaternion_wxyz
 from impact_aware.simulation.scene import Scene
 from impact_aware.simulation.sensors import JointReading, JointSensors, SensorSettings
 from impact_aware.simulation.world import OBJECT, TABLE, build_world
-
-Array = NDArray[np.float64]
 
 NEAR = 0.002
 """Gap below which every physics step is watched, m; more when a gap closes faster than half of this per cycle."""
@@ -98,8 +97,8 @@ class MujocoPlant:
             scene: What to build.
             robots: One per arm, by name; one robot is used for every arm; None loads the profiles that the scene names.
             sensors: How readings come about; as they are when None.
-            elasticity: Makes joints flexible, with motors and torque loop (paper 000, eqs. 1-6): for every arm, or by
-                arm name. Rigid joints with apparent motor inertia (eq. 9) when None.
+            elasticity: Makes joints flexible, with motors and torque loop (Rey Arias 2024, eqs. 1-6): for every arm,
+                or by arm name. Rigid joints with apparent motor inertia (eq. 9) when None.
 
         Raises:
             InvalidInputError: An arm without robot, a scene that MuJoCo refuses, or a torque loop whose period is no

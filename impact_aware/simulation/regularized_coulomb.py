@@ -12,16 +12,15 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from impact_aware.arrays import Array
 from impact_aware.contact.force_model import check_positive
 from impact_aware.contact.geometry import Contact, contact_point, point_jacobian
 from impact_aware.contact.virtual_spring import VirtualSpring
 from impact_aware.errors import InvalidInputError, NoSolutionError
 from impact_aware.robot import RobotModel
 from impact_aware.simulation.surface_contact import SurfaceContact
-
-Array = NDArray[np.float64]
 
 # A contact may last this many times longer than without friction before it is given up as endless.
 _LONGEST = 200

@@ -182,7 +182,7 @@ class Scene:
 
 @dataclass(frozen=True)
 class HitAndPushScene(Scene):
-    """One arm hits a box that stands on a table and pushes it on (paper 002, section V-A)."""
+    """One arm hits a box that stands on a table and pushes it on (van Steen 2024, section V-A)."""
 
     name: str = "hit_and_push"
 
@@ -201,7 +201,7 @@ _PALM = ToolTip("pad", (0.04, 0.04, 0.03))
 
 @dataclass(frozen=True)
 class DualArmGrabScene(Scene):
-    """Two arms side by side grab a box between flat, compliant palms (paper 002, section V-B).
+    """Two arms side by side grab a box between flat, compliant palms (van Steen 2024, section V-B).
 
     A palm's plate is centred at the tool frame, square to its z axis, and as thick as the Panda profile's tool radius
     says, so that the contact point that a sphere would have lies in the middle of the palm.

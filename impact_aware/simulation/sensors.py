@@ -7,11 +7,9 @@ from collections import deque
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from impact_aware.arrays import Array
 from impact_aware.errors import InvalidInputError, UnknownNameError
-
-Array = NDArray[np.float64]
 
 VELOCITY_SOURCES = ("true", "differences")
 

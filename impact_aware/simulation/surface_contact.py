@@ -6,13 +6,12 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from impact_aware.arrays import Array
 from impact_aware.contact.force_model import ContactForceModel, check_not_negative, check_positive
 from impact_aware.contact.geometry import FreeObject, frozen, vector
 from impact_aware.errors import InvalidInputError
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,14 +3,36 @@
 from __future__ import annotations
 
 import dataclasses
+from dataclasses import dataclass
 
 import numpy as np
 
 from impact_aware.errors import InvalidInputError
-from impact_aware.reference import Task
-from impact_aware.simulation.episode_settings import Truth
 from impact_aware.simulation.mujoco_model import ToolTip
 from impact_aware.simulation.scene import COMPLIANT_PAD, TABLE_CONTACT, ArmMount, ContactSettings, Scene, SceneObject
+from impact_aware.task import Task
+
+
+@dataclass(frozen=True)
+class Truth:
+    """How the world differs from what the task says, unknown to detection, prediction and control.
+
+    Attributes:
+        displacement: (3,) Of the object from its estimated place, m.
+        yaw: Of the object from its estimated orientation, rad.
+        mass_factor: True over assumed object mass.
+        friction_table_factor: True over assumed friction between object and table.
+        friction_tool_factor: True over assumed friction between object and tool.
+        tool_softness: Time constant of the contact between tool and object, s; None for 1 ms of a spherical tip and
+            4 ms of a silicone palm.
+    """
+
+    displacement: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    yaw: float = 0.0
+    mass_factor: float = 1.0
+    friction_table_factor: float = 1.0
+    friction_tool_factor: float = 1.0
+    tool_softness: float | None = None
 
 
 def task_scene(task: Task, truth: Truth | None = None) -> Scene:

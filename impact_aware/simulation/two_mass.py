@@ -1,9 +1,9 @@
-"""Models A, B and C of papers 003 and 004: one impact along a line, at three levels of abstraction.
+"""Models A, B and C of Aouaj 2021 and Aouaj thesis: one impact along a line, at three levels of abstraction.
 
 A body m0 is free; the "robot" is a tip m1 and a drive m2, which a constant force pushes against it. In model A the
 contact is a force model and the robot flexible, in B the contact is an inelastic impact law, in C the robot is rigid.
-The axis points from the body to the robot, as in thesis 004, figure 3.7: the robot moves in the negative direction and
-touches where x1 = x0.
+The axis points from the body to the robot, as in Aouaj thesis, figure 3.7: the robot moves in the negative direction
+and touches where x1 = x0.
 
 The thesis's (3.16)-(3.18) and (3.27)-(3.28) hold only for a body at rest, drop a mass and change a sign; the jump maps
 here come from momentum balance: v+ = (m0 v0 + m v) / (m0 + m), impulse m0 m (v0 - v) / (m0 + m).
@@ -16,14 +16,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 
+from impact_aware.arrays import Array
 from impact_aware.contact.force_model import ContactForceModel, check_not_negative, check_positive
 from impact_aware.contact.hunt_crossley import HuntCrossley
 from impact_aware.errors import InvalidInputError, NoSolutionError, UnknownNameError
-
-Array = NDArray[np.float64]
 
 # Keeps the variable step from jumping over the first touch, which lasts well under a millisecond.
 _LONGEST_STEP = 1e-3
@@ -31,7 +29,7 @@ _LONGEST_STEP = 1e-3
 
 @dataclass(frozen=True)
 class TwoMassParameters:
-    """Parameters of the three models; the defaults are those of paper 003, Table I (thesis 004, Table 3.1).
+    """Parameters of the three models; the defaults are those of Aouaj 2021, Table I (Aouaj thesis, Table 3.1).
 
     Attributes:
         object_mass: m0, kg.
@@ -125,7 +123,7 @@ def simulate(
 
     Args:
         model: One of `MODELS`.
-        parameters: Those of paper 003, Table I, when None.
+        parameters: Those of Aouaj 2021, Table I, when None.
         duration: s; must reach the impact.
         step: Distance of the samples, s.
 
@@ -144,7 +142,7 @@ def simulate(
 def jump_map(model: str, parameters: TwoMassParameters) -> Array:
     """Jump map of the hybrid models: [positions, velocities] before to those after, bodies that stick merged.
 
-    Shape (4, 6) for model B ([x0 x1 x2] to [x01 x2]), (2, 4) for model C ([x0 x12] to [x012]); thesis 004,
+    Shape (4, 6) for model B ([x0 x1 x2] to [x01 x2]), (2, 4) for model C ([x0 x12] to [x012]); Aouaj thesis,
     eqs. 3.18 and 3.28, from momentum balance.
     """
     m0 = parameters.object_mass

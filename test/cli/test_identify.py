@@ -5,13 +5,13 @@ import json
 import numpy as np
 import pytest
 
-from impact_aware.cli.bench_estimation import simulate_rigid_trials
 from impact_aware.cli.main import main
 from impact_aware.contact.box import homogeneous_box
 from impact_aware.contact.central_impact import central_impact
 from impact_aware.contact.force_models import make_force_model
 from impact_aware.contact.geometry import contact_point
 from impact_aware.impact.predictor import predict
+from impact_aware.rigs.bench.estimation import simulate_rigid_trials
 from impact_aware.robot import RobotModel
 
 

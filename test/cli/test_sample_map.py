@@ -7,7 +7,7 @@ from impact_aware.cli.main import main
 from impact_aware.cli.sample_map import PlacePrediction, sample_places
 from impact_aware.errors import InvalidInputError
 from impact_aware.impact.sampled_map import ImpactMap
-from impact_aware.reference import load_task
+from impact_aware.task import load_task
 
 
 def call(capsys, *options):

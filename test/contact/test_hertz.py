@@ -16,7 +16,7 @@ def test_stiffness_is_hertz_four_thirds_effective_modulus_root_radius():
 def test_the_softer_material_dominates():
     with_steel = hertz_stiffness(0.025, "steel", "softwood")
     rigid = hertz_stiffness(0.025, Material(1e18, 0.3), "softwood")
-    # Thesis 004 below (2.13): a partner five hundred times stiffer changes less than one percent.
+    # Aouaj thesis below (2.13): a partner five hundred times stiffer changes less than one percent.
     assert with_steel == pytest.approx(rigid, rel=0.01)
 
 

@@ -6,8 +6,8 @@ import pytest
 
 from impact_aware.control import ControlParameters, Mode, ReferenceSpreadingController, SafeReason
 from impact_aware.errors import InvalidInputError
-from impact_aware.reference import load_task, make_field, start_posture
 from impact_aware.robot import RobotModel
+from impact_aware.task import load_task, make_field, start_posture
 
 PERIOD = 0.001
 PREDICTION = np.array([0.01, -0.29, 0.0])

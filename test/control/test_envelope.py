@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from impact_aware.control.arm import ControlledArm
-from impact_aware.control.envelope import SafetyEnvelope
-from impact_aware.control.safety import SafeReason
+from impact_aware.control.safety.envelope import SafetyEnvelope
+from impact_aware.control.safety.limiter import SafeReason
 from impact_aware.errors import InvalidInputError
 from impact_aware.robot import RobotModel
 from impact_aware.robot.safety_limits import SafetyLimits

@@ -7,10 +7,10 @@ import pytest
 
 from impact_aware.control import Mode, ReferenceSpreadingController, SafeReason
 from impact_aware.control.arm import ControlledArm
-from impact_aware.control.contact_force import ContactForceObserver
-from impact_aware.control.guard import GuardedController
-from impact_aware.reference import load_task, make_field, start_posture
+from impact_aware.control.safety.contact_force import ContactForceObserver
+from impact_aware.control.safety.guard import GuardedController
 from impact_aware.robot import RobotModel
+from impact_aware.task import load_task, make_field, start_posture
 
 ROBOT = RobotModel.from_profile("panda")
 TASK = load_task("hit_and_push")

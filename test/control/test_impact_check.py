@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from impact_aware.control.impact_check import check_field, check_impact, check_prediction, expected_impact
+from impact_aware.control.safety.impact_check import check_field, check_impact, check_prediction, expected_impact
 from impact_aware.errors import InvalidInputError
-from impact_aware.reference import base_placement, load_task, make_field
 from impact_aware.robot import RobotModel
 from impact_aware.robot.safety_limits import SafetyLimits
+from impact_aware.task import base_placement, load_task, make_field
 
 ROBOT = RobotModel.from_profile("panda")
 TASK = load_task("hit_and_push")

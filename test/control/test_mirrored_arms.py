@@ -7,9 +7,9 @@ import pinocchio as pin
 import pytest
 
 from impact_aware.control import Mode, ReferenceSpreadingController
-from impact_aware.reference import base_placement, load_task, make_field, start_posture
 from impact_aware.reference.rotation import quaternion_from_rotation, rotation_from_quaternion
 from impact_aware.robot import RobotModel
+from impact_aware.task import base_placement, load_task, make_field, start_posture
 
 SEED = 20261121
 MIRROR = np.diag([1.0, -1.0, 1.0])

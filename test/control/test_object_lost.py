@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from impact_aware.control import Mode, ReferenceSpreadingController, SafeReason
-from impact_aware.control.guard import GRASP_SHARE, GuardedController
-from impact_aware.reference import base_placement, load_task, make_field, start_posture
+from impact_aware.control.safety.guard import GRASP_SHARE, GuardedController
 from impact_aware.robot import RobotModel
+from impact_aware.task import base_placement, load_task, make_field, start_posture
 
 TASK = load_task("dual_arm_grab")
 ROBOTS = [RobotModel.from_profile(arm.robot) for arm in TASK.arms]

@@ -6,8 +6,8 @@ import pytest
 
 from impact_aware.control import ControlParameters, Mode
 from impact_aware.control.warm_up import warm_up
-from impact_aware.reference import base_placement, load_task, make_field
 from impact_aware.robot import RobotModel
+from impact_aware.task import base_placement, load_task, make_field
 
 
 @pytest.mark.parametrize("name", ["hit_and_push", "dual_arm_grab"])

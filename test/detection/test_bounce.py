@@ -5,11 +5,11 @@ import dataclasses
 import numpy as np
 import pytest
 
-from impact_aware.analysis.detection_trials import _Swing
 from impact_aware.contact.exponential_hunt_crossley import ExponentialHuntCrossley
 from impact_aware.detection import BounceDetector, BounceParameters, ImpactWatch, JointSample, NoticeKind, make_detector
 from impact_aware.detection.events import ImpactEvent
 from impact_aware.errors import InvalidInputError
+from impact_aware.rigs.bench.detection_trials import _Swing
 from impact_aware.robot import RobotModel
 from impact_aware.simulation.flexible_joint import FlexibleJointArm
 from impact_aware.simulation.joint_elasticity import JointElasticity

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from impact_aware.analysis.detection_benchmark import score_expectation
-from impact_aware.analysis.detection_trials import MeasurementNoise, simulate_trial
 from impact_aware.detection import JointSample
 from impact_aware.detection.events import ImpactEvent
 from impact_aware.detection.expectation import ExpectationClassifier, ExpectationParameters
 from impact_aware.errors import InvalidInputError
+from impact_aware.rigs.bench.detection_benchmark import score_expectation
+from impact_aware.rigs.bench.detection_trials import MeasurementNoise, simulate_trial
 from impact_aware.robot import RobotModel
 
 PERIOD = 1e-3

@@ -5,11 +5,11 @@ import dataclasses
 import numpy as np
 import pytest
 
-from impact_aware.analysis.detection_trials import MeasurementNoise, free_motion, simulate_trial
 from impact_aware.detection import JointSample, make_detector, windowed_detector
 from impact_aware.detection.mixed_bound import MixedBound
 from impact_aware.detection.motion_window import MotionWindow
 from impact_aware.detection.prediction_bound import detection_bound, extrapolation_weights
+from impact_aware.rigs.bench.detection_trials import MeasurementNoise, free_motion, simulate_trial
 from impact_aware.robot import RobotModel
 
 ROBOT = RobotModel.from_profile("panda")

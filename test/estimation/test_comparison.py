@@ -1,4 +1,4 @@
-"""The comparison procedure of paper 003 on a recording whose jump is the impact map's own."""
+"""The comparison procedure of Aouaj 2021 on a recording whose jump is the impact map's own."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Stiffness and damping from force profiles whose model is known (paper 001, VII)."""
+"""Stiffness and damping from force profiles whose model is known (Wang 2021, VII)."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ MASS = 3.0
 
 
 def profile(model, speed, noise=0.5, rate=25e3, seed=0, start=7.3, **parameters):
-    """A force sensor's record, 25 kHz as in paper 001, that begins a little before the touch."""
+    """A force sensor's record, 25 kHz as in Wang 2021, that begins a little before the touch."""
     course = central_impact(make_force_model(model, **parameters), MASS, speed)
     time = np.arange(-1e-3, 1.3 * course.time[-1], 1.0 / rate)
     force = np.interp(time, course.time, course.force, left=0.0, right=0.0)

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from impact_aware.cli.bench_estimation import with_noise
 from impact_aware.errors import InvalidInputError
 from impact_aware.estimation import identify_motor_inertia
 from impact_aware.estimation.experiment import (
@@ -13,6 +12,7 @@ from impact_aware.estimation.experiment import (
     expected_errors,
     inertia_information,
 )
+from impact_aware.rigs.bench.estimation import with_noise
 from impact_aware.robot import RobotModel
 
 NOISE = 2e-3

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from impact_aware.cli.bench_estimation import simulate_rigid_trials
 from impact_aware.contact.geometry import Contact, FreeObject
 from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.estimation import (
@@ -14,6 +13,7 @@ from impact_aware.estimation import (
 )
 from impact_aware.estimation.trial_predictions import TrialPredictions
 from impact_aware.impact.predictor import predict
+from impact_aware.rigs.bench.estimation import simulate_rigid_trials
 from impact_aware.robot import RobotModel
 
 NOISE = 2e-3

@@ -15,7 +15,7 @@ from impact_aware.estimation.metrics import (
 
 VELOCITY = st.floats(-10.0, 10.0)
 
-# Paper 003, Table II: predicted and estimated sliding velocity, printed error, both data sets, m/s.
+# Aouaj 2021, Table II: predicted and estimated sliding velocity, printed error, both data sets, m/s.
 SLIDING = np.array([
     (0.094, 0.096, 0.002), (0.122, 0.109, 0.013), (0.055, 0.050, 0.006), (0.176, 0.181, 0.005), (0.174, 0.163, 0.011),
     (0.072, 0.064, 0.008), (0.176, 0.181, 0.005), (0.223, 0.204, 0.019), (0.098, 0.085, 0.013),

@@ -1,4 +1,4 @@
-"""Affine velocity plus damped oscillation (papers 003, eq. 7; 004, eqs. 4.3-4.7)."""
+"""Affine velocity plus damped oscillation (Aouaj 2021, eq. 7; Aouaj thesis, eqs. 4.3-4.7)."""
 
 import numpy as np
 import pytest
@@ -49,7 +49,7 @@ def test_two_modes_are_told_apart_where_one_is_not_enough():
 
 
 def test_sharing_the_frequency_helps_a_direction_that_hardly_oscillates():
-    """Paper 003 takes frequency and decay of the loud direction for the quiet one."""
+    """Aouaj 2021 takes frequency and decay of the loud direction for the quiet one."""
     omega, decay = 2 * np.pi * 15, 20.0
     rng = np.random.default_rng(11)
     clean = motion([0.1, 0.1], [0.0, 0.0], [(omega, decay)], np.array([[2e-3, 1e-3], [1e-4, -5e-5]]))

@@ -1,4 +1,4 @@
-"""The polynomial estimator of paper 000, section IV-A."""
+"""The polynomial estimator of Rey Arias 2024, section IV-A."""
 
 import numpy as np
 import pytest

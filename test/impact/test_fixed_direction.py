@@ -64,7 +64,7 @@ def test_paper_000_while_the_slip_keeps_its_way():
 def test_enough_friction_sticks_and_wild_coupling_never_pulls():
     p = fixed_direction_impulse([[0.5, 0.0, 0.0], [0.0, 0.5, 0.0], [0.0, 0.0, 0.5]], [-1.0, 0.2, 0.1], 0.5, 0.0)
     assert p.mode == "stick"
-    # mu W_nt above W_nn: paper 000's normal impulse would be negative.
+    # mu W_nt above W_nn: Rey Arias 2024's normal impulse would be negative.
     jam = fixed_direction_impulse([[0.5, 0.65, 0.0], [0.65, 1.0, 0.0], [0.0, 0.0, 1.0]], [-1.0, 1.0, 0.0], 1.0, 0.0)
     assert jam.normal > 0.0
 

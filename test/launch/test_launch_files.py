@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from impact_aware.errors import InvalidInputError, UnknownNameError
-from impact_aware.graph import (
+from impact_aware.bringup.graph import (
     PACKAGE,
     DualArmOptions,
     NodeSpec,
@@ -20,6 +19,7 @@ from impact_aware.graph import (
     select_nodes,
     single_arm_graph,
 )
+from impact_aware.errors import InvalidInputError, UnknownNameError
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -239,7 +239,7 @@ def test_text_that_looks_like_a_number_stays_text() -> None:
     from launch import LaunchContext
     from launch_ros.actions import Node
 
-    from impact_aware.launching import typed
+    from impact_aware.bringup.launching import typed
 
     parameters = {"a": "1", "b": "yes", "c": "", "d": "x: y", "e": 2, "f": [0.0, 1.0], "g": True}
     action = Node(package=PACKAGE, executable="run", name="node", namespace="", parameters=[typed(parameters)])

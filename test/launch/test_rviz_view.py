@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-from impact_aware.reference import load_task
 from impact_aware.robot import load_profile
+from impact_aware.task import load_task
 
 ROOT = Path(__file__).resolve().parents[2]
 VIEWS = {name: yaml.safe_load((ROOT / "rviz" / f"{name}.rviz").read_text()) for name in ("single_arm", "dual_arm")}

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from impact_aware.analysis.bag import Bag
+from impact_aware.recordings.bag import Bag
 
 pytestmark = pytest.mark.dds
 
@@ -163,6 +163,6 @@ def child_processes(parent: int) -> list[int]:
 
 def node_process(name: str, parent: int) -> int:
     for pid in child_processes(parent):
-        if f"impact_aware.nodes.start {name} " in Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " "):
+        if f"impact_aware.bringup.start {name} " in Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " "):
             return pid
     raise AssertionError(f"no process of {name} below {parent}")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from impact_aware.analysis.bag import Bag
+from impact_aware.recordings.bag import Bag
 
 pytestmark = [pytest.mark.dds, pytest.mark.slow]
 

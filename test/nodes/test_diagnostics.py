@@ -3,8 +3,8 @@
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray
 
-from impact_aware.nodes import diagnostics
-from impact_aware.nodes.diagnostics import OK, WARN, DiagnosticsReporter, node_of_status
+from impact_aware.nodes.ros import diagnostics
+from impact_aware.nodes.ros.diagnostics import OK, WARN, DiagnosticsReporter, node_of_status
 
 
 def reported(node, collect, monkeypatch):

@@ -3,9 +3,9 @@ import dataclasses
 import numpy as np
 import pytest
 
-from impact_aware.nodes.field_conversions import field_from_message, field_to_message
-from impact_aware.reference import load_task, make_field
+from impact_aware.messages.fields import field_from_message, field_to_message
 from impact_aware.robot import RobotModel
+from impact_aware.task import load_task, make_field
 
 
 @pytest.fixture(scope="module")

@@ -9,12 +9,12 @@ from rclpy.parameter import Parameter
 from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
 
-from impact_aware.analysis.detection_trials import MeasurementNoise, simulate_trial
 from impact_aware.contact import Contact
 from impact_aware.impact import predict
-from impact_aware.nodes.conversions import event_from_message, prediction_to_message
+from impact_aware.messages.impacts import event_from_message, prediction_to_message
+from impact_aware.messages.stamps import seconds, stamp
 from impact_aware.nodes.impact_detector import ImpactDetectorNode
-from impact_aware.nodes.stamps import seconds, stamp
+from impact_aware.rigs.bench.detection_trials import MeasurementNoise, simulate_trial
 from impact_aware.robot import RobotModel
 
 ROBOT = RobotModel.from_profile("panda")

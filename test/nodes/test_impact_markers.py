@@ -9,12 +9,12 @@ from impact_aware_msgs.msg import ContactImpulse, ImpactEvent, ImpactPrediction
 from scipy.spatial.transform import Rotation
 from visualization_msgs.msg import Marker, MarkerArray
 
+from impact_aware.messages.fields import field_to_message
+from impact_aware.messages.geometry import array3, array4
 from impact_aware.nodes import impact_markers
-from impact_aware.nodes.field_conversions import field_to_message
-from impact_aware.nodes.geometry import array3, array4
 from impact_aware.nodes.impact_markers import ImpactMarkersNode
-from impact_aware.reference import load_task, make_field
 from impact_aware.robot import RobotModel
+from impact_aware.task import load_task, make_field
 
 NORMALS = [(0.0, 1.0, 0.0), (0.0, 0.0, 1.0), (0.0, 0.0, -1.0), (-1.0, 0.0, 0.0), (0.6, -0.8, 0.0)]
 JOINTS = [f"panda_joint{number}" for number in range(1, 8)]

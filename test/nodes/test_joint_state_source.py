@@ -4,8 +4,8 @@ from builtin_interfaces.msg import Time
 from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
 
+from impact_aware.messages.joint_state_layout import layout_of
 from impact_aware.nodes.joint_state_source import JointStateSource
-from impact_aware.nodes.packed_states import layout_of
 
 JOINTS = ("a", "b", "c")
 

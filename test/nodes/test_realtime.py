@@ -4,8 +4,8 @@ import os
 
 import pytest
 
-from impact_aware.nodes import realtime
-from impact_aware.nodes.realtime import RealtimeSettings
+from impact_aware.nodes.ros import realtime
+from impact_aware.nodes.ros.realtime import RealtimeSettings
 
 
 @pytest.fixture

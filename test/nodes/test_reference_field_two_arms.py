@@ -8,12 +8,12 @@ from geometry_msgs.msg import PoseStamped
 from impact_aware_msgs.msg import ImpactEvent, ImpactPrediction
 from impact_aware_msgs.srv import SetTask
 
+from impact_aware.messages.geometry import point
+from impact_aware.messages.stamps import stamp
 from impact_aware.nodes import reference_field
-from impact_aware.nodes.geometry import point
 from impact_aware.nodes.reference_field import ReferenceFieldNode, Settings
-from impact_aware.nodes.stamps import stamp
-from impact_aware.reference import load_task, start_posture
-from impact_aware.reference.grasp_prediction import predict_grasp
+from impact_aware.task import load_task, start_posture
+from impact_aware.task.grasp_prediction import predict_grasp
 
 TASK = load_task("dual_arm_grab")
 LEFT, RIGHT = 0, 1

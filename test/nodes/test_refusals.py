@@ -11,11 +11,11 @@ from geometry_msgs.msg import Point, PoseStamped, Vector3
 from impact_aware_msgs.msg import ContactImpulse, ImpactEvent, ImpactPrediction, ReferenceField
 from impact_aware_msgs.srv import PredictPostImpact, SetTask
 
-from impact_aware.nodes.diagnostics import refusals
 from impact_aware.nodes.impact_detector import ImpactDetectorNode
 from impact_aware.nodes.impact_markers import ImpactMarkersNode
 from impact_aware.nodes.jump_predictor import JumpPredictorNode
 from impact_aware.nodes.reference_field import ReferenceFieldNode
+from impact_aware.nodes.ros.diagnostics import refusals
 from impact_aware.robot import JointOrder
 
 JOINTS = [f"panda_joint{number}" for number in range(1, 8)]

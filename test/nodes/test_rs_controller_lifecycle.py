@@ -15,13 +15,13 @@ from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import Trigger
 
 from impact_aware.control import Mode, SafeReason
-from impact_aware.control.guard import LET_GO
-from impact_aware.nodes import runtime
-from impact_aware.nodes.field_conversions import field_to_message
+from impact_aware.control.safety.guard import LET_GO
+from impact_aware.messages.fields import field_to_message
+from impact_aware.messages.stamps import stamp
+from impact_aware.nodes.ros import runtime
 from impact_aware.nodes.rs_controller import RETIRE_TIMEOUT, RsControllerNode
-from impact_aware.nodes.stamps import stamp
-from impact_aware.reference import load_task, make_field, start_posture
 from impact_aware.robot import RobotModel
+from impact_aware.task import load_task, make_field, start_posture
 
 ROBOT = RobotModel.from_profile("panda")
 TASK = load_task("hit_and_push")

@@ -7,9 +7,9 @@ import pytest
 from impact_aware_msgs.msg import StepDone
 from std_msgs.msg import Float64MultiArray
 
+from impact_aware.messages.stamps import stamp
 from impact_aware.nodes import sim_robot
 from impact_aware.nodes.sim_robot import Settings, SimRobotNode
-from impact_aware.nodes.stamps import stamp
 from impact_aware.simulation import DriveMode
 
 PARTICIPANTS = ["left/impact_detector", "right/impact_detector", "rs_controller"]

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from impact_aware.nodes import start
+from impact_aware.bringup import start
 
 
 def command(*words):
-    return [sys.executable, "-m", "impact_aware.nodes.start", *words]
+    return [sys.executable, "-m", "impact_aware.bringup.start", *words]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -41,4 +41,4 @@ def test_a_node_that_does_not_exist_is_answered_with_the_usage():
     for words in ((), ("no_such_node",)):
         result = subprocess.run(command(*words), capture_output=True, text=True, env=os.environ, timeout=60)
         assert result.returncode == 1
-        assert result.stderr.startswith("usage: python -m impact_aware.nodes.start NODE")
+        assert result.stderr.startswith("usage: python -m impact_aware.bringup.start NODE")

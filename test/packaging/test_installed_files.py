@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from impact_aware.hardware import hardware_names
+from impact_aware.bringup.hardware import hardware_names
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "hardware.md").read_text(encoding="utf-8")

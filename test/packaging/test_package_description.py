@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from impact_aware.bringup.start import EXECUTABLES
+
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "impact_aware"
 # Imported name -> name in package.xml, where the two differ.
@@ -67,13 +69,13 @@ def imported_packages() -> dict[str, Path]:
     return found
 
 
-def node_modules() -> set[str]:
-    """The modules of nodes/ that can be started: those that define `main`."""
-    found = set()
-    for path in (PACKAGE / "nodes").glob("*.py"):
+def node_modules() -> dict[str, str]:
+    """Executable -> module, of those modules of nodes/ and rigs/ that define `main`."""
+    found = {}
+    for path in [*(PACKAGE / "nodes").glob("*.py"), *(PACKAGE / "rigs").rglob("*.py")]:
         tree = ast.parse(path.read_text(encoding="utf-8"))
         if any(isinstance(node, ast.FunctionDef) and node.name == "main" for node in tree.body):
-            found.add(path.stem)
+            found[path.stem] = ".".join(path.relative_to(ROOT).with_suffix("").parts)
     return found
 
 
@@ -125,7 +127,8 @@ def test_commands_are_the_nodes_that_exist_and_the_command_line() -> None:
     commands = entry_points()
     assert commands.pop("impact-aware") == "impact_aware.cli.main:main"
     assert commands.pop("analyze") == "impact_aware.cli.analyze:main"
-    assert commands == {node: f"impact_aware.nodes.start:{node}" for node in node_modules()}
+    assert commands == {node: f"impact_aware.bringup.start:{node}" for node in node_modules()}
+    assert EXECUTABLES == node_modules()
 
 
 def test_version_is_the_same_everywhere() -> None:

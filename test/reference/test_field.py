@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from impact_aware.errors import InvalidInputError
-from impact_aware.reference import load_task, make_field
 from impact_aware.robot import RobotModel
+from impact_aware.task import load_task, make_field
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""The KUKA LWR IV+ profile against the DH table it was written from (thesis 004, Table A.1)."""
+"""The KUKA LWR IV+ profile against the DH table it was written from (Aouaj thesis, Table A.1)."""
 
 import numpy as np
 import pinocchio as pin

@@ -1,4 +1,4 @@
-"""The torque loop's gain and the motor inertia it leaves (paper 000, eqs. 3-6)."""
+"""The torque loop's gain and the motor inertia it leaves (Rey Arias 2024, eqs. 3-6)."""
 
 import numpy as np
 import pytest

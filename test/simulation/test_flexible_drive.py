@@ -1,4 +1,4 @@
-"""Flexible joints in the MuJoCo plant: against the rigid plant, the package's other engine, and paper 000's claim."""
+"""Flexible joints in the MuJoCo plant: against the rigid plant, the other engine, and Rey Arias 2024."""
 
 from dataclasses import replace
 
@@ -58,7 +58,7 @@ def rigid(scene, robot):
 
 @pytest.fixture(scope="module")
 def flexible(scene, robot):
-    """The orders of magnitude and the torque loop of paper 000, section III."""
+    """The orders of magnitude and the torque loop of Rey Arias 2024, section III."""
     return coast(scene, robot, JointElasticity.of(robot))
 
 
@@ -71,12 +71,12 @@ def test_stiff_joints_with_a_fast_loop_behave_as_rigid_ones_with_apparent_inerti
     stiff = JointElasticity.of(robot, stiffness=1e5, damping=60.0, torque_rate=20000.0, torque_cutoff=np.inf)
     _, rows = coast(scene, robot, stiff)
     jump = rigid[0].impacts[0].jump
-    # The limit K -> infinity of paper 000, eq. (9); 0.5 % measured at this stiffness.
+    # The limit K -> infinity of Rey Arias 2024, eq. (9); 0.5 % measured at this stiffness.
     assert np.linalg.norm(after(rows) - after(rigid[1])) < 0.015 * np.linalg.norm(jump)
 
 
 def test_apparent_motor_inertia_predicts_best(scene, robot, flexible):
-    """Paper 000's claim, with B_theta against no motor inertia and the full one."""
+    """Rey Arias 2024's claim, with B_theta against no motor inertia and the full one."""
     plant, rows = flexible
     impact = plant.impacts[0]
     box = homogeneous_box(scene.object.mass, scene.object.half_sizes, scene.object_placement.translation)

@@ -1,4 +1,4 @@
-"""The planar arm of paper 000, section III, is the larger arm with its other joints held."""
+"""The planar arm of Rey Arias 2024, section III, is the larger arm with its other joints held."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Models A, B and C of papers 003 and 004: printed numbers, momentum, energy, and A towards B towards C."""
+"""Models A, B and C of Aouaj 2021 and Aouaj thesis: printed numbers, momentum, energy, and A towards B towards C."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ def runs():
 
 def test_model_c_reaches_and_leaves_the_body_with_the_printed_speeds(runs):
     run = runs["C"]
-    # Paper 003, Table I as the index quotes it, to the printed digits.
+    # Aouaj 2021, Table I as the index quotes it, to the printed digits.
     assert -run.velocity_before[1] == pytest.approx(6.3246, abs=5e-5)
     assert run.impact_time == pytest.approx(0.1265, abs=5e-5)
     assert -run.velocity_after[0] == pytest.approx(1.8070, abs=5e-5)
@@ -79,7 +79,7 @@ def test_a_body_at_rest_is_the_case_in_which_the_thesis_is_right():
 def test_a_stiffer_contact_brings_model_a_closer_to_b(runs):
     errors = []
     for stiffness in (1e4, 1e6, 1e8):
-        # Exponent 1 and strong damping as in thesis 004, figure 3.15.
+        # Exponent 1 and strong damping as in Aouaj thesis, figure 3.15.
         contact = HuntCrossley(stiffness, stiffness, 1.0)
         run = simulate("A", TwoMassParameters(contact=contact), duration=0.3)
         late = run.time > run.impact_time

@@ -1,6 +1,0 @@
-"""Pictures of what RViz shows, from recordings, without ROS and without a screen."""
-
-from impact_aware.analysis.scene_view.picture import draw_scene
-from impact_aware.analysis.scene_view.recorded_scene import RecordedArm, RecordedScene, read_scene
-
-__all__ = ["RecordedArm", "RecordedScene", "draw_scene", "read_scene"]

@@ -1,0 +1,1 @@
+"""What is started together: the node graph as data, its processes, and what differs between drivers."""

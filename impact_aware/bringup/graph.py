@@ -1,0 +1,297 @@
+"""The node graph of the suite as data: read by the launch files and by `impact-aware demo`, without ROS imports."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from impact_aware.errors import InvalidInputError, UnknownNameError
+from impact_aware.resources import find_resource
+from impact_aware.robot import load_profile
+from impact_aware.task import ArmTask, Task, base_placement, hit_normal, load_task
+
+PACKAGE = "impact_aware"
+
+
+@dataclass(frozen=True)
+class NodeSpec:
+    """One node to start.
+
+    Attributes:
+        executable: Executable of the package.
+        name: Node name.
+        namespace: Namespace, without slashes at its ends; empty for none.
+        parameter_files: YAML files, later ones win.
+        parameters: Single parameters, which win over the files.
+        remappings: Topic names, from -> to.
+    """
+
+    executable: str
+    name: str
+    namespace: str = ""
+    parameter_files: tuple[Path, ...] = ()
+    parameters: dict[str, Any] = field(default_factory=dict)
+    remappings: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def full_name(self) -> str:
+        """Name below its namespace, such as `left/impact_detector`."""
+        return f"{self.namespace}/{self.name}" if self.namespace else self.name
+
+    def ros_arguments(self) -> list[str]:
+        """The same as `--ros-args` for a process of its own."""
+        words = ["--ros-args", "-r", f"__node:={self.name}"]
+        if self.namespace:
+            words += ["-r", f"__ns:=/{self.namespace}"]
+        for path in self.parameter_files:
+            words += ["--params-file", str(path)]
+        for name, value in self.parameters.items():
+            words += ["-p", f"{name}:={json.dumps(value, ensure_ascii=False)}"]
+        for source, target in self.remappings.items():
+            words += ["-r", f"{source}:={target}"]
+        return words
+
+
+@dataclass(frozen=True)
+class GraphOptions:
+    """What either graph can be asked for.
+
+    Attributes:
+        namespace: Namespace of every node; empty for none.
+        simulation: Start `sim_robot` as the plant; otherwise real hardware provides joint_states.
+        lockstep: The plant waits for its controller; otherwise it keeps wall time.
+        control: Start `rs_controller`; otherwise the suite only watches.
+        autostart: The controller configures and activates itself as soon as it has states and a field.
+        markers: Start `impact_markers`.
+        task: Task file, a name in config/tasks or a path.
+        parameter_file: Parameters of all nodes.
+        joint_states: Topic of an arm's full-rate joint states.
+        commands: Topic of an arm's effort commands.
+        period: Time between two states of the hardware, s; None leaves it to the parameters. The plant has its own.
+        seed: Seed of the plant's sensor noise.
+    """
+
+    namespace: str = ""
+    simulation: bool = True
+    lockstep: bool = False
+    control: bool = True
+    autostart: bool = True
+    markers: bool = True
+    task: str = "hit_and_push"
+    parameter_file: Path | str | None = None
+    joint_states: str = "joint_states"
+    commands: str = "effort_controller/commands"
+    period: float | None = None
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class SingleArmOptions(GraphOptions):
+    """What the single-arm graph can be asked for.
+
+    Attributes:
+        robot: Profile name.
+    """
+
+    robot: str = "panda"
+
+
+@dataclass(frozen=True)
+class DualArmOptions(GraphOptions):
+    """What the graph of several arms can be asked for; the arms, their robots and bases are those of the task."""
+
+    task: str = "dual_arm_grab"
+
+
+def single_arm_graph(options: SingleArmOptions) -> tuple[NodeSpec, ...]:
+    """The nodes for one arm.
+
+    Raises:
+        InvalidInputError: An unknown robot or task, a task for several arms, or no such parameter file.
+    """
+    task = load_task(options.task)
+    if len(task.arms) != 1:
+        raise InvalidInputError("task", options.task, f"a task for one arm, not for {len(task.arms)}")
+    build = _Builder(options, "single_arm.yaml", ("",))
+    robot = {"robot": options.robot}
+    nodes = build.watching(task.arms[0], options.robot, "", task)
+    if options.control:
+        nodes += [
+            build.node("reference_field", {**robot, "task": options.task}),
+            build.node("rs_controller", {**robot, **build.control_parameters()}, states=True, commands=True),
+        ]
+    if options.markers:
+        nodes.append(build.node("impact_markers", dict(robot), states=True))
+    if options.simulation:
+        nodes.append(build.simulator(nodes, robot))
+    return tuple(nodes)
+
+
+def dual_arm_graph(options: DualArmOptions) -> tuple[NodeSpec, ...]:
+    """The nodes for the arms of a task: detector and predictor below each arm's name, one controller over all.
+
+    The field is there in watching, too: it tells the predictors where the object is in their arm's frame.
+
+    Raises:
+        InvalidInputError: An unknown robot or task, a task without several named arms, or no such parameter file.
+    """
+    task = load_task(options.task)
+    names = tuple(arm.name for arm in task.arms)
+    if len(names) < 2 or not all(names) or len(set(names)) < len(names):
+        raise InvalidInputError("task", options.task, "a task for several arms with names that differ")
+    build = _Builder(options, "dual_arm.yaml", names)
+    nodes: list[NodeSpec] = []
+    for arm in task.arms:
+        nodes += build.watching(arm, arm.robot, arm.name, task)
+    nodes.append(build.node("reference_field", {"task": options.task}))
+    if options.control:
+        arms = {
+            "arms": list(names),
+            "robots": [arm.robot for arm in task.arms],
+            "bases": [float(number) for arm in task.arms for number in (*arm.base_position, arm.base_yaw)],
+        }
+        nodes.append(build.node("rs_controller", {**arms, **build.control_parameters()}, states=True, commands=True))
+    if options.markers:
+        for arm in task.arms:
+            looks = {"robot": arm.robot, "arm": arm.name, "frame_prefix": f"{arm.name}/"}
+            nodes.append(build.node("impact_markers", looks, arm=arm.name, states=True))
+    if options.simulation:
+        nodes.append(build.simulator(nodes, {}))
+    return tuple(nodes)
+
+
+class _Builder:
+    """Makes the nodes of a graph from its options."""
+
+    def __init__(self, options: GraphOptions, parameter_file: str, arms: tuple[str, ...]) -> None:
+        """Check the parameter file; `arms` are the names below which the arms' topics are, empty for a single one."""
+        file = Path(options.parameter_file) if options.parameter_file else find_resource("config", parameter_file)
+        if not file.is_file():
+            raise InvalidInputError("parameter_file", str(file), "an existing file")
+        self._options = options
+        self._file = file
+        self._arms = arms
+        self._lockstep = options.simulation and options.lockstep
+        self._common: dict[str, Any] = {"lockstep": True} if self._lockstep else {}
+
+    def node(
+        self,
+        executable: str,
+        parameters: dict[str, Any],
+        *,
+        arm: str = "",
+        states: bool = False,
+        commands: bool = False,
+    ) -> NodeSpec:
+        """One node, below an arm's name or above all arms; states and commands say whose topics it may be remapped."""
+        remappings = {}
+        for used, topic, wanted in (
+            (states, "joint_states", self._options.joint_states),
+            (commands, "effort_controller/commands", self._options.commands),
+        ):
+            if used and wanted != topic:
+                prefixes = ("",) if arm else tuple(f"{name}/" if name else "" for name in self._arms)
+                remappings.update({f"{prefix}{topic}": f"{prefix}{wanted}" for prefix in prefixes})
+        return NodeSpec(
+            executable=executable,
+            name=executable,
+            namespace="/".join(filter(None, (self._options.namespace, arm))),
+            parameter_files=(self._file,),
+            parameters=parameters,
+            remappings=remappings,
+        )
+
+    def watching(self, arm: ArmTask, robot: str, name: str, task: Task) -> list[NodeSpec]:
+        """Detector and predictor of one arm; `name` is empty for a single one."""
+        named = {"arm": name} if name else {}
+        detector = {**named, **_arm_parameters(arm, robot), **self._common, **self._timing("sampling_period")}
+        others = [other for other in self._arms if name and other != name]
+        if others:
+            # The sequence of impacts is over when every arm has hit.
+            above = f"/{self._options.namespace}" if self._options.namespace else ""
+            detector["other_impacts"] = [f"{above}/{other}/impacts" for other in others]
+            detector["expected_contacts"] = len(self._arms)
+            # One palm's prediction takes the object for free, but the other palm holds it: compare with both palms'.
+            detector["expected_jumps"] = f"{above}/common_jumps"
+        predictor = {**named, "robot": robot, **self._common, **_contact_parameters(task, arm)}
+        return [
+            self.node("impact_detector", detector, arm=name, states=True),
+            self.node("jump_predictor", predictor, arm=name, states=True),
+        ]
+
+    def control_parameters(self) -> dict[str, Any]:
+        """Of a controller, whatever its arms are."""
+        parameters = {**self._common, "autostart": self._options.autostart, **self._timing("period")}
+        if self._lockstep:
+            # Wall time means nothing in lockstep: the plant may wait for a slow machine as long as it likes.
+            parameters["state_timeout"] = 30.0
+            # Nor does it matter then what telling every cycle costs.
+            parameters["state_decimation"] = 1
+        return parameters
+
+    def _timing(self, name: str) -> dict[str, float]:
+        """The hardware's period as a parameter, where it is said."""
+        options = self._options
+        return {} if options.period is None or options.simulation else {name: options.period}
+
+    def simulator(self, nodes: list[NodeSpec], robot: dict[str, Any]) -> NodeSpec:
+        """The plant, which in lockstep waits for those of `nodes` that answer every state."""
+        plant = {**robot, **self._common, "task": self._options.task, "seed": self._options.seed}
+        if self._lockstep:
+            above = f"{self._options.namespace}/" if self._options.namespace else ""
+            answering = [spec for spec in nodes if spec.parameters.get("lockstep")]
+            plant["lockstep_participants"] = [spec.full_name.removeprefix(above) for spec in answering]
+        return self.node("sim_robot", plant, states=True, commands=True)
+
+
+def select_nodes(graph: tuple[NodeSpec, ...], names: str) -> tuple[NodeSpec, ...]:
+    """Only the named nodes, separated by commas; all of them when `names` is empty.
+
+    `impact_detector` is that of every arm, `left/impact_detector` that of one.
+
+    Raises:
+        UnknownNameError: A name that the graph does not have.
+    """
+    wanted = [name.strip() for name in names.split(",") if name.strip()]
+    known = tuple(dict.fromkeys(spec.name for spec in graph))
+    for name in wanted:
+        if name not in known and all(name != spec.full_name for spec in graph):
+            raise UnknownNameError("node", name, known)
+    return tuple(spec for spec in graph if not wanted or spec.name in wanted or spec.full_name in wanted)
+
+
+def _arm_parameters(arm: ArmTask, robot: str) -> dict[str, Any]:
+    """What the detector must know of the arm: its joints, else it would watch a gripper's too, and where it hits."""
+    profile = load_profile(robot)
+    turn = base_placement(arm).rotation.T
+    return {
+        "robot": robot,
+        "joints": list(profile.joint_names),
+        "base_frame": profile.base_frame,
+        "normal": _numbers(turn @ hit_normal(arm)),
+    }
+
+
+def _contact_parameters(task: Task, arm: ArmTask) -> dict[str, Any]:
+    """What the predictor must know of the task's contact, in the arm's base frame: the face that is hit, the object."""
+    base = base_placement(arm)
+    turn = base.rotation.T
+    return {
+        "normal": _numbers(turn @ hit_normal(arm)),
+        "friction": task.object.friction_tool,
+        "restitution": task.object.restitution,
+        "object_name": task.object.name,
+        "object_mass": task.object.mass,
+        # A box that stands askew to a base is taken for the upright box around it.
+        "object_half_extents": _numbers(np.abs(turn) @ np.array(task.object.half_extents)),
+        "object_position": _numbers(base.actInv(np.array(task.object.position))),
+    }
+
+
+def _numbers(values: np.ndarray) -> list[float]:
+    """A short list without the last bits and the negative zeros that a rotation leaves behind."""
+    return [float(value) + 0.0 for value in np.round(values, 12)]

@@ -1,0 +1,169 @@
+"""What the launch files share: their arguments, and the node graph as actions of `launch_ros`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from launch import LaunchContext, LaunchDescriptionEntity
+from launch.actions import DeclareLaunchArgument
+from launch.substitutions import LaunchConfiguration
+from launch_ros.actions import Node
+from launch_ros.parameter_descriptions import ParameterValue
+
+from impact_aware.bringup.graph import PACKAGE, NodeSpec, select_nodes
+from impact_aware.bringup.hardware import Hardware, checked_period, load_hardware
+from impact_aware.errors import InvalidInputError
+
+SWITCH = ("true", "false")
+
+_WORDS = {
+    "namespace": ("", "namespace of every node, such as cell"),
+    "task": ("", "task: a name in config/tasks or a file"),
+    "parameter_file": ("", "parameters of all nodes, instead of config/"),
+    "hardware": ("", "driver of the arm, which says what the next three are: a name in config/hardware or a file"),
+    "joint_states": ("", "an arm's full-rate joint states; empty: the hardware's, or joint_states"),
+    "commands": ("", "where an arm's effort commands go; empty: the hardware's, or effort_controller/commands"),
+    "period": ("", "time between two states of the hardware, s; empty: the hardware's, or the parameters'"),
+    "seed": ("0", "seed of the simulator's sensor noise"),
+    "nodes": ("", "only these nodes, separated by commas; empty: all"),
+}
+
+_SWITCHES = {
+    "simulation": ("false", "start sim_robot as the plant"),
+    "lockstep": ("false", "the simulator waits for the controller"),
+    "control": ("false", "start the controller too"),
+    "autostart": ("false", "the controller activates itself; otherwise `ros2 lifecycle set` does it, on purpose"),
+    "markers": ("true", "start impact_markers"),
+    "rviz": ("false", "start RViz"),
+}
+
+
+def graph_arguments(task: str) -> list[DeclareLaunchArgument]:
+    """The arguments that every launch file has; `task` is the default one."""
+    words = {**_WORDS, "task": (task, _WORDS["task"][1])}
+    return [
+        *(
+            DeclareLaunchArgument(name, default_value=default, choices=SWITCH, description=description)
+            for name, (default, description) in _SWITCHES.items()
+        ),
+        *(
+            DeclareLaunchArgument(name, default_value=default, description=description)
+            for name, (default, description) in words.items()
+        ),
+    ]
+
+
+def graph_options(context: LaunchContext) -> dict[str, Any]:
+    """The arguments as the fields of `GraphOptions`: what is not said comes from the hardware.
+
+    Raises:
+        InvalidInputError: A seed or a period that is none, unknown hardware, or control of hardware that takes no
+            efforts alone.
+    """
+    switches = ("simulation", "lockstep", "control", "autostart", "markers")
+    on = {name: switched_on(context, name) for name in switches}
+    hardware = chosen_hardware(context)
+    period = text(context, "period")
+    commands = text(context, "commands") or hardware.commands
+    if not commands and on["simulation"]:
+        commands = Hardware.commands
+    if not commands and on["control"]:
+        expected = "a topic that takes efforts alone, as this driver has none: docs/hardware.md"
+        raise InvalidInputError("commands", f"nothing for hardware {hardware.name}", expected)
+    return {
+        **on,
+        "task": text(context, "task"),
+        "joint_states": text(context, "joint_states") or hardware.joint_states,
+        "commands": commands or Hardware.commands,
+        "period": checked_period("period", number("period", period)) if period else hardware.period,
+        "namespace": text(context, "namespace").strip("/"),
+        "parameter_file": text(context, "parameter_file") or None,
+        "seed": whole_number("seed", text(context, "seed")),
+    }
+
+
+def chosen_hardware(context: LaunchContext) -> Hardware:
+    """The argument `hardware`, or what holds without one.
+
+    Raises:
+        InvalidInputError: Unknown hardware, or a file that describes none.
+    """
+    name = text(context, "hardware")
+    return load_hardware(name) if name else Hardware()
+
+
+def single_robot(context: LaunchContext) -> str:
+    """The argument `robot`, or the hardware's usual robot, or without hardware the panda.
+
+    Raises:
+        InvalidInputError: Hardware that can be any robot, and none is named.
+    """
+    robot, hardware = text(context, "robot"), chosen_hardware(context)
+    if robot or hardware.robot:
+        return robot or hardware.robot
+    if hardware.name:
+        expected = f"a profile of your arm, as hardware {hardware.name} can be any"
+        raise InvalidInputError("robot", "nothing", expected)
+    return "panda"
+
+
+def graph_actions(context: LaunchContext, graph: tuple[NodeSpec, ...]) -> list[LaunchDescriptionEntity]:
+    """The nodes of a graph that the argument `nodes` asks for.
+
+    Raises:
+        UnknownNameError: A node that the graph does not have.
+    """
+    return [
+        Node(
+            package=PACKAGE,
+            executable=spec.executable,
+            name=spec.name,
+            namespace=spec.namespace,
+            parameters=[*map(str, spec.parameter_files), typed(spec.parameters)],
+            remappings=list(spec.remappings.items()),
+            output="screen",
+        )
+        for spec in select_nodes(graph, text(context, "nodes"))
+    ]
+
+
+def text(context: LaunchContext, name: str) -> str:
+    """The value of an argument."""
+    return LaunchConfiguration(name).perform(context)
+
+
+def switched_on(context: LaunchContext, name: str) -> bool:
+    """Whether a switch is true."""
+    return text(context, name) == "true"
+
+
+def typed(parameters: dict[str, Any]) -> dict[str, Any]:
+    """The same parameters, with strings that stay strings: launch would read `1` or `yes` as YAML."""
+    return {
+        name: ParameterValue(value, value_type=str) if isinstance(value, str) else value
+        for name, value in parameters.items()
+    }
+
+
+def whole_number(name: str, value: str) -> int:
+    """An integer argument.
+
+    Raises:
+        InvalidInputError: It is none.
+    """
+    try:
+        return int(value)
+    except ValueError:
+        raise InvalidInputError(name, repr(value), "a whole number") from None
+
+
+def number(name: str, value: str) -> float:
+    """An argument that is a number.
+
+    Raises:
+        InvalidInputError: It is none.
+    """
+    try:
+        return float(value)
+    except ValueError:
+        raise InvalidInputError(name, repr(value), "a number") from None

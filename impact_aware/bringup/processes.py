@@ -1,0 +1,149 @@
+"""Node processes: start, watch, ask to end, and never leave one behind."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import queue
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import IO, Any
+
+from impact_aware.bringup.graph import PACKAGE, NodeSpec
+
+_PR_SET_PDEATHSIG = 1
+
+
+class NodeProcess:
+    """One node as a process of its own, its output in a log file.
+
+    Attributes:
+        spec: What was started.
+        log: Its log file.
+        process: The process.
+    """
+
+    def __init__(self, spec: NodeSpec, environment: dict[str, str], log_folder: Path, *, talk: bool = False) -> None:
+        """Start it.
+
+        Args:
+            spec: The node.
+            environment: Environment of the process.
+            log_folder: Where its log file goes.
+            talk: Keep its standard input and output as pipes, for `read_lines` and `write_line`.
+        """
+        self.spec = spec
+        self.log = log_folder / f"{spec.full_name.replace('/', '.')}.log"
+        self._log_file: IO[bytes] = self.log.open("wb")
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", f"{PACKAGE}.bringup.start", spec.executable, *spec.ros_arguments()],
+            env=environment,
+            stdin=subprocess.PIPE if talk else subprocess.DEVNULL,
+            stdout=subprocess.PIPE if talk else self._log_file,
+            stderr=self._log_file if talk else subprocess.STDOUT,
+            start_new_session=True,
+            preexec_fn=_end_with_parent,
+        )
+        self._lines: queue.SimpleQueue[str] = queue.SimpleQueue()
+        if talk:
+            threading.Thread(target=self._collect, daemon=True).start()
+
+    def _collect(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self._lines.put(line.decode(errors="replace"))
+
+    def read_lines(self) -> list[dict[str, Any]]:
+        """The JSON lines that came since the last call; anything else goes to the log."""
+        found = []
+        while not self._lines.empty():
+            line = self._lines.get()
+            try:
+                found.append(json.loads(line))
+            except ValueError:
+                self._log_file.write(line.encode())
+        return found
+
+    def write_line(self, line: str) -> None:
+        """Send a line; nothing happens when the process is gone."""
+        try:
+            assert self.process.stdin is not None
+            self.process.stdin.write(f"{line}\n".encode())
+            self.process.stdin.flush()
+        except (BrokenPipeError, ValueError):
+            pass
+
+    @property
+    def running(self) -> bool:
+        """Whether it still runs."""
+        return self.process.poll() is None
+
+    def ending(self) -> str:
+        """How it ended, in words."""
+        code = self.process.returncode
+        if code is not None and code < 0:
+            return f"was ended by {signal.Signals(-code).name}"
+        return f"ended with status {code}"
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send a signal if it still runs."""
+        if self.running:
+            self.process.send_signal(number)
+
+    def last_words(self, count: int = 3) -> str:
+        """The last lines of its log."""
+        self._log_file.flush()
+        return "\n".join(self.log.read_text(errors="replace").strip().splitlines()[-count:])
+
+    def close(self) -> None:
+        """Release the log and the pipes once the process has ended."""
+        self._log_file.close()
+        for pipe in (self.process.stdin, self.process.stdout):
+            if pipe is not None:
+                try:
+                    pipe.close()
+                except BrokenPipeError:
+                    pass
+
+
+def _end_with_parent() -> None:
+    """Runs in the new process: Linux shall end it when its parent is gone, however that died."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
+def end_processes(processes: Iterable[NodeProcess], patience: float = 3.0) -> list[str]:
+    """End processes side by side: first asked, then told, then killed.
+
+    Returns:
+        Names of those that had to be killed.
+    """
+    waiting = [process for process in processes if process.running]
+    killed = []
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
+        for process in waiting:
+            process.signal(number)
+        if number == signal.SIGKILL:
+            killed = [process.spec.full_name for process in waiting]
+        deadline = time.monotonic() + patience
+        while waiting and time.monotonic() < deadline:
+            time.sleep(0.01)
+            waiting = [process for process in waiting if process.running]
+    return killed
+
+
+def quiet_environment(domain: int) -> dict[str, str]:
+    """The environment of node processes: traffic stays on this machine, in a domain of its own, one thread each."""
+    environment = dict(os.environ)
+    environment["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
+    environment["ROS_DOMAIN_ID"] = str(domain)
+    environment["PYTHONUNBUFFERED"] = "1"
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        environment[name] = "1"
+    return environment

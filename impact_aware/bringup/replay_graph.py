@@ -1,0 +1,200 @@
+"""The node graph that watches a recording being replayed: what of the recording is played, and who listens to it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from impact_aware.bringup.graph import DualArmOptions, NodeSpec, SingleArmOptions, dual_arm_graph, single_arm_graph
+from impact_aware.errors import ImpactAwareError, InvalidInputError
+from impact_aware.recordings.bag import Bag
+from impact_aware.robot import load_profile, profile_names
+from impact_aware.task import load_task
+
+JOINT_STATE = "sensor_msgs/msg/JointState"
+
+PLAYED = (
+    "joint_states", "object_pose", "object_twist", "reference_field", "true_impacts", "controller_state", "tf",
+    "tf_static",
+)  # fmt: skip
+"""Last part of the topics that are played. Commands never are: a robot might listen."""
+
+WATCHING = ("impact_detector", "jump_predictor", "impact_markers")
+"""Nodes that listen; what they say was recorded too, but is not played."""
+
+
+@dataclass(frozen=True)
+class Replay:
+    """How a recording is replayed.
+
+    Attributes:
+        topics: What is played.
+        namespaces: One per arm; empty for an arm without.
+        task: Task whose contact the predictors are told.
+        robots: Profile of each arm.
+        nodes: Who listens.
+    """
+
+    topics: tuple[str, ...]
+    namespaces: tuple[str, ...]
+    task: str
+    robots: tuple[str, ...]
+    nodes: tuple[NodeSpec, ...]
+
+
+def plan_replay(
+    path: Path | str,
+    *,
+    namespaces: Sequence[str] | None = None,
+    robot: str = "",
+    task: str = "",
+    parameter_file: str | None = None,
+    markers: bool = True,
+) -> Replay:
+    """Look into a recording and plan its replay.
+
+    Args:
+        path: The recording.
+        namespaces: Arms to watch; those that have joint states when None.
+        robot: Profile of a single arm; the one that has the recorded joints when empty.
+        task: Task; when empty the recorded one, or else the default of as many arms.
+        parameter_file: Parameters of all nodes.
+        markers: Draw markers.
+
+    Raises:
+        BagError: The recording can't be read.
+        InvalidInputError: A namespace without joint states, a robot that can't be found, or arms that the task lacks.
+    """
+    with Bag(Path(path)) as bag:
+        found = _recorded_namespaces(bag)
+        chosen = tuple(sorted(found)) if namespaces is None else tuple(name.strip("/") for name in namespaces)
+        for name in chosen:
+            if name not in found:
+                there = ", ".join(f"{other or '(none)'}" for other in sorted(found)) or "no namespace"
+                raise InvalidInputError("namespaces", repr(name), f"namespaces with joint_states: {there}")
+        if not chosen:
+            raise InvalidInputError("bag", str(path), "a recording with a topic joint_states")
+        task = task or _recorded_task(bag) or ("hit_and_push" if len(chosen) == 1 else "dual_arm_grab")
+        topics = tuple(sorted(topic for topic in bag.topics if topic.rpartition("/")[2] in PLAYED))
+        single = robot or _recorded_profile(bag, found[chosen[0]])
+    watching: dict[str, Any] = {"simulation": False, "control": False, "autostart": False, "markers": markers}
+    watching |= {"task": task, "parameter_file": parameter_file}
+    arms = load_task(task).arms
+    if len(arms) == 1 == len(chosen):
+        robots: tuple[str, ...] = (single,)
+        graph = single_arm_graph(SingleArmOptions(robot=single, namespace=chosen[0], **watching))
+    else:
+        above = _common_parent(chosen, task)
+        by_name = {arm.name: arm.robot for arm in arms}
+        robots = tuple(by_name[name.rpartition("/")[2]] for name in chosen)
+        graph = dual_arm_graph(DualArmOptions(namespace=above, **watching))
+        graph = tuple(spec for spec in graph if spec.namespace in (above, *chosen))
+    has_field = any(topic.endswith("/reference_field") for topic in topics)
+    nodes = tuple(
+        replace(spec, parameters={**spec.parameters, "use_sim_time": True})
+        for spec in graph
+        if spec.executable in WATCHING or not has_field
+    )
+    return Replay(topics, chosen, task, robots, nodes)
+
+
+def player_arguments(
+    path: Path | str,
+    topics: Sequence[str],
+    *,
+    rate: float = 1.0,
+    clock_rate: float = 1000.0,
+    start_paused: bool = False,
+    loop: bool = False,
+    delay: float = 0.0,
+    qos_file: Path | str | None = None,
+) -> list[str]:
+    """`ros2 bag play` with its arguments.
+
+    Args:
+        path: The recording.
+        topics: What is played.
+        rate: Seconds of the recording per second.
+        clock_rate: How often `/clock` is published, Hz.
+        start_paused: Wait for the space bar, or for the player's service `~/resume`.
+        loop: Begin again at the end.
+        delay: Before the first message, s: so long do nodes take to find the player.
+        qos_file: Quality of service of the topics, as `player_qos` gives it, in YAML.
+
+    Raises:
+        InvalidInputError: A rate or a delay that is none.
+    """
+    for name, value, low in (("rate", rate, 1e-3), ("clock_rate", clock_rate, 1.0), ("delay", delay, 0.0)):
+        if not low <= value < 1e6:
+            raise InvalidInputError(name, value, f"a number from {low:g} to 1e6")
+    words = ["ros2", "bag", "play", str(path), "--clock", f"{clock_rate:g}", "--rate", f"{rate:g}"]
+    words += ["--start-paused"] if start_paused else []
+    words += ["--loop"] if loop else []
+    words += ["--delay", f"{delay:g}"] if delay else []
+    words += ["--qos-profile-overrides-path", str(qos_file)] if qos_file else []
+    return [*words, "--topics", *topics]
+
+
+def player_qos(topics: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """How the player offers what is listened to: not every recording says how its topics were published.
+
+    States are reliable and deep, so that a busy machine loses none; a field is kept for those who come late.
+    """
+    profiles = {
+        "joint_states": {"reliability": "reliable", "durability": "volatile", "history": "keep_last", "depth": 1000},
+        "reference_field": {
+            "reliability": "reliable", "durability": "transient_local", "history": "keep_last", "depth": 1,
+        },
+    }  # fmt: skip
+    last = {topic: topic.rpartition("/")[2] for topic in topics}
+    return {topic: profiles[name] for topic, name in last.items() if name in profiles}
+
+
+def _recorded_namespaces(bag: Bag) -> dict[str, str]:
+    """Namespace -> topic of its joint states."""
+    topics = [topic for topic, kind in bag.topics.items() if kind == JOINT_STATE and topic.endswith("/joint_states")]
+    return {topic.rpartition("/")[0].strip("/"): topic for topic in topics}
+
+
+def _recorded_task(bag: Bag) -> str:
+    """Name of the task that the recorded field was made for; empty when there is none, or it is not known here."""
+    for topic in bag.topics:
+        if topic.endswith("/reference_field"):
+            for _, raw in bag.serialized(topic):
+                name = str(bag.deserialize(topic, raw).task)
+                try:
+                    load_task(name)
+                except ImpactAwareError:
+                    break
+                return name
+    return ""
+
+
+def _recorded_profile(bag: Bag, topic: str) -> str:
+    """The first profile whose joints are all recorded."""
+    for _, raw in bag.serialized(topic):
+        names = set(bag.deserialize(topic, raw).name)
+        for profile in profile_names():
+            try:
+                if set(load_profile(profile).joint_names) <= names:
+                    return profile
+            except ImpactAwareError:
+                continue
+        raise InvalidInputError(
+            "robot", "nothing", f"a robot profile, as none has the recorded {', '.join(sorted(names))}"
+        )
+    raise InvalidInputError("bag", str(bag.path), f"messages on {topic}")
+
+
+def _common_parent(namespaces: tuple[str, ...], task: str) -> str:
+    """The namespace above all arms, whose names must be among those of the task."""
+    parents = {name.rpartition("/")[0] for name in namespaces}
+    names = {name.rpartition("/")[2] for name in namespaces}
+    wanted = {arm.name for arm in load_task(task).arms}
+    if len(parents) != 1 or not names <= wanted:
+        arms = ", ".join(sorted(filter(None, wanted)))
+        expected = f"arms of the task {task}: {arms}" if arms else f"one of them, as the task {task} has one arm"
+        raise InvalidInputError("namespaces", ", ".join(name or "(none)" for name in namespaces), expected)
+    return parents.pop()

@@ -1,0 +1,69 @@
+"""Start a node by its name: behind `ros2 run impact_aware NAME` and `python -m impact_aware.bringup.start NAME`.
+
+A node imports for a second or more. What Ctrl-C means to Python meanwhile, an exception in the midst of some module,
+ends as a traceback, and after half a second of taking the interpreter apart, in every process of a launch file. There
+is nothing yet that would have to be brought to rest, so that SIGINT and SIGTERM end the process at once: as cleanly as
+they end a node that runs, for whoever reads its exit status.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import os
+import signal
+import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import NoReturn
+
+EXECUTABLES = {
+    **{
+        name: f"impact_aware.nodes.{name}"
+        for name in (
+            "bag_recorder",
+            "impact_detector",
+            "impact_markers",
+            "jump_predictor",
+            "reference_field",
+            "rs_controller",
+            "run_monitor",
+            "sim_robot",
+        )
+    },
+    "command_logger": "impact_aware.rigs.probes.command_logger",
+    "fault_injector": "impact_aware.rigs.faults.fault_injector",
+    "forward_command_controller": "impact_aware.rigs.emulators.forward_command_controller",
+    "fuzz": "impact_aware.rigs.fuzz.fuzz",
+    "latency_echo": "impact_aware.rigs.probes.latency_echo",
+    "latency_probe": "impact_aware.rigs.probes.latency_probe",
+    "service_probe": "impact_aware.rigs.probes.service_probe",
+}
+"""Executables of the package and the modules whose `main` they run."""
+
+
+def start(name: str) -> int | None:
+    """Import a node's module and run it; returns the exit status where the node does not end the process itself."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _leave)
+    module = importlib.import_module(EXECUTABLES[name])
+    status: int | None = module.main()
+    return status
+
+
+def _leave(_signal: int, _frame: FrameType | None) -> NoReturn:
+    os._exit(0)
+
+
+def __getattr__(name: str) -> Callable[[], int | None]:
+    """The entry points of setup.py: each node is a function of this module."""
+    if name not in EXECUTABLES:
+        raise AttributeError(f"module {__name__} has no attribute {name}")
+    return functools.partial(start, name)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2 or sys.argv[1] not in EXECUTABLES:
+        sys.exit(f"usage: python -m {__package__}.start NODE [--ros-args ...]")
+    sys.argv[:2] = sys.argv[1:2]
+    sys.exit(start(sys.argv[0]))

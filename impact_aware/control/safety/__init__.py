@@ -1,0 +1,1 @@
+"""Everything that may refuse, change or stop a torque."""

@@ -1,0 +1,92 @@
+"""How hard a tool is being pressed, from measured joint torques: a first-order momentum observer.
+
+With p = M(q) dq and measured link-side torques tau,
+
+    r = K (p - p_0 - integral of (tau + C^T dq - g + r) dt)
+
+follows the external joint torque with the time constant 1/K, and needs no joint acceleration. The force at the tool is
+the least-squares solution of J_v^T f = r. The time constant is longer than an impact on purpose: its peak, which lasts
+milliseconds, is meant to happen.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pinocchio as pin
+
+from impact_aware.arrays import Array
+from impact_aware.control import kernels
+from impact_aware.control.arm import ControlledArm
+
+REGULARISATION = 1e-4
+"""Of the least-squares force, m^2: bounds it where the tool can't be moved in some direction."""
+
+
+class ContactForceObserver:
+    """Estimates the force at one arm's tool.
+
+    Attributes:
+        external_torque: (n,) Estimate of the external joint torque, N m.
+    """
+
+    def __init__(self, arm: ControlledArm, period: float = 0.001, time_constant: float = 0.05) -> None:
+        """Prepare.
+
+        Args:
+            arm: As the controller refreshes it.
+            period: Time between two states, s.
+            time_constant: 1/K, s.
+        """
+        self._arm, self._gain = arm, 1.0 / time_constant
+        self._longest = 10.0 * period
+        self._model, self._data = arm.robot.model, arm.robot.model.createData()
+        self._armature = arm.robot.apparent_motor_inertia
+        self.external_torque = np.zeros(arm.robot.n)
+        self.reset()
+
+    def reset(self) -> None:
+        """Start over."""
+        self._integral: Array | None = None
+        self.external_torque[:] = 0.0
+
+    def update(self, q: Array, dq: Array, effort: Array, interval: float) -> float:
+        """Take one state in; the arm must have been refreshed with it.
+
+        Args:
+            q: (n,) rad.
+            dq: (n,) rad/s.
+            effort: (n,) Measured link-side torque with gravity, N m; what is not finite starts the observer over.
+            interval: Time since the last state, s.
+
+        Returns:
+            The estimated force, N; 0 while nothing is known.
+        """
+        if self._integral is not None and not 0.0 < interval <= self._longest:
+            self.reset()
+        # Squares of anything that is not finite are not finite either, and quickly summed up.
+        if not math.isfinite(float(effort @ effort)):
+            if self._integral is not None:
+                self.reset()
+            return 0.0
+        arm = self._arm
+        if self._integral is None:
+            # M of the links alone: the torque is measured behind the motor.
+            self._integral = arm.mass_matrix @ dq - self._armature * dq
+            return 0.0
+        coriolis = pin.computeCoriolisMatrix(self._model, self._data, q, dq)
+        external = self.external_torque
+        kernels.observe_torque(
+            arm.mass_matrix,
+            self._armature,
+            coriolis,
+            dq,
+            effort,
+            arm.bias,
+            interval,
+            self._gain,
+            self._integral,
+            external,
+        )
+        return kernels.force_of_torque(arm.jacobian, external, REGULARISATION)

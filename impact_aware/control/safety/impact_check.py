@@ -1,0 +1,231 @@
+"""Before the hit: would the intended impact be too much for the arm, by its energy or by the jump of its joints?
+
+The arm hits with the mass that it shows along the normal, m_eff = 1 / (n' J (M + B_theta)^-1 J' n) (Wang 2021, eqs.
+7-8, with the apparent inertia of Rey Arias 2024, eqs. 8-9), so with the energy E = m_eff v_n^2 / 2. Its joints jump
+to what the impact map of Rey Arias 2024 (eqs. 10-17) predicts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import ArrayLike
+
+from impact_aware.arrays import Array
+from impact_aware.contact.box import homogeneous_box
+from impact_aware.contact.geometry import Contact
+from impact_aware.control.controller import ReferenceSpreadingController
+from impact_aware.errors import InvalidInputError
+from impact_aware.impact import DEFAULT_METHOD, predict
+from impact_aware.reference import ReferenceField
+from impact_aware.robot import RobotModel
+from impact_aware.robot.inverse_kinematics import solve_inverse_kinematics
+from impact_aware.robot.safety_limits import SafetyLimits
+
+
+@dataclass(frozen=True)
+class ExpectedImpact:
+    """What the intended impact does to one arm.
+
+    Attributes:
+        arm: Name of the arm.
+        effective_mass: Of the arm along the normal, kg.
+        normal_speed: With which the tool closes in along the normal, m/s.
+        energy: m_eff v_n^2 / 2, J.
+        posture: (n,) At the impact, rad.
+        velocity_before: (n,) rad/s.
+        velocity_after: (n,) Predicted, rad/s.
+    """
+
+    arm: str
+    effective_mass: float
+    normal_speed: float
+    energy: float
+    posture: Array
+    velocity_before: Array
+    velocity_after: Array
+
+    @property
+    def jump(self) -> Array:
+        """Velocity after minus before (n,), rad/s."""
+        return self.velocity_after - self.velocity_before
+
+
+def expected_impact(
+    field: ReferenceField,
+    robot: RobotModel,
+    index: int = 0,
+    *,
+    base: pin.SE3 | None = None,
+    posture: Array | None = None,
+    friction: float = 0.0,
+    restitution: float = 0.0,
+    method: str = DEFAULT_METHOD,
+) -> ExpectedImpact:
+    """The impact that a field leads to: its impact place, at its impact velocity, against its object at rest.
+
+    Args:
+        field: The reference.
+        robot: The arm.
+        index: Which arm of the field.
+        base: Pose of the arm's base in the field's frame; identity when None.
+        posture: (n,) From which the posture at the impact is looked for before the robot's home, rad.
+        friction: Between tool and object.
+        restitution: Between tool and object.
+        method: Impact map.
+
+    Raises:
+        InvalidInputError: The impact place is out of reach.
+    """
+    own = field.arms[index]
+    base = pin.SE3.Identity() if base is None else base
+    wanted = base.actInv(pin.SE3(pin.Quaternion(np.array(own.orientation_before)).matrix(), own.impact_position))
+    joint = own.null_space_joint
+    fixed = {joint: own.null_space_position} if joint >= 0 else None
+    try:
+        q = solve_inverse_kinematics(robot, wanted, robot.home if posture is None else posture, fixed=fixed)
+    except InvalidInputError:
+        if posture is None:
+            raise
+        # A bad place to look from does not mean that there is nothing to be found.
+        q = solve_inverse_kinematics(robot, wanted, robot.home, fixed=fixed)
+    rows, twist = robot.frame_jacobian(q), np.zeros(6)
+    twist[:3] = base.rotation.T @ own.impact_velocity
+    if joint >= 0:
+        rows, twist = np.vstack([rows, np.eye(robot.n)[joint]]), np.append(twist, 0.0)
+    velocity = np.asarray(np.linalg.lstsq(rows, twist, rcond=None)[0], dtype=np.float64)
+    normal = base.rotation.T @ own.normal
+    contact = Contact(robot.tool_frame, normal, radius=robot.tool_radius, friction=friction, restitution=restitution)
+    box = homogeneous_box(field.object_mass, field.object_half_extents, base.actInv(field.object_position))
+    prediction = predict(robot, q, velocity, contact, obstacle=box, method=method)
+    speed = max(0.0, -float(prediction.contact_velocity_before @ normal))
+    mass = prediction.effective_mass
+    return ExpectedImpact(own.arm, mass, speed, 0.5 * mass * speed**2, q, velocity, prediction.velocity_after)
+
+
+def check_impact(impact: ExpectedImpact, robot: RobotModel, limits: SafetyLimits | None = None) -> None:
+    """Refuse an impact that exceeds a limit.
+
+    Args:
+        impact: What is expected.
+        robot: The arm.
+        limits: Of the arm; those of its profile when None.
+
+    Raises:
+        InvalidInputError: Energy, jump or velocity after is over its limit; the message says by which impact speed it
+            would not be.
+    """
+    limits = SafetyLimits.of(robot) if limits is None else limits
+    label = f"arms[{impact.arm}].impact_velocity" if impact.arm else "impact_velocity"
+    speed = impact.normal_speed
+    if not impact.energy <= limits.impact_energy:
+        allowed = float(np.sqrt(2.0 * limits.impact_energy / impact.effective_mass))
+        raise InvalidInputError(
+            label,
+            f"{speed:.3g} m/s, an impact of {impact.energy:.3g} J with {impact.effective_mass:.3g} kg",
+            f"at most {limits.impact_energy:.3g} J (safety.impact_energy), that is {allowed:.3g} m/s",
+        )
+    # Jump and velocities are proportional to the speed, so the share over a limit says which speed would do.
+    checks = (
+        ("velocity_jump", "jump", impact.jump, limits.velocity_jump),
+        ("velocity", "be thrown to", impact.velocity_after, robot.limits.velocity),
+    )
+    for name, verb, values, bound in checks:
+        share = np.abs(values) / bound
+        worst = int(np.argmax(share))
+        if not share[worst] <= 1.0:
+            does = f"{robot.joint_names[worst]} would {verb} {values[worst]:+.3g} rad/s"
+            what = "its velocity limit" if name == "velocity" else f"safety.{name}"
+            expected = f"at most {bound[worst]:.3g} rad/s ({what}), that is {speed / share[worst]:.3g} m/s"
+            raise InvalidInputError(label, f"{speed:.3g} m/s, where {does}", expected)
+
+
+def check_field(
+    field: ReferenceField,
+    robots: Sequence[RobotModel],
+    *,
+    bases: Sequence[pin.SE3] | None = None,
+    limits: Sequence[SafetyLimits] | None = None,
+    postures: Sequence[Array | None] | None = None,
+    friction: float = 0.0,
+    restitution: float = 0.0,
+) -> tuple[ExpectedImpact, ...]:
+    """Work out every arm's intended impact and refuse the field if one exceeds a limit.
+
+    Arms that hit together are judged one by one, each as if it were alone with the object.
+
+    Args:
+        field: The reference.
+        robots: One model per arm.
+        bases: Pose of each arm's base in the field's frame; identity when None.
+        limits: Of each arm; those of the profiles when None.
+        postures: (n,) each; see `expected_impact`.
+        friction: Between tool and object.
+        restitution: Between tool and object.
+
+    Returns:
+        The impact of each arm.
+
+    Raises:
+        InvalidInputError: As `expected_impact` and `check_impact`.
+    """
+    impacts = []
+    for index, robot in enumerate(robots):
+        impact = expected_impact(
+            field,
+            robot,
+            index,
+            base=None if bases is None else bases[index],
+            posture=None if postures is None else postures[index],
+            friction=friction,
+            restitution=restitution,
+        )
+        check_impact(impact, robot, None if limits is None else limits[index])
+        impacts.append(impact)
+    return tuple(impacts)
+
+
+def check_start(
+    controller: ReferenceSpreadingController,
+    q: Array,
+    bases: Sequence[pin.SE3] | None = None,
+    limits: Sequence[SafetyLimits] | None = None,
+) -> None:
+    """Refuse to start a motion whose impact exceeds a limit, from where the arms are.
+
+    Args:
+        controller: With its field; without one there is nothing to refuse.
+        q: (n,) Present joint positions of all arms, rad.
+        bases: Pose of each arm's base in the field's frame; identity when None.
+        limits: Of each arm; those of the profiles when None.
+
+    Raises:
+        InvalidInputError: As `check_field`.
+    """
+    if controller.field is None:
+        return
+    robots = [arm.robot for arm in controller.arms]
+    postures = [q[arm.joints] for arm in controller.arms]
+    check_field(controller.field, robots, bases=bases, limits=limits, postures=postures)
+
+
+def check_prediction(field: ReferenceField, object_velocity: ArrayLike) -> None:
+    """Refuse a predicted object velocity that no impact of the field's tools can lead to.
+
+    An object at rest leaves an impact at (1 + e) <= 2 times the speed of what hits it, at most.
+
+    Args:
+        field: The reference.
+        object_velocity: (3,) Just after the impact, m/s.
+
+    Raises:
+        InvalidInputError: It is faster, or not finite.
+    """
+    velocity = np.asarray(object_velocity, dtype=float)
+    fastest = 2.0 * sum(float(np.linalg.norm(arm.impact_velocity)) for arm in field.arms)
+    if not float(np.abs(velocity).max()) <= fastest:
+        shown = [float(f"{value:.4g}") for value in velocity]
+        raise InvalidInputError("object_velocity_after", shown, f"at most {fastest:.3g} m/s, twice what hits it")

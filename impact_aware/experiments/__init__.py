@@ -1,0 +1,1 @@
+"""Episodes, campaigns and validation: what makes the papers' numbers, and ours."""

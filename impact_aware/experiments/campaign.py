@@ -1,0 +1,299 @@
+"""One run of a campaign: its world, drawn from a seed, and what a row keeps of it.
+
+A run is a pure function of its setup and the campaign's options. Setups that differ in the controller only meet the
+same disturbed world, so that controllers are compared pair by pair.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+import zlib
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, fields
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from impact_aware.control import ControlParameters, Mode
+from impact_aware.errors import InvalidInputError, UnknownNameError
+from impact_aware.experiments.campaign_plan import CONTROLLERS, Setup, campaign_task
+from impact_aware.experiments.campaign_store import Row
+from impact_aware.experiments.episode import EpisodeResult, EpisodeSettings, Truth, run_episode
+from impact_aware.experiments.episode_settings import PREDICTIONS
+from impact_aware.experiments.judgement import judge
+from impact_aware.experiments.random_setup import RANGES, RandomSetup, RandomTrial, draw_trial
+from impact_aware.impact.sampled_map import ImpactMap
+from impact_aware.robot import RobotModel
+from impact_aware.simulation.sensors import SensorSettings
+from impact_aware.task import Task, load_task
+from impact_aware.task.impact_places import sample_impact_map
+
+Run: TypeAlias = Setup | RandomSetup
+
+FLEXIBLE_STIFFNESS = 1e4
+"""Of every joint when joints are flexible, N m/rad (Rey Arias 2024, section III)."""
+
+_SWING_CYCLES = 10
+
+
+@dataclass(frozen=True)
+class Disturbances:
+    """Standard deviations of what is drawn anew for each repeat.
+
+    Attributes:
+        mass: Of the object's mass, relative.
+        friction: Of each coefficient of friction, relative.
+        position: Of the object's horizontal place, m.
+        yaw: Of the object's orientation, rad.
+        encoder: Of every joint position reading, rad.
+        velocity: Of every joint velocity reading, rad/s.
+        encoder_resolution: Step of the joint position readings, rad; not random.
+    """
+
+    mass: float = 0.02
+    friction: float = 0.05
+    position: float = 0.002
+    yaw: float = 0.0175
+    encoder: float = 1e-6
+    velocity: float = 5e-4
+    encoder_resolution: float = 1e-6
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """What all runs of a campaign have in common.
+
+    Attributes:
+        seed: Of everything that is drawn.
+        disturbances: How much worlds and readings vary.
+        impact_map: `direct` or `sampled`, see `EpisodeSettings`.
+        flexible_joints: Whether the simulated joints are flexible, with motors and torque loop.
+        maps: Folder that keeps sampled impact maps, so that one per object is sampled once; nothing is kept when None.
+    """
+
+    seed: int = 0
+    disturbances: Disturbances = Disturbances()
+    impact_map: str = "direct"
+    flexible_joints: bool = False
+    maps: str | None = None
+
+    def __post_init__(self) -> None:
+        """Check the choice.
+
+        Raises:
+            UnknownNameError: No such source of the object's velocity.
+        """
+        if self.impact_map not in PREDICTIONS:
+            raise UnknownNameError("impact_map", self.impact_map, PREDICTIONS)
+
+    def head(self, campaign: str, *, random: bool = False) -> dict[str, Any]:
+        """What makes a campaign's numbers, for its folder."""
+        head = {"campaign": campaign, "random": asdict(RANGES) if random else None}
+        return head | {name: value for name, value in asdict(self).items() if name != "maps"}
+
+
+def episode_settings(setup: Setup, options: RunOptions | None = None) -> tuple[EpisodeSettings, int]:
+    """The settings of a run, its world drawn from everything but the controller, and the seed of its sensors."""
+    options = options or RunOptions()
+    noise, known = options.disturbances, campaign_task(setup.campaign)
+    world = zlib.crc32(setup.key.rsplit("/", 1)[0].encode())
+    generator = np.random.default_rng([options.seed, world])
+    mass, table, tool, x, y, yaw = generator.normal(size=6)
+    direction = -np.sign(_task(known.task).arms[0].impact_velocity[1])
+    truth = Truth(
+        displacement=(noise.position * x, direction * setup.displacement + noise.position * y, 0.0),
+        yaw=noise.yaw * yaw,
+        mass_factor=max(1.0 + noise.mass * mass, 0.5),
+        friction_table_factor=max(1.0 + noise.friction * table, 0.1),
+        friction_tool_factor=max(1.0 + noise.friction * tool, 0.1),
+    )
+    return _settings(setup, options, truth, start=setup.start), int(generator.integers(2**31))
+
+
+def _settings(setup: Run, options: RunOptions, truth: Truth, **more: Any) -> EpisodeSettings:
+    noise = options.disturbances
+    return EpisodeSettings(
+        control=ControlParameters(**CONTROLLERS[setup.controller]),
+        detector_parameters={"position_noise": noise.encoder, "encoder_resolution": noise.encoder_resolution},
+        impact_map=options.impact_map,
+        sensors=SensorSettings(
+            encoder_resolution=noise.encoder_resolution, position_noise=noise.encoder, velocity_noise=noise.velocity
+        ),
+        joint_stiffness=FLEXIBLE_STIFFNESS if options.flexible_joints else None,
+        truth=truth,
+        duration=campaign_task(setup.campaign).duration,
+        settle_time=0.1,
+        **more,
+    )
+
+
+def run_setup(setup: Run, options: RunOptions | None = None) -> Row:
+    """One run as a row of figures; an error becomes a row that says so, because a campaign goes on."""
+    begin, begin_cpu = time.perf_counter(), time.process_time()
+    row: Row = {"key": setup.key, **asdict(setup)}
+    try:
+        if isinstance(setup, RandomSetup):
+            row["drawn"] = json.dumps(_trial(setup, options or RunOptions()).drawn)
+        row.update(figures_of(simulate(setup, options)))
+    except InvalidInputError as error:
+        row.update({"success": False, "cause": f"start refused: {error}"})
+    except Exception as error:  # noqa: BLE001 - one run that fails is a result, not the end of the campaign
+        row.update({"success": False, "cause": f"error: {type(error).__name__}: {error}"})
+    row["wall_s"] = round(time.perf_counter() - begin, 3)
+    row["cpu_s"] = round(time.process_time() - begin_cpu, 3)
+    return row
+
+
+def simulate(setup: Run, options: RunOptions | None = None) -> EpisodeResult:
+    """The run itself, with everything that happened in it.
+
+    Raises:
+        InvalidInputError: A task or a start that can't be done.
+    """
+    options = options or RunOptions()
+    if isinstance(setup, RandomSetup):
+        trial = _trial(setup, options)
+        if trial.posture is None:
+            raise InvalidInputError("start", trial.drawn["starts_m"], f"a place within reach ({trial.refused})")
+        task, sensor_seed = trial.task, trial.sensor_seed
+        settings = _settings(setup, options, trial.truth, posture=trial.posture)
+    else:
+        settings, sensor_seed = episode_settings(setup, options)
+        task = _task(campaign_task(setup.campaign).task).with_object(setup.object)
+    robots = _robots(task)
+    sampled = _sampled_map(task, options.maps) if options.impact_map == "sampled" else None
+    return run_episode(task, settings, sensor_seed, robots=robots, sampled=sampled)
+
+
+def keep_maps(setups: Iterable[Run], options: RunOptions) -> None:
+    """Sample the impact maps that runs will need into the folder for them, before several processes ask at once.
+
+    Random trials have an object each, so that nothing can be kept for them.
+    """
+    if options.impact_map != "sampled" or options.maps is None:
+        return
+    for name, campaign in dict.fromkeys((s.object, s.campaign) for s in setups if isinstance(s, Setup)):
+        task = _task(campaign_task(campaign).task).with_object(name)
+        path = _map_path(task, options.maps)
+        if not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            sample_impact_map(task, _robots(task)).save(path)
+
+
+def figures_of(result: EpisodeResult) -> Row:
+    """What a row keeps of a run.
+
+    `peak` is the largest norm of the target acceleration, all six components as the paper's a_t has, averaged over the
+    arms; `peak_linear` is that of its linear part, `peak_after` that from the first detection on. Torque jumps are
+    those of the commanded torque at the mode switches, over the joint's torque range: from the cycle before to the
+    first one in the new mode (`torque_jump`), and to any of the first ten (`torque_swing`), because the limit on the
+    torque rate spreads a larger jump over several cycles.
+    """
+    norms = np.linalg.norm(result.target_acceleration, axis=2)
+    linear = np.linalg.norm(result.target_acceleration[:, :, :3], axis=2)
+    after = result.mode >= Mode.INTERIM
+    jump, swing = _torque_jumps(result)
+    impact = result.first_impact
+    success, cause = judge(result)
+    used, direct = result.object_velocities[0] if len(result.object_velocities) else np.full((2, 3), np.nan)
+    # Where several arms hit one after the other, no single velocity is the one after the impact.
+    alone = impact is not None and len(result.task.arms) == 1
+    true = impact.object_twist_after[:3] if impact is not None and alone else np.full(3, np.nan)
+    return {
+        "success": success,
+        "cause": cause,
+        "peak": float(norms.max(axis=0).mean()),
+        "peak_linear": float(linear.max(axis=0).mean()),
+        "peak_after": float(norms[after].max(axis=0).mean()) if after.any() else float("nan"),
+        "peak_linear_after": float(linear[after].max(axis=0).mean()) if after.any() else float("nan"),
+        "torque_jump": jump,
+        "torque_swing": swing,
+        "goal_error_m": result.goal_error,
+        "slip_m": result.slip,
+        "time_to_track_s": result.time_to_track,
+        "detection_delay_s": result.detection_delay,
+        "false_detections": result.false_detections,
+        "prediction_error": result.prediction_error,
+        "object_prediction_error": float(np.linalg.norm(used - true)),
+        "object_prediction_difference": float(np.linalg.norm(used - direct)),
+        "off_centre_m": result.off_centre,
+        "arms_apart_s": result.arms_apart,
+        "impact_speed": float("nan") if impact is None else impact.approach_speed,
+        "object_speed_after": float("nan") if impact is None else float(np.linalg.norm(impact.object_twist_after[:3])),
+        "duration_s": float(result.time[-1]),
+    }
+
+
+_FIGURES = (
+    "success",
+    "cause",
+    "peak",
+    "peak_linear",
+    "peak_after",
+    "peak_linear_after",
+    "torque_jump",
+    "torque_swing",
+    "goal_error_m",
+    "slip_m",
+    "time_to_track_s",
+    "detection_delay_s",
+    "false_detections",
+    "prediction_error",
+    "object_prediction_error",
+    "object_prediction_difference",
+    "off_centre_m",
+    "arms_apart_s",
+    "impact_speed",
+    "object_speed_after",
+    "duration_s",
+    "wall_s",
+    "cpu_s",
+)
+COLUMNS = ("key", *(entry.name for entry in fields(Setup)), *_FIGURES)
+RANDOM_COLUMNS = ("key", *(entry.name for entry in fields(RandomSetup)), "drawn", *_FIGURES)
+
+
+def _torque_jumps(result: EpisodeResult) -> tuple[float, float]:
+    """Largest change of a commanded torque at a mode switch over its range, in one cycle and within ten."""
+    switches = np.flatnonzero(np.diff(result.mode)) + 1
+    if not switches.size:
+        return float("nan"), float("nan")
+    span = 2.0 * np.concatenate([robot.limits.effort for robot in _robots(result.task)])
+    changes = [np.abs(result.effort[k : k + _SWING_CYCLES] - result.effort[k - 1]) / span for k in switches]
+    return max(float(change[0].max()) for change in changes), max(float(change.max()) for change in changes)
+
+
+def _trial(setup: RandomSetup, options: RunOptions) -> RandomTrial:
+    task = _task(campaign_task(setup.campaign).task)
+    return draw_trial(setup, task, _robots(task), options.seed)
+
+
+def _robots(task: Task) -> Sequence[RobotModel]:
+    return [_robot(arm.robot) for arm in task.arms]
+
+
+@lru_cache(maxsize=4)
+def _task(name: str) -> Task:
+    return load_task(name)
+
+
+@lru_cache(maxsize=4)
+def _robot(name: str) -> RobotModel:
+    return RobotModel.from_profile(name)
+
+
+@lru_cache(maxsize=8)
+def _sampled_map(task: Task, folder: str | None) -> ImpactMap:
+    """The map of a task with its object: the kept one, or sampled anew, which gives the same."""
+    if folder is not None and _map_path(task, folder).exists():
+        kept = ImpactMap.load(_map_path(task, folder))
+        if kept.notes.get("mass") == task.object.mass and kept.notes.get("task") == task.name:
+            return kept
+    return sample_impact_map(task, _robots(task))
+
+
+def _map_path(task: Task, folder: str) -> Path:
+    return Path(folder) / f"impact_map_{task.object.name}.npz"

@@ -1,0 +1,114 @@
+"""Which runs a campaign consists of: every object with every start place and every displacement, several times."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from impact_aware.control import VARIANTS
+from impact_aware.errors import InvalidInputError, UnknownNameError
+
+
+@dataclass(frozen=True)
+class CampaignTask:
+    """What a task is tried with.
+
+    Attributes:
+        task: Name of the task file.
+        objects: Names of its objects.
+        starts: Indices of its start places.
+        displacements: Of the object along the impact direction of the first arm, against it positive, m.
+        duration: Longest simulated time of a run, s.
+        shown: Object and displacement of the run that the figure of velocities shows, as Figures 6, 8 and 9.
+    """
+
+    task: str
+    objects: tuple[str, ...]
+    starts: tuple[int, ...]
+    displacements: tuple[float, ...]
+    duration: float
+    shown: tuple[str, float]
+
+
+CAMPAIGNS = {
+    "hit-and-push": CampaignTask(
+        "hit_and_push", ("juice_pack", "cat_food", "parcel"), (0, 1, 2), (-0.03, 0.0, 0.03), 4.0, ("juice_pack", 0.0)
+    ),
+    "dual-arm-grab": CampaignTask(
+        "dual_arm_grab", ("juice_pack", "cat_food", "parcel"), (0, 1, 2), (0.0, 0.015, 0.03), 4.0, ("cat_food", 0.015)
+    ),
+}
+
+
+CONTROLLERS: dict[str, dict[str, Any]] = {
+    **{name: {"variant": name} for name in VARIANTS},
+    "proposed_completion": {"variant": "proposed", "interim_end": "contact_complete"},
+}
+"""What a controller's name stands for: the four of van Steen 2024, and ours whose gamma waits for complete contact."""
+
+
+@dataclass(frozen=True)
+class Setup:
+    """One run.
+
+    Attributes:
+        campaign: Key of `CAMPAIGNS`.
+        object: Name of the object.
+        start: Index of the start place.
+        displacement: Of the object, m.
+        repeat: Number of the repeat.
+        controller: Key of `CONTROLLERS`.
+    """
+
+    campaign: str
+    object: str
+    start: int
+    displacement: float
+    repeat: int
+    controller: str
+
+    @property
+    def key(self) -> str:
+        """Text that tells this run from all others."""
+        parts = (self.campaign, self.object, self.start, f"{1e3 * self.displacement:+.1f}mm", self.repeat)
+        return "/".join(map(str, (*parts, self.controller)))
+
+
+def plan(campaign: str, repeats: int, controllers: Iterable[str] = VARIANTS) -> list[Setup]:
+    """All runs: every object with every start place, and with every displacement, which makes 300 of five repeats.
+
+    Start places and displacements are varied one at a time, as the 15 physical setups of van Steen 2024, section V,
+    suggest.
+
+    Raises:
+        UnknownNameError: No such campaign or controller.
+        InvalidInputError: Less than one repeat.
+    """
+    known = campaign_task(campaign)
+    for name in controllers:
+        if name not in CONTROLLERS:
+            raise UnknownNameError("controller", name, tuple(CONTROLLERS))
+    if repeats < 1:
+        raise InvalidInputError("repeats", repeats, "a number >= 1")
+    nominal_start, nominal = known.starts[0], 0.0
+    conditions = [(start, nominal) for start in known.starts]
+    conditions += [(nominal_start, shift) for shift in known.displacements if shift != nominal]
+    return [
+        Setup(campaign, name, start, shift, repeat, controller)
+        for repeat in range(repeats)
+        for name in known.objects
+        for start, shift in conditions
+        for controller in controllers
+    ]
+
+
+def campaign_task(campaign: str) -> CampaignTask:
+    """What a campaign tries.
+
+    Raises:
+        UnknownNameError: No such campaign.
+    """
+    if campaign not in CAMPAIGNS:
+        raise UnknownNameError("campaign", campaign, tuple(CAMPAIGNS))
+    return CAMPAIGNS[campaign]

@@ -1,0 +1,201 @@
+"""One run of a task in process: plant, detection, prediction and control in a closed loop, without ROS."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from impact_aware.arrays import Array
+from impact_aware.contact.geometry import Contact, FreeObject
+from impact_aware.control import Command, Mode, ReferenceSpreadingController
+from impact_aware.detection import ImpactEvent, JointSample, make_detector
+from impact_aware.experiments.episode_result import EpisodeRecorder, EpisodeResult
+from impact_aware.experiments.episode_settings import EpisodeSettings, Truth
+from impact_aware.impact import DEFAULT_METHOD, ImpactPrediction, predict
+from impact_aware.impact.sampled_map import ImpactMap
+from impact_aware.reference import ReferenceField
+from impact_aware.robot import RobotModel
+from impact_aware.simulation.joint_elasticity import JointElasticity
+from impact_aware.simulation.plant import MujocoPlant
+from impact_aware.simulation.task_scene import task_scene
+from impact_aware.task import Task, base_placement, make_field, start_posture
+from impact_aware.task.grasp_prediction import predict_grasp
+from impact_aware.task.impact_places import sample_impact_map, touching_places
+
+__all__ = ["EpisodeResult", "EpisodeSettings", "Truth", "predict_impact", "run_episode", "task_scene"]
+
+_REST_SPEED = 2e-3
+
+
+def predict_impact(
+    task: Task, arm: int, robot: RobotModel, field: ReferenceField, event: ImpactEvent, method: str = DEFAULT_METHOD
+) -> ImpactPrediction:
+    """What the impact does to arm and object, from the state that the detector found just before it.
+
+    Everything is in the base frame of the arm. The object stands where the touching tool says it does.
+    """
+    own, base = field.arms[arm], base_placement(task.arms[arm])
+    tool = base.act(robot.placement(event.position).translation)
+    centre = field.object_position + own.normal * float(own.normal @ (tool - own.impact_position))
+    half = field.object_half_extents
+    inertia = (
+        field.object_mass
+        / 3.0
+        * np.diag([half[1] ** 2 + half[2] ** 2, half[0] ** 2 + half[2] ** 2, half[0] ** 2 + half[1] ** 2])
+    )
+    turn = base.rotation.T
+    contact = Contact(
+        robot.tool_frame,
+        turn @ own.normal,
+        radius=robot.tool_radius,
+        friction=task.object.friction_tool,
+        restitution=task.object.restitution,
+    )
+    body = FreeObject(field.object_mass, turn @ inertia @ base.rotation, base.actInv(centre))
+    return predict(robot, event.position, event.velocity_before, contact, obstacle=body, method=method)
+
+
+def run_episode(
+    task: Task,
+    settings: EpisodeSettings | None = None,
+    seed: int = 0,
+    *,
+    robots: Sequence[RobotModel] | None = None,
+    sampled: ImpactMap | None = None,
+    on_cycle: Callable[[Command], None] | None = None,
+) -> EpisodeResult:
+    """Run a task from rest at its start place until its duration is over or the object has come to rest.
+
+    A run also ends 0.1 s after the controller went to its safe mode: its outcome is decided.
+
+    Args:
+        task: What shall be done, as the controller believes it.
+        settings: Detector, impact map, controller, sensors, and how the world differs from the task.
+        seed: Seed of the sensors.
+        robots: One model per arm; the task's profiles when None.
+        sampled: The task's map for `impact_map="sampled"`; sampled now when None.
+        on_cycle: Called with every command.
+
+    Raises:
+        InvalidInputError: A task that can't be done, by the number that makes it so.
+    """
+    settings = settings or EpisodeSettings()
+    robots = [RobotModel.from_profile(arm.robot) for arm in task.arms] if robots is None else list(robots)
+    field = make_field(task, robots)
+    posture = _posture(task, settings, robots)
+    plant = _plant(task, settings, robots)
+    bases = [base_placement(arm) for arm in task.arms]
+    controller = ReferenceSpreadingController(robots, settings.control, field, bases)
+    detectors = [make_detector(settings.detector, robot.n, **settings.detector_parameters) for robot in robots]
+    predictor = _ObjectVelocity(task, settings, robots, field, sampled)
+    slices = list(plant.slices.values())
+    state = plant.reset(posture, seed=seed)
+    controller.start(state.time, posture, np.zeros(plant.n))
+    recorder = EpisodeRecorder()
+    events: list[tuple[int, ImpactEvent]] = []
+    rest_since = np.inf
+    while state.time < settings.duration:
+        reading = plant.reading
+        for index, detector in enumerate(detectors):
+            part = slices[index]
+            event = detector.update(JointSample(reading.time, reading.q[part], reading.dq[part]))
+            if event is None:
+                continue
+            events.append((index, event))
+            if controller.mode in (Mode.ANTE, Mode.INTERIM):
+                known = np.isfinite(event.velocity_before)
+                event = dataclasses.replace(
+                    event, velocity_before=np.where(known, event.velocity_before, reading.dq[part])
+                )
+                velocity = predictor(index, event, reading.q)
+                controller.notify_impact(event.time, reading.time, velocity, arm=index, event_sequence=len(events))
+        command = controller.update(reading.time, reading.q, reading.dq)
+        recorder.add(command, reading.q, reading.dq, state.object_placement, state.object_twist)
+        if on_cycle is not None:
+            on_cycle(command)
+        state = plant.step(command.effort)
+        moving = command.mode is not Mode.POST or float(np.linalg.norm(state.object_twist)) > _REST_SPEED
+        over = command.mode is Mode.SAFE or not moving
+        rest_since = min(rest_since, state.time) if over else np.inf
+        patience = 0.1 if command.mode is Mode.SAFE else settings.settle_time
+        if patience is not None and state.time - rest_since > patience:
+            break
+    return EpisodeResult(
+        **recorder.arrays(),
+        events=tuple(events),
+        predictions=tuple(predictor.predictions),
+        object_velocities=np.array(predictor.velocities, dtype=float).reshape(-1, 2, 3),
+        impacts=plant.impacts,
+        field=controller.field or field,
+        task=task,
+        settings=settings,
+        seed=seed,
+        interventions=controller.limiter.interventions,
+        safe_reason=command.reason,
+    )
+
+
+class _ObjectVelocity:
+    """The object's velocity just after the impact at each event, and everything that was predicted for it."""
+
+    def __init__(
+        self,
+        task: Task,
+        settings: EpisodeSettings,
+        robots: Sequence[RobotModel],
+        field: ReferenceField,
+        sampled: ImpactMap | None,
+    ) -> None:
+        """Prepare; a map that is wanted and not given is sampled."""
+        self._task, self._robots, self._field, self._method = task, robots, field, settings.impact_method
+        self._sampled: ImpactMap | None = None
+        if settings.impact_map == "sampled":
+            self._sampled = sample_impact_map(task, robots, method=self._method) if sampled is None else sampled
+        self._bases = [base_placement(arm) for arm in task.arms]
+        self._slices = []
+        first = 0
+        for robot in robots:
+            self._slices.append(slice(first, first + robot.n))
+            first += robot.n
+        self.predictions: list[tuple[int, ImpactPrediction]] = []
+        self.velocities: list[tuple[Array, Array]] = []
+
+    def __call__(self, arm: int, event: ImpactEvent, q: Array) -> Array:
+        """Object velocity (3,) in the task's frame after an event of one arm, with all joints at q (n,), m/s."""
+        prediction = predict_impact(self._task, arm, self._robots[arm], self._field, event, self._method)
+        self.predictions.append((arm, prediction))
+        if len(self._robots) > 1:
+            direct = predict_grasp(self._task, self._robots, self._field, q)
+        else:
+            assert prediction.object_twist_after is not None
+            direct = self._bases[arm].rotation @ prediction.object_twist_after[:3]
+        used = direct
+        if self._sampled is not None:
+            tools = [
+                base.act(robot.placement(q[part]).translation)
+                for base, robot, part in zip(self._bases, self._robots, self._slices, strict=True)
+            ]
+            used = self._sampled(touching_places(self._field, np.array(tools)))
+        self.velocities.append((used, direct))
+        return used
+
+
+def _posture(task: Task, settings: EpisodeSettings, robots: Sequence[RobotModel]) -> Array:
+    if settings.posture is not None:
+        return np.array(settings.posture, dtype=float)
+    starts = settings.start_position or [arm.starts[min(settings.start, len(arm.starts) - 1)] for arm in task.arms]
+    return np.concatenate([start_posture(a, r, s) for a, r, s in zip(task.arms, robots, starts, strict=True)])
+
+
+def _plant(task: Task, settings: EpisodeSettings, robots: Sequence[RobotModel]) -> MujocoPlant:
+    scene = task_scene(task, settings.truth)
+    named = {mount.name: robot for mount, robot in zip(scene.arms, robots, strict=True)}
+    stiffness = settings.joint_stiffness
+    elasticity = (
+        None
+        if stiffness is None
+        else {name: JointElasticity.of(robot, stiffness=stiffness) for name, robot in named.items()}
+    )
+    return MujocoPlant(scene, named, settings.sensors, elasticity=elasticity)

@@ -1,0 +1,232 @@
+"""What happened in a run, cycle by cycle, and the figures that follow from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import NDArray
+
+from impact_aware.arrays import Array
+from impact_aware.control import Command, Mode
+from impact_aware.detection import ImpactEvent
+from impact_aware.experiments.episode_settings import EpisodeSettings
+from impact_aware.impact import ImpactPrediction
+from impact_aware.reference import ReferenceField
+from impact_aware.simulation.impact_truth import ImpactTruth
+from impact_aware.task import Task
+
+_TRUTH_MARGIN = 0.010
+
+
+@dataclass(frozen=True, eq=False)
+class EpisodeResult:
+    """What happened, one row per control cycle (k rows, n joints of all arms, m arms).
+
+    Attributes:
+        time: (k,) Stamp of the state, s.
+        q: (k, n) Measured, rad.
+        dq: (k, n) Measured, rad/s.
+        effort: (k, n) Commanded, N m.
+        mode: (k,) Mode of the controller.
+        blend: (k,) gamma.
+        tool_position: (k, m, 3) m.
+        tool_twist: (k, m, 6) m/s and rad/s.
+        reference_twist: (k, m, 6) m/s and rad/s.
+        target_acceleration: (k, m, 6) m/s^2 and rad/s^2.
+        object_position: (k, 3) True, m.
+        object_twist: (k, 6) True, m/s and rad/s.
+        object_rotation: (k, 3, 3) True.
+        qp_status: (k,).
+        events: What the detectors said, by arm, in order.
+        predictions: What was predicted at the events acted upon, by arm.
+        object_velocities: (events, 2, 3) Object velocity after each of them, m/s: as used, and computed directly.
+        impacts: What really happened.
+        field: The reference at the end.
+        task: The task.
+        settings: The settings.
+        seed: Of the sensors.
+        interventions: Commands that the envelope had to change.
+        safe_reason: Why the controller went to the safe mode, or None.
+    """
+
+    time: Array
+    q: Array
+    dq: Array
+    effort: Array
+    mode: NDArray[np.int64]
+    blend: Array
+    tool_position: Array
+    tool_twist: Array
+    reference_twist: Array
+    target_acceleration: Array
+    object_position: Array
+    object_twist: Array
+    object_rotation: Array
+    qp_status: NDArray[np.int64]
+    events: tuple[tuple[int, ImpactEvent], ...]
+    predictions: tuple[tuple[int, ImpactPrediction], ...]
+    object_velocities: Array
+    impacts: tuple[ImpactTruth, ...]
+    field: ReferenceField
+    task: Task
+    settings: EpisodeSettings
+    seed: int
+    interventions: int
+    safe_reason: str | None
+
+    @property
+    def first_impact(self) -> ImpactTruth | None:
+        """The first true impact of a tool with the object."""
+        return next((impact for impact in self.impacts if impact.partner == "object"), None)
+
+    @property
+    def detection_delay(self) -> float:
+        """From the first true impact to its detection, s; NaN when either is missing."""
+        impact = self.first_impact
+        if impact is None:
+            return float("nan")
+        later = [event.time_detected for _, event in self.events if event.time_detected >= impact.time]
+        return min(later) - impact.time if later else float("nan")
+
+    @property
+    def false_detections(self) -> int:
+        """Detections that no true contact precedes by less than 10 ms."""
+        times = np.array([impact.time for impact in self.impacts])
+        count = 0
+        for _, event in self.events:
+            since = event.time_detected - times
+            count += not np.any((since >= 0.0) & (since <= _TRUTH_MARGIN))
+        return count
+
+    @property
+    def prediction_error(self) -> float:
+        """Norm of predicted minus true joint velocity after, over the norm of the true jump.
+
+        NaN without impact or prediction, and for several arms, whose joint predictions are those of a single contact.
+        """
+        impact = self.first_impact
+        if impact is None or not self.predictions or len(self.task.arms) > 1:
+            return float("nan")
+        arm, prediction = self.predictions[0]
+        joints = slice(arm * prediction.velocity_after.size, (arm + 1) * prediction.velocity_after.size)
+        error = prediction.velocity_after - impact.velocity_after[joints]
+        return float(np.linalg.norm(error) / np.linalg.norm(impact.jump[joints]))
+
+    @property
+    def goal_error(self) -> float:
+        """Horizontal distance of the object from its goal at the end, m."""
+        return float(np.linalg.norm(self.object_position[-1, :2] - np.array(self.task.goal[:2])))
+
+    @property
+    def hit_arms(self) -> NDArray[np.bool_]:
+        """(m,) Which arms truly hit the object."""
+        return np.isfinite([self._hit_time(arm.name or "arm") for arm in self.task.arms])
+
+    @property
+    def slip(self) -> float:
+        """Largest way of a tool along the face it touches, in the object's own axes, m.
+
+        It counts from 0.1 s after the last arm's first true impact, by when the palms shall hold, whatever the mode of
+        the controller is by then; NaN when an arm never hits.
+        """
+        hits = [self._hit_time(arm.name or "arm") for arm in self.task.arms]
+        begin = int(np.searchsorted(self.time, max(hits) + 0.1)) if np.isfinite(hits).all() else self.time.size
+        if begin >= self.time.size:
+            return float("nan")
+        offset = self.tool_position[begin:] - self.object_position[begin:, None, :]
+        relative = np.einsum("kji,kmj->kmi", self.object_rotation[begin:], offset)
+        moved = relative - relative[0]
+        normals = np.array([own.normal for own in self.field.arms])
+        along = np.einsum("kmi,mi->km", moved, normals)
+        return float(np.linalg.norm(moved - along[..., None] * normals, axis=2).max())
+
+    @property
+    def off_centre(self) -> float:
+        """How far beside the object's centre the first touch was, horizontally across the impact direction, m."""
+        impact = self.first_impact
+        if impact is None:
+            return float("nan")
+        row = min(int(np.searchsorted(self.time, impact.time)), self.time.size - 1)
+        offset = self.object_rotation[row].T @ (impact.point - self.object_position[row])
+        return float(abs(offset @ np.cross((0.0, 0.0, 1.0), self.field.arms[0].normal)))
+
+    @property
+    def arms_apart(self) -> float:
+        """Time from the first arm's to the last arm's first touch, s; NaN when one never touched."""
+        hits = [self._hit_time(arm.name or "arm") for arm in self.task.arms]
+        return max(hits) - min(hits) if np.isfinite(hits).all() else float("nan")
+
+    def _hit_time(self, arm: str) -> float:
+        """When an arm first truly hit the object, s; infinite when never."""
+        return min((i.time for i in self.impacts if i.arm == arm and i.partner == "object"), default=float("inf"))
+
+    @property
+    def time_to_track(self) -> float:
+        """From the first detection until every tool keeps to its reference within 0.02 m/s for 50 ms, s.
+
+        Infinite when that does not happen, NaN without a detection.
+        """
+        contact = np.flatnonzero(self.mode >= Mode.INTERIM)
+        if not contact.size:
+            return float("nan")
+        error = np.linalg.norm((self.tool_twist - self.reference_twist)[contact[0] :, :, :3], axis=2).max(axis=1)
+        within = np.convolve(error < 0.02, np.ones(50), mode="valid") >= 49.5
+        return 1e-3 * float(np.argmax(within)) if within.any() else float("inf")
+
+    @property
+    def peak_target_acceleration(self) -> float:
+        """Largest norm of the linear target acceleration, averaged over the arms, m/s^2."""
+        norms = np.linalg.norm(self.target_acceleration[:, :, :3], axis=2)
+        return float(norms.max(axis=0).mean())
+
+
+class EpisodeRecorder:
+    """Collects the cycles of a run, one row each."""
+
+    def __init__(self) -> None:
+        """Start with no row."""
+        self._rows: list[tuple[Any, ...]] = []
+
+    def add(self, command: Command, q: Array, dq: Array, placement: pin.SE3, twist: Array) -> None:
+        """One row: a command, the reading it answers, and the object's true pose and twist."""
+        self._rows.append(
+            (
+                command.time,
+                q,
+                dq,
+                command.effort,
+                int(command.mode),
+                command.blend,
+                command.tool_position,
+                command.tool_twist,
+                command.reference_twist,
+                command.target_acceleration,
+                placement.translation,
+                placement.rotation,
+                twist,
+                int(command.qp_status),
+            )
+        )
+
+    def arrays(self) -> dict[str, Any]:
+        """All rows, column by column."""
+        names = (
+            "time",
+            "q",
+            "dq",
+            "effort",
+            "mode",
+            "blend",
+            "tool_position",
+            "tool_twist",
+            "reference_twist",
+            "target_acceleration",
+            "object_position",
+            "object_rotation",
+            "object_twist",
+            "qp_status",
+        )
+        return {name: np.array(column) for name, column in zip(names, zip(*self._rows, strict=True), strict=True)}

@@ -1,0 +1,142 @@
+"""Impulse at the end of compression that each inverse inertia matrix predicts (Wang 2021, section VII-B, Figure 9)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from impact_aware.arrays import Array
+from impact_aware.contact.geometry import Contact
+from impact_aware.experiments.validation.check import Check
+from impact_aware.experiments.validation.context import ValidationContext
+from impact_aware.impact.inverse_inertia import (
+    approximate_to_exact_ratio,
+    composite_inverse_inertia,
+    end_of_compression_impulse,
+    equivalent_mass_matrix,
+    flexibility_inverse_inertia,
+    generalized_momentum_inverse_inertia,
+)
+from impact_aware.robot import RobotModel
+
+# Wang 2021 Table I: mean contact velocities of the three configurations, m/s.
+_SPEEDS = np.array(
+    [
+        [0.0756, 0.0956, 0.1156, 0.1456, 0.1755],
+        [0.0745, 0.0943, 0.1141, 0.1438, 0.1734],
+        [0.0715, 0.0913, 0.1111, 0.1411, 0.1709],
+    ]
+)
+# Stand-ins for the three configurations of Figure 2, rad: the tip faces a wall, and the ratio e_a of (29) is Table I's.
+_POSTURES = (
+    (0.3675, -0.2643, 0.4002, -2.0036, -1.6701, 2.3867, -0.5099),
+    (0.3819, -0.6762, 0.0341, -2.4423, -1.9753, 2.6949, -0.3189),
+    (0.9277, -1.2580, -0.6879, -2.9136, -2.3599, 2.3502, -0.5964),
+)
+# Wang 2021 Table I: mean of e_a over the five speeds.
+_RATIOS = (0.9126, 0.8219, 0.6294)
+_OPTIONS = ("equivalent mass (8)", "composite rigid body (17)", "with flexibility (20)", "generalized momentum (6)")
+_ASSUMPTION = (
+    "postures and measured impulses are not printed: three postures of the Panda facing a wall whose e_a is Table I's "
+    "to 0.03, M without motor inertia as in the paper. Of 51 random postures, 22 have (8) above (17), all (6) below"
+)
+
+
+def end_of_compression(name: str, context: ValidationContext) -> list[Check]:
+    """The order of the four options that the paper's measurements found, with its own speeds (Wang 2021, VII-B)."""
+    robot = RobotModel.from_profile("panda")
+    masses = np.array([_effective_masses(robot, np.array(posture)) for posture in _POSTURES])
+    equivalent, composite, flexible, momentum = masses.T
+    if context.out is not None:
+        _draw(context, masses)
+    return [
+        *(
+            Check(
+                name,
+                "Wang 2021 (29), Table I",
+                f"e_a of the assumed posture {'abc'[row]}, and the mean printed one",
+                printed,
+                _ratio(robot, np.array(posture)),
+                0.03,
+                assumption=_ASSUMPTION,
+            )
+            for row, (printed, posture) in enumerate(zip(_RATIOS, _POSTURES, strict=True))
+        ),
+        Check(
+            name,
+            "Wang 2021 VII-B, Fig. 9",
+            "equivalent mass (8) over composite rigid body (17), smallest: overestimates",
+            1.0,
+            float((equivalent / composite).min()),
+            0.0,
+            "at least",
+            _ASSUMPTION,
+        ),
+        Check(
+            name,
+            "Wang 2021 VII-B, Fig. 9",
+            "generalized momentum (6) over composite rigid body (17), largest: underestimates",
+            1.0,
+            float((momentum / composite).max()),
+            0.0,
+            "at most",
+            _ASSUMPTION,
+        ),
+        Check(
+            name,
+            "Wang 2021 VII-B, Fig. 9",
+            "with flexibility (20) over composite rigid body (17), largest: underestimates",
+            1.0,
+            float((flexible / composite).max()),
+            0.0,
+            "at most",
+            _ASSUMPTION,
+        ),
+        Check(
+            name,
+            "Wang 2021 VII-B, Fig. 9",
+            "largest distance of option (20) from option (6), share of (17): 'similar results'",
+            0.25,
+            float((np.abs(flexible - momentum) / composite).max()),
+            0.0,
+            "at most",
+            _ASSUMPTION,
+        ),
+    ]
+
+
+def _contact(robot: RobotModel) -> Contact:
+    return Contact(robot.tool_frame, np.array([-1.0, 0.0, 0.0]), radius=robot.tool_radius)
+
+
+def _ratio(robot: RobotModel, q: Array) -> float:
+    """e_a of (29) for a tip that moves straight at the wall without turning."""
+    dq = np.linalg.pinv(robot.frame_jacobian(q)) @ np.array([0.1, 0.0, 0.0, 0.0, 0.0, 0.0])
+    return approximate_to_exact_ratio(robot, q, dq, _contact(robot))
+
+
+def _effective_masses(robot: RobotModel, q: Array) -> Array:
+    """Impulse (4,) per unit of normal speed of the options in `_OPTIONS`, kg."""
+    contact = _contact(robot)
+    normal = contact.normal
+    composite = composite_inverse_inertia(robot, q, contact)
+    flexible = composite + flexibility_inverse_inertia(robot, q, contact, "M")
+    momentum = generalized_momentum_inverse_inertia(robot, q, contact, "M")
+    return np.array(
+        [
+            float(normal @ equivalent_mass_matrix(robot, q, contact, "M") @ normal),
+            end_of_compression_impulse(composite, normal, -1.0),
+            end_of_compression_impulse(flexible, normal, -1.0),
+            end_of_compression_impulse(momentum, normal, -1.0),
+        ]
+    )
+
+
+def _draw(context: ValidationContext, masses: Array) -> None:
+    with context.figure("001_figure_9_impulse", 1, 3, figsize=(13.0, 4.0), sharey=True) as (figure, axes):
+        for row, axis in enumerate(axes[0]):
+            for option, mass in zip(_OPTIONS, masses[row], strict=True):
+                axis.plot(_SPEEDS[row], mass * _SPEEDS[row], "o-", label=option)
+            axis.set(xlabel="contact velocity, m/s", title=f"posture {'abc'[row]} (assumed)")
+        axes[0, 0].set(ylabel="impulse at the end of compression, N s")
+        axes[0, 0].legend(fontsize="small")
+        figure.suptitle("What each inverse inertia matrix predicts (Wang 2021, eq. 32)")

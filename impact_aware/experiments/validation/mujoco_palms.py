@@ -1,0 +1,177 @@
+"""A box between the palms of two arms, eight points at once: the simultaneous map against MuJoCo."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import mujoco
+import numpy as np
+import pinocchio as pin
+
+from impact_aware.arrays import Array
+from impact_aware.contact.box import homogeneous_box
+from impact_aware.errors import InvalidInputError, NoSolutionError
+from impact_aware.experiments.validation.check import Check
+from impact_aware.experiments.validation.context import ValidationContext
+from impact_aware.impact.simultaneous import ArmState, BodyContact, predict_simultaneous
+from impact_aware.robot import RobotModel
+from impact_aware.robot.inverse_kinematics import solve_inverse_kinematics
+from impact_aware.simulation.mujoco_model import ToolTip, add_arm, compile_spec, new_spec
+
+_MASS, _HALF_SIZES = 2.20, np.array([0.10, 0.065, 0.10])
+_PAD = ToolTip("pad", (0.04, 0.04, 0.03))
+_BASES = {"left": np.array([0.0, 0.35, 0.0]), "right": np.array([0.0, -0.35, 0.0])}
+# Each palm looks at the box: the tool's z axis along -y for the left arm, +y for the right one.
+_FACING = {"left": -1.0, "right": 1.0}
+_TIME_CONSTANT, _DAMPING_RATIO = 1e-4, 15.0
+_TIMESTEP, _DURATION = 5e-6, 5e-4
+# The palms start that deep in the box, m, so that all their corners are contacts from the first step.
+_TOUCH = 1e-8
+_STICKY = 2.0
+_ASSUMPTION = (
+    "two Pandas 0.70 m apart, pads of 80 x 80 mm flat on a free box of 2.20 kg, 0.1-0.4 m/s each with up to 0.05 m/s "
+    "and 0.2 rad/s besides; MuJoCo with armature = B_theta, time constant 0.1 ms, damping ratio 15, after 0.5 ms; "
+    "no gravity; sticking: friction 2 in both"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class PalmState:
+    """Both arms touching the box.
+
+    Attributes:
+        q: Arm -> (7,) rad.
+        dq: Arm -> (7,) rad/s.
+        centre: (3,) Of the box, m.
+    """
+
+    q: dict[str, Array]
+    dq: dict[str, Array]
+    centre: Array
+
+
+def mujoco_palms(name: str, context: ValidationContext) -> list[Check]:
+    """Mean relative error of the joint velocities' jump and of the box's velocity, frictionless and sticking."""
+    robot = RobotModel.from_profile("panda")
+    generator = np.random.default_rng(context.seed)
+    joint_error: dict[str, list[float]] = {"frictionless": [], "sticking": []}
+    box_error: dict[str, list[float]] = {"frictionless": [], "sticking": []}
+    points: list[int] = []
+    unsolved = 0
+    for _ in context.count(context.trials):
+        state = _draw_state(robot, generator)
+        for kind, friction in (("frictionless", 0.0), ("sticking", _STICKY)):
+            try:
+                joints, box, count = _compare(robot, state, friction)
+            except NoSolutionError:
+                unsolved += 1
+                continue
+            joint_error[kind].append(joints)
+            box_error[kind].append(box)
+            points.append(count)
+    return [
+        Check(
+            name,
+            "van Steen 2024 III-B1",
+            f"{kind}: mean relative error of {what}, %, {context.trials} impacts",
+            3.55,
+            100.0 * float(np.mean(error[kind])),
+            0.0,
+            "at most",
+            _ASSUMPTION,
+        )
+        for kind in joint_error
+        for what, error in (("the joints' jump", joint_error), ("the box's velocity", box_error))
+    ] + [
+        Check(name, "van Steen 2024 III-B1", "fewest contact points at once", 8, min(points), 0, "at least",
+        _ASSUMPTION), Check(name, "van Steen 2024 III-B1", "impacts for which the map's solver finds no solution", 0,
+        unsolved, 0),
+    ]
+
+
+def _draw_state(robot: RobotModel, generator: np.random.Generator) -> PalmState:
+    """Random place of the box, random offsets of the palms on its faces, random approach velocities."""
+    while True:
+        centre = np.array([generator.uniform(0.45, 0.6), 0.0, generator.uniform(0.35, 0.5)])
+        q, dq = {}, {}
+        try:
+            for arm, facing in _FACING.items():
+                shift = generator.uniform(-0.03, 0.03, 2)
+                reach = _HALF_SIZES[1] + _PAD.half_sizes[2] - _TOUCH
+                position = centre + np.array([shift[0], -facing * reach, shift[1]]) - _BASES[arm]
+                rotation = pin.utils.rotate("x", -facing * 0.5 * np.pi) @ pin.utils.rotate(
+                    "z", generator.uniform(-0.5, 0.5)
+                )
+                seed = int(generator.integers(2**31))
+                q[arm] = solve_inverse_kinematics(robot, pin.SE3(rotation, position), seed=seed)
+                twist = np.append(generator.uniform(-0.05, 0.05, 3), generator.uniform(-0.2, 0.2, 3))
+                twist[1] += facing * generator.uniform(0.1, 0.4)
+                dq[arm] = np.linalg.pinv(robot.frame_jacobian(q[arm])) @ twist
+        except InvalidInputError:
+            continue
+        return PalmState(q, dq, centre)
+
+
+def _compare(robot: RobotModel, state: PalmState, friction: float) -> tuple[float, float, int]:
+    """Relative errors of the joints' jump and of the box's linear velocity, and the number of contact points."""
+    model, tips = _compile(robot, state, friction)
+    data = mujoco.MjData(model)
+    data.qpos[: 2 * robot.n] = np.concatenate(list(state.q.values()))
+    data.qvel[: 2 * robot.n] = np.concatenate(list(state.dq.values()))
+    mujoco.mj_forward(model, data)
+    contacts = [_read_contact(contact, tips, friction) for contact in data.contact]
+    for _ in range(round(_DURATION / _TIMESTEP)):
+        mujoco.mj_step(model, data)
+    arms = {arm: ArmState(robot, state.q[arm], state.dq[arm], position=_BASES[arm]) for arm in state.q}
+    box = homogeneous_box(_MASS, _HALF_SIZES, state.centre)
+    predicted = predict_simultaneous(contacts, arms=arms, objects={"box": box}).velocity_after
+    before = np.concatenate(list(state.dq.values()))
+    joints = np.concatenate([predicted[arm] for arm in state.q])
+    joint_error = np.linalg.norm(joints - data.qvel[: 2 * robot.n]) / np.linalg.norm(data.qvel[: 2 * robot.n] - before)
+    linear = data.qvel[2 * robot.n : 2 * robot.n + 3]
+    # The box's own speed may be near zero when both palms hit alike: the approach is the scale that is always there.
+    scale = max(float(np.linalg.norm(linear)), 0.1)
+    return float(joint_error), float(np.linalg.norm(predicted["box"][:3] - linear) / scale), len(contacts)
+
+
+def _compile(robot: RobotModel, state: PalmState, friction: float) -> tuple[mujoco.MjModel, dict[int, str]]:
+    spec = new_spec(robot)
+    spec.option.gravity = np.zeros(3)
+    spec.option.timestep = _TIMESTEP
+    spec.option.cone = mujoco.mjtCone.mjCONE_ELLIPTIC
+    spec.option.integrator = mujoco.mjtIntegrator.mjINT_EULER
+    spec.option.tolerance = 1e-12
+    spec.option.iterations = 200
+    tip_names = {
+        arm: add_arm(spec, robot, prefix=f"{arm}/", base=pin.SE3(np.eye(3), base), tip=_PAD).tool_geom
+        for arm, base in _BASES.items()
+    }
+    body = spec.worldbody.add_body(name="box", pos=state.centre)
+    body.add_freejoint(name="box")
+    body.explicitinertial = True
+    body.mass = _MASS
+    body.ipos = np.zeros(3)
+    body.inertia = np.diag(homogeneous_box(_MASS, _HALF_SIZES, state.centre).inertia)
+    body.add_geom(name="box", type=mujoco.mjtGeom.mjGEOM_BOX, size=_HALF_SIZES, contype=0, conaffinity=0)
+    sliding = max(friction, 1e-9)
+    for tip in tip_names.values():
+        spec.add_pair(
+            geomname1=tip,
+            geomname2="box",
+            condim=3 if friction > 0.0 else 1,
+            friction=[sliding, sliding, 1e-9, 1e-9, 1e-9],
+            solref=[_TIME_CONSTANT, _DAMPING_RATIO],
+            solreffriction=[_TIME_CONSTANT, _DAMPING_RATIO],
+            solimp=[0.9999, 0.9999, 1e-3, 0.5, 2.0],
+        )
+    model = compile_spec(spec)
+    return model, {model.geom(tip).id: arm for arm, tip in tip_names.items()}
+
+
+def _read_contact(contact: mujoco.MjContact, tips: dict[int, str], friction: float) -> BodyContact:
+    """MuJoCo's contact point as one of this package's; its normal leads from the first geom to the second."""
+    first, second = int(contact.geom[0]), int(contact.geom[1])
+    normal = np.array(contact.frame[:3])
+    arm = tips[first] if first in tips else tips[second]
+    into_arm = -normal if first in tips else normal
+    return BodyContact(arm, into_arm, np.array(contact.pos), other="box", friction=friction)

@@ -1,0 +1,61 @@
+"""The validations by name: a new one is one function in a file of this room and one line here."""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass
+
+from impact_aware.errors import UnknownNameError
+from impact_aware.experiments.validation.check import Check
+from impact_aware.experiments.validation.context import ValidationContext
+
+
+@dataclass(frozen=True)
+class Validation:
+    """Where a validation is, and what it is about.
+
+    Attributes:
+        function: `module.function` in this room; imported only when asked for, since some need MuJoCo.
+        summary: One line for the list of names.
+    """
+
+    function: str
+    summary: str
+
+
+VALIDATIONS: dict[str, Validation] = {
+    "two-mass": Validation("two_mass_models.two_mass", "Aouaj 2021 Table I, Fig. 4: models A, B and C"),
+    "two-mass-fit": Validation("two_mass_models.two_mass_fit", "Aouaj 2021, Fig. 5: the fit finds the jump"),
+    "soft-contact": Validation("two_mass_models.soft_contact", "Aouaj thesis, Fig. 3.15: limits of rigid maps"),
+    "sliding-errors": Validation("printed_tables.sliding_errors", "Aouaj 2021 Table II: 8 mm/s and 7.3 %"),
+    "thesis-errors": Validation("printed_tables.thesis_errors", "Aouaj thesis, Tables 4.1, 4.2, recomputed"),
+    "velocity-ratio": Validation("printed_tables.velocity_ratio", "Wang 2021 Table I: the ratios from its own rows"),
+    "prediction-errors": Validation(
+        "printed_tables.prediction_errors", "Rey Arias 2024 Tables II and III: the statements on them"
+    ),
+    "viscoelastic": Validation("force_profiles.viscoelastic", "Wang 2021, (23)-(28): restitution and energy"),
+    "rejected-models": Validation("force_profiles.rejected_models", "Wang 2021 VII-A: virtual spring and Maxwell"),
+    "end-of-compression": Validation("end_of_compression.end_of_compression", "Wang 2021, Fig. 9: four inertias"),
+    "flexible-joint": Validation("flexible_planar_arm.flexible_joint", "Rey Arias 2024, Figs. 3-4: M + B_theta wins"),
+    "flexible-joint-7": Validation(
+        "flexible_seven_joints.flexible_seven_joints", "Rey Arias 2024 II-C: the same for the seven-joint arm"
+    ),
+    "detection-delay": Validation("detection_delay.detection_delay", "Aouaj thesis 4.3: the detector's delay of 4 ms"),
+    "push": Validation("push_mass.push", "van Steen 2024: 0.5 m/s against 2.20 kg gives 0.34 m/s"),
+    "mujoco-surface": Validation("mujoco_surface.mujoco_surface", "Panda on a fixed surface in MuJoCo, below 3.55 %"),
+    "mujoco-palms": Validation("mujoco_palms.mujoco_palms", "a box between two palms in MuJoCo, below 3.55 %"),
+    "coulomb": Validation("coulomb_limit.coulomb", "exact Coulomb map against continuous contact; docs/friction.md"),
+}
+
+
+def run_validation(name: str, context: ValidationContext) -> list[Check]:
+    """Run one validation.
+
+    Raises:
+        UnknownNameError: No such validation.
+    """
+    if name not in VALIDATIONS:
+        raise UnknownNameError("validation", name, tuple(VALIDATIONS))
+    module, function = VALIDATIONS[name].function.split(".")
+    checks = getattr(importlib.import_module(f"impact_aware.experiments.validation.{module}"), function)(name, context)
+    return list(checks)

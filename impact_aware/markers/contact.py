@@ -1,0 +1,142 @@
+"""Markers of one contact: place, surface, friction cone, velocities, impulse, and what they mean in words."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from impact_aware.contact.geometry import contact_axes
+from impact_aware.markers import style as look
+from impact_aware.markers.marker import Array, Color, Marker, Sheet
+from impact_aware.markers.records import ContactRecord, Impact, Outcome
+from impact_aware.markers.style import MarkerStyle
+from impact_aware.markers.velocities import ContactVelocities, contact_velocities
+from impact_aware.reference.rotation import quaternion_from_rotation
+from impact_aware.robot import RobotModel
+
+PATCH = 0.12
+"""Edge of the drawn part of the surface, m."""
+
+CONE_HEIGHT = 0.09
+"""Of the drawn friction cone, m."""
+
+CONE_SIDES = 24
+
+ARROW_SPACING = 0.02
+"""Between the feet of the arrows before, predicted after and as it turned out, m."""
+
+THINNEST = 2e-3
+"""Shortest diameter of an ellipsoid, m: a flat one would not be seen."""
+
+
+def contact_orientation(normal: Array) -> Array:
+    """(4,) Quaternion of the contact frame: z is the normal, x and y the contact's tangents."""
+    return np.array(quaternion_from_rotation(contact_axes(normal)[[1, 2, 0]].T))
+
+
+def contact_markers(
+    sheet: Sheet,
+    number: int,
+    impact: Impact,
+    robot: RobotModel | None,
+    style: MarkerStyle,
+    outcome: Outcome | None = None,
+) -> list[Marker]:
+    """Everything about contact `number` of an impact."""
+    contact = impact.contacts[number]
+    velocities = contact_velocities(impact, contact, robot, outcome)
+    point = contact.point
+    # Just behind the surface, so that what lies in it does not flicker.
+    patch = point - 1e-3 * contact.normal
+    markers = [
+        sheet.sphere("contact", number, point, 0.014, look.CONTACT),
+        sheet.arrow("normal", number, point, 0.17 * contact.normal, look.NORMAL, 0.004),
+        sheet.box("surface", number, patch, (PATCH, PATCH, 1e-3), look.SURFACE, contact_orientation(contact.normal)),
+        sheet.arrow("impulse", number, point, style.impulse_scale * contact.impulse, look.IMPULSE),
+        sheet.text(
+            "mode", number, point + 0.20 * contact.normal, mode_text(impact, contact), style.text_height, look.TEXT
+        ),
+    ]
+    if contact.friction > 0.0:
+        markers.append(sheet.triangles("friction_cone", number, friction_cone(contact), look.CONE))
+    markers += _velocity_arrows(sheet, number, contact, velocities, style)
+    spreads: tuple[tuple[str, Array | None, Array | None, float, Color], ...] = (
+        ("uncertainty", velocities.covariance, velocities.after, style.velocity_scale, look.SPREAD),
+        ("impulse_uncertainty", contact.impulse_covariance, contact.impulse, style.impulse_scale, look.IMPULSE_SPREAD),
+    )
+    for item, covariance, mean, scale, color in spreads:
+        if covariance is not None and mean is not None:
+            markers.append(_ellipsoid(sheet, item, number, point + scale * mean, covariance, scale, style, color))
+    return markers
+
+
+def mode_text(impact: Impact, contact: ContactRecord) -> str:
+    """Mode, friction, and what the impact is about, in a few words."""
+    words = [contact.mode or "contact"]
+    if impact.mode_may_change:
+        words[0] += " (may change)"
+    if contact.friction > 0.0:
+        words.append(f"mu {contact.friction:.2f}")
+    words.append(f"{float(np.linalg.norm(contact.impulse)):.2f} N s")
+    if contact.effective_mass > 0.0:
+        words.append(f"{contact.effective_mass:.1f} kg")
+    if impact.source == "look_ahead" and impact.time_to_impact > 0.0:
+        words.append(f"in {1e3 * impact.time_to_impact:.0f} ms")
+    return ", ".join(words)
+
+
+def friction_cone(contact: ContactRecord) -> Array:
+    """(3 m, 3) Corners of the cone of impulses that friction allows, from the contact point along the normal, m."""
+    normal, first, second = contact_axes(contact.normal)
+    # Where mu is large, the cone would fill the scene: keep its slope, not its height.
+    height = CONE_HEIGHT / math.hypot(1.0, contact.friction)
+    angles = np.linspace(0.0, 2.0 * math.pi, CONE_SIDES + 1)
+    circle = np.cos(angles)[:, None] * first + np.sin(angles)[:, None] * second
+    rim = contact.point + height * (normal + contact.friction * circle)
+    corners = np.empty((CONE_SIDES, 3, 3))
+    corners[:, 0], corners[:, 1], corners[:, 2] = contact.point, rim[:-1], rim[1:]
+    return corners.reshape(-1, 3)
+
+
+def _velocity_arrows(
+    sheet: Sheet, number: int, contact: ContactRecord, velocities: ContactVelocities, style: MarkerStyle
+) -> list[Marker]:
+    """Side by side, as they mostly lie along one line and the longest would hide the others."""
+    arrows: tuple[tuple[str, Array | None, Color, float], ...] = (
+        ("velocity_before", velocities.before, look.BEFORE, -1.0),
+        ("velocity_after", velocities.after, look.PREDICTED, 0.0),
+        ("velocity_estimated", velocities.estimated, look.ESTIMATED, 1.0),
+    )
+    aside = _aside(contact.normal)
+    return [
+        sheet.arrow(item, number, contact.point + place * ARROW_SPACING * aside, style.velocity_scale * velocity, color)
+        for item, velocity, color, place in arrows
+        if velocity is not None
+    ]
+
+
+def _aside(normal: Array) -> Array:
+    """The horizontal direction in the surface; any of them where the surface is horizontal."""
+    level = np.cross([0.0, 0.0, 1.0], normal)
+    length = float(np.linalg.norm(level))
+    return np.asarray(level / length) if length > 1e-3 else contact_axes(normal)[1]
+
+
+def _ellipsoid(
+    sheet: Sheet,
+    item: str,
+    number: int,
+    centre: Array,
+    covariance: Array,
+    scale: float,
+    style: MarkerStyle,
+    color: Color,
+) -> Marker:
+    """Points `style.deviations` standard deviations away, at the scale of the arrow whose tip is the centre."""
+    variances, axes = np.linalg.eigh(0.5 * (covariance + covariance.T))
+    if np.linalg.det(axes) < 0.0:
+        axes[:, 0] *= -1.0
+    diameters = 2.0 * style.deviations * scale * np.sqrt(np.maximum(variances, 0.0))
+    orientation = quaternion_from_rotation(axes)
+    return sheet.ellipsoid(item, number, centre, orientation, np.maximum(diameters, THINNEST), color)

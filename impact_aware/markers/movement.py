@@ -1,0 +1,56 @@
+"""The object that is hit: where it is, where it was at the impact, where it goes as predicted, and its goal."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from impact_aware.markers import style as look
+from impact_aware.markers.marker import UPRIGHT, Array, Marker, Sheet
+from impact_aware.markers.records import Impact
+from impact_aware.markers.style import MarkerStyle
+from impact_aware.reference.rotation import quaternion_from_rotation, rotation_from_quaternion
+
+
+def ghosts(
+    sheet: Sheet, impact: Impact, half_extents: ArrayLike, style: MarkerStyle, orientation: ArrayLike = UPRIGHT
+) -> list[Marker]:
+    """The object at the impact, and `style.ghost_time` later if it kept its predicted velocity."""
+    edges = 2.0 * np.asarray(half_extents, dtype=float)
+    if not impact.object or impact.source == "plant" or not edges.all():
+        return []
+    linear, angular = impact.object_twist_after[:3], impact.object_twist_after[3:]
+    moved = impact.object_position + style.ghost_time * linear
+    turned = _turned(np.asarray(orientation, dtype=float), style.ghost_time * angular)
+    words = f"+{1e3 * style.ghost_time:.0f} ms, {float(np.linalg.norm(linear)):.2f} m/s"
+    above = moved + [0.0, 0.0, 0.5 * edges[2] + style.text_height]
+    return [
+        sheet.lines("object_before", 0, _edges(impact.object_position, edges, orientation), 0.003, look.GHOST_BEFORE),
+        sheet.box("object_after", 0, moved, edges, look.GHOST_AFTER, turned),
+        sheet.text("object_text", 0, above, words, style.text_height, look.PREDICTED),
+    ]
+
+
+def object_box(sheet: Sheet, position: ArrayLike, half_extents: ArrayLike, orientation: ArrayLike) -> list[Marker]:
+    """The object where it is now."""
+    edges = 2.0 * np.asarray(half_extents, dtype=float)
+    return [sheet.box("object", 0, position, edges, look.OBJECT, orientation)] if edges.all() else []
+
+
+def _edges(centre: ArrayLike, edges: Array, orientation: ArrayLike) -> Array:
+    """(24, 3) The twelve edges of a box as pairs of points."""
+    signs = np.array([[x, y, z] for x in (-0.5, 0.5) for y in (-0.5, 0.5) for z in (-0.5, 0.5)])
+    pairs = [(a, b) for a in range(8) for b in range(a + 1, 8) if np.count_nonzero(signs[a] != signs[b]) == 1]
+    corners = (signs * edges) @ rotation_from_quaternion(orientation).T + np.asarray(centre, dtype=float)
+    return np.asarray(corners[np.array(pairs).ravel()])
+
+
+def _turned(orientation: Array, rotation_vector: Array) -> Array:
+    """A quaternion (4,) after a rotation about a base-frame axis (Rodrigues' formula)."""
+    angle = float(np.linalg.norm(rotation_vector))
+    if angle < 1e-12:
+        return orientation
+    x, y, z = rotation_vector / angle
+    cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+    turn = np.eye(3) + np.sin(angle) * cross + (1.0 - np.cos(angle)) * cross @ cross
+    return np.array(quaternion_from_rotation(turn @ rotation_from_quaternion(orientation)))

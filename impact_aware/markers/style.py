@@ -1,0 +1,77 @@
+"""How the scene looks: one colour per meaning, lengths of arrows, what the legend says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from impact_aware.markers.marker import Color
+
+# Colours of Okabe and Ito, which people with any kind of colour vision tell apart.
+BEFORE: Color = (0.00, 0.45, 0.70, 1.0)
+PREDICTED: Color = (0.84, 0.37, 0.00, 1.0)
+ESTIMATED: Color = (0.00, 0.62, 0.45, 1.0)
+IMPULSE: Color = (0.80, 0.15, 0.50, 1.0)
+CONTACT: Color = (0.10, 0.10, 0.10, 1.0)
+NORMAL: Color = (0.35, 0.35, 0.35, 1.0)
+SURFACE: Color = (0.45, 0.45, 0.45, 0.25)
+CONE: Color = (0.95, 0.90, 0.25, 0.35)
+SPREAD: Color = (0.84, 0.37, 0.00, 0.30)
+IMPULSE_SPREAD: Color = (0.80, 0.15, 0.50, 0.30)
+OBJECT: Color = (0.72, 0.62, 0.48, 0.45)
+GHOST_BEFORE: Color = (0.00, 0.45, 0.70, 0.9)
+GHOST_AFTER: Color = (0.84, 0.37, 0.00, 0.25)
+GOAL: Color = (0.00, 0.62, 0.45, 0.18)
+ANTE_FIELD: Color = (0.34, 0.71, 0.91, 0.9)
+POST_FIELD: Color = (0.90, 0.62, 0.00, 0.9)
+TEXT: Color = (0.15, 0.15, 0.15, 1.0)
+
+LEGEND: tuple[tuple[str, Color, str], ...] = (
+    ("velocity_before", BEFORE, "velocity of the contact point before"),
+    ("velocity_after", PREDICTED, "predicted velocity after"),
+    ("velocity_estimated", ESTIMATED, "velocity after, as it turned out"),
+    ("uncertainty", SPREAD, "spread of the prediction"),
+    ("impulse", IMPULSE, "impulse on the robot"),
+    ("friction_cone", CONE, "friction cone"),
+    ("normal", NORMAL, "normal of the surface"),
+    ("object_before", GHOST_BEFORE, "object at the impact"),
+    ("object_after", GHOST_AFTER, "object a moment later, as predicted"),
+    ("object_goal", GOAL, "goal of the object"),
+    ("ante_field", ANTE_FIELD, "reference before the impact"),
+    ("post_field", POST_FIELD, "reference after the impact"),
+)
+"""Last part of the namespace, colour, meaning."""
+
+
+@dataclass(frozen=True)
+class MarkerStyle:
+    """Lengths and times of the drawing.
+
+    Attributes:
+        velocity_scale: Length of a velocity arrow, m per m/s.
+        impulse_scale: Length of an impulse arrow, m per N s.
+        joint_scale: Length of a bar, m per rad/s.
+        look_ahead_lifetime: How long look-ahead markers stay, s.
+        impact_lifetime: How long markers of an impact stay, s; 0 until the next one.
+        ghost_time: The ghost stands where the object would be after this time, s.
+        field_radius: Half width of the drawn part of a field, m.
+        field_count: Arrows of a field along each side.
+        field_time: Length of an arrow of a field: the way in this time, s.
+        deviations: Half axes of an ellipsoid, in standard deviations.
+        chart_position: (3,) Lower left corner of the joint chart, m.
+        legend_position: (3,) First line of the legend, m.
+        text_height: m.
+    """
+
+    velocity_scale: float = 0.4
+    impulse_scale: float = 0.2
+    joint_scale: float = 0.08
+    look_ahead_lifetime: float = 0.3
+    impact_lifetime: float = 0.0
+    ghost_time: float = 0.3
+    field_radius: float = 0.3
+    field_count: int = 7
+    field_time: float = 0.12
+    deviations: float = 2.0
+    chart_position: tuple[float, float, float] = (0.0, -0.7, 0.6)
+    legend_position: tuple[float, float, float] = (-0.5, 0.7, 0.9)
+    text_height: float = 0.025

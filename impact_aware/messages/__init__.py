@@ -1,0 +1,1 @@
+"""One codec per message: library types to and from messages, duck-typed, without rclpy."""

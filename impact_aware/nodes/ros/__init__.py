@@ -1,0 +1,1 @@
+"""What the nodes share of ROS: QoS, parameters, runtime, lifecycle, diagnostics."""

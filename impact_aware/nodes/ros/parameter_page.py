@@ -1,0 +1,63 @@
+"""Prints docs/parameters.md, made from the settings of the nodes."""
+
+from __future__ import annotations
+
+import importlib
+
+from impact_aware.bringup.start import EXECUTABLES
+from impact_aware.control import ControlParameters
+from impact_aware.nodes.ros.realtime import RealtimeSettings
+from impact_aware.parameters import ParameterRow, parameter_rows
+
+NODES = (
+    "impact_detector",
+    "jump_predictor",
+    "reference_field",
+    "rs_controller",
+    "impact_markers",
+    "sim_robot",
+    "forward_command_controller",
+    "fault_injector",
+    "bag_recorder",
+)
+
+
+def page() -> str:
+    """The whole page as Markdown."""
+    lines = [
+        "# Parameters of the nodes",
+        "",
+        "Made by `python -m impact_aware.nodes.ros.parameter_page`; a test keeps it up to date. All parameters are",
+        "read at the start. `config/single_arm.yaml` is where the launch files take theirs from.",
+    ]
+    lines += ["", "## Every node", "", "Against jitter; what is not permitted is said in one line at the start.", ""]
+    lines += _table(parameter_rows(RealtimeSettings))
+    for name in NODES:
+        module = importlib.import_module(EXECUTABLES[name])
+        summary = (module.__doc__ or "").split("\n")[0].partition(": ")[2]
+        lines += ["", f"## {name}", "", f"`{name}`: {summary}", ""]
+        lines += _table(parameter_rows(module.Settings))
+        if name == "rs_controller":
+            lines += ["", "Of the controller itself (`impact_aware.control.ControlParameters`):", ""]
+            lines += _table(parameter_rows(ControlParameters))
+    return "\n".join(lines) + "\n"
+
+
+def _table(rows: list[ParameterRow]) -> list[str]:
+    lines = ["| parameter | type | default | range | what it is |", "|---|---|---|---|---|"]
+    for row in rows:
+        default = f"`{row.default!r}`".replace("'", '"')
+        lines.append(f"| `{row.name}` | {row.type} | {default} | {_range(row)} | {row.text} |")
+    return lines
+
+
+def _range(row: ParameterRow) -> str:
+    if row.choices:
+        return ", ".join(f"`{choice}`" for choice in row.choices)
+    if row.low is None or row.high is None:
+        return ""
+    return f"{row.low:g} to {row.high:g}"
+
+
+if __name__ == "__main__":
+    print(page(), end="")

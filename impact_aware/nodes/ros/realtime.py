@@ -1,0 +1,108 @@
+"""What a process can do against jitter, in one place: threads, garbage collector, and on request priority and memory.
+
+Nothing here needs special rights by default. What is asked for and not permitted is said in one line, and the node
+goes on without it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from rclpy.node import Node
+
+from impact_aware.nodes.ros.ros_parameters import load_settings
+from impact_aware.parameters import described
+
+_MCL_CURRENT_AND_FUTURE = 3
+
+
+@dataclass(frozen=True)
+class RealtimeSettings:
+    """Parameters that every node has."""
+
+    cpu_affinity: list[str] = described([], "processors that the process may use, such as 2 or 2,3; empty: all")
+    realtime_priority: int = described(0, "priority under SCHED_FIFO; 0: the system's ordinary scheduling", 0, 99)
+    lock_memory: bool = described(False, "keep the process's memory from being swapped out")
+
+
+def one_numeric_thread() -> None:
+    """Before NumPy loads: one thread each for the numeric libraries, as the arrays are small."""
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.setdefault(name, "1")
+
+
+def freeze_garbage() -> None:
+    """Take everything that exists out of the collector's sight, so that its rounds stay short."""
+    gc.collect()
+    gc.freeze()
+
+
+def apply_realtime(node: Node) -> None:
+    """Declare the parameters on the node, do what they ask for, and say what was done.
+
+    Raises:
+        InvalidInputError: A parameter out of range.
+    """
+    settings = load_settings(node, RealtimeSettings)
+    for done, why_not in _requests(settings):
+        if why_not:
+            node.get_logger().warning(f"{done}: not possible, {why_not}")
+        else:
+            node.get_logger().info(done)
+
+
+def _requests(settings: RealtimeSettings) -> Iterator[tuple[str, str]]:
+    """What was asked for, and why it could not be done; empty where it was."""
+    if settings.cpu_affinity:
+        wanted = ", ".join(settings.cpu_affinity)
+        yield f"runs on processors {wanted}", _attempt(lambda: _set_affinity(settings.cpu_affinity))
+    if settings.realtime_priority:
+        yield (
+            f"scheduled by SCHED_FIFO with priority {settings.realtime_priority}",
+            _attempt(lambda: _set_priority(settings.realtime_priority)),
+        )
+    if settings.lock_memory:
+        yield "memory is locked", _attempt(_lock_memory)
+
+
+def _attempt(action: Callable[[], None]) -> str:
+    try:
+        action()
+    except PermissionError:
+        return (
+            "no permission: the user needs rtprio and memlock in /etc/security/limits.conf, or the process CAP_SYS_NICE"
+        )
+    except (OSError, ValueError, AttributeError) as error:
+        return str(error)
+    return ""
+
+
+def _threads() -> list[int]:
+    """All threads of this process: those of DDS carry the messages, and inherit nothing afterwards."""
+    return [int(name) for name in os.listdir("/proc/self/task")]
+
+
+def _set_affinity(words: list[str]) -> None:
+    known = os.sched_getaffinity(0)
+    wanted = {int(part) for word in words for part in word.split(",") if part.strip()}
+    if not wanted or not wanted <= known:
+        raise ValueError(f"the processors here are {', '.join(map(str, sorted(known)))}")
+    for thread in _threads():
+        os.sched_setaffinity(thread, wanted)
+
+
+def _set_priority(priority: int) -> None:
+    parameter = os.sched_param(priority)
+    for thread in _threads():
+        os.sched_setscheduler(thread, os.SCHED_FIFO, parameter)
+
+
+def _lock_memory() -> None:
+    library = ctypes.CDLL(None, use_errno=True)
+    if library.mlockall(_MCL_CURRENT_AND_FUTURE) != 0:
+        number = ctypes.get_errno()
+        raise (PermissionError if number in (1, 12) else OSError)(number, os.strerror(number))

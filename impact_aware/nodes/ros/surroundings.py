@@ -1,0 +1,81 @@
+"""What a node finds around it when it starts: itself a second time, or nobody to hear. Each is said once."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from rclpy.clock import Clock, ClockType
+from rclpy.node import Node
+
+from impact_aware.nodes.ros.qos_match import why_silent
+
+LOOK_PERIOD = 1.0
+"""Wall time between two looks, s."""
+
+LOOK_TIME = 30.0
+"""How long a node looks around for another one of its name, s: who comes later sees it and says so itself."""
+
+PATIENCE = 5.0
+"""Wall time after which a topic on which nothing was heard is worth a line, s."""
+
+
+class TwinWatch:
+    """Says once when another node has the full name of this one, and once when that one is gone.
+
+    DDS goes on to list a process that was killed for 20 s, so a node that is started anew at once may find what is left
+    of itself; one that ended by itself is forgotten at once.
+
+    Attributes:
+        present: Whether there is another one, as far as DDS has found.
+    """
+
+    def __init__(self, node: Node, consequence: str = "") -> None:
+        """Look around now and then.
+
+        Args:
+            node: The node.
+            consequence: What follows from a twin, for the line in the log.
+        """
+        self.present = False
+        self._node = node
+        self._consequence = f", {consequence}" if consequence else ""
+        self._until = time.monotonic() + LOOK_TIME
+        self._timer = node.create_timer(LOOK_PERIOD, self.look, clock=Clock(clock_type=ClockType.STEADY_TIME))
+
+    def look(self) -> bool:
+        """Look now; returns whether there is a twin."""
+        node = self._node
+        own = node.get_name(), node.get_namespace()
+        present = node.get_node_names_and_namespaces().count(own) > 1
+        name = node.get_fully_qualified_name()
+        if present and not self.present:
+            node.get_logger().error(
+                f"another {name} runs already{self._consequence}: is the suite running twice in ROS domain "
+                f"{node.context.get_domain_id()}? (One that was killed is forgotten after 20 s.)"
+            )
+        elif self.present and not present:
+            node.get_logger().info(f"the other {name} is gone")
+        self.present = present
+        if not present and time.monotonic() > self._until:
+            self._timer.cancel()
+        return present
+
+
+def expect_messages(node: Node, topic: str, heard: Callable[[], bool], source: str) -> None:
+    """Say once why nothing is heard on a topic, if that goes on for `PATIENCE`.
+
+    Args:
+        node: The node, which has a subscription to the topic.
+        topic: As it was named when the subscription was created.
+        heard: Whether there has been a message.
+        source: Who publishes it, in words.
+    """
+
+    def look() -> None:
+        timer.cancel()
+        if not heard():
+            full = node.resolve_topic_name(topic)
+            node.get_logger().warning(f"no {full} for {PATIENCE:g} s: {why_silent(node, topic, source)}")
+
+    timer = node.create_timer(PATIENCE, look, clock=Clock(clock_type=ClockType.STEADY_TIME))

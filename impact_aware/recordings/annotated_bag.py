@@ -1,0 +1,337 @@
+"""A copy of a recording with the impacts found in it: every message byte for byte, and three topics more.
+
+Per namespace of an arm: `impacts` (ImpactEvent), `predicted_jumps` (ImpactPrediction, with what was predicted and what
+was estimated) and `impact_markers` (MarkerArray). Where the recording has one of these already, all three go below
+`analysis/`. A header has the time of its impact; the message is recorded together with the first joint states at or
+after it, so that a replay shows it there.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import struct
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+from mcap.records import Attachment, Metadata
+from mcap.writer import CompressionType, Writer
+from rosbags.rosbag2.errors import ReaderError
+from rosbags.rosbag2.metadata import dump_qos_v9, parse_qos
+
+from impact_aware.errors import ImpactAwareError, InvalidInputError
+from impact_aware.messages.annotations import (
+    EVENT_TYPE,
+    MARKERS_TYPE,
+    PREDICTION_TYPE,
+    ArmMessages,
+    to_nanoseconds,
+)
+from impact_aware.recordings.message_types import annotation_types
+from impact_aware.recordings.raw_recording import RawMessage, RawRecording, RawTopic
+from impact_aware.recordings.results import Analysis, AnalyzedImpact, ArmAnalysis
+
+TOPICS = {"impacts": EVENT_TYPE, "predicted_jumps": PREDICTION_TYPE, "impact_markers": MARKERS_TYPE}
+"""Names of what is added, below the namespace of the arm."""
+
+_NEAR = 500_000_000
+"""A stamp this long after an impact, ns, is not the next sample: the stamps have jumped."""
+
+_REPORT_EVERY = 20_000
+"""Messages between two calls of `progress`."""
+
+
+class AnnotatedBagError(ImpactAwareError):
+    """An annotated copy can't be written."""
+
+
+def annotated_topics(topics: set[str], arms: Sequence[ArmAnalysis]) -> dict[str, str]:
+    """Where what is added about each arm goes.
+
+    Args:
+        topics: Those that the recording has.
+        arms: Of the recording.
+
+    Returns:
+        Joint-state topic of an arm -> prefix of its three topics, such as `/left/` or `/left/analysis/`.
+    """
+    prefixes = {}
+    for arm in arms:
+        namespace = arm.topic.rpartition("/")[0]
+        below = ["", "analysis/", *(f"analysis_{number}/" for number in range(2, 100))]
+        free = (prefix for prefix in below if not any(f"{namespace}/{prefix}{name}" in topics for name in TOPICS))
+        prefixes[arm.topic] = f"{namespace}/{next(free, 'analysis_100/')}"
+    return prefixes
+
+
+def write_annotated(
+    source: Path,
+    analysis: Analysis,
+    target: Path,
+    *,
+    overwrite: bool = False,
+    progress: Callable[[int], None] | None = None,
+) -> Path:
+    """Write the annotated copy of one recording as a rosbag2 folder: one MCAP file and its `metadata.yaml`.
+
+    Streams: what is held at a time is a chunk of the source and one of the copy. Nothing is visible under the target's
+    name before all of it is written.
+
+    Args:
+        source: The recording, one of `analysis.files`.
+        analysis: What was found in it.
+        target: Folder to make.
+        overwrite: Replace the files of an earlier copy in that folder.
+        progress: Called now and then with the messages copied so far.
+
+    Returns:
+        The MCAP file.
+
+    Raises:
+        InvalidInputError: The target exists, or lies within the source.
+        BagError: The source can't be read.
+        AnnotatedBagError: The copy can't be written.
+    """
+    _check_target(source, target, overwrite=overwrite)
+    arms = [arm for arm in analysis.arms if arm.file == source and arm.topic]
+    part = target.with_name(f".{target.name}.{os.getpid()}.part")
+    name = f"{target.name}_0.mcap"
+    try:
+        with RawRecording(source) as recording:
+            prefixes = annotated_topics(recording.topics(), arms)
+            try:
+                part.mkdir(parents=True)
+                with open(part / name, "wb") as stream:
+                    copy = _Copy(stream, name, recording.type_hashes)
+                    copy.add_all(_merged(recording, arms, prefixes), progress)
+                    copy.finish(_remarks(source, recording, prefixes))
+                (part / "metadata.yaml").write_text(yaml.safe_dump(copy.index(), sort_keys=False))
+                _put_in_place(part, target)
+            except OSError as error:
+                raise AnnotatedBagError(f"{target}: can't be written ({error.strerror or error})") from error
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+    return target / name
+
+
+def _check_target(source: Path, target: Path, *, overwrite: bool) -> None:
+    recording, copy = source.resolve(), target.resolve()
+    if not source.is_dir() and (recording.parent / "metadata.yaml").exists():
+        # A file of a rosbag2 folder: the whole folder is the recording.
+        recording = recording.parent
+    if copy == recording or recording in copy.parents or copy in recording.parents:
+        raise InvalidInputError("target", str(target), f"a folder apart from the recording {source}")
+    if target.exists() and not (overwrite and target.is_dir()):
+        raise InvalidInputError("target", str(target), "a folder that does not exist yet")
+
+
+def _put_in_place(part: Path, target: Path) -> None:
+    """Rename the finished folder; into an earlier one, file by file, the index last."""
+    if not target.exists():
+        os.replace(part, target)
+        return
+    for file in sorted(part.iterdir()):
+        os.replace(file, target / file.name)
+
+
+def _remarks(source: Path, recording: RawRecording, prefixes: dict[str, str]) -> dict[str, str]:
+    remarks = {"source": source.name, "added": ", ".join(sorted({f"{prefix}*" for prefix in prefixes.values()}))}
+    return remarks if recording.damage is None else {**remarks, "damage": recording.damage}
+
+
+@dataclass(eq=False)
+class _Waiting:
+    """Impacts of one joint-state topic that are still to come, the next one last."""
+
+    impacts: list[tuple[int, AnalyzedImpact, ArmMessages]] = field(default_factory=list)
+
+    def due(self, stamp: int) -> Iterator[tuple[AnalyzedImpact, ArmMessages]]:
+        """Those at or before a stamp, ns."""
+        while self.impacts and self.impacts[-1][0] <= stamp:
+            if stamp - self.impacts[-1][0] > _NEAR:
+                return
+            _, impact, messages = self.impacts.pop()
+            yield impact, messages
+
+
+def _merged(
+    recording: RawRecording, arms: Sequence[ArmAnalysis], prefixes: dict[str, str]
+) -> Iterator[RawMessage | Attachment | Metadata]:
+    """The recording with the additions at their places."""
+    waiting: dict[str, _Waiting] = {}
+    for arm in arms:
+        messages = ArmMessages(arm)
+        queue = waiting.setdefault(arm.topic, _Waiting())
+        queue.impacts += [(to_nanoseconds(impact.time), impact, messages) for impact in arm.impacts]
+    for queue in waiting.values():
+        queue.impacts.sort(key=lambda entry: entry[0], reverse=True)
+    topics = {
+        (prefix, name): _added_topic(f"{prefix}{name}", type_name)
+        for prefix in dict.fromkeys(prefixes.values())
+        for name, type_name in TOPICS.items()
+    }
+    last = 0
+    for record in recording.records():
+        yield record
+        if isinstance(record, RawMessage):
+            last = max(last, record.recorded)
+            own = waiting.get(record.topic.name)
+            if own is not None and own.impacts:
+                for impact, messages in own.due(_stamp(record)):
+                    yield from _additions(impact, messages, prefixes[record.topic.name], topics, record.recorded)
+    # Without a sample behind it an impact still belongs into the copy.
+    for topic, queue in waiting.items():
+        for _, impact, messages in reversed(queue.impacts):
+            yield from _additions(impact, messages, prefixes[topic], topics, last)
+
+
+def _additions(
+    impact: AnalyzedImpact,
+    messages: ArmMessages,
+    prefix: str,
+    topics: dict[tuple[str, str], RawTopic],
+    recorded: int,
+) -> Iterator[RawMessage]:
+    for name, data in (
+        ("impacts", messages.event(impact)),
+        ("predicted_jumps", messages.prediction(impact)),
+        ("impact_markers", messages.markers(impact)),
+    ):
+        if data is not None:
+            yield RawMessage(topics[prefix, name], recorded, recorded, impact.index, data)
+
+
+def _stamp(message: RawMessage) -> int:
+    """Header stamp of a serialised message that begins with a header, ns; the recording time where there is none."""
+    if len(message.data) < 12:
+        return message.recorded
+    # The second byte of the encapsulation tells the byte order.
+    order = "<" if message.data[1] & 1 else ">"
+    seconds, nanoseconds = struct.unpack_from(f"{order}iI", message.data, 4)
+    return int(seconds * 1_000_000_000 + nanoseconds) or message.recorded
+
+
+def _added_topic(name: str, type_name: str) -> RawTopic:
+    types = annotation_types()
+    definition = types.generate_msgdef(type_name, ros_version=2)[0]
+    metadata = {"offered_qos_profiles": "", "topic_type_hash": types.hash_rihs01(type_name)}
+    return RawTopic(name, type_name, definition.encode(), "ros2msg", "cdr", metadata)
+
+
+class _Copy:
+    """The MCAP file that is being written, and what its index will say."""
+
+    def __init__(self, stream: Any, name: str, hashes: dict[str, str]) -> None:
+        self._name = name
+        self._hashes = hashes
+        self._writer = Writer(stream, compression=CompressionType.ZSTD)
+        self._writer.start(profile="ros2")
+        self._schemas: dict[tuple[str, str, bytes], int] = {}
+        self._channels: dict[RawTopic, int] = {}
+        self._of_object: dict[int, tuple[RawTopic, int]] = {}
+        self._counts: dict[int, int] = {}
+        self._first: int | None = None
+        self._last = 0
+
+    def add_all(
+        self, records: Iterator[RawMessage | Attachment | Metadata], progress: Callable[[int], None] | None
+    ) -> None:
+        """Write records until there are no more."""
+        copied = 0
+        for record in records:
+            if isinstance(record, RawMessage):
+                self._add(record)
+                copied += 1
+                if progress is not None and copied % _REPORT_EVERY == 0:
+                    progress(copied)
+            elif isinstance(record, Attachment):
+                self._writer.add_attachment(
+                    record.create_time, record.log_time, record.name, record.media_type, record.data
+                )
+            elif record.name != "rosbag2":
+                # The source's own index; the copy has another.
+                self._writer.add_metadata(record.name, dict(record.metadata))
+        if progress is not None:
+            progress(copied)
+
+    def finish(self, remarks: dict[str, str]) -> None:
+        """Write the indexes."""
+        self._writer.add_metadata("impact_aware", remarks)
+        serialised = yaml.safe_dump(self.index()["rosbag2_bagfile_information"], sort_keys=False)
+        self._writer.add_metadata("rosbag2", {"serialized_metadata": serialised})
+        self._writer.finish()
+
+    def index(self) -> dict[str, Any]:
+        """Content of `metadata.yaml`, version 9 of rosbag2's format."""
+        begin = self._first or 0
+        count = sum(self._counts.values())
+
+        def span() -> dict[str, Any]:
+            return {
+                "starting_time": {"nanoseconds_since_epoch": begin},
+                "duration": {"nanoseconds": self._last - begin},
+                "message_count": count,
+            }
+
+        return {
+            "rosbag2_bagfile_information": {
+                "version": 9,
+                "storage_identifier": "mcap",
+                **span(),
+                "relative_file_paths": [self._name],
+                "topics_with_message_count": [
+                    {
+                        "topic_metadata": {
+                            "name": topic.name,
+                            "type": topic.type,
+                            "serialization_format": topic.encoding,
+                            "offered_qos_profiles": _qos(topic),
+                            "type_description_hash": topic.metadata.get("topic_type_hash")
+                            or self._hashes.get(topic.type, ""),
+                        },
+                        "message_count": self._counts.get(channel, 0),
+                    }
+                    for topic, channel in self._channels.items()
+                ],
+                "compression_format": "",
+                "compression_mode": "",
+                "files": [{"path": self._name, **span()}],
+                "custom_data": None,
+                "ros_distro": "unknown",
+            }
+        }
+
+    def _add(self, message: RawMessage) -> None:
+        channel = self._channel(message.topic)
+        self._writer.add_message(channel, message.recorded, message.data, message.published, message.sequence)
+        self._counts[channel] = self._counts.get(channel, 0) + 1
+        self._first = message.recorded if self._first is None else min(self._first, message.recorded)
+        self._last = max(self._last, message.recorded)
+
+    def _channel(self, topic: RawTopic) -> int:
+        # Comparing whole topics for each message would cost as much as writing it.
+        known = self._of_object.get(id(topic))
+        if known is not None:
+            return known[1]
+        if topic not in self._channels:
+            schema = (topic.type, topic.definition_format, topic.definition)
+            if schema not in self._schemas:
+                self._schemas[schema] = self._writer.register_schema(
+                    topic.type, topic.definition_format, topic.definition
+                )
+            self._channels[topic] = self._writer.register_channel(
+                topic.name, topic.encoding, self._schemas[schema], topic.metadata
+            )
+        self._of_object[id(topic)] = (topic, self._channels[topic])
+        return self._channels[topic]
+
+
+def _qos(topic: RawTopic) -> list[Any]:
+    """What the publishers offered, so that a replay offers it again; none where it can't be read."""
+    try:
+        return list(dump_qos_v9(parse_qos(topic.metadata.get("offered_qos_profiles", ""))))
+    except (ReaderError, KeyError, TypeError, ValueError):
+        return []

@@ -1,0 +1,104 @@
+"""The samples of one arm out of whatever company its joints keep in the messages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from impact_aware.arrays import Array
+from impact_aware.recordings.joint_state_reader import JointBatch
+
+
+@dataclass(frozen=True, eq=False)
+class ArmSamples:
+    """Usable samples of one arm in the order of the recording; k samples of n joints.
+
+    Attributes:
+        times: (k,) Stamps, s.
+        positions: (k, n) rad, finite.
+        velocities: (k, n) rad/s with NaN where a value is missing, or None without any.
+        efforts: (k, n) N m with NaN where a value is missing, or None without any.
+    """
+
+    times: Array
+    positions: Array
+    velocities: Array | None
+    efforts: Array | None
+
+
+class ArmSelector:
+    """Picks one arm's joints by name and leaves out what can't be used, as the live nodes do.
+
+    Attributes:
+        joint_names: (n,) Names in the messages, in the order of the arrays.
+        messages: Messages with all of these joints.
+        unusable: Of those, the ones with a position that is missing or not finite.
+        unstamped: Of those, the ones without a stamp, for which the recording time stands in.
+    """
+
+    def __init__(self, joint_names: Sequence[str]) -> None:
+        """Remember the names."""
+        self.joint_names = tuple(joint_names)
+        self.messages = self.unusable = self.unstamped = 0
+        self._places: dict[tuple[str, ...], NDArray[np.intp] | None] = {}
+
+    def pick(self, batches: Sequence[JointBatch]) -> ArmSamples | None:
+        """Samples of this arm among batches that were taken from the same messages; None without any."""
+        parts = [(batch, places) for batch in batches if (places := self._locate(batch.names)) is not None]
+        if not parts:
+            return None
+        if len(parts) == 1:
+            batch, places = parts[0]
+            return self._usable(
+                batch.times,
+                batch.received,
+                batch.positions[:, places],
+                None if batch.velocities is None else batch.velocities[:, places],
+                None if batch.efforts is None else batch.efforts[:, places],
+            )
+        order = np.argsort(np.concatenate([batch.rows for batch, _ in parts]), kind="stable")
+        columns = [self._together(parts, name)[order] for name in ("positions", "velocities", "efforts")]
+        received = np.concatenate([batch.received for batch, _ in parts])[order]
+        return self._usable(np.concatenate([batch.times for batch, _ in parts])[order], received, *columns)
+
+    def _locate(self, names: tuple[str, ...]) -> NDArray[np.intp] | None:
+        if names not in self._places:
+            known = all(names.count(name) == 1 for name in self.joint_names)
+            places = np.array([names.index(name) for name in self.joint_names], dtype=np.intp) if known else None
+            self._places[names] = places
+        return self._places[names]
+
+    def _together(self, parts: list[tuple[JointBatch, NDArray[np.intp]]], name: str) -> Array:
+        shape = len(self.joint_names)
+        return np.concatenate(
+            [
+                np.full((len(batch.rows), shape), np.nan)
+                if getattr(batch, name) is None
+                else getattr(batch, name)[:, places]
+                for batch, places in parts
+            ]
+        )
+
+    def _usable(
+        self, times: Array, received: Array, positions: Array, velocities: Array | None, efforts: Array | None
+    ) -> ArmSamples:
+        self.messages += len(times)
+        unstamped = ~(times > 0.0) & (received != times)
+        if unstamped.any():
+            self.unstamped += int(np.count_nonzero(unstamped))
+            times = np.where(unstamped, received, times)
+        # One sum tells that all is well, which is nearly always.
+        if not np.isfinite(positions.sum()):
+            usable = np.isfinite(positions).all(axis=1)
+            self.unusable += int(np.count_nonzero(~usable))
+            times, positions = times[usable], positions[usable]
+            velocities = None if velocities is None else velocities[usable]
+            efforts = None if efforts is None else efforts[usable]
+        return ArmSamples(times, positions, _known(velocities), _known(efforts))
+
+
+def _known(values: Array | None) -> Array | None:
+    return None if values is None or not np.isfinite(values).any() else values

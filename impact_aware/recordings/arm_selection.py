@@ -1,0 +1,369 @@
+"""Which arms a recording shows: joint-state topics, the robot models that fit them, and joints mapped by name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pinocchio as pin
+
+from impact_aware.errors import ImpactAwareError, InvalidInputError
+from impact_aware.recordings.bag import Bag, BagError
+from impact_aware.recordings.joint_state_reader import JointStateDecoder
+from impact_aware.robot import RobotModel, profile_names
+
+JOINT_STATE_TYPES = ("sensor_msgs/msg/JointState", "sensor_msgs/JointState")
+_DESCRIPTION = "robot_description"
+_COPY_RATIO = 1.5
+_SLOW = 200.0
+
+
+@dataclass(frozen=True, eq=False)
+class ArmSource:
+    """One arm of a recording.
+
+    Attributes:
+        arm: Its name; empty for a topic without a namespace.
+        topic: Topic of its joint states; empty for a table.
+        message_names: (n,) Its joints as the messages name them, in the model's order.
+        robot: The model, or None without one.
+        urdf: Text of the URDF of the model, or None.
+        notes: What a reader has to know.
+    """
+
+    arm: str
+    topic: str
+    message_names: tuple[str, ...]
+    robot: RobotModel | None = None
+    urdf: str | None = None
+    notes: tuple[str, ...] = ()
+
+
+class _Description(NamedTuple):
+    topic: str
+    text: str
+    model: pin.Model | None
+    problem: str
+
+
+@dataclass
+class _Topic:
+    name: str
+    count: int
+    joints: tuple[tuple[str, ...], ...]
+    rate: float
+    namespace: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.namespace = _namespace(self.name)
+
+
+def load_robot(name_or_file: str) -> tuple[RobotModel, str | None]:
+    """A robot by profile name, profile file or URDF file, and the text of its URDF.
+
+    Raises:
+        InvalidInputError: No such file, or one that can't be used.
+        UnknownNameError: No such profile.
+    """
+    path = Path(name_or_file)
+    if path.suffix in (".urdf", ".xml"):
+        if not path.is_file():
+            raise InvalidInputError(
+                "robot", name_or_file, "an existing URDF file, or one of " + ", ".join(profile_names())
+            )
+        return RobotModel.from_urdf(path, name=path.stem), path.read_text()
+    robot = RobotModel.from_profile(name_or_file)
+    return robot, None if robot.profile is None else robot.profile.urdf.read_text()
+
+
+def arms_in_bag(bag: Bag, robot: str | None, topics: Sequence[str]) -> tuple[list[ArmSource], list[str]]:
+    """The arms of an opened recording, and notes about what was left out.
+
+    Args:
+        bag: The recording.
+        robot: Robot to use for every arm; the recording's `robot_description` when None.
+        topics: Joint-state topics to use; all of them when empty.
+
+    Raises:
+        BagError: No joint states, or none of this robot.
+        InvalidInputError: A topic that is not there, or of another type.
+    """
+    found = [_survey(bag, topic) for topic in _topics(bag, topics)]
+    found = [topic for topic in found if topic.count]
+    if not found:
+        raise BagError(f"{bag.path}: no messages on {', '.join(_topics(bag, topics))}")
+    notes: list[str] = []
+    if robot is not None:
+        model, urdf = load_robot(robot)
+        arms = [arm for topic in found for arm in _of_model(topic, model, urdf)]
+        _refuse_missing(bag, found, model, arms)
+        used = {arm.topic for arm in arms}
+        notes += [
+            f"{t.name} was left out: it does not have the joints of {model.name}" for t in found if t.name not in used
+        ]
+        return _without_copies(arms, found, notes), notes
+    descriptions = _descriptions(bag)
+    arms = [arm for topic in found for arm in _of_description(topic, descriptions)]
+    return _without_copies(arms, found, notes), notes
+
+
+def arm_of_table(joint_names: tuple[str, ...], robot: str | None) -> ArmSource:
+    """The one arm of a table.
+
+    Raises:
+        InvalidInputError: Joints of the robot are missing.
+    """
+    if robot is None:
+        return ArmSource("", "", joint_names, notes=("no robot is known; --robot gives predictions",))
+    model, urdf = load_robot(robot)
+    missing = [name for name in model.joint_names if name not in joint_names]
+    if missing:
+        raise InvalidInputError(
+            "table", f"joints {', '.join(joint_names)}", f"the joints of {model.name}; {', '.join(missing)} are missing"
+        )
+    return ArmSource("", "", model.joint_names, model, urdf)
+
+
+def _topics(bag: Bag, wanted: Sequence[str]) -> list[str]:
+    usable = sorted(topic for topic, kind in bag.topics.items() if kind in JOINT_STATE_TYPES)
+    if not wanted:
+        if not usable:
+            listed = ", ".join(f"{topic} ({kind})" for topic, kind in sorted(bag.topics.items())) or "none at all"
+            raise BagError(f"{bag.path}: no sensor_msgs/JointState among its topics: {listed}")
+        return usable
+    chosen = []
+    for name in wanted:
+        topic = name if name in bag.topics else f"/{name}"
+        if topic not in bag.topics:
+            expected = ", ".join(usable) if usable else "a topic of the recording, which has no JointState"
+            raise InvalidInputError(f"topic in {bag.path.name}", repr(name), f"one of {expected}")
+        if topic not in usable:
+            raise InvalidInputError(f"topic in {bag.path.name}", f"{name} of type {bag.topics[topic]}", "a JointState")
+        chosen.append(topic)
+    return chosen
+
+
+def _survey(bag: Bag, topic: str) -> _Topic:
+    """Names and rate of a topic from its first messages."""
+    decoder = JointStateDecoder(lambda raw: bag.deserialize(topic, raw))
+    first = next(iter(bag.raw([topic])), None)
+    if first is None:
+        return _Topic(topic, 0, (), np.nan)
+    batches = decoder.decode(first)
+    if not batches:
+        # Let the library say what is wrong.
+        bag.deserialize(topic, first.payload(0))
+    span = float(first.received[-1] - first.received[0]) * 1e-9
+    rate = (len(first) - 1) / span if span > 0.0 else np.nan
+    return _Topic(topic, len(first), tuple(dict.fromkeys(batch.names for batch in batches)), rate)
+
+
+def _descriptions(bag: Bag) -> list[_Description]:
+    found = []
+    for topic, kind in sorted(bag.topics.items()):
+        if topic.rsplit("/", 1)[-1] != _DESCRIPTION or kind not in ("std_msgs/msg/String", "std_msgs/String"):
+            continue
+        first = next(iter(bag.serialized(topic)), None)
+        if first is None:
+            continue
+        try:
+            text = str(bag.deserialize(topic, first[1]).data)
+            found.append(_Description(topic, text, pin.buildModelFromXML(text), ""))
+        except (BagError, ValueError, RuntimeError) as error:
+            reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+            found.append(_Description(topic, "", None, reason))
+    return found
+
+
+def _of_model(topic: _Topic, robot: RobotModel, urdf: str | None) -> list[ArmSource]:
+    """Arms of a topic that have this robot's joints, by their very names or with a prefix in front of all."""
+    arms: list[ArmSource] = []
+    for names in topic.joints:
+        for prefix in _prefixes(names, robot.joint_names):
+            mapped = tuple(prefix + joint for joint in robot.joint_names)
+            arm = "/".join(part for part in (topic.namespace, prefix.strip("_/-.")) if part)
+            if all(known.message_names != mapped for known in arms):
+                # A model has scratch memory of its own, so arms do not share one.
+                arms.append(ArmSource(arm, topic.name, mapped, robot, urdf))
+    return arms
+
+
+def _prefixes(names: Sequence[str], joints: Sequence[str]) -> list[str]:
+    present = set(names)
+    candidates = [name[: -len(joints[0])] for name in names if name.endswith(joints[0])]
+    return [prefix for prefix in candidates if all(prefix + joint in present for joint in joints)]
+
+
+def _refuse_missing(bag: Bag, found: list[_Topic], robot: RobotModel, arms: list[ArmSource]) -> None:
+    if arms:
+        return
+    lines = []
+    for topic in found:
+        names = max(topic.joints, key=lambda names: len(set(names) & set(robot.joint_names)), default=())
+        missing = [joint for joint in robot.joint_names if joint not in names]
+        if len(missing) == robot.n:
+            lines.append(f"{topic.name} has {', '.join(names) or 'no names'}")
+        else:
+            lines.append(f"{topic.name} lacks {', '.join(missing)}")
+    raise BagError(f"{bag.path}: no topic has the joints of {robot.name}: {'; '.join(lines)}")
+
+
+def _of_description(topic: _Topic, descriptions: list[_Description]) -> list[ArmSource]:
+    names = tuple(dict.fromkeys(name for group in topic.joints for name in group))
+    bare = [ArmSource(topic.namespace, topic.name, group) for group in _disjoint(topic.joints)]
+    chosen = _nearest(topic.namespace, descriptions)
+    if chosen is None:
+        return _noted(bare, "no robot is known: the recording has no robot_description; --robot gives predictions")
+    if chosen.model is None:
+        return _noted(bare, f"{chosen.topic} can't be used ({chosen.problem}); --robot gives predictions")
+    groups = _branches(chosen.model, names)
+    if not groups:
+        return _noted(bare, f"{chosen.topic} has none of the joints of {topic.name}; --robot gives predictions")
+    gap = _gap(chosen.model, names)
+    if gap:
+        return _noted(bare, f"{topic.name} lacks {gap[0]}, which carries {gap[1]}: no predictions without it")
+    arms: list[ArmSource] = []
+    for group in groups:
+        several = len(groups) > 1
+        arm = "/".join(part for part in (topic.namespace, _common_name(group) if several else "") if part)
+        try:
+            robot, notes = _robot_of(chosen, group)
+        except ImpactAwareError as error:
+            arms.append(ArmSource(arm, topic.name, group, notes=(f"{chosen.topic} can't be used: {error}",)))
+            continue
+        arms.append(ArmSource(arm, topic.name, robot.joint_names, robot, chosen.text, notes))
+    return arms
+
+
+def _robot_of(description: _Description, joints: tuple[str, ...]) -> tuple[RobotModel, tuple[str, ...]]:
+    """The model of one arm of a description; a profile of the same arm knows its tool and motors too."""
+    assert description.model is not None
+    for name in profile_names():
+        try:
+            profile = RobotModel.from_profile(name)
+        except ImpactAwareError:
+            continue
+        if _same_arm(profile.model, description.model):
+            return profile, (
+                f"{description.topic} is the arm of profile {name}, whose tool and motor inertia were taken",
+            )
+    model = description.model
+    members = {model.getJointId(joint) for joint in joints}
+    carried = [
+        frame.name
+        for frame in model.frames
+        if frame.type == pin.FrameType.BODY and members & set(model.supports[frame.parentJoint].tolist())
+    ]
+    bodies = [frame.name for frame in model.frames if frame.type == pin.FrameType.BODY]
+    robot = RobotModel.from_urdf(
+        description.text,
+        name=model.name or "robot",
+        joint_names=joints,
+        tool_frame=carried[-1],
+        base_frame=bodies[0],
+    )
+    return robot, (f"{description.topic} says nothing about motor inertia: M+B_theta is M; --robot takes a profile",)
+
+
+def _same_arm(profile: pin.Model, described: pin.Model) -> bool:
+    """Whether a description has the joints of a profile, each at the same place on the one before."""
+    for joint in range(1, profile.njoints):
+        name = profile.names[joint]
+        if not described.existJointName(name):
+            return False
+        other = described.getJointId(name)
+        if profile.names[profile.parents[joint]] != described.names[described.parents[other]]:
+            return False
+        if not described.jointPlacements[other].isApprox(profile.jointPlacements[joint], 1e-6):
+            return False
+    return True
+
+
+def _branches(model: pin.Model, names: Sequence[str]) -> list[tuple[str, ...]]:
+    """Joints of the model that messages name, in its order, one group per chain that leaves the base."""
+    groups: dict[int, list[str]] = {}
+    for joint in range(1, model.njoints):
+        if model.names[joint] in names:
+            root = joint
+            while model.parents[root] != 0:
+                root = model.parents[root]
+            groups.setdefault(root, []).append(model.names[joint])
+    return [tuple(group) for group in groups.values()]
+
+
+def _gap(model: pin.Model, names: Sequence[str]) -> tuple[str, str] | None:
+    """A joint that messages lack although they have one further out."""
+    for joint in range(1, model.njoints):
+        parent = model.parents[joint]
+        if model.names[joint] in names and parent != 0 and model.names[parent] not in names:
+            return model.names[parent], model.names[joint]
+    return None
+
+
+def _nearest(namespace: str, descriptions: list[_Description]) -> _Description | None:
+    """The description of the same namespace, else of one around it, else the only one."""
+    around = [d for d in descriptions if f"{namespace}/".startswith(f"{_namespace(d.topic)}/".lstrip("/"))]
+    if around:
+        return max(around, key=lambda d: len(_namespace(d.topic)))
+    return descriptions[0] if len(descriptions) == 1 else None
+
+
+def _disjoint(joints: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """Name lists that are no part of another one, each set of names once."""
+    kept: list[tuple[str, ...]] = []
+    for names in sorted(joints, key=len, reverse=True):
+        if names and not any(set(names) <= set(other) for other in kept):
+            kept.append(names)
+    return kept
+
+
+def _without_copies(arms: list[ArmSource], found: list[_Topic], notes: list[str]) -> list[ArmSource]:
+    """Leave out slow copies of a topic, and give arms of the same name different ones."""
+    rates = {topic.name: topic.rate for topic in found}
+    kept: list[ArmSource] = []
+    for arm in sorted(arms, key=lambda arm: -np.nan_to_num(rates[arm.topic])):
+        faster = next((k for k in kept if k.message_names == arm.message_names and k.topic != arm.topic), None)
+        if faster is not None:
+            mine, theirs = rates[arm.topic], rates[faster.topic]
+            if mine * _COPY_RATIO < theirs or mine < _SLOW:
+                notes.append(f"{arm.topic} was left out: it has the joints of {faster.topic}, which is faster")
+                continue
+        kept.append(arm)
+    kept.sort(key=lambda arm: (arm.topic, arm.arm))
+    names = [arm.arm for arm in kept]
+    return [
+        arm
+        if names.count(arm.arm) == 1
+        else ArmSource(f"{arm.arm or 'arm'}{index + 1}", arm.topic, arm.message_names, arm.robot, arm.urdf, arm.notes)
+        for index, arm in enumerate(kept)
+    ]
+
+
+def _noted(arms: list[ArmSource], note: str) -> list[ArmSource]:
+    several = len(arms) > 1
+    return [
+        ArmSource(
+            "/".join(part for part in (arm.arm, _common_name(arm.message_names) if several else "") if part),
+            arm.topic,
+            arm.message_names,
+            notes=(*arm.notes, note),
+        )
+        for arm in arms
+    ]
+
+
+def _common_name(joints: Sequence[str]) -> str:
+    """What all joints' names begin with, without joining marks and the word joint."""
+    first, last = min(joints), max(joints)
+    length = next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), min(len(first), len(last)))
+    common = first[:length].rstrip("0123456789")
+    for ending in ("_joint", "joint", "_j", "_"):
+        common = common.removesuffix(ending)
+    return common.strip("_/-.")
+
+
+def _namespace(topic: str) -> str:
+    return topic.rsplit("/", 1)[0].strip("/") if "/" in topic else ""

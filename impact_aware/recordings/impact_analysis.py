@@ -1,0 +1,372 @@
+"""Recordings in, impacts out: the whole analysis, file by file, in memory that does not grow with their length."""
+
+from __future__ import annotations
+
+import csv
+import importlib.metadata
+import platform
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+
+from impact_aware.detection import ImpactDetector, make_detector
+from impact_aware.detection.parameter_file import load_parameters
+from impact_aware.detection.registry import NEEDS, OPTIONS
+from impact_aware.errors import ImpactAwareError, InvalidInputError
+from impact_aware.recordings.ablation import group
+from impact_aware.recordings.arm_samples import ArmSelector
+from impact_aware.recordings.arm_selection import ArmSource, arm_of_table, arms_in_bag, load_robot
+from impact_aware.recordings.bag import Bag, BagError, is_recording
+from impact_aware.recordings.impact_explanation import Surroundings, explain
+from impact_aware.recordings.impact_finder import NOMINAL_PERIOD, ImpactFinder
+from impact_aware.recordings.joint_state_reader import JointStateDecoder
+from impact_aware.recordings.options import AnalysisOptions
+from impact_aware.recordings.recorded_predictions import (
+    PREDICTION_TYPE,
+    TF_TYPES,
+    RecordedFrames,
+    RecordedPrediction,
+    read_predictions,
+)
+from impact_aware.recordings.results import Analysis, AnalyzedImpact, ArmAnalysis
+from impact_aware.recordings.surface import Surface, load_surface
+from impact_aware.recordings.tables import is_table, open_table
+from impact_aware.robot import RobotModel
+
+Report = Callable[[Path, int, int], None]
+"""Called with a file, its messages read so far, and how many there are (0 when that is not known)."""
+
+_TOGETHER = 0.010
+"""Impacts of two arms that are closer than this act on the object together, s."""
+
+_SOFTWARE = ("numpy", "pin", "rosbags", "scipy")
+
+
+@dataclass(eq=False)
+class _Arm:
+    """One arm while its recording is being read."""
+
+    source: ArmSource
+    selector: ArmSelector
+    finder: ImpactFinder
+    notes: list[str]
+
+
+def analyze(files: Sequence[Path], options: AnalysisOptions, report: Report | None = None) -> Analysis:
+    """Analyse recordings.
+
+    Args:
+        files: rosbag2 folders or files, and tables.
+        options: How.
+        report: Told about the progress.
+
+    Raises:
+        InvalidInputError: An option that does not fit a recording.
+        BagError: A recording that can't be read or shows no arm.
+    """
+    if not files:
+        raise InvalidInputError("files", "none", "at least one recording")
+    started = time.perf_counter()
+    surface = None if options.surface is None else load_surface(options.surface)
+    arms: list[ArmAnalysis] = []
+    notes: list[str] = []
+    reading = 0.0
+    for file in files:
+        found, seconds, told = _analyze_file(file, options, surface, report)
+        arms += found
+        notes += told
+        reading += seconds
+    return Analysis(
+        files=tuple(files),
+        arms=tuple(arms),
+        messages=sum(arm.messages for arm in arms),
+        seconds_read=reading,
+        seconds=time.perf_counter() - started,
+        settings=options.plain(),
+        versions=versions(),
+        ablation_groups=group(arms),
+        notes=tuple(notes),
+    )
+
+
+def load_labels(path: Path) -> dict[str, str]:
+    """Labels by recording name, from YAML (`name: label`) or CSV (`name,label` rows).
+
+    Raises:
+        InvalidInputError: No such file, or another content.
+    """
+    try:
+        if path.suffix == ".csv":
+            with open(path, newline="", encoding="utf-8-sig") as file:
+                rows = [[cell.strip() for cell in row] for row in csv.reader(file) if any(map(str.strip, row))]
+            if any(len(row) < 2 for row in rows):
+                raise InvalidInputError("labels", str(path), "two columns: recording, label")
+            return {row[0]: row[1] for row in rows}
+        content = yaml.safe_load(path.read_text())
+    except (OSError, UnicodeDecodeError, csv.Error, yaml.YAMLError) as error:
+        raise InvalidInputError("labels", str(path), f"a readable YAML or CSV file ({_line(error)})") from error
+    if not isinstance(content, dict):
+        raise InvalidInputError("labels", str(path), "a mapping of recordings to labels")
+    return {str(name): str(label) for name, label in content.items()}
+
+
+def versions() -> dict[str, str]:
+    """Name and version of the software that an analysis hangs on."""
+    found = {"python": platform.python_version()}
+    for name in ("impact_aware", *_SOFTWARE):
+        try:
+            found[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def _analyze_file(
+    file: Path, options: AnalysisOptions, surface: Surface | None, report: Report | None
+) -> tuple[list[ArmAnalysis], float, list[str]]:
+    if not file.exists():
+        raise InvalidInputError("recording", str(file), "an existing file or folder")
+    if is_table(file):
+        return _analyze_table(file, options, surface, report)
+    if not is_recording(file):
+        kinds = "a rosbag2 folder, .mcap, .db3, or a table (.csv, .parquet, .npz, .npy, .h5)"
+        raise InvalidInputError("recording", str(file), kinds)
+    with Bag(file) as bag:
+        sources, notes = arms_in_bag(bag, options.robot, options.topics)
+        arms = [_arm(source, options) for source in sources]
+        seconds = _read(bag, arms, report)
+        notes = [f"{file.name}: {note}" for note in notes]
+        if bag.damage:
+            notes.append(bag.damage)
+        if not any(arm.finder.samples for arm in arms):
+            raise BagError(f"{file}: {_why_nothing(arms)}")
+        around = _surroundings(bag, arms, options, surface)
+        return _note_shared_objects([_concluded(file, arm, options, around) for arm in arms]), seconds, notes
+
+
+def _analyze_table(
+    file: Path, options: AnalysisOptions, surface: Surface | None, report: Report | None
+) -> tuple[list[ArmAnalysis], float, list[str]]:
+    joints = () if options.robot is None else load_robot(options.robot)[0].joint_names
+    table = open_table(file, options.columns, joints)
+    arm = _arm(arm_of_table(table.joint_names, options.robot), options)
+    seconds, rows = 0.0, 0
+    for batch, spent in _timed(table.pieces()):
+        start = time.perf_counter()
+        samples = arm.selector.pick([batch])
+        seconds += spent + time.perf_counter() - start
+        if samples is not None:
+            arm.finder.feed(samples)
+        rows += len(batch.rows)
+        if report is not None:
+            report(file, rows, 0)
+    arm.finder.finish()
+    if not arm.finder.samples:
+        raise InvalidInputError("table", str(file), "at least one row of finite positions")
+    return [_concluded(file, arm, options, Surroundings(surface))], seconds, []
+
+
+def _arm(source: ArmSource, options: AnalysisOptions) -> _Arm:
+    count = len(source.message_names)
+    makers, notes = [], []
+    for name in options.detectors:
+        try:
+            maker = _detector_maker(name, count, source.robot, options)
+        except InvalidInputError as error:
+            if len(options.detectors) == 1:
+                raise
+            notes.append(f"detector {name} was left out: {error}")
+            continue
+        makers.append(maker)
+    if not makers:
+        raise InvalidInputError("detector", options.detector, f"one that needs no more than is known ({notes[0]})")
+    return _Arm(source, ArmSelector(source.message_names), ImpactFinder(count, makers), notes)
+
+
+def _detector_maker(
+    name: str, count: int, robot: RobotModel | None, options: AnalysisOptions
+) -> Callable[[float], ImpactDetector]:
+    parameters: dict[str, Any] = {} if options.tuning is None else load_parameters(options.tuning, name)
+    wanted = (*NEEDS.get(name, ()), *OPTIONS.get(name, ()))
+    if "robot" in wanted and robot is not None:
+        parameters["robot"] = robot
+    if "normal" in wanted and options.normal is not None:
+        parameters["normal"] = np.array(options.normal)
+
+    def make(period: float) -> ImpactDetector:
+        if spare and period == NOMINAL_PERIOD:
+            return spare.pop()
+        own: dict[str, Any] = {} if name == "fusion" else {"sampling_period": period}
+        return make_detector(name, count, **{**own, **parameters})
+
+    spare: list[ImpactDetector] = []
+    # Made here, so that a parameter that is missing is told before anything is read.
+    spare.append(make(NOMINAL_PERIOD))
+    return make
+
+
+def _read(bag: Bag, arms: list[_Arm], report: Report | None) -> float:
+    """Feed every arm; returns the time that reading and decoding took, s."""
+    topics = list(dict.fromkeys(arm.source.topic for arm in arms))
+    decoders = {topic: JointStateDecoder(_deserializer(bag, topic)) for topic in topics}
+    total = sum(bag.counts.get(topic, 0) for topic in topics)
+    seconds, done = 0.0, 0
+    for raw, spent in _timed(bag.raw(topics)):
+        start = time.perf_counter()
+        batches = decoders[raw.topic].decode(raw)
+        picked = [(arm, arm.selector.pick(batches)) for arm in arms if arm.source.topic == raw.topic]
+        seconds += spent + time.perf_counter() - start
+        for arm, samples in picked:
+            if samples is not None:
+                arm.finder.feed(samples)
+        done += len(raw)
+        if report is not None:
+            report(bag.path, done, total)
+    if done < total:
+        arms[0].notes.append(f"{total - done} of the {total} messages that its index lists are missing")
+    for arm in arms:
+        arm.finder.finish()
+        failed = decoders[arm.source.topic].failed
+        if failed:
+            arm.notes.append(f"{failed} messages on {arm.source.topic} could not be decoded")
+    return seconds
+
+
+def _deserializer(bag: Bag, topic: str) -> Callable[[bytes], Any]:
+    return lambda raw: bag.deserialize(topic, raw)
+
+
+def _timed(source: Iterator[Any]) -> Iterator[tuple[Any, float]]:
+    """What an iterator gives, with the time that each item took, s."""
+    while True:
+        start = time.perf_counter()
+        item = next(source, None)
+        if item is None:
+            return
+        yield item, time.perf_counter() - start
+
+
+def _why_nothing(arms: list[_Arm]) -> str:
+    arm = arms[0]
+    if arm.selector.messages == 0:
+        return f"no message on {arm.source.topic} has the joints {', '.join(arm.source.message_names)}"
+    return f"none of the {arm.selector.messages} messages on {arm.source.topic} has finite positions"
+
+
+def _surroundings(bag: Bag, arms: list[_Arm], options: AnalysisOptions, surface: Surface | None) -> Surroundings:
+    times = [impact.event.time for arm in arms for impact in arm.finder.found]
+    if not times:
+        return Surroundings(surface)
+    frames = None
+    if options.surface_frame is not None:
+        frames = RecordedFrames(bag, times)
+        if not any(kind in TF_TYPES for kind in bag.topics.values()):
+            raise BagError(f"{bag.path}: --surface-frame {options.surface_frame} needs /tf or /tf_static in it")
+        if options.surface_frame not in frames.names:
+            listed = ", ".join(frames.names[:12])
+            raise InvalidInputError("surface-frame", repr(options.surface_frame), f"a frame of its TF: {listed}")
+    predicts = PREDICTION_TYPE in bag.topics.values()
+    try:
+        predictions = tuple(read_predictions(bag, times)) if predicts else ()
+    except (ImpactAwareError, AttributeError) as error:
+        arms[0].notes.append(f"predicted_jumps can't be read: {error}")
+        predictions, predicts = (), False
+    return Surroundings(surface, frames, predictions, predicts and bool(predictions))
+
+
+def _concluded(file: Path, arm: _Arm, options: AnalysisOptions, around: Surroundings) -> ArmAnalysis:
+    source, finder, selector = arm.source, arm.finder, arm.selector
+    own = tuple(p for p in around.predictions if _belongs(p, source))
+    mine = Surroundings(around.surface, around.frames, own, around.predicts and bool(own))
+    label = _label(file, options.labels)
+    times = [found.event.time for found in finder.found]
+    impacts = [
+        explain(
+            found,
+            source,
+            options,
+            mine,
+            file=file,
+            index=index + 1,
+            label=label,
+            previous=times[index - 1] if index else None,
+            following=times[index + 1] if index + 1 < len(times) else None,
+        )
+        for index, found in enumerate(finder.found)
+    ]
+    return ArmAnalysis(
+        arm=source.arm,
+        file=file,
+        topic=source.topic,
+        robot="" if source.robot is None else source.robot.name,
+        urdf=source.urdf,
+        base_frame="base" if source.robot is None else source.robot.base_frame,
+        joint_names=source.message_names,
+        messages=selector.messages,
+        samples=finder.samples,
+        rate_hz=finder.rate,
+        quality=finder.quality,
+        first_time=finder.first_time,
+        last_time=finder.last_time,
+        impacts=tuple(impacts),
+        drops=finder.drops,
+        notes=(*source.notes, *arm.notes, *_data_notes(selector, finder)),
+    )
+
+
+def _note_shared_objects(arms: list[ArmAnalysis]) -> list[ArmAnalysis]:
+    """Note impacts in which two arms hit a free object together: each prediction knows of its own contact only."""
+    free = [(arm.arm, impact.time) for arm in arms for impact in arm.impacts if impact.object_mass is not None]
+
+    def noted(arm: ArmAnalysis, impact: AnalyzedImpact) -> AnalyzedImpact:
+        others = [name for name, time in free if name != arm.arm and abs(time - impact.time) < _TOGETHER]
+        if impact.object_mass is None or not others:
+            return impact
+        note = f"arm {others[0]} hit too: what the object does between both arms is not in this prediction"
+        return replace(impact, notes=(*impact.notes, note))
+
+    return [replace(arm, impacts=tuple(noted(arm, impact) for impact in arm.impacts)) for arm in arms]
+
+
+def _belongs(prediction: RecordedPrediction, source: ArmSource) -> bool:
+    """Whether a prediction is of this arm: published beside its joint states, or naming it."""
+    beside = prediction.topic.rsplit("/", 1)[0] == source.topic.rsplit("/", 1)[0]
+    return beside or (prediction.arm != "" and prediction.arm == source.arm)
+
+
+def _data_notes(selector: ArmSelector, finder: ImpactFinder) -> list[str]:
+    notes = []
+    if selector.unstamped:
+        share = "no stamps" if selector.unstamped == selector.messages else f"no stamp in {selector.unstamped} messages"
+        notes.append(f"{share}: the time of recording stands in, which is less exact")
+    if selector.unusable:
+        notes.append(f"{selector.unusable} of {selector.messages} messages have positions that can't be used")
+    if finder.backwards:
+        times = "once" if finder.backwards == 1 else f"{finder.backwards} times"
+        notes.append(f"stamps ran backwards {times}: the detector started anew there")
+    if finder.quality:
+        notes.append(finder.quality)
+    if finder.skipped:
+        notes.append(
+            f"{finder.skipped} more impacts were found and left out: the detector does not fit this source; "
+            "impact-aware tune-detector learns its parameters from motion without impacts"
+        )
+    return notes
+
+
+def _label(file: Path, labels: dict[str, str] | None) -> str | None:
+    if labels is None:
+        return None
+    for name in (str(file), file.name, file.stem):
+        if name in labels:
+            return labels[name]
+    return None
+
+
+def _line(error: BaseException) -> str:
+    return (str(error) or type(error).__name__).splitlines()[0]

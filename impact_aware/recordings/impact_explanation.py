@@ -1,0 +1,337 @@
+"""From an impact as it was found to all that is told about it: velocities, prediction, errors, impulse, expectation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pinocchio as pin
+
+from impact_aware.arrays import Array
+from impact_aware.contact.box import homogeneous_box
+from impact_aware.contact.geometry import Contact, FreeObject, contact_jacobian, contact_point
+from impact_aware.detection import ExpectationClassifier, JointSample
+from impact_aware.errors import ImpactAwareError, InvalidInputError
+from impact_aware.estimation import AnteImpactSettings, VelocityEstimate, estimate
+from impact_aware.estimation.comparison import position_at
+from impact_aware.estimation.metrics import absolute_error, jump_relative_error
+from impact_aware.impact.uncertainty import InputCovariance, UncertainPrediction, predict_with_covariance
+from impact_aware.recordings.ablation import ablate
+from impact_aware.recordings.arm_selection import ArmSource
+from impact_aware.recordings.impact_finder import FoundImpact
+from impact_aware.recordings.options import AnalysisOptions
+from impact_aware.recordings.recorded_predictions import RecordedFrames, RecordedPrediction, prediction_for
+from impact_aware.recordings.results import AnalyzedImpact, SignalWindow
+from impact_aware.recordings.surface import Surface, jump_impulse, normal_from_jump, unit
+from impact_aware.robot import RobotModel
+
+_BEFORE = AnteImpactSettings(order=3)
+"""A parabola over 50 ms takes the jerk of a quick motion for velocity, which is then off by several standard errors."""
+
+_BRIEFLY_BEFORE = AnteImpactSettings(window=0.020, guard=0.002, order=2)
+"""Where the recording begins, or another impact was, just before."""
+
+_HALF_EDGE = 0.1
+"""Half the edge of the cube that stands in for an object whose shape is not known, m."""
+
+_STILL_STEP = 2e-5
+"""A joint that moved more than this in a sample can't repeat its position in the next one, rad."""
+
+
+@dataclass(frozen=True, eq=False)
+class Surroundings:
+    """What is known about a recording's impacts besides the joints.
+
+    Attributes:
+        surface: From a surface file, or None.
+        frames: Of TF, or None when nobody asked for them.
+        predictions: Live predictions of the recording.
+        predicts: Whether the recording has a topic of live predictions at all.
+    """
+
+    surface: Surface | None = None
+    frames: RecordedFrames | None = None
+    predictions: tuple[RecordedPrediction, ...] = ()
+    predicts: bool = False
+
+
+def explain(
+    found: FoundImpact,
+    source: ArmSource,
+    options: AnalysisOptions,
+    around: Surroundings,
+    *,
+    file: Path,
+    index: int,
+    label: str | None,
+    previous: float | None,
+    following: float | None,
+) -> AnalyzedImpact:
+    """Tell everything about one impact.
+
+    Args:
+        found: The impact.
+        source: The arm that had it.
+        options: How to predict and estimate.
+        around: What else the recording says.
+        file: The recording.
+        index: Counts the arm's impacts.
+        label: From the label file.
+        previous: Time of the arm's impact before, s, or None.
+        following: Time of the arm's next impact, s, or None.
+    """
+    event, notes = found.event, []
+    window = without_repeats(found.window)
+    estimated, problem = _estimate(window, found, options, previous, following)
+    if problem:
+        notes.append(problem)
+    before = event.velocity_before if estimated is None else estimated.velocity_before
+    before_error = np.full(len(before), np.nan) if estimated is None else estimated.velocity_before_error
+    if len(window.times):
+        position = position_at(window.times, window.positions, event.time)
+    else:
+        position = event.position
+    impact = AnalyzedImpact(
+        arm=source.arm,
+        index=index,
+        file=file,
+        time=event.time,
+        time_detected=event.time_detected,
+        time_standard_error=event.time_std,
+        detector=event.detector,
+        detectors=found.detectors,
+        confidence=event.confidence,
+        residual=event.residual,
+        first_joint=event.joint,
+        joint_names=source.message_names,
+        position=position,
+        velocity_before=before,
+        velocity_before_error=before_error,
+        window=found.window,
+        detector_residual=found.residual,
+        velocity_after_estimated=None if estimated is None else estimated.velocity_after,
+        velocity_after_error=None if estimated is None else estimated.standard_error,
+        estimate=estimated,
+        label=label,
+        notes=tuple(notes),
+    )
+    recorded = prediction_for(around.predictions, event.time, source.message_names)
+    impact = replace(impact, expected=_expected(impact, found, source.robot, recorded, around.predicts, options))
+    if source.robot is None:
+        return impact
+    try:
+        return _predict(impact, source.robot, options, around, recorded)
+    except ImpactAwareError as error:
+        return replace(impact, notes=(*impact.notes, f"no prediction: {error}"))
+
+
+def without_repeats(window: SignalWindow) -> SignalWindow:
+    """The window without samples that a slow or faulty source sent twice while the arm moved."""
+    positions = window.positions
+    if len(positions) < 3:
+        return window
+    steps = np.abs(np.diff(positions, axis=0)).max(axis=1)
+    # The speed there, from the samples around, since the held one itself shows none.
+    around = np.maximum(np.concatenate(([0.0], steps[:-1])), np.concatenate((steps[1:], [0.0])))
+    fresh = np.concatenate(([True], ~((steps == 0.0) & (around > _STILL_STEP))))
+    return SignalWindow(
+        window.times[fresh],
+        positions[fresh],
+        None if window.velocities is None else window.velocities[fresh],
+        None if window.efforts is None else window.efforts[fresh],
+    )
+
+
+def _estimate(
+    window: SignalWindow,
+    found: FoundImpact,
+    options: AnalysisOptions,
+    previous: float | None,
+    following: float | None,
+) -> tuple[VelocityEstimate | None, str]:
+    """The estimate from what lies between the neighbouring impacts, or why there is none."""
+    event = found.event
+    # What another impact has shaken is no part of the motion before.
+    usable = np.ones(len(window.times), dtype=bool) if previous is None else window.times > previous
+    problem = ""
+    for before in (_BEFORE, _BRIEFLY_BEFORE):
+        try:
+            found_out = estimate(
+                window.times[usable],
+                window.positions[usable],
+                event.time,
+                method=options.estimator,
+                impact_time_error=event.time_std,
+                until=following,
+                before=before,
+            )
+        except InvalidInputError as error:
+            problem = (
+                problem or f"no estimate of the velocity after, and the velocity before is the detector's: {error}"
+            )
+        else:
+            return found_out, ""
+    return None, problem
+
+
+def _predict(
+    impact: AnalyzedImpact,
+    robot: RobotModel,
+    options: AnalysisOptions,
+    around: Surroundings,
+    recorded: RecordedPrediction | None,
+) -> AnalyzedImpact:
+    q, before = impact.position, impact.velocity_before
+    if not (np.isfinite(q).all() and np.isfinite(before).all()):
+        return replace(impact, notes=(*impact.notes, "no prediction: the velocity before is not known for every joint"))
+    surface, notes = around.surface, list(impact.notes)
+    frame = options.contact_frame or (_known_frame(robot, recorded) or robot.tool_frame)
+    own_radius = robot.tool_radius if frame == robot.tool_frame else 0.0
+    base = Contact(
+        frame=frame,
+        normal=np.array([0.0, 0.0, 1.0]),
+        offset=np.array(options.offset),
+        friction=_first(options.friction, *(known.friction for known in (surface, recorded) if known is not None), 0.0),
+        restitution=_first(
+            options.restitution, *(known.restitution for known in (surface, recorded) if known is not None), 0.0
+        ),
+        radius=own_radius if options.tool_radius is None else options.tool_radius,
+    )
+    normal, normal_source, note = _normal(impact, robot, options, around, recorded, base)
+    notes += [note] if note else []
+    if normal is None:
+        return replace(impact, contact_frame=frame, notes=tuple(notes))
+    contact = replace(base, normal=normal)
+    mass = options.object_mass or (recorded.object_mass if recorded is not None else None)
+    obstacle = _obstacle(mass, contact, contact_point(robot, q, contact), recorded)
+    spread = np.nan_to_num(impact.velocity_before_error)
+    result: UncertainPrediction = predict_with_covariance(
+        robot,
+        q,
+        before,
+        contact,
+        InputCovariance(velocity=spread**2),
+        obstacle=obstacle,
+        method=options.method,
+        inertia=options.inertia,
+    )
+    prediction = result.prediction
+    if prediction.mode == "separate":
+        notes.append("the contact point does not approach along the normal: nothing is predicted to change")
+    after, estimated = prediction.velocity_after, impact.velocity_after_estimated
+    jacobian = contact_jacobian(robot, q, contact)
+    impact = replace(
+        impact,
+        velocity_after_predicted=after,
+        velocity_after_predicted_std=np.sqrt(np.maximum(np.diag(result.velocity_after_covariance), 0.0)),
+        contact_frame=frame,
+        point=prediction.point,
+        normal=contact.normal,
+        normal_source=normal_source,
+        contact_velocity_before=jacobian @ before,
+        contact_velocity_after_predicted=jacobian @ after,
+        impulse=prediction.impulse,
+        effective_mass=prediction.effective_mass,
+        mode=prediction.mode,
+        friction=contact.friction,
+        restitution=contact.restitution,
+        inertia=options.inertia,
+        object_mass=mass,
+        notes=tuple(notes),
+    )
+    if estimated is None:
+        return impact
+    return replace(
+        impact,
+        error=float(np.linalg.norm(after - estimated)),
+        joint_error=absolute_error(after, estimated),
+        relative_error=jump_relative_error(after, estimated, before),
+        contact_velocity_after_estimated=jacobian @ estimated,
+        impulse_estimated=jump_impulse(robot, q, estimated - before, contact, options.inertia),
+        ablation=ablate(robot, q, before, estimated, contact, obstacle, options.method) if options.ablation else (),
+    )
+
+
+def _normal(
+    impact: AnalyzedImpact,
+    robot: RobotModel,
+    options: AnalysisOptions,
+    around: Surroundings,
+    recorded: RecordedPrediction | None,
+    contact: Contact,
+) -> tuple[Array | None, str, str]:
+    """The normal (3,), where it comes from, and what is to be noted about it."""
+    note = ""
+    if options.normal is not None:
+        return unit(np.array(options.normal)), "option", ""
+    if around.surface is not None:
+        return around.surface.normal, "config", ""
+    if options.surface_frame is not None and around.frames is not None:
+        pose: pin.SE3 | None = around.frames.pose(robot.base_frame, options.surface_frame, impact.time)
+        if pose is not None:
+            return np.array(pose.rotation[:, 2]), "tf", ""
+        note = f"TF leads from {robot.base_frame} to no frame {options.surface_frame}; "
+    if recorded is not None:
+        return unit(recorded.normal), "prediction", note.removesuffix("; ")
+    estimated = impact.velocity_after_estimated
+    if estimated is None:
+        return None, "", note + "no normal is known and, without an estimate, none can be told from the jump"
+    normal = normal_from_jump(robot, impact.position, estimated - impact.velocity_before, contact, options.inertia)
+    if normal is None:
+        return None, "", note + "no normal is known and the jump shows no impulse"
+    return (
+        normal,
+        "jump",
+        note + "the normal was estimated from the jump itself, so the prediction is no independent one",
+    )
+
+
+def _obstacle(
+    mass: float | None, contact: Contact, point: Array, recorded: RecordedPrediction | None
+) -> FreeObject | None:
+    if mass is None:
+        return None
+    centre = point - _HALF_EDGE * contact.normal
+    if recorded is not None and recorded.object_position is not None:
+        centre = recorded.object_position
+    return homogeneous_box(mass, [_HALF_EDGE] * 3, centre)
+
+
+def _expected(
+    impact: AnalyzedImpact,
+    found: FoundImpact,
+    robot: RobotModel | None,
+    recorded: RecordedPrediction | None,
+    predicts: bool,
+    options: AnalysisOptions,
+) -> bool | None:
+    """The verdict of the live comparison; an impact that nothing announced although predictions run is unexpected."""
+    if recorded is None:
+        return False if predicts else None
+    order = [recorded.joint_names.index(name) for name in impact.joint_names]
+    jump = recorded.jump[order]
+    if not (np.isfinite(jump).all() and jump.any()):
+        return None
+    classifier = ExpectationClassifier(len(jump))
+    inertia = None if robot is None else robot.mass_matrix(impact.position, options.inertia)
+    window = found.window
+    for row, time in enumerate(window.times.tolist()):
+        sample = JointSample(time, window.positions[row])
+        verdict = classifier.update(sample)
+        if verdict is not None:
+            return verdict.expected
+        if time == found.event.time_detected:
+            classifier.begin(found.event, jump, inertia)
+    return None
+
+
+def _known_frame(robot: RobotModel, recorded: RecordedPrediction | None) -> str | None:
+    if recorded is None or not robot.model.existFrame(recorded.frame):
+        return None
+    return recorded.frame
+
+
+def _first(*values: float | None) -> float:
+    """The first value that is known."""
+    return next(float(value) for value in values if value is not None)

@@ -1,0 +1,311 @@
+"""Impacts in a stream of samples of any length: detectors piece by piece, and the samples around each find kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from impact_aware.arrays import Array
+from impact_aware.detection import ImpactDetector, ImpactEvent, InputMonitor, JointSample
+from impact_aware.recordings.arm_samples import ArmSamples
+from impact_aware.recordings.results import DetectorResidual, SignalWindow
+
+BEFORE, AFTER = 0.25, 0.35
+"""Time kept before and after an impact, s."""
+
+SAME = 0.010
+"""Finds of different detectors that are closer than this are one impact, s: less than any refractory time."""
+
+FIRST_SAMPLES = 200
+"""Samples from which the sampling period is told."""
+
+NOMINAL_PERIOD, NOMINAL_TOLERANCE = 1e-3, 0.05
+"""A source within this share of 1 kHz is taken for 1 kHz, as the live detector does."""
+
+MOST_IMPACTS = 1000
+"""Impacts of one arm whose windows are kept, 0.1 MB each; so many are a detector that doesn't fit its source."""
+
+BLOCK = 8192
+"""Samples that detectors get at a time: walking through the seams between pieces costs."""
+
+_MONITORED = 500
+_MOST_STRETCHES = 20
+_PAUSE = 0.1
+
+
+@dataclass(eq=False)
+class FoundImpact:
+    """An impact as the detectors found it.
+
+    Attributes:
+        event: Of the first detector in the order of preference that found it.
+        detectors: All that found it, in that order.
+        window: The samples around it.
+        residual: What the event's detector saw, or None where it does not tell.
+    """
+
+    event: ImpactEvent
+    detectors: tuple[str, ...]
+    window: SignalWindow
+    residual: DetectorResidual | None = None
+
+
+@dataclass(eq=False)
+class _Pending:
+    event: ImpactEvent
+    detectors: tuple[str, ...]
+    index: int
+
+
+class ImpactFinder:
+    """Runs detectors over one arm's samples; memory stays that of the kept windows.
+
+    Attributes:
+        found: Impacts whose windows are complete, in order of the recording.
+        skipped: Impacts beyond `MOST_IMPACTS`, which are only counted.
+        samples: Samples seen.
+        first_time: Stamp of the first one, s; NaN before.
+        last_time: Stamp of the last one, s; NaN before.
+        backwards: How often stamps ran backwards.
+    """
+
+    def __init__(self, joint_count: int, make: Sequence[Callable[[float], ImpactDetector]]) -> None:
+        """Remember how to make the detectors, the preferred one first, from the sampling period in s."""
+        self._joint_count = joint_count
+        self._make = list(make)
+        self._detectors: list[ImpactDetector] = []
+        self._tracers: dict[str, ImpactDetector] = {}
+        self._monitor = InputMonitor(joint_count, _MONITORED)
+        self._reasons: list[str | None] = []
+        self._fed = 0
+        self._incoming: list[ArmSamples] = []
+        self._blocks: list[ArmSamples] = []
+        self._begin = 0
+        self._pending: list[_Pending] = []
+        self.found: list[FoundImpact] = []
+        self.skipped = 0
+        self.samples = 0
+        self.backwards = 0
+        self.first_time = self.last_time = np.nan
+        self.period = np.nan
+        self._intervals = 0
+        self._span = 0.0
+
+    @property
+    def rate(self) -> float:
+        """Samples per second of stamps, pauses longer than 0.1 s left out, Hz; NaN with fewer than two samples."""
+        return self._intervals / self._span if self._span > 0.0 else np.nan
+
+    @property
+    def quality(self) -> str | None:
+        """Why impacts can't be seen reliably, in most of the stretches looked at, or None when they can."""
+        reasons = [reason for reason in self._reasons if reason is not None]
+        return reasons[-1] if len(reasons) > 0.5 * len(self._reasons) else None
+
+    @property
+    def drops(self) -> dict[str, int]:
+        """What the preferred detector refused or mended, by reason, without zeros."""
+        if not self._detectors:
+            return {}
+        counts = self._detectors[0].drops
+        named = {name: int(getattr(counts, name)) for name in counts.__dataclass_fields__}
+        return {name: count for name, count in named.items() if count}
+
+    def feed(self, samples: ArmSamples) -> None:
+        """Take the next samples in."""
+        self._incoming.append(samples)
+        if sum(len(part.times) for part in self._incoming) >= BLOCK:
+            self._take_in()
+
+    def _take_in(self) -> None:
+        if not self._incoming:
+            return
+        samples, self._incoming = _joined(self._incoming), []
+        if not len(samples.times):
+            return
+        self._survey(samples)
+        self._blocks.append(samples)
+        self.samples += len(samples.times)
+        if not self._detectors:
+            if self.samples < FIRST_SAMPLES:
+                return
+            self._start()
+        for block in self._blocks_from(self._fed):
+            self._detect(block)
+        self._conclude(final=False)
+
+    def finish(self) -> None:
+        """No more samples come: complete what is pending."""
+        self._take_in()
+        if not self._blocks:
+            return
+        if not self._detectors:
+            self._start()
+            for block in self._blocks_from(self._fed):
+                self._detect(block)
+        self._conclude(final=True)
+        self._blocks = []
+        self.found.sort(key=lambda impact: impact.event.time)
+
+    def _start(self) -> None:
+        steps = np.concatenate([np.diff(block.times) for block in self._blocks])
+        forward = steps[steps > 0.0]
+        period = float(np.median(forward)) if len(forward) else NOMINAL_PERIOD
+        if abs(period - NOMINAL_PERIOD) <= NOMINAL_TOLERANCE * NOMINAL_PERIOD:
+            period = NOMINAL_PERIOD
+        self.period = period
+        self._detectors = [make(period) for make in self._make]
+
+    def _blocks_from(self, index: int) -> list[ArmSamples]:
+        """Blocks that begin at a sample that no detector has seen."""
+        begins = self._begin + np.cumsum([0, *(len(block.times) for block in self._blocks)])
+        return [block for block, begin in zip(self._blocks, begins, strict=False) if begin >= index]
+
+    def _survey(self, samples: ArmSamples) -> None:
+        times = samples.times
+        if not np.isfinite(self.first_time):
+            self.first_time = float(times[0])
+        elif times[0] < self.last_time:
+            self.backwards += 1
+        steps = np.diff(times)
+        self.backwards += int(np.count_nonzero(steps < 0.0))
+        moving_on = (steps > 0.0) & (steps < _PAUSE)
+        self._intervals += int(np.count_nonzero(moving_on))
+        self._span += float(steps[moving_on].sum())
+        self.last_time = float(times[-1])
+        # Every stretch that is looked at is twice as far from the one before.
+        seen = self.samples + len(times)
+        if len(self._reasons) < _MOST_STRETCHES and seen >= _MONITORED * (2 ** len(self._reasons) // 2):
+            self._monitor.reset()
+            for row in range(min(_MONITORED, len(times))):
+                self._monitor.update(JointSample(float(times[row]), samples.positions[row]))
+            if min(_MONITORED, len(times)) >= 20:
+                self._reasons.append(self._monitor.quality().reason)
+
+    def _detect(self, block: ArmSamples) -> None:
+        begin = self._fed
+        self._fed += len(block.times)
+        for detector in self._detectors:
+            events = detector.process(block.times, block.positions, block.velocities, block.efforts)
+            place = 0
+            for event in events:
+                # Stamps may repeat when they run backwards; events come in the order of the samples.
+                hits = np.flatnonzero(block.times[place:] == event.time_detected)
+                place += int(hits[0]) if len(hits) else 0
+                self._add(event, begin + place)
+
+    def _add(self, event: ImpactEvent, index: int) -> None:
+        order = [detector.name for detector in self._detectors]
+        recent: list[_Pending | FoundImpact] = [*self._pending, *self.found[-4:]]
+        for known in recent:
+            if abs(known.event.time - event.time) < SAME and event.detector not in known.detectors:
+                known.detectors = tuple(sorted((*known.detectors, event.detector), key=order.index))
+                if order.index(event.detector) < order.index(known.event.detector):
+                    known.event = event
+                return
+        self._pending.append(_Pending(event, (event.detector,), index))
+
+    def _conclude(self, *, final: bool) -> None:
+        """Cut the windows that are complete, and forget samples that no window needs."""
+        waiting = []
+        seen = self._begin + sum(len(block.times) for block in self._blocks)
+        for pending in self._pending:
+            far = seen - pending.index > 4.0 * AFTER / self.period
+            if len(self.found) >= MOST_IMPACTS:
+                self.skipped += 1
+            elif final or far or self.last_time > pending.event.time + AFTER:
+                self.found.append(self._cut(pending))
+            else:
+                waiting.append(pending)
+        self._pending = waiting
+        keep = int(2.0 * BEFORE / self.period) + 1
+        first = min([seen, *(pending.index for pending in waiting)]) - keep
+        while len(self._blocks) > 1 and self._begin + len(self._blocks[0].times) <= min(first, self._fed):
+            self._begin += len(self._blocks.pop(0).times)
+
+    def _cut(self, pending: _Pending) -> FoundImpact:
+        event = pending.event
+        reach = int(4.0 * max(BEFORE, AFTER) / self.period)
+        low, high = pending.index - reach, pending.index + reach
+        parts: list[tuple[Array, Array, Array | None, Array | None]] = []
+        begin = self._begin
+        for block in self._blocks:
+            span = slice(max(low - begin, 0), max(high - begin, 0))
+            parts.append(
+                (block.times[span], block.positions[span], _rows(block.velocities, span), _rows(block.efforts, span))
+            )
+            begin += len(block.times)
+        times = np.concatenate([part[0] for part in parts])
+        positions = np.concatenate([part[1] for part in parts])
+        lengths = [len(part[0]) for part in parts]
+        velocities = _stacked([part[2] for part in parts], positions, lengths)
+        efforts = _stacked([part[3] for part in parts], positions, lengths)
+        # Only the stretch around the detection in which time runs forward.
+        center = min(pending.index - max(low, self._begin), len(times) - 1)
+        breaks = np.flatnonzero(np.diff(times) < 0.0)
+        first = int(breaks[breaks < center].max()) + 1 if (breaks < center).any() else 0
+        last = int(breaks[breaks >= center].min()) + 1 if (breaks >= center).any() else len(times)
+        kept = np.zeros(len(times), dtype=bool)
+        kept[first:last] = True
+        kept &= (times >= event.time - BEFORE) & (times <= event.time + AFTER)
+        # A repeated stamp says nothing new about when.
+        kept[1:] &= ~(kept[:-1] & (np.diff(times) <= 0.0))
+        window = SignalWindow(
+            times[kept],
+            positions[kept],
+            None if velocities is None else velocities[kept],
+            None if efforts is None else efforts[kept],
+        )
+        return FoundImpact(event, pending.detectors, window, self._residual(event, window))
+
+    def _residual(self, event: ImpactEvent, window: SignalWindow) -> DetectorResidual | None:
+        detector = self._tracers.get(event.detector)
+        if detector is None:
+            names = [detector.name for detector in self._detectors]
+            detector = self._tracers[event.detector] = self._make[names.index(event.detector)](self.period)
+        if not hasattr(detector, "level"):
+            return None
+        detector.reset()
+        times, levels = [], []
+        for row in np.flatnonzero(window.times <= event.time_detected):
+            detector.update(
+                JointSample(
+                    float(window.times[row]),
+                    window.positions[row],
+                    None if window.velocities is None else window.velocities[row],
+                    None if window.efforts is None else window.efforts[row],
+                )
+            )
+            times.append(float(window.times[row]))
+            levels.append(float(detector.level))
+        return DetectorResidual(np.array(times), np.array(levels))
+
+
+def _joined(parts: list[ArmSamples]) -> ArmSamples:
+    if len(parts) == 1:
+        return parts[0]
+    lengths = [len(part.times) for part in parts]
+    positions = np.concatenate([part.positions for part in parts])
+    return ArmSamples(
+        np.concatenate([part.times for part in parts]),
+        positions,
+        _stacked([part.velocities for part in parts], positions, lengths),
+        _stacked([part.efforts for part in parts], positions, lengths),
+    )
+
+
+def _rows(values: Array | None, span: slice) -> Array | None:
+    return None if values is None else values[span]
+
+
+def _stacked(columns: Sequence[Array | None], like: Array, lengths: Sequence[int]) -> Array | None:
+    """One array of parts of which some may be missing; None when all are."""
+    if all(column is None for column in columns):
+        return None
+    filled = [
+        np.full((length, like.shape[1]), np.nan) if column is None else column
+        for column, length in zip(columns, lengths, strict=True)
+    ]
+    return np.concatenate(filled)

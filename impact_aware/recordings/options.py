@@ -1,0 +1,119 @@
+"""What can be chosen about an analysis of recordings: one frozen dataclass, checked where it is made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from impact_aware.contact.geometry import check_scalar, vector
+from impact_aware.detection.registry import DETECTORS
+from impact_aware.errors import InvalidInputError, UnknownNameError
+from impact_aware.estimation.registry import find_estimator
+from impact_aware.impact.registry import DEFAULT_METHOD, impact_map
+from impact_aware.recordings.tables import ColumnMap
+from impact_aware.robot import INERTIA_CHOICES
+
+DEFAULT_DETECTOR = "adaptive_window"
+
+DEFAULT_ESTIMATOR = "adaptive"
+"""Recordings come from any robot under any controller: its stated errors hold for all of them, the fixed recipes' do
+not where a controller acts strongly just after the impact."""
+
+ALL = "all"
+
+
+@dataclass(frozen=True)
+class AnalysisOptions:
+    """Options of an analysis; what is None is taken from the recording, or left at what the docstring says.
+
+    Attributes:
+        robot: Profile name, profile file or URDF file; `robot_description` of the recording when None.
+        topics: Joint-state topics; all when empty.
+        columns: Columns of tables.
+        detector: Name of a detector, several with commas, or `all`; the first one found is the preferred one.
+        tuning: File from `impact-aware tune-detector`.
+        estimator: Name of the estimator of the velocity after.
+        method: Impact map.
+        inertia: Inertia that the impact sees.
+        friction: Coulomb's coefficient; of the surface file, else of the recorded prediction, else 0.
+        restitution: Coefficient of restitution; as `friction`.
+        contact_frame: Robot frame that touches; of the recorded prediction, else the tool frame.
+        offset: Contact in that frame, m.
+        tool_radius: Radius of a spherical tip, m; the robot's own for its tool frame.
+        normal: From the obstacle into the robot, base frame.
+        surface: YAML file of a plane.
+        surface_frame: TF frame whose z axis is the normal.
+        object_mass: Mass of the free object that is hit, kg; of the recorded prediction, else a fixed surface.
+        ablation: Predict with every inertia, with and without friction.
+        labels: Recording name -> label.
+    """
+
+    robot: str | None = None
+    topics: tuple[str, ...] = ()
+    columns: ColumnMap | None = None
+    detector: str = DEFAULT_DETECTOR
+    tuning: Path | None = None
+    estimator: str = DEFAULT_ESTIMATOR
+    method: str = DEFAULT_METHOD
+    inertia: str = "M+B_theta"
+    friction: float | None = None
+    restitution: float | None = None
+    contact_frame: str | None = None
+    offset: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    tool_radius: float | None = None
+    normal: tuple[float, float, float] | None = None
+    surface: Path | None = None
+    surface_frame: str | None = None
+    object_mass: float | None = None
+    ablation: bool = True
+    labels: dict[str, str] | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what makes no sense.
+
+        Raises:
+            InvalidInputError: A number out of range.
+            UnknownNameError: A name that is not known.
+        """
+        for name in self.detectors:
+            if name not in DETECTORS:
+                raise UnknownNameError("detector", name, (ALL, *DETECTORS))
+        find_estimator(self.estimator)
+        impact_map(self.method)
+        if self.inertia not in INERTIA_CHOICES:
+            raise UnknownNameError("inertia", self.inertia, INERTIA_CHOICES)
+        for field, high in (("friction", float("inf")), ("restitution", 1.0), ("tool_radius", float("inf"))):
+            if getattr(self, field) is not None:
+                check_scalar(field, getattr(self, field), 0.0, high)
+        if self.object_mass is not None:
+            check_scalar("object_mass", self.object_mass, 0.0, float("inf"), open_below=True)
+        if self.normal is not None and not vector("normal", self.normal, 3).any():
+            raise InvalidInputError("normal", list(self.normal), "a vector that is not of zero length")
+        vector("offset", self.offset, 3)
+        given = [name for name in ("normal", "surface", "surface_frame") if getattr(self, name) is not None]
+        if len(given) > 1:
+            raise InvalidInputError("normal", " and ".join(given), "one of normal, surface and surface_frame")
+        if self.tuning is not None and len(self.detectors) > 1:
+            raise InvalidInputError("tuning", str(self.tuning), "one detector, as a tuning is for one")
+
+    @property
+    def detectors(self) -> tuple[str, ...]:
+        """The chosen detectors, the preferred one first."""
+        if self.detector == ALL:
+            return (DEFAULT_DETECTOR, *(name for name in DETECTORS if name != DEFAULT_DETECTOR))
+        return tuple(dict.fromkeys(name.strip() for name in self.detector.split(",")))
+
+    def plain(self) -> dict[str, Any]:
+        """Every option in types that JSON knows."""
+
+        def simple(value: Any) -> Any:
+            if isinstance(value, Path):
+                return str(value)
+            if isinstance(value, tuple):
+                return [simple(v) for v in value]
+            if isinstance(value, ColumnMap):
+                return {key.name: simple(getattr(value, key.name)) for key in fields(value)}
+            return value
+
+        return {field.name: simple(getattr(self, field.name)) for field in fields(self)}

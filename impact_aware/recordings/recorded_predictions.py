@@ -1,0 +1,187 @@
+"""What a recording says about its impacts besides the joints: predictions that were made live, and frames of TF."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+
+from impact_aware.arrays import Array
+from impact_aware.recordings.bag import Bag, stamp_seconds, vector
+from impact_aware.recordings.raw_messages import RawMessages
+
+PREDICTION_TYPE = "impact_aware_msgs/msg/ImpactPrediction"
+TF_TYPES = ("tf2_msgs/msg/TFMessage", "tf2_msgs/TFMessage")
+
+_LOOK_AHEAD, _AT_IMPACT = 0, 1
+"""ImpactPrediction.SOURCE_*; the message itself need not be installed to read a bag."""
+
+HORIZON = 0.6
+"""A look-ahead prediction older than this is no announcement of an impact, s."""
+
+_TOGETHER = 0.020
+"""A prediction made at the impact and the impact are this close, s: detection may be that late."""
+
+
+@dataclass(frozen=True, eq=False)
+class RecordedPrediction:
+    """A live prediction, as far as an analysis uses it; vectors in the base frame.
+
+    Attributes:
+        topic: Where it was published.
+        arm: Name of the arm.
+        time: Stamp of the state it starts from, s.
+        at_impact: Made at a detected impact, rather than ahead of it.
+        joint_names: (n,) Order of `jump`.
+        jump: (n,) Predicted velocity after minus before, rad/s.
+        frame: Robot frame that touches.
+        normal: (3,) From the obstacle into the robot.
+        friction: Coulomb's coefficient.
+        restitution: Coefficient of restitution.
+        object_mass: Mass of the free object, from the momentum it takes up, kg; None for a fixed surface.
+        object_position: (3,) Its centre, m, or None.
+    """
+
+    topic: str
+    arm: str
+    time: float
+    at_impact: bool
+    joint_names: tuple[str, ...]
+    jump: Array
+    frame: str
+    normal: Array
+    friction: float
+    restitution: float
+    object_mass: float | None
+    object_position: Array | None
+
+
+def read_predictions(bag: Bag, times: Sequence[float]) -> list[RecordedPrediction]:
+    """The valid predictions around the given times, s, in the order of the recording.
+
+    Only those are decoded whose stamps are near one of the times; the recording may hold millions of them.
+    """
+    topics = [
+        topic for topic, kind in bag.topics.items() if kind == PREDICTION_TYPE and not topic.endswith("true_impacts")
+    ]
+    if not topics or not len(times):
+        return []
+    around = np.sort(np.asarray(times, dtype=np.float64))
+    found = []
+    for raw in bag.raw(topics):
+        stamps = header_stamps(raw)
+        following = np.searchsorted(around, stamps - _TOGETHER)
+        near = (following < len(around)) & (around[np.minimum(following, len(around) - 1)] - stamps < HORIZON)
+        for row in np.flatnonzero(near).tolist():
+            message = bag.deserialize(raw.topic, raw.payload(row))
+            if message.valid and message.source in (_LOOK_AHEAD, _AT_IMPACT) and message.contacts:
+                found.append(_prediction(raw.topic, message))
+    return found
+
+
+def prediction_for(
+    predictions: Sequence[RecordedPrediction], time: float, joint_names: Sequence[str]
+) -> RecordedPrediction | None:
+    """The prediction that announced an impact, or was made at it: of those for these joints, the nearest in time."""
+    fitting = [p for p in predictions if set(p.joint_names) == set(joint_names)]
+    at_impact = [p for p in fitting if p.at_impact and abs(p.time - time) <= _TOGETHER]
+    if at_impact:
+        return min(at_impact, key=lambda p: abs(p.time - time))
+    ahead = [p for p in fitting if not p.at_impact and 0.0 <= time - p.time <= HORIZON]
+    return max(ahead, key=lambda p: p.time) if ahead else None
+
+
+class RecordedFrames:
+    """Frames of `/tf` and `/tf_static` at some instants."""
+
+    def __init__(self, bag: Bag, times: Sequence[float]) -> None:
+        """Read both topics once; of the moving frames the latest before each of the times, s, is kept."""
+        self._times = np.sort(np.asarray(times, dtype=np.float64))
+        self._static: dict[str, tuple[str, pin.SE3]] = {}
+        self._moving: dict[tuple[int, str], tuple[float, str, pin.SE3]] = {}
+        topics = [topic for topic, kind in bag.topics.items() if kind in TF_TYPES]
+        for raw in bag.raw(topics) if topics else ():
+            for row in range(len(raw)):
+                for transform in bag.deserialize(raw.topic, raw.payload(row)).transforms:
+                    self._keep(transform, static=raw.topic.endswith("tf_static"))
+
+    def pose(self, base: str, frame: str, time: float) -> pin.SE3 | None:
+        """Pose of `frame` in `base` at `time`, s; None where the recording has no way between both."""
+        index = int(np.argmin(np.abs(self._times - time))) if len(self._times) else -1
+        to_root = {name: pose for name, pose in self._way_up(base, index)}
+        for name, pose in self._way_up(frame, index):
+            if name in to_root:
+                return to_root[name].inverse() * pose
+        return None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Every frame that has a parent, and every parent."""
+        pairs = [*((child, parent) for child, (parent, _) in self._static.items())]
+        pairs += [(child, parent) for (_, child), (_, parent, _) in self._moving.items()]
+        return tuple(sorted({name for pair in pairs for name in pair}))
+
+    def _way_up(self, frame: str, index: int) -> list[tuple[str, pin.SE3]]:
+        """The frame and its ancestors, each with the frame's pose in it."""
+        way = [(frame, pin.SE3.Identity())]
+        while len(way) < 1000:
+            name, pose = way[-1]
+            moving = self._moving.get((index, name))
+            step = (moving[1], moving[2]) if moving is not None else self._static.get(name)
+            if step is None:
+                break
+            way.append((step[0], step[1] * pose))
+        return way
+
+    def _keep(self, transform: Any, *, static: bool) -> None:
+        stamp = stamp_seconds(transform)
+        child = str(transform.child_frame_id).lstrip("/")
+        parent = str(transform.header.frame_id).lstrip("/")
+        pose = transform.transform
+        turn = pose.rotation
+        quaternion = pin.Quaternion(turn.w, turn.x, turn.y, turn.z)
+        quaternion.normalize()
+        placement = pin.SE3(quaternion.toRotationMatrix(), vector(pose.translation))
+        if static:
+            self._static[child] = (parent, placement)
+            return
+        for index in range(int(np.searchsorted(self._times, stamp)), len(self._times)):
+            known = self._moving.get((index, child))
+            if known is None or known[0] <= stamp:
+                self._moving[(index, child)] = (stamp, parent, placement)
+
+
+def header_stamps(raw: RawMessages) -> Array:
+    """Header stamps (k,) of messages that begin with a header, s, without decoding them."""
+    content = np.frombuffer(raw.buffer, dtype=np.uint8)
+    stamps = content[raw.offsets[:, None] + np.arange(4, 12)]
+    return np.asarray(stamps.view("<i4")[:, 0] + 1e-9 * stamps.view("<u4")[:, 1])
+
+
+def _prediction(topic: str, message: Any) -> RecordedPrediction:
+    contact = message.contacts[0]
+    before, after = message.velocity_before, message.velocity_after
+    mass = position = None
+    if message.object:
+        change = vector(message.object_twist_after.linear) - vector(message.object_twist_before.linear)
+        taken = -sum((vector(one.impulse) for one in message.contacts), np.zeros(3))
+        speed = float(change @ change)
+        mass = float(taken @ change) / speed if speed > 0.0 else None
+        position = vector(message.object_position)
+    return RecordedPrediction(
+        topic=topic,
+        arm=str(message.arm),
+        time=stamp_seconds(message),
+        at_impact=message.source == _AT_IMPACT,
+        joint_names=tuple(message.joint_names),
+        jump=np.asarray(after, dtype=np.float64) - np.asarray(before, dtype=np.float64),
+        frame=str(contact.frame),
+        normal=vector(contact.normal),
+        friction=float(contact.friction),
+        restitution=float(contact.restitution),
+        object_mass=mass if mass is not None and mass > 0.0 else None,
+        object_position=position,
+    )

@@ -1,0 +1,276 @@
+"""What an analysis of recordings found: plain data, which reports, tables and annotated bags are made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from impact_aware.arrays import Array
+from impact_aware.estimation.result import VelocityEstimate
+
+NORMAL_SOURCES = ("option", "config", "tf", "prediction", "jump")
+"""Where a contact normal may come from: the command line, a surface file, a TF frame, a recorded prediction, or the
+jump itself."""
+
+
+@dataclass(frozen=True, eq=False)
+class SignalWindow:
+    """The samples around an impact as they were recorded, in the arm's joint order; NaN where a value was missing.
+
+    Attributes:
+        times: (k,) Stamps, s, on the same clock as the impact's `time`.
+        positions: (k, n) rad.
+        velocities: (k, n) rad/s, or None when the recording has none.
+        efforts: (k, n) N m, or None when the recording has none.
+    """
+
+    times: Array
+    positions: Array
+    velocities: Array | None = None
+    efforts: Array | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class DetectorResidual:
+    """How the detector saw the impact come: its signal over its bound.
+
+    Attributes:
+        times: (k,) Stamps up to the detection, s.
+        values: (k,) Largest residual over its bound; above 1 the detector suspects an impact.
+    """
+
+    times: Array
+    values: Array
+
+
+@dataclass(frozen=True, eq=False)
+class AblationRow:
+    """One prediction of an impact with another inertia or friction (Rey Arias 2024, Tables II and III).
+
+    Attributes:
+        inertia: `M`, `M+B_theta` or `M+B_rho`.
+        friction: Coulomb's coefficient.
+        velocity_after: (n,) Predicted, rad/s.
+        joint_error: (n,) |predicted - estimated|, rad/s (Rey Arias 2024, eq. 18).
+        error: Norm of predicted minus estimated, rad/s.
+        relative_error: `error` over the norm of the estimated jump.
+    """
+
+    inertia: str
+    friction: float
+    velocity_after: Array
+    joint_error: Array
+    error: float
+    relative_error: float
+
+
+@dataclass(frozen=True, eq=False)
+class AnalyzedImpact:
+    """One impact of one arm. Per-joint arrays are in the order of `joint_names`, vectors of three in the base frame.
+
+    Attributes:
+        arm: Name of the arm; empty for a topic without a namespace.
+        index: Counts this arm's impacts of one recording from 1.
+        file: The recording.
+        time: Header stamp of the impact, refined between samples, s.
+        time_detected: Stamp of the sample with which the detector knew, s.
+        time_standard_error: Of `time`, s.
+        detector: Which detector found it.
+        detectors: Every detector that found it, when several looked.
+        confidence: Share of the misfit that the jump explains, 0..1.
+        residual: (n,) Detector's residual over its bound; NaN for a joint without one.
+        first_joint: Index of the joint that showed it first.
+        joint_names: (n,) Joint order of every array.
+        position: (n,) At the impact, rad.
+        velocity_before: (n,) rad/s.
+        velocity_before_error: (n,) Standard error of `velocity_before`, rad/s; NaN when it comes from the detector.
+        velocity_after_predicted: (n,) rad/s, or None without a robot model or a normal.
+        velocity_after_predicted_std: (n,) First-order spread of the prediction from the error of `velocity_before`,
+            rad/s, or None.
+        velocity_after_estimated: (n,) Virtual rigid-body velocity after the impact, rad/s, or None when too few samples
+            follow.
+        velocity_after_error: (n,) Standard error of `velocity_after_estimated`, rad/s, or None.
+        error: Norm of predicted minus estimated, rad/s, or None.
+        joint_error: (n,) |predicted - estimated|, rad/s, or None.
+        relative_error: `error` over the norm of the estimated jump, or None.
+        contact_frame: Robot frame that touched; empty without a robot model.
+        point: (3,) Contact point, m, or None without a robot model.
+        normal: (3,) Unit vector from the obstacle into the robot, or None.
+        normal_source: One of `NORMAL_SOURCES`, or empty without a normal.
+        contact_velocity_before: (3,) Of the robot's contact point, m/s, or None.
+        contact_velocity_after_predicted: (3,) The same just after, as predicted, m/s, or None.
+        contact_velocity_after_estimated: (3,) The same just after, as estimated, m/s, or None.
+        impulse: (3,) On the robot, as predicted, N s, or None.
+        impulse_estimated: (3,) On the robot, as the estimated jump shows it: least squares of B dv = J' p in the norm
+            of B^-1 with the inertia B of the prediction, N s, or None.
+        effective_mass: Of the robot along the normal, kg, or None.
+        mode: `slide`, `stick`, `separate`, or empty without a prediction.
+        friction: Coulomb's coefficient of the prediction.
+        restitution: Of the prediction.
+        inertia: Inertia of the prediction.
+        object_mass: Mass of the free object that was hit, kg, or None for a fixed surface.
+        expected: Whether it was the impact that `predicted_jumps` of the recording announced; None when nothing in the
+            recording tells.
+        label: From the label file, or None.
+        ablation: One row per inertia and friction; empty without an estimate or a prediction.
+        window: The samples around it.
+        detector_residual: What the detector saw, or None.
+        estimate: The whole estimate, or None.
+        notes: What a reader has to know about this impact, one sentence each.
+    """
+
+    arm: str
+    index: int
+    file: Path
+    time: float
+    time_detected: float
+    time_standard_error: float
+    detector: str
+    confidence: float
+    residual: Array
+    first_joint: int
+    joint_names: tuple[str, ...]
+    position: Array
+    velocity_before: Array
+    velocity_before_error: Array
+    window: SignalWindow
+    detectors: tuple[str, ...] = ()
+    velocity_after_predicted: Array | None = None
+    velocity_after_predicted_std: Array | None = None
+    velocity_after_estimated: Array | None = None
+    velocity_after_error: Array | None = None
+    error: float | None = None
+    joint_error: Array | None = None
+    relative_error: float | None = None
+    contact_frame: str = ""
+    point: Array | None = None
+    normal: Array | None = None
+    normal_source: str = ""
+    contact_velocity_before: Array | None = None
+    contact_velocity_after_predicted: Array | None = None
+    contact_velocity_after_estimated: Array | None = None
+    impulse: Array | None = None
+    impulse_estimated: Array | None = None
+    effective_mass: float | None = None
+    mode: str = ""
+    friction: float = 0.0
+    restitution: float = 0.0
+    inertia: str = ""
+    object_mass: float | None = None
+    expected: bool | None = None
+    label: str | None = None
+    ablation: tuple[AblationRow, ...] = ()
+    detector_residual: DetectorResidual | None = None
+    estimate: VelocityEstimate | None = None
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class ArmAnalysis:
+    """One arm of one recording.
+
+    Attributes:
+        arm: Its name; empty for a topic without a namespace.
+        file: The recording.
+        topic: Topic of its joint states; empty for a table.
+        robot: Name of the robot model; empty when none was found.
+        urdf: Text of the URDF the model was made from, or None; for drawing the arm.
+        base_frame: Frame of every vector of three.
+        joint_names: (n,) Joint order of every array.
+        messages: Joint-state messages read.
+        samples: Of those, the ones that were usable.
+        rate_hz: Usable samples per second of stamps, Hz; NaN when it can't be told.
+        quality: Why impacts can't be seen reliably, one sentence, or None when they can.
+        first_time: Stamp of the first usable sample, s; NaN without one.
+        last_time: Stamp of the last one, s.
+        impacts: In order of time.
+        drops: What the detector refused or mended, by reason, without zeros.
+        notes: What a reader has to know about this arm, one sentence each.
+    """
+
+    arm: str
+    file: Path
+    topic: str
+    robot: str
+    joint_names: tuple[str, ...]
+    messages: int
+    samples: int
+    rate_hz: float
+    quality: str | None
+    first_time: float
+    last_time: float
+    impacts: tuple[AnalyzedImpact, ...]
+    urdf: str | None = None
+    base_frame: str = "base"
+    drops: dict[str, int] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class AblationGroup:
+    """All impacts with one label, predicted with one inertia and friction: a row of Rey Arias 2024's Tables II and III.
+
+    Attributes:
+        label: From the label file; the recording's name without one.
+        robot: Name of the robot, as only joints of the same one can be averaged.
+        joint_names: (n,) Joint order of every array.
+        inertia: `M`, `M+B_theta` or `M+B_rho`.
+        friction: Coulomb's coefficient.
+        count: Impacts in the group.
+        joint_error_mean: (n,) Mean of |predicted - estimated|, rad/s.
+        joint_error_max: (n,) Largest of them, rad/s.
+        error_mean: Mean norm of predicted minus estimated, rad/s.
+        error_max: Largest norm, rad/s.
+        velocity_before_mean: (n,) Mean velocity before, rad/s, for reference as in Table II.
+        velocity_after_mean: (n,) Mean estimated velocity after, rad/s.
+    """
+
+    label: str
+    robot: str
+    joint_names: tuple[str, ...]
+    inertia: str
+    friction: float
+    count: int
+    joint_error_mean: Array
+    joint_error_max: Array
+    error_mean: float
+    error_max: float
+    velocity_before_mean: Array
+    velocity_after_mean: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Analysis:
+    """One run of `impact-aware analyze` over one or several recordings.
+
+    Attributes:
+        files: The recordings, in the order given.
+        arms: One per arm and recording, in the order of `files`.
+        messages: Joint-state messages read, all arms together.
+        seconds_read: Wall time that reading and detecting took, s.
+        seconds: Wall time of everything, s.
+        settings: Every option with its value, in plain types.
+        versions: Name and version of the software that made it.
+        ablation_groups: Tables II and III of Rey Arias 2024 over all recordings; empty without ablation.
+        notes: What a reader has to know, one sentence each.
+    """
+
+    files: tuple[Path, ...]
+    arms: tuple[ArmAnalysis, ...]
+    messages: int
+    seconds_read: float
+    seconds: float
+    settings: dict[str, Any]
+    versions: dict[str, str]
+    ablation_groups: tuple[AblationGroup, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def impacts(self) -> tuple[AnalyzedImpact, ...]:
+        """Every impact of every arm, recording by recording, in order of time within each."""
+        ordered: list[AnalyzedImpact] = []
+        for file in dict.fromkeys(arm.file for arm in self.arms):
+            found = [impact for arm in self.arms if arm.file == file for impact in arm.impacts]
+            ordered += sorted(found, key=lambda impact: impact.time)
+        return tuple(ordered)

@@ -1,0 +1,106 @@
+"""Where the contact normal of a recorded impact comes from, and what an impulse the jump itself shows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import yaml
+
+from impact_aware.arrays import Array
+from impact_aware.contact.geometry import Contact, contact_jacobian, vector
+from impact_aware.errors import InvalidInputError
+from impact_aware.robot import RobotModel
+
+
+@dataclass(frozen=True, eq=False)
+class Surface:
+    """A plane that is hit, in the base frame, as a surface file describes it.
+
+    Attributes:
+        normal: (3,) Unit vector out of the surface.
+        point: (3,) A point on it, m, or None.
+        friction: Coulomb's coefficient, or None when the file does not say it.
+        restitution: Coefficient of restitution, or None when the file does not say it.
+    """
+
+    normal: Array
+    point: Array | None = None
+    friction: float | None = None
+    restitution: float | None = None
+
+
+def load_surface(path: Path) -> Surface:
+    """Read a surface file: YAML with `normal: [x, y, z]` and, if known, `point`, `friction`, `restitution`.
+
+    Raises:
+        InvalidInputError: No such file, no normal, or an entry that is no number.
+    """
+    try:
+        content = yaml.safe_load(path.read_text())
+    except OSError as error:
+        raise InvalidInputError("surface", str(path), "a readable YAML file") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise InvalidInputError("surface", str(path), f"valid YAML ({str(error).splitlines()[0]})") from error
+    known = ("normal", "point", "friction", "restitution")
+    if not isinstance(content, dict) or "normal" not in content:
+        raise InvalidInputError("surface", str(path), "a mapping with an entry 'normal'")
+    for key in content:
+        if key not in known:
+            raise InvalidInputError(f"surface {path.name}", repr(key), "one of " + ", ".join(known))
+    numbers = {}
+    for key in ("friction", "restitution"):
+        try:
+            numbers[key] = None if content.get(key) is None else float(content[key])
+        except (TypeError, ValueError) as error:
+            raise InvalidInputError(f"surface {path.name}: {key}", repr(content[key]), "a number") from error
+    point = content.get("point")
+    normal = unit(vector(f"surface {path.name}: normal", content["normal"], 3), f"surface {path.name}: normal")
+    return Surface(normal, None if point is None else vector(f"surface {path.name}: point", point, 3), **numbers)
+
+
+def unit(direction: Array, field: str = "normal") -> Array:
+    """The direction (3,) with length one.
+
+    Raises:
+        InvalidInputError: It has no length.
+    """
+    length = float(np.linalg.norm(direction))
+    if not length > 1e-12:
+        raise InvalidInputError(field, direction.tolist(), "a vector that is not of zero length")
+    return np.asarray(direction / length)
+
+
+def jump_impulse(robot: RobotModel, q: Array, jump: Array, contact: Contact, inertia: str) -> Array:
+    """Impulse (3,) at the contact that explains a joint velocity jump best, base frame, N s.
+
+    Least squares of B dv = J' p (Rey Arias 2024, eq. (10)) in the norm of B^-1, B being the chosen inertia, so that
+    p = (J B^-1 J')^-1 J dv: the jump of the contact point's velocity, times the mass that the arm shows there.
+
+    Args:
+        robot: The arm.
+        q: (n,) rad.
+        jump: (n,) Velocity after minus before, rad/s.
+        contact: Where it touched; of its normal only the contact point's place on a spherical tip depends.
+        inertia: One of `INERTIA_CHOICES`.
+    """
+    jacobian = contact_jacobian(robot, q, contact)
+    mobility = jacobian @ np.linalg.solve(robot.mass_matrix(q, inertia), jacobian.T)
+    return np.asarray(np.linalg.lstsq(mobility, jacobian @ jump, rcond=1e-9)[0])
+
+
+def normal_from_jump(robot: RobotModel, q: Array, jump: Array, contact: Contact, inertia: str) -> Array | None:
+    """Unit normal (3,) along the impulse that a jump shows; None when it shows none.
+
+    With friction the impulse leans away from the normal by up to atan(mu), which nothing in the jump can tell.
+    """
+    normal = contact.normal
+    # The contact point on a spherical tip hangs on the normal; twice is enough for a small tip.
+    for _ in range(2):
+        impulse = jump_impulse(robot, q, jump, replace(contact, normal=normal), inertia)
+        length = float(np.linalg.norm(impulse))
+        if not length > 1e-9:
+            return None
+        normal = impulse / length
+    return np.asarray(normal)

@@ -1,0 +1,68 @@
+"""Which robot a recording is of: the profile asked for, its own description, or the profile that has its joints."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from impact_aware.errors import ImpactAwareError, InvalidInputError
+from impact_aware.recordings.bag import Bag
+from impact_aware.render.robot_shape import RobotShape, robot_shape
+from impact_aware.robot import RobotModel, RobotProfile, load_profile
+from impact_aware.robot.profile import profile_names
+
+
+def recorded_robot(
+    bag: Bag, arm: str, joint_names: Sequence[str], profile: str | None = None
+) -> tuple[RobotModel | None, RobotShape]:
+    """The model and the links of an arm.
+
+    A profile goes before the description, as it knows the tool that hits.
+
+    Args:
+        bag: An open recording.
+        arm: Namespace of the arm.
+        joint_names: Joints that the recording has.
+        profile: Profile asked for.
+
+    Raises:
+        ImpactAwareError: `profile` can't be loaded, or its joints are not those of the recording.
+    """
+    if profile is not None:
+        chosen = load_profile(profile)
+        missing = [name for name in chosen.joint_names if name not in joint_names]
+        if missing:
+            lacking = f"{profile} with joints such as {missing[0]}"
+            raise InvalidInputError("--robot", lacking, f"a robot with the recorded joints {', '.join(joint_names)}")
+        return _of_profile(chosen)
+    for name in profile_names():
+        try:
+            candidate = load_profile(name)
+            if set(candidate.joint_names) <= set(joint_names):
+                return _of_profile(candidate)
+        except ImpactAwareError:
+            # Its URDF is not installed here: then it is of no use.
+            continue
+    text = _description(bag, arm)
+    if text is None:
+        return None, RobotShape(())
+    try:
+        full = RobotModel.from_urdf(text)
+        known = tuple(name for name in full.joint_names if name in set(joint_names))
+        robot = full if known == full.joint_names else RobotModel.from_urdf(text, joint_names=known)
+    except ImpactAwareError:
+        return None, RobotShape(())
+    return robot, robot_shape(text)
+
+
+def _of_profile(profile: RobotProfile) -> tuple[RobotModel, RobotShape]:
+    return RobotModel.from_profile(profile), robot_shape(profile.urdf.read_text())
+
+
+def _description(bag: Bag, arm: str) -> str | None:
+    for topic in (f"/{arm}/robot_description".replace("//", "/"), "/robot_description"):
+        if topic in bag.topics:
+            for _, raw in bag.serialized(topic):
+                message: Any = bag.deserialize(topic, raw)
+                return str(message.data)
+    return None

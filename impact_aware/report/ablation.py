@@ -1,0 +1,133 @@
+"""Tables II and III of Rey Arias 2024 from an analysis: errors per joint by inertia and by friction, in deg/s."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from impact_aware.recordings.results import AblationGroup
+
+ESSENTIAL = 1.0
+"""Difference of two errors from which on it counts, deg/s (Rey Arias 2024, IV-B)."""
+
+INERTIAS = ("M+B_theta", "M+B_rho", "M")
+"""Order of the columns; the first two are compared, as in Table II."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One figure, and `better` or `worse` when the first column of its joint differs essentially from the second."""
+
+    text: str
+    verdict: str = ""
+
+
+@dataclass(frozen=True)
+class Line:
+    """One label: errors by joint and variant, with the velocities for reference.
+
+    Attributes:
+        label: Of the experiments.
+        count: Impacts averaged.
+        cells: One per joint and variant.
+        velocities: One per joint: mean velocity after, and before in brackets; empty for a table without them.
+        norms: Mean norm of the error, one per variant.
+    """
+
+    label: str
+    count: int
+    cells: tuple[Cell, ...]
+    velocities: tuple[str, ...]
+    norms: tuple[Cell, ...]
+
+
+@dataclass(frozen=True)
+class AblationTable:
+    """One table.
+
+    Attributes:
+        title: Above it.
+        caption: What it shows.
+        joint_names: (n,) Groups of columns.
+        variants: Columns within each group.
+        lines: Rows.
+    """
+
+    title: str
+    caption: str
+    joint_names: tuple[str, ...]
+    variants: tuple[str, ...]
+    lines: tuple[Line, ...]
+
+
+def ablation_tables(groups: Sequence[AblationGroup]) -> list[AblationTable]:
+    """By inertia and by friction, for every set of joints that the recordings have."""
+    tables: list[AblationTable] = []
+    for robot, joints in dict.fromkeys((group.robot, group.joint_names) for group in groups):
+        own = [group for group in groups if group.robot == robot and group.joint_names == joints]
+        of_robot = f", {robot}" if len({group.robot for group in groups}) > 1 else ""
+        for table in (_by_inertia(own, of_robot), _by_friction(own, of_robot)):
+            if table is not None:
+                tables.append(table)
+    return tables
+
+
+def _by_inertia(groups: Sequence[AblationGroup], of_robot: str) -> AblationTable | None:
+    known = [inertia for inertia in INERTIAS if any(group.inertia == inertia for group in groups)]
+    if len(known) < 2:
+        return None
+    lines = []
+    for label in dict.fromkeys(group.label for group in groups):
+        own = [group for group in groups if group.label == label]
+        friction = max(group.friction for group in own)
+        columns = [_find(own, inertia, friction) for inertia in known]
+        lines.append(_line(label, columns, with_velocities=True))
+    caption = (
+        "Mean absolute error of the predicted velocity after the impact, deg/s, by inertia, with friction. The line "
+        "below has the mean estimated velocity after and, in brackets, before the impact."
+    )
+    return AblationTable(f"By inertia{of_robot}", caption, groups[0].joint_names, tuple(known), tuple(lines))
+
+
+def _by_friction(groups: Sequence[AblationGroup], of_robot: str) -> AblationTable | None:
+    inertia = next((name for name in INERTIAS if any(group.inertia == name for group in groups)), None)
+    own = [group for group in groups if group.inertia == inertia]
+    frictions = sorted({group.friction for group in own}, reverse=True)
+    if inertia is None or len(frictions) < 2:
+        return None
+    lines = []
+    for label in dict.fromkeys(group.label for group in own):
+        columns = [_find([group for group in own if group.label == label], inertia, mu) for mu in frictions]
+        lines.append(_line(label, columns, with_velocities=False))
+    caption = f"Mean absolute error of the predicted velocity after the impact, deg/s, by friction μ, with {inertia}."
+    variants = tuple(f"μ = {friction:g}" for friction in frictions)
+    return AblationTable(f"By friction{of_robot}", caption, groups[0].joint_names, variants, tuple(lines))
+
+
+def _find(groups: Sequence[AblationGroup], inertia: str, friction: float) -> AblationGroup | None:
+    return next((group for group in groups if group.inertia == inertia and group.friction == friction), None)
+
+
+def _line(label: str, columns: Sequence[AblationGroup | None], *, with_velocities: bool) -> Line:
+    known = [column for column in columns if column is not None]
+    cells: list[Cell] = []
+    for joint in range(len(known[0].joint_names)):
+        errors = [None if column is None else math.degrees(column.joint_error_mean[joint]) for column in columns]
+        cells += _compared(errors)
+    velocities = []
+    if with_velocities:
+        for after, before in zip(known[0].velocity_after_mean, known[0].velocity_before_mean, strict=True):
+            velocities.append(f"{math.degrees(after):.2f} ({math.degrees(before):.2f})".replace("-", "\u2212"))
+    norms = _compared([None if column is None else math.degrees(column.error_mean) for column in columns])
+    return Line(label, known[0].count, tuple(cells), tuple(velocities), tuple(norms))
+
+
+def _compared(errors: Sequence[float | None]) -> list[Cell]:
+    """Cells of one joint; the verdict on the first variant stands at the first two."""
+    first, second = errors[0], errors[1]
+    verdict = ""
+    if first is not None and second is not None and abs(first - second) > ESSENTIAL:
+        verdict = "better" if first < second else "worse"
+    texts = ["–" if error is None or not math.isfinite(error) else f"{error:.2f}" for error in errors]
+    return [Cell(text, verdict if index < 2 else "") for index, text in enumerate(texts)]

@@ -1,0 +1,332 @@
+"""What the report shows, as texts and rows: the template only arranges them."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from impact_aware.arrays import Array
+from impact_aware.recordings.results import Analysis, AnalyzedImpact, ArmAnalysis
+
+UNKNOWN = "–"
+"""Shown where a figure is not known."""
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One line of a list of facts."""
+
+    name: str
+    value: str
+
+
+@dataclass(frozen=True)
+class JointRow:
+    """One joint of one impact; velocities in rad/s."""
+
+    name: str
+    before: str
+    predicted: str
+    estimated: str
+    estimated_error: str
+    error: str
+    residual: str
+    largest: bool
+
+
+@dataclass(frozen=True)
+class VariantRow:
+    """One prediction of one impact with another inertia or friction."""
+
+    inertia: str
+    friction: str
+    error: str
+    error_degrees: str
+    relative: str
+    best: bool
+
+
+@dataclass(frozen=True)
+class ImpactView:
+    """One impact; `number` counts over the whole report."""
+
+    number: int
+    anchor: str
+    heading: str
+    arm: str
+    file: str
+    time: str
+    joint: str
+    approach: str
+    error: str
+    relative: str
+    mass: str
+    impulse: str
+    mode: str
+    expected: str
+    label: str
+    facts: tuple[Fact, ...]
+    joints: tuple[JointRow, ...]
+    variants: tuple[VariantRow, ...]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Tick:
+    """Where an impact stands on a recording's bar, in percent of its length."""
+
+    place: str
+    anchor: str
+    words: str
+
+
+@dataclass(frozen=True)
+class ArmView:
+    """One arm of one recording."""
+
+    file: str
+    arm: str
+    topic: str
+    robot: str
+    messages: str
+    samples: str
+    rate: str
+    span: str
+    impacts: int
+    quality: str
+    poor: bool
+    notes: tuple[str, ...]
+    drops: str
+    ticks: tuple[Tick, ...]
+
+
+def short_names(files: Sequence[Path]) -> dict[Path, str]:
+    """Names of recordings with as many folders before them as it takes to tell them apart."""
+    paths = list(dict.fromkeys(files))
+    depth = max((len(path.parts) for path in paths), default=1)
+    for count in range(1, depth + 1):
+        names = ["/".join(path.parts[-count:]) for path in paths]
+        if len(set(names)) == len(names):
+            break
+    return dict(zip(paths, names, strict=True)) if paths else {}
+
+
+def impact_view(number: int, impact: AnalyzedImpact, names: Mapping[Path, str]) -> ImpactView:
+    """The texts of one impact; `names` are those of the recordings."""
+    speed = _approach_speed(impact)
+    where = f" of {impact.arm}" if impact.arm else ""
+    return ImpactView(
+        number=number,
+        anchor=f"impact-{number}",
+        heading=f"Impact {number}{where} at {impact.time:.4f} s",
+        arm=impact.arm or UNKNOWN,
+        file=names.get(impact.file, impact.file.name),
+        time=f"{impact.time:.4f}",
+        joint=_joint_name(impact, impact.first_joint),
+        approach=_number(speed, 3),
+        error=_number(impact.error, 3),
+        relative=_percent(impact.relative_error),
+        mass=_number(impact.effective_mass, 2),
+        impulse=_number(None if impact.impulse is None else float(np.linalg.norm(impact.impulse)), 3),
+        mode=impact.mode or UNKNOWN,
+        expected={True: "yes", False: "no", None: UNKNOWN}[impact.expected],
+        label=impact.label or "",
+        facts=tuple(_facts(impact, names)),
+        joints=tuple(_joint_rows(impact)),
+        variants=tuple(_variant_rows(impact)),
+        notes=impact.notes,
+    )
+
+
+def arm_view(arm: ArmAnalysis, numbers: Mapping[int, int], shown: int, names: Mapping[Path, str]) -> ArmView:
+    """The texts of one arm.
+
+    Args:
+        arm: The arm.
+        numbers: `id` of an impact -> its number in the report.
+        shown: Impacts up to this number have a section to jump to.
+        names: Of the recordings.
+    """
+    length = arm.last_time - arm.first_time
+    ticks = []
+    for impact in arm.impacts:
+        number = numbers[id(impact)]
+        share = (impact.time - arm.first_time) / length if length > 0.0 else 0.5
+        anchor = f"impact-{number}" if number <= shown else "impacts"
+        ticks.append(Tick(f"{100.0 * min(max(share, 0.0), 1.0):.2f}", anchor, f"impact {number}, {impact.time:.4f} s"))
+    return ArmView(
+        file=names.get(arm.file, arm.file.name),
+        arm=arm.arm or UNKNOWN,
+        topic=arm.topic or "table",
+        robot=arm.robot or UNKNOWN,
+        messages=f"{arm.messages:,}".replace(",", "\u202f"),
+        samples=f"{arm.samples:,}".replace(",", "\u202f"),
+        rate=_number(arm.rate_hz, 0),
+        span=_number(length, 2),
+        impacts=len(arm.impacts),
+        quality=arm.quality or "good",
+        poor=arm.quality is not None,
+        notes=tuple(note for note in arm.notes if note != arm.quality),
+        drops=", ".join(f"{count} × {reason}" for reason, count in arm.drops.items()),
+        ticks=tuple(ticks),
+    )
+
+
+def headline(analysis: Analysis) -> tuple[Fact, ...]:
+    """The few figures that stand at the top."""
+    impacts = analysis.impacts
+    errors = [impact.error for impact in impacts if impact.error is not None]
+    relative = [impact.relative_error for impact in impacts if impact.relative_error is not None]
+    messages = f"{analysis.messages:,}".replace(",", "\u202f")
+    facts = [
+        Fact("impacts" if len(impacts) != 1 else "impact", str(len(impacts))),
+        Fact("recordings" if len(analysis.files) != 1 else "recording", str(len(analysis.files))),
+        Fact("joint-state messages", messages),
+    ]
+    if errors:
+        facts.append(Fact("rad/s, median prediction error", f"{float(np.median(errors)):.3f}"))
+    if relative:
+        facts.append(Fact("of the jump, median prediction error", _percent(float(np.median(relative)))))
+    return tuple(facts)
+
+
+def settings_rows(settings: Mapping[str, Any]) -> tuple[Fact, ...]:
+    """Options with their values, in the order given."""
+    return tuple(Fact(name, _plain(value)) for name, value in settings.items())
+
+
+def _plain(value: Any) -> str:
+    if value is None:
+        return UNKNOWN
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return value if isinstance(value, str) else json.dumps(value, default=str, ensure_ascii=False)
+
+
+def _facts(impact: AnalyzedImpact, names: Mapping[Path, str]) -> Iterable[Fact]:
+    yield Fact("recording", names.get(impact.file, impact.file.name))
+    yield Fact("time", f"{impact.time:.5f} s{_plus_minus(impact.time_standard_error * 1e3, 2, 'ms')}")
+    found = impact.detector + "".join(f", {name}" for name in impact.detectors if name != impact.detector)
+    late = 1e3 * (impact.time_detected - impact.time)
+    yield Fact("found by", f"{found}; known {late:.1f} ms after it; confidence {impact.confidence:.2f}")
+    yield Fact("first joint", _joint_name(impact, impact.first_joint))
+    if impact.contact_frame:
+        yield Fact("contact frame", impact.contact_frame)
+    if impact.point is not None:
+        yield Fact("contact point", f"{_vector(impact.point, 4)} m")
+    if impact.normal is not None:
+        yield Fact("normal", f"{_vector(impact.normal, 3)} from the {_SOURCES.get(impact.normal_source, 'input')}")
+    speed = _approach_speed(impact)
+    if speed is not None:
+        yield Fact("approach speed", f"{speed:.3f} m/s along the normal")
+    if impact.effective_mass is not None:
+        yield Fact("effective mass", f"{impact.effective_mass:.2f} kg along the normal")
+    if impact.object_mass is not None:
+        yield Fact("object hit", f"{impact.object_mass:.2f} kg, free")
+    if impact.impulse is not None:
+        yield Fact("impulse, predicted", _impulse(impact.impulse))
+    if impact.impulse_estimated is not None:
+        yield Fact("impulse, from the jump", _impulse(impact.impulse_estimated))
+    if impact.inertia:
+        assumed = f"{impact.inertia}, friction {impact.friction:g}, restitution {impact.restitution:g}"
+        yield Fact("predicted with", f"{assumed}: {impact.mode}" if impact.mode else assumed)
+    if impact.estimate is not None:
+        start, end = (1e3 * (edge - impact.time) for edge in impact.estimate.window)
+        words = f"{impact.estimate.method}, {impact.estimate.samples} samples from {start:.0f} to {end:.0f} ms"
+        yield Fact("estimated with", words if impact.estimate.settled else f"{words}; the fit ended on a bound")
+    within = _joints_within(impact)
+    if within is not None:
+        yield Fact("error within 2 s.e.", f"{within} of {len(impact.joint_names)} joints")
+    if impact.expected is not None:
+        yield Fact("expected", "yes: a recorded prediction announced it" if impact.expected else "no")
+
+
+_SOURCES = {
+    "option": "command line",
+    "config": "surface file",
+    "tf": "TF frame",
+    "prediction": "recorded prediction",
+    "jump": "jump itself",
+}
+
+
+def _joint_rows(impact: AnalyzedImpact) -> Iterable[JointRow]:
+    errors = impact.joint_error
+    largest = -1 if errors is None or not np.any(np.isfinite(errors)) else int(np.nanargmax(errors))
+    for joint, name in enumerate(impact.joint_names):
+        yield JointRow(
+            name=name,
+            before=_of(impact.velocity_before, joint),
+            predicted=_of(impact.velocity_after_predicted, joint),
+            estimated=_of(impact.velocity_after_estimated, joint),
+            estimated_error=_of(impact.velocity_after_error, joint),
+            error=_of(errors, joint),
+            residual=_of(impact.residual, joint, 2),
+            largest=joint == largest,
+        )
+
+
+def _variant_rows(impact: AnalyzedImpact) -> Iterable[VariantRow]:
+    best = min((row.error for row in impact.ablation), default=math.inf)
+    for row in impact.ablation:
+        yield VariantRow(
+            inertia=row.inertia,
+            friction=f"{row.friction:g}",
+            error=_number(row.error, 4),
+            error_degrees=_number(math.degrees(row.error), 2),
+            relative=_percent(row.relative_error),
+            best=row.error == best,
+        )
+
+
+def _joints_within(impact: AnalyzedImpact) -> int | None:
+    """Joints whose error two standard errors of estimate and prediction explain; None where these are not known."""
+    if impact.joint_error is None or impact.velocity_after_error is None:
+        return None
+    spread = impact.velocity_after_predicted_std
+    total = np.hypot(impact.velocity_after_error, 0.0 if spread is None else np.nan_to_num(spread))
+    return int(np.count_nonzero(impact.joint_error <= 2.0 * total))
+
+
+def _approach_speed(impact: AnalyzedImpact) -> float | None:
+    if impact.normal is None or impact.contact_velocity_before is None:
+        return None
+    return -float(impact.normal @ impact.contact_velocity_before)
+
+
+def _joint_name(impact: AnalyzedImpact, joint: int) -> str:
+    return impact.joint_names[joint] if 0 <= joint < len(impact.joint_names) else UNKNOWN
+
+
+def _impulse(vector: Array) -> str:
+    return f"{float(np.linalg.norm(vector)):.3f} N s, {_vector(vector, 3)}"
+
+
+def _vector(vector: Array, digits: int) -> str:
+    return "(" + ", ".join(_number(float(entry), digits) for entry in vector) + ")"
+
+
+def _of(values: Array | None, joint: int, digits: int = 4) -> str:
+    return UNKNOWN if values is None else _number(float(values[joint]), digits)
+
+
+def _number(value: float | None, digits: int) -> str:
+    if value is None or not math.isfinite(value):
+        return UNKNOWN
+    # A minus before nothing but zeros says nothing.
+    text = f"{value:.{digits}f}"
+    return (text.lstrip("-") if float(text) == 0.0 else text).replace("-", "\u2212")
+
+
+def _percent(value: float | None) -> str:
+    return UNKNOWN if value is None or not math.isfinite(value) else f"{100.0 * value:.1f} %"
+
+
+def _plus_minus(value: float, digits: int, unit: str) -> str:
+    return f" ± {value:.{digits}f} {unit}" if math.isfinite(value) and value > 0.0 else ""

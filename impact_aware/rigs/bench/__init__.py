@@ -1,0 +1,1 @@
+"""Benchmarks, each with a baseline of the same run."""

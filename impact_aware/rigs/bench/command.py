@@ -1,0 +1,62 @@
+"""`impact-aware bench NAME`: one module per benchmark, each with its baseline in the same run."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+from pathlib import Path
+
+from impact_aware.errors import UnknownNameError
+
+BENCHMARKS = (
+    "bag",
+    "control",
+    "dds",
+    "detection",
+    "estimation",
+    "landings",
+    "predict",
+    "service",
+    "shutdowns",
+    "soak",
+)
+"""Modules of this folder with `add_arguments(parser)` and `run(args)`, which returns the figures."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the benchmark's name; its own options are parsed when it is known."""
+    parser.add_argument("name", metavar="NAME", help="one of " + ", ".join(BENCHMARKS))
+    parser.add_argument("options", nargs=argparse.REMAINDER, help="options of that benchmark")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run one benchmark and print what it measured."""
+    if args.name not in BENCHMARKS:
+        raise UnknownNameError("benchmark", args.name, BENCHMARKS)
+    module = importlib.import_module(f"impact_aware.rigs.bench.{args.name}")
+    parser = argparse.ArgumentParser(prog=f"impact-aware bench {args.name}", description=module.__doc__)
+    parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="folder for results")
+    module.add_arguments(parser)
+    options = parser.parse_args(args.options)
+    options.json = options.json or args.json
+    options.out = options.out or args.out
+    result = module.run(options)
+    if options.out is not None:
+        options.out.mkdir(parents=True, exist_ok=True)
+        (options.out / f"bench_{args.name}.json").write_text(json.dumps(result, indent=2) + "\n")
+    print(json.dumps(result) if options.json else format_result(result))
+    return 0
+
+
+def format_result(result: dict[str, object], indent: int = 0) -> str:
+    """Nested figures as indented lines, numbers with four significant digits."""
+    lines = []
+    for key, value in result.items():
+        if isinstance(value, dict):
+            lines += [" " * indent + f"{key}:", format_result(value, indent + 2)]
+        else:
+            shown = f"{value:.4g}" if isinstance(value, float) else str(value)
+            lines.append(" " * indent + f"{key:<28} {shown}")
+    return "\n".join(lines)

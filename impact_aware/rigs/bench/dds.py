@@ -1,0 +1,113 @@
+"""State to torque over DDS at 1 kHz: the controller beside a bare echo in the same run, for one arm and for two.
+
+The echo answers each JointState with a Float64MultiArray and computes nothing. It is measured before and after the
+controller, so that what the machine does meanwhile weighs on both.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+from tqdm import tqdm
+
+from impact_aware.bringup.graph import DualArmOptions, NodeSpec, SingleArmOptions, dual_arm_graph, single_arm_graph
+from impact_aware.errors import InvalidInputError
+from impact_aware.rigs.bench.probe_run import add_priority, chosen_priority, patient, run_probe, urgent
+from impact_aware.robot import RobotModel
+from impact_aware.task import load_task, start_posture
+
+CONTROLLERS = ("reference_field", "rs_controller")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare how long to measure."""
+    parser.add_argument("--seconds", type=float, default=60.0, help="measured time of each, s (default 60)")
+    parser.add_argument("--rate", type=float, default=1000.0, help="states per second (default 1000)")
+    parser.add_argument("--robot", default="panda", help="robot profile of the single arm (default panda)")
+    parser.add_argument(
+        "--arms", type=int, choices=(1, 2), default=1, help="one arm, or the two of the grab (default 1)"
+    )
+    add_priority(parser)
+
+
+def run(options: argparse.Namespace) -> dict[str, Any]:
+    """Measure; `{"echo": {"p50_us", "p99_us", "lost", ...}, "control": {...}, "ratio_p99": ...}`.
+
+    Raises:
+        InvalidInputError: No time to measure, or no rate.
+        BenchmarkFailedError: The nodes did not run.
+    """
+    if not 1.0 <= options.seconds <= 86400.0:
+        raise InvalidInputError("--seconds", options.seconds, "1 to 86400 s")
+    if not 1.0 <= options.rate <= 5000.0:
+        raise InvalidInputError("--rate", options.rate, "1 to 5000 Hz")
+    priority = chosen_priority(options.priority)
+    setup = _two_arms() if options.arms == 2 else _one_arm(options.robot)
+    control, echo = urgent(setup.control, priority), urgent(setup.echo, priority)
+    blocks: dict[str, list[dict[str, float]]] = {"echo": [], "control": []}
+    plan = (("echo", echo, 0.5), ("control", control, 1.0), ("echo", echo, 0.5))
+    with tqdm(total=2.0 * options.seconds, unit="s", disable=not sys.stderr.isatty()) as bar:
+        for name, nodes, share in plan:
+            bar.set_description(name)
+            seconds = share * options.seconds
+            parameters = {**setup.probe, "rate": options.rate, "duration": seconds}
+            (probe,) = urgent([NodeSpec("latency_probe", "latency_probe", parameters=parameters)], priority)
+            blocks[name] += run_probe(probe, nodes, seconds)
+            bar.update(seconds)
+    result: dict[str, Any] = {name: _together(lines) for name, lines in blocks.items()}
+    result["ratio_p50"] = result["control"]["p50_us"] / result["echo"]["p50_us"]
+    result["ratio_p99"] = result["control"]["p99_us"] / result["echo"]["p99_us"]
+    result["priority"] = priority
+    result["aim"] = {"p99_us": 1000.0} if options.arms == 2 else {"ratio_p99": 1.3}
+    return result
+
+
+@dataclass(frozen=True)
+class _Setup:
+    """What is measured against what."""
+
+    control: tuple[NodeSpec, ...]
+    echo: tuple[NodeSpec, ...]
+    probe: dict[str, Any]
+
+
+def _one_arm(name: str) -> _Setup:
+    robot = RobotModel.from_profile(name)
+    graph = single_arm_graph(SingleArmOptions(robot=name, simulation=False, markers=False))
+    posture = start_posture(load_task(SingleArmOptions().task).arms[0], robot)
+    return _Setup(
+        control=patient(spec for spec in graph if spec.name in CONTROLLERS),
+        echo=(NodeSpec("latency_echo", "latency_echo", parameters={"joints": robot.n}),),
+        probe={"joint_names": list(robot.joint_names), "posture": [float(angle) for angle in posture]},
+    )
+
+
+def _two_arms() -> _Setup:
+    """The grab's arms; an echo in each namespace, so that as many messages go round."""
+    task = load_task(DualArmOptions().task)
+    robots = [RobotModel.from_profile(arm.robot) for arm in task.arms]
+    graph = dual_arm_graph(DualArmOptions(simulation=False, markers=False))
+    postures = [start_posture(arm, robot) for arm, robot in zip(task.arms, robots, strict=True)]
+    names = [arm.name for arm in task.arms]
+    return _Setup(
+        control=patient(spec for spec in graph if spec.name in CONTROLLERS),
+        echo=tuple(
+            NodeSpec("latency_echo", "latency_echo", namespace=name, parameters={"joints": robot.n})
+            for name, robot in zip(names, robots, strict=True)
+        ),
+        probe={
+            "arms": names,
+            "joint_names": list(robots[0].joint_names),
+            "posture": [float(angle) for posture in postures for angle in posture],
+        },
+    )
+
+
+def _together(lines: list[dict[str, float]]) -> dict[str, float]:
+    """Blocks as one: counts add up, percentiles are the mean of the blocks', the largest is the largest."""
+    figures = {key: sum(line[key] for line in lines) for key in ("sent", "answered", "lost")}
+    figures |= {key: sum(line[key] for line in lines) / len(lines) for key in ("p50_us", "p99_us")}
+    return figures | {"max_us": max(line["max_us"] for line in lines)}

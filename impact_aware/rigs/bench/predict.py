@@ -1,0 +1,131 @@
+"""Speed of impact prediction beside `pin.impulseDynamics` with its kinematics, on random impacts of the Panda."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+
+from impact_aware.arrays import Array
+from impact_aware.contact import Contact, contact_jacobian
+from impact_aware.impact import ImpactPredictor, predict, predict_batch
+from impact_aware.robot import RobotModel
+
+_YARDSTICK = "pin_impulse_dynamics"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of `bench predict`."""
+    parser.add_argument("--states", type=int, default=200, metavar="N", help="random impacts; default 200")
+    parser.add_argument("--calls", type=int, default=50, metavar="N", help="calls timed together; default 50")
+    parser.add_argument("--batch", type=int, default=65536, metavar="N", help="states of the batch; default 65536")
+    parser.add_argument("--seed", type=int, default=0, metavar="S", help="seed of the impacts; default 0")
+
+
+def run(args: argparse.Namespace) -> dict[str, object]:
+    """Measure: microseconds of processor time per call, and each call's ratio to the yardstick at the same state."""
+    robot = RobotModel.from_profile("panda")
+    model, data, frame, axes = robot.model, robot.data, robot.tool_frame_id, pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
+
+    def yardstick(q: Array, dq: Array, contact: Contact) -> Callable[[], object]:
+        def call() -> object:
+            pin.computeAllTerms(model, data, q, dq)
+            pin.updateFramePlacements(model, data)
+            jacobian = pin.getFrameJacobian(model, data, frame, axes)
+            return pin.impulseDynamics(model, data, dq, contact.normal.dot(jacobian[:3])[None], 0.0, 0.0)
+
+        return call
+
+    def leanest(q: Array, dq: Array, contact: Contact) -> Callable[[], object]:
+        def call() -> object:
+            jacobian = pin.computeFrameJacobian(model, data, q, frame, axes)
+            return pin.impulseDynamics(model, data, q, dq, contact.normal.dot(jacobian[:3])[None], 0.0, 0.0)
+
+        return call
+
+    def prepared(method: str) -> Callable[[Array, Array, Contact], Callable[[], object]]:
+        return lambda q, dq, contact: partial(ImpactPredictor(robot, contact, method=method), q, dq)
+
+    contenders: dict[str, Callable[[Array, Array, Contact], Callable[[], object]]] = {
+        _YARDSTICK: yardstick,
+        "pin_impulse_dynamics_leanest": leanest,
+        "fixed_direction": prepared("fixed-direction"),
+        "exact_coulomb": prepared("coulomb"),
+        "predict_function": lambda q, dq, contact: partial(predict, robot, q, dq, contact),
+    }
+    states = _impacts(robot, args.states, args.seed)
+    times = {name: np.empty(len(states)) for name in contenders}
+    for number, state in enumerate(states):
+        for name, microseconds in _side_by_side({n: c(*state) for n, c in contenders.items()}, args.calls).items():
+            times[name][number] = microseconds
+    batch = {method: _batched(robot, method, args.batch, args.seed) for method in ("fixed-direction", "coulomb")}
+    single = {"fixed-direction": times["fixed_direction"], "coulomb": times["exact_coulomb"]}
+    result: dict[str, object] = {
+        "yardstick": "pin.computeAllTerms, updateFramePlacements, getFrameJacobian, impulseDynamics",
+        "leanest": "pin.computeFrameJacobian, impulseDynamics with q",
+        "states": len(states),
+        "microseconds": {name: float(np.median(values)) for name, values in times.items()},
+        "microseconds_p90": {name: float(np.percentile(values, 90)) for name, values in times.items()},
+        "ratio_to_yardstick": _ratios(times, _YARDSTICK),
+        "ratio_to_leanest": _ratios(times, "pin_impulse_dynamics_leanest"),
+        "batch_states": args.batch,
+        "batch_microseconds": batch,
+        "batch_speedup": {method: float(np.median(single[method])) / batch[method] for method in batch},
+        "aim": {"fixed_direction": 1.5, "exact_coulomb": 5.0, "batch_speedup": 20.0},
+    }
+    return result
+
+
+def _batched(robot: RobotModel, method: str, count: int, seed: int) -> float:
+    """Microseconds of processor time per state of one call with `count` approaching states, best of three."""
+    generator = np.random.default_rng(seed)
+    contact = Contact("tool", np.array([0.3, 0.2, 1.0]), friction=0.3, radius=0.03)
+    q = generator.uniform(robot.limits.position_lower, robot.limits.position_upper, (count, robot.n))
+    dq = generator.uniform(-1.0, 1.0, (count, robot.n))
+    reached = predict_batch(robot, q, dq, contact, method="frictionless").contact_velocity_before @ contact.normal
+    dq[reached > 0.0] *= -1.0
+    best = np.inf
+    for _ in range(3):
+        start = time.process_time()
+        predict_batch(robot, q, dq, contact, method=method)
+        best = min(best, (time.process_time() - start) / count * 1e6)
+    return best
+
+
+def _ratios(times: dict[str, Array], to: str) -> dict[str, float]:
+    """Median over the states of each contender's time over the yardstick's at the same state."""
+    return {
+        name: float(np.median(values / times[to])) for name, values in times.items() if not name.startswith(_YARDSTICK)
+    }
+
+
+def _side_by_side(contenders: dict[str, Callable[[], object]], calls: int) -> dict[str, float]:
+    """Microseconds of processor time per call, best of three turns, so that a busy machine slows all alike."""
+    best = dict.fromkeys(contenders, np.inf)
+    for _ in range(3):
+        for name, contender in contenders.items():
+            contender()
+            start = time.process_time()
+            for _ in range(calls):
+                contender()
+            best[name] = min(best[name], (time.process_time() - start) / calls * 1e6)
+    return best
+
+
+def _impacts(robot: RobotModel, count: int, seed: int) -> list[tuple[Array, Array, Contact]]:
+    """Random postures, velocities and frictions (0-0.8), approaching at 0-60 degrees from the normal."""
+    generator = np.random.default_rng(seed)
+    states: list[tuple[Any, ...]] = []
+    while len(states) < count:
+        q = generator.uniform(robot.limits.position_lower, robot.limits.position_upper)
+        dq = generator.uniform(-1.0, 1.0, robot.n)
+        contact = Contact("tool", generator.normal(size=3), friction=generator.uniform(0.0, 0.8), radius=0.03)
+        velocity = contact_jacobian(robot, q, contact) @ dq
+        if -contact.normal @ velocity > 0.5 * np.linalg.norm(velocity):
+            states.append((q, dq, contact))
+    return states

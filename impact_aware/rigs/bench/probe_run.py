@@ -1,0 +1,167 @@
+"""Runs the latency probe against some nodes: what the DDS benchmarks and the soak have in common."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tempfile
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from impact_aware.bringup.domain import own_domain
+from impact_aware.bringup.graph import NodeSpec
+from impact_aware.bringup.processes import NodeProcess, end_processes, quiet_environment
+from impact_aware.errors import ImpactAwareError, InvalidInputError
+
+START_TIMEOUT = 60.0
+"""Longest time until the first answer comes, s."""
+
+TICK = 0.5
+"""Wall time between two looks at the processes, s: whoever measures must not be what disturbs."""
+
+PATIENCE = {"state_timeout": 1.0, "state_age_limit": 0.5}
+"""Of the controller in a benchmark, s: a machine that stalls shall show in the figures, not end the run."""
+
+URGENCY = 20
+"""`realtime_priority` of a benchmark's nodes where the user may have one."""
+
+Line = dict[str, Any]
+
+
+class BenchmarkFailedError(ImpactAwareError):
+    """The nodes did not run as the benchmark needs them; the message says what happened."""
+
+
+def patient(nodes: Iterable[NodeSpec]) -> tuple[NodeSpec, ...]:
+    """The same nodes, with a controller that waits longer for a state than one of steel should."""
+    return tuple(
+        replace(spec, parameters={**spec.parameters, **PATIENCE}) if spec.name == "rs_controller" else spec
+        for spec in nodes
+    )
+
+
+def add_priority(parser: argparse.ArgumentParser) -> None:
+    """Declare how urgent the nodes of a benchmark are."""
+    parser.add_argument(
+        "--priority",
+        type=int,
+        metavar="P",
+        help=f"realtime_priority of all nodes, yardstick and probe included; 0: ordinary scheduling "
+        f"(default {URGENCY} where the user may, as on hardware, else 0)",
+    )
+
+
+def chosen_priority(given: int | None) -> int:
+    """What was asked for, or the default.
+
+    Raises:
+        InvalidInputError: No such priority.
+    """
+    if given is None:
+        return URGENCY if _may_be_urgent() else 0
+    if not 0 <= given <= 99:
+        raise InvalidInputError("--priority", given, "0 to 99")
+    return given
+
+
+def _may_be_urgent() -> bool:
+    if not hasattr(os, "sched_setscheduler"):
+        return False
+    policy, parameter = os.sched_getscheduler(0), os.sched_getparam(0)
+    try:
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(URGENCY))
+    except OSError:
+        return False
+    os.sched_setscheduler(0, policy, parameter)
+    return True
+
+
+def urgent(nodes: Iterable[NodeSpec], priority: int) -> tuple[NodeSpec, ...]:
+    """The same nodes at this `realtime_priority`."""
+    wanted = {"realtime_priority": priority} if priority else {}
+    return tuple(replace(spec, parameters={**spec.parameters, **wanted}) for spec in nodes)
+
+
+def run_probe(
+    probe: NodeSpec,
+    nodes: Iterable[NodeSpec],
+    duration: float,
+    *,
+    on_line: Callable[[Line], None] = lambda line: None,
+    on_tick: Callable[[dict[str, NodeProcess]], None] = lambda processes: None,
+    logs: Path | None = None,
+) -> list[Line]:
+    """Start the nodes and the probe, wait until the probe ends, and end everything.
+
+    Args:
+        probe: The node `latency_probe` or `service_probe`, which prints JSON lines and ends by itself.
+        nodes: What answers it.
+        duration: How long the probe measures, s.
+        on_line: Called with each line of the probe.
+        on_tick: Called now and then with the running processes by name.
+        logs: Folder for the nodes' logs; a temporary one when None.
+
+    Returns:
+        The probe's lines.
+
+    Raises:
+        BenchmarkFailedError: A node died, went to its safe mode, or the probe did not end.
+    """
+    with tempfile.TemporaryDirectory(prefix="impact_aware_") as scratch, own_domain() as domain:
+        folder = Path(scratch) if logs is None else logs
+        environment = quiet_environment(domain)
+        environment["ROS_LOG_DIR"] = scratch
+        processes: dict[str, NodeProcess] = {}
+        try:
+            for spec in nodes:
+                processes[_name(spec)] = NodeProcess(spec, environment, folder)
+            talker = NodeProcess(probe, environment, folder, talk=True)
+            processes[_name(probe)] = talker
+            return _collect(talker, processes, duration, on_line, on_tick)
+        finally:
+            end_processes(processes.values())
+            for process in processes.values():
+                process.close()
+
+
+def _collect(
+    talker: NodeProcess,
+    processes: dict[str, NodeProcess],
+    duration: float,
+    on_line: Callable[[Line], None],
+    on_tick: Callable[[dict[str, NodeProcess]], None],
+) -> list[Line]:
+    deadline = time.monotonic() + START_TIMEOUT + 1.5 * duration
+    lines: list[Line] = []
+    while time.monotonic() < deadline:
+        ended = not talker.running
+        for line in talker.read_lines():
+            lines.append(line)
+            on_line(line)
+        on_tick(processes)
+        if ended:
+            break
+        for name, process in processes.items():
+            if process is not talker and not process.running:
+                raise BenchmarkFailedError(f"{name} {process.ending()}: {process.last_words(1)}")
+        # Once the probe has ended a controller goes to its safe mode, and rightly so.
+        if not (lines and lines[-1].get("last")):
+            _refuse_safe_mode(processes)
+        time.sleep(TICK)
+    if talker.running or not lines:
+        raise BenchmarkFailedError(f"nothing was answered within {START_TIMEOUT:g} s: {talker.last_words(1)}")
+    return lines
+
+
+def _refuse_safe_mode(processes: dict[str, NodeProcess]) -> None:
+    for name, process in processes.items():
+        for line in process.log.read_text(errors="replace").splitlines():
+            if "safe mode," in line and process.running:
+                raise BenchmarkFailedError(f"{name} did not keep commanding: {line}")
+
+
+def _name(spec: NodeSpec) -> str:
+    return f"{spec.namespace}/{spec.name}" if spec.namespace else spec.name

@@ -1,0 +1,1 @@
+"""Emulators of other people's controllers."""

@@ -1,0 +1,98 @@
+"""`impact-aware faults`: what the controller makes of faults, in process, over DDS, or of random messages."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from typing import Any
+
+from tqdm import tqdm
+
+from impact_aware.bringup.domain import add_domain
+from impact_aware.errors import InvalidInputError
+
+HELP = "inject faults into the running nodes and check how they take them"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument(
+        "faults", nargs="*", metavar="CLASS", help="classes of faults, such as silence nan (default: all)"
+    )
+    parser.add_argument(
+        "--runs", type=int, default=500, help="least number of trials in process (default: %(default)s)"
+    )
+    parser.add_argument("--seed", type=int, default=0, help="seed of all that is random (default: %(default)s)")
+    parser.add_argument("--modes", nargs="+", default=[], metavar="MODE", help="of ante, interim, post, safe")
+    parser.add_argument(
+        "--arms", type=int, default=1, help="1 that pushes, or 2 that grab and lift, in process (default: %(default)s)"
+    )
+    parser.add_argument("--workers", type=int, default=1, help="processes (default: %(default)s)")
+    parser.add_argument("--list", action="store_true", help="print the classes and end")
+    parser.add_argument("--dds", action="store_true", help="with the real nodes over DDS, one run per CLASS")
+    parser.add_argument("--fuzz", type=int, metavar="N", help="give every node N random messages instead")
+    parser.add_argument("--node", nargs="+", default=[], metavar="NODE", help="nodes to fuzz (default: all)")
+    add_domain(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Do what is asked for; the exit status is 1 when something was not as it must be."""
+    if args.fuzz is not None and args.dds:
+        raise InvalidInputError("--fuzz", args.fuzz, "no --dds beside it")
+    if args.list:
+        return _list_classes(as_json=args.json)
+    if args.fuzz is not None:
+        from impact_aware.rigs.fuzz.command import run_fuzz
+
+        summary, text = run_fuzz(args)
+    elif args.dds:
+        from impact_aware.rigs.faults.dds import run_dds
+
+        summary, text = run_dds(args)
+    else:
+        summary, text = _run_campaign(args)
+    if args.out is not None:
+        args.out.mkdir(parents=True, exist_ok=True)
+        (args.out / "summary.json").write_text(json.dumps(summary, indent=2) + "\n")
+    print(json.dumps(summary) if args.json else text)
+    return 1 if summary["failed"] else 0
+
+
+def _list_classes(*, as_json: bool) -> int:
+    from impact_aware.rigs.faults.classes import FAULT_CLASSES
+
+    if as_json:
+        print(json.dumps({name: fault.text for name, fault in FAULT_CLASSES.items()}))
+    else:
+        for name, fault in FAULT_CLASSES.items():
+            print(f"{name:22s}{fault.text}")
+    return 0
+
+
+def _run_campaign(args: argparse.Namespace) -> tuple[dict[str, Any], str]:
+    from impact_aware.rigs.faults.campaign import execute, format_table, plan, summarise
+
+    trials = plan(args.runs, args.seed, args.faults, args.modes)
+    begin = time.perf_counter()
+    with tqdm(total=len(trials), desc="faults", unit="run", disable=args.json or not sys.stderr.isatty()) as bar:
+        results = execute(trials, args.workers, lambda _result: bar.update(), arms=args.arms)
+    summary = summarise(results) | {
+        "arms": args.arms,
+        "seed": args.seed,
+        "wall_s": round(time.perf_counter() - begin, 1),
+    }
+    lines = [format_table(summary), ""]
+    for trial in summary["failed_trials"][:20]:
+        which = f"{trial['fault']} in {trial['mode']}, seed {trial['seed']}, {trial['world']} world"
+        lines.append(f"failed: {which}: {trial['failures'][0]}")
+    if args.arms > 1:
+        held, dropped = summary["objects"]["held"], summary["objects"]["dropped"]
+        lines.append(f"an object was held when the safe mode began in {held} runs, and dropped in {dropped}")
+    lines.append(
+        f"{summary['runs']} runs, {summary['failed']} failed, at rest within {summary['longest_rest_s']} s, "
+        f"largest torque {summary['peak_effort_share']:.3f} and torque rate {summary['peak_rate_share']:.3f} of "
+        f"their limits, {summary['wall_s']} s"
+    )
+    return summary, "\n".join(lines)

@@ -1,0 +1,1 @@
+"""Random messages through every node: what raises, what grows."""

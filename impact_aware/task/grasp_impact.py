@@ -1,0 +1,80 @@
+"""What several palms that hit an object at once do to every joint: the simultaneous impact map on a task's contacts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pinocchio as pin
+
+from impact_aware.arrays import Array
+from impact_aware.contact.box import homogeneous_box
+from impact_aware.impact.simultaneous import (
+    ArmState,
+    BodyContact,
+    SimultaneousPrediction,
+    contact_patch,
+    predict_simultaneous,
+)
+from impact_aware.reference.field import ReferenceField
+from impact_aware.robot import RobotModel
+from impact_aware.task.make_field import base_placement
+from impact_aware.task.task import ArmTask, Task
+
+
+def predict_grasp_impact(
+    task: Task,
+    robots: Sequence[RobotModel],
+    field: ReferenceField,
+    q: Sequence[Array],
+    dq: Sequence[Array],
+) -> SimultaneousPrediction:
+    """Velocities just after all tools of a task hit its object at once, from the states just before.
+
+    Each palm touches at the corners of its flat face, a spherical tip at one point, with the task's friction and
+    restitution between tool and object. What the object stands on is left out: the palms lift it. In the result arms
+    go by their names in the task, the object by its own; vectors are in the task's frame.
+
+    Args:
+        task: The task.
+        robots: One model per arm.
+        field: Its reference field, for where the object is.
+        q: (n,) Joint positions of each arm, rad.
+        dq: (n,) Joint velocities of each arm just before, rad/s.
+
+    Raises:
+        InvalidInputError: A state that is not finite or of the wrong size.
+        NoSolutionError: The impact map found no solution.
+    """
+    arms: dict[str, ArmState] = {}
+    contacts: list[BodyContact] = []
+    tools = []
+    for index, (own, robot) in enumerate(zip(task.arms, robots, strict=True)):
+        base = base_placement(own)
+        arms[own.name] = ArmState(robot, q[index], dq[index], base.rotation, base.translation)
+        tool = base.act(robot.placement(arms[own.name].q))
+        tools.append(tool.translation)
+        contacts += _contacts(task, own, robot, tool, field.arms[index].normal)
+    body = homogeneous_box(
+        field.object_mass, field.object_half_extents, field.object_position_from_tools(np.array(tools))
+    )
+    return predict_simultaneous(contacts, arms=arms, objects={task.object.name: body})
+
+
+def _contacts(task: Task, own: ArmTask, robot: RobotModel, tool: pin.SE3, normal: Array) -> list[BodyContact]:
+    """Where one tool touches: the corners of the palm's face that looks at the object, or the tip of a sphere."""
+    half = np.array(own.pad_half_sizes)
+    facing = int(np.argmax(np.abs(tool.rotation.T @ normal)))
+    thickness = half[facing] if half.any() else robot.tool_radius
+    centre = BodyContact(
+        body=own.name,
+        normal=normal,
+        point=tool.translation - thickness * normal,
+        other=task.object.name,
+        friction=task.object.friction_tool,
+        restitution=task.object.restitution,
+    )
+    if not half.any():
+        return [centre]
+    along, across = (axis for axis in range(3) if axis != facing)
+    return contact_patch(centre, tool.rotation[:, along], half[along], half[across])

@@ -1,0 +1,217 @@
+"""From a task to its reference field, refused before anything moves when the task can't be done."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import ArrayLike
+
+from impact_aware.arrays import Array
+from impact_aware.errors import InvalidInputError
+from impact_aware.reference.field import ArmReference, ReferenceField
+from impact_aware.reference.rotation import rotation_from_quaternion, rotation_from_rpy
+from impact_aware.robot import RobotModel
+from impact_aware.robot.inverse_kinematics import solve_inverse_kinematics
+from impact_aware.task.task import STANDARD_GRAVITY, ArmTask, Task
+
+
+def make_field(
+    task: Task,
+    robots: Sequence[RobotModel],
+    *,
+    object_velocity_after: ArrayLike | None = None,
+    revision: int = 0,
+) -> ReferenceField:
+    """Reference field of a task (van Steen 2024, section III), all numbers checked.
+
+    Args:
+        task: The task.
+        robots: One model per arm, in the task's order.
+        object_velocity_after: (3,) Object velocity expected just after the impact, m/s, or None.
+        revision: Number of the field.
+
+    Raises:
+        InvalidInputError: A number of the task that makes it impossible, by name.
+    """
+    if len(robots) != len(task.arms):
+        raise InvalidInputError("robots", len(robots), f"{len(task.arms)}, one per arm of task {task.name}")
+    fields = task.fields
+    half = np.array(task.object.half_extents)
+    r_min = fields.ante_radius_min if fields.ante_radius_min > 0.0 else float(np.linalg.norm(half))
+    for arm, robot in zip(task.arms, robots, strict=True):
+        _check_entries(task, arm, robot)
+    arms = tuple(_arm_reference(task, arm, robot) for arm, robot in zip(task.arms, robots, strict=True))
+    predicted = object_velocity_after is not None
+    field = ReferenceField(
+        task=task.name,
+        arms=arms,
+        alpha=fields.alpha,
+        ante_radius_min=r_min,
+        ante_radius_max=fields.ante_radius_ratio * r_min,
+        ante_rotation_gain=fields.ante_rotation_gain,
+        start_ramp=fields.start_ramp,
+        object_position=np.array(task.object.position),
+        object_position_at_impact=np.array(task.object.position),
+        object_half_extents=half,
+        object_velocity_after=np.array(object_velocity_after, dtype=float) if predicted else np.zeros(3),
+        object_velocity_predicted=predicted,
+        goal=np.array(task.goal),
+        post_gain=fields.post_gain,
+        post_radius_min=fields.post_radius_min,
+        post_radius_max=fields.post_radius_max,
+        post_rotation_gain=fields.post_rotation_gain,
+        object_mass=task.object.mass,
+        object_friction=task.object.friction_table,
+        revision=revision,
+        frame=task.frame,
+    )
+    for index, (arm, robot) in enumerate(zip(task.arms, robots, strict=True)):
+        field.ante_impact(index)
+        field.post_impact(index)
+        _check_arm(task, arm, arms[index], robot)
+    return field
+
+
+def hit_normal(arm: ArmTask) -> Array:
+    """Unit normal (3,) of the object face that an arm moves against, from the object into the robot."""
+    velocity = np.array(arm.impact_velocity)
+    axis = int(np.argmax(np.abs(velocity)))
+    normal = np.zeros(3)
+    normal[axis] = -np.sign(velocity[axis])
+    return normal
+
+
+def base_placement(arm: ArmTask) -> pin.SE3:
+    """Pose of an arm's base in the task's frame."""
+    return pin.SE3(rotation_from_rpy((0.0, 0.0, arm.base_yaw)), np.array(arm.base_position))
+
+
+def tool_placement(arm: ArmTask, position: ArrayLike) -> pin.SE3:
+    """Pose that the tool shall have at `position` (3,) of the task's frame, in the frame of the arm's base."""
+    wanted = pin.SE3(rotation_from_quaternion(arm.orientation), np.array(position, dtype=float))
+    return base_placement(arm).actInv(wanted)
+
+
+def start_posture(arm: ArmTask, robot: RobotModel, start: int | ArrayLike = 0) -> Array:
+    """Joint posture (n,) with the tool at a start place, rad.
+
+    Args:
+        arm: The arm's part of the task.
+        robot: Its model.
+        start: Index into `arm.starts`, or a tool position (3,) in the task's frame, m.
+
+    Raises:
+        InvalidInputError: The place is out of reach.
+    """
+    position = arm.starts[start] if isinstance(start, int) else np.asarray(start, dtype=float)
+    return _posture(arm, robot, position, "starts", _usual_posture(arm, robot))
+
+
+def _arm_reference(task: Task, arm: ArmTask, robot: RobotModel) -> ArmReference:
+    normal = hit_normal(arm)
+    half = np.array(task.object.half_extents)
+    offset = np.array(arm.impact_offset)
+    face = np.array(task.object.position) + normal * half
+    wrench = np.zeros(6)
+    push = np.subtract(task.goal, task.object.position)
+    if arm.load_share > 0.0:
+        load = arm.load_share * task.object.mass * STANDARD_GRAVITY
+        clamp = max(arm.clamping_margin * load / task.object.friction_tool, arm.clamping_floor)
+        wrench[:3] = -clamp * normal
+        wrench[2] += load
+    elif np.linalg.norm(push) > 0.0:
+        friction = task.object.friction_table * task.object.mass * STANDARD_GRAVITY
+        wrench[:3] = friction * push / np.linalg.norm(push)
+    return ArmReference(
+        arm=arm.name,
+        tool_frame=robot.tool_frame,
+        impact_position=face + robot.tool_radius * normal + offset,
+        impact_velocity=np.array(arm.impact_velocity),
+        normal=normal,
+        orientation_before=arm.orientation,
+        orientation_after=arm.orientation,
+        null_space_joint=arm.null_space_joint,
+        null_space_position=arm.null_space_position,
+        feedforward_wrench=wrench,
+    )
+
+
+def _check_entries(task: Task, arm: ArmTask, robot: RobotModel) -> None:
+    """Refuse what can be seen without moving the arm in thought."""
+    label = f"arms[{arm.name}]" if arm.name else "arm"
+    half = np.array(task.object.half_extents)
+    if not -1 <= arm.null_space_joint < robot.n:
+        raise InvalidInputError(f"{label}.null_space_joint", arm.null_space_joint, f"-1..{robot.n - 1}")
+    if arm.load_share > 0.0 and not task.object.friction_tool > 0.0:
+        raise InvalidInputError("object.friction_tool", task.object.friction_tool, "a coefficient > 0 to lift it by")
+    across = np.abs(np.array(arm.impact_offset)) * (hit_normal(arm) == 0.0)
+    if np.any(across > half):
+        raise InvalidInputError(f"{label}.impact_offset", list(arm.impact_offset), "a place on the object's face")
+    if np.all(np.abs(np.subtract(arm.base_position, task.object.position)) < half):
+        raise InvalidInputError("object.position", list(task.object.position), "a box without the base inside")
+
+
+def _check_arm(task: Task, arm: ArmTask, reference: ArmReference, robot: RobotModel) -> None:
+    """Refuse what can be known to fail: places out of reach, speeds over limits, a box that contains the arm."""
+    label = f"arms[{arm.name}]" if arm.name else "arm"
+    places = {"impact_position": reference.impact_position, "starts": np.array(arm.starts[0])}
+    travel = np.subtract(task.goal, task.object.position)
+    places["goal"] = reference.impact_position + travel
+    seed = _usual_posture(arm, robot)
+    for name in ("impact_position", "starts", "goal"):
+        posture = _posture(arm, robot, places[name], name, seed)
+        _check_clear(task, arm, robot, posture, name, travel if name == "goal" else np.zeros(3))
+        if name == "impact_position":
+            seed = posture
+            _check_speed(arm, robot, posture, label)
+    for index, start in enumerate(arm.starts[1:], start=1):
+        _posture(arm, robot, np.array(start), f"starts[{index}]", seed)
+
+
+def _usual_posture(arm: ArmTask, robot: RobotModel) -> Array:
+    return robot.check_configuration(arm.posture, "posture") if arm.posture else robot.home
+
+
+def _posture(arm: ArmTask, robot: RobotModel, position: ArrayLike, name: str, seed: Array) -> Array:
+    label = f"arms[{arm.name}].{name}" if arm.name else name
+    fixed = {arm.null_space_joint: arm.null_space_position} if arm.null_space_joint >= 0 else None
+    try:
+        return solve_inverse_kinematics(robot, tool_placement(arm, position), seed, fixed=fixed)
+    except InvalidInputError as error:
+        shown = np.round(np.asarray(position, dtype=float), 4).tolist()
+        raise InvalidInputError(label, f"tool at {shown} m", error.expected) from error
+
+
+def _check_speed(arm: ArmTask, robot: RobotModel, posture: Array, label: str) -> None:
+    jacobian = robot.frame_jacobian(posture)
+    wanted = np.concatenate([base_placement(arm).rotation.T @ np.array(arm.impact_velocity), np.zeros(3)])
+    if arm.null_space_joint >= 0:
+        jacobian = np.vstack([jacobian, np.eye(robot.n)[arm.null_space_joint]])
+        wanted = np.append(wanted, 0.0)
+    velocity = np.linalg.lstsq(jacobian, wanted, rcond=None)[0]
+    share = np.abs(velocity) / robot.limits.velocity
+    worst = int(np.argmax(share))
+    if share[worst] > 1.0:
+        speed = float(np.linalg.norm(arm.impact_velocity))
+        limit = f"where {robot.joint_names[worst]} reaches its {robot.limits.velocity[worst]:.4g} rad/s"
+        expected = f"at most {speed / share[worst]:.4g} m/s, {limit}"
+        raise InvalidInputError(f"{label}.impact_velocity", f"{speed:.4g} m/s", expected)
+
+
+def _check_clear(task: Task, arm: ArmTask, robot: RobotModel, posture: Array, name: str, moved: Array) -> None:
+    """The object must not contain a joint of the arm, nor the tool's tip."""
+    half, centre = np.array(task.object.half_extents), np.array(task.object.position) + moved
+    base = base_placement(arm)
+    pin.framesForwardKinematics(robot.model, robot.data, posture)
+    points = {robot.joint_names[i]: base.act(robot.data.oMi[i + 1].translation) for i in range(robot.n)}
+    for what, point in points.items():
+        if np.all(np.abs(point - centre) < half):
+            expected = f"a box without {what} inside ({name})"
+            raise InvalidInputError("object.position", list(task.object.position), expected)
+    tip = base.act(robot.data.oMf[robot.tool_frame_id].translation)
+    gap = float(np.linalg.norm(np.maximum(np.abs(tip - centre) - half, 0.0)))
+    if gap < robot.tool_radius - 1e-6:
+        expected = f"a box at least {robot.tool_radius:.4g} m from the tool's centre ({name}), the tool's radius"
+        raise InvalidInputError("object.position", list(task.object.position), expected)

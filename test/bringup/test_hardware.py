@@ -1,0 +1,127 @@
+"""Drivers of arms as data: what ships agrees with the profiles and controllers, and a malformed one is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from impact_aware.bringup.graph import DualArmOptions, NodeSpec, SingleArmOptions, dual_arm_graph, single_arm_graph
+from impact_aware.bringup.hardware import Hardware, hardware_names, load_hardware
+from impact_aware.errors import InvalidInputError, UnknownNameError
+from impact_aware.robot import load_profile
+
+ROOT = Path(__file__).resolve().parents[2]
+CONTROLLERS = ROOT / "config" / "ros2_control"
+FORWARD = "forward_command_controller/ForwardCommandController"
+
+
+def controllers(hardware: Hardware) -> dict[str, Any]:
+    """Node name -> its parameters, of the file for a controller manager in any namespace."""
+    content = yaml.safe_load((CONTROLLERS / hardware.controllers).read_text())
+    assert list(content) == ["/**"]
+    return {node: entry["ros__parameters"] for node, entry in content["/**"].items()}
+
+
+def types(hardware: Hardware) -> dict[str, str]:
+    """Controller -> its type, as the controller manager is told."""
+    manager = controllers(hardware)["controller_manager"]
+    return {name: entry["type"] for name, entry in manager.items() if isinstance(entry, dict) and "type" in entry}
+
+
+def test_the_three_drivers_are_there_and_every_controller_file_belongs_to_one() -> None:
+    assert hardware_names() == ("franka", "kuka_fri", "ros2_control")
+    files = {load_hardware(name).controllers for name in hardware_names()}
+    assert files == {path.name for path in CONTROLLERS.iterdir()}
+
+
+@pytest.mark.parametrize("name", hardware_names())
+def test_states_come_at_the_rate_of_the_controller_manager(name: str) -> None:
+    hardware = load_hardware(name)
+    period = 0.001 if hardware.period is None else hardware.period
+    assert controllers(hardware)["controller_manager"]["update_rate"] == round(1.0 / period)
+    assert types(hardware)["joint_state_broadcaster"] == "joint_state_broadcaster/JointStateBroadcaster"
+
+
+@pytest.mark.parametrize("name", hardware_names())
+def test_every_controller_with_parameters_is_known_to_the_manager(name: str) -> None:
+    hardware = load_hardware(name)
+    assert set(controllers(hardware)) - {"controller_manager"} <= set(types(hardware))
+
+
+@pytest.mark.parametrize("name", [name for name in hardware_names() if load_hardware(name).commands])
+def test_commands_go_to_a_forward_controller_of_efforts(name: str) -> None:
+    hardware = load_hardware(name)
+    controller, _, topic = hardware.commands.partition("/")
+    assert topic == "commands"
+    assert types(hardware)[controller] == FORWARD
+    parameters = controllers(hardware)[controller]
+    assert parameters["interface_name"] == "effort"
+    assert len(set(parameters["joints"])) == len(parameters["joints"])
+    if hardware.robot:
+        profile = load_profile(hardware.robot)
+        assert tuple(parameters["joints"]) == profile.joint_names
+        assert profile.joint_states_topic == hardware.joint_states
+
+
+def test_a_driver_that_takes_no_efforts_alone_has_no_forward_controller() -> None:
+    for name in hardware_names():
+        hardware = load_hardware(name)
+        assert bool(hardware.commands) == (FORWARD in types(hardware).values())
+
+
+def test_what_is_not_said_is_what_holds_without_hardware(tmp_path: Path) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text("joint_states: states\nperiod: 0.004")
+    assert load_hardware(path) == Hardware(name="mine", joint_states="states", commands="", period=0.004)
+    path.write_text("joint_states: states\nperiod: 4e-3")  # which YAML 1.1 takes for text
+    assert load_hardware(path).period == 0.004
+    assert Hardware.commands == SingleArmOptions.commands
+    assert Hardware.joint_states == SingleArmOptions.joint_states
+
+
+@pytest.mark.parametrize(
+    ("content", "word"),
+    [
+        ("", "mapping"),
+        ("- franka", "mapping"),
+        ("robot: [", "YAML"),
+        ("topic: states", "topic"),
+        ("commands: torques", "joint_states"),
+        ("joint_states: 3", "joint_states"),
+        ("joint_states: my states", "joint_states"),
+        ("joint_states: states\nperiod: fast", "period"),
+        ("joint_states: states\nperiod: yes", "period"),
+        ("joint_states: states\nperiod: 0", "period"),
+        ("joint_states: states\nperiod: .nan", "period"),
+        ("joint_states: states\nperiod: 2", "period"),
+    ],
+)
+def test_malformed_hardware_is_refused_in_one_line(tmp_path: Path, content: str, word: str) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text(content)
+    with pytest.raises(InvalidInputError, match=word) as refusal:
+        load_hardware(path)
+    assert "\n" not in str(refusal.value)
+
+
+def test_unknown_hardware_lists_the_known(tmp_path: Path) -> None:
+    with pytest.raises(UnknownNameError, match="hardware: got 'frank', expected one of franka, kuka_fri, ros2_control"):
+        load_hardware("frank")
+    with pytest.raises(InvalidInputError, match="existing file"):
+        load_hardware(tmp_path / "none.yaml")
+
+
+def periods(graph: tuple[NodeSpec, ...]) -> dict[str, float]:
+    keys = ("period", "sampling_period")
+    return {spec.name: spec.parameters[key] for spec in graph for key in keys if key in spec.parameters}
+
+
+def test_the_period_reaches_whoever_counts_states_but_not_the_plant() -> None:
+    expected = {"impact_detector": 0.002, "rs_controller": 0.002}
+    assert periods(single_arm_graph(SingleArmOptions(simulation=False, period=0.002))) == expected
+    assert periods(dual_arm_graph(DualArmOptions(simulation=False, period=0.002))) == expected
+    assert not periods(single_arm_graph(SingleArmOptions(simulation=False)))
+    assert not periods(single_arm_graph(SingleArmOptions(simulation=True, period=0.002)))

@@ -1,0 +1,72 @@
+"""Domains that two runs never share by chance."""
+
+import socket
+import subprocess
+import sys
+
+import pytest
+
+from impact_aware.bringup import domain as domains
+from impact_aware.bringup.domain import NoFreeDomainError, own_domain
+from impact_aware.cli.main import main
+
+
+def test_two_runs_at_once_get_different_domains_and_give_them_back():
+    with own_domain() as first, own_domain() as second:
+        assert first != second
+        assert {first, second} <= set(range(1, domains.COUNT + 1))
+    with own_domain() as again:
+        assert again == first
+
+
+def test_another_process_leaves_a_claimed_domain_alone():
+    with own_domain() as own:
+        script = (
+            f"import os; os.getpid = lambda: {own - 1}\n"
+            "from impact_aware.bringup.domain import own_domain\n"
+            "with own_domain() as domain: print(domain)"
+        )
+        other = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert int(other.stdout) != own
+
+
+def test_a_domain_in_which_somebody_takes_part_is_passed_over():
+    with own_domain() as own:
+        pass
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as participant:
+        # As DDS listens: together with whoever else does.
+        participant.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        participant.bind(("", 7400 + 250 * own))
+        with own_domain() as other:
+            assert other != own
+
+
+def test_a_domain_that_was_asked_for_is_taken_as_it_is():
+    with own_domain(7) as first, own_domain(7) as second:
+        assert (first, second) == (7, 7)
+
+
+@pytest.mark.parametrize("words", [["demo", "hit-and-push"], ["faults", "--dds", "nan"]])
+@pytest.mark.parametrize("number", ["102", "-1", "x"])
+def test_a_number_that_is_no_domain_is_refused_in_one_line(words, number, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main([*words, "--domain", number])
+    assert ended.value.code == 2
+    assert f"argument --domain: got {number}, expected a ROS domain from 0 to 101" in capsys.readouterr().err
+
+
+def test_without_a_free_domain_one_line_says_so(monkeypatch):
+    monkeypatch.setattr(domains, "COUNT", 1)
+    with own_domain(), pytest.raises(NoFreeDomainError, match="choose one by --domain"), own_domain():
+        pass
+
+
+@pytest.mark.dds
+def test_a_node_of_ros_occupies_its_domain(node, ros_domain):
+    with pytest.MonkeyPatch.context() as patch:
+        # Only this run's own domain is left, with a last port that nobody has claimed.
+        patch.setattr(domains, "COUNT", 1)
+        patch.setattr(domains, "_PORTS", 249)
+        patch.setattr(domains, "_FIRST_PORT", 7400 + 250 * ros_domain - 249)
+        with pytest.raises(NoFreeDomainError), own_domain():
+            pass

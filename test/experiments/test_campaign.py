@@ -1,0 +1,188 @@
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+
+from impact_aware.errors import InvalidInputError, UnknownNameError
+from impact_aware.experiments import campaign, campaign_execution, campaign_plan
+from impact_aware.experiments.campaign import (
+    COLUMNS,
+    RANDOM_COLUMNS,
+    Disturbances,
+    RunOptions,
+    episode_settings,
+    keep_maps,
+    run_setup,
+    simulate,
+)
+from impact_aware.experiments.campaign_execution import execute
+from impact_aware.experiments.campaign_plan import plan
+from impact_aware.experiments.campaign_store import CampaignStore
+from impact_aware.experiments.judgement import cause_class
+from impact_aware.experiments.random_setup import RandomSetup, plan_random
+
+NOISE = Disturbances()
+OPTIONS = RunOptions()
+
+
+def open_store(folder, name="hit-and-push", options=OPTIONS):
+    return CampaignStore(folder, options.head(name), COLUMNS)
+
+
+@pytest.fixture
+def brief(monkeypatch):
+    """Runs that end before they touch anything: all of the machinery, none of the waiting."""
+    short = {name: dataclasses.replace(task, duration=0.02) for name, task in campaign_plan.CAMPAIGNS.items()}
+    monkeypatch.setattr(campaign_plan, "CAMPAIGNS", short)
+
+
+def without_wall(rows):
+    return [{name: repr(value) for name, value in row.items() if name not in ("wall_s", "cpu_s")} for row in rows]
+
+
+@pytest.mark.parametrize("name", campaign_plan.CAMPAIGNS)
+def test_five_repeats_are_three_hundred_runs_and_all_differ(name):
+    setups = plan(name, 5)
+    assert len(setups) == len({setup.key for setup in setups}) == 300
+
+
+def test_controllers_meet_the_same_world_and_repeats_another():
+    first, *others = plan("hit-and-push", 2)[:4]
+    settings, sensor_seed = episode_settings(first)
+    for other in others:
+        theirs, their_seed = episode_settings(other)
+        assert (theirs.truth, their_seed) == (settings.truth, sensor_seed)
+        assert theirs.control.variant != settings.control.variant
+    repeated = dataclasses.replace(first, repeat=1)
+    assert episode_settings(repeated)[0].truth != settings.truth
+    assert episode_settings(first, RunOptions(seed=1))[0].truth != settings.truth
+
+
+def test_disturbances_have_the_stated_spread():
+    factors = [episode_settings(s)[0].truth.mass_factor for s in plan("hit-and-push", 20, ["proposed"])]
+    # 300 draws: the standard deviation of a standard deviation is 1 / sqrt(600) = 4 %.
+    assert np.std(factors) == pytest.approx(NOISE.mass, rel=0.2)
+    assert np.mean(factors) == pytest.approx(1.0, abs=4 * NOISE.mass / np.sqrt(300))
+
+
+def test_a_killed_campaign_continues_and_gives_the_same_numbers(tmp_path, brief):
+    setups = plan("hit-and-push", 1, ["proposed"])[:3]
+    whole = open_store(tmp_path / "whole")
+    execute(setups, whole, OPTIONS)
+    part = open_store(tmp_path / "part")
+    execute(setups[:1], part, OPTIONS)
+    with part.path.open("a") as file:
+        file.write("hit-and-push/juice_pa")  # killed while writing
+    again = open_store(tmp_path / "part")
+    done = []
+    execute(setups, again, OPTIONS, on_row=done.append)
+    assert len(done) == 2
+    read = open_store(tmp_path / "part")
+    assert without_wall(read.rows.values()) == without_wall(whole.rows[setup.key] for setup in setups)
+
+
+def test_a_folder_of_another_campaign_is_refused(tmp_path):
+    open_store(tmp_path)
+    with pytest.raises(InvalidInputError, match="seed"):
+        open_store(tmp_path, options=RunOptions(seed=1))
+    with pytest.raises(InvalidInputError, match="campaign"):
+        open_store(tmp_path, "dual-arm-grab")
+    with pytest.raises(InvalidInputError, match="impact_map"):
+        open_store(tmp_path, options=RunOptions(impact_map="sampled"))
+    (tmp_path / "campaign.json").write_text("{ not json")
+    with pytest.raises(InvalidInputError, match="a file that a campaign wrote"):
+        open_store(tmp_path)
+
+
+def test_a_run_that_fails_is_a_row_that_says_why(monkeypatch):
+    monkeypatch.setattr(campaign, "simulate", lambda *_: 1 / 0)
+    row = run_setup(plan("hit-and-push", 1)[0])
+    assert not row["success"] and "ZeroDivisionError" in row["cause"]
+
+
+def test_a_run_that_touches_nothing_counts_as_missed(brief):
+    row = run_setup(plan("hit-and-push", 1, ["proposed"])[0])
+    assert (row["success"], row["cause"]) == (False, "object missed")
+
+
+@pytest.mark.parametrize("options", [RunOptions(impact_map="sampled"), RunOptions(flexible_joints=True)])
+def test_options_reach_the_run(brief, options):
+    setup = plan("hit-and-push", 1, ["proposed"])[0]
+    settings, _ = episode_settings(setup, options)
+    assert settings.impact_map == options.impact_map
+    assert (settings.joint_stiffness is not None) == options.flexible_joints
+    assert run_setup(setup, options)["cause"] == "object missed"
+
+
+def test_maps_are_kept_once_and_used(tmp_path, brief, monkeypatch):
+    options = RunOptions(impact_map="sampled", maps=str(tmp_path))
+    setups = plan("hit-and-push", 1, ["proposed"])
+    keep_maps(setups, options)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        f"impact_map_{name}.npz" for name in ("cat_food", "juice_pack", "parcel")
+    ]
+    monkeypatch.setattr(campaign, "sample_impact_map", lambda *_: pytest.fail("sampled again"))
+    keep_maps(setups, options)
+    campaign._sampled_map.cache_clear()
+    simulate(setups[0], options)
+    campaign._sampled_map.cache_clear()
+
+
+def test_random_trials_are_rows_with_what_was_drawn(tmp_path, brief):
+    setups = plan_random("hit-and-push", 3)
+    store = CampaignStore(tmp_path, OPTIONS.head("hit-and-push", random=True), RANDOM_COLUMNS)
+    execute(setups, store, OPTIONS)
+    read = CampaignStore(tmp_path, OPTIONS.head("hit-and-push", random=True), RANDOM_COLUMNS)
+    for number, setup in enumerate(setups):
+        row = read.rows[setup.key]
+        assert row["number"] == number
+        assert cause_class(row["cause"]) in ("object missed", "start refused")
+        assert 0.5 <= json.loads(row["drawn"])["mass_kg"] <= 2.5
+    with pytest.raises(InvalidInputError, match="random"):
+        open_store(tmp_path)
+
+
+def test_a_start_out_of_reach_is_refused_with_the_place(monkeypatch):
+    far = dataclasses.replace(campaign.RANGES, start_along=(1.0, 1.1))
+    draw = campaign.draw_trial
+    monkeypatch.setattr(campaign, "draw_trial", lambda *args: draw(*args, far))
+    row = run_setup(RandomSetup("hit-and-push", 0))
+    assert not row["success"]
+    assert row["cause"].startswith("start refused: start") and "reach" in row["cause"]
+
+
+def test_a_dask_cluster_gives_the_same_rows(tmp_path):
+    """Over TCP to a worker process of its own, as on another machine."""
+    distributed = pytest.importorskip("distributed", reason="Dask is optional")
+    setups = plan("hit-and-push", 1, ["proposed"])[:1]
+    here = open_store(tmp_path / "here")
+    execute(setups, here, OPTIONS)
+    there = open_store(tmp_path / "there")
+    with distributed.LocalCluster(
+        n_workers=1, threads_per_worker=1, processes=True, dashboard_address=None, protocol="tcp://"
+    ) as cluster:
+        assert cluster.scheduler_address.startswith("tcp://")
+        execute(setups, there, OPTIONS, cluster=cluster.scheduler_address)
+    assert without_wall(there.rows.values()) == without_wall(here.rows.values())
+    assert next(iter(there.rows.values()))["success"]
+
+
+def test_refuses_a_cluster_that_is_not_there(tmp_path, monkeypatch):
+    pytest.importorskip("distributed", reason="Dask is optional")
+    monkeypatch.setattr(campaign_execution, "_CLUSTER_TIMEOUT", "0.5s")
+    store = open_store(tmp_path)
+    for address in ("tcp://127.0.0.1:9", "nonsense://there"):
+        with pytest.raises(InvalidInputError, match="running Dask scheduler"):
+            execute(plan("hit-and-push", 1)[:1], store, OPTIONS, cluster=address)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [(("juggle", 1), UnknownNameError), (("hit-and-push", 0), InvalidInputError)],
+)
+def test_refuses_impossible_plans(arguments, error):
+    with pytest.raises(error):
+        plan(*arguments)
+    with pytest.raises(UnknownNameError, match="controller"):
+        plan("hit-and-push", 1, ["best"])

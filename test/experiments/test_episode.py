@@ -1,0 +1,77 @@
+import numpy as np
+import pytest
+
+from impact_aware.control import Mode
+from impact_aware.control.tracking import TrackingReference
+from impact_aware.experiments.episode import EpisodeSettings, Truth, run_episode, task_scene
+from impact_aware.task import load_task
+
+
+@pytest.fixture(scope="module")
+def episode():
+    return run_episode(load_task("hit_and_push"), EpisodeSettings(duration=3.6))
+
+
+def test_the_impact_is_detected_within_five_milliseconds_and_nothing_else_is(episode):
+    assert 0.0 < episode.detection_delay < 0.005
+    assert episode.false_detections == 0
+    assert episode.first_impact.approach_speed == pytest.approx(0.5, abs=0.01)
+
+
+def test_the_predicted_jump_is_within_fifteen_percent(episode):
+    assert episode.prediction_error < 0.15
+    _, prediction = episode.predictions[0]
+    difference = prediction.object_twist_after[:3] - episode.first_impact.object_twist_after[:3]
+    assert np.linalg.norm(difference) < 0.15 * np.linalg.norm(episode.first_impact.object_twist_after[:3])
+
+
+def test_the_box_ends_within_two_centimetres_of_its_goal(episode):
+    assert episode.goal_error < 0.02
+    assert np.linalg.norm(episode.object_twist[-1, :3]) < 0.02
+
+
+def test_the_modes_follow_each_other(episode):
+    modes = episode.mode[np.insert(np.diff(episode.mode) != 0, 0, True)]
+    np.testing.assert_array_equal(modes, [Mode.ANTE, Mode.INTERIM, Mode.POST])
+
+
+def test_the_torque_is_continuous_and_within_the_limits(episode):
+    # 1000 N m/s over one period, plus rounding.
+    assert np.abs(np.diff(episode.effort, axis=0)).max() <= 1.0 + 1e-9
+    limit = np.array([87.0] * 4 + [12.0] * 3)
+    assert np.all(np.abs(episode.effort) <= limit)
+    switches = np.flatnonzero(np.diff(episode.mode)) + 1
+    jumps = np.abs(episode.effort[switches] - episode.effort[switches - 1])
+    # At detection the feedback of the one or two cycles of delay is taken back, at the torque rate at most.
+    assert np.all(jumps[0] < 0.1 * 2.0 * limit)
+    # Into the post-impact mode nothing jumps at all: what a smooth motion changes in a cycle.
+    assert np.all(jumps[1] < 0.02 * np.ptp(episode.effort, axis=0) + 0.1)
+    assert episode.interventions == 0 and episode.safe_reason is None
+
+
+def test_the_scene_stands_where_the_task_says_but_for_what_is_truly_different():
+    task = load_task("hit_and_push")
+    scene = task_scene(task, Truth(displacement=(0.0, 0.03, 0.0), mass_factor=1.1, friction_table_factor=0.5))
+    np.testing.assert_allclose(scene.object_placement.translation, np.add(task.object.position, [0.0, 0.03, 0.0]))
+    assert scene.object.mass == pytest.approx(1.1 * task.object.mass)
+    assert scene.object_table.friction == pytest.approx(0.5 * task.object.friction_table)
+    assert scene.table_height == pytest.approx(task.table_height)
+
+
+def test_a_sampled_map_gives_nearly_the_direct_prediction():
+    task = load_task("hit_and_push")
+    result = run_episode(task, EpisodeSettings(impact_map="sampled", duration=1.2))
+    used, direct = result.object_velocities[0]
+    # 10 mm/s of 0.3 m/s: the map takes the wanted impact velocity and posture, the direct one those detected.
+    assert 0.0 < np.linalg.norm(used - direct) < 0.01
+    np.testing.assert_array_equal(result.field.object_velocity_after, used)
+
+
+def test_the_safe_mode_ends_the_run_early(monkeypatch):
+    def fail(*_):
+        raise ArithmeticError("no reference")
+
+    monkeypatch.setattr(TrackingReference, "advance", fail)
+    result = run_episode(load_task("hit_and_push"), EpisodeSettings(duration=2.0))
+    assert result.safe_reason == "EXCEPTION"
+    assert result.time[-1] < 0.2

@@ -1,0 +1,611 @@
+"""Recordings with known impacts, as sensors and middleware spoil them: every one found, estimated and predicted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import h5py
+import mcap.writer
+import numpy as np
+import pyarrow
+import pyarrow.parquet
+import pytest
+from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, Writer
+from rosbags.typesys import Stores, get_typestore
+
+from impact_aware.arrays import Array
+from impact_aware.contact.geometry import Contact
+from impact_aware.detection import make_detector
+from impact_aware.errors import ImpactAwareError
+from impact_aware.impact.predictor import predict
+from impact_aware.recordings import impact_finder
+from impact_aware.recordings.arm_samples import ArmSamples
+from impact_aware.recordings.bag import Bag
+from impact_aware.recordings.impact_analysis import analyze
+from impact_aware.recordings.impact_finder import FoundImpact, ImpactFinder
+from impact_aware.recordings.options import DEFAULT_ESTIMATOR, AnalysisOptions
+from impact_aware.recordings.results import Analysis, AnalyzedImpact
+from impact_aware.recordings.tables import read_column_map
+from impact_aware.rigs.bench.detection_trials import MeasurementNoise, simulate_trial
+from impact_aware.robot import RobotModel
+
+STORE = get_typestore(Stores.ROS2_JAZZY)
+TYPE = "sensor_msgs/msg/JointState"
+NORMAL = (0.0, 0.0, 1.0)
+FRICTION = 0.2
+START = 1_700_000_000.0
+DECAY = 0.5
+
+
+@dataclass(frozen=True)
+class Truth:
+    """A known impact."""
+
+    time: float
+    before: Array
+    after: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Recorded:
+    """Samples as a driver would send them, and what truly happened."""
+
+    times: Array
+    positions: Array
+    velocities: Array
+    impacts: tuple[Truth, ...]
+
+
+@pytest.fixture(scope="module")
+def robot() -> RobotModel:
+    return RobotModel.from_profile("panda")
+
+
+def record(robot: RobotModel, seed: int, seconds: float = 6.0, *, spoilt: bool = True) -> Recorded:
+    """A swinging arm that hits a horizontal plane about once a second while its tool goes down.
+
+    The velocity jumps by what the impact map says, and the jump dies out over half a second, so that velocities before
+    and after are known exactly. Positions are rounded to 1e-5 rad; 1 % of the messages repeat the one before, 1 % are
+    lost.
+    """
+    rng = np.random.default_rng(seed)
+    amplitude = rng.uniform(0.1, 0.3, robot.n)
+    rates, phases = rng.uniform(2.0, 5.0, robot.n), rng.uniform(0.0, 2.0 * np.pi, robot.n)
+
+    def smooth(time: Array) -> tuple[Array, Array]:
+        angle = np.asarray(time)[:, None] * rates + phases
+        return robot.home + amplitude * np.sin(angle), amplitude * rates * np.cos(angle)
+
+    contact = Contact("tool", np.array(NORMAL), friction=FRICTION, radius=robot.tool_radius)
+    impacts: list[Truth] = []
+
+    def motion(time: Array) -> tuple[Array, Array]:
+        position, velocity = smooth(time)
+        for impact in impacts:
+            since = np.maximum(np.asarray(time) - impact.time, 0.0)[:, None]
+            fading = np.exp(-since / DECAY) * (impact.after - impact.before)
+            position = position + since * fading
+            velocity = velocity + np.where(since > 0.0, (1.0 - since / DECAY) * fading, 0.0)
+        return position, velocity
+
+    for begin in np.arange(0.5, seconds - 0.9, 1.2):
+        candidates = begin + rng.uniform(0.0, 0.6, 40)
+        positions, velocities = motion(candidates)
+        falls = [(robot.frame_jacobian(q, "tool")[:3] @ dq)[2] for q, dq in zip(positions, velocities, strict=True)]
+        best = int(np.argmin(falls))
+        if falls[best] > -0.1:
+            continue
+        after = predict(robot, positions[best], velocities[best], contact).velocity_after
+        impacts.append(Truth(float(candidates[best]), velocities[best], after))
+    times = np.arange(0.001, seconds, 0.001)
+    positions, velocities = motion(times)
+    positions = np.round((positions + rng.normal(0.0, 2e-6, positions.shape)) / 1e-5) * 1e-5
+    if spoilt:
+        held = np.flatnonzero(rng.random(len(times)) < 0.01)
+        for row in held[held > 0]:
+            positions[row] = positions[row - 1]
+        kept = rng.random(len(times)) >= 0.01
+        # A repeated sample whose original got lost is no repeat for whoever gets it, but a sudden stop.
+        kept[held[held > 0] - 1] = True
+        times, positions, velocities = times[kept], positions[kept], velocities[kept]
+    moved = tuple(Truth(impact.time + START, impact.before, impact.after) for impact in impacts)
+    return Recorded(times + START, positions, velocities, moved)
+
+
+def payloads(names: Sequence[str], recorded: Recorded, *, stamped: bool = True) -> list[tuple[int, bytes]]:
+    return _payloads(tuple(names), recorded, stamped)
+
+
+@cache
+def _payloads(names: tuple[str, ...], recorded: Recorded, stamped: bool) -> list[tuple[int, bytes]]:
+    types = STORE.types
+    messages = []
+    for time, position, velocity in zip(recorded.times, recorded.positions, recorded.velocities, strict=True):
+        nanoseconds = round(time * 1e9)
+        sec, nanosec = divmod(nanoseconds, 10**9) if stamped else (0, 0)
+        header = types["std_msgs/msg/Header"](types["builtin_interfaces/msg/Time"](sec, nanosec), "")
+        arrays = (np.ascontiguousarray(values) for values in (position, velocity, np.zeros(0)))
+        message = types[TYPE](header, list(names), *arrays)
+        messages.append((nanoseconds, bytes(STORE.serialize_cdr(message, TYPE))))
+    return messages
+
+
+def write_bag(
+    path: Path,
+    topics: dict[str, Iterable[tuple[int, bytes]]],
+    *,
+    storage: StoragePlugin = StoragePlugin.MCAP,
+    compression: tuple[CompressionMode, CompressionFormat] | None = None,
+    texts: dict[str, str] | None = None,
+) -> Path:
+    writer = Writer(path, version=9, storage_plugin=storage)
+    if compression is not None:
+        writer.set_compression(*compression)
+    with writer:
+        first = round(START * 1e9)
+        for topic, text in (texts or {}).items():
+            connection = writer.add_connection(topic, "std_msgs/msg/String", typestore=STORE)
+            string = STORE.types["std_msgs/msg/String"](text)
+            writer.write(connection, first, bytes(STORE.serialize_cdr(string, "std_msgs/msg/String")))
+        rows = []
+        for topic, messages in topics.items():
+            connection = writer.add_connection(topic, TYPE, typestore=STORE)
+            rows += [(time, connection, data) for time, data in messages]
+        for time, connection, data in sorted(rows, key=lambda row: row[0]):
+            writer.write(connection, time, data)
+    return path
+
+
+def options(**changes: Any) -> AnalysisOptions:
+    quick = {"robot": "panda", "normal": NORMAL, "friction": FRICTION, "estimator": "cubic", "ablation": False}
+    return AnalysisOptions(**{**quick, **changes})
+
+
+def check_impacts(found: Sequence[AnalyzedImpact], truths: Sequence[Truth]) -> None:
+    """Every impact, no other one, each within 2 ms."""
+    assert len(found) == len(truths) > 0
+    for impact, truth in zip(found, truths, strict=True):
+        assert abs(impact.time - truth.time) < 2e-3
+
+
+def same_impacts(first: Analysis, second: Analysis) -> None:
+    assert len(first.impacts) == len(second.impacts) > 0
+    for mine, other in zip(first.impacts, second.impacts, strict=True):
+        assert mine.time == other.time
+        np.testing.assert_array_equal(mine.velocity_after_estimated, other.velocity_after_estimated)
+
+
+@pytest.fixture(scope="module")
+def recorded(robot: RobotModel) -> Recorded:
+    return record(robot, 4, 3.2)
+
+
+@pytest.fixture(scope="module")
+def reference(robot: RobotModel, recorded: Recorded, tmp_path_factory: pytest.TempPathFactory) -> Analysis:
+    bag = tmp_path_factory.mktemp("reference") / "bag"
+    write_bag(bag, {"/joint_states": payloads(robot.joint_names, recorded)})
+    return analyze([bag], options())
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_every_impact_is_found_and_told_within_its_errors(robot: RobotModel, tmp_path: Path, seed: int) -> None:
+    recorded = record(robot, seed)
+    bag = write_bag(tmp_path / "bag", {"/joint_states": payloads(robot.joint_names, recorded)})
+    analysis = analyze([bag], options(estimator=DEFAULT_ESTIMATOR))
+    check_impacts(analysis.impacts, recorded.impacts)
+    assert analysis.messages == len(recorded.times)
+    assert analysis.arms[0].rate_hz == pytest.approx(1000.0, rel=0.02)
+    for impact, truth in zip(analysis.impacts, recorded.impacts, strict=True):
+        assert impact.velocity_after_estimated is not None and impact.velocity_after_error is not None
+        # 3.5 standard errors: one of the hundred figures here would exceed it in every twentieth run of new seeds.
+        assert (np.abs(impact.velocity_after_estimated - truth.after) < 3.5 * impact.velocity_after_error).all()
+        assert (np.abs(impact.velocity_before - truth.before) < 3.5 * impact.velocity_before_error).all()
+        # The truth is the map's own: what is left comes from the velocity before and from the estimate.
+        assert impact.error is not None and impact.error < 0.02
+        assert impact.mode in ("slide", "stick")
+        assert impact.impulse is not None and impact.impulse_estimated is not None
+        np.testing.assert_allclose(impact.impulse_estimated, impact.impulse, atol=0.05 * np.linalg.norm(impact.impulse))
+
+
+@pytest.mark.parametrize("plant", ["rigid_box", "rigid_table", "flexible"])
+def test_impacts_of_simulated_plants_are_found_within_two_milliseconds(
+    robot: RobotModel, tmp_path: Path, plant: str
+) -> None:
+    seed = {"rigid_box": 3, "rigid_table": 4, "flexible": 5}[plant]
+    trial = simulate_trial(robot, plant, seed).measured(MeasurementNoise(position=0.0), seed)
+    recorded = Recorded(trial.times + START, trial.positions, trial.velocities, ())
+    bag = write_bag(tmp_path / "bag", {"/joint_states": payloads(robot.joint_names, recorded)})
+    found = analyze([bag], AnalysisOptions(robot="panda")).impacts
+    assert found
+    assert abs(found[0].time - START - trial.impact_times[0]) < 2e-3
+    assert trial.normal is not None and found[0].normal is not None
+    assert found[0].normal_source == "jump"
+
+
+@pytest.mark.parametrize(
+    ("storage", "compression"),
+    [
+        (StoragePlugin.SQLITE3, None),
+        (StoragePlugin.MCAP, (CompressionMode.STORAGE, CompressionFormat.ZSTD)),
+        (StoragePlugin.MCAP, (CompressionMode.MESSAGE, CompressionFormat.ZSTD)),
+        (StoragePlugin.SQLITE3, (CompressionMode.FILE, CompressionFormat.ZSTD)),
+    ],
+)
+def test_every_kind_of_bag_gives_the_same(
+    robot: RobotModel, recorded: Recorded, reference: Analysis, tmp_path: Path, storage: StoragePlugin, compression: Any
+) -> None:
+    topics = {"/joint_states": payloads(robot.joint_names, recorded)}
+    bag = write_bag(tmp_path / "bag", topics, storage=storage, compression=compression)
+    same_impacts(analyze([bag], options()), reference)
+    if compression is None or compression[0] is CompressionMode.STORAGE:
+        file = next(file for file in bag.iterdir() if file.suffix in (".mcap", ".db3"))
+        same_impacts(analyze([file], options()), reference)
+
+
+@pytest.mark.parametrize("compression", [mcap.writer.CompressionType.LZ4, mcap.writer.CompressionType.NONE])
+def test_files_of_another_writer_give_the_same(
+    robot: RobotModel,
+    recorded: Recorded,
+    reference: Analysis,
+    tmp_path: Path,
+    compression: mcap.writer.CompressionType,
+) -> None:
+    """Chunks as another library makes them, and messages that lie in the file without chunks."""
+    bag = write_bag(tmp_path / "bag", {"/joint_states": payloads(robot.joint_names, recorded)})
+    with Bag(bag) as source, open(tmp_path / "other.mcap", "wb") as file:
+        writer = mcap.writer.Writer(
+            file, compression=compression, use_chunking=compression is not mcap.writer.CompressionType.NONE
+        )
+        writer.start(profile="ros2")
+        definition = STORE.generate_msgdef(TYPE)[0].encode()
+        channel = writer.register_channel("/joint_states", "cdr", writer.register_schema(TYPE, "ros2msg", definition))
+        for time, data in source.serialized("/joint_states"):
+            writer.add_message(channel, time, data, time)
+        writer.finish()
+    same_impacts(analyze([tmp_path / "other.mcap"], options()), reference)
+
+
+def test_samples_in_any_portions_give_the_same(recorded: Recorded) -> None:
+    def find(sizes: Iterator[int]) -> list[FoundImpact]:
+        finder = ImpactFinder(7, [lambda period: make_detector("adaptive_window", 7, sampling_period=period)])
+        begin = 0
+        while begin < len(recorded.times):
+            part = slice(begin, begin + next(sizes))
+            finder.feed(ArmSamples(recorded.times[part], recorded.positions[part], recorded.velocities[part], None))
+            begin = part.stop
+        finder.finish()
+        return finder.found
+
+    rng = np.random.default_rng(0)
+    whole, parts = find(iter([10**6])), find(iter(lambda: int(rng.integers(1, 400)), 0))
+    assert len(whole) == len(parts) == len(recorded.impacts)
+    for mine, other in zip(whole, parts, strict=True):
+        assert mine.event.same_as(other.event)
+        np.testing.assert_array_equal(mine.window.times, other.window.times)
+        np.testing.assert_array_equal(mine.window.positions, other.window.positions)
+        assert mine.window.times[0] >= mine.event.time - 0.25
+        assert mine.window.times[-1] <= mine.event.time + 0.35
+
+
+def test_two_arms_in_namespaces(robot: RobotModel, recorded: Recorded, reference: Analysis, tmp_path: Path) -> None:
+    other = record(robot, 7, 3.2)
+    topics = {
+        "/left/joint_states": payloads(robot.joint_names, recorded),
+        "/right/joint_states": payloads(robot.joint_names, other),
+    }
+    analysis = analyze([write_bag(tmp_path / "bag", topics)], options())
+    assert [arm.arm for arm in analysis.arms] == ["left", "right"]
+    check_impacts(analysis.arms[0].impacts, recorded.impacts)
+    check_impacts(analysis.arms[1].impacts, other.impacts)
+    one = analyze([tmp_path / "bag"], options(topics=("/right/joint_states",)))
+    assert [arm.arm for arm in one.arms] == ["right"]
+    assert [impact.time for impact in one.impacts] == [impact.time for impact in analysis.arms[1].impacts]
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_two_arms_on_one_topic(robot: RobotModel, recorded: Recorded, tmp_path: Path, together: bool) -> None:
+    """One message with both arms' joints, in another order than the model's, or one message for each in turns."""
+    other = record(robot, 9, 3.2, spoilt=False)
+    left = record(robot, 4, 3.2, spoilt=False)
+    names = [[f"{side}_{joint}" for joint in robot.joint_names] for side in ("left", "right")]
+    if together:
+        both = Recorded(
+            left.times,
+            np.column_stack((other.positions[:, ::-1], left.positions)),
+            np.column_stack((other.velocities[:, ::-1], left.velocities)),
+            (),
+        )
+        stream = payloads([*reversed(names[1]), *names[0]], both)
+    else:
+        pairs = zip(payloads(names[0], left), payloads(names[1], other), strict=True)
+        stream = [message for pair in pairs for message in pair]
+    analysis = analyze([write_bag(tmp_path / "bag", {"/joint_states": stream})], options())
+    assert [arm.arm for arm in analysis.arms] == ["left", "right"]
+    assert analysis.arms[1].joint_names == tuple(names[1])
+    check_impacts(analysis.arms[0].impacts, left.impacts)
+    check_impacts(analysis.arms[1].impacts, other.impacts)
+    for impact, truth in zip(analysis.arms[1].impacts, other.impacts, strict=True):
+        np.testing.assert_allclose(impact.velocity_before, truth.before, atol=0.01)
+
+
+def test_robot_description_of_the_recording_is_used(
+    robot: RobotModel, recorded: Recorded, reference: Analysis, tmp_path: Path
+) -> None:
+    assert robot.profile is not None
+    topics = {"/joint_states": payloads(robot.joint_names, recorded)}
+    text = robot.profile.urdf.read_text()
+    bag = write_bag(tmp_path / "known", topics, texts={"/robot_description": text})
+    known = analyze([bag], options(robot=None))
+    same_impacts(known, reference)
+    np.testing.assert_allclose(known.impacts[0].velocity_after_predicted, reference.impacts[0].velocity_after_predicted)
+
+    topics = {"/joint_states": payloads(robot.joint_names, recorded)}
+    bag = write_bag(tmp_path / "bad", topics, texts={"/robot_description": "<robot"})
+    unknown = analyze([bag], options(robot=None))
+    same_impacts(unknown, reference)
+    assert unknown.impacts[0].velocity_after_predicted is None
+    assert any("can't be used" in note for note in unknown.arms[0].notes)
+
+
+def test_unknown_arm_of_a_description_is_taken_as_it_is(recorded: Recorded, tmp_path: Path) -> None:
+    """Two one-joint arms in one URDF: two chains from the base are two arms."""
+    link = '<link name="{0}"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/>'
+    link += "</inertial></link>"
+    joint = '<joint name="{0}_joint" type="revolute"><parent link="base"/><child link="{0}"/><axis xyz="0 0 1"/>'
+    joint += '<limit lower="-3" upper="3" effort="1" velocity="1"/></joint>'
+    parts = [link.format(name) for name in ("base", "left", "right")] + [joint.format(n) for n in ("left", "right")]
+    text = f'<robot name="pair">{"".join(parts)}</robot>'
+    two = Recorded(recorded.times, recorded.positions[:, :2], recorded.velocities[:, :2], recorded.impacts)
+    topics = {"/joint_states": payloads(["left_joint", "right_joint"], two)}
+    bag = write_bag(tmp_path / "bag", topics, texts={"/robot_description": text})
+    analysis = analyze([bag], AnalysisOptions())
+    assert [(arm.arm, arm.robot, arm.joint_names) for arm in analysis.arms] == [
+        ("left", "pair", ("left_joint",)),
+        ("right", "pair", ("right_joint",)),
+    ]
+
+
+def test_a_slow_copy_of_a_topic_is_left_out(robot: RobotModel, recorded: Recorded, tmp_path: Path) -> None:
+    slow = Recorded(recorded.times[::30], recorded.positions[::30], recorded.velocities[::30], ())
+    topics = {
+        "/joint_states": payloads(robot.joint_names, slow),
+        "/franka/joint_states": payloads(robot.joint_names, recorded),
+    }
+    analysis = analyze([write_bag(tmp_path / "bag", topics)], options())
+    assert [arm.topic for arm in analysis.arms] == ["/franka/joint_states"]
+    assert any("/joint_states was left out" in note for note in analysis.notes)
+    check_impacts(analysis.impacts, recorded.impacts)
+
+
+def test_all_detectors_agree_on_what_happened(robot: RobotModel, recorded: Recorded, tmp_path: Path) -> None:
+    bag = write_bag(tmp_path / "bag", {"/joint_states": payloads(robot.joint_names, recorded)})
+    analysis = analyze([bag], options(detector="all"))
+    first = [impact for impact in analysis.impacts if impact.detector == "adaptive_window"]
+    check_impacts(first, recorded.impacts)
+    assert all("fusion" in impact.detectors for impact in first)
+
+
+def test_stamps_of_zero_and_backwards_are_noted(
+    robot: RobotModel, recorded: Recorded, reference: Analysis, tmp_path: Path
+) -> None:
+    bag = write_bag(tmp_path / "zero", {"/joint_states": payloads(robot.joint_names, recorded, stamped=False)})
+    unstamped = analyze([bag], options())
+    check_impacts(unstamped.impacts, recorded.impacts)
+    assert any("no stamps" in note for note in unstamped.arms[0].notes)
+
+    # The same run a second time, an hour earlier: a clock that was set back.
+    twice = payloads(robot.joint_names, recorded).copy()
+    types = STORE.types
+    for time, data in payloads(robot.joint_names, recorded):
+        message = STORE.deserialize_cdr(data, TYPE)
+        header = types["std_msgs/msg/Header"](
+            types["builtin_interfaces/msg/Time"](message.header.stamp.sec - 3600, message.header.stamp.nanosec), ""
+        )
+        again = types[TYPE](header, message.name, message.position, message.velocity, message.effort)
+        twice.append((time + 10**10, bytes(STORE.serialize_cdr(again, TYPE))))
+    back = analyze([write_bag(tmp_path / "back", {"/joint_states": twice})], options())
+    assert any("backwards once" in note for note in back.arms[0].notes)
+    assert len(back.impacts) == 2 * len(recorded.impacts)
+    for impact in back.impacts:
+        assert np.diff(impact.window.times).min() > 0.0
+    times = sorted(impact.time for impact in back.impacts)
+    later = [truth.time for truth in recorded.impacts]
+    np.testing.assert_allclose(times, [*(time - 3600.0 for time in later), *later], atol=2e-3)
+
+
+def test_a_recording_that_was_cut_off_is_read_as_far_as_it_goes(
+    robot: RobotModel, recorded: Recorded, tmp_path: Path
+) -> None:
+    bag = write_bag(tmp_path / "bag", {"/joint_states": payloads(robot.joint_names, recorded)})
+    content = next(bag.glob("*.mcap")).read_bytes()
+    cut = tmp_path / "cut.mcap"
+    cut.write_bytes(content[: int(0.8 * len(content))])
+    analysis = analyze([cut], options())
+    assert 0 < analysis.messages < len(recorded.times)
+    assert any("cut.mcap ends" in note for note in analysis.notes)
+    known = [truth for truth in recorded.impacts if truth.time < analysis.arms[0].last_time - 0.01]
+    check_impacts(analysis.impacts, known)
+
+
+def test_damage_in_the_middle_is_noted(robot: RobotModel, recorded: Recorded, tmp_path: Path) -> None:
+    bag = write_bag(tmp_path / "bag", {"/joint_states": payloads(robot.joint_names, recorded)})
+    content = next(bag.glob("*.mcap")).read_bytes()
+    damaged = tmp_path / "damaged.mcap"
+    damaged.write_bytes(content[:100_000] + bytes(200) + content[100_200:])
+    analysis = analyze([damaged], options())
+    assert 0 < analysis.messages < len(recorded.times)
+    assert any("damaged records in the chunk" in note for note in analysis.notes)
+    missing = len(recorded.times) - analysis.messages
+    assert any(f"{missing} of the {len(recorded.times)} messages" in note for note in analysis.arms[0].notes)
+
+
+def test_ablation_is_grouped_by_label(robot: RobotModel, recorded: Recorded, tmp_path: Path) -> None:
+    bags = [
+        write_bag(tmp_path / name, {"/joint_states": payloads(robot.joint_names, record(robot, seed, 3.2))})
+        for name, seed in (("one", 4), ("two", 7), ("three", 9))
+    ]
+    analysis = analyze(bags, options(ablation=True, labels={"one": "hard", "two": "hard", "three": "soft"}))
+    groups = {(group.label, group.inertia, group.friction): group for group in analysis.ablation_groups}
+    inertias = ("M", "M+B_theta", "M+B_rho")
+    assert set(groups) == {(k, i, mu) for k in ("hard", "soft") for i in inertias for mu in (FRICTION, 0.0)}
+    hard = [impact for impact in analysis.impacts if impact.label == "hard"]
+    for (label, inertia, friction), group in groups.items():
+        rows = [row for i in analysis.impacts if i.label == label for row in i.ablation]
+        rows = [row for row in rows if (row.inertia, row.friction) == (inertia, friction)]
+        assert group.count == len(rows)
+        assert group.error_mean == pytest.approx(np.mean([row.error for row in rows]))
+        np.testing.assert_allclose(group.joint_error_max, np.max([row.joint_error for row in rows], axis=0))
+    assert len(hard) == groups["hard", "M", 0.0].count
+    # The recordings obey M + B_theta with friction, so that this row must be the best one.
+    for label in ("hard", "soft"):
+        best = min((group for key, group in groups.items() if key[0] == label), key=lambda group: group.error_mean)
+        assert (best.inertia, best.friction) == ("M+B_theta", FRICTION)
+
+
+def test_normals_come_from_where_they_are_said_to(
+    robot: RobotModel, recorded: Recorded, reference: Analysis, tmp_path: Path
+) -> None:
+    bag = write_bag(tmp_path / "bag", {"/joint_states": payloads(robot.joint_names, recorded)})
+    surface = tmp_path / "table.yaml"
+    surface.write_text("normal: [0, 0, 2]\nfriction: 0.2\nrestitution: 0.0\n")
+    from_file = analyze([bag], AnalysisOptions(robot="panda", surface=surface))
+    assert from_file.impacts[0].normal_source == "config"
+    np.testing.assert_allclose(
+        from_file.impacts[0].velocity_after_predicted, reference.impacts[0].velocity_after_predicted
+    )
+    from_jump = analyze([bag], AnalysisOptions(robot="panda"))
+    for impact in from_jump.impacts:
+        assert impact.normal_source == "jump" and impact.normal is not None
+        # Friction tilts the impulse by atan(mu) at most; errors of 0.01 rad/s on jumps of 0.2 rad/s by 3 degrees more.
+        assert impact.normal @ NORMAL > np.cos(np.arctan(FRICTION) + np.radians(3.0))
+
+
+def test_object_mass_makes_a_lighter_impact(robot: RobotModel, recorded: Recorded, tmp_path: Path) -> None:
+    bag = write_bag(tmp_path / "bag", {"/joint_states": payloads(robot.joint_names, recorded)})
+    light = analyze([bag], options(object_mass=0.5)).impacts[0]
+    heavy = analyze([bag], options(object_mass=1e6)).impacts[0]
+    fixed = analyze([bag], options()).impacts[0]
+    assert light.impulse is not None and fixed.impulse is not None and heavy.velocity_after_predicted is not None
+    assert np.linalg.norm(light.impulse) < 0.6 * np.linalg.norm(fixed.impulse)
+    np.testing.assert_allclose(heavy.velocity_after_predicted, fixed.velocity_after_predicted, atol=1e-4)
+
+
+def test_bad_recordings_are_told_in_one_sentence(robot: RobotModel, recorded: Recorded, tmp_path: Path) -> None:
+    few = Recorded(recorded.times[:500], recorded.positions[:500], recorded.velocities[:500], ())
+    arm = write_bag(tmp_path / "arm", {"/joint_states": payloads(robot.joint_names, few)})
+    empty = write_bag(tmp_path / "empty", {"/joint_states": []})
+    other = write_bag(tmp_path / "other", {}, texts={"/chatter": "hello"})
+    one_less = Recorded(few.times, few.positions[:, :6], few.velocities[:, :6], ())
+    missing = write_bag(tmp_path / "missing", {"/joint_states": payloads(robot.joint_names[:6], one_less)})
+    nan = Recorded(few.times, np.full_like(few.positions, np.nan), few.velocities, ())
+    broken = write_bag(tmp_path / "nan", {"/joint_states": payloads(robot.joint_names, nan)})
+    (tmp_path / "noise.mcap").write_bytes(b"no recording at all")
+    (tmp_path / "nothing.db3").write_bytes(b"")
+    cases: list[tuple[Path, dict[str, Any], str]] = [
+        (empty, {}, "no messages on /joint_states"),
+        (other, {}, "no sensor_msgs/JointState among its topics: /chatter"),
+        (missing, {}, "lacks panda_joint7"),
+        (broken, {}, "finite positions"),
+        (arm, {"topics": ("/arm/joint_states",)}, "one of /joint_states"),
+        (arm, {"robot": "kuka_lwr4"}, "no topic has the joints of kuka_lwr4"),
+        (arm, {"normal": None, "surface_frame": "table"}, "no impact"),
+        (tmp_path / "noise.mcap", {}, "not a recording"),
+        (tmp_path / "nothing.db3", {}, "not a recording"),
+        (tmp_path / "absent", {}, "existing"),
+    ]
+    for path, changes, sentence in cases:
+        if sentence == "no impact":
+            assert not analyze([path], options(**changes)).impacts
+            continue
+        with pytest.raises(ImpactAwareError) as error:
+            analyze([path], options(**changes))
+        assert sentence in str(error.value)
+        assert "\n" not in str(error.value)
+
+
+def test_a_missing_joint_in_the_chain_leaves_the_impacts_without_predictions(
+    robot: RobotModel, recorded: Recorded, tmp_path: Path
+) -> None:
+    assert robot.profile is not None
+    kept = [0, 1, 2, 4, 5, 6]
+    less = Recorded(recorded.times, recorded.positions[:, kept], recorded.velocities[:, kept], recorded.impacts)
+    names = [robot.joint_names[index] for index in kept]
+    texts = {"/robot_description": robot.profile.urdf.read_text()}
+    analysis = analyze(
+        [write_bag(tmp_path / "bag", {"/joint_states": payloads(names, less)}, texts=texts)], AnalysisOptions()
+    )
+    assert any("lacks panda_joint4, which carries panda_joint5" in note for note in analysis.arms[0].notes)
+    check_impacts(analysis.impacts, recorded.impacts)
+    assert analysis.impacts[0].velocity_after_predicted is None
+
+
+def _write_csv(path: Path, columns: dict[str, Array]) -> None:
+    rows = np.column_stack(list(columns.values()))
+    # Nanoseconds in the stamps, and no rounding of the positions.
+    np.savetxt(path, rows, delimiter=",", header=",".join(columns), comments="", fmt="%.17g")
+
+
+def _write_parquet(path: Path, columns: dict[str, Array]) -> None:
+    pyarrow.parquet.write_table(pyarrow.table(columns), path)
+
+
+def _write_npz(path: Path, columns: dict[str, Array]) -> None:
+    q = np.column_stack([values for name, values in columns.items() if name.startswith("q_")])
+    np.savez(path, time=columns["time"], q=q)
+
+
+def _write_npy(path: Path, columns: dict[str, Array]) -> None:
+    np.save(path, np.column_stack(list(columns.values())))
+
+
+def _write_hdf5(path: Path, columns: dict[str, Array]) -> None:
+    with h5py.File(path, "w") as file:
+        file["run/time"] = columns["time"]
+        file["run/q"] = np.column_stack([values for name, values in columns.items() if name.startswith("q_")])
+
+
+@pytest.mark.parametrize(
+    ("name", "write", "columns"),
+    [
+        ("run.csv", _write_csv, None),
+        ("run.parquet", _write_parquet, None),
+        ("run.npz", _write_npz, None),
+        ("run.npy", _write_npy, "time=0 q=1:8"),
+        ("run.h5", _write_hdf5, None),
+        ("renamed.csv", _write_csv, "time=time q=q_panda_joint1,q_panda_joint2,q_panda_joint3,q_panda_joint4,"
+         "q_panda_joint5,q_panda_joint6,q_panda_joint7"),
+    ],
+)  # fmt: skip
+def test_tables_give_what_the_bag_gives(
+    robot: RobotModel,
+    recorded: Recorded,
+    reference: Analysis,
+    tmp_path: Path,
+    name: str,
+    write: Callable[[Path, dict[str, Array]], None],
+    columns: str | None,
+) -> None:
+    content = {"time": recorded.times}
+    content |= {f"q_{joint}": recorded.positions[:, index] for index, joint in enumerate(robot.joint_names)}
+    write(tmp_path / name, content)
+    chosen = None if columns is None else read_column_map(columns)
+    analysis = analyze([tmp_path / name], options(columns=chosen))
+    check_impacts(analysis.impacts, recorded.impacts)
+    for mine, other in zip(analysis.impacts, reference.impacts, strict=True):
+        # The stamps of a bag are whole nanoseconds.
+        assert mine.time == pytest.approx(other.time, abs=1e-6)
+        np.testing.assert_allclose(mine.velocity_after_predicted, other.velocity_after_predicted, atol=1e-4)
+
+
+def test_a_detector_that_finds_thousands_does_not_fill_the_memory(
+    robot: RobotModel, recorded: Recorded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(impact_finder, "MOST_IMPACTS", 1)
+    bag = write_bag(tmp_path / "bag", {"/joint_states": payloads(robot.joint_names, recorded)})
+    arm = analyze([bag], options()).arms[0]
+    assert len(arm.impacts) == 1
+    assert any(f"{len(recorded.impacts) - 1} more impacts" in note for note in arm.notes)

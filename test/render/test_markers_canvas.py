@@ -1,0 +1,104 @@
+"""The software renderer behind the pictures: what is nearer is in front, and what is drawn has its true place."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from impact_aware.markers.marker import Sheet
+from impact_aware.render.camera import VIEWS, Camera, view_direction
+from impact_aware.render.canvas import Canvas
+from impact_aware.render.robot_shape import RobotShape, robot_shape
+from impact_aware.render.solids import ball, box, marker_triangles
+from impact_aware.robot import RobotModel, load_profile
+
+RED, BLUE = (1.0, 0.0, 0.0, 1.0), (0.0, 0.0, 1.0, 1.0)
+FRONT = Camera(np.zeros(3), 1.0, 0.0, 0.0)
+
+
+def volume(triangles: np.ndarray) -> float:
+    """Of a closed body, whichever way its faces turn: |sum of a . (b x c)| / 6 about an inner point."""
+    a, b, c = triangles[:, 0], triangles[:, 1], triangles[:, 2]
+    return float(np.abs(np.einsum("ij,ij->i", a, np.cross(b, c))).sum() / 6.0)
+
+
+def middle(canvas: Canvas) -> np.ndarray:
+    image = canvas.image()
+    return image[image.shape[0] // 2, image.shape[1] // 2]
+
+
+@pytest.mark.parametrize("red_first", [True, False])
+def test_the_nearer_body_hides_the_other_in_whatever_order(red_first: bool) -> None:
+    canvas = Canvas(FRONT, 60, 40)
+    near, far = box([0.1] * 3) + [0.5, 0.0, 0.0], box([0.1] * 3) - [0.5, 0.0, 0.0]
+    bodies = [(near, RED), (far, BLUE)]
+    for body, color in bodies if red_first else bodies[::-1]:
+        canvas.add(body, color, lit=False)
+    np.testing.assert_allclose(middle(canvas), RED[:3])
+
+
+def test_glass_lets_through_what_is_behind_it() -> None:
+    canvas = Canvas(FRONT, 60, 40)
+    plate = np.array([[[0.5, -1.0, -1.0], [0.5, 1.0, -1.0], [0.5, 0.0, 2.0]]])
+    canvas.add(plate, (1.0, 0.0, 0.0, 0.25), lit=False)
+    canvas.add(plate - [1.0, 0.0, 0.0], BLUE, lit=False)
+    np.testing.assert_allclose(middle(canvas), [0.25, 0.0, 0.75])
+
+
+def test_what_must_be_seen_shines_through_what_hides_it() -> None:
+    canvas = Canvas(FRONT, 60, 40)
+    plate = np.array([[[0.5, -1.0, -1.0], [0.5, 1.0, -1.0], [0.5, 0.0, 2.0]]])
+    canvas.add(plate, BLUE, lit=False)
+    canvas.add(plate - [1.0, 0.0, 0.0], RED, lit=False, seen_through=True)
+    assert 0.2 < middle(canvas)[0] < 0.4
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_fitted_camera_shows_everything_and_fills_the_picture(view: str) -> None:
+    points = np.random.default_rng(3).uniform(-0.5, 0.5, (200, 3)) * [1.0, 0.4, 0.8] + [0.4, 0.0, 0.3]
+    width, height = 300, 200
+    camera = Camera(np.zeros(3), 1.0, *view_direction(view)).fitted(points, width, height)
+    pixels = camera.project(points, width, height)[:, :2]
+    size = (pixels.max(axis=0) - pixels.min(axis=0)) / [width, height]
+    # Asked to fill 94 %, approached step by step.
+    assert size.max() == pytest.approx(0.94, abs=0.01)
+    assert (pixels >= 0.0).all() and (pixels <= [width, height]).all()
+
+
+def test_equal_lengths_are_equal_on_the_picture() -> None:
+    camera = Camera(np.zeros(3), 1.0, 0.0, 0.0)
+    ends = camera.project(np.array([[0.0, -0.1, 0.0], [0.0, 0.1, 0.0], [0.0, 0.0, -0.1], [0.0, 0.0, 0.1]]), 300, 200)
+    across, upright = np.linalg.norm(ends[1, :2] - ends[0, :2]), np.linalg.norm(ends[3, :2] - ends[2, :2])
+    assert across == pytest.approx(upright)
+
+
+def test_bodies_have_the_size_that_is_asked_for() -> None:
+    assert volume(box([0.1, 0.2, 0.3])) == pytest.approx(8.0 * 0.1 * 0.2 * 0.3)
+    # A ball of 20 sides and 10 rings lies inside the round one, by 5 % of its volume.
+    assert volume(ball([0.2, 0.4, 0.6])) == pytest.approx(np.pi / 6.0 * 0.2 * 0.4 * 0.6, rel=0.06)
+
+
+def test_an_arrow_reaches_from_its_start_to_its_tip() -> None:
+    start, along = np.array([0.1, 0.2, 0.3]), np.array([0.0, -0.2, 0.1])
+    body = marker_triangles(Sheet("", "base", 0.0).arrow("a", 0, start, along, RED), np.ones(3)).reshape(-1, 3)
+    direction = along / np.linalg.norm(along)
+    reach = (body - start) @ direction
+    assert reach.min() == pytest.approx(0.0, abs=1e-12)
+    assert reach.max() == pytest.approx(np.linalg.norm(along))
+    assert len(marker_triangles(Sheet("", "base", 0.0).arrow("a", 0, start, np.zeros(3), RED), np.ones(3))) == 0
+
+
+def test_the_links_are_meshes_where_they_are_installed_and_rods_otherwise() -> None:
+    panda = RobotModel.from_profile("panda")
+    shape = robot_shape(load_profile("panda").urdf.read_text())
+    frames = {frame for frame, _ in shape.bodies}
+    assert {f"panda_link{number}" for number in range(8)} <= frames
+    for known in (shape, RobotShape(())):
+        points = known.triangles(panda, panda.home).reshape(-1, 3)
+        tip = panda.placement(panda.home).translation
+        # The tip's ball is there, and nothing is farther from the base than the arm is long.
+        assert np.min(np.linalg.norm(points - tip, axis=1)) <= panda.tool_radius + 1e-9
+        assert np.linalg.norm(points, axis=1).max() < 1.3
+    assert (
+        robot_shape(load_profile("panda").urdf.read_text().replace("collision/link0.stl", "nowhere.stl")).bodies == ()
+    )

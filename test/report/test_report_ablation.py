@@ -1,0 +1,65 @@
+import numpy as np
+import pytest
+
+from impact_aware.recordings.results import AblationGroup
+from impact_aware.report.ablation import ablation_tables
+
+
+def _group(inertia, friction, degrees, label="type 1"):
+    errors = np.radians(degrees)
+    return AblationGroup(
+        label=label,
+        robot="two",
+        joint_names=("a", "b"),
+        inertia=inertia,
+        friction=friction,
+        count=5,
+        joint_error_mean=errors,
+        joint_error_max=errors,
+        error_mean=float(np.linalg.norm(errors)),
+        error_max=float(np.linalg.norm(errors)),
+        velocity_before_mean=np.radians([22.87, -0.1]),
+        velocity_after_mean=np.radians([14.74, 24.01]),
+    )
+
+
+# Joints 2 and 6 of the first row of Rey Arias 2024's Tables II and III.
+GROUPS = (
+    _group("M+B_rho", 0.3, [0.46, 10.06]),
+    _group("M+B_theta", 0.3, [0.73, 2.97]),
+    _group("M+B_theta", 0.0, [3.26, 2.18]),
+)
+
+
+def test_table_two_marks_what_differs_by_a_degree():
+    table = ablation_tables(GROUPS)[0]
+    assert table.variants == ("M+B_theta", "M+B_rho")
+    (line,) = table.lines
+    assert [cell.text for cell in line.cells] == ["0.73", "0.46", "2.97", "10.06"]
+    # 0.27 deg/s apart is nothing; at the other joint B_theta is better, as the paper's green cells.
+    assert [cell.verdict for cell in line.cells] == ["", "", "better", "better"]
+    assert line.velocities == ("14.74 (22.87)", "24.01 (\u22120.10)")
+    assert line.count == 5
+
+
+def test_table_three_is_by_friction_with_the_first_inertia():
+    table = ablation_tables(GROUPS)[1]
+    assert table.variants == ("μ = 0.3", "μ = 0")
+    assert [cell.verdict for cell in table.lines[0].cells] == ["better", "better", "", ""]
+    assert table.lines[0].velocities == ()
+
+
+def test_a_worse_first_column_is_told():
+    groups = [_group("M+B_theta", 0.3, [3.11, 1.0]), _group("M+B_rho", 0.3, [1.23, 1.0])]
+    (table,) = ablation_tables(groups)
+    assert [cell.verdict for cell in table.lines[0].cells] == ["worse", "worse", "", ""]
+
+
+def test_a_label_without_one_variant_shows_a_gap():
+    (table,) = ablation_tables([*GROUPS[:2], _group("M+B_theta", 0.3, [1.0, 1.0], label="type 2")])
+    assert [cell.text for cell in table.lines[1].cells] == ["1.00", "–", "1.00", "–"]
+
+
+@pytest.mark.parametrize("groups", [(), GROUPS[:1]])
+def test_nothing_to_compare_gives_no_table(groups):
+    assert ablation_tables(groups) == []

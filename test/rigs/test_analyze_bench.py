@@ -1,0 +1,40 @@
+"""`impact-aware bench bag` on a small recording: what it makes is what it measures."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import pytest
+
+from impact_aware.errors import InvalidInputError
+from impact_aware.recordings.impact_analysis import analyze
+from impact_aware.recordings.options import AnalysisOptions
+from impact_aware.rigs.bench import bag as bench_bag
+from impact_aware.robot import load_profile
+
+
+@pytest.mark.parametrize("storage", ["mcap", "sqlite3"])
+def test_recording_has_a_jump_per_minute(tmp_path: Path, storage: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bench_bag, "_IMPACT_PERIOD", 2.0)
+    bench_bag.make_recording(tmp_path / "bag", load_profile("panda").joint_names, 5000, storage=storage)
+    analysis = analyze([tmp_path / "bag"], AnalysisOptions(robot="panda", ablation=False))
+    assert analysis.messages == 5000
+    # The clock of the recording starts at 1000 s.
+    assert [impact.time for impact in analysis.impacts] == pytest.approx([1002.0, 1004.0], abs=2e-3)
+    for way in ("raw", "decode"):
+        assert bench_bag._WAYS[way](tmp_path / "bag", "panda")["messages"] == 5000
+
+
+def test_measures_in_processes_of_their_own(tmp_path: Path) -> None:
+    bench_bag.make_recording(tmp_path / "bag", load_profile("panda").joint_names, 2000)
+    measured = bench_bag._measure(tmp_path / "bag", "raw", "panda")
+    assert measured["messages"] == 2000
+    assert 10.0 < measured["peak_megabytes"] < 2000.0
+    with pytest.raises(bench_bag.BenchError, match="measuring raw failed"):
+        bench_bag._measure(tmp_path / "absent", "raw", "panda")
+
+
+def test_too_few_messages_are_refused() -> None:
+    with pytest.raises(InvalidInputError, match="at least 1000"):
+        bench_bag.run(argparse.Namespace(messages=10, storage="mcap", robot="panda"))

@@ -1,0 +1,40 @@
+"""Nodes end when they are asked to, and one that has died before is named."""
+
+import signal
+
+import pytest
+
+from impact_aware.bringup.graph import NodeSpec
+from impact_aware.cli.main import main
+from impact_aware.rigs.bench.shutdowns import end_of
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_running_node_ends_by_itself(number):
+    figures = end_of((NodeSpec("latency_echo", "latency_echo"),), number, 4.0)
+    assert figures["had_to_be_killed"] == []
+    assert set(figures["seconds"]) == {"latency_echo"}
+    assert figures["died_before"] == []
+
+
+def test_a_node_that_died_is_named():
+    figures = end_of((NodeSpec("latency_echo", "latency_echo", parameters={"joints": -1}),), signal.SIGTERM, 6.0)
+    assert figures["died_before"] == ["latency_echo"]
+
+
+def test_no_time_is_refused(capsys):
+    assert main(["bench", "endings", "--running", "0"]) == 2
+    assert "--running" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--states", "asleep"], "state: got 'asleep', expected one of just_started, watching, ante"),
+        (["--signals", "KILL"], "signal: got 'KILL', expected one of INT, TERM"),
+        (["--arms", "2", "--robot", "fr3"], "--robot: got fr3, expected none with --arms 2"),
+    ],
+)
+def test_what_it_can_not_measure_is_refused(capsys, words, told):
+    assert main(["bench", "endings", *words]) == 2
+    assert told in capsys.readouterr().err

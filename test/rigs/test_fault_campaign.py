@@ -1,0 +1,158 @@
+"""Faults in process: the trials judge what they must, and the controller takes a sample of them well."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+
+from impact_aware.cli.main import main
+from impact_aware.control.safety.guard import GuardedController
+from impact_aware.errors import InvalidInputError, UnknownNameError
+from impact_aware.rigs.faults.bench import FaultBench
+from impact_aware.rigs.faults.campaign import format_table, plan, summarise
+from impact_aware.rigs.faults.classes import FAULT_CLASSES, Extent
+from impact_aware.rigs.faults.trial import run_trial
+from impact_aware.rigs.faults.trial_result import MODES, Trial
+from impact_aware.rigs.faults.worlds import PERFECT, draw_world, loaded
+from impact_aware.robot import RobotModel
+
+
+@pytest.fixture(scope="module")
+def bench():
+    return FaultBench()
+
+
+@pytest.fixture(scope="module")
+def two_arms():
+    return FaultBench(2)
+
+
+def test_the_plan_has_every_class_in_every_mode_alike():
+    trials = plan(500, seed=2)
+    assert len(trials) >= 500
+    count = len(trials) // (len(FAULT_CLASSES) * len(MODES))
+    for name in FAULT_CLASSES:
+        for mode in MODES:
+            assert sum(trial.fault == name and trial.mode == mode for trial in trials) == count
+    assert len(set(trials)) == len(trials)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [((0,), InvalidInputError), ((1, 0, ["dance"]), UnknownNameError), ((1, 0, [], ["fast"]), InvalidInputError)],
+)
+def test_a_plan_that_can_not_be_is_refused(arguments, error):
+    with pytest.raises(error):
+        plan(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("fault", "mode", "reason"),
+    [
+        ("huge_velocity", "post", "STATE_IMPLAUSIBLE"),
+        ("object_gone", "ante", "IMPACT_MISSED"),
+        ("slow_source", "interim", "STATE_STALE"),
+        ("clock_forward", "safe", "REQUESTED"),
+        ("reorder", "post", ""),
+    ],
+)
+def test_a_sample_of_faults_ends_as_it_must(bench, fault, mode, reason):
+    result = run_trial(bench, Trial(fault, mode, 12))
+    assert result.failures == ()
+    assert result.reason == reason
+    assert result.recovered
+    assert max(result.peak_effort_share, result.peak_rate_share) <= 1.0 + 1e-6
+
+
+# Seeds by the worlds that they bring: 12 perfect, 13 noisy, 14 flexible.
+@pytest.mark.parametrize(
+    ("fault", "mode", "seed", "reason"),
+    [
+        ("object_gone", "post", 12, "OBJECT_LOST"),
+        ("slow_source", "interim", 13, "STATE_STALE"),
+        ("missing", "safe", 14, "REQUESTED"),
+    ],
+)
+def test_two_arms_take_a_sample_of_faults_as_well(two_arms, fault, mode, seed, reason):
+    result = run_trial(two_arms, Trial(fault, mode, seed))
+    assert result.failures == ()
+    assert result.reason == reason
+    assert result.recovered
+    assert result.arms
+
+
+def test_a_noisy_world_with_a_load_is_survived_too(bench):
+    result = run_trial(bench, Trial("huge_position", "ante", 13))
+    assert (result.failures, result.world, result.reason) == ((), "noisy", "STATE_IMPLAUSIBLE")
+
+
+def test_of_three_seeds_one_world_is_perfect_one_noisy_one_flexible():
+    worlds = [draw_world(seed) for seed in range(6)]
+    assert [world.kind for world in worlds] == ["perfect", "noisy", "flexible"] * 2
+    assert worlds[0] == PERFECT
+    assert worlds[1] != worlds[4]
+    assert draw_world(4) == worlds[4]
+
+
+def test_a_load_makes_the_arm_heavier_at_its_tool_and_nothing_else():
+    robot = RobotModel.from_profile("panda")
+    heavier = loaded(robot, 0.5)
+    masses = [sum(inertia.mass for inertia in own.model.inertias) for own in (robot, heavier)]
+    assert masses[1] - masses[0] == pytest.approx(0.5)
+    np.testing.assert_allclose(heavier.placement(robot.home).translation, robot.placement(robot.home).translation)
+    assert loaded(robot, 0.0) is robot
+
+
+def test_what_one_of_two_arms_has_alone_leaves_no_pairs_of_states():
+    jump = FAULT_CLASSES["clock_forward"].outcomes
+    assert jump(10.0, 0.1, Extent(1, 1)) == jump(10.0, 0.1, Extent(2, 2)) == {"CLOCK_JUMP"}
+    assert jump(10.0, 0.1, Extent(1, 2)) == {"STATE_STALE"}
+    assert jump(10.0, 0.01, Extent(1, 2)) == {None}
+
+
+def test_a_trial_is_repeated_by_its_seed(bench):
+    first, second = (run_trial(bench, Trial("nan", "safe", 4)) for _ in range(2))
+    assert repr(first) == repr(second)
+
+
+def test_a_controller_that_sends_too_much_is_found_out(bench, monkeypatch):
+    real = GuardedController.update
+
+    def loud(self, *args, **more):
+        command = real(self, *args, **more)
+        return command._replace(effort=command.effort * 10.0)
+
+    monkeypatch.setattr(GuardedController, "update", loud)
+    assert any("over its limit" in failure for failure in run_trial(bench, Trial("inf", "ante", 0)).failures)
+
+
+def test_an_exception_is_found_out(bench, monkeypatch):
+    def broken(self, *args, **more):
+        raise RuntimeError("a mistake")
+
+    monkeypatch.setattr(GuardedController, "update", broken)
+    assert "RuntimeError: a mistake" in run_trial(bench, Trial("silence", "ante", 0)).failures
+
+
+def test_summary_and_table_count_failures_by_class(bench):
+    good = run_trial(bench, Trial("duplicate", "safe", 0))
+    bad = dataclasses.replace(good, failures=("a command over its limit",))
+    summary = summarise([good, bad])
+    assert (summary["runs"], summary["failed"]) == (2, 1)
+    assert summary["failed_trials"][0]["fault"] == "duplicate"
+    assert "| `duplicate` |" in format_table(summary)
+    assert np.isfinite(summary["longest_rest_s"])
+
+
+def test_the_command_prints_one_object_and_refuses_nonsense_in_one_line(capsys):
+    assert main(["faults", "duplicate", "--modes", "safe", "--runs", "1", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["runs"] == 1
+    assert main(["faults", "--arms", "3"]) == 2
+    assert "1 or 2" in capsys.readouterr().err
+    assert main(["faults", "dance"]) == 2
+    assert "dance" in capsys.readouterr().err
+    assert main(["faults", "--list"]) == 0
+    assert "slow_source" in capsys.readouterr().out

@@ -1,0 +1,172 @@
+"""Random messages through the callbacks of every node: nothing raises, nothing grows, and what is wrong is counted."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import numpy as np
+import pytest
+from impact_aware_msgs.msg import ImpactEvent, ReferenceField
+from sensor_msgs.msg import JointState
+
+from impact_aware.cli.main import main
+from impact_aware.errors import UnknownNameError
+from impact_aware.rigs.fuzz import command as faults_fuzz
+from impact_aware.rigs.fuzz import fuzz as module
+from impact_aware.rigs.fuzz.command import format_table, grows
+from impact_aware.rigs.fuzz.growth import FEW, Growth, entries
+from impact_aware.rigs.fuzz.random_messages import RandomMessages
+from impact_aware.rigs.fuzz.subjects import SUBJECTS
+
+COUNT = 300
+
+RESULT = {
+    "node": "dance", "messages": 10, "spoilt": 7, "exceptions": 0, "errors": {}, "grown_kib": 5, "grown_late_kib": 1,
+    "growing": {}, "wall_s": 2.0,
+}  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def nothing_to_read(monkeypatch):
+    """run_monitor reads the standard input."""
+    with open(os.devnull) as nothing:
+        monkeypatch.setattr("sys.stdin", nothing)
+        yield
+
+
+@pytest.mark.parametrize("kind", [JointState, ImpactEvent, ReferenceField])
+def test_messages_of_ros_are_random_and_the_same_for_the_same_seed(kind):
+    name = module._type_name(kind)
+    first, again, other = (RandomMessages(seed, module._empty).value(name) for seed in (1, 1, 2))
+    assert repr(first) == repr(again) != repr(other)
+
+
+@pytest.mark.parametrize("name", SUBJECTS)
+def test_no_callback_of_any_node_raises(ros_context, name):
+    result = module.fuzz(name, COUNT, 5)
+    assert result["errors"] == {}, result["tracebacks"]
+    assert result["messages"] >= COUNT
+    assert 0.2 * COUNT < result["spoilt"] < result["messages"]
+
+
+def test_wrong_messages_are_counted_on_diagnostics(ros_context):
+    controller = module.fuzz("rs_controller", 5 * COUNT, 6)
+    assert int(controller["diagnostics"]["rejected_states"]) > 0
+    assert controller["diagnostics"]["violations"]
+    # It is not in the safe mode all the time, or most of it would never be reached.
+    assert set(controller["states"]) > {"safe mode"}
+    for name in ("reference_field", "jump_predictor"):
+        values = module.fuzz(name, 3 * COUNT, 6)["diagnostics"]
+        assert sum(int(count) for key, count in values.items() if key.startswith("refused: ")) > 0
+
+
+def test_messages_come_as_an_executor_gives_them_and_bytes_only_where_asked_for(ros_context, node):
+    """Sequences are arrays, as after DDS, where a message that was made in Python may hold lists."""
+    heard: dict[str, list] = {"read": [], "packed": []}
+    node.create_subscription(JointState, "read", heard["read"].append, 1)
+    node.create_subscription(JointState, "packed", heard["packed"].append, 1, raw=True)
+    fuzzer = module.Fuzzer("run_monitor", 0)
+    for _ in range(300):
+        for own in node.subscriptions:
+            fuzzer._give(own, spoil=True)
+    assert all(type(message.position).__name__ == "array" for message in heard["read"])
+    assert all(type(message) is bytes for message in heard["packed"])
+    # Cut off, or of the other byte order.
+    assert min(map(len, heard["packed"])) < 100
+    assert any(data[:2] == b"\0\0" for data in heard["packed"])
+    fuzzer.close()
+
+
+def test_the_settings_of_a_node_are_its_own_again_after_it_was_made(ros_context):
+    from impact_aware.nodes import reference_field
+
+    before = reference_field.load_settings
+    module.fuzz("reference_field/two_arms", 10, 0)
+    assert reference_field.load_settings is before
+
+
+class Leaky:
+    """Has what grows, and what comes and goes."""
+
+    def __init__(self) -> None:
+        self.kept: list[int] = []
+        self.parts = {"a": np.zeros(3), "b": [1, 2]}
+
+
+Leaky.__module__ = "impact_aware.leaky"
+
+
+def test_containers_are_counted_by_the_attributes_that_lead_to_them():
+    assert entries(Leaky()) == {"node.kept": 0, "node.parts": 2, "node.parts[]": 5}
+
+
+@pytest.mark.parametrize(("share", "named"), [(1, True), (0, False)])
+def test_what_grows_with_every_look_is_named(share, named):
+    leaky = Leaky()
+    growth = Growth(leaky)
+    for look in range(5):
+        leaky.kept += [0] * (share * FEW)
+        leaky.parts["b"] = [0] * (look % 3)
+        growth.look(100 * look)
+    values = growth.values()
+    assert values["growing"] == ({"node.kept": 4 * FEW} if named else {})
+    assert values["grown_entries"] == 4 * FEW * share + 1
+
+
+def test_an_exception_is_told_with_its_place(ros_context):
+    fuzzer = module.Fuzzer("run_monitor", 0)
+    (only,) = fuzzer._subscriptions
+    only.callback = lambda message: [][1]
+    fuzzer.run(20)
+    (key,) = fuzzer.errors
+    assert key.startswith("IndexError (test_fuzz_nodes.py:")
+    assert fuzzer.errors[key] == 20
+    assert "list index out of range" in fuzzer.first_tracebacks[key]
+    fuzzer.close()
+
+
+@pytest.mark.parametrize(
+    ("changes", "bad"),
+    [
+        ({}, False),
+        ({"grown_kib": faults_fuzz.MOST_GROWTH_KIB + 1}, True),
+        ({"grown_late_kib": faults_fuzz.MOST_LATE_GROWTH_KIB + 1}, True),
+        ({"growing": {"node.kept": 80}}, True),
+    ],
+)
+def test_growth_is_judged_and_told(changes, bad):
+    assert grows(RESULT | {"messages": faults_fuzz.ENOUGH} | changes) is bad
+
+
+def test_what_grows_at_first_is_no_leak():
+    assert not grows(RESULT | {"messages": faults_fuzz.ENOUGH - 1, "growing": {"node.kept": 80}})
+
+
+def test_the_table_names_what_raised_and_what_grew():
+    text = format_table([RESULT | {"errors": {"IndexError (a.py:3)": 4}, "growing": {"node.kept": 80}}])
+    assert text.splitlines()[2:] == [
+        "| `dance` | 10 | 7 | 0 | 5 KiB | 1 KiB | 2 s |",
+        "dance: IndexError (a.py:3), 4 times",
+        "dance: node.kept grew steadily by 80",
+    ]
+
+
+def test_the_two_lists_of_nodes_agree():
+    assert tuple(SUBJECTS) == faults_fuzz.NODES
+
+
+def test_an_unknown_node_and_no_messages_are_refused(capsys):
+    with pytest.raises(UnknownNameError):
+        module.Fuzzer("dance", 0)
+    assert main(["faults", "--fuzz", "5", "--node", "dance"]) == 2
+    assert main(["faults", "--fuzz", "0"]) == 2
+    assert main(["faults", "--fuzz", "5", "--dds"]) == 2
+    assert len(capsys.readouterr().err.splitlines()) == 3
+
+
+@pytest.mark.dds
+def test_the_command_fuzzes_a_node_in_a_process_of_its_own(capsys):
+    assert main(["faults", "--fuzz", "50", "--node", "forward_command_controller", "--json"]) == 0
+    (own,) = json.loads(capsys.readouterr().out)["nodes"]
+    assert (own["node"], own["exceptions"]) == ("forward_command_controller", 0)

@@ -1,0 +1,116 @@
+"""Random field values and spoilt messages, with messages that are none of ROS."""
+
+from __future__ import annotations
+
+import copy
+import math
+
+import numpy as np
+import pytest
+
+from impact_aware.rigs.fuzz.random_messages import LONG, LONG_OF_MESSAGES, RandomMessages
+
+
+class Point:
+    def __init__(self) -> None:
+        self.x = 1.0
+
+    def get_fields_and_field_types(self) -> dict[str, str]:
+        return {"x": "double"}
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Point) and other.x == self.x
+
+    def __repr__(self) -> str:
+        return f"Point({self.x})"
+
+
+class Thing:
+    def __init__(self) -> None:
+        self.name, self.count, self.level, self.known, self.place = "a", 1, b"\0", True, Point()
+        self.values, self.few, self.frame, self.points = [1.0, 2.0, 3.0], [1], [0.0] * 9, [Point(), Point()]
+
+    def get_fields_and_field_types(self) -> dict[str, str]:
+        return {
+            "name": "string", "count": "uint8", "level": "octet", "known": "boolean", "place": "test/Point",
+            "values": "sequence<double>", "few": "sequence<int32, 3>", "frame": "float[9]",
+            "points": "sequence<test/Point>",
+        }  # fmt: skip
+
+
+KINDS = {"test/Point": Point, "test/Thing": Thing}
+
+
+def source(seed: int) -> RandomMessages:
+    return RandomMessages(seed, lambda name: KINDS[name]())
+
+
+def text(thing: Thing) -> str:
+    return repr(vars(thing))
+
+
+def check_types(thing: Thing) -> None:
+    assert isinstance(thing.name, str)
+    assert 0 <= thing.count <= 255
+    assert isinstance(thing.level, bytes) and len(thing.level) == 1
+    assert isinstance(thing.known, bool)
+    assert isinstance(thing.place.x, float)
+    assert all(isinstance(value, float) for value in thing.values)
+    assert all(-(2**31) <= value < 2**31 for value in thing.few)
+    assert len(thing.frame) == 9
+    assert all(abs(value) < 3.5e38 or not math.isfinite(value) for value in thing.frame)
+    assert all(isinstance(point, Point) for point in thing.points)
+
+
+def test_the_same_seed_makes_the_same_messages_and_another_one_others():
+    first, again, other = (text(source(seed).value("test/Thing")) for seed in (1, 1, 2))
+    assert first == again
+    assert first != other
+
+
+def test_values_keep_to_the_types_and_bounds_of_their_fields():
+    random = source(3)
+    made = [random.value("test/Thing") for _ in range(300)]
+    for thing in made:
+        check_types(thing)
+    assert max(len(thing.few) for thing in made) == 3
+    assert {thing.known for thing in made} == {False, True}
+    assert any(math.isnan(thing.place.x) for thing in made)
+
+
+def test_floats_are_mostly_sensible_and_now_and_then_not():
+    random = source(0)
+    floats = np.array([random.value("double") for _ in range(2000)])
+    assert np.isnan(floats).any()
+    assert np.isinf(floats).any()
+    assert (np.abs(floats) < 10.0).mean() > 0.5
+
+
+def test_long_sequences_come_now_and_then_but_not_within_messages():
+    random = source(0)
+    sizes = {len(random.value("sequence<double>")) for _ in range(500)}
+    assert LONG in sizes
+    assert max(len(random.value("sequence<test/Point>")) for _ in range(500)) == LONG_OF_MESSAGES
+    assert max(len(random.value("test/Thing").values) for _ in range(200)) < 10
+
+
+def test_spoiling_changes_something_and_keeps_the_types():
+    random, good = source(5), text(Thing())
+    spoilt = [random.spoil(Thing(), 1) for _ in range(300)]
+    for thing in spoilt:
+        check_types(thing)
+    # Some fields are replaced by what they had.
+    assert sum(text(thing) != good for thing in spoilt) > 200
+    for name in vars(Thing()):
+        assert any(repr(getattr(thing, name)) != repr(getattr(Thing(), name)) for thing in spoilt), name
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_message_without_fields_can_be_spoilt_too(seed):
+    class Empty:
+        def get_fields_and_field_types(self) -> dict[str, str]:
+            return {}
+
+    empty = Empty()
+    assert source(seed).spoil(empty, 3) is empty
+    assert copy.copy(vars(empty)) == {}

@@ -1,0 +1,182 @@
+"""An analysis with known impacts of a Panda, made of the project's own predictor and estimator on synthetic samples."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from impact_aware.contact.geometry import Contact
+from impact_aware.estimation.estimate import estimate
+from impact_aware.impact.predictor import predict
+from impact_aware.recordings.results import (
+    AblationGroup,
+    AblationRow,
+    Analysis,
+    AnalyzedImpact,
+    ArmAnalysis,
+    DetectorResidual,
+    SignalWindow,
+)
+from impact_aware.robot import RobotModel
+
+NORMAL = (0.0, 0.0, 1.0)
+ABLATION = (("M", 0.3), ("M+B_theta", 0.3), ("M+B_rho", 0.3), ("M", 0.0), ("M+B_theta", 0.0), ("M+B_rho", 0.0))
+
+
+def _window(q, before, after, time, rng):
+    """Samples at 1 kHz: straight before, straight with a decaying oscillation after, encoder noise on top."""
+    times = np.arange(-0.150, 0.250, 0.001) + 2e-4
+    since = np.maximum(times, 0.0)[:, None]
+    jump = after - before
+    oscillation = 0.25 * jump * np.exp(-40.0 * since) * np.sin(190.0 * since) / 190.0
+    positions = q + np.where(times[:, None] < 0.0, before * times[:, None], after * since - 4.0 * oscillation)
+    velocities = np.gradient(positions, times, axis=0) + rng.normal(0.0, 2e-3, positions.shape)
+    return SignalWindow(times + time, positions + rng.normal(0.0, 5e-6, positions.shape), velocities)
+
+
+def _rows(robot, q, before, contact, estimated):
+    rows = []
+    for inertia, friction in ABLATION:
+        after = predict(robot, q, before, replace(contact, friction=friction), inertia=inertia).velocity_after
+        error = np.abs(after - estimated)
+        norm = float(np.linalg.norm(error))
+        jump = float(np.linalg.norm(estimated - before))
+        rows.append(AblationRow(inertia, friction, after, error, norm, norm / jump))
+    return tuple(rows)
+
+
+def make_impact(robot, *, arm, index, file, time, seed):
+    rng = np.random.default_rng(seed)
+    contact = Contact("tool", np.array(NORMAL), friction=0.3, radius=0.03)
+    q = robot.home + rng.uniform(-0.2, 0.2, robot.n)
+    jacobian = robot.frame_jacobian(q, "tool")[:3]
+    slip = rng.uniform(-0.1, 0.1, 2)
+    before = np.linalg.pinv(jacobian) @ np.array([*slip, -rng.uniform(0.1, 0.3)])
+    prediction = predict(robot, q, before, contact)
+    true_after = prediction.velocity_after + rng.normal(0.0, 0.01, robot.n)
+    window = _window(q, before, true_after, time, rng)
+    found = estimate(window.times, window.positions, time, method="cubic")
+    # As an analysis does: it knows the velocity before only from the samples.
+    prediction = predict(robot, q, found.velocity_before, contact)
+    rows = _rows(robot, q, found.velocity_before, contact, found.velocity_after)
+    residual_times = window.times[(window.times > time - 0.1) & (window.times < time + 0.003)]
+    residual = np.abs(rng.normal(0.15, 0.08, residual_times.size))
+    residual[-2:] = (1.4, 3.2)
+    return AnalyzedImpact(
+        arm=arm,
+        index=index,
+        file=file,
+        time=time,
+        time_detected=float(residual_times[-1]),
+        time_standard_error=2e-4,
+        detector="kink",
+        detectors=("kink", "acceleration"),
+        confidence=0.98,
+        residual=np.array([0.4, 1.2, 0.1, 2.2, 0.3, 3.2, np.nan]),
+        first_joint=5,
+        joint_names=robot.joint_names,
+        position=q,
+        velocity_before=found.velocity_before,
+        velocity_before_error=found.velocity_before_error,
+        window=window,
+        velocity_after_predicted=prediction.velocity_after,
+        velocity_after_predicted_std=np.full(robot.n, 1e-3),
+        velocity_after_estimated=found.velocity_after,
+        velocity_after_error=found.standard_error,
+        error=rows[1].error,
+        joint_error=rows[1].joint_error,
+        relative_error=rows[1].relative_error,
+        contact_frame="tool",
+        point=prediction.point,
+        normal=np.array(NORMAL),
+        normal_source="option",
+        contact_velocity_before=prediction.contact_velocity_before,
+        contact_velocity_after_predicted=prediction.contact_velocity_after,
+        contact_velocity_after_estimated=jacobian @ found.velocity_after,
+        impulse=prediction.impulse,
+        impulse_estimated=1.05 * prediction.impulse,
+        effective_mass=prediction.effective_mass,
+        mode=str(prediction.mode),
+        friction=0.3,
+        inertia="M+B_theta",
+        expected=True if index % 2 else None,
+        label=f"type {index}",
+        ablation=rows,
+        detector_residual=DetectorResidual(residual_times, residual),
+        estimate=found,
+        notes=("The normal was given on the command line.",) if index == 1 else (),
+    )
+
+
+def _groups(impacts):
+    groups = []
+    for label in dict.fromkeys(impact.label for impact in impacts):
+        own = [impact for impact in impacts if impact.label == label]
+        for row, (inertia, friction) in enumerate(ABLATION):
+            rows = [impact.ablation[row] for impact in own]
+            errors = np.array([entry.joint_error for entry in rows])
+            norms = [entry.error for entry in rows]
+            groups.append(
+                AblationGroup(
+                    label=label,
+                    robot="panda",
+                    joint_names=own[0].joint_names,
+                    inertia=inertia,
+                    friction=friction,
+                    count=len(own),
+                    joint_error_mean=errors.mean(axis=0),
+                    joint_error_max=errors.max(axis=0),
+                    error_mean=float(np.mean(norms)),
+                    error_max=float(np.max(norms)),
+                    velocity_before_mean=np.mean([impact.velocity_before for impact in own], axis=0),
+                    velocity_after_mean=np.mean([impact.velocity_after_estimated for impact in own], axis=0),
+                )
+            )
+    return tuple(groups)
+
+
+@pytest.fixture(scope="session")
+def make_analysis():
+    """Makes an analysis: `make_analysis({"left": [1.0, 2.0]}, file)` has two impacts of one arm, at those times."""
+    robot = RobotModel.from_profile("panda")
+
+    def make(arms, file=Path("recordings/trial.mcap"), topics=None):
+        analyses = []
+        for number, (arm, times) in enumerate(arms.items()):
+            impacts = tuple(
+                make_impact(robot, arm=arm, index=index + 1, file=file, time=time, seed=100 * number + index)
+                for index, time in enumerate(times)
+            )
+            analyses.append(
+                ArmAnalysis(
+                    arm=arm,
+                    file=file,
+                    topic=(topics or {}).get(arm, f"/{arm}/joint_states" if arm else "/joint_states"),
+                    robot="panda",
+                    joint_names=robot.joint_names,
+                    messages=4000,
+                    samples=3998,
+                    rate_hz=999.8,
+                    quality=None,
+                    first_time=0.0,
+                    last_time=4.0,
+                    impacts=impacts,
+                    base_frame="panda_link0",
+                    drops={"repeated stamp": 2},
+                )
+            )
+        impacts = [impact for arm in analyses for impact in arm.impacts]
+        return Analysis(
+            files=(file,),
+            arms=tuple(analyses),
+            messages=4000 * len(analyses),
+            seconds_read=0.4,
+            seconds=1.9,
+            settings={"robot": "panda", "friction": 0.3, "normal": [0.0, 0.0, 1.0], "surface": None, "ablation": True},
+            versions={"impact_aware": "0.1.0", "python": "3.11.2", "numpy": "2.3.1"},
+            ablation_groups=_groups(impacts),
+            notes=(),
+        )
+
+    return make

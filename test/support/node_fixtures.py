@@ -1,0 +1,141 @@
+"""rclpy for tests that need a node but no other process, and for those that need real ones."""
+
+import time
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def ros_context():
+    import rclpy
+
+    rclpy.init()
+    yield
+    rclpy.try_shutdown()
+
+
+@pytest.fixture
+def node(ros_context):
+    from rclpy.node import Node
+
+    node = Node("test_node")
+    yield node
+    node.destroy_node()
+
+
+class Suite:
+    """Real node processes in a domain of their own, and a robot that stands still behind its driver, played by a test.
+
+    The driver's clock goes on by 1 ms per state, however long that takes: how fast the machine is does not matter.
+    """
+
+    def __init__(self, folder, domain):
+        import rclpy
+        from diagnostic_msgs.msg import DiagnosticArray
+        from rclpy.context import Context
+        from rclpy.executors import SingleThreadedExecutor
+        from rclpy.node import Node
+        from sensor_msgs.msg import JointState
+        from std_msgs.msg import Float64MultiArray
+
+        from impact_aware.nodes.ros.qos import COMMAND_QOS, state_qos
+        from impact_aware.robot import RobotModel
+        from impact_aware.task import load_task, start_posture
+
+        self.folder, self.domain = folder, domain
+        self.processes = []
+        self.context = Context()
+        rclpy.init(context=self.context, domain_id=domain)
+        self.node = Node("driver", context=self.context)
+        self.executor = SingleThreadedExecutor(context=self.context)
+        self.executor.add_node(self.node)
+        robot = RobotModel.from_profile("panda")
+        self.time = 1.0
+        self.driving = True
+        self._state = JointState(
+            name=list(robot.joint_names),
+            position=start_posture(load_task("hit_and_push").arms[0], robot),
+            velocity=[0.0] * robot.n,
+        )
+        self._states = self.node.create_publisher(JointState, "joint_states", state_qos(reliable=True))
+        self.commands = 0
+        self.node.create_subscription(Float64MultiArray, "effort_controller/commands", self._on_command, COMMAND_QOS)
+        self._latest = {}
+        self.node.create_subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, 50)
+
+    def _on_command(self, _message):
+        self.commands += 1
+
+    def _on_diagnostics(self, message):
+        for status in message.status:
+            self._latest[status.name.lstrip("/").partition(":")[0]] = {
+                entry.key: entry.value for entry in status.values
+            }
+
+    def start(self, executable, name=None, domain=None, **parameters):
+        """Start a node, with a log of its own."""
+        from impact_aware.bringup.graph import NodeSpec
+        from impact_aware.bringup.processes import NodeProcess, quiet_environment
+
+        folder = self.folder / str(len(self.processes))
+        folder.mkdir()
+        environment = quiet_environment(self.domain if domain is None else domain) | {"ROS_LOG_DIR": str(folder)}
+        process = NodeProcess(NodeSpec(executable, name or executable, parameters=parameters), environment, folder)
+        self.processes.append(process)
+        return process
+
+    def until(self, condition, what, patience=90.0):
+        """Play the driver until something is so."""
+        from impact_aware.messages.stamps import stamp
+
+        deadline = time.monotonic() + patience
+        while not condition():
+            if time.monotonic() > deadline:
+                logs = "\n".join(f"{process.spec.name}: {process.last_words(3)}" for process in self.processes)
+                pytest.fail(f"not within {patience:g} s: {what}\n{logs}")
+            if self.driving:
+                self.time += 0.001
+                self._state.header.stamp = stamp(self.time)
+                self._states.publish(self._state)
+            until = time.monotonic() + 0.01
+            while (left := until - time.monotonic()) > 0.0:
+                self.executor.spin_once(timeout_sec=left)
+
+    def until_said(self, process, words):
+        """Until a node's log has these words; returns how many of its lines do."""
+        self.until(lambda: words in process.log.read_text(), f"{process.spec.name} says '{words}'")
+        return sum(words in line for line in process.log.read_text().splitlines())
+
+    def until_mode(self, mode):
+        self.until(lambda: self.diagnosed("rs_controller", "mode") == mode, f"mode {mode}")
+
+    def diagnosed(self, name, key):
+        """What a node's last diagnostics have under a name."""
+        return self._latest.get(name, {}).get(key, "")
+
+    def call(self, kind, service, request):
+        """The answer of a service."""
+        client = self.node.create_client(kind, service)
+        self.until(client.service_is_ready, f"service {service}")
+        future = client.call_async(request)
+        self.until(future.done, f"an answer of {service}")
+        self.node.destroy_client(client)
+        return future.result()
+
+    def close(self):
+        from impact_aware.bringup.processes import end_processes
+
+        killed = end_processes(self.processes)
+        for process in self.processes:
+            process.close()
+        self.executor.shutdown()
+        self.node.destroy_node()
+        self.context.shutdown()
+        assert killed == [], "every node ends by itself"
+
+
+@pytest.fixture
+def suite(tmp_path, ros_domain):
+    made = Suite(tmp_path, ros_domain)
+    yield made
+    made.close()

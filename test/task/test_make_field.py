@@ -1,0 +1,71 @@
+import numpy as np
+import pytest
+
+from impact_aware.errors import InvalidInputError
+from impact_aware.robot import RobotModel
+from impact_aware.task import base_placement, load_task, make_field, start_posture, tool_placement
+
+
+@pytest.fixture(scope="module")
+def robot():
+    return RobotModel.from_profile("panda")
+
+
+def arm_changes(**entries):
+    content = {"robot": "panda", "impact_velocity": [0.0, -0.5, 0.0], "starts": [[0.5, 0.46, 0.15]]}
+    return {"arms": [{**content, **entries}]}
+
+
+def test_the_tool_meets_the_face_with_its_radius(robot):
+    task = load_task("hit_and_push")
+    own = make_field(task, [robot]).arms[0]
+    face = task.object.position[1] + task.object.half_extents[1]
+    np.testing.assert_allclose(
+        own.impact_position, [task.object.position[0], face + robot.tool_radius, 0.1], atol=1e-15
+    )
+    np.testing.assert_array_equal(own.normal, [0.0, 1.0, 0.0])
+
+
+def test_the_wrench_balances_the_sliding_friction(robot):
+    task = load_task("hit_and_push")
+    wrench = make_field(task, [robot]).arms[0].feedforward_wrench
+    friction = task.object.friction_table * task.object.mass * 9.81
+    np.testing.assert_allclose(wrench, [0.0, -friction, 0.0, 0.0, 0.0, 0.0], atol=1e-12)
+
+
+def test_every_start_posture_puts_the_tool_there(robot):
+    task = load_task("hit_and_push")
+    arm = task.arms[0]
+    for index, place in enumerate(arm.starts):
+        q = start_posture(arm, robot, index)
+        assert q[arm.null_space_joint] == arm.null_space_position
+        placement = base_placement(arm).act(robot.placement(q))
+        # The tolerance of the inverse kinematics.
+        np.testing.assert_allclose(placement.translation, place, atol=1e-7)
+        np.testing.assert_allclose(placement.homogeneous, tool_placement(arm, place).homogeneous, atol=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        ({"object": {"position": [1.3, 0.0, 0.1]}}, "impact_position"),
+        ({"goal": [0.5, -1.5, 0.1]}, "goal"),
+        (arm_changes(starts=[[0.5, 1.5, 0.2]]), "starts"),
+        (arm_changes(starts=[[0.5, 0.46, 0.15], [0.5, 2.0, 0.2]]), r"starts\[1\]"),
+        (arm_changes(impact_velocity=[0.0, -3.0, 0.0]), r"impact_velocity.*at most"),
+        (arm_changes(starts=[[0.5, 0.05, 0.1]]), "object.position.*tool"),
+        ({"object": {"half_extents": [0.6, 0.065, 0.25]}}, "object.position.*base inside"),
+        ({"fields": {"ante_radius_ratio": 1.0}}, "r_max"),
+        ({"fields": {"ante_radius_min": 0.05}}, "r_min"),
+        (arm_changes(null_space_joint=7), "null_space_joint"),
+        (arm_changes(impact_offset=[0.2, 0.0, 0.0]), "impact_offset"),
+    ],
+)
+def test_refuses_a_task_that_cannot_be_done_by_the_number_that_is_wrong(robot, changes, named):
+    with pytest.raises(InvalidInputError, match=named):
+        make_field(load_task("hit_and_push", changes), [robot])
+
+
+def test_refuses_another_number_of_robots(robot):
+    with pytest.raises(InvalidInputError, match="robots"):
+        make_field(load_task("hit_and_push"), [robot, robot])

@@ -1,0 +1,82 @@
+import numpy as np
+import pytest
+import yaml
+
+from impact_aware.errors import InvalidInputError, UnknownNameError
+from impact_aware.task import load_task, parse_task, task_names
+
+MINIMAL = {"name": "t", "goal": [0, 0, 0], "object": {}, "arms": [{}]}
+
+
+def test_every_task_that_comes_with_the_package_loads():
+    assert "hit_and_push" in task_names()
+    for name in task_names():
+        assert load_task(name).name == name
+
+
+def test_entries_can_be_changed_without_touching_the_rest():
+    task, changed = load_task("hit_and_push"), load_task("hit_and_push", {"object": {"mass": 1.0}})
+    assert changed.object.mass == 1.0
+    assert changed.object.position == task.object.position
+    assert changed.fields == task.fields
+
+
+def test_another_object_stands_on_the_same_table_and_goes_as_far():
+    task = load_task("hit_and_push")
+    for name, mass in (("cat_food", 1.30), ("parcel", 0.60), ("juice_pack", 2.20)):
+        other = task.with_object(name)
+        assert other.object.mass == mass
+        assert other.table_height == pytest.approx(task.table_height)
+        way = np.subtract(task.goal, task.object.position)
+        np.testing.assert_allclose(np.subtract(other.goal, other.object.position), way, atol=1e-15)
+        assert other.with_object("juice_pack").object == task.object
+    with pytest.raises(UnknownNameError, match="melon"):
+        task.with_object("melon")
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        ({"object": {"mass": -1.0}}, "object.mass"),
+        ({"object": {"mass": "heavy"}}, "object.mass"),
+        ({"object": {"mass": float("nan")}}, "object.mass"),
+        ({"object": {"half_extents": [0.1, 0.1]}}, "object.half_extents"),
+        ({"object": {"half_extents": [0.1, 0.1, 0.0]}}, "object.half_extents"),
+        ({"object": {"friction_table": -0.1}}, "object.friction_table"),
+        ({"object": {"restitution": 1.1}}, "object.restitution"),
+        ({"object": {"colour": "red"}}, "colour"),
+        ({"object": 3}, "object"),
+        ({"arms": []}, "arms"),
+        ({"arms": "left"}, "arms"),
+        ({"arms": [{"impact_velocity": [0, 0, 0]}]}, "impact_velocity"),
+        ({"arms": [{"null_space_joint": 0.5}]}, "null_space_joint"),
+        ({"arms": [{"clamping_margin": -1.0}]}, "clamping_margin"),
+        ({"arms": [{"starts": []}]}, "starts"),
+        ({"goal": [0, 0]}, "goal"),
+        ({"fields": {"alpha": [1]}}, "alpha"),
+        ({"speed": 3}, "speed"),
+    ],
+)
+def test_refuses_a_bad_entry_by_its_name(changes, named):
+    with pytest.raises(InvalidInputError, match=named.replace(".", r"\.")):
+        parse_task({**MINIMAL, **changes})
+
+
+@pytest.mark.parametrize("missing", ["goal", "object", "arms"])
+def test_refuses_a_task_without_what_it_needs(missing):
+    with pytest.raises(InvalidInputError, match=missing):
+        parse_task({key: value for key, value in MINIMAL.items() if key != missing})
+
+
+def test_refuses_unknown_tasks_and_broken_files(tmp_path):
+    with pytest.raises(UnknownNameError, match="juggle"):
+        load_task("juggle")
+    with pytest.raises(InvalidInputError, match="existing"):
+        load_task(tmp_path / "none.yaml")
+    broken = tmp_path / "broken.yaml"
+    broken.write_text("a: [1")
+    with pytest.raises(InvalidInputError, match="valid YAML"):
+        load_task(broken)
+    good = tmp_path / "mine.yaml"
+    good.write_text(yaml.safe_dump({key: value for key, value in MINIMAL.items() if key != "name"}))
+    assert load_task(good).name == "mine"
