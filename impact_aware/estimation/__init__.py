@@ -1,6 +1,5 @@
 """What did really happen: rigid-body velocity after an impact, its metrics, and parameters identified from impacts."""
 
-from impact_aware.estimation.comparison import Comparison, compare
 from impact_aware.estimation.contact_identification import ForceProfile, identify_contact
 from impact_aware.estimation.estimate import AnteImpactSettings, cartesian_positions, estimate
 from impact_aware.estimation.identification import (
@@ -18,13 +17,11 @@ __all__ = [
     "ESTIMATORS",
     "AnteImpactSettings",
     "BranchFit",
-    "Comparison",
     "ForceProfile",
     "Identification",
     "ImpactTrial",
     "VelocityEstimate",
     "cartesian_positions",
-    "compare",
     "estimate",
     "find_estimator",
     "identify_contact",

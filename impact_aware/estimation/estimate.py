@@ -118,3 +118,10 @@ def _checked(times: ArrayLike, positions: ArrayLike, impact_time: float) -> tupl
         index = int(np.argmax(np.diff(stamps) <= 0.0))
         raise InvalidInputError("times", f"{stamps[index]} then {stamps[index + 1]}", "increasing times")
     return stamps, values
+
+
+def position_at(times: ArrayLike, positions: ArrayLike, time: float) -> Array:
+    """Positions (n,) at `time`, linear between the samples; positions do not jump at an impact."""
+    stamps, values = np.asarray(times, dtype=float), np.asarray(positions, dtype=float)
+    finite = np.isfinite(values).all(axis=1)
+    return np.array([np.interp(time, stamps[finite], column[finite]) for column in values.T])

@@ -10,8 +10,7 @@ from numpy.typing import ArrayLike
 from impact_aware.arrays import Array
 from impact_aware.contact.geometry import Contact, FreeObject, vector
 from impact_aware.errors import InvalidInputError
-from impact_aware.estimation.comparison import position_at
-from impact_aware.estimation.estimate import AnteImpactSettings, estimate
+from impact_aware.estimation.estimate import AnteImpactSettings, estimate, position_at
 from impact_aware.estimation.registry import DEFAULT_ESTIMATOR, Estimator
 from impact_aware.robot import RobotModel
 

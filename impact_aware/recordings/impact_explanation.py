@@ -14,7 +14,7 @@ from impact_aware.contact.geometry import Contact, FreeObject, contact_jacobian,
 from impact_aware.detection import ExpectationClassifier, JointSample
 from impact_aware.errors import ImpactAwareError, InvalidInputError
 from impact_aware.estimation import AnteImpactSettings, VelocityEstimate, estimate
-from impact_aware.estimation.comparison import position_at
+from impact_aware.estimation.estimate import position_at
 from impact_aware.estimation.metrics import absolute_error, jump_relative_error
 from impact_aware.impact.uncertainty import InputCovariance, UncertainPrediction, predict_with_covariance
 from impact_aware.recordings.ablation import ablate
