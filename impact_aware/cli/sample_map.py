@@ -21,7 +21,7 @@ from impact_aware.impact import DEFAULT_METHOD, IMPACT_MAPS
 from impact_aware.impact.sampled_map import ImpactMap
 from impact_aware.robot import INERTIA_CHOICES
 from impact_aware.task import load_task
-from impact_aware.task.impact_places import PlacePrediction
+from impact_aware.task.impact_positions import PushPrediction
 
 NAME = "sample-map"
 HELP = "sample an impact map over contact places and save it as one file"
@@ -49,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
     if path.exists():
         raise InvalidInputError("file", str(path), "a file that does not exist yet")
     task = load_task(args.task) if args.object is None else load_task(args.task).with_object(args.object)
-    direct = PlacePrediction(task, method=args.method, inertia=args.inertia)
+    direct = PushPrediction(task, method=args.method, inertia=args.inertia)
     sampled = sample_places(direct, args.half_width, args.count, shape=args.shape)
     summary = summarise(direct, sampled, 0.5 * args.half_width / (args.count - 1))
     try:
@@ -62,7 +62,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def sample_places(direct: PlacePrediction, half_width: float, count: int, *, shape: float = 0.5) -> ImpactMap:
+def sample_places(direct: PushPrediction, half_width: float, count: int, *, shape: float = 0.5) -> ImpactMap:
     """The map over a square of `count` x `count` places about the nominal one.
 
     Raises:
@@ -94,7 +94,7 @@ def sample_places(direct: PlacePrediction, half_width: float, count: int, *, sha
     return ImpactMap.sample(direct, grid, _OUTPUTS, shape=shape, notes=notes)
 
 
-def summarise(direct: PlacePrediction, sampled: ImpactMap, step: float) -> dict[str, Any]:
+def summarise(direct: PushPrediction, sampled: ImpactMap, step: float) -> dict[str, Any]:
     """How good the map is: leave-one-out errors, and map against direct prediction at and beside the nominal place.
 
     The nominal place is one of the samples when their number per side is odd; the place `step` m beside it along both
@@ -164,7 +164,7 @@ def format_answer(answer: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _compare(direct: PlacePrediction, sampled: ImpactMap, across: Array) -> dict[str, Any]:
+def _compare(direct: PushPrediction, sampled: ImpactMap, across: Array) -> dict[str, Any]:
     place = direct.nominal.copy()
     place[direct.across] = across
     interpolated, exact = sampled(across), direct(across)

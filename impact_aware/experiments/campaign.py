@@ -29,7 +29,7 @@ from impact_aware.impact.sampled_map import ImpactMap
 from impact_aware.robot import RobotModel
 from impact_aware.simulation.sensors import SensorSettings
 from impact_aware.task import Task, load_task
-from impact_aware.task.impact_places import sample_impact_map
+from impact_aware.task.impact_positions import sample_impact_map
 
 Run: TypeAlias = Setup | RandomSetup
 

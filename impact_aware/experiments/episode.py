@@ -21,8 +21,8 @@ from impact_aware.simulation.joint_elasticity import JointElasticity
 from impact_aware.simulation.plant import MujocoPlant
 from impact_aware.simulation.task_scene import task_scene
 from impact_aware.task import Task, base_placement, make_field, start_posture
-from impact_aware.task.grasp_prediction import predict_grasp
-from impact_aware.task.impact_places import sample_impact_map, touching_places
+from impact_aware.task.grasp import predict_grasp
+from impact_aware.task.impact_positions import impact_coordinates, sample_impact_map
 
 __all__ = ["EpisodeResult", "EpisodeSettings", "Truth", "predict_impact", "run_episode", "task_scene"]
 
@@ -177,7 +177,7 @@ class _ObjectVelocity:
                 base.act(robot.placement(q[part]).translation)
                 for base, robot, part in zip(self._bases, self._robots, self._slices, strict=True)
             ]
-            used = self._sampled(touching_places(self._field, np.array(tools)))
+            used = self._sampled(impact_coordinates(self._field, np.array(tools)))
         self.velocities.append((used, direct))
         return used
 

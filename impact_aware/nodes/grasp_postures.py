@@ -15,8 +15,7 @@ from impact_aware.nodes.arms import Arm
 from impact_aware.reference import ReferenceField
 from impact_aware.robot import JointOrder
 from impact_aware.task import Task, start_posture
-from impact_aware.task.grasp_impact import predict_grasp_impact
-from impact_aware.task.grasp_prediction import predict_grasp
+from impact_aware.task.grasp import predict_grasp, predict_grasp_impact
 
 COMMON_WINDOW = 0.005
 """Impacts of the arms within this time are one impact of all, s: a compliant palm takes that long to come to rest."""

@@ -1,4 +1,4 @@
-"""Ante-impact velocity field: leads a tool to the impact place with the impact velocity, and on beyond it."""
+"""Ante-impact velocity field: leads a tool to the impact position with the impact velocity, and on beyond it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from impact_aware.reference.rotation import rotation_from_quaternion
 
 @dataclass(frozen=True, eq=False)
 class AnteImpactField:
-    """Time-invariant twist reference of one tool before the impact (van Steen 2024, eqs. 4-13).
+    """Time-invariant twist reference of one tool before the impact (van Steen 2024, (4)-(13)).
 
     The speed is that of the impact everywhere outside the blending zone, so a start from rest asks for a ramp: the
     reference `s(t) v(p)` with s a smoothstep in the time since the start has the acceleration
@@ -46,11 +46,7 @@ class AnteImpactField:
     _numbers: Array = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Check the numbers and keep what every evaluation needs.
-
-        Raises:
-            InvalidInputError: A number that makes no field, by name.
-        """
+        """Refuse, by name, a number that makes no field; keep what every evaluation needs."""
         speed = float(np.linalg.norm(self.impact_velocity))
         if not (math.isfinite(speed) and speed > 0.0):
             raise InvalidInputError("impact_velocity", np.asarray(self.impact_velocity).tolist(), "a speed > 0 m/s")
@@ -80,10 +76,7 @@ class AnteImpactField:
         return np.array(kernels.ante_impact_linear(position, self._numbers)[3:])
 
     def evaluate(self, position: Array, rotation: Array, elapsed: float = math.inf) -> tuple[Array, Array]:
-        """Reference twist (12) and its acceleration (13).
-
-        The angular velocity (11) is kappa_r log(R_d R^T) in base axes, which turns R towards R_d; following it, the
-        error shrinks as exp(-kappa_r t), so its derivative is -kappa_r^2 log(R_d R^T).
+        """Reference twist (12) and its acceleration (13); the angular velocity (11) is kappa_r log(R_d R^T).
 
         Args:
             position: (3,) Tool position, m.

@@ -1,8 +1,4 @@
-"""The reference as data: everything an ante- and a post-impact field need, for one or several arms.
-
-Whoever has a `ReferenceField` evaluates it anywhere with the same code; the ROS message of the same name has the same
-fields, so that a node only copies.
-"""
+"""The reference as data: what an ante- and a post-impact field need, for one or several arms, as the message has it."""
 
 from __future__ import annotations
 
@@ -49,7 +45,7 @@ class ArmReference:
 
 @dataclass(frozen=True, eq=False)
 class ReferenceField:
-    """Ante- and post-impact velocity references as parameters (van Steen 2024, eqs. 4-17), all in one base frame.
+    """Ante- and post-impact velocity references as parameters (van Steen 2024, (4)-(17)), all in one base frame.
 
     Attributes:
         task: Name of the task.
@@ -100,11 +96,7 @@ class ReferenceField:
     frame: str = "base"
 
     def __post_init__(self) -> None:
-        """Refuse a field without arms; the fields themselves are checked when they are made.
-
-        Raises:
-            InvalidInputError: No arm.
-        """
+        """Refuse a field without arms; the fields themselves are checked when they are made."""
         if not self.arms:
             raise InvalidInputError("arms", 0, "one arm or more")
 
@@ -126,17 +118,15 @@ class ReferenceField:
     def post_impact(self, arm: int = 0, *, use_prediction: bool = True) -> PostImpactField:
         """The post-impact field of one arm; without its prediction it is (14) alone.
 
-        The outer radius is at most the way to the goal, as (16) asks for; where even the inner one is beyond it, the
-        inner one is halved with it.
+        The outer radius is at most the distance to the goal, (16); an inner radius beyond it becomes half of it.
         """
-        way = float(np.linalg.norm(np.subtract(self.goal, self.object_position_at_impact)))
-        r_max = min(self.post_radius_max, max(way, 1e-3))
+        distance = float(np.linalg.norm(np.subtract(self.goal, self.object_position_at_impact)))
+        r_max = min(self.post_radius_max, max(distance, 1e-3))
+        predicted = use_prediction and self.object_velocity_predicted
         return PostImpactField(
             goal=self.goal,
             object_position_at_impact=self.object_position_at_impact,
-            object_velocity_after=self.object_velocity_after
-            if use_prediction and self.object_velocity_predicted
-            else None,
+            object_velocity_after=self.object_velocity_after if predicted else None,
             orientation=self.arms[arm].orientation_after,
             kappa_p=self.post_gain,
             r_min=self.post_radius_min if self.post_radius_min < r_max else 0.5 * r_max,
@@ -147,8 +137,8 @@ class ReferenceField:
     def object_position_from_tools(self, tool_positions: Array) -> Array:
         """Where the object is when the tools touch it, in the absence of vision (van Steen 2024, footnote 1).
 
-        Along each arm's normal the object is as far from its estimated place as the tool is from its impact place;
-        across it the estimate stands. Several arms are averaged.
+        Along each arm's normal the object is as far from its estimated position as the tool is from its impact
+        position; across it the estimate stands. Several arms are averaged.
 
         Args:
             tool_positions: (arms, 3) Tool positions in contact, m.

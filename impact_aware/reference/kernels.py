@@ -1,4 +1,4 @@
-"""The arithmetic of the reference fields, compiled; what it means is said in `ante_impact` and `post_impact`."""
+"""The arithmetic of the reference fields, compiled: van Steen 2024, (4)-(17)."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from impact_aware.compiled import (
     MATRIX,
     NOTHING,
     NUMBER,
+    PAIR,
     SIX,
     TRIPLE,
     VECTOR,
@@ -17,19 +18,37 @@ from impact_aware.compiled import (
     compiled,
 )
 from impact_aware.reference.rotation import rotation_error
-from impact_aware.reference.smoothstep import smoothstep
 
 SMALLEST = 1e-9
 """Keeps lengths away from zero where they divide."""
 
 
-@compiled(SIX, VECTOR, VECTOR)
-def ante_impact_linear(position: Array, numbers: Array) -> tuple[float, float, float, float, float, float]:
-    """Velocity (6) and acceleration (10) of the ante-impact field.
+@compiled(PAIR, NUMBER, NUMBER, NUMBER)
+def smoothstep(r: float, r_min: float, r_max: float) -> tuple[float, float]:
+    """Blend from 0 at `r_min` to 1 at `r_max` with zero slope at both ends (8)-(9).
 
     Args:
-        position: (3,) Of the tool, m.
-        numbers: (15,) Impact position, impact velocity, object centre, alpha, r_min, r_max, kappa_r, ramp, speed.
+        r: Distance or time.
+        r_min: Up to here the value is 0.
+        r_max: From here the value is 1; larger than `r_min`.
+
+    Returns:
+        The value, 0..1, and its derivative with respect to `r`.
+    """
+    if r <= r_min:
+        return 0.0, 0.0
+    if r >= r_max:
+        return 1.0, 0.0
+    width = r_max - r_min
+    w = (r - r_min) / width
+    return w * w * (3.0 - 2.0 * w), 6.0 * w * (1.0 - w) / width
+
+
+@compiled(SIX, VECTOR, VECTOR)
+def ante_impact_linear(position: Array, numbers: Array) -> tuple[float, float, float, float, float, float]:
+    """Velocity (6) and acceleration (10) of the ante-impact field at a tool position (3,).
+
+    `numbers` (15,): impact position, impact velocity, object centre, alpha, r_min, r_max, kappa_r, ramp, speed.
     """
     ix, iy, iz, vx, vy, vz = numbers[0], numbers[1], numbers[2], numbers[3], numbers[4], numbers[5]
     alpha, speed = numbers[9], numbers[14]
@@ -53,21 +72,21 @@ def ante_impact_linear(position: Array, numbers: Array) -> tuple[float, float, f
     closing = alpha * (dx * wx + dy * wy + dz * wz) / (reach * speed)
     bx, by, bz = vx * closing - alpha * wx, vy * closing - alpha * wy, vz * closing - alpha * wz
     along = ux * bx + uy * by + uz * bz
-    turn = beta * speed / aim
+    bend = beta * speed / aim
     fade = slope * (cx * wx + cy * wy + cz * wz) / distance
     return (
         wx,
         wy,
         wz,
-        turn * (bx - along * ux) + fade * gx,
-        turn * (by - along * uy) + fade * gy,
-        turn * (bz - along * uz) + fade * gz,
+        bend * (bx - along * ux) + fade * gx,
+        bend * (by - along * uy) + fade * gy,
+        bend * (bz - along * uz) + fade * gz,
     )
 
 
 @compiled(NOTHING, TRIPLE, NUMBER, WRITTEN_VECTOR, WRITTEN_VECTOR)
-def turn(error: tuple[float, float, float], kappa: float, twist: Array, acceleration: Array) -> None:
-    """The angular parts: velocity kappa log(R_d R^T), and its derivative when it is followed."""
+def follow_orientation(error: tuple[float, float, float], kappa: float, twist: Array, acceleration: Array) -> None:
+    """The angular parts: velocity kappa log(R_d R^T) and its derivative -kappa^2 log(R_d R^T) when it is followed."""
     for axis in range(3):
         twist[3 + axis] = kappa * error[axis]
         acceleration[3 + axis] = -kappa * kappa * error[axis]
@@ -83,21 +102,11 @@ def ante_impact(
     twist: Array,
     acceleration: Array,
 ) -> None:
-    """Twist (12) and acceleration (13) of the ante-impact field, with its start ramp.
-
-    Args:
-        position: (3,) Of the tool, m.
-        rotation: (3, 3) Of the tool.
-        elapsed: Time since the start, s.
-        numbers: (15,) As in `ante_impact_linear`.
-        desired: (3, 3) Desired orientation.
-        twist: (6,) Written to, m/s and rad/s.
-        acceleration: (6,) Written to, m/s^2 and rad/s^2.
-    """
+    """Write twist (12) and acceleration (13) of the ante-impact field, with its start ramp; see `AnteImpactField`."""
     linear = ante_impact_linear(position, numbers)
     for axis in range(3):
         twist[axis], acceleration[axis] = linear[axis], linear[3 + axis]
-    turn(rotation_error(rotation, desired), numbers[12], twist, acceleration)
+    follow_orientation(rotation_error(rotation, desired), numbers[12], twist, acceleration)
     if elapsed < numbers[13]:
         share, rate = smoothstep(elapsed, 0.0, numbers[13])
         for row in range(6):
@@ -109,12 +118,9 @@ def ante_impact(
 def post_impact_linear(
     position: Array, numbers: Array, predicted: bool
 ) -> tuple[float, float, float, float, float, float]:
-    """Velocity (15) and acceleration of the post-impact field.
+    """Velocity (15) and acceleration of the post-impact field at an object centre (3,); (14) when not `predicted`.
 
-    Args:
-        position: (3,) Object centre, m.
-        numbers: (13,) Goal, object centre at the impact, predicted velocity, kappa_p, r_min, r_max, kappa_r.
-        predicted: Whether there is a prediction; without one the field is (14) alone.
+    `numbers` (13,): goal, object centre at the impact, predicted velocity, kappa_p, r_min, r_max, kappa_r.
     """
     kappa = numbers[9]
     px, py, pz = position[0], position[1], position[2]
@@ -144,18 +150,8 @@ def post_impact(
     twist: Array,
     acceleration: Array,
 ) -> None:
-    """Twist and acceleration reference of a tool that moves with the object; the angular part is (17).
-
-    Args:
-        position: (3,) Object centre, m.
-        rotation: (3, 3) Of the tool.
-        numbers: (13,) As in `post_impact_linear`.
-        predicted: Whether there is a prediction.
-        desired: (3, 3) Desired orientation.
-        twist: (6,) Written to, m/s and rad/s.
-        acceleration: (6,) Written to, m/s^2 and rad/s^2.
-    """
+    """Write twist (15), (17) and acceleration of a tool that moves with the object; see `PostImpactField`."""
     linear = post_impact_linear(position, numbers, predicted)
     for axis in range(3):
         twist[axis], acceleration[axis] = linear[axis], linear[3 + axis]
-    turn(rotation_error(rotation, desired), numbers[12], twist, acceleration)
+    follow_orientation(rotation_error(rotation, desired), numbers[12], twist, acceleration)

@@ -16,7 +16,7 @@ from impact_aware.reference.rotation import rotation_from_quaternion
 class PostImpactField:
     """Time-invariant velocity reference of the object after the impact, and of every tool in contact with it.
 
-    van Steen 2024, eqs. (14)-(17). Without a prediction the field is (14) alone, as its baselines have it.
+    van Steen 2024, (14)-(17). Without a prediction the field is (14) alone, as its baselines have it.
 
     Attributes:
         goal: (3,) Where the object shall end, m.
@@ -24,7 +24,7 @@ class PostImpactField:
         object_velocity_after: (3,) Predicted object velocity just after the impact, m/s, or None.
         orientation: (4,) Desired tool orientation, quaternion x, y, z, w.
         kappa_p: Gain towards the goal, 1/s.
-        r_min: Up to this distance from the place of the impact the reference is the prediction, m.
+        r_min: Up to this distance from the impact position the reference is the prediction, m.
         r_max: From this distance on it leads to the goal, m.
         kappa_r: Rotation gain, 1/s.
     """
@@ -41,11 +41,7 @@ class PostImpactField:
     _numbers: Array = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Check the numbers and keep what every evaluation needs.
-
-        Raises:
-            InvalidInputError: A number that makes no field, by name.
-        """
+        """Refuse, by name, a number that makes no field; keep what every evaluation needs."""
         if not self.kappa_p > 0.0:
             raise InvalidInputError("kappa_p", self.kappa_p, "a value > 0 1/s")
         if not 0.0 <= self.r_min < self.r_max:

@@ -94,8 +94,13 @@ def tool_placement(arm: ArmTask, position: ArrayLike) -> pin.SE3:
     return base_placement(arm).actInv(wanted)
 
 
+def usual_posture(arm: ArmTask, robot: RobotModel) -> Array:
+    """The posture (n,) near which an arm works: that of the task, or the robot's home, rad."""
+    return robot.check_configuration(arm.posture, "posture") if arm.posture else robot.home
+
+
 def start_posture(arm: ArmTask, robot: RobotModel, start: int | ArrayLike = 0) -> Array:
-    """Joint posture (n,) with the tool at a start place, rad.
+    """Joint posture (n,) with the tool at a start position, rad.
 
     Args:
         arm: The arm's part of the task.
@@ -103,10 +108,40 @@ def start_posture(arm: ArmTask, robot: RobotModel, start: int | ArrayLike = 0) -
         start: Index into `arm.starts`, or a tool position (3,) in the task's frame, m.
 
     Raises:
-        InvalidInputError: The place is out of reach.
+        InvalidInputError: The position is out of reach.
     """
     position = arm.starts[start] if isinstance(start, int) else np.asarray(start, dtype=float)
-    return _posture(arm, robot, position, "starts", _usual_posture(arm, robot))
+    return posture_with_tool_at(arm, robot, position, usual_posture(arm, robot), "starts")
+
+
+def posture_with_tool_at(
+    arm: ArmTask, robot: RobotModel, position: ArrayLike, seed: Array, name: str = "position"
+) -> Array:
+    """Joint posture (n,) with the tool at `position` (3,) of the task's frame and the null-space joint held, rad.
+
+    Raises:
+        InvalidInputError: The position, which goes by `name`, is out of reach from the posture `seed` (n,).
+    """
+    fixed = {arm.null_space_joint: arm.null_space_position} if arm.null_space_joint >= 0 else None
+    try:
+        return solve_inverse_kinematics(robot, tool_placement(arm, position), seed, fixed=fixed)
+    except InvalidInputError as error:
+        label = f"arms[{arm.name}].{name}" if arm.name else name
+        shown = np.round(np.asarray(position, dtype=float), 4).tolist()
+        raise InvalidInputError(label, f"tool at {shown} m", error.expected) from error
+
+
+def joint_velocity_of_tool(arm: ArmTask, robot: RobotModel, q: Array, velocity: ArrayLike) -> Array:
+    """Joint velocities (n,) that move the tool with `velocity` (3,) of the task's frame without rotating it, rad/s.
+
+    The null-space joint rests.
+    """
+    jacobian = robot.frame_jacobian(q)
+    wanted = np.concatenate([base_placement(arm).rotation.T @ np.asarray(velocity, dtype=float), np.zeros(3)])
+    if arm.null_space_joint >= 0:
+        jacobian = np.vstack([jacobian, np.eye(robot.n)[arm.null_space_joint]])
+        wanted = np.append(wanted, 0.0)
+    return np.asarray(np.linalg.lstsq(jacobian, wanted, rcond=None)[0])
 
 
 def _arm_reference(task: Task, arm: ArmTask, robot: RobotModel) -> ArmReference:
@@ -154,43 +189,24 @@ def _check_entries(task: Task, arm: ArmTask, robot: RobotModel) -> None:
 
 
 def _check_arm(task: Task, arm: ArmTask, reference: ArmReference, robot: RobotModel) -> None:
-    """Refuse what can be known to fail: places out of reach, speeds over limits, a box that contains the arm."""
+    """Refuse what can be known to fail: positions out of reach, speeds over limits, a box that contains the arm."""
     label = f"arms[{arm.name}]" if arm.name else "arm"
-    places = {"impact_position": reference.impact_position, "starts": np.array(arm.starts[0])}
     travel = np.subtract(task.goal, task.object.position)
-    places["goal"] = reference.impact_position + travel
-    seed = _usual_posture(arm, robot)
-    for name in ("impact_position", "starts", "goal"):
-        posture = _posture(arm, robot, places[name], name, seed)
+    contact = reference.impact_position
+    positions = {"impact_position": contact, "starts": np.array(arm.starts[0]), "goal": contact + travel}
+    seed = usual_posture(arm, robot)
+    for name in positions:
+        posture = posture_with_tool_at(arm, robot, positions[name], seed, name)
         _check_clear(task, arm, robot, posture, name, travel if name == "goal" else np.zeros(3))
         if name == "impact_position":
             seed = posture
             _check_speed(arm, robot, posture, label)
     for index, start in enumerate(arm.starts[1:], start=1):
-        _posture(arm, robot, np.array(start), f"starts[{index}]", seed)
-
-
-def _usual_posture(arm: ArmTask, robot: RobotModel) -> Array:
-    return robot.check_configuration(arm.posture, "posture") if arm.posture else robot.home
-
-
-def _posture(arm: ArmTask, robot: RobotModel, position: ArrayLike, name: str, seed: Array) -> Array:
-    label = f"arms[{arm.name}].{name}" if arm.name else name
-    fixed = {arm.null_space_joint: arm.null_space_position} if arm.null_space_joint >= 0 else None
-    try:
-        return solve_inverse_kinematics(robot, tool_placement(arm, position), seed, fixed=fixed)
-    except InvalidInputError as error:
-        shown = np.round(np.asarray(position, dtype=float), 4).tolist()
-        raise InvalidInputError(label, f"tool at {shown} m", error.expected) from error
+        posture_with_tool_at(arm, robot, start, seed, f"starts[{index}]")
 
 
 def _check_speed(arm: ArmTask, robot: RobotModel, posture: Array, label: str) -> None:
-    jacobian = robot.frame_jacobian(posture)
-    wanted = np.concatenate([base_placement(arm).rotation.T @ np.array(arm.impact_velocity), np.zeros(3)])
-    if arm.null_space_joint >= 0:
-        jacobian = np.vstack([jacobian, np.eye(robot.n)[arm.null_space_joint]])
-        wanted = np.append(wanted, 0.0)
-    velocity = np.linalg.lstsq(jacobian, wanted, rcond=None)[0]
+    velocity = joint_velocity_of_tool(arm, robot, posture, arm.impact_velocity)
     share = np.abs(velocity) / robot.limits.velocity
     worst = int(np.argmax(share))
     if share[worst] > 1.0:

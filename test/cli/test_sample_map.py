@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from impact_aware.cli.main import main
-from impact_aware.cli.sample_map import PlacePrediction, sample_places
+from impact_aware.cli.sample_map import PushPrediction, sample_places
 from impact_aware.errors import InvalidInputError
 from impact_aware.impact.sampled_map import ImpactMap
 from impact_aware.task import load_task
@@ -26,7 +26,7 @@ def refused(capsys, *options):
 
 @pytest.fixture(scope="module")
 def direct():
-    return PlacePrediction(load_task("hit_and_push"))
+    return PushPrediction(load_task("hit_and_push"))
 
 
 @pytest.fixture(scope="module")
@@ -39,8 +39,7 @@ def saved(direct, tmp_path_factory):
 def test_the_tool_hits_as_the_field_and_the_null_space_joint_want(direct):
     arm, robot = direct.task.arms[0], direct._robot
     place = direct.nominal + [0.02, 0.0, -0.03]
-    q = direct._posture(place, direct._seed)
-    dq = direct._velocity(q, direct.field.ante_impact().velocity(place))
+    q, dq = direct.state_at(place)
     # The tolerance of the inverse kinematics is 1e-8.
     np.testing.assert_allclose(robot.placement(q).translation, place, atol=1e-7)
     assert q[arm.null_space_joint] == arm.null_space_position

@@ -13,7 +13,7 @@ from impact_aware.messages.stamps import stamp
 from impact_aware.nodes import reference_field
 from impact_aware.nodes.reference_field import ReferenceFieldNode, Settings
 from impact_aware.task import load_task, start_posture
-from impact_aware.task.grasp_prediction import predict_grasp
+from impact_aware.task.grasp import predict_grasp
 
 TASK = load_task("dual_arm_grab")
 LEFT, RIGHT = 0, 1

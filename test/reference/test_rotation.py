@@ -8,7 +8,6 @@ from impact_aware.errors import InvalidInputError
 from impact_aware.reference.rotation import (
     quaternion_from_rotation,
     rotation_error,
-    rotation_error_rate,
     rotation_from_quaternion,
     rotation_from_rpy,
 )
@@ -45,25 +44,6 @@ def test_error_is_exact_from_no_turn_to_half_a_turn(angle, axis):
     # At half a turn the axis may come out with either sign; its matrix carries 1e-16, and a square root of it 1e-8.
     distance = min(np.linalg.norm(error - angle * axis), np.linalg.norm(error + angle * axis) + 2 * (np.pi - angle))
     assert distance < 3e-8
-
-
-def test_error_rate_against_finite_differences():
-    generator = np.random.default_rng(SEED)
-    step = 1e-6
-    for _ in range(50):
-        rotation, desired = (pin.exp3(generator.uniform(-1.0, 1.0, 3)) for _ in range(2))
-        omega = generator.uniform(-1.0, 1.0, 3)
-        ahead = np.array(rotation_error(pin.exp3(step * omega) @ rotation, desired))
-        behind = np.array(rotation_error(pin.exp3(-step * omega) @ rotation, desired))
-        expected = (ahead - behind) / (2 * step)
-        rate = rotation_error_rate(rotation_error(rotation, desired)) @ omega
-        # Rounding 1e-15 / step dominates.
-        np.testing.assert_allclose(rate, expected, atol=1e-8, err_msg=f"seed {SEED}")
-
-
-def test_turning_along_the_error_shortens_it_at_the_same_rate():
-    phi = np.array([0.3, -1.2, 0.7])
-    np.testing.assert_allclose(rotation_error_rate(phi) @ phi, -phi, atol=ROUNDING)
 
 
 def test_quaternion_and_matrix_are_inverse():

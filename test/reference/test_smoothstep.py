@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from impact_aware.reference.smoothstep import smoothstep
+from impact_aware.reference.kernels import smoothstep
 
 
 def test_is_zero_up_to_the_first_and_one_from_the_second_end():

@@ -6,7 +6,7 @@ import pytest
 from impact_aware.contact.box import homogeneous_box
 from impact_aware.robot import RobotModel
 from impact_aware.task import base_placement, load_task, make_field, start_posture
-from impact_aware.task.grasp_impact import predict_grasp_impact
+from impact_aware.task.grasp import predict_grasp_impact
 
 TASK = load_task("dual_arm_grab")
 ROBOTS = [RobotModel.from_profile(arm.robot) for arm in TASK.arms]

@@ -5,7 +5,7 @@ import pytest
 
 from impact_aware.robot import RobotModel
 from impact_aware.task import load_task, make_field, start_posture
-from impact_aware.task.grasp_prediction import predict_grasp
+from impact_aware.task.grasp import predict_grasp
 
 
 @pytest.fixture(scope="module")

@@ -22,7 +22,7 @@ from impact_aware.rigs.faults.arm_states import ArmStates
 from impact_aware.rigs.faults.bench import FaultBench
 from impact_aware.rigs.faults.event_faults import EventFaults
 from impact_aware.rigs.faults.state_faults import StateMessage
-from impact_aware.task.grasp_prediction import predict_grasp
+from impact_aware.task.grasp import predict_grasp
 
 STATE_TIMEOUT = 0.1
 """Of rs_controller, s."""

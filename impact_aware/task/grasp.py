@@ -1,4 +1,4 @@
-"""What several palms that hit an object at once do to every joint: the simultaneous impact map on a task's contacts."""
+"""What several palms that hit an object at once do to it and to every joint."""
 
 from __future__ import annotations
 
@@ -20,6 +20,43 @@ from impact_aware.reference.field import ReferenceField
 from impact_aware.robot import RobotModel
 from impact_aware.task.make_field import base_placement
 from impact_aware.task.task import ArmTask, Task
+
+
+def predict_grasp(task: Task, robots: Sequence[RobotModel], field: ReferenceField, q: Array) -> Array:
+    """Object velocity (3,) just after the intended impact of all palms, without slip and rebound, m/s.
+
+    van Steen 2024, section III-B1. Flat palms that neither slide nor tilt move with the object afterwards: with the
+    twist constraint A v+ = 0 over all joints and the object, v+ = v- - M^-1 A' (A M^-1 A')^-1 A v-. Before the impact
+    every tool moves as the ante-impact field wants where it touches, without rotating, and the object is at rest.
+
+    Args:
+        task: The task.
+        robots: One model per arm.
+        field: Its reference field.
+        q: (n,) Joint positions of all arms, rad.
+    """
+    count = 6 * len(robots)
+    object_rows, delassus, approach = np.zeros((count, 6)), np.zeros((count, count)), np.zeros(count)
+    first = 0
+    for index, (arm, robot) in enumerate(zip(task.arms, robots, strict=True)):
+        rows = slice(6 * index, 6 * index + 6)
+        base = base_placement(arm)
+        own = q[first : first + robot.n]
+        first += robot.n
+        jacobian = np.kron(np.eye(2), base.rotation) @ robot.frame_jacobian(own)
+        position = base.act(robot.placement(own).translation)
+        delassus[rows, rows] = jacobian @ np.linalg.solve(robot.mass_matrix(own), jacobian.T)
+        # The tool meets the face of the object, wherever along the normal that is now.
+        reference = field.arms[index]
+        touching = position + reference.normal * float(reference.normal @ (reference.impact_position - position))
+        object_rows[rows] = np.eye(6)
+        object_rows[rows][:3, 3:] = -pin.skew(touching - field.object_position)
+        approach[rows][:3] = field.ante_impact(index).velocity(touching)
+    body = homogeneous_box(field.object_mass, field.object_half_extents, field.object_position)
+    # A singular posture makes the sum singular too: least norm.
+    total = delassus + object_rows @ body.inverse_inertia @ object_rows.T
+    impulse = np.linalg.lstsq(total, approach, rcond=1e-10)[0]
+    return np.asarray((body.inverse_inertia @ object_rows.T @ impulse)[:3])
 
 
 def predict_grasp_impact(
@@ -55,9 +92,8 @@ def predict_grasp_impact(
         tool = base.act(robot.placement(arms[own.name].q))
         tools.append(tool.translation)
         contacts += _contacts(task, own, robot, tool, field.arms[index].normal)
-    body = homogeneous_box(
-        field.object_mass, field.object_half_extents, field.object_position_from_tools(np.array(tools))
-    )
+    position = field.object_position_from_tools(np.array(tools))
+    body = homogeneous_box(field.object_mass, field.object_half_extents, position)
     return predict_simultaneous(contacts, arms=arms, objects={task.object.name: body})
 
 

@@ -1,12 +1,12 @@
-"""The sampled map against direct predictions; the single-arm prediction by place has its tests with its command."""
+"""The sampled map against direct predictions; the single-arm prediction by position has its tests with its command."""
 
 import numpy as np
 import pytest
 
 from impact_aware.robot import RobotModel
 from impact_aware.task import load_task, make_field
-from impact_aware.task.grasp_prediction import predict_grasp
-from impact_aware.task.impact_places import GraspPlacePrediction, sample_impact_map, touching_places
+from impact_aware.task.grasp import predict_grasp
+from impact_aware.task.impact_positions import GraspPrediction, impact_coordinates, sample_impact_map
 
 SEED = 20261121
 
@@ -18,18 +18,18 @@ def robot():
 
 @pytest.fixture(scope="module")
 def grasp(robot):
-    return GraspPlacePrediction(load_task("dual_arm_grab"), [robot, robot])
+    return GraspPrediction(load_task("dual_arm_grab"), [robot, robot])
 
 
 def test_the_impact_state_is_the_places_along_the_planes(robot):
     field = make_field(load_task("dual_arm_grab"), [robot, robot])
     tools = np.array([[0.5, 0.2, 0.4], [0.6, -0.2, 0.3]])
-    np.testing.assert_array_equal(touching_places(field, tools), [0.5, 0.4, 0.6, 0.3])
+    np.testing.assert_array_equal(impact_coordinates(field, tools), [0.5, 0.4, 0.6, 0.3])
 
 
 def test_by_place_it_is_the_prediction_of_the_posture_with_the_tools_there(grasp, robot):
     moved = grasp.nominal + [0.01, -0.02, 0.0, 0.015]
-    q = np.concatenate([grasp._posture_at(0, moved[:2]), grasp._posture_at(1, moved[2:])])
+    q = grasp.postures_at(moved)
     np.testing.assert_array_equal(grasp(moved), predict_grasp(grasp.task, [robot, robot], grasp.field, q))
 
 
