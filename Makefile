@@ -42,6 +42,11 @@ enter:
 test: enter  ## run the tests (ARGS="-k detection -x" passes on to pytest)
 	@$(enter) && echo "[test] pytest" && python -m pytest $(ARGS)
 
+.PHONY: mutate
+mutate: enter  ## put small mistakes into the code, do the tests find them? (ROOM=control MOST=20 MINUTES=15 SEED=0)
+	@$(enter) && nice -n 5 python test/mutation/mutate.py $(addprefix --room ,$(ROOM)) $(addprefix --most ,$(MOST)) \
+	    $(addprefix --minutes ,$(MINUTES)) $(addprefix --seed ,$(SEED)) $(ARGS)
+
 .PHONY: lint
 lint: enter  ## check style (ruff) and types (mypy)
 	@$(enter) || exit 1; failed=0; \
