@@ -21,14 +21,10 @@ from impact_aware.impact import DEFAULT_METHOD, IMPACT_MAPS
 from impact_aware.impact.sampled_map import ImpactMap
 from impact_aware.robot import INERTIA_CHOICES
 from impact_aware.task import load_task
-from impact_aware.task.impact_positions import PushPrediction
+from impact_aware.task.impact_positions import MAP_KIND, IntendedImpact, sample_impact_map
 
 NAME = "sample-map"
 HELP = "sample an impact map over contact places and save it as one file"
-
-_AXES = "xyz"
-_OUTPUTS = ("object vx [m/s]", "object vy [m/s]", "object vz [m/s]")
-_KIND = "object velocity over contact places"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -49,7 +45,9 @@ def run(args: argparse.Namespace) -> int:
     if path.exists():
         raise InvalidInputError("file", str(path), "a file that does not exist yet")
     task = load_task(args.task) if args.object is None else load_task(args.task).with_object(args.object)
-    direct = PushPrediction(task, method=args.method, inertia=args.inertia)
+    if len(task.arms) != 1:
+        raise InvalidInputError("task", f"{task.name} with {len(task.arms)} arms", "a task of one arm")
+    direct = IntendedImpact(task, method=args.method, inertia=args.inertia)
     sampled = sample_places(direct, args.half_width, args.count, shape=args.shape)
     summary = summarise(direct, sampled, 0.5 * args.half_width / (args.count - 1))
     try:
@@ -62,7 +60,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def sample_places(direct: PushPrediction, half_width: float, count: int, *, shape: float = 0.5) -> ImpactMap:
+def sample_places(direct: IntendedImpact, half_width: float, count: int, *, shape: float = 0.5) -> ImpactMap:
     """The map over a square of `count` x `count` places about the nominal one.
 
     Raises:
@@ -72,37 +70,21 @@ def sample_places(direct: PushPrediction, half_width: float, count: int, *, shap
     if count < 2:
         raise InvalidInputError("count", count, "at least 2 places per side")
     body = direct.task.object
-    off_centre = np.abs(direct.nominal - np.array(body.position))
-    room = min(body.half_extents[axis] - off_centre[axis] for axis in direct.across)
+    across = direct.planes[0]
+    room = float(np.min(np.array(body.half_extents)[across] - np.abs(direct.nominal - np.array(body.position)[across])))
     if not 0.0 < half_width <= room:
         raise InvalidInputError("half-width", half_width, f"0..{room:.4g} m, as far as the face of the object goes")
-    # Rounded to the nanometre, so that the border of the map is the number that people write.
-    grid = {
-        f"{_AXES[axis]} [m]": np.round(direct.nominal[axis] + np.linspace(-half_width, half_width, count), 9)
-        for axis in direct.across
-    }
-    notes = {
-        "kind": _KIND,
-        "task": direct.task.name,
-        "object": body.name,
-        "frame": direct.task.frame,
-        "axes": direct.across,
-        "nominal": direct.nominal.tolist(),
-        "method": direct.method,
-        "inertia": direct.inertia,
-    }
-    return ImpactMap.sample(direct, grid, _OUTPUTS, shape=shape, notes=notes)
+    return sample_impact_map(direct, half_width=half_width, count=count, shape=shape)
 
 
-def summarise(direct: PushPrediction, sampled: ImpactMap, step: float) -> dict[str, Any]:
+def summarise(direct: IntendedImpact, sampled: ImpactMap, step: float) -> dict[str, Any]:
     """How good the map is: leave-one-out errors, and map against direct prediction at and beside the nominal place.
 
     The nominal place is one of the samples when their number per side is odd; the place `step` m beside it along both
     axes tells what the interpolation is worth.
     """
     errors = np.linalg.norm(sampled.leave_one_out_errors(), axis=1)
-    nominal = direct.nominal[direct.across]
-    places = {"nominal": nominal, "beside_nominal": nominal + step}
+    places = {"nominal": direct.nominal, "beside_nominal": direct.nominal + step}
     return {
         "task": direct.task.name,
         "object": direct.task.object.name,
@@ -139,7 +121,7 @@ def answer_place(path: Path, place: Array) -> dict[str, Any]:
         raise InvalidInputError("place", place.tolist(), "x y z, finite, m")
     sampled = ImpactMap.load(path)
     axes = sampled.notes.get("axes")
-    if sampled.notes.get("kind") != _KIND or axes is None:
+    if sampled.notes.get("kind") != MAP_KIND or axes is None:
         raise InvalidInputError("map", str(path), "a map written by impact-aware sample-map")
     across = place[axes]
     lower, upper = sampled.states.min(axis=0).tolist(), sampled.states.max(axis=0).tolist()
@@ -164,9 +146,8 @@ def format_answer(answer: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _compare(direct: PushPrediction, sampled: ImpactMap, across: Array) -> dict[str, Any]:
-    place = direct.nominal.copy()
-    place[direct.across] = across
+def _compare(direct: IntendedImpact, sampled: ImpactMap, across: Array) -> dict[str, Any]:
+    place = direct.tool_positions(across)[0]
     interpolated, exact = sampled(across), direct(across)
     return {
         "place": place.tolist(),

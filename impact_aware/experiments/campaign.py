@@ -29,7 +29,7 @@ from impact_aware.impact.sampled_map import ImpactMap
 from impact_aware.robot import RobotModel
 from impact_aware.simulation.sensors import SensorSettings
 from impact_aware.task import Task, load_task
-from impact_aware.task.impact_positions import sample_impact_map
+from impact_aware.task.impact_positions import IntendedImpact, sample_impact_map
 
 Run: TypeAlias = Setup | RandomSetup
 
@@ -180,7 +180,7 @@ def keep_maps(setups: Iterable[Run], options: RunOptions) -> None:
         path = _map_path(task, options.maps)
         if not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
-            sample_impact_map(task, _robots(task)).save(path)
+            sample_impact_map(IntendedImpact(task, _robots(task))).save(path)
 
 
 def figures_of(result: EpisodeResult) -> Row:
@@ -292,7 +292,7 @@ def _sampled_map(task: Task, folder: str | None) -> ImpactMap:
         kept = ImpactMap.load(_map_path(task, folder))
         if kept.notes.get("mass") == task.object.mass and kept.notes.get("task") == task.name:
             return kept
-    return sample_impact_map(task, _robots(task))
+    return sample_impact_map(IntendedImpact(task, _robots(task)))
 
 
 def _map_path(task: Task, folder: str) -> Path:

@@ -22,7 +22,7 @@ from impact_aware.simulation.plant import MujocoPlant
 from impact_aware.simulation.task_scene import task_scene
 from impact_aware.task import Task, base_placement, make_field, start_posture
 from impact_aware.task.grasp import predict_grasp
-from impact_aware.task.impact_positions import impact_coordinates, sample_impact_map
+from impact_aware.task.impact_positions import IntendedImpact, impact_coordinates, sample_impact_map
 
 __all__ = ["EpisodeResult", "EpisodeSettings", "Truth", "predict_impact", "run_episode", "task_scene"]
 
@@ -152,7 +152,7 @@ class _ObjectVelocity:
         self._task, self._robots, self._field, self._method = task, robots, field, settings.impact_method
         self._sampled: ImpactMap | None = None
         if settings.impact_map == "sampled":
-            self._sampled = sample_impact_map(task, robots, method=self._method) if sampled is None else sampled
+            self._sampled = sampled or sample_impact_map(IntendedImpact(task, robots, method=self._method))
         self._bases = [base_placement(arm) for arm in task.arms]
         self._slices = []
         first = 0

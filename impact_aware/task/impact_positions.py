@@ -14,9 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from impact_aware.arrays import Array
-from impact_aware.contact import Contact, FreeObject
+from impact_aware.contact import Contact
 from impact_aware.contact.box import homogeneous_box
-from impact_aware.errors import InvalidInputError
 from impact_aware.impact import DEFAULT_METHOD, predict
 from impact_aware.impact.sampled_map import ImpactMap
 from impact_aware.reference.field import ReferenceField
@@ -31,94 +30,46 @@ from impact_aware.task.make_field import (
 )
 from impact_aware.task.task import Task
 
+MAP_KIND = "object velocity over contact places"
+"""What a saved map says that it is of; written into files, so it stays."""
+
 _OUTPUTS = ("object vx [m/s]", "object vy [m/s]", "object vz [m/s]")
 
 
-class PushPrediction:
-    """Object velocity just after an impact of a task's only arm, by position in the impact plane.
+class IntendedImpact:
+    """Object velocity just after the intended impact of all tools, by their positions in their impact planes.
+
+    One arm hits with the task's friction and restitution; several palms hit without slip and rebound (`predict_grasp`).
 
     Attributes:
-        task: Of one arm.
-        field: Its reference field.
-        nominal: (3,) The tool position that the task wants at the impact, task frame, m.
-        across: Indices of the two axes that span the impact plane.
-        method: Name of the impact map.
-        inertia: Which inertia is used.
-    """
-
-    def __init__(self, task: Task, *, method: str = DEFAULT_METHOD, inertia: str = "M+B_theta") -> None:
-        """Prepare what does not change with the position.
-
-        Raises:
-            InvalidInputError: A task of several arms, or one that can't be done.
-        """
-        if len(task.arms) != 1:
-            raise InvalidInputError("task", f"{task.name} with {len(task.arms)} arms", "a task of one arm")
-        self.task, self.method, self.inertia = task, method, inertia
-        self._arm = task.arms[0]
-        self._robot = RobotModel.from_profile(self._arm.robot)
-        self.field: ReferenceField = make_field(task, [self._robot])
-        reference = self.field.arms[0]
-        self.nominal = reference.impact_position
-        self.across = [axis for axis in range(3) if reference.normal[axis] == 0.0]
-        base = base_placement(self._arm)
-        self._to_base = base.rotation.T
-        box = homogeneous_box(task.object.mass, task.object.half_extents, base.actInv(np.array(task.object.position)))
-        self._object: FreeObject = dataclasses.replace(box, inertia=self._to_base @ box.inertia @ base.rotation)
-        self._contact = Contact(
-            self._robot.tool_frame,
-            self._to_base @ reference.normal,
-            radius=self._robot.tool_radius,
-            friction=task.object.friction_tool,
-            restitution=task.object.restitution,
-        )
-        self._approach = self.field.ante_impact()
-        self._seed = posture_with_tool_at(self._arm, self._robot, self.nominal, usual_posture(self._arm, self._robot))
-
-    def __call__(self, across: ArrayLike) -> Array:
-        """Object velocity (3,) just after an impact at the position with these two coordinates, task frame, m/s.
-
-        Raises:
-            InvalidInputError: The position is out of reach.
-        """
-        position = self.nominal.copy()
-        position[self.across] = across
-        q, dq = self.state_at(position)
-        after = predict(
-            self._robot, q, dq, self._contact, obstacle=self._object, method=self.method, inertia=self.inertia
-        ).object_twist_after
-        assert after is not None
-        return np.asarray(self._to_base.T @ after[:3])
-
-    def state_at(self, position: Array) -> tuple[Array, Array]:
-        """Joint positions and velocities (n,) with the tool at `position` (3,) as the ante-impact field wants it.
-
-        Raises:
-            InvalidInputError: The position is out of reach.
-        """
-        q = posture_with_tool_at(self._arm, self._robot, position, self._seed)
-        return q, joint_velocity_of_tool(self._arm, self._robot, q, self._approach.velocity(position))
-
-
-class GraspPrediction:
-    """Object velocity just after several palms hit it at once, by their positions in their impact planes.
-
-    Attributes:
-        task: Of several arms.
+        task: The task.
         field: Its reference field.
         nominal: (2 arms,) The positions that the task wants, along the axes of each impact plane, m.
+        planes: Per arm the indices of the two axes that span its impact plane.
+        method: Name of the impact map of one arm.
+        inertia: Which inertia it uses.
     """
 
-    def __init__(self, task: Task, robots: Sequence[RobotModel]) -> None:
-        """Prepare what does not change with the positions.
+    def __init__(
+        self,
+        task: Task,
+        robots: Sequence[RobotModel] | None = None,
+        *,
+        method: str = DEFAULT_METHOD,
+        inertia: str = "M+B_theta",
+    ) -> None:
+        """Prepare what does not change with the positions; `robots` are those of the task's profiles when None.
 
         Raises:
             InvalidInputError: A task that can't be done.
         """
-        self.task, self._robots = task, list(robots)
-        self.field: ReferenceField = make_field(task, robots)
+        self.task, self.method, self.inertia = task, method, inertia
+        self._robots = [RobotModel.from_profile(arm.robot) for arm in task.arms] if robots is None else list(robots)
+        self.field: ReferenceField = make_field(task, self._robots)
         positions = np.array([own.impact_position for own in self.field.arms])
         self.nominal = impact_coordinates(self.field, positions)
+        self.planes = [[axis for axis in range(3) if own.normal[axis] == 0.0] for own in self.field.arms]
+        self._approach = [self.field.ante_impact(index) for index in range(len(task.arms))]
         self._known: dict[tuple[int, bytes], Array] = {}
         self._seeds = [
             posture_with_tool_at(arm, robot, position, usual_posture(arm, robot))
@@ -131,21 +82,53 @@ class GraspPrediction:
         Raises:
             InvalidInputError: A position out of reach.
         """
-        return predict_grasp(self.task, self._robots, self.field, self.postures_at(across))
+        tools = self.tool_positions(across)
+        postures = [self._posture(index, tool) for index, tool in enumerate(tools)]
+        if len(postures) > 1:
+            return predict_grasp(self.task, self._robots, self.field, np.concatenate(postures))
+        return self._push(postures[0], tools[0])
 
-    def postures_at(self, across: ArrayLike) -> Array:
-        """Joint positions (n,) of all arms with the tools at positions (2 arms,), rad; each arm's are kept."""
-        parts = np.asarray(across, dtype=float).reshape(len(self._robots), 2)
-        return np.concatenate([self._posture_at(index, part) for index, part in enumerate(parts)])
+    def tool_positions(self, across: ArrayLike) -> Array:
+        """Tool positions (arms, 3) in their impact planes with these coordinates (2 arms,), task frame, m."""
+        tools = np.array([own.impact_position for own in self.field.arms])
+        for tool, plane, part in zip(tools, self.planes, np.reshape(across, (len(tools), 2)), strict=True):
+            tool[plane] = part
+        return tools
 
-    def _posture_at(self, index: int, part: Array) -> Array:
-        key = (index, part.tobytes())
+    def state(self, index: int, tool: Array) -> tuple[Array, Array]:
+        """Joint positions and velocities (n,) of an arm with its tool at (3,) as the ante-impact field wants it.
+
+        Raises:
+            InvalidInputError: The position is out of reach.
+        """
+        q = self._posture(index, tool)
+        velocity = self._approach[index].velocity(tool)
+        return q, joint_velocity_of_tool(self.task.arms[index], self._robots[index], q, velocity)
+
+    def _posture(self, index: int, tool: Array) -> Array:
+        key = (index, tool.tobytes())
         if key not in self._known:
-            own, arm = self.field.arms[index], self.task.arms[index]
-            position = own.impact_position.copy()
-            position[own.normal == 0.0] = part
-            self._known[key] = posture_with_tool_at(arm, self._robots[index], position, self._seeds[index])
+            arm, robot = self.task.arms[index], self._robots[index]
+            self._known[key] = posture_with_tool_at(arm, robot, tool, self._seeds[index])
         return self._known[key]
+
+    def _push(self, q: Array, tool: Array) -> Array:
+        thing, robot = self.task.object, self._robots[0]
+        base = base_placement(self.task.arms[0])
+        to_base = base.rotation.T
+        box = homogeneous_box(thing.mass, thing.half_extents, base.actInv(np.array(thing.position)))
+        contact = Contact(
+            robot.tool_frame,
+            to_base @ self.field.arms[0].normal,
+            radius=robot.tool_radius,
+            friction=thing.friction_tool,
+            restitution=thing.restitution,
+        )
+        box = dataclasses.replace(box, inertia=to_base @ box.inertia @ base.rotation)
+        _, dq = self.state(0, tool)
+        prediction = predict(robot, q, dq, contact, obstacle=box, method=self.method, inertia=self.inertia)
+        assert prediction.object_twist_after is not None
+        return np.asarray(base.rotation @ prediction.object_twist_after[:3])
 
 
 def impact_coordinates(field: ReferenceField, tool_positions: Array) -> Array:
@@ -154,30 +137,38 @@ def impact_coordinates(field: ReferenceField, tool_positions: Array) -> Array:
 
 
 def sample_impact_map(
-    task: Task, robots: Sequence[RobotModel], *, half_width: float = 0.03, method: str = DEFAULT_METHOD
+    direct: IntendedImpact, *, half_width: float = 0.03, count: int | None = None, shape: float = 0.5
 ) -> ImpactMap:
-    """The map of a task over squares about the intended positions: 5 x 5 of one arm, 3 x 3 of each of two.
+    """The map of a task over squares about the intended positions.
 
     Args:
-        task: The task.
-        robots: One model per arm.
+        direct: What is sampled.
         half_width: Of the squares, m.
-        method: Name of the impact map of one arm; several palms hit without slip and rebound (`predict_grasp`).
+        count: Positions per side; 5 of one arm and 3 of each of several when None.
+        shape: Of the basis functions, per grid spacing.
 
     Raises:
-        InvalidInputError: A task that can't be done, or a position out of reach.
+        InvalidInputError: A position out of reach.
+        NoSolutionError: Too many positions for this shape.
     """
-    several = len(task.arms) > 1
-    direct = GraspPrediction(task, robots) if several else PushPrediction(task, method=method)
-    nominal = direct.nominal if isinstance(direct, GraspPrediction) else direct.nominal[direct.across]
-    names = [f"{arm.name or 'tool'} {axis} [m]" for arm in task.arms for axis in ("first", "second")]
-    steps = np.linspace(-half_width, half_width, 3 if several else 5)
-    grid = {name: np.round(centre + steps, 9) for name, centre in zip(names, nominal, strict=True)}
+    task = direct.task
+    names = [
+        f"{arm.name} {'xyz'[axis]} [m]".lstrip()
+        for arm, plane in zip(task.arms, direct.planes, strict=True)
+        for axis in plane
+    ]
+    steps = np.linspace(-half_width, half_width, count or (5 if len(task.arms) == 1 else 3))
+    # Rounded to the nanometre, so that the border of the map is the number that people write.
+    grid = {name: np.round(centre + steps, 9) for name, centre in zip(names, direct.nominal, strict=True)}
     notes = {
-        "kind": "object velocity over impact positions",
+        "kind": MAP_KIND,
         "task": task.name,
         "object": task.object.name,
         "mass": task.object.mass,
-        "method": method,
+        "frame": task.frame,
+        "axes": [axis for plane in direct.planes for axis in plane],
+        "nominal": np.concatenate([own.impact_position for own in direct.field.arms]).tolist(),
+        "method": direct.method,
+        "inertia": direct.inertia,
     }
-    return ImpactMap.sample(direct, grid, _OUTPUTS, notes=notes)
+    return ImpactMap.sample(direct, grid, _OUTPUTS, shape=shape, notes=notes)

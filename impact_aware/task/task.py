@@ -44,11 +44,7 @@ class TaskObject:
     restitution: float = 0.0
 
     def __post_init__(self) -> None:
-        """Check the numbers.
-
-        Raises:
-            InvalidInputError: A number that makes no object.
-        """
+        """Refuse a number that makes no object."""
         if not (np.isfinite(self.mass) and self.mass > 0.0):
             raise InvalidInputError("object.mass", self.mass, "a mass > 0 kg")
         if not (np.isfinite(self.half_extents).all() and min(self.half_extents) > 0.0):
@@ -70,9 +66,9 @@ class ArmTask:
         name: Name of the arm, empty when there is only one.
         robot: Robot profile.
         base_position: (3,) Where its base stands in the task's base frame, m.
-        base_yaw: Turn of its base about the vertical, rad.
+        base_yaw: Rotation of its base about the vertical, rad.
         impact_velocity: (3,) Desired tool velocity at the impact, m/s.
-        impact_offset: (3,) Wanted contact place relative to the middle of the face that is hit, m.
+        impact_offset: (3,) Wanted contact position relative to the middle of the face that is hit, m.
         orientation_rpy: (3,) Desired tool orientation, roll, pitch, yaw about base axes, rad.
         null_space_joint: Index of the joint that the null-space task holds, -1 for none.
         null_space_position: Where it is held, rad.
@@ -103,11 +99,7 @@ class ArmTask:
     clamping_floor: float = 0.0
 
     def __post_init__(self) -> None:
-        """Check the numbers.
-
-        Raises:
-            InvalidInputError: A number that makes no task.
-        """
+        """Refuse a number that makes no task."""
         label = f"arms[{self.name}]" if self.name else "arm"
         speed = float(np.linalg.norm(self.impact_velocity))
         if not (np.isfinite(speed) and speed > 0.0):
@@ -174,11 +166,7 @@ class Task:
     objects: tuple[TaskObject, ...] = ()
 
     def __post_init__(self) -> None:
-        """Check what concerns the task as a whole.
-
-        Raises:
-            InvalidInputError: No arm, or a goal that is not finite.
-        """
+        """Refuse a task without arms and a goal that is not finite."""
         if not self.arms:
             raise InvalidInputError("arms", 0, "one arm or more")
         if not np.isfinite(self.goal).all():
@@ -260,11 +248,10 @@ def parse_task(content: Mapping[str, Any]) -> Task:
             raise InvalidInputError(key, "nothing", f"an entry '{key}' in the task")
     if not isinstance(content["arms"], list):
         raise InvalidInputError("arms", content["arms"], "a list of arms")
-    first = _parse(TaskObject, content["object"], "object")
     return Task(
         name=str(content["name"]),
         goal=_numbers("goal", content["goal"], 3),
-        object=first,
+        object=_parse(TaskObject, content["object"], "object"),
         arms=tuple(_parse(ArmTask, entry, f"arms[{index}]") for index, entry in enumerate(content["arms"])),
         fields=_parse(FieldParameters, content.get("fields", {}), "fields"),
         frame=str(content.get("frame", "base")),
@@ -288,26 +275,23 @@ def _parse(kind: type[Content], content: Any, where: str) -> Content:
     defaults = kind()
     values: dict[str, Any] = {}
     for key, value in content.items():
-        default = getattr(defaults, key, None)
         if key not in kind.__dataclass_fields__:
             raise UnknownNameError(f"{where} entry", key, tuple(kind.__dataclass_fields__))
-        name = f"{where}.{key}"
+        default, name = getattr(defaults, key), f"{where}.{key}"
         if isinstance(default, str):
             values[key] = str(value)
+        elif isinstance(default, float):
+            values[key] = _numbers(name, [value], 1)[0]
         elif isinstance(default, int):
             if not isinstance(value, int) or isinstance(value, bool):
                 raise InvalidInputError(name, value, "a whole number")
             values[key] = value
-        elif isinstance(default, float):
-            values[key] = _numbers(name, [value], 1)[0]
-        elif key == "posture":
-            values[key] = _numbers(name, value, len(value) if isinstance(value, list) else 1)
         elif key == "starts":
             if not isinstance(value, list):
                 raise InvalidInputError(name, value, "a list of positions")
             values[key] = tuple(_numbers(name, entry, 3) for entry in value)
         else:
-            values[key] = _numbers(name, value, 3)
+            values[key] = _numbers(name, value, len(value) if key == "posture" and isinstance(value, list) else 3)
     return kind(**values)
 
 

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 
 from impact_aware.cli.main import main
-from impact_aware.cli.sample_map import PushPrediction, sample_places
+from impact_aware.cli.sample_map import sample_places
 from impact_aware.errors import InvalidInputError
 from impact_aware.impact.sampled_map import ImpactMap
 from impact_aware.task import load_task
+from impact_aware.task.impact_positions import IntendedImpact
 
 
 def call(capsys, *options):
@@ -26,7 +27,7 @@ def refused(capsys, *options):
 
 @pytest.fixture(scope="module")
 def direct():
-    return PushPrediction(load_task("hit_and_push"))
+    return IntendedImpact(load_task("hit_and_push"))
 
 
 @pytest.fixture(scope="module")
@@ -37,9 +38,9 @@ def saved(direct, tmp_path_factory):
 
 
 def test_the_tool_hits_as_the_field_and_the_null_space_joint_want(direct):
-    arm, robot = direct.task.arms[0], direct._robot
-    place = direct.nominal + [0.02, 0.0, -0.03]
-    q, dq = direct.state_at(place)
+    arm, robot = direct.task.arms[0], direct._robots[0]
+    place = direct.tool_positions(direct.nominal + [0.02, -0.03])[0]
+    q, dq = direct.state(0, place)
     # The tolerance of the inverse kinematics is 1e-8.
     np.testing.assert_allclose(robot.placement(q).translation, place, atol=1e-7)
     assert q[arm.null_space_joint] == arm.null_space_position
@@ -50,11 +51,11 @@ def test_the_tool_hits_as_the_field_and_the_null_space_joint_want(direct):
 
 def test_a_central_hit_moves_the_object_most_and_never_faster_than_the_tool(direct):
     speed = np.linalg.norm(direct.task.arms[0].impact_velocity)
-    central = direct(direct.nominal[direct.across])
+    central = direct(direct.nominal)
     # Inelastic: the object's face leaves with the tool's velocity, which has dropped; it goes the way it was hit.
     assert 0.0 < central[1] / direct.task.arms[0].impact_velocity[1] < 1.0
     for offset in ((0.05, 0.0), (-0.05, 0.0), (0.0, 0.05), (0.0, -0.05)):
-        off_centre = direct(direct.nominal[direct.across] + offset)
+        off_centre = direct(direct.nominal + offset)
         assert abs(off_centre[1]) < abs(central[1]) < speed
 
 
@@ -69,7 +70,7 @@ def test_command_writes_one_map_and_says_how_good_it_is(capsys, tmp_path, direct
     np.testing.assert_array_equal(sampled.values[3], direct(sampled.states[3]))
     for name in ("nominal", "beside_nominal"):
         entry = result[name]
-        np.testing.assert_allclose(entry["direct"], direct(np.array(entry["place"])[direct.across]), atol=1e-12)
+        np.testing.assert_allclose(entry["direct"], direct(np.array(entry["place"])[direct.planes[0]]), atol=1e-12)
         # Neither place is a sample, and both have samples nearer than a left-out one has.
         assert 0.0 < entry["difference"] < result["leave_one_out_error"]["max"]
     before = path.read_bytes()
@@ -78,7 +79,7 @@ def test_command_writes_one_map_and_says_how_good_it_is(capsys, tmp_path, direct
 
 
 def test_a_finer_grid_misses_by_less(direct):
-    places = direct.nominal[direct.across] + np.random.default_rng(2).uniform(-0.05, 0.05, (30, 2))
+    places = direct.nominal + np.random.default_rng(2).uniform(-0.05, 0.05, (30, 2))
     exact = np.array([direct(place) for place in places])
     maps = [sample_places(direct, 0.05, count) for count in (3, 5, 7)]
     errors = [np.median(np.linalg.norm(sampled(places) - exact, axis=1)) for sampled in maps]
@@ -94,14 +95,14 @@ def test_people_read_the_same(capsys, tmp_path):
 
 
 def test_predict_interpolates_a_saved_map(capsys, saved, direct):
-    place = direct.nominal + [0.013, 0.0, -0.021]
+    place = direct.tool_positions(direct.nominal + [0.013, -0.021])[0]
     status, out, err = call(capsys, "predict", "--map", saved, "--place", *place, "--json")
     assert (status, err) == (0, "")
     result = json.loads(out)
     assert result["covered"] is True
-    np.testing.assert_array_equal(result["object_velocity_after"], ImpactMap.load(saved)(place[direct.across]))
+    np.testing.assert_array_equal(result["object_velocity_after"], ImpactMap.load(saved)(place[direct.planes[0]]))
     # A hundredth of the object's speed of 0.3 m/s, well inside the region where the contact sticks.
-    np.testing.assert_allclose(result["object_velocity_after"], direct(place[direct.across]), atol=3e-3)
+    np.testing.assert_allclose(result["object_velocity_after"], direct(place[direct.planes[0]]), atol=3e-3)
     # Appendix A projects the place onto the impact plane.
     away = call(capsys, "predict", "--map", saved, "--place", *(place + [0.0, 0.07, 0.0]), "--json")[1]
     assert json.loads(away)["object_velocity_after"] == result["object_velocity_after"]
