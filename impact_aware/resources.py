@@ -58,10 +58,25 @@ def read_named(kind: str, folder: str, name_or_path: str | Path) -> tuple[dict[s
         path = find_resource("config", folder, f"{name_or_path}.yaml")
     elif not path.is_file():
         raise InvalidInputError(kind, str(path), "an existing file")
+    return read_mapping(kind, path), path
+
+
+def read_mapping(kind: str, path: Path) -> dict[str, Any]:
+    """What a YAML file of the user holds.
+
+    Args:
+        kind: What it describes, such as `surface`, for messages.
+        path: The file.
+
+    Raises:
+        InvalidInputError: No such file, or not a mapping in YAML.
+    """
     try:
         content = yaml.safe_load(path.read_text())
+    except OSError as error:
+        raise InvalidInputError(kind, str(path), f"a readable YAML file ({error.strerror})") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise InvalidInputError(kind, str(path), f"valid YAML ({str(error).splitlines()[0]})") from error
     if not isinstance(content, dict):
         raise InvalidInputError(kind, str(path), "a mapping of names to values")
-    return content, path
+    return content

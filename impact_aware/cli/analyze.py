@@ -174,15 +174,15 @@ def format_analysis(analysis: Analysis, out: Path | None) -> str:
 def _impact_line(impact: AnalyzedImpact) -> str:
     parts = [
         f"impact {impact.index} at {impact.time:.4f} s",
-        f"known {1e3 * (impact.time_detected - impact.time):.1f} ms later",
+        f"known {1e3 * (impact.event.time_detected - impact.time):.1f} ms later",
     ]
     if impact.velocity_after_estimated is not None:
         jump = np.linalg.norm(impact.velocity_after_estimated - impact.velocity_before)
         parts.append(f"jump {jump:.3f} rad/s")
     if impact.error is not None:
         parts.append(f"prediction off by {impact.error:.3f}")
-    if impact.mode:
-        parts.append(impact.mode)
+    if impact.prediction is not None:
+        parts.append(impact.prediction.mode)
     if impact.expected is not None:
         parts.append("expected" if impact.expected else "unexpected")
     return ", ".join(parts)

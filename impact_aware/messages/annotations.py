@@ -9,6 +9,7 @@ import numpy as np
 
 from impact_aware.arrays import Array
 from impact_aware.errors import ImpactAwareError
+from impact_aware.impact.prediction import ImpactPrediction
 from impact_aware.markers import Changes, Marker, MarkerBoard, SceneMarkers, impact_from_message
 from impact_aware.recordings.message_types import annotation_types
 from impact_aware.recordings.results import AnalyzedImpact, ArmAnalysis
@@ -38,25 +39,25 @@ class ArmMessages:
 
     def event(self, impact: AnalyzedImpact) -> bytes:
         """`ImpactEvent`, stamped with the time of the impact."""
-        error = impact.time_standard_error
+        found = impact.event
         message = _make(
             EVENT_TYPE,
             header=_header(impact.time, self._arm.base_frame),
-            stamp_detected=_time(impact.time_detected),
+            stamp_detected=_time(found.time_detected),
             sequence=impact.index,
             arm=impact.arm,
-            detector=impact.detector,
+            detector=found.detector,
             kind=_KIND_CONTACT_MADE,
             meaning=_MEANINGS[impact.expected],
-            confidence=float(impact.confidence),
-            time_standard_error=float(error) if np.isfinite(error) else -1.0,
+            confidence=float(found.confidence),
+            time_standard_error=float(found.time_std) if np.isfinite(found.time_std) else -1.0,
             joint_names=list(impact.joint_names),
             position=_floats(impact.position),
             velocity_before=_floats(impact.velocity_before),
             # A first look at what the detector saw right away; the estimate is in the prediction.
             velocity_after=_NOTHING,
-            residual=_floats(impact.residual),
-            first_joint=int(impact.first_joint),
+            residual=_floats(found.residual),
+            first_joint=int(found.joint),
         )
         return _serialise(message, EVENT_TYPE)
 
@@ -79,30 +80,28 @@ class ArmMessages:
         return _serialise(_make(MARKERS_TYPE, markers=markers), MARKERS_TYPE) if markers else None
 
     def _prediction(self, impact: AnalyzedImpact) -> Any:
-        predicted, estimated = impact.velocity_after_predicted, impact.velocity_after_estimated
-        contacts = [_contact(impact)] if impact.point is not None and impact.normal is not None else []
-        valid = predicted is not None and bool(contacts)
+        prediction, estimate = impact.prediction, impact.estimate
         return _make(
             PREDICTION_TYPE,
             header=_header(impact.time, self._arm.base_frame),
-            source=_SOURCE_AT_IMPACT if estimated is None else _SOURCE_ESTIMATE,
+            source=_SOURCE_AT_IMPACT if estimate is None else _SOURCE_ESTIMATE,
             event_sequence=impact.index,
             arm=impact.arm,
             method="",
-            inertia=impact.inertia,
+            inertia="" if prediction is None else prediction.inertia,
             joint_names=list(impact.joint_names),
             position=_floats(impact.position),
             velocity_before=_floats(impact.velocity_before),
-            velocity_after=_floats(predicted),
+            velocity_after=_floats(impact.velocity_after_predicted),
             # Of the covariance only the diagonal is kept by an analysis; half a matrix would be taken for a whole one.
             velocity_after_covariance=_NOTHING,
-            velocity_estimated=_floats(estimated),
-            velocity_estimated_error=_floats(impact.velocity_after_error),
-            contacts=contacts if valid else [],
-            energy_loss=_energy_loss(impact) if valid else 0.0,
+            velocity_estimated=_floats(impact.velocity_after_estimated),
+            velocity_estimated_error=_floats(None if estimate is None else estimate.standard_error),
+            contacts=[] if prediction is None else [_contact(prediction)],
+            energy_loss=0.0 if prediction is None else prediction.energy_loss,
             time_to_impact=0.0,
-            valid=valid,
-            reason="" if valid else "nothing was predicted: there is no robot model or no normal",
+            valid=prediction is not None,
+            reason="" if prediction is not None else "nothing was predicted: there is no robot model or no normal",
         )
 
 
@@ -121,41 +120,22 @@ def _robot(arm: ArmAnalysis) -> RobotModel | None:
     return None
 
 
-def _contact(impact: AnalyzedImpact) -> Any:
-    before, after = _relative_velocities(impact)
-    mass = impact.effective_mass
+def _contact(prediction: ImpactPrediction) -> Any:
+    contact = prediction.contact
     return _make(
         "impact_aware_msgs/msg/ContactImpulse",
-        frame=impact.contact_frame,
+        frame=contact.frame,
         obstacle="",
-        point=_xyz("geometry_msgs/msg/Point", impact.point),
-        normal=_xyz("geometry_msgs/msg/Vector3", impact.normal),
-        impulse=_xyz("geometry_msgs/msg/Vector3", impact.impulse),
-        velocity_before=_xyz("geometry_msgs/msg/Vector3", before),
-        velocity_after=_xyz("geometry_msgs/msg/Vector3", after),
-        friction=float(impact.friction),
-        restitution=float(impact.restitution),
-        effective_mass=float("nan") if mass is None else float(mass),
-        mode=_MODES.get(impact.mode, 0),
+        point=_xyz("geometry_msgs/msg/Point", prediction.point),
+        normal=_xyz("geometry_msgs/msg/Vector3", contact.normal),
+        impulse=_xyz("geometry_msgs/msg/Vector3", prediction.impulse),
+        velocity_before=_xyz("geometry_msgs/msg/Vector3", prediction.contact_velocity_before),
+        velocity_after=_xyz("geometry_msgs/msg/Vector3", prediction.contact_velocity_after),
+        friction=contact.friction,
+        restitution=contact.restitution,
+        effective_mass=prediction.effective_mass,
+        mode=_MODES[prediction.mode],
     )
-
-
-def _relative_velocities(impact: AnalyzedImpact) -> tuple[Array, Array]:
-    """Of the contact point relative to what it hits, before and after (3,), m/s; a free object was at rest before."""
-    before = np.zeros(3) if impact.contact_velocity_before is None else impact.contact_velocity_before
-    after = impact.contact_velocity_after_predicted
-    after = np.zeros(3) if after is None else after
-    if impact.object_mass is not None and impact.impulse is not None:
-        after = after + impact.impulse / impact.object_mass
-    return before, after
-
-
-def _energy_loss(impact: AnalyzedImpact) -> float:
-    """Energy lost at one contact, J: minus the impulse times the mean relative velocity."""
-    if impact.impulse is None:
-        return 0.0
-    before, after = _relative_velocities(impact)
-    return -0.5 * float(impact.impulse @ (before + after))
 
 
 def _marker_messages(changes: Changes, time: float) -> Iterable[Any]:

@@ -7,49 +7,34 @@ from dataclasses import replace
 
 import numpy as np
 
-from impact_aware.arrays import Array
-from impact_aware.contact.geometry import Contact, FreeObject
 from impact_aware.estimation.metrics import absolute_error, jump_relative_error
 from impact_aware.impact.predictor import predict
 from impact_aware.recordings.results import AblationGroup, AblationRow, AnalyzedImpact, ArmAnalysis
 from impact_aware.robot import INERTIA_CHOICES, RobotModel
 
 
-def ablate(
-    robot: RobotModel,
-    q: Array,
-    velocity_before: Array,
-    estimated: Array,
-    contact: Contact,
-    obstacle: FreeObject | None,
-    method: str,
-) -> tuple[AblationRow, ...]:
-    """Predict one impact with every inertia that is known, with and without friction.
-
-    Args:
-        robot: The arm.
-        q: (n,) rad.
-        velocity_before: (n,) rad/s.
-        estimated: (n,) Velocity after, as recorded, rad/s.
-        contact: Where it touched.
-        obstacle: The free object, or None for a fixed surface.
-        method: Impact map.
-    """
+def ablate(robot: RobotModel, impact: AnalyzedImpact) -> tuple[AblationRow, ...]:
+    """Predict one impact with every inertia that is known, with and without friction; none without an estimate."""
+    made, estimate = impact.prediction, impact.estimate
+    if made is None or estimate is None:
+        return ()
+    q, before, after = impact.position, estimate.velocity_before, estimate.velocity_after
     rows = []
-    frictions = (contact.friction, 0.0) if contact.friction > 0.0 else (0.0,)
     for inertia in known_inertias(robot):
-        for friction in frictions:
-            chosen = replace(contact, friction=friction)
-            after = predict(robot, q, velocity_before, chosen, obstacle=obstacle, method=method, inertia=inertia)
-            predicted = after.velocity_after
+        for friction in dict.fromkeys((made.contact.friction, 0.0)):
+            contact = replace(made.contact, friction=friction)
+            predicted = predict(
+                robot, q, before, contact, obstacle=made.obstacle, method=made.method, inertia=inertia
+            ).velocity_after
+            errors = absolute_error(predicted, after)
             rows.append(
                 AblationRow(
                     inertia=inertia,
                     friction=friction,
                     velocity_after=predicted,
-                    joint_error=absolute_error(predicted, estimated),
-                    error=float(np.linalg.norm(predicted - estimated)),
-                    relative_error=jump_relative_error(predicted, estimated, velocity_before),
+                    joint_error=errors,
+                    error=float(np.linalg.norm(errors)),
+                    relative_error=jump_relative_error(predicted, after, before),
                 )
             )
     return tuple(rows)
@@ -78,6 +63,7 @@ def group(arms: Sequence[ArmAnalysis]) -> tuple[AblationGroup, ...]:
         # Two arms of the same kind have other joint names; what counts is which joint it is.
         errors = np.array([row.joint_error for _, row in pairs])
         norms = np.array([row.error for _, row in pairs])
+        afters = [impact.estimate.velocity_after for impact, _ in pairs if impact.estimate is not None]
         groups.append(
             AblationGroup(
                 label=label,
@@ -91,13 +77,7 @@ def group(arms: Sequence[ArmAnalysis]) -> tuple[AblationGroup, ...]:
                 error_mean=float(norms.mean()),
                 error_max=float(norms.max()),
                 velocity_before_mean=np.mean([impact.velocity_before for impact, _ in pairs], axis=0),
-                velocity_after_mean=np.mean([_estimated(impact) for impact, _ in pairs], axis=0),
+                velocity_after_mean=np.mean(afters, axis=0),
             )
         )
     return tuple(groups)
-
-
-def _estimated(impact: AnalyzedImpact) -> Array:
-    """An impact has rows only when it has an estimate."""
-    assert impact.velocity_after_estimated is not None
-    return impact.velocity_after_estimated

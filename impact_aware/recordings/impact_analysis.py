@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import yaml
 
 from impact_aware.detection import ImpactDetector, make_detector
 from impact_aware.detection.parameter_file import load_parameters
@@ -36,6 +35,7 @@ from impact_aware.recordings.recorded_predictions import (
 from impact_aware.recordings.results import Analysis, AnalyzedImpact, ArmAnalysis
 from impact_aware.recordings.surface import Surface, load_surface
 from impact_aware.recordings.tables import is_table, open_table
+from impact_aware.resources import read_mapping
 from impact_aware.robot import RobotModel
 
 Report = Callable[[Path, int, int], None]
@@ -63,7 +63,7 @@ def analyze(files: Sequence[Path], options: AnalysisOptions, report: Report | No
     Args:
         files: rosbag2 folders or files, and tables.
         options: How.
-        report: Told about the progress.
+        report: Called as reading goes on.
 
     Raises:
         InvalidInputError: An option that does not fit a recording.
@@ -107,12 +107,9 @@ def load_labels(path: Path) -> dict[str, str]:
             if any(len(row) < 2 for row in rows):
                 raise InvalidInputError("labels", str(path), "two columns: recording, label")
             return {row[0]: row[1] for row in rows}
-        content = yaml.safe_load(path.read_text())
-    except (OSError, UnicodeDecodeError, csv.Error, yaml.YAMLError) as error:
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise InvalidInputError("labels", str(path), f"a readable YAML or CSV file ({_line(error)})") from error
-    if not isinstance(content, dict):
-        raise InvalidInputError("labels", str(path), "a mapping of recordings to labels")
-    return {str(name): str(label) for name, label in content.items()}
+    return {str(name): str(label) for name, label in read_mapping("labels", path).items()}
 
 
 def versions() -> dict[str, str]:
@@ -321,11 +318,15 @@ def _concluded(file: Path, arm: _Arm, options: AnalysisOptions, around: Surround
 
 def _note_shared_objects(arms: list[ArmAnalysis]) -> list[ArmAnalysis]:
     """Note impacts in which two arms hit a free object together: each prediction knows of its own contact only."""
-    free = [(arm.arm, impact.time) for arm in arms for impact in arm.impacts if impact.object_mass is not None]
+
+    def is_free(impact: AnalyzedImpact) -> bool:
+        return impact.prediction is not None and impact.prediction.obstacle is not None
+
+    free = [(arm.arm, impact.time) for arm in arms for impact in arm.impacts if is_free(impact)]
 
     def noted(arm: ArmAnalysis, impact: AnalyzedImpact) -> AnalyzedImpact:
         others = [name for name, time in free if name != arm.arm and abs(time - impact.time) < _TOGETHER]
-        if impact.object_mass is None or not others:
+        if not is_free(impact) or not others:
             return impact
         note = f"arm {others[0]} hit too: what the object does between both arms is not in this prediction"
         return replace(impact, notes=(*impact.notes, note))

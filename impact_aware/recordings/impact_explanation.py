@@ -1,4 +1,4 @@
-"""From an impact as it was found to all that is told about it: velocities, prediction, errors, impulse, expectation."""
+"""From an impact as it was found to its estimate, its prediction, and whether it was expected."""
 
 from __future__ import annotations
 
@@ -10,20 +10,19 @@ import pinocchio as pin
 
 from impact_aware.arrays import Array
 from impact_aware.contact.box import homogeneous_box
-from impact_aware.contact.geometry import Contact, FreeObject, contact_jacobian, contact_point
+from impact_aware.contact.geometry import Contact, FreeObject, contact_point
 from impact_aware.detection import ExpectationClassifier, JointSample
 from impact_aware.errors import ImpactAwareError, InvalidInputError
 from impact_aware.estimation import AnteImpactSettings, VelocityEstimate, estimate
 from impact_aware.estimation.estimate import position_at
-from impact_aware.estimation.metrics import absolute_error, jump_relative_error
-from impact_aware.impact.uncertainty import InputCovariance, UncertainPrediction, predict_with_covariance
+from impact_aware.impact.uncertainty import InputCovariance, predict_with_covariance
 from impact_aware.recordings.ablation import ablate
 from impact_aware.recordings.arm_selection import ArmSource
 from impact_aware.recordings.impact_finder import FoundImpact
 from impact_aware.recordings.options import AnalysisOptions
 from impact_aware.recordings.recorded_predictions import RecordedFrames, RecordedPrediction, prediction_for
 from impact_aware.recordings.results import AnalyzedImpact, SignalWindow
-from impact_aware.recordings.surface import Surface, jump_impulse, normal_from_jump, unit
+from impact_aware.recordings.surface import Surface, normal_from_jump, unit
 from impact_aware.robot import RobotModel
 
 _BEFORE = AnteImpactSettings(order=3)
@@ -45,7 +44,7 @@ class Surroundings:
 
     Attributes:
         surface: From a surface file, or None.
-        frames: Of TF, or None when nobody asked for them.
+        frames: Of TF, or None when `surface_frame` is not used.
         predictions: Live predictions of the recording.
         predicts: Whether the recording has a topic of live predictions at all.
     """
@@ -68,7 +67,7 @@ def explain(
     previous: float | None,
     following: float | None,
 ) -> AnalyzedImpact:
-    """Tell everything about one impact.
+    """Everything about one impact: estimate, prediction, ablation, expectation.
 
     Args:
         found: The impact.
@@ -81,13 +80,9 @@ def explain(
         previous: Time of the arm's impact before, s, or None.
         following: Time of the arm's next impact, s, or None.
     """
-    event, notes = found.event, []
+    event = found.event
     window = without_repeats(found.window)
     estimated, problem = _estimate(window, found, options, previous, following)
-    if problem:
-        notes.append(problem)
-    before = event.velocity_before if estimated is None else estimated.velocity_before
-    before_error = np.full(len(before), np.nan) if estimated is None else estimated.velocity_before_error
     if len(window.times):
         position = position_at(window.times, window.positions, event.time)
     else:
@@ -96,25 +91,15 @@ def explain(
         arm=source.arm,
         index=index,
         file=file,
-        time=event.time,
-        time_detected=event.time_detected,
-        time_standard_error=event.time_std,
-        detector=event.detector,
-        detectors=found.detectors,
-        confidence=event.confidence,
-        residual=event.residual,
-        first_joint=event.joint,
         joint_names=source.message_names,
+        event=event,
         position=position,
-        velocity_before=before,
-        velocity_before_error=before_error,
         window=found.window,
+        detectors=found.detectors,
         detector_residual=found.residual,
-        velocity_after_estimated=None if estimated is None else estimated.velocity_after,
-        velocity_after_error=None if estimated is None else estimated.standard_error,
         estimate=estimated,
         label=label,
-        notes=tuple(notes),
+        notes=(problem,) if problem else (),
     )
     recorded = prediction_for(around.predictions, event.time, source.message_names)
     impact = replace(impact, expected=_expected(impact, found, source.robot, recorded, around.predicts, options))
@@ -123,7 +108,7 @@ def explain(
     try:
         return _predict(impact, source.robot, options, around, recorded)
     except ImpactAwareError as error:
-        return replace(impact, notes=(*impact.notes, f"no prediction: {error}"))
+        return _with_notes(impact, f"no prediction: {error}")
 
 
 def without_repeats(window: SignalWindow) -> SignalWindow:
@@ -157,7 +142,7 @@ def _estimate(
     problem = ""
     for before in (_BEFORE, _BRIEFLY_BEFORE):
         try:
-            found_out = estimate(
+            estimated = estimate(
                 window.times[usable],
                 window.positions[usable],
                 event.time,
@@ -171,7 +156,7 @@ def _estimate(
                 problem or f"no estimate of the velocity after, and the velocity before is the detector's: {error}"
             )
         else:
-            return found_out, ""
+            return estimated, ""
     return None, problem
 
 
@@ -184,72 +169,56 @@ def _predict(
 ) -> AnalyzedImpact:
     q, before = impact.position, impact.velocity_before
     if not (np.isfinite(q).all() and np.isfinite(before).all()):
-        return replace(impact, notes=(*impact.notes, "no prediction: the velocity before is not known for every joint"))
-    surface, notes = around.surface, list(impact.notes)
-    frame = options.contact_frame or (_known_frame(robot, recorded) or robot.tool_frame)
-    own_radius = robot.tool_radius if frame == robot.tool_frame else 0.0
-    base = Contact(
-        frame=frame,
-        normal=np.array([0.0, 0.0, 1.0]),
-        offset=np.array(options.offset),
-        friction=_first(options.friction, *(known.friction for known in (surface, recorded) if known is not None), 0.0),
-        restitution=_first(
-            options.restitution, *(known.restitution for known in (surface, recorded) if known is not None), 0.0
-        ),
-        radius=own_radius if options.tool_radius is None else options.tool_radius,
-    )
-    normal, normal_source, note = _normal(impact, robot, options, around, recorded, base)
-    notes += [note] if note else []
+        return _with_notes(impact, "no prediction: the velocity before is not known for every joint")
+    contact = _contact(robot, options, around, recorded)
+    impact = replace(impact, contact_frame=contact.frame)
+    normal, normal_source, note = _normal(impact, robot, options, around, recorded, contact)
+    impact = _with_notes(impact, note)
     if normal is None:
-        return replace(impact, contact_frame=frame, notes=tuple(notes))
-    contact = replace(base, normal=normal)
-    mass = options.object_mass or (recorded.object_mass if recorded is not None else None)
-    obstacle = _obstacle(mass, contact, contact_point(robot, q, contact), recorded)
-    spread = np.nan_to_num(impact.velocity_before_error)
-    result: UncertainPrediction = predict_with_covariance(
+        return impact
+    contact = replace(contact, normal=normal)
+    obstacle = _obstacle(options, contact, contact_point(robot, q, contact), recorded)
+    result = predict_with_covariance(
         robot,
         q,
         before,
         contact,
-        InputCovariance(velocity=spread**2),
+        InputCovariance(velocity=np.nan_to_num(impact.velocity_before_error) ** 2),
         obstacle=obstacle,
         method=options.method,
         inertia=options.inertia,
     )
-    prediction = result.prediction
-    if prediction.mode == "separate":
-        notes.append("the contact point does not approach along the normal: nothing is predicted to change")
-    after, estimated = prediction.velocity_after, impact.velocity_after_estimated
-    jacobian = contact_jacobian(robot, q, contact)
     impact = replace(
         impact,
-        velocity_after_predicted=after,
-        velocity_after_predicted_std=np.sqrt(np.maximum(np.diag(result.velocity_after_covariance), 0.0)),
-        contact_frame=frame,
-        point=prediction.point,
-        normal=contact.normal,
+        prediction=result.prediction,
+        prediction_std=np.sqrt(np.maximum(np.diag(result.velocity_after_covariance), 0.0)),
         normal_source=normal_source,
-        contact_velocity_before=jacobian @ before,
-        contact_velocity_after_predicted=jacobian @ after,
-        impulse=prediction.impulse,
-        effective_mass=prediction.effective_mass,
-        mode=prediction.mode,
-        friction=contact.friction,
-        restitution=contact.restitution,
-        inertia=options.inertia,
-        object_mass=mass,
-        notes=tuple(notes),
     )
-    if estimated is None:
-        return impact
-    return replace(
-        impact,
-        error=float(np.linalg.norm(after - estimated)),
-        joint_error=absolute_error(after, estimated),
-        relative_error=jump_relative_error(after, estimated, before),
-        contact_velocity_after_estimated=jacobian @ estimated,
-        impulse_estimated=jump_impulse(robot, q, estimated - before, contact, options.inertia),
-        ablation=ablate(robot, q, before, estimated, contact, obstacle, options.method) if options.ablation else (),
+    if result.prediction.mode == "separate":
+        impact = _with_notes(
+            impact, "the contact point does not approach along the normal: nothing is predicted to change"
+        )
+    return replace(impact, ablation=ablate(robot, impact)) if options.ablation else impact
+
+
+def _with_notes(impact: AnalyzedImpact, note: str) -> AnalyzedImpact:
+    return replace(impact, notes=(*impact.notes, note)) if note else impact
+
+
+def _contact(
+    robot: RobotModel, options: AnalysisOptions, around: Surroundings, recorded: RecordedPrediction | None
+) -> Contact:
+    """Where it touches, as options, surface file and recorded prediction tell in this order; the normal comes later."""
+    known = [source for source in (around.surface, recorded) if source is not None]
+    frame = options.contact_frame or (_known_frame(robot, recorded) or robot.tool_frame)
+    own_radius = robot.tool_radius if frame == robot.tool_frame else 0.0
+    return Contact(
+        frame=frame,
+        normal=np.array([0.0, 0.0, 1.0]),
+        offset=np.array(options.offset),
+        friction=_first(options.friction, *(source.friction for source in known)),
+        restitution=_first(options.restitution, *(source.restitution for source in known)),
+        radius=own_radius if options.tool_radius is None else options.tool_radius,
     )
 
 
@@ -288,8 +257,9 @@ def _normal(
 
 
 def _obstacle(
-    mass: float | None, contact: Contact, point: Array, recorded: RecordedPrediction | None
+    options: AnalysisOptions, contact: Contact, point: Array, recorded: RecordedPrediction | None
 ) -> FreeObject | None:
+    mass = options.object_mass or (recorded.object_mass if recorded is not None else None)
     if mass is None:
         return None
     centre = point - _HALF_EDGE * contact.normal
@@ -333,5 +303,5 @@ def _known_frame(robot: RobotModel, recorded: RecordedPrediction | None) -> str 
 
 
 def _first(*values: float | None) -> float:
-    """The first value that is known."""
-    return next(float(value) for value in values if value is not None)
+    """The first value that is known, else 0."""
+    return next((float(value) for value in values if value is not None), 0.0)

@@ -31,6 +31,11 @@ class FitCurve:
     positions: Array
     velocities: Array
 
+    def until(self, time: float) -> FitCurve:
+        """The part up to a time since the impact, s."""
+        inside = self.times <= time
+        return FitCurve(self.times[inside], self.positions[inside], self.velocities[inside])
+
 
 def curve_before(impact: AnalyzedImpact) -> FitCurve | None:
     """The branch before the impact; None when too few samples lie there."""

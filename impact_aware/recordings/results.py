@@ -6,8 +6,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from impact_aware.arrays import Array
+from impact_aware.detection.events import ImpactEvent
+from impact_aware.estimation.metrics import absolute_error, jump_relative_error
 from impact_aware.estimation.result import VelocityEstimate
+from impact_aware.impact.prediction import ImpactPrediction
+from impact_aware.recordings.surface import jump_impulse
 
 NORMAL_SOURCES = ("option", "config", "tf", "prediction", "jump")
 """Where a contact normal may come from: the command line, a surface file, a TF frame, a recorded prediction, or the
@@ -52,7 +58,7 @@ class AblationRow:
         inertia: `M`, `M+B_theta` or `M+B_rho`.
         friction: Coulomb's coefficient.
         velocity_after: (n,) Predicted, rad/s.
-        joint_error: (n,) |predicted - estimated|, rad/s (Rey Arias 2024, eq. 18).
+        joint_error: (n,) |predicted - estimated|, rad/s (Rey Arias 2024, (18)).
         error: Norm of predicted minus estimated, rad/s.
         relative_error: `error` over the norm of the estimated jump.
     """
@@ -73,97 +79,107 @@ class AnalyzedImpact:
         arm: Name of the arm; empty for a topic without a namespace.
         index: Counts this arm's impacts of one recording from 1.
         file: The recording.
-        time: Header stamp of the impact, refined between samples, s.
-        time_detected: Stamp of the sample with which the detector knew, s.
-        time_standard_error: Of `time`, s.
-        detector: Which detector found it.
-        detectors: Every detector that found it, when several looked.
-        confidence: Share of the misfit that the jump explains, 0..1.
-        residual: (n,) Detector's residual over its bound; NaN for a joint without one.
-        first_joint: Index of the joint that showed it first.
         joint_names: (n,) Joint order of every array.
+        event: What the detector found.
         position: (n,) At the impact, rad.
-        velocity_before: (n,) rad/s.
-        velocity_before_error: (n,) Standard error of `velocity_before`, rad/s; NaN when it comes from the detector.
-        velocity_after_predicted: (n,) rad/s, or None without a robot model or a normal.
-        velocity_after_predicted_std: (n,) First-order spread of the prediction from the error of `velocity_before`,
-            rad/s, or None.
-        velocity_after_estimated: (n,) Virtual rigid-body velocity after the impact, rad/s, or None when too few samples
-            follow.
-        velocity_after_error: (n,) Standard error of `velocity_after_estimated`, rad/s, or None.
-        error: Norm of predicted minus estimated, rad/s, or None.
-        joint_error: (n,) |predicted - estimated|, rad/s, or None.
-        relative_error: `error` over the norm of the estimated jump, or None.
+        window: The samples around it.
+        detectors: Every detector that found it, when several looked.
+        detector_residual: What the detector saw, or None.
+        estimate: What the samples around it show, or None when too few follow.
         contact_frame: Robot frame that touched; empty without a robot model.
-        point: (3,) Contact point, m, or None without a robot model.
-        normal: (3,) Unit vector from the obstacle into the robot, or None.
+        prediction: The impact map's answer to `position` and `velocity_before`, or None without a robot model or a
+            normal.
+        prediction_std: (n,) First-order spread of its `velocity_after` from the error of `velocity_before`, rad/s, or
+            None.
         normal_source: One of `NORMAL_SOURCES`, or empty without a normal.
-        contact_velocity_before: (3,) Of the robot's contact point, m/s, or None.
-        contact_velocity_after_predicted: (3,) The same just after, as predicted, m/s, or None.
-        contact_velocity_after_estimated: (3,) The same just after, as estimated, m/s, or None.
-        impulse: (3,) On the robot, as predicted, N s, or None.
-        impulse_estimated: (3,) On the robot, as the estimated jump shows it: least squares of B dv = J' p in the norm
-            of B^-1 with the inertia B of the prediction, N s, or None.
-        effective_mass: Of the robot along the normal, kg, or None.
-        mode: `slide`, `stick`, `separate`, or empty without a prediction.
-        friction: Coulomb's coefficient of the prediction.
-        restitution: Of the prediction.
-        inertia: Inertia of the prediction.
-        object_mass: Mass of the free object that was hit, kg, or None for a fixed surface.
         expected: Whether it was the impact that `predicted_jumps` of the recording announced; None when nothing in the
             recording tells.
         label: From the label file, or None.
         ablation: One row per inertia and friction; empty without an estimate or a prediction.
-        window: The samples around it.
-        detector_residual: What the detector saw, or None.
-        estimate: The whole estimate, or None.
         notes: What a reader has to know about this impact, one sentence each.
     """
 
     arm: str
     index: int
     file: Path
-    time: float
-    time_detected: float
-    time_standard_error: float
-    detector: str
-    confidence: float
-    residual: Array
-    first_joint: int
     joint_names: tuple[str, ...]
+    event: ImpactEvent
     position: Array
-    velocity_before: Array
-    velocity_before_error: Array
     window: SignalWindow
     detectors: tuple[str, ...] = ()
-    velocity_after_predicted: Array | None = None
-    velocity_after_predicted_std: Array | None = None
-    velocity_after_estimated: Array | None = None
-    velocity_after_error: Array | None = None
-    error: float | None = None
-    joint_error: Array | None = None
-    relative_error: float | None = None
+    detector_residual: DetectorResidual | None = None
+    estimate: VelocityEstimate | None = None
     contact_frame: str = ""
-    point: Array | None = None
-    normal: Array | None = None
+    prediction: ImpactPrediction | None = None
+    prediction_std: Array | None = None
     normal_source: str = ""
-    contact_velocity_before: Array | None = None
-    contact_velocity_after_predicted: Array | None = None
-    contact_velocity_after_estimated: Array | None = None
-    impulse: Array | None = None
-    impulse_estimated: Array | None = None
-    effective_mass: float | None = None
-    mode: str = ""
-    friction: float = 0.0
-    restitution: float = 0.0
-    inertia: str = ""
-    object_mass: float | None = None
     expected: bool | None = None
     label: str | None = None
     ablation: tuple[AblationRow, ...] = ()
-    detector_residual: DetectorResidual | None = None
-    estimate: VelocityEstimate | None = None
     notes: tuple[str, ...] = ()
+
+    @property
+    def time(self) -> float:
+        """Header stamp of the impact, refined between samples, s."""
+        return self.event.time
+
+    @property
+    def velocity_before(self) -> Array:
+        """(n,) Estimated, or the detector's without an estimate, rad/s."""
+        return self.event.velocity_before if self.estimate is None else self.estimate.velocity_before
+
+    @property
+    def velocity_before_error(self) -> Array:
+        """(n,) Standard error of `velocity_before`, rad/s; NaN when it is the detector's."""
+        if self.estimate is None:
+            return np.full(len(self.joint_names), np.nan)
+        return self.estimate.velocity_before_error
+
+    @property
+    def velocity_after_predicted(self) -> Array | None:
+        """(n,) rad/s."""
+        return None if self.prediction is None else self.prediction.velocity_after
+
+    @property
+    def velocity_after_estimated(self) -> Array | None:
+        """(n,) Virtual rigid-body velocity after the impact, rad/s."""
+        return None if self.estimate is None else self.estimate.velocity_after
+
+    @property
+    def joint_error(self) -> Array | None:
+        """(n,) |predicted - estimated|, rad/s (Rey Arias 2024, (18))."""
+        if self.prediction is None or self.estimate is None:
+            return None
+        return absolute_error(self.prediction.velocity_after, self.estimate.velocity_after)
+
+    @property
+    def error(self) -> float | None:
+        """Norm of predicted minus estimated, rad/s."""
+        errors = self.joint_error
+        return None if errors is None else float(np.linalg.norm(errors))
+
+    @property
+    def relative_error(self) -> float | None:
+        """`error` over the norm of the estimated jump."""
+        if self.prediction is None or self.estimate is None:
+            return None
+        return jump_relative_error(
+            self.prediction.velocity_after, self.estimate.velocity_after, self.estimate.velocity_before
+        )
+
+    def contact_velocity(self, velocity: Array | None) -> Array | None:
+        """Velocity (3,) of the robot's contact point at joint velocities (n,), m/s; None without both."""
+        if self.prediction is None or velocity is None:
+            return None
+        return np.asarray(self.prediction.space.jacobian @ velocity @ self.prediction.contact.axes)
+
+    @property
+    def impulse_estimated(self) -> Array | None:
+        """(3,) On the robot, as the estimated jump shows it with the inertia of the prediction, N s."""
+        if self.prediction is None or self.estimate is None:
+            return None
+        jump = self.estimate.velocity_after - self.estimate.velocity_before
+        return jump_impulse(self.prediction.space, self.prediction.contact, jump)
 
 
 @dataclass(frozen=True, eq=False)

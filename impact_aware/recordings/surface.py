@@ -6,11 +6,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-import yaml
 
 from impact_aware.arrays import Array
-from impact_aware.contact.geometry import Contact, contact_jacobian, vector
+from impact_aware.contact.geometry import Contact, vector
 from impact_aware.errors import InvalidInputError
+from impact_aware.impact.contact_space import ContactSpace, ContactSpaceBuilder
+from impact_aware.resources import read_mapping
 from impact_aware.robot import RobotModel
 
 
@@ -37,14 +38,9 @@ def load_surface(path: Path) -> Surface:
     Raises:
         InvalidInputError: No such file, no normal, or an entry that is no number.
     """
-    try:
-        content = yaml.safe_load(path.read_text())
-    except OSError as error:
-        raise InvalidInputError("surface", str(path), "a readable YAML file") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise InvalidInputError("surface", str(path), f"valid YAML ({str(error).splitlines()[0]})") from error
+    content = read_mapping("surface", path)
     known = ("normal", "point", "friction", "restitution")
-    if not isinstance(content, dict) or "normal" not in content:
+    if "normal" not in content:
         raise InvalidInputError("surface", str(path), "a mapping with an entry 'normal'")
     for key in content:
         if key not in known:
@@ -72,35 +68,39 @@ def unit(direction: Array, field: str = "normal") -> Array:
     return np.asarray(direction / length)
 
 
-def jump_impulse(robot: RobotModel, q: Array, jump: Array, contact: Contact, inertia: str) -> Array:
+def jump_impulse(space: ContactSpace, contact: Contact, jump: Array) -> Array:
     """Impulse (3,) at the contact that explains a joint velocity jump best, base frame, N s.
 
-    Least squares of B dv = J' p (Rey Arias 2024, eq. (10)) in the norm of B^-1, B being the chosen inertia, so that
+    Least squares of B dv = J' p (Rey Arias 2024, (10)) in the norm of B^-1, B being the inertia of `space`, so that
     p = (J B^-1 J')^-1 J dv: the jump of the contact point's velocity, times the mass that the arm shows there.
 
     Args:
-        robot: The arm.
-        q: (n,) rad.
+        space: The impact problem at the posture.
+        contact: Whose axes `space` is in.
         jump: (n,) Velocity after minus before, rad/s.
-        contact: Where it touched; of its normal only the contact point's place on a spherical tip depends.
-        inertia: One of `INERTIA_CHOICES`.
     """
-    jacobian = contact_jacobian(robot, q, contact)
-    mobility = jacobian @ np.linalg.solve(robot.mass_matrix(q, inertia), jacobian.T)
-    return np.asarray(np.linalg.lstsq(mobility, jacobian @ jump, rcond=1e-9)[0])
+    mobility = space.jacobian @ space.response
+    return np.asarray(np.linalg.lstsq(mobility, space.jacobian @ jump, rcond=1e-9)[0] @ contact.axes)
 
 
 def normal_from_jump(robot: RobotModel, q: Array, jump: Array, contact: Contact, inertia: str) -> Array | None:
     """Unit normal (3,) along the impulse that a jump shows; None when it shows none.
 
     With friction the impulse leans away from the normal by up to atan(mu), which nothing in the jump can tell.
+
+    Args:
+        robot: The arm.
+        q: (n,) rad.
+        jump: (n,) Velocity after minus before, rad/s.
+        contact: Where it touched; its normal is only where the search begins.
+        inertia: One of `INERTIA_CHOICES`.
     """
-    normal = contact.normal
-    # The contact point on a spherical tip hangs on the normal; twice is enough for a small tip.
+    # The contact point on a spherical tip depends on the normal; two steps are enough for a small tip.
     for _ in range(2):
-        impulse = jump_impulse(robot, q, jump, replace(contact, normal=normal), inertia)
+        space = ContactSpaceBuilder(robot, contact, None, inertia)(q, np.zeros(robot.n))
+        impulse = jump_impulse(space, contact, jump)
         length = float(np.linalg.norm(impulse))
         if not length > 1e-9:
             return None
-        normal = impulse / length
-    return np.asarray(normal)
+        contact = replace(contact, normal=impulse / length)
+    return contact.normal

@@ -10,6 +10,7 @@ from typing import Any
 
 import matplotlib
 import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -17,7 +18,7 @@ from matplotlib.patches import Polygon
 from matplotlib.ticker import MaxNLocator
 
 from impact_aware.arrays import Array
-from impact_aware.recordings.impact_fit import curve_after, curve_before
+from impact_aware.recordings.impact_fit import FitCurve, curve_after, curve_before
 from impact_aware.recordings.results import AnalyzedImpact
 
 # Each colour stands for one CSS variable of the report, which gives it its shade for light and dark pages.
@@ -31,6 +32,10 @@ COLORS = {
     "estimated": "#0b8461",
     "impulse": "#a02c6d",
 }
+
+_LINE_RECORDED: dict[str, Any] = {"color": COLORS["ink"], "linewidth": 0.7, "alpha": 0.8}
+_LINE_PREDICTED: dict[str, Any] = {"color": COLORS["predicted"], "linewidth": 1.4, "linestyle": (0, (4, 2))}
+_LINE_IMPULSE: dict[str, Any] = {"linewidth": 1.2, "linestyle": (0, (2, 1.5))}
 
 _SHOWN = (-0.060, 0.120)
 """Time shown around an impact, s."""
@@ -94,7 +99,7 @@ def impact_figures(impact: AnalyzedImpact) -> list[ImpactFigure]:
         ImpactFigure("velocities", "Joint velocities", _velocity_alt(impact), lambda: draw_velocities(impact)),
         ImpactFigure("positions", "Position fit", _position_alt(impact), lambda: draw_positions(impact)),
     ]
-    if impact.contact_velocity_before is not None and impact.normal is not None:
+    if impact.prediction is not None:
         figures.append(
             ImpactFigure("contact", "Contact point", _contact_alt(impact), lambda: draw_contact_point(impact))
         )
@@ -106,62 +111,52 @@ def impact_figures(impact: AnalyzedImpact) -> list[ImpactFigure]:
 def draw_velocities(impact: AnalyzedImpact) -> Figure:
     """One panel per joint: recorded velocity, the fits before and after, what was predicted and what was estimated."""
     since = impact.window.times - impact.time
-    recorded = impact.window.velocities
-    label = "recorded velocity"
+    recorded, label = impact.window.velocities, "recorded velocity"
     if recorded is None:
-        recorded = np.gradient(impact.window.positions, since, axis=0)
-        label = "differentiated positions"
-    before, after = curve_before(impact), curve_after(impact)
+        recorded, label = np.gradient(impact.window.positions, since, axis=0), "differentiated positions"
+    fits = _fits(impact)
     shown = (since >= _SHOWN[0]) & (since <= _SHOWN[1])
 
     def panel(axes: Axes, joint: int) -> None:
-        for curve, color in ((before, COLORS["before"]), (after, COLORS["estimated"])):
-            if curve is not None:
-                inside = curve.times <= _SHOWN[1]
-                style: dict[str, Any] = {"color": color, "linewidth": 2.4, "alpha": 0.6}
-                axes.plot(1e3 * curve.times[inside], curve.velocities[inside, joint], **style)
-        axes.plot(1e3 * since[shown], recorded[shown, joint], color=COLORS["ink"], linewidth=0.7, alpha=0.8)
+        axes.axvline(0.0, color=COLORS["muted"], linewidth=0.7)
+        axes.plot(1e3 * since[shown], recorded[shown, joint], label=label, **_LINE_RECORDED)
+        for name, color, curve in fits:
+            axes.plot(1e3 * curve.times, curve.velocities[:, joint], color=color, label=name, linewidth=2.4, alpha=0.6)
         _mark_levels(axes, impact, joint)
 
-    legend = [
-        Line2D([], [], color=COLORS["ink"], linewidth=0.7, alpha=0.8, label=label),
-        Line2D([], [], color=COLORS["before"], linewidth=2.4, alpha=0.6, label="fit before"),
-        Line2D([], [], color=COLORS["estimated"], linewidth=2.4, alpha=0.6, label="fit after"),
-        *_level_handles(impact),
-    ]
-    return _joint_panels(impact, panel, legend, "rad/s")
+    return _joint_panels(impact, panel, "rad/s")
 
 
 def draw_positions(impact: AnalyzedImpact) -> Figure:
     """One panel per joint: recorded positions relative to that at the impact, the fits, and the prediction's line."""
     since = impact.window.times - impact.time
-    origin = impact.position
-    before, after = curve_before(impact), curve_after(impact)
+    fits = _fits(impact)
     shown = (since >= _SHOWN[0]) & (since <= _SHOWN[1])
     ahead = np.array([0.0, 0.040])
 
     def panel(axes: Axes, joint: int) -> None:
-        moved = 1e3 * (impact.window.positions[shown, joint] - origin[joint])
-        axes.plot(1e3 * since[shown], moved, color=COLORS["muted"], linewidth=2.6, alpha=0.4)
-        for curve, color in ((before, COLORS["before"]), (after, COLORS["estimated"])):
-            if curve is not None:
-                inside = curve.times <= _SHOWN[1]
-                values = 1e3 * (curve.positions[inside, joint] - origin[joint])
-                axes.plot(1e3 * curve.times[inside], values, color=color, linewidth=1.4)
+        def moved(positions: Array) -> Array:
+            return np.asarray(1e3 * (positions[:, joint] - impact.position[joint]))
+
+        axes.axvline(0.0, color=COLORS["muted"], linewidth=0.7)
+        style: dict[str, Any] = {"color": COLORS["muted"], "linewidth": 2.6, "alpha": 0.4}
+        axes.plot(1e3 * since[shown], moved(impact.window.positions[shown]), label="recorded position", **style)
+        for name, color, curve in fits:
+            axes.plot(1e3 * curve.times, moved(curve.positions), color=color, label=name, linewidth=1.4)
         if impact.velocity_after_predicted is not None:
             line = 1e3 * impact.velocity_after_predicted[joint] * ahead
-            axes.plot(1e3 * ahead, line, color=COLORS["predicted"], linewidth=1.4, linestyle=(0, (4, 2)))
-        axes.axvline(0.0, color=COLORS["muted"], linewidth=0.7)
+            axes.plot(1e3 * ahead, line, label="prediction", **_LINE_PREDICTED)
 
-    legend = [
-        Line2D([], [], color=COLORS["muted"], linewidth=2.6, alpha=0.4, label="recorded position"),
-        Line2D([], [], color=COLORS["before"], linewidth=1.4, label="fit before"),
-        Line2D([], [], color=COLORS["estimated"], linewidth=1.4, label="fit after"),
-    ]
-    if impact.velocity_after_predicted is not None:
-        style: dict[str, Any] = {"color": COLORS["predicted"], "linewidth": 1.4, "linestyle": (0, (4, 2))}
-        legend.append(Line2D([], [], label="prediction", **style))
-    return _joint_panels(impact, panel, legend, "mrad from the position at the impact")
+    return _joint_panels(impact, panel, "mrad from the position at the impact")
+
+
+def _fits(impact: AnalyzedImpact) -> list[tuple[str, str, FitCurve]]:
+    """The fitted branches within the time shown, each with its label and colour."""
+    found = (
+        ("fit before", COLORS["before"], curve_before(impact)),
+        ("fit after", COLORS["estimated"], curve_after(impact)),
+    )
+    return [(label, color, curve.until(_SHOWN[1])) for label, color, curve in found if curve is not None]
 
 
 def draw_residual(impact: AnalyzedImpact) -> Figure:
@@ -175,7 +170,7 @@ def draw_residual(impact: AnalyzedImpact) -> Figure:
     axes.axhline(1.0, color=COLORS["predicted"], linewidth=1.2)
     axes.plot(times, residual.values, color=COLORS["before"], linewidth=1.1, marker="o", markersize=2.2)
     axes.axvline(0.0, color=COLORS["muted"], linewidth=0.8)
-    known = 1e3 * (impact.time_detected - impact.time)
+    known = 1e3 * (impact.event.time_detected - impact.time)
     axes.axvline(known, color=COLORS["ink"], linewidth=0.8, linestyle=(0, (3, 2)))
     top = max(1.6, 1.12 * float(np.nanmax(residual.values, initial=0.0)))
     axes.set_ylim(0.0, top)
@@ -186,33 +181,32 @@ def draw_residual(impact: AnalyzedImpact) -> Figure:
     axes.text(min(known, 0.0), top, words, color=COLORS["ink"], va="top", ha="right", fontsize=8.5)
     axes.set_xlabel("time from the impact, ms")
     axes.set_ylabel("residual over bound")
-    axes.set_title(impact.detector)
+    axes.set_title(impact.event.detector)
     return figure
 
 
 def draw_contact_point(impact: AnalyzedImpact) -> Figure:
     """Velocity of the contact point from the side, in the plane of its approach, and onto the surface."""
-    assert impact.normal is not None and impact.contact_velocity_before is not None
-    axes3 = _approach_axes(impact.normal, impact.contact_velocity_before)
-    arrows = [("before", "before", impact.contact_velocity_before)]
-    if impact.contact_velocity_after_predicted is not None:
-        arrows.append(("predicted after", "predicted", impact.contact_velocity_after_predicted))
-    if impact.contact_velocity_after_estimated is not None:
-        arrows.append(("estimated after", "estimated", impact.contact_velocity_after_estimated))
-    parts = [(label, COLORS[color], axes3 @ vector) for label, color, vector in arrows]
+    prediction = impact.prediction
+    assert prediction is not None
+    velocities = _contact_velocities(impact)
+    axes3 = _approach_axes(prediction.contact.normal, velocities[0][2])
+    parts = [(label, COLORS[color], axes3 @ velocity) for label, color, velocity in velocities]
     reach = _reach(parts, (0, 2))
     figure = Figure(figsize=(4.9, 2.9))
     side, top = (figure.add_axes((left, 0.315, 0.352, 0.595)) for left in (0.135, 0.640))
     side.add_patch(Polygon([(-9e3, 0.0), (9e3, 0.0), (9e3, -9e3), (-9e3, -9e3)], color=COLORS["band"], linewidth=0.0))
     side.axhline(0.0, color=COLORS["muted"], linewidth=1.2)
-    impulse = impact.impulse
-    if impulse is not None and float(np.linalg.norm(impulse)) > 0.0:
-        if impact.friction > 0.0:
-            edge = 0.9 * reach * np.array([impact.friction, 1.0]) / math.hypot(impact.friction, 1.0)
+    impulse, friction = prediction.impulse, prediction.contact.friction
+    if float(np.linalg.norm(impulse)) > 0.0:
+        label = "impulse"
+        if friction > 0.0:
+            label = "impulse in its cone"
+            edge = 0.9 * reach * np.array([friction, 1.0]) / math.hypot(friction, 1.0)
             cone = Polygon([(0.0, 0.0), (-edge[0], edge[1]), (edge[0], edge[1])], color=COLORS["impulse"], alpha=0.10)
             side.add_patch(cone)
         across, _, along = axes3 @ impulse / float(np.linalg.norm(impulse)) * 0.9 * reach
-        side.plot((0.0, across), (0.0, along), color=COLORS["impulse"], linewidth=1.2, linestyle=(0, (2, 1.5)))
+        side.plot((0.0, across), (0.0, along), label=label, color=COLORS["impulse"], **_LINE_IMPULSE)
     words: dict[str, Any] = {"fontsize": 8.5, "color": COLORS["muted"], "ha": "left"}
     side.text(-0.95 * reach, 0.95 * reach, "leaving", va="top", **words)
     side.text(-0.95 * reach, -0.95 * reach, "approaching", va="bottom", **words)
@@ -231,17 +225,23 @@ def draw_contact_point(impact: AnalyzedImpact) -> Figure:
     side.set_ylabel("along the normal, m/s")
     top.set_title("onto the surface")
     top.set_ylabel("across the slip, m/s")
-    handles = [Line2D([], [], color=color, linewidth=1.8, label=label) for label, color, _ in parts]
-    if impulse is not None:
-        label = "impulse in its cone" if impact.friction > 0.0 else "impulse"
-        handles.append(Line2D([], [], color=COLORS["impulse"], linewidth=1.2, linestyle=(0, (2, 1.5)), label=label))
+    handles: list[Artist] = [Line2D([], [], color=color, linewidth=1.8, label=label) for label, color, _ in parts]
+    handles += side.get_legend_handles_labels()[0]
     figure.legend(handles=handles, loc="lower center", ncols=2, columnspacing=1.2, handlelength=1.6)
     return figure
 
 
-def _joint_panels(
-    impact: AnalyzedImpact, panel: Callable[[Axes, int], None], legend: list[Line2D], unit: str
-) -> Figure:
+def _contact_velocities(impact: AnalyzedImpact) -> list[tuple[str, str, Array]]:
+    """Label, colour and velocity (3,) of the contact point, m/s, as far as they are known: first the one before."""
+    known = (
+        ("before", "before", impact.contact_velocity(impact.velocity_before)),
+        ("predicted after", "predicted", impact.contact_velocity(impact.velocity_after_predicted)),
+        ("estimated after", "estimated", impact.contact_velocity(impact.velocity_after_estimated)),
+    )
+    return [(label, color, velocity) for label, color, velocity in known if velocity is not None]
+
+
+def _joint_panels(impact: AnalyzedImpact, panel: Callable[[Axes, int], None], unit: str) -> Figure:
     """Two columns of panels, one per joint, and the legend in the cell that is left or below."""
     count = len(impact.joint_names)
     rows = (count + 2) // 2
@@ -261,7 +261,8 @@ def _joint_panels(
         axes.tick_params(labelbottom=joint + 2 >= count)
     for axes in cells[count:]:
         axes.axis("off")
-    cells[-1].legend(handles=legend, loc="center left", handlelength=1.8, borderaxespad=0.0)
+    handles, _ = cells[0].get_legend_handles_labels()
+    cells[-1].legend(handles=handles, loc="center left", handlelength=1.8, borderaxespad=0.0)
     middle = 0.5 * (edges["left"] + edges["right"])
     figure.supxlabel("time from the impact, ms", x=middle, y=0.06 / height, fontsize=9.0, color=COLORS["muted"])
     figure.supylabel(unit, x=0.04 / width, fontsize=9.0, color=COLORS["muted"])
@@ -269,49 +270,19 @@ def _joint_panels(
 
 
 def _mark_levels(axes: Axes, impact: AnalyzedImpact, joint: int) -> None:
-    """Marks at the impact: the predicted velocity with its spread, the estimated one with its error."""
-    axes.axvline(0.0, color=COLORS["muted"], linewidth=0.7)
-    levels = (
-        (impact.velocity_after_predicted, impact.velocity_after_predicted_std, "predicted", "D"),
-        (impact.velocity_after_estimated, impact.velocity_after_error, "estimated", "o"),
-    )
-    for values, errors, name, marker in levels:
-        if values is None:
-            continue
-        error = None if errors is None else 2.0 * float(errors[joint])
-        style: dict[str, Any] = {
-            "color": COLORS[name],
-            "marker": marker,
-            "markersize": 4.2,
-            "elinewidth": 1.2,
-            "zorder": 5,
-        }
-        axes.errorbar(0.0, values[joint], yerr=error, linestyle="none", **style)
-        if name == "predicted":
-            axes.plot((0.0, 25.0), (values[joint],) * 2, color=COLORS[name], linewidth=1.4, linestyle=(0, (4, 2)))
-
-
-def _level_handles(impact: AnalyzedImpact) -> list[Line2D]:
-    handles: list[Line2D] = []
-    if impact.velocity_after_predicted is not None:
-        handles.append(
-            Line2D(
-                [],
-                [],
-                color=COLORS["predicted"],
-                linewidth=1.4,
-                linestyle=(0, (4, 2)),
-                marker="D",
-                markersize=4.2,
-                label="predicted",
-            )
-        )
-    if impact.velocity_after_estimated is not None:
+    """Marks at the impact, each with two standard errors: the predicted velocity and the estimated one."""
+    style: dict[str, Any] = {"markersize": 4.2, "zorder": 5}
+    bar: dict[str, Any] = {"fmt": "none", "elinewidth": 1.2, "zorder": 5}
+    if impact.prediction is not None:
+        value = impact.prediction.velocity_after[joint]
+        axes.plot((0.0, 25.0), (value, value), label="predicted", marker="D", markevery=[0], **_LINE_PREDICTED, **style)
+        if impact.prediction_std is not None:
+            axes.errorbar(0.0, value, yerr=2.0 * impact.prediction_std[joint], ecolor=COLORS["predicted"], **bar)
+    if impact.estimate is not None:
+        value, color = impact.estimate.velocity_after[joint], COLORS["estimated"]
         label = "estimated (± 2 s.e.)"
-        handles.append(
-            Line2D([], [], color=COLORS["estimated"], marker="o", linestyle="none", markersize=4.2, label=label)
-        )
-    return handles
+        axes.plot(0.0, value, color=color, label=label, marker="o", linestyle="none", **style)
+        axes.errorbar(0.0, value, yerr=2.0 * impact.estimate.standard_error[joint], ecolor=color, **bar)
 
 
 def _reach(parts: list[tuple[str, str, Array]], components: tuple[int, int]) -> float:
@@ -372,21 +343,13 @@ def _position_alt(impact: AnalyzedImpact) -> str:
 
 def _residual_alt(impact: AnalyzedImpact) -> str:
     assert impact.detector_residual is not None
-    peak = float(np.nanmax(impact.detector_residual.values, initial=0.0))
+    peak, event = float(np.nanmax(impact.detector_residual.values, initial=0.0)), impact.event
     return (
-        f"Residual of the {impact.detector} detector over its bound, which it exceeds by a factor of {peak:.1f} when "
-        f"the impact is known, {1e3 * (impact.time_detected - impact.time):.1f} ms after it."
+        f"Residual of the {event.detector} detector over its bound, which it exceeds by a factor of {peak:.1f} when "
+        f"the impact is known, {1e3 * (event.time_detected - event.time):.1f} ms after it."
     )
 
 
 def _contact_alt(impact: AnalyzedImpact) -> str:
-    speeds = [f"before {_speed(impact.contact_velocity_before)}"]
-    for name in ("predicted", "estimated"):
-        vector = getattr(impact, f"contact_velocity_after_{name}")
-        if vector is not None:
-            speeds.append(f"{name} after {_speed(vector)}")
+    speeds = [f"{label} {float(np.linalg.norm(velocity)):.3f}" for label, _, velocity in _contact_velocities(impact)]
     return f"Velocity of the contact point from the side and onto the surface: {', '.join(speeds)} m/s."
-
-
-def _speed(vector: Array | None) -> str:
-    return "unknown" if vector is None else f"{float(np.linalg.norm(vector)):.3f}"

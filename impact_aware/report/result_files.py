@@ -8,9 +8,8 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-import numpy as np
-
 from impact_aware.arrays import Array
+from impact_aware.impact.prediction import ImpactPrediction
 from impact_aware.recordings.results import AblationGroup, Analysis, AnalyzedImpact, ArmAnalysis
 
 
@@ -35,28 +34,37 @@ def to_json(analysis: Analysis) -> dict[str, Any]:
 
 def impact_to_json(impact: AnalyzedImpact) -> dict[str, Any]:
     """One impact without its samples."""
-    plain = {
-        name: getattr(impact, name)
-        for name in (
-            "arm", "index", "time", "time_detected", "time_standard_error", "detector", "confidence", "error",
-            "relative_error", "contact_frame", "normal_source", "effective_mass", "mode", "friction", "restitution",
-            "inertia", "object_mass", "expected", "label",
-        )
-    }  # fmt: skip
-    arrays = {
-        name: getattr(impact, name)
-        for name in (
-            "residual", "position", "velocity_before", "velocity_before_error", "velocity_after_predicted",
-            "velocity_after_predicted_std", "velocity_after_estimated", "velocity_after_error", "joint_error", "point",
-            "normal", "contact_velocity_before", "contact_velocity_after_predicted",
-            "contact_velocity_after_estimated", "impulse", "impulse_estimated",
-        )
-    }  # fmt: skip
+    event, prediction = impact.event, impact.prediction
     return {
-        **{name: _finite(value) for name, value in plain.items()},
-        **{name: _list(value) for name, value in arrays.items()},
+        "arm": impact.arm,
+        "index": impact.index,
+        "time": _finite(event.time),
+        "time_detected": _finite(event.time_detected),
+        "time_standard_error": _finite(event.time_std),
+        "detector": event.detector,
+        "confidence": _finite(event.confidence),
+        "residual": _list(event.residual),
+        "position": _list(impact.position),
+        "velocity_before": _list(impact.velocity_before),
+        "velocity_before_error": _list(impact.velocity_before_error),
+        "velocity_after_predicted": _list(impact.velocity_after_predicted),
+        "velocity_after_predicted_std": _list(impact.prediction_std),
+        "velocity_after_estimated": _list(impact.velocity_after_estimated),
+        "velocity_after_error": None if impact.estimate is None else _list(impact.estimate.standard_error),
+        "error": _finite(impact.error),
+        "joint_error": _list(impact.joint_error),
+        "relative_error": _finite(impact.relative_error),
+        "contact_frame": impact.contact_frame,
+        "normal_source": impact.normal_source,
+        "contact_velocity_before": _list(impact.contact_velocity(impact.velocity_before)),
+        "contact_velocity_after_predicted": _list(impact.contact_velocity(impact.velocity_after_predicted)),
+        "contact_velocity_after_estimated": _list(impact.contact_velocity(impact.velocity_after_estimated)),
+        "impulse_estimated": _list(impact.impulse_estimated),
+        **_prediction_to_json(prediction),
+        "expected": impact.expected,
+        "label": impact.label,
         "file": str(impact.file),
-        "first_joint": impact.joint_names[impact.first_joint] if impact.first_joint >= 0 else None,
+        "first_joint": impact.joint_names[event.joint] if event.joint >= 0 else None,
         "joint_names": list(impact.joint_names),
         "detectors": list(impact.detectors),
         "ablation": [
@@ -74,49 +82,61 @@ def impact_to_json(impact: AnalyzedImpact) -> dict[str, Any]:
     }
 
 
+def _prediction_to_json(prediction: ImpactPrediction | None) -> dict[str, Any]:
+    """What is the same with every impact that has no prediction: nothing, and no friction."""
+    if prediction is None:
+        return {
+            **dict.fromkeys(("point", "normal", "impulse", "effective_mass", "object_mass")),
+            "mode": "", "friction": 0.0, "restitution": 0.0, "inertia": "",
+        }  # fmt: skip
+    return {
+        "point": _list(prediction.point),
+        "normal": _list(prediction.contact.normal),
+        "impulse": _list(prediction.impulse),
+        "effective_mass": _finite(prediction.effective_mass),
+        "object_mass": None if prediction.obstacle is None else prediction.obstacle.mass,
+        "mode": prediction.mode,
+        "friction": prediction.contact.friction,
+        "restitution": prediction.contact.restitution,
+        "inertia": prediction.inertia,
+    }
+
+
 def impacts_csv(impacts: Iterable[AnalyzedImpact]) -> str:
-    """One row per impact and joint: every joint's velocities, beside what is told once per impact."""
-    header = (
-        "file", "arm", "index", "label", "time", "time_standard_error", "time_detected", "detector", "expected", "mode",
-        "normal_x", "normal_y", "normal_z", "normal_source", "impulse_x", "impulse_y", "impulse_z", "effective_mass",
-        "friction", "restitution", "inertia", "error", "relative_error", "joint", "position", "velocity_before",
-        "velocity_before_error", "velocity_after_predicted", "velocity_after_predicted_std",
-        "velocity_after_estimated", "velocity_after_error", "joint_error",
-    )  # fmt: skip
-    rows = []
+    """One row per impact and joint: what belongs to the impact, then what belongs to the joint."""
+    rows: list[dict[str, Any]] = []
     for impact in impacts:
-        once = (
-            impact.file, impact.arm, impact.index, impact.label, impact.time, impact.time_standard_error,
-            impact.time_detected, impact.detector, impact.expected, impact.mode, *_three(impact.normal),
-            impact.normal_source, *_three(impact.impulse), impact.effective_mass, impact.friction, impact.restitution,
-            impact.inertia, impact.error, impact.relative_error,
-        )  # fmt: skip
-        columns = (
-            impact.position, impact.velocity_before, impact.velocity_before_error, impact.velocity_after_predicted,
-            impact.velocity_after_predicted_std, impact.velocity_after_estimated, impact.velocity_after_error,
-            impact.joint_error,
-        )  # fmt: skip
+        found = impact_to_json(impact)
+        for name in ("normal", "impulse"):
+            found |= zip((f"{name}_{axis}" for axis in "xyz"), found[name] or (None,) * 3, strict=True)
         for joint, name in enumerate(impact.joint_names):
-            rows.append((*once, name, *(None if column is None else column[joint] for column in columns)))
-    return _csv(header, rows)
+            own = {column: None if found[column] is None else found[column][joint] for column in _JOINT_COLUMNS}
+            rows.append({**{column: found[column] for column in _IMPACT_COLUMNS}, "joint": name, **own})
+    return _csv((*_IMPACT_COLUMNS, "joint", *_JOINT_COLUMNS), rows)
+
+
+_IMPACT_COLUMNS = (
+    "file", "arm", "index", "label", "time", "time_standard_error", "time_detected", "detector", "expected", "mode",
+    "normal_x", "normal_y", "normal_z", "normal_source", "impulse_x", "impulse_y", "impulse_z", "effective_mass",
+    "friction", "restitution", "inertia", "error", "relative_error",
+)  # fmt: skip
+
+_JOINT_COLUMNS = (
+    "position", "velocity_before", "velocity_before_error", "velocity_after_predicted", "velocity_after_predicted_std",
+    "velocity_after_estimated", "velocity_after_error", "joint_error",
+)  # fmt: skip
 
 
 def ablation_csv(groups: Iterable[AblationGroup]) -> str:
     """One row per label, inertia, friction and joint."""
-    header = (
-        "label", "robot", "inertia", "friction", "impacts", "error_mean", "error_max", "joint", "joint_error_mean",
-        "joint_error_max", "velocity_before_mean", "velocity_after_mean",
-    )  # fmt: skip
-    rows = [
-        (
-            group.label, group.robot, group.inertia, group.friction, group.count, group.error_mean, group.error_max,
-            name, group.joint_error_mean[joint], group.joint_error_max[joint], group.velocity_before_mean[joint],
-            group.velocity_after_mean[joint],
-        )
-        for group in groups
-        for joint, name in enumerate(group.joint_names)
-    ]  # fmt: skip
-    return _csv(header, rows)
+    once = ("label", "robot", "inertia", "friction", "impacts", "error_mean", "error_max")
+    own = ("joint_error_mean", "joint_error_max", "velocity_before_mean", "velocity_after_mean")
+    rows: list[dict[str, Any]] = []
+    for found in map(_group_to_json, groups):
+        for joint, name in enumerate(found["joint_names"]):
+            per_joint = {column: found[column][joint] for column in own}
+            rows.append({**{column: found[column] for column in once}, "joint": name, **per_joint})
+    return _csv((*once, "joint", *own), rows)
 
 
 def _arm_to_json(arm: ArmAnalysis) -> dict[str, Any]:
@@ -156,25 +176,21 @@ def _group_to_json(group: AblationGroup) -> dict[str, Any]:
     }
 
 
-def _csv(header: tuple[str, ...], rows: Iterable[tuple[Any, ...]]) -> str:
+def _csv(header: tuple[str, ...], rows: Iterable[dict[str, Any]]) -> str:
     text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows([_cell(value) for value in row] for row in rows)
+    writer = csv.DictWriter(text, header, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows({name: _cell(value) for name, value in row.items()} for row in rows)
     return text.getvalue()
 
 
 def _cell(value: Any) -> Any:
-    if isinstance(value, float | np.floating):
-        # A nanosecond of a stamp since 1970 takes 19 digits; a double has 17.
-        return repr(float(value)) if math.isfinite(value) else ""
+    if isinstance(value, float):
+        # Every digit: a nanosecond of a stamp since 1970 takes more than a double has.
+        return repr(float(value))
     if isinstance(value, bool):
         return "yes" if value else "no"
     return "" if value is None else value
-
-
-def _three(value: Array | None) -> tuple[float | None, ...]:
-    return (None, None, None) if value is None else tuple(value.tolist())
 
 
 def _list(values: Array | None) -> list[float | None] | None:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from impact_aware.arrays import Array
+from impact_aware.impact.prediction import ImpactPrediction
 from impact_aware.recordings.results import Analysis, AnalyzedImpact, ArmAnalysis
 
 UNKNOWN = "–"
@@ -119,7 +120,7 @@ def short_names(files: Sequence[Path]) -> dict[Path, str]:
 
 def impact_view(number: int, impact: AnalyzedImpact, names: Mapping[Path, str]) -> ImpactView:
     """The texts of one impact; `names` are those of the recordings."""
-    speed = _approach_speed(impact)
+    speed, prediction = _approach_speed(impact), impact.prediction
     where = f" of {impact.arm}" if impact.arm else ""
     return ImpactView(
         number=number,
@@ -128,13 +129,13 @@ def impact_view(number: int, impact: AnalyzedImpact, names: Mapping[Path, str]) 
         arm=impact.arm or UNKNOWN,
         file=names.get(impact.file, impact.file.name),
         time=f"{impact.time:.4f}",
-        joint=_joint_name(impact, impact.first_joint),
+        joint=_joint_name(impact, impact.event.joint),
         approach=_number(speed, 3),
         error=_number(impact.error, 3),
         relative=_percent(impact.relative_error),
-        mass=_number(impact.effective_mass, 2),
-        impulse=_number(None if impact.impulse is None else float(np.linalg.norm(impact.impulse)), 3),
-        mode=impact.mode or UNKNOWN,
+        mass=_number(None if prediction is None else prediction.effective_mass, 2),
+        impulse=_number(None if prediction is None else float(np.linalg.norm(prediction.impulse)), 3),
+        mode=UNKNOWN if prediction is None else prediction.mode,
         expected={True: "yes", False: "no", None: UNKNOWN}[impact.expected],
         label=impact.label or "",
         facts=tuple(_facts(impact, names)),
@@ -210,41 +211,41 @@ def _plain(value: Any) -> str:
 
 
 def _facts(impact: AnalyzedImpact, names: Mapping[Path, str]) -> Iterable[Fact]:
+    event, estimate = impact.event, impact.estimate
     yield Fact("recording", names.get(impact.file, impact.file.name))
-    yield Fact("time", f"{impact.time:.5f} s{_plus_minus(impact.time_standard_error * 1e3, 2, 'ms')}")
-    found = impact.detector + "".join(f", {name}" for name in impact.detectors if name != impact.detector)
-    late = 1e3 * (impact.time_detected - impact.time)
-    yield Fact("found by", f"{found}; known {late:.1f} ms after it; confidence {impact.confidence:.2f}")
-    yield Fact("first joint", _joint_name(impact, impact.first_joint))
+    yield Fact("time", f"{event.time:.5f} s{_plus_minus(event.time_std * 1e3, 2, 'ms')}")
+    found = event.detector + "".join(f", {name}" for name in impact.detectors if name != event.detector)
+    late = 1e3 * (event.time_detected - event.time)
+    yield Fact("found by", f"{found}; known {late:.1f} ms after it; confidence {event.confidence:.2f}")
+    yield Fact("first joint", _joint_name(impact, event.joint))
     if impact.contact_frame:
         yield Fact("contact frame", impact.contact_frame)
-    if impact.point is not None:
-        yield Fact("contact point", f"{_vector(impact.point, 4)} m")
-    if impact.normal is not None:
-        yield Fact("normal", f"{_vector(impact.normal, 3)} from the {_SOURCES.get(impact.normal_source, 'input')}")
-    speed = _approach_speed(impact)
-    if speed is not None:
-        yield Fact("approach speed", f"{speed:.3f} m/s along the normal")
-    if impact.effective_mass is not None:
-        yield Fact("effective mass", f"{impact.effective_mass:.2f} kg along the normal")
-    if impact.object_mass is not None:
-        yield Fact("object hit", f"{impact.object_mass:.2f} kg, free")
-    if impact.impulse is not None:
-        yield Fact("impulse, predicted", _impulse(impact.impulse))
-    if impact.impulse_estimated is not None:
-        yield Fact("impulse, from the jump", _impulse(impact.impulse_estimated))
-    if impact.inertia:
-        assumed = f"{impact.inertia}, friction {impact.friction:g}, restitution {impact.restitution:g}"
-        yield Fact("predicted with", f"{assumed}: {impact.mode}" if impact.mode else assumed)
-    if impact.estimate is not None:
-        start, end = (1e3 * (edge - impact.time) for edge in impact.estimate.window)
-        words = f"{impact.estimate.method}, {impact.estimate.samples} samples from {start:.0f} to {end:.0f} ms"
-        yield Fact("estimated with", words if impact.estimate.settled else f"{words}; the fit ended on a bound")
+    if impact.prediction is not None:
+        yield from _prediction_facts(impact, impact.prediction)
+    if estimate is not None:
+        start, end = (1e3 * (edge - event.time) for edge in estimate.window)
+        words = f"{estimate.method}, {estimate.samples} samples from {start:.0f} to {end:.0f} ms"
+        yield Fact("estimated with", words if estimate.settled else f"{words}; the fit ended on a bound")
     within = _joints_within(impact)
     if within is not None:
         yield Fact("error within 2 s.e.", f"{within} of {len(impact.joint_names)} joints")
     if impact.expected is not None:
         yield Fact("expected", "yes: a recorded prediction announced it" if impact.expected else "no")
+
+
+def _prediction_facts(impact: AnalyzedImpact, prediction: ImpactPrediction) -> Iterable[Fact]:
+    contact, shown = prediction.contact, impact.impulse_estimated
+    yield Fact("contact point", f"{_vector(prediction.point, 4)} m")
+    yield Fact("normal", f"{_vector(contact.normal, 3)} from the {_SOURCES.get(impact.normal_source, 'input')}")
+    yield Fact("approach speed", f"{_approach_speed(impact):.3f} m/s along the normal")
+    yield Fact("effective mass", f"{prediction.effective_mass:.2f} kg along the normal")
+    if prediction.obstacle is not None:
+        yield Fact("object hit", f"{prediction.obstacle.mass:.2f} kg, free")
+    yield Fact("impulse, predicted", _impulse(prediction.impulse))
+    if shown is not None:
+        yield Fact("impulse, from the jump", _impulse(shown))
+    assumed = f"{prediction.inertia}, friction {contact.friction:g}, restitution {contact.restitution:g}"
+    yield Fact("predicted with", f"{assumed}: {prediction.mode}")
 
 
 _SOURCES = {
@@ -265,9 +266,9 @@ def _joint_rows(impact: AnalyzedImpact) -> Iterable[JointRow]:
             before=_of(impact.velocity_before, joint),
             predicted=_of(impact.velocity_after_predicted, joint),
             estimated=_of(impact.velocity_after_estimated, joint),
-            estimated_error=_of(impact.velocity_after_error, joint),
+            estimated_error=_of(None if impact.estimate is None else impact.estimate.standard_error, joint),
             error=_of(errors, joint),
-            residual=_of(impact.residual, joint, 2),
+            residual=_of(impact.event.residual, joint, 2),
             largest=joint == largest,
         )
 
@@ -287,17 +288,18 @@ def _variant_rows(impact: AnalyzedImpact) -> Iterable[VariantRow]:
 
 def _joints_within(impact: AnalyzedImpact) -> int | None:
     """Joints whose error two standard errors of estimate and prediction explain; None where these are not known."""
-    if impact.joint_error is None or impact.velocity_after_error is None:
+    if impact.joint_error is None or impact.estimate is None:
         return None
-    spread = impact.velocity_after_predicted_std
-    total = np.hypot(impact.velocity_after_error, 0.0 if spread is None else np.nan_to_num(spread))
-    return int(np.count_nonzero(impact.joint_error <= 2.0 * total))
+    spread = 0.0 if impact.prediction_std is None else np.nan_to_num(impact.prediction_std)
+    return int(np.count_nonzero(impact.joint_error <= 2.0 * np.hypot(impact.estimate.standard_error, spread)))
 
 
-def _approach_speed(impact: AnalyzedImpact) -> float | None:
-    if impact.normal is None or impact.contact_velocity_before is None:
-        return None
-    return -float(impact.normal @ impact.contact_velocity_before)
+def _approach_speed(impact: AnalyzedImpact) -> float:
+    """Along the normal, m/s; NaN without a prediction, which knows the contact."""
+    velocity = impact.contact_velocity(impact.velocity_before)
+    if impact.prediction is None or velocity is None:
+        return math.nan
+    return -float(impact.prediction.contact.normal @ velocity)
 
 
 def _joint_name(impact: AnalyzedImpact, joint: int) -> str:

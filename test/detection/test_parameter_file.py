@@ -18,7 +18,7 @@ def test_parameters_come_back_and_make_a_detector(tmp_path):
     ("content", "word"),
     [
         ("detector: fusion\nparameters: {}\n", "made for fusion"),
-        ("- 1\n", "parameters"),
+        ("- 1\n", "mapping"),
         ("detector: adaptive_window\n", "parameters"),
         ("a: [", "valid YAML"),
     ],
@@ -31,5 +31,5 @@ def test_what_is_no_tuning_is_refused(tmp_path, content, word):
 
 
 def test_a_missing_file_is_refused(tmp_path):
-    with pytest.raises(InvalidInputError, match="existing file"):
+    with pytest.raises(InvalidInputError, match="readable YAML file \\(No such file"):
         load_parameters(tmp_path / "none.yaml", "adaptive_window")

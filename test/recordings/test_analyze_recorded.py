@@ -151,11 +151,11 @@ def test_a_live_prediction_gives_contact_and_expectation(
     bag = write_bag(tmp_path / "bag", robot, predicted, predicted.jump, [source])
     (impact,) = analyze([bag], AnalysisOptions(robot="panda")).impacts
     assert impact.expected is True
-    assert impact.normal_source == "prediction" and impact.normal is not None
-    np.testing.assert_allclose(impact.normal, NORMAL)
-    assert impact.friction == FRICTION
+    assert impact.normal_source == "prediction" and impact.prediction is not None
+    np.testing.assert_allclose(impact.prediction.contact.normal, NORMAL)
+    assert impact.prediction.contact.friction == FRICTION
     # From the momentum that the message says the box takes up.
-    assert impact.object_mass == pytest.approx(MASS)
+    assert impact.prediction.obstacle.mass == pytest.approx(MASS)
     assert impact.velocity_after_predicted is not None
     np.testing.assert_allclose(impact.velocity_after_predicted, predicted.velocity_after, atol=5e-3)
 
@@ -180,9 +180,9 @@ def test_the_normal_of_a_tf_frame_is_that_at_the_impact(
 ) -> None:
     bag = write_bag(tmp_path / "bag", robot, predicted, predicted.jump)
     (impact,) = analyze([bag], AnalysisOptions(robot="panda", surface_frame="plate")).impacts
-    assert impact.normal_source == "tf" and impact.normal is not None
+    assert impact.normal_source == "tf" and impact.prediction is not None
     # The plate's z is the cart's x, which had turned to the base's y half a second in.
-    np.testing.assert_allclose(impact.normal, [0.0, 1.0, 0.0], atol=1e-12)
+    np.testing.assert_allclose(impact.prediction.contact.normal, [0.0, 1.0, 0.0], atol=1e-12)
     with Bag(bag) as opened:
         frames = RecordedFrames(opened, [0.05, IMPACT, 1.0])
     assert frames.names == ("cart", robot.base_frame, "plate")

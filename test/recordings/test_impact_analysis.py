@@ -200,15 +200,16 @@ def test_every_impact_is_found_and_told_within_its_errors(robot: RobotModel, tmp
     assert analysis.messages == len(recorded.times)
     assert analysis.arms[0].rate_hz == pytest.approx(1000.0, rel=0.02)
     for impact, truth in zip(analysis.impacts, recorded.impacts, strict=True):
-        assert impact.velocity_after_estimated is not None and impact.velocity_after_error is not None
+        assert impact.estimate is not None and impact.prediction is not None
+        after, error = impact.estimate.velocity_after, impact.estimate.standard_error
         # 3.5 standard errors: one of the hundred figures here would exceed it in every twentieth run of new seeds.
-        assert (np.abs(impact.velocity_after_estimated - truth.after) < 3.5 * impact.velocity_after_error).all()
+        assert (np.abs(after - truth.after) < 3.5 * error).all()
         assert (np.abs(impact.velocity_before - truth.before) < 3.5 * impact.velocity_before_error).all()
         # The truth is the map's own: what is left comes from the velocity before and from the estimate.
         assert impact.error is not None and impact.error < 0.02
-        assert impact.mode in ("slide", "stick")
-        assert impact.impulse is not None and impact.impulse_estimated is not None
-        np.testing.assert_allclose(impact.impulse_estimated, impact.impulse, atol=0.05 * np.linalg.norm(impact.impulse))
+        impulse = impact.prediction.impulse
+        assert impact.prediction.mode in ("slide", "stick")
+        np.testing.assert_allclose(impact.impulse_estimated, impulse, atol=0.05 * np.linalg.norm(impulse))
 
 
 @pytest.mark.parametrize("plant", ["rigid_box", "rigid_table", "flexible"])
@@ -222,7 +223,7 @@ def test_impacts_of_simulated_plants_are_found_within_two_milliseconds(
     found = analyze([bag], AnalysisOptions(robot="panda")).impacts
     assert found
     assert abs(found[0].time - START - trial.impact_times[0]) < 2e-3
-    assert trial.normal is not None and found[0].normal is not None
+    assert trial.normal is not None and found[0].prediction is not None
     assert found[0].normal_source == "jump"
 
 
@@ -384,7 +385,7 @@ def test_a_slow_copy_of_a_topic_is_left_out(robot: RobotModel, recorded: Recorde
 def test_all_detectors_agree_on_what_happened(robot: RobotModel, recorded: Recorded, tmp_path: Path) -> None:
     bag = write_bag(tmp_path / "bag", {"/joint_states": payloads(robot.joint_names, recorded)})
     analysis = analyze([bag], options(detector="all"))
-    first = [impact for impact in analysis.impacts if impact.detector == "adaptive_window"]
+    first = [impact for impact in analysis.impacts if impact.event.detector == "adaptive_window"]
     check_impacts(first, recorded.impacts)
     assert all("fusion" in impact.detectors for impact in first)
 
@@ -479,9 +480,9 @@ def test_normals_come_from_where_they_are_said_to(
     )
     from_jump = analyze([bag], AnalysisOptions(robot="panda"))
     for impact in from_jump.impacts:
-        assert impact.normal_source == "jump" and impact.normal is not None
+        assert impact.normal_source == "jump" and impact.prediction is not None
         # Friction tilts the impulse by atan(mu) at most; errors of 0.01 rad/s on jumps of 0.2 rad/s by 3 degrees more.
-        assert impact.normal @ NORMAL > np.cos(np.arctan(FRICTION) + np.radians(3.0))
+        assert impact.prediction.contact.normal @ NORMAL > np.cos(np.arctan(FRICTION) + np.radians(3.0))
 
 
 def test_object_mass_makes_a_lighter_impact(robot: RobotModel, recorded: Recorded, tmp_path: Path) -> None:
@@ -489,8 +490,8 @@ def test_object_mass_makes_a_lighter_impact(robot: RobotModel, recorded: Recorde
     light = analyze([bag], options(object_mass=0.5)).impacts[0]
     heavy = analyze([bag], options(object_mass=1e6)).impacts[0]
     fixed = analyze([bag], options()).impacts[0]
-    assert light.impulse is not None and fixed.impulse is not None and heavy.velocity_after_predicted is not None
-    assert np.linalg.norm(light.impulse) < 0.6 * np.linalg.norm(fixed.impulse)
+    assert light.prediction is not None and fixed.prediction is not None
+    assert np.linalg.norm(light.prediction.impulse) < 0.6 * np.linalg.norm(fixed.prediction.impulse)
     np.testing.assert_allclose(heavy.velocity_after_predicted, fixed.velocity_after_predicted, atol=1e-4)
 
 
