@@ -1,5 +1,7 @@
 """Two palms that hit a box at once: laws of the common impact."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -60,6 +62,62 @@ def test_no_palm_moves_into_the_box_afterwards_and_each_impulse_stays_in_its_con
     assert pressed.min() > -1e-9
     across = np.linalg.norm(jump.impulse - pressed[:, None] * normals, axis=1)
     assert np.all(across <= TASK.object.friction_tool * pressed + 1e-7)
+
+
+def test_every_arm_changes_by_the_impulses_at_the_corners_of_its_own_palm():
+    task = load_task("dual_arm_grab", {"object": {"half_extents": [0.07, 0.065, 0.12], "friction_tool": 0.3}})
+    palms = tuple(dataclasses.replace(own, pad_half_sizes=(0.05, 0.02, 0.03)) for own in task.arms)
+    task = dataclasses.replace(task, arms=palms)
+    before = velocities(scale=(1.3, 0.8))
+    jump = predict_grasp_impact(task, ROBOTS, make_field(task, ROBOTS), POSTURES, before)
+    # Both palms look along their z axis, so their corners lie along x and y, and z is their thickness.
+    corners = np.array([[x, y] for x in (0.05, -0.05) for y in (0.02, -0.02)])
+    for index, (own, robot, q) in enumerate(zip(task.arms, ROBOTS, POSTURES, strict=True)):
+        to_task, tool = base_placement(own).rotation, robot.placement(q)
+        normal = to_task.T @ FIELD.arms[index].normal
+        jacobian = robot.frame_jacobian(q)
+        points = sorted((tool.rotation[:, :2] @ c - 0.03 * normal for c in corners), key=tuple)
+        given = jump.impulse[4 * index : 4 * index + 4]
+        change = robot.mass_matrix(q) @ (jump.velocity_after[own.name] - before[index])
+        wrench = np.linalg.lstsq(jacobian.T, change, rcond=None)[0]
+        np.testing.assert_allclose(jacobian.T @ wrench, change, atol=1e-8)
+        np.testing.assert_allclose(to_task @ wrench[:3], given.sum(axis=0), atol=1e-7)
+        # About the tool the impulses have no lever outside the palm's corners.
+        pressed = given @ FIELD.arms[index].normal
+        levers = np.array(points)
+        moment = np.linalg.norm(np.cross(levers.mean(axis=0), to_task.T @ given.sum(axis=0)) - wrench[3:])
+        assert moment <= 0.0539 * np.linalg.norm(given, axis=1).sum() + 1e-7  # sqrt(0.05^2 + 0.02^2)
+        assert pressed.sum() > 0.1
+
+
+def test_without_friction_the_impulses_are_along_the_normals_and_restitution_adds_to_them():
+    def impulses(**entries):
+        task = load_task("dual_arm_grab", {"object": entries})
+        return predict_grasp_impact(task, ROBOTS, FIELD, POSTURES, velocities())
+
+    normals = np.repeat([arm.normal for arm in FIELD.arms], 4, axis=0)
+    smooth = impulses(friction_tool=1e-9).impulse
+    np.testing.assert_allclose(smooth - np.einsum("ij,ij->i", smooth, normals)[:, None] * normals, 0.0, atol=1e-7)
+    bouncing = impulses(friction_tool=1e-9, restitution=0.5)
+    assert np.einsum("ij,ij->", bouncing.impulse, normals) > 1.3 * np.einsum("ij,ij->", smooth, normals)
+    # What is touched is the tool, so the coefficient with the table changes nothing.
+    np.testing.assert_array_equal(impulses(friction_table=0.9).impulse, impulses(friction_table=0.1).impulse)
+
+
+def test_round_tips_touch_at_one_point_a_radius_before_them():
+    tips = tuple(dataclasses.replace(own, pad_half_sizes=(0.0, 0.0, 0.0)) for own in TASK.arms)
+    task = dataclasses.replace(TASK, arms=tips)
+    jump = predict_grasp_impact(task, ROBOTS, FIELD, POSTURES, velocities(scale=(1.5, 0.5)))
+    assert len(jump.impulse) == 2
+    body = homogeneous_box(TASK.object.mass, FIELD.object_half_extents, FIELD.object_position)
+    angular = np.zeros(3)
+    for index, (own, robot, q) in enumerate(zip(task.arms, ROBOTS, POSTURES, strict=True)):
+        tool = base_placement(own).act(robot.placement(q).translation)
+        lever = tool - robot.tool_radius * FIELD.arms[index].normal - FIELD.object_position
+        angular += np.cross(lever, -jump.impulse[index])
+    after = jump.velocity_after[TASK.object.name]
+    np.testing.assert_allclose(body.inertia @ after[3:], angular, atol=1e-8)
+    np.testing.assert_allclose(TASK.object.mass * after[:3], -jump.impulse.sum(axis=0), atol=1e-8)
 
 
 def test_mirrored_arms_leave_the_box_in_the_middle():

@@ -1,6 +1,7 @@
 import dataclasses
 
 import numpy as np
+import pinocchio as pin
 import pytest
 
 from impact_aware.robot import RobotModel
@@ -27,6 +28,33 @@ def test_closing_velocities_cancel_and_the_common_one_is_shared(robots):
     # The Panda's inertias are symmetric to a few per cent only.
     assert abs(velocity[1]) < 0.02 * abs(task.arms[0].impact_velocity[1])
     assert 0.0 < velocity[2] < common
+
+
+def test_it_solves_the_equations_of_motion_with_the_palms_tied_to_the_object(robots):
+    """[M -A'; A 0] [v+; impulse] = [M v-; 0] over both arms and the box, written out for a box without symmetry."""
+    task = load_task("dual_arm_grab", {"object": {"half_extents": [0.12, 0.065, 0.05], "position": [0.53, 0.02, 0.41]}})
+    left, right = task.arms
+    left = dataclasses.replace(left, impact_offset=(0.03, 0.0, 0.02), impact_velocity=(0.04, -0.35, 0.1))
+    task = dataclasses.replace(task, arms=(left, dataclasses.replace(right, impact_offset=(-0.02, 0.0, -0.01))))
+    field = make_field(task, robots)
+    q = [start_posture(a, r, own.impact_position) for a, r, own in zip(task.arms, robots, field.arms, strict=True)]
+    a, b, c = 0.12, 0.065, 0.05
+    mass = np.zeros((20, 20))
+    mass[14:17, 14:17] = 2.2 * np.eye(3)
+    mass[17:, 17:] = 2.2 / 3.0 * np.diag([b**2 + c**2, a**2 + c**2, a**2 + b**2])
+    tied, before = np.zeros((12, 20)), np.zeros(20)
+    for index, (robot, own) in enumerate(zip(robots, field.arms, strict=True)):
+        rows, columns = slice(6 * index, 6 * index + 6), slice(7 * index, 7 * index + 7)
+        mass[columns, columns] = robot.mass_matrix(q[index])
+        jacobian = robot.frame_jacobian(q[index])
+        tied[rows, columns] = jacobian
+        tied[rows, 14:] = -np.eye(6)
+        lever = own.impact_position - np.array([0.53, 0.02, 0.41])
+        tied[rows, 17:][:3] = pin.skew(lever)
+        before[columns] = np.linalg.pinv(jacobian) @ [*own.impact_velocity, 0.0, 0.0, 0.0]
+    system = np.block([[mass, -tied.T], [tied, np.zeros((12, 12))]])
+    after = np.linalg.solve(system, np.concatenate([mass @ before, np.zeros(12)]))
+    np.testing.assert_allclose(predict_grasp(task, robots, field, np.concatenate(q)), after[14:17], atol=1e-6)
 
 
 def test_a_heavier_object_leaves_more_slowly(robots):
