@@ -21,9 +21,7 @@ from impact_aware.bringup.domain import add_domain, own_domain
 from impact_aware.bringup.graph import DualArmOptions, NodeSpec, SingleArmOptions, dual_arm_graph, single_arm_graph
 from impact_aware.bringup.processes import NodeProcess, end_processes, quiet_environment
 from impact_aware.errors import ImpactAwareError, InvalidInputError
-from impact_aware.report.run_grasp_report import report_grasp
-from impact_aware.report.run_report import report_run
-from impact_aware.report.run_summary import RunSummary
+from impact_aware.report.run_report import RunReport, report_run
 
 TASKS = ("hit-and-push", "dual-arm-grab")
 
@@ -70,7 +68,7 @@ def run(args: argparse.Namespace) -> int:
         print(f"impact-aware demo: error: {error}", file=sys.stderr)
         print(f"impact-aware demo: the logs are in {folder / 'logs'}", file=sys.stderr)
         return 1
-    report = _report(args.task, folder, demo.node_names)
+    report = report_run(folder / "bag", folder, demo.node_names)
     report.summary["wall_s"] = round(time.monotonic() - started, 2)
     report.write_summary()
     _print(report, as_json=args.json)
@@ -94,12 +92,7 @@ def _graph(args: argparse.Namespace) -> tuple[NodeSpec, ...]:
     return dual_arm_graph(DualArmOptions(lockstep=lockstep, seed=args.seed))
 
 
-def _report(task: str, folder: Path, nodes: list[str]) -> RunSummary:
-    bag = folder / "bag"
-    return report_run(bag, folder, nodes) if task == "hit-and-push" else report_grasp(bag, folder, nodes)
-
-
-def _print(report: RunSummary, *, as_json: bool) -> None:
+def _print(report: RunReport, *, as_json: bool) -> None:
     if as_json:
         print(json.dumps(report.summary))
         return

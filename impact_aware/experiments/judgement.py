@@ -6,15 +6,7 @@ import numpy as np
 
 from impact_aware.control import Mode
 from impact_aware.experiments.episode_result import EpisodeResult
-
-GOAL_RADIUS = 0.02
-"""How far from its goal a pushed object may end, m (van Steen 2024 gives no number)."""
-
-LIFTED_GOAL_RADIUS = 0.05
-"""How far from its goal a lifted object may be held, m."""
-
-LARGEST_SLIP = 0.01
-"""How far a palm may slide on a lifted object, m."""
+from impact_aware.task.success import GOAL_RADIUS, LARGEST_SLIP, LIFTED_GOAL_RADIUS, LIFTED_SHARE
 
 CAUSES = {
     "start refused": "the task was refused before any motion: a place out of reach, a speed over a limit, a collision",
@@ -79,9 +71,9 @@ def _judge_lift(result: EpisodeResult) -> tuple[bool, str]:
         return False, "one arm missed"
     lift = result.object_position[:, 2] - result.object_position[0, 2]
     wanted = result.task.goal[2] - result.task.object.position[2]
-    if lift.max() < 0.5 * wanted:
+    if lift.max() < LIFTED_SHARE * wanted:
         return False, "object not lifted"
-    if lift[-1] < 0.5 * lift.max():
+    if lift[-1] < LIFTED_SHARE * lift.max():
         return False, "object dropped"
     if not result.slip < LARGEST_SLIP:
         return False, "object slipped"

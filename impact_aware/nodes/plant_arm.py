@@ -20,7 +20,7 @@ from impact_aware.nodes.arms import Arm
 from impact_aware.nodes.ros.qos import COMMAND_QOS, LATCHED_QOS, STREAM_QOS, state_qos
 from impact_aware.robot.effort_convention import EffortConvention
 from impact_aware.simulation import ImpactTruth
-from impact_aware.simulation.arm_view import seen_by_arm
+from impact_aware.simulation.impact_truth import seen_by_arm
 from impact_aware.simulation.sensors import JointReading
 
 FIELDS = ("position", "velocity", "effort")

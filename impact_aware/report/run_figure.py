@@ -1,8 +1,7 @@
-"""The figure of a run: joint velocities through the impact, and what the controller asked for below."""
+"""The figure of a run: joints and tools through the impact, what the controller asked for, where the object went."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,83 +10,117 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from impact_aware.report.run_series import ControlSeries, JointSeries
+from impact_aware.recordings.bag import vector
+from impact_aware.report.run_series import ArmSeries, RunSeries
 
-WINDOW = (-0.10, 0.25)
-"""Time shown around the impact, s."""
+WINDOW = (-0.10, 0.30)
+"""Time shown around the first impact, s."""
 
 MODE_COLORS = {2: "#fff1d6", 3: "#e3f1e6", 4: "#f7dada", 5: "#e6ecf5"}
 """ControllerState.MODE_* -> shade behind the curves; the ante-impact mode stays white."""
 
 MODE_NAMES = {2: "interim", 3: "post-impact", 4: "safe", 5: "hold"}
 
+_OBJECT_AXES = (("x", "#888888"), ("y", "#3b7d3b"), ("z", "#333333"))
 
-def draw_run(path: Path, joints: JointSeries, control: ControlSeries, summary: dict[str, Any]) -> None:
-    """Draw and save the figure of one run."""
-    impact = summary["impact"]
-    time_true = impact["time_true"]
-    figure = Figure(figsize=(9.0, 7.2), layout="constrained")
+
+def run_figure(run: RunSeries, arms: dict[str, dict[str, Any]]) -> Figure:
+    """One column per arm with joint velocities, tool speed and target acceleration; the object below.
+
+    Args:
+        run: The run.
+        arms: What the report says of each arm.
+    """
+    start = min(arm["time_true"] for arm in arms.values())
+    columns = len(run.arms)
+    figure = Figure(figsize=(9.0 if columns == 1 else 7.0 * columns, 11.0), layout="constrained")
     FigureCanvasAgg(figure)
-    upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(2.2, 1.0))
-    _draw_velocities(upper, joints, control, impact, time_true)
-    times = 1e3 * (control.times - time_true)
-    lower.plot(times, np.linalg.norm(control.target_acceleration[:, :3], axis=1), color="#333333", label="linear, m/s²")
-    lower.plot(
-        times, np.linalg.norm(control.target_acceleration[:, 3:], axis=1), color="#b0561f", label="angular, rad/s²"
-    )
-    lower.set_ylabel("target acceleration")
-    lower.set_xlabel("time from the first contact, ms")
-    lower.legend(loc="upper right", frameon=False)
-    for axes in (upper, lower):
-        shade_modes(axes, control, time_true, named=axes is upper)
-        axes.axvline(0.0, color="#444444", linewidth=0.8)
-        axes.axvline(impact["delay_ms"], color="#444444", linewidth=0.8, linestyle=":")
-        axes.grid(color="#dddddd", linewidth=0.5)
-        axes.set_xlim(1e3 * WINDOW[0], 1e3 * WINDOW[1])
-    error = 100.0 * summary["prediction_error_relative"]
-    upper.set_title(
-        f"Predicted jump against the plant's: {error:.1f} % of the jump; detected after {impact['delay_ms']:.1f} ms",
-        fontsize=11,
-    )
-    figure.savefig(path, dpi=130)
+    grid = figure.add_gridspec(4, columns, height_ratios=(2.0, 1.0, 1.0, 1.0))
+    for column, (arm, figures) in enumerate(zip(run.arms, arms.values(), strict=True)):
+        for row, draw in enumerate((_draw_joints, _draw_tool, _draw_target)):
+            axes = figure.add_subplot(grid[row, column])
+            draw(axes, run, arm, figures, start)
+            _shade_modes(axes, run, start, named=row == 0)
+            axes.axvline(1e3 * (figures["time_true"] - start), color="#444444", linewidth=0.8)
+            axes.axvline(1e3 * (figures["time_detected"] - start), color="#444444", linewidth=0.8, linestyle=":")
+            axes.grid(color="#dddddd", linewidth=0.5)
+            axes.set_xlim(1e3 * WINDOW[0], 1e3 * WINDOW[1])
+            if row == 0:
+                axes.set_title(_headline(arm.name, figures), fontsize=10)
+        axes.set_xlabel("time from the first contact, ms")
+    _draw_object(figure.add_subplot(grid[3, :]), run, start)
+    return figure
 
 
-def _draw_velocities(
-    axes: Axes, joints: JointSeries, control: ControlSeries, impact: dict[str, Any], time_true: float
-) -> None:
-    shown = (joints.times > time_true + WINDOW[0]) & (joints.times < time_true + WINDOW[1])
-    times = 1e3 * (joints.times[shown] - time_true)
-    control_times = 1e3 * (control.times - time_true)
-    colors = [f"C{index}" for index in range(len(joints.names))]
-    for index, color in enumerate(colors):
-        axes.plot(times, joints.velocities[shown, index], color=color, linewidth=1.4)
-        axes.plot(control_times, control.reference_velocity[:, index], color=color, linewidth=0.9, linestyle="--")
-        predicted = impact["velocity_after_predicted"][index]
-        axes.plot((0.0, 30.0), (predicted, predicted), color=color, linewidth=3.5, alpha=0.45, solid_capstyle="butt")
-    velocities = joints.velocities[shown]
-    span = float(velocities.max() - velocities.min())
-    axes.set_ylim(float(velocities.min()) - 0.15 * span, float(velocities.max()) + 0.15 * span)
-    axes.set_ylabel("joint velocity, rad/s")
-    styles = [
+def _headline(name: str, figures: dict[str, Any]) -> str:
+    together = figures["prediction_error_relative"]
+    error = 100.0 * (figures["prediction_error_alone"] if together is None else together)
+    return f"{name}: predicted jump {error:.1f} % off the plant's; detected after {figures['delay_ms']:.1f} ms"
+
+
+def _draw_joints(axes: Axes, run: RunSeries, arm: ArmSeries, figures: dict[str, Any], start: float) -> None:
+    shown = (arm.joints.times > start + WINDOW[0]) & (arm.joints.times < start + WINDOW[1])
+    times, velocities = 1e3 * (arm.joints.times[shown] - start), arm.joints.velocities[shown]
+    control_times, contact = 1e3 * (run.times - start), 1e3 * (figures["time_true"] - start)
+    handles = [
         Line2D([], [], color="#555555", linewidth=1.4, label="measured"),
         Line2D([], [], color="#555555", linewidth=3.5, alpha=0.45, label="predicted after"),
         Line2D([], [], color="#555555", linewidth=0.9, linestyle="--", label="reference"),
     ]
-    names = [Line2D([], [], color=color, label=name) for name, color in zip(joints.names, colors, strict=True)]
-    axes.legend(handles=styles + names, loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False, fontsize=8)
+    for index, name in enumerate(arm.joints.names):
+        color = f"C{index}"
+        handles += axes.plot(times, velocities[:, index], color=color, linewidth=1.4, label=name)
+        axes.plot(control_times, arm.joint_reference_velocity[:, index], color=color, linewidth=0.9, linestyle="--")
+        level = figures["velocity_after_predicted"][index]
+        axes.plot((contact, contact + 30.0), (level, level), color=color, linewidth=3.5, alpha=0.45)
+    margin = 0.15 * float(np.ptp(velocities))
+    axes.set_ylim(float(velocities.min()) - margin, float(velocities.max()) + margin)
+    axes.set_ylabel("joint velocity, rad/s")
+    axes.legend(handles=handles, loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False, fontsize=8)
 
 
-def shade_modes(axes: Axes, control: ControlSeries, time_true: float, *, named: bool) -> None:
+def _draw_tool(axes: Axes, run: RunSeries, arm: ArmSeries, figures: dict[str, Any], start: float) -> None:
+    times = 1e3 * (run.times - start)
+    axes.plot(times, -arm.tool_velocity @ arm.normal, color="#1f5fa8", label="measured")
+    axes.plot(times, -arm.reference_velocity @ arm.normal, "--", color="#1f5fa8", linewidth=0.9, label="reference")
+    axes.set_ylabel("tool speed towards\nthe object, m/s")
+    axes.legend(loc="upper right", frameon=False, fontsize=8)
+
+
+def _draw_target(axes: Axes, run: RunSeries, arm: ArmSeries, figures: dict[str, Any], start: float) -> None:
+    times = 1e3 * (run.times - start)
+    parts = (("linear, m/s²", "#333333", slice(0, 3)), ("angular, rad/s²", "#b0561f", slice(3, 6)))
+    for label, color, part in parts:
+        axes.plot(times, np.linalg.norm(arm.target_acceleration[:, part], axis=1), color=color, label=label)
+    axes.set_ylabel("target acceleration")
+    axes.legend(loc="upper right", frameon=False, fontsize=8)
+
+
+def _draw_object(axes: Axes, run: RunSeries, start: float) -> None:
+    during = run.object_times <= run.end
+    goal = vector(run.field.goal) - run.object_positions[0]
+    moved = 1e3 * (run.object_positions[during] - run.object_positions[0])
+    for column, (name, color) in enumerate(_OBJECT_AXES):
+        axes.plot(run.object_times[during] - start, moved[:, column], color=color, label=name)
+        axes.axhline(1e3 * goal[column], color=color, linewidth=0.8, linestyle="--")
+    axes.plot([], [], color="#333333", linewidth=0.8, linestyle="--", label="goal")
+    axes.set_xlabel("time from the first contact, s")
+    axes.set_ylabel("displacement of\nthe object, mm")
+    axes.legend(loc="center left", frameon=False, fontsize=8, ncols=2)
+    axes.grid(color="#dddddd", linewidth=0.5)
+
+
+def _shade_modes(axes: Axes, run: RunSeries, start: float, *, named: bool) -> None:
     """Shade the controller's modes behind the curves, with their names at the bottom if `named`."""
-    changes = np.flatnonzero(np.diff(control.modes)) + 1
-    starts = np.concatenate(([0], changes))
-    ends = np.concatenate((changes, [len(control.modes) - 1]))
-    for start, end in zip(starts, ends, strict=True):
-        mode = int(control.modes[start])
+    changes = np.flatnonzero(np.diff(run.modes)) + 1
+    begins = np.concatenate(([0], changes))
+    ends = np.concatenate((changes, [len(run.modes) - 1]))
+    for begin, end in zip(begins, ends, strict=True):
+        mode = int(run.modes[begin])
         if mode not in MODE_COLORS:
             continue
-        left, right = 1e3 * (control.times[start] - time_true), 1e3 * (control.times[end] - time_true)
+        left, right = 1e3 * (run.times[begin] - start), 1e3 * (run.times[end] - start)
         axes.axvspan(left, right, color=MODE_COLORS[mode], zorder=0)
         if named and left < 1e3 * WINDOW[1]:
-            place = axes.get_xaxis_transform()
-            axes.text(max(left, 1e3 * WINDOW[0]) + 2.0, 0.02, MODE_NAMES[mode], transform=place, fontsize=7)
+            transform = axes.get_xaxis_transform()
+            axes.text(max(left, 1e3 * WINDOW[0]) + 2.0, 0.02, MODE_NAMES[mode], transform=transform, fontsize=7)

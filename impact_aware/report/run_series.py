@@ -1,17 +1,24 @@
-"""Time series of a run: joint states, controller states, tools and object as arrays."""
+"""Everything that the report of a run needs from its bag: time series, true impacts, detections, predictions."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from impact_aware.recordings.bag import Array, Bag, BagError, stamp_seconds, vector
+from impact_aware.arrays import Array
+from impact_aware.recordings.bag import Bag, BagError, stamp_seconds, vector
 
+# Constants of the interface package, which the report does not import because it reads recordings.
 CONTACT_MADE = 0
 """ImpactEvent.KIND_CONTACT_MADE."""
+SOURCE_LOOK_AHEAD, SOURCE_AT_IMPACT = 0, 1
+"""ImpactPrediction.SOURCE_*."""
+MODE_IDLE, MODE_INTERIM, MODE_SAFE = 0, 2, 4
+"""ControllerState.MODE_*."""
 
 
 @dataclass(frozen=True)
@@ -19,10 +26,10 @@ class JointSeries:
     """Joint states.
 
     Attributes:
-        names: (n) Joint names.
-        times: (m,) Header stamps, s.
-        positions: (m, n) rad.
-        velocities: (m, n) rad/s.
+        names: (n,) Joint names.
+        times: (k,) Header stamps, s.
+        positions: (k, n) rad.
+        velocities: (k, n) rad/s.
     """
 
     names: tuple[str, ...]
@@ -32,71 +39,108 @@ class JointSeries:
 
 
 @dataclass(frozen=True)
-class ControlSeries:
-    """Controller states of one arm while it was in command.
+class ArmSeries:
+    """One arm in a run; arrays over the m cycles in which the controller was in command.
 
     Attributes:
-        times: (m,) Header stamps, s.
-        modes: (m,) ControllerState.MODE_*.
+        name: Of the arm.
+        joints: Its joint states.
+        normal: (3,) Of the face it hits, from the object into the arm, controller's frame.
         target_acceleration: (m, 6) Linear, angular, m/s^2 and rad/s^2.
-        reference_velocity: (m, n) Joint velocity that gives the field's velocity, rad/s.
-        effort: (m, n) Commanded torque, N m.
-        cycle_times: (m,) s.
-        cycles: (m,) Counts since activation.
-        missed: (m,) Missed cycles.
+        joint_reference_velocity: (m, n) Joint velocity that gives the field's velocity, rad/s.
+        tool_position: (m, 3) Controller's frame, m.
+        tool_velocity: (m, 3) m/s.
+        reference_velocity: (m, 3) Of the field in use, m/s.
+        true_impact: Its first impact with the object, an `ImpactPrediction` message of the plant.
+        events: `ImpactEvent` messages of contacts made, each once.
+        predictions: Valid `ImpactPrediction` messages.
+        common_jump: (n,) Joint velocity predicted for all arms hitting at once, rad/s; None when nobody asked.
     """
 
+    name: str
+    joints: JointSeries
+    normal: Array
+    target_acceleration: Array
+    joint_reference_velocity: Array
+    tool_position: Array
+    tool_velocity: Array
+    reference_velocity: Array
+    true_impact: Any
+    events: list[Any]
+    predictions: list[Any]
+    common_jump: Array | None
+
+
+@dataclass(frozen=True)
+class RunSeries:
+    """A run, while the controller was in command.
+
+    Attributes:
+        path: The recording.
+        times: (m,) Header stamps of the controller's states, s.
+        modes: (m,) ControllerState.MODE_*.
+        cycle_times: (m,) State taken to command published, s.
+        cycles: Cycles since activation at the end.
+        missed: Of them missed.
+        arms: The arms.
+        object_times: (j,) s.
+        object_positions: (j, 3) Centre of the object, m.
+        field: The last `ReferenceField` message.
+    """
+
+    path: Path
     times: Array
     modes: NDArray[np.int64]
-    target_acceleration: Array
-    reference_velocity: Array
-    effort: Array
     cycle_times: Array
-    cycles: NDArray[np.int64]
-    missed: NDArray[np.int64]
+    cycles: int
+    missed: int
+    arms: tuple[ArmSeries, ...]
+    object_times: Array
+    object_positions: Array
+    field: Any
+
+    @property
+    def end(self) -> float:
+        """End of the task, s: the last state before the controller let go of the object or shut down."""
+        return float(self.times[self.modes != MODE_SAFE].max())
 
 
-@dataclass(frozen=True)
-class ToolSeries:
-    """Tools of all arms while the controller was in command, in the controller's frame.
+def read_run(bag: Bag) -> RunSeries:
+    """Read a run of one arm or several.
 
-    Attributes:
-        names: (a) Names of the arms.
-        times: (m,) Header stamps, s.
-        positions: (m, a, 3) m.
-        velocities: (m, a, 3) m/s.
-        reference_velocities: (m, a, 3) Of the field in use, m/s.
+    Raises:
+        BagError: The controller was never active, an arm never touched the object, or a topic is missing.
     """
+    states = [m for _, m in bag.messages(_common_topic(bag, "controller_state")) if m.mode != MODE_IDLE and m.arms]
+    if not states:
+        raise BagError(f"{bag.path}: the controller was never active")
+    poses = [message for _, message in bag.messages(_common_topic(bag, "object_pose"))]
+    fields = [message for _, message in bag.messages(_common_topic(bag, "reference_field"))]
+    if not poses or not fields:
+        raise BagError(f"{bag.path}: no {'reference_field' if poses else 'object_pose'}")
+    return RunSeries(
+        path=bag.path,
+        times=np.array([stamp_seconds(state) for state in states]),
+        modes=np.array([state.mode for state in states]),
+        cycle_times=np.array([state.cycle_time for state in states]),
+        cycles=int(states[-1].cycles),
+        missed=int(states[-1].missed),
+        arms=tuple(_read_arm(bag, states, index, fields[-1]) for index in range(len(states[0].arms))),
+        object_times=np.array([stamp_seconds(pose) for pose in poses]),
+        object_positions=np.array([vector(pose.pose.position) for pose in poses]),
+        field=fields[-1],
+    )
 
-    names: tuple[str, ...]
-    times: Array
-    positions: Array
-    velocities: Array
-    reference_velocities: Array
 
-
-@dataclass(frozen=True)
-class ObjectSeries:
-    """The object.
-
-    Attributes:
-        times: (m,) Header stamps, s.
-        positions: (m, 3) Its centre, m.
-    """
-
-    times: Array
-    positions: Array
-
-
-def read_joints(bag: Bag) -> JointSeries:
-    """Read `joint_states`.
+def read_joints(bag: Bag, topic: str = "joint_states") -> JointSeries:
+    """Read joint states.
 
     Raises:
         BagError: There are none.
     """
-    messages = [message for _, message in bag.messages("joint_states")]
+    messages = [message for _, message in bag.messages(topic)]
     if not messages:
-        raise BagError(f"{bag.path}: no joint_states")
+        raise BagError(f"{bag.path}: no {topic}")
     return JointSeries(
         names=tuple(messages[0].name),
         times=np.array([stamp_seconds(message) for message in messages]),
@@ -105,60 +149,47 @@ def read_joints(bag: Bag) -> JointSeries:
     )
 
 
-def read_control(bag: Bag, arm: int = 0) -> ControlSeries:
-    """Read what `controller_state` says of one arm where the controller was in command.
-
-    Raises:
-        BagError: It never was.
-    """
-    messages = _states_in_command(bag)
-    targets = [message.arms[arm].target_acceleration for message in messages]
-    return ControlSeries(
-        times=np.array([stamp_seconds(message) for message in messages]),
-        modes=np.array([message.mode for message in messages]),
-        target_acceleration=np.array([np.concatenate((vector(a.linear), vector(a.angular))) for a in targets]),
-        reference_velocity=np.array([message.arms[arm].joint_reference_velocity for message in messages]),
-        effort=np.array([message.arms[arm].effort for message in messages]),
-        cycle_times=np.array([message.cycle_time for message in messages]),
-        cycles=np.array([message.cycles for message in messages]),
-        missed=np.array([message.missed for message in messages]),
+def _read_arm(bag: Bag, states: list[Any], index: int, field: Any) -> ArmSeries:
+    own = [state.arms[index] for state in states]
+    name = own[0].arm
+    space = f"{name}/" if len(states[0].arms) > 1 else ""
+    targets = [arm.target_acceleration for arm in own]
+    # An event is published again, with the same number, when its meaning is known.
+    events: dict[int, Any] = {}
+    for _, event in bag.messages(f"{space}impacts"):
+        if event.kind == CONTACT_MADE:
+            events.setdefault(event.sequence, event)
+    return ArmSeries(
+        name=name or "arm",
+        joints=read_joints(bag, f"{space}joint_states"),
+        normal=vector(field.arms[index].normal),
+        target_acceleration=np.array([np.append(vector(a.linear), vector(a.angular)) for a in targets]),
+        joint_reference_velocity=np.array([arm.joint_reference_velocity for arm in own]),
+        tool_position=np.array([vector(arm.tool_position) for arm in own]),
+        tool_velocity=np.array([vector(arm.tool_velocity.linear) for arm in own]),
+        reference_velocity=np.array([vector(arm.reference_velocity.linear) for arm in own]),
+        true_impact=_true_impact(bag, f"{space}true_impacts", name or "the arm"),
+        events=list(events.values()),
+        predictions=[message for _, message in bag.messages(f"{space}predicted_jumps") if message.valid],
+        common_jump=_common_jump(bag, name),
     )
 
 
-def read_tools(bag: Bag) -> ToolSeries:
-    """Read what `controller_state` says of all tools where the controller was in command.
-
-    Raises:
-        BagError: It never was.
-    """
-    messages = _states_in_command(bag)
-    return ToolSeries(
-        names=tuple(arm.arm for arm in messages[0].arms),
-        times=np.array([stamp_seconds(message) for message in messages]),
-        positions=np.array([[vector(arm.tool_position) for arm in message.arms] for message in messages]),
-        velocities=np.array([[vector(arm.tool_velocity.linear) for arm in message.arms] for message in messages]),
-        reference_velocities=np.array(
-            [[vector(arm.reference_velocity.linear) for arm in message.arms] for message in messages]
-        ),
-    )
+def _true_impact(bag: Bag, topic: str, arm: str) -> Any:
+    for _, message in bag.messages(topic):
+        if message.contacts[0].obstacle == message.object:
+            return message
+    raise BagError(f"{bag.path}: {arm} never touched the object")
 
 
-def read_object(bag: Bag) -> ObjectSeries:
-    """Read `object_pose` in the frame of all arms, which is the one above their names.
-
-    Raises:
-        BagError: There is none.
-    """
-    messages = [message for _, message in bag.messages(common_topic(bag, "object_pose"))]
-    if not messages:
-        raise BagError(f"{bag.path}: no object_pose")
-    return ObjectSeries(
-        times=np.array([stamp_seconds(message) for message in messages]),
-        positions=np.array([vector(message.pose.position) for message in messages]),
-    )
+def _common_jump(bag: Bag, arm: str) -> Array | None:
+    if not any(topic.endswith("/common_jumps") for topic in bag.topics):
+        return None
+    found = [m for _, m in bag.messages(_common_topic(bag, "common_jumps")) if m.arm == arm and m.valid]
+    return np.array(found[0].velocity_after) if found else None
 
 
-def common_topic(bag: Bag, name: str) -> str:
+def _common_topic(bag: Bag, name: str) -> str:
     """The topic of this name above the names of all arms: the shortest one.
 
     Raises:
@@ -168,19 +199,3 @@ def common_topic(bag: Bag, name: str) -> str:
     if not topics:
         raise BagError(f"{bag.path}: no topic is named {name}; there are {', '.join(sorted(bag.topics))}")
     return min(topics, key=len)
-
-
-def _states_in_command(bag: Bag) -> list[Any]:
-    messages = [message for _, message in bag.messages("controller_state") if message.mode != 0 and message.arms]
-    if not messages:
-        raise BagError(f"{bag.path}: the controller was never active")
-    return messages
-
-
-def impacts_made(bag: Bag, topic: str = "impacts") -> list[Any]:
-    """Contacts made, each once: an event is told again, with the same number, when its meaning is known."""
-    made: dict[int, Any] = {}
-    for _, message in bag.messages(topic):
-        if message.kind == CONTACT_MADE:
-            made.setdefault(message.sequence, message)
-    return list(made.values())

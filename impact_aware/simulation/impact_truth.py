@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import mujoco
 import numpy as np
+import pinocchio as pin
 
 from impact_aware.arrays import Array
 from impact_aware.simulation.world import OBJECT, TABLE, World
@@ -46,7 +47,6 @@ class ImpactTruth:
         impulse: (3,) Contact impulse on the arm over the compression, N s.
         approach_speed: Normal relative speed at first contact, m/s, > 0.
         separation_speed: Largest normal relative speed afterwards, until contact was lost for good or now, m/s, >= 0.
-        largest_penetration: m.
         losses: How often contact was lost and made again within this event.
         time_lost: When contact ended, s; NaN while it lasts.
     """
@@ -65,7 +65,6 @@ class ImpactTruth:
     impulse: Array
     approach_speed: float
     separation_speed: float
-    largest_penetration: float
     losses: int
     time_lost: float
 
@@ -85,13 +84,38 @@ class ImpactTruth:
         return self.velocity_after - self.velocity_before
 
 
+def seen_by_arm(truth: ImpactTruth, base: pin.SE3, joints: slice) -> ImpactTruth:
+    """The same impact in the frame of an arm's base, with the joints of that arm only.
+
+    Args:
+        truth: In the world frame, with the joints of all arms.
+        base: Pose of the arm's base in the world.
+        joints: The arm's joints.
+    """
+    rotate = base.rotation.T
+
+    def twist(values: Array) -> Array:
+        return np.concatenate((rotate @ values[:3], rotate @ values[3:]))
+
+    return dataclasses.replace(
+        truth,
+        point=base.actInv(truth.point),
+        normal=rotate @ truth.normal,
+        q=truth.q[joints],
+        velocity_before=truth.velocity_before[joints],
+        velocity_after=truth.velocity_after[joints],
+        object_twist_before=twist(truth.object_twist_before),
+        object_twist_after=twist(truth.object_twist_after),
+        impulse=rotate @ truth.impulse,
+    )
+
+
 @dataclass
 class _Touch:
     """The contacts of one pair at one instant, taken together."""
 
     point: Array
     normal: Array
-    penetration: float
     contacts: list[int]
     axes: Array  # (contacts, 3, 3): rows are each contact's normal, into the arm, and tangents
 
@@ -109,7 +133,6 @@ class _Event:
         self.object_twist_after: Array | None = None
         self.impulse = np.zeros(3)
         self.separation_speed = 0.0
-        self.largest_penetration = touch.penetration
         self.losses = 0
         self.absent_since = math.nan
 
@@ -191,7 +214,6 @@ class ImpactObserver:
             elif event.lost:
                 event.losses += 1
                 event.absent_since = math.nan
-            event.largest_penetration = max(event.largest_penetration, touch.penetration)
             self._follow(event, time, speed)
         for key, event in list(self._active.items()):
             if key in self._touches:
@@ -240,7 +262,6 @@ class ImpactObserver:
             touches[key] = _Touch(
                 point=points[indices].mean(axis=0),
                 normal=summed / math.sqrt(summed @ summed),
-                penetration=-min(distances[index] for index in indices),
                 contacts=indices,
                 axes=axes,
             )
@@ -293,7 +314,6 @@ def _record(key: tuple[str, str], event: _Event) -> ImpactTruth:
         impulse=event.impulse.copy(),
         approach_speed=event.approach_speed,
         separation_speed=event.separation_speed,
-        largest_penetration=event.largest_penetration,
         losses=event.losses,
         time_lost=event.absent_since,
     )

@@ -1,7 +1,8 @@
-"""What a flexible, torque-controlled joint has beyond a rigid one (Rey Arias 2024, eqs. 1-6)."""
+"""What a flexible, torque-controlled joint has beyond a rigid one (Rey Arias 2024, (1)-(6)): the only model of it."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -84,3 +85,95 @@ class JointElasticity:
             torque_rate,
             torque_cutoff,
         )
+
+    def torque(self, theta: Array, dtheta: Array, q: Array, dq: Array) -> Array:
+        """What the link-side torque sensors show, tau + D K^-1 dtau (n,), N m (Rey Arias 2024, (2)).
+
+        Args:
+            theta: (n,) Motor positions behind the gear, rad.
+            dtheta: (n,) Motor velocities, rad/s.
+            q: (n,) Link positions, rad.
+            dq: (n,) Link velocities, rad/s.
+        """
+        return self.stiffness * (theta - q) + self.damping * (dtheta - dq)
+
+    def actuation(self, desired: Array, measured: Array) -> Array:
+        """Motor torques (n,) of the torque loop, N m: B_rho B_theta^-1 u + (I - B_rho B_theta^-1) times the reading.
+
+        Rey Arias 2024, (4).
+
+        Args:
+            desired: (n,) Commanded link-side torque u, N m.
+            measured: (n,) Reading of the torque sensors, filtered where there is a filter, N m.
+        """
+        gain = self.motor_inertia / self.apparent_motor_inertia
+        return gain * desired + (1.0 - gain) * measured
+
+    def motor_acceleration(self, actuation: Array, torque: Array) -> Array:
+        """(n,) rad/s^2, of motors that `actuation` drives against the joint torque (Rey Arias 2024, (3))."""
+        return (actuation - torque) / self.motor_inertia
+
+
+class FlexibleDrive:
+    """The motor side of one arm, stepped along with MuJoCo's physics; the links carry no motor inertia then.
+
+    Motor positions are integrated semi-implicitly, as MuJoCo integrates the links, so that the pair is one symplectic
+    scheme. The torque loop samples and holds at its own rate.
+
+    Attributes:
+        elasticity: The joints.
+        torque: (n,) What the link-side torque sensors show, N m.
+    """
+
+    def __init__(self, elasticity: JointElasticity, timestep: float) -> None:
+        """Prepare for a physics step.
+
+        Args:
+            elasticity: The joints of one arm.
+            timestep: Physics step, s.
+
+        Raises:
+            InvalidInputError: The torque loop's period is no whole number of physics steps.
+        """
+        self.elasticity = elasticity
+        self._timestep = timestep
+        ratio = 1.0 / (elasticity.torque_rate * timestep)
+        self._steps_per_sample = round(ratio)
+        if self._steps_per_sample < 1 or abs(ratio - self._steps_per_sample) > 1e-6:
+            raise InvalidInputError("torque_rate", elasticity.torque_rate, f"a whole fraction of {1.0 / timestep:g} Hz")
+        self._filter_share = 1.0 - math.exp(-2.0 * math.pi * elasticity.torque_cutoff * timestep)
+        zeros = np.zeros(elasticity.stiffness.size)
+        self.reset(zeros, zeros, zeros)
+
+    def reset(self, q: Array, dq: Array, torque: Array) -> None:
+        """Put the motors where joints at `q`, `dq` (n,) carry `torque` (n,), N m, and move along with the links."""
+        self._theta = q + torque / self.elasticity.stiffness
+        self._dtheta = dq.copy()
+        self._filtered = torque.copy()
+        self._actuation = torque.copy()
+        self._countdown = 0
+        self.torque = torque.copy()
+
+    @property
+    def motor_position(self) -> Array:
+        """(n,) Motor positions behind the gear, rad."""
+        return self._theta.copy()
+
+    def step(self, desired: Array, q: Array, dq: Array) -> Array:
+        """Torque (n,) on the links over the coming physics step, N m, and the motors moved on by it.
+
+        Args:
+            desired: (n,) Commanded link-side torque u, N m.
+            q: (n,) Link positions at the start of the step, rad.
+            dq: (n,) Link velocities, rad/s.
+        """
+        elasticity = self.elasticity
+        self.torque = elasticity.torque(self._theta, self._dtheta, q, dq)
+        if self._countdown == 0:
+            self._actuation = elasticity.actuation(desired, self._filtered)
+            self._countdown = self._steps_per_sample
+        self._countdown -= 1
+        self._filtered = self._filtered + self._filter_share * (self.torque - self._filtered)
+        self._dtheta = self._dtheta + self._timestep * elasticity.motor_acceleration(self._actuation, self.torque)
+        self._theta = self._theta + self._timestep * self._dtheta
+        return self.torque

@@ -49,7 +49,6 @@ def add_arm(
     base: pin.SE3 | None = None,
     tip: ToolTip | None = None,
     motor_inertia: bool = True,
-    visual: bool = False,
 ) -> ArmNames:
     """Add the robot to `spec`: joint placements and axes, link inertias, position limits, armature = B_theta.
 
@@ -63,7 +62,6 @@ def add_arm(
         base: Pose of the robot's base frame in the world.
         tip: Shape of the tool tip; a sphere of `robot.tool_radius` when None.
         motor_inertia: False leaves B_theta out, for links whose motors are simulated behind elastic joints.
-        visual: Also add capsules that can be seen.
 
     Raises:
         InvalidInputError: A tip without size.
@@ -83,22 +81,18 @@ def add_arm(
         _add_joint(body, robot, index, name, motor_inertia)
         bodies.append(body)
         names.append(name)
-        if visual:
-            _add_capsule(parent, model.jointPlacements[index].translation)
     frame = model.frames[robot.tool_frame_id]
     carrier = bodies[frame.parentJoint]
     tool_site = carrier.add_site(name=f"{prefix}tool")
     _place(tool_site, frame.placement)
     tool_geom = _add_tip(carrier, f"{prefix}tool_tip", frame.placement, robot, tip)
-    if visual:
-        _add_capsule(carrier, frame.placement.translation, radius=0.018)
     return ArmNames(tuple(names), tool_site.name, tool_geom)
 
 
-def compile_arm(robot: RobotModel, *, visual: bool = False) -> tuple[mujoco.MjModel, ArmNames]:
+def compile_arm(robot: RobotModel) -> tuple[mujoco.MjModel, ArmNames]:
     """The arm alone, without anything to touch: for comparing the two engines and for free motion."""
     spec = new_spec(robot)
-    names = add_arm(spec, robot, visual=visual)
+    names = add_arm(spec, robot)
     return compile_spec(spec), names
 
 
@@ -171,18 +165,6 @@ def _add_tip(body: mujoco.MjsBody, name: str, placement: pin.SE3, robot: RobotMo
         kind, size = mujoco.mjtGeom.mjGEOM_SPHERE, [robot.tool_radius, 0.0, 0.0]
     else:
         kind, size = mujoco.mjtGeom.mjGEOM_BOX, list(tip.half_sizes)
-    geom = body.add_geom(name=name, type=kind, size=size, contype=0, conaffinity=0, rgba=[0.85, 0.35, 0.1, 1.0])
+    geom = body.add_geom(name=name, type=kind, size=size, contype=0, conaffinity=0)
     _place(geom, placement)
     return name
-
-
-def _add_capsule(body: mujoco.MjsBody, end: Array, radius: float = 0.045) -> None:
-    if np.linalg.norm(end) > 1e-3:
-        body.add_geom(
-            type=mujoco.mjtGeom.mjGEOM_CAPSULE,
-            fromto=[0.0, 0.0, 0.0, *end],
-            size=[radius, 0.0, 0.0],
-            contype=0,
-            conaffinity=0,
-            rgba=[0.82, 0.84, 0.88, 1.0],
-        )

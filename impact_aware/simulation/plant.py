@@ -14,9 +14,8 @@ from numpy.typing import ArrayLike
 from impact_aware.arrays import Array
 from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.robot import RobotModel
-from impact_aware.simulation.flexible_drive import FlexibleDrive
 from impact_aware.simulation.impact_truth import ImpactObserver, ImpactTruth
-from impact_aware.simulation.joint_elasticity import JointElasticity
+from impact_aware.simulation.joint_elasticity import FlexibleDrive, JointElasticity
 from impact_aware.simulation.mujoco_model import quaternion_wxyz
 from impact_aware.simulation.scene import Scene
 from impact_aware.simulation.sensors import JointReading, JointSensors, SensorSettings
@@ -59,7 +58,6 @@ class PlantState:
         dq: (n,) Joint velocity, rad/s.
         effort: (n,) What link-side torque sensors show, N m: applied torque less B_theta times the mean acceleration of
             the cycle; of flexible joints, the joint torque at the end of the cycle.
-        applied_effort: (n,) Torque that acted over the cycle, of flexible joints the one commanded, N m.
         object_placement: Pose of the object in the world.
         object_twist: (6,) Linear velocity of its centre and angular velocity, world axes, m/s and rad/s.
     """
@@ -68,7 +66,6 @@ class PlantState:
     q: Array
     dq: Array
     effort: Array
-    applied_effort: Array
     object_placement: pin.SE3
     object_twist: Array
 
@@ -199,7 +196,7 @@ class MujocoPlant:
         mujoco.mj_forward(self._model, self._data)
         gravity = self._bias.copy()
         self._reset_drives(self._drives, gravity)
-        self._state = self._make_state(gravity, gravity)
+        self._state = self._make_state(gravity)
         self._reading = self._sensors.read(self._state.time, self._state.q, self._state.dq, self._state.effort)
         return self._state
 
@@ -251,7 +248,7 @@ class MujocoPlant:
         measured = torque - self._armature * (self._dq - before) / self.scene.cycle
         for name, drive in self._drives.items():
             measured[self.slices[name]] = drive.torque
-        self._state = self._make_state(measured, torque)
+        self._state = self._make_state(measured)
         self._reading = self._sensors.read(self._state.time, self._state.q, self._state.dq, self._state.effort)
         return self._state
 
@@ -360,12 +357,12 @@ class MujocoPlant:
         mujoco.mju_rotVecQuat(twist[3:], self._twist[3:], self._pose[3:])
         return self._q.copy(), self._dq.copy(), twist
 
-    def _make_state(self, effort: Array, applied: Array) -> PlantState:
+    def _make_state(self, effort: Array) -> PlantState:
         q, dq, twist = self._snapshot()
         x, y, z, qw, qx, qy, qz = self._pose.tolist()
         # MuJoCo normalises the quaternion in every step, so that the pose can be taken as it is.
         placement = pin.XYZQUATToSE3([x, y, z, qx, qy, qz, qw])
-        return PlantState(float(self._data.time), q, dq, effort, applied, placement, twist)
+        return PlantState(float(self._data.time), q, dq, effort, placement, twist)
 
     def _checked(self, field: str, values: ArrayLike) -> Array:
         array = np.asarray(values, dtype=float)

@@ -1,4 +1,4 @@
-"""A scene compiled for MuJoCo, with the indices of everything that plants and pictures ask for."""
+"""A scene compiled for MuJoCo, with the indices of everything that a plant asks for."""
 
 from __future__ import annotations
 
@@ -28,7 +28,6 @@ class ArmIndices:
         joints: Slice of the scene's concatenated joint arrays.
         tool_geom: Index of the colliding tip.
         tool_body: Body that carries it.
-        tool_site: Site at the tool frame.
     """
 
     qpos: NDArray[np.intp]
@@ -36,7 +35,6 @@ class ArmIndices:
     joints: slice
     tool_geom: int
     tool_body: int
-    tool_site: int
 
 
 @dataclass(frozen=True)
@@ -48,7 +46,6 @@ class World:
         arms: Indices of each arm, by name, in the scene's order.
         object_qpos: Slice of the object's pose (7) in qpos.
         object_dof: Slice of the object's velocity (6) in qvel: linear in world axes, angular in object axes.
-        object_body: Body index of the object.
         object_geom: Geom index of the object.
         table_geom: Geom index of the table top.
     """
@@ -57,21 +54,17 @@ class World:
     arms: dict[str, ArmIndices]
     object_qpos: slice
     object_dof: slice
-    object_body: int
     object_geom: int
     table_geom: int
 
 
-def build_world(
-    scene: Scene, robots: Mapping[str, RobotModel], *, elastic: Container[str] = (), visual: bool = False
-) -> World:
+def build_world(scene: Scene, robots: Mapping[str, RobotModel], *, elastic: Container[str] = ()) -> World:
     """Compile the scene.
 
     Args:
         scene: What stands where.
         robots: Arm name -> robot, for every arm of the scene.
         elastic: Arms whose motors are simulated apart, so that their links carry no motor inertia.
-        visual: Add links, light and colours for pictures.
 
     Raises:
         InvalidInputError: An arm without robot, or robots that disagree about gravity.
@@ -84,12 +77,11 @@ def build_world(
     table = spec.worldbody.add_geom(
         name=TABLE,
         type=mujoco.mjtGeom.mjGEOM_PLANE,
-        # A plane has no end for contacts; its size and middle are for pictures only.
-        size=[1.5, 1.5, 0.05] if scene.table_height == 0.0 else [0.25, 0.5, 0.05],
-        pos=[*scene.object.position[:2], scene.table_height],
+        # A plane has no end for contacts.
+        size=[1.5, 1.5, 0.05],
+        pos=[0.0, 0.0, scene.table_height],
         contype=0,
         conaffinity=0,
-        rgba=[0.55, 0.58, 0.60, 1.0],
     )
     _add_object(spec, scene)
     names = {
@@ -100,7 +92,6 @@ def build_world(
             base=arm.placement,
             tip=arm.tip,
             motor_inertia=arm.name not in elastic,
-            visual=visual,
         )
         for arm in scene.arms
     }
@@ -108,8 +99,6 @@ def build_world(
     for arm_names in names.values():
         _add_pair(spec, arm_names.tool_geom, OBJECT, scene.tool_object)
         _add_pair(spec, arm_names.tool_geom, table.name, scene.tool_table)
-    if visual:
-        _add_surroundings(spec, scene)
     model = compile_spec(spec)
     arms: dict[str, ArmIndices] = {}
     first = 0
@@ -122,7 +111,6 @@ def build_world(
             joints=slice(first, first + len(joints)),
             tool_geom=geom.id,
             tool_body=int(geom.bodyid[0]),
-            tool_site=model.site(arm_names.tool_site).id,
         )
         first += len(joints)
     joint = model.joint(OBJECT)
@@ -131,7 +119,6 @@ def build_world(
         arms=arms,
         object_qpos=slice(int(joint.qposadr[0]), int(joint.qposadr[0]) + 7),
         object_dof=slice(int(joint.dofadr[0]), int(joint.dofadr[0]) + 6),
-        object_body=model.body(OBJECT).id,
         object_geom=model.geom(OBJECT).id,
         table_geom=model.geom(TABLE).id,
     )
@@ -170,29 +157,7 @@ def _add_object(spec: mujoco.MjSpec, scene: Scene) -> None:
         size=half,
         contype=0,
         conaffinity=0,
-        rgba=[0.25, 0.50, 0.75, 1.0],
     )
-
-
-def _add_surroundings(spec: mujoco.MjSpec, scene: Scene) -> None:
-    spec.worldbody.add_light(pos=[1.5, -1.0, 2.5], dir=[-0.4, 0.3, -1.0])
-    spec.visual.headlight.ambient = [0.4, 0.4, 0.4]
-    spec.add_texture(
-        name="sky",
-        type=mujoco.mjtTexture.mjTEXTURE_SKYBOX,
-        builtin=mujoco.mjtBuiltin.mjBUILTIN_FLAT,
-        rgb1=[0.95, 0.96, 0.98],
-        width=16,
-        height=96,
-    )
-    if scene.table_height != 0.0:
-        spec.worldbody.add_geom(
-            type=mujoco.mjtGeom.mjGEOM_PLANE,
-            size=[2.0, 2.0, 0.05],
-            contype=0,
-            conaffinity=0,
-            rgba=[0.75, 0.76, 0.78, 1.0],
-        )
 
 
 def _add_pair(spec: mujoco.MjSpec, first: str, second: str, contact: ContactSettings) -> None:

@@ -6,8 +6,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from impact_aware.simulation.arm_view import seen_by_arm
-from impact_aware.simulation.impact_truth import ImpactTruth
+from impact_aware.simulation.impact_truth import ImpactTruth, seen_by_arm
 
 
 @pytest.fixture

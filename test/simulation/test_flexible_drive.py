@@ -13,9 +13,8 @@ from impact_aware.impact import predict
 from impact_aware.robot import RobotModel
 from impact_aware.robot.inverse_kinematics import solve_inverse_kinematics
 from impact_aware.simulation import MujocoPlant, load_scene
-from impact_aware.simulation.flexible_drive import FlexibleDrive
 from impact_aware.simulation.flexible_joint import FlexibleJointArm
-from impact_aware.simulation.joint_elasticity import JointElasticity
+from impact_aware.simulation.joint_elasticity import FlexibleDrive, JointElasticity
 
 SPEED = 0.5
 

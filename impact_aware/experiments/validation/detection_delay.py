@@ -10,8 +10,7 @@ from impact_aware.experiments.arm_controllers import PressingForce
 from impact_aware.experiments.validation.check import Check
 from impact_aware.experiments.validation.context import ValidationContext
 from impact_aware.robot import RobotModel
-from impact_aware.simulation.flexible_joint import FlexibleJointArm
-from impact_aware.simulation.flexible_joint_run import FlexibleJointRun
+from impact_aware.simulation.flexible_joint import FlexibleJointArm, FlexibleJointRun
 from impact_aware.simulation.joint_elasticity import JointElasticity
 from impact_aware.simulation.surface_contact import surface_at
 

@@ -15,8 +15,7 @@ from impact_aware.experiments.validation.check import Check
 from impact_aware.experiments.validation.context import ValidationContext
 from impact_aware.impact import predict
 from impact_aware.robot import INERTIA_CHOICES, RobotModel
-from impact_aware.simulation.flexible_joint import Controller, FlexibleJointArm
-from impact_aware.simulation.flexible_joint_run import FlexibleJointRun
+from impact_aware.simulation.flexible_joint import Controller, FlexibleJointArm, FlexibleJointRun
 from impact_aware.simulation.joint_elasticity import JointElasticity
 from impact_aware.simulation.planar_arm import planar_arm
 from impact_aware.simulation.surface_contact import surface_at

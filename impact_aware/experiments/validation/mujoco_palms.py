@@ -83,9 +83,10 @@ def mujoco_palms(name: str, context: ValidationContext) -> list[Check]:
         for kind in joint_error
         for what, error in (("the joints' jump", joint_error), ("the box's velocity", box_error))
     ] + [
-        Check(name, "van Steen 2024 III-B1", "fewest contact points at once", 8, min(points), 0, "at least",
-        _ASSUMPTION), Check(name, "van Steen 2024 III-B1", "impacts for which the map's solver finds no solution", 0,
-        unsolved, 0),
+        Check(
+            name, "van Steen 2024 III-B1", "fewest contact points at once", 8, min(points), 0, "at least", _ASSUMPTION
+        ),
+        Check(name, "van Steen 2024 III-B1", "impacts for which the map's solver finds no solution", 0, unsolved, 0),
     ]
 
 

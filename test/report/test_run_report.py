@@ -1,0 +1,357 @@
+"""The report of a run from a hand-made recording, of one arm and of two: every figure has a known answer."""
+
+import json
+from collections import defaultdict
+from pathlib import Path
+from types import SimpleNamespace as Message
+
+import numpy as np
+import pytest
+
+from impact_aware.recordings.bag import BagError
+from impact_aware.report.run_figure import run_figure
+from impact_aware.report.run_report import RunReport, summarise
+from impact_aware.report.run_series import read_run
+
+IDLE, ANTE, INTERIM, POST, SAFE, HOLD = range(6)
+JOINTS = ["a", "b", "c"]
+
+
+def xyz(*values):
+    return Message(**dict(zip("xyz", values, strict=True)))
+
+
+def stamp(time):
+    return Message(sec=int(time), nanosec=round((time - int(time)) * 1e9))
+
+
+def header(time):
+    return Message(stamp=stamp(time))
+
+
+def twist(linear, angular=(0.0, 0.0, 0.0)):
+    return Message(linear=xyz(*linear), angular=xyz(*angular))
+
+
+class HandMadeBag:
+    """Messages by topic, as `Bag` gives them."""
+
+    def __init__(self):
+        self.path = Path("hand_made")
+        self._messages = defaultdict(list)
+
+    @property
+    def topics(self):
+        return {topic: "" for topic in self._messages}
+
+    def add(self, topic, *messages):
+        self._messages[topic] += messages
+
+    def messages(self, name):
+        found = [topic for topic in self._messages if topic == name or topic.endswith(f"/{name}")]
+        if len(found) != 1:
+            raise BagError(f"{len(found)} topics are named {name}")
+        return iter([(0.0, message) for message in self._messages[found[0]]])
+
+    def replace(self, topic, *messages):
+        self._messages[topic] = list(messages)
+
+
+def event(sequence, time, detected, kind=0):
+    return Message(header=header(time), stamp_detected=stamp(detected), sequence=sequence, kind=kind)
+
+
+def jump(time, after, *, before=(0.0, 0.0, 0.0), source=1, sequence=0, valid=True, obstacle="box", velocity=(0, 0, 0)):
+    """An ImpactPrediction."""
+    return Message(
+        header=header(time),
+        source=source,
+        event_sequence=sequence,
+        arm="",
+        joint_names=JOINTS,
+        velocity_before=list(before),
+        velocity_after=list(after),
+        contacts=[Message(obstacle=obstacle)],
+        object="box",
+        object_twist_after=twist(velocity),
+        valid=valid,
+    )
+
+
+MODES = [IDLE, ANTE, ANTE, ANTE, ANTE, INTERIM, INTERIM, POST, POST, HOLD, SAFE]
+TIMES = 2.0 + 0.1 * np.arange(11)
+CYCLES_US = [9000.0, 100.0, 110.0, 120.0, 130.0, 140.0, 150.0, 160.0, 170.0, 900.0, 200.0]
+
+
+def arm_state(name, k, scale):
+    # Far larger before the impact (k = 2) than around it (k = 5): norms 60 and 13, the latter of both parts.
+    target = {2: ((0.0, 60.0, 0.0), (0.0, 0.0, 0.0)), 5: ((3.0, 0.0, 4.0), (0.0, 12.0, 0.0))}
+    linear, angular = target.get(k, ((0.1, 0.0, 0.0), (0.0, 0.0, 0.0)))
+    return Message(
+        arm=name,
+        tool_position=xyz(0.5, 0.01 * k, 0.2 + 0.002 * k * (scale - 1.0)),
+        tool_velocity=twist((0.0, -0.3 * scale + 0.01 * k, 0.0)),
+        reference_velocity=twist((0.0, -0.4, 0.0)),
+        target_acceleration=twist(scale * np.array(linear), scale * np.array(angular)),
+        joint_names=JOINTS,
+        joint_reference_velocity=[1.0 * k, 2.0 * k, 3.0 * k],
+        effort=[0.0, 0.0, 0.0],
+    )
+
+
+def recording(arms):
+    """A run whose controller is active from 2.1 s to 3.0 s, in command to 2.9 s; arms hit at 2.395 s and 2.41 s."""
+    bag = HandMadeBag()
+    bag.add(
+        "/controller_state",
+        *(
+            Message(
+                header=header(time),
+                mode=mode,
+                arms=[arm_state(name, k, 1.0 + index) for index, name in enumerate(arms)],
+                cycle_time=1e-6 * CYCLES_US[k],
+                cycles=100 * k,
+                missed=k,
+            )
+            for k, (time, mode) in enumerate(zip(TIMES, MODES, strict=True))
+        ),
+    )
+    bag.add(
+        "/reference_field",
+        *(
+            Message(
+                arms=[Message(normal=xyz(0.0, 1.0, 0.0)), Message(normal=xyz(0.0, -1.0, 0.0))][: len(arms)],
+                object_velocity_after=xyz(*velocity),
+                goal=xyz(*goal),
+                object_position=xyz(0.5, 0.0, 0.4),
+            )
+            for velocity, goal in (((9.0, 9.0, 9.0), (8.0, 8.0, 8.0)), ((0.0, -0.3, 0.4), (0.47, -0.26, 0.55)))
+        ),
+    )
+    for index, name in enumerate(arms):
+        space = f"/{name}" if len(arms) > 1 else ""
+        hit = 2.395 + 0.015 * index
+        bag.add(
+            f"{space}/joint_states",
+            *(
+                Message(header=header(t), name=JOINTS, position=[t, 0.0, 0.0], velocity=[0.0, t, -t])
+                for t in (2.2, 2.4, 2.45)
+            ),
+        )
+        bag.add(
+            f"{space}/true_impacts",
+            jump(2.2, (7.0, 7.0, 7.0), obstacle="table"),
+            jump(hit, (1.0, 2.0, 3.0), before=(1.0, -2.0, 0.0), velocity=(0.03, -0.28, 0.04 * (1 + index))),
+            jump(2.8, (8.0, 8.0, 8.0)),
+        )
+        bag.add(
+            f"{space}/impacts",
+            event(1, 2.29, 2.3),  # before anything was hit: false
+            event(2, hit - 0.001, hit + 0.002),
+            event(2, hit - 0.001, hit + 0.009),  # the same, published again
+            event(3, 2.31, 2.32, kind=1),  # contact lost
+            event(4, 2.95, 2.96),  # after the task
+        )
+        bag.add(
+            f"{space}/predicted_jumps",
+            jump(2.31, (9.0, 9.0, 9.0), source=0),
+            jump(2.33, (9.0, 9.0, 9.0), source=0, valid=False),
+            jump(2.35, (9.0, 9.0, 9.0), source=0),
+            jump(2.5, (9.0, 9.0, 9.0), source=0),
+            jump(2.3, (5.0, 5.0, 5.0), sequence=1),
+            jump(hit, (5.0, 5.0, 5.0), sequence=2, valid=False),
+            jump(hit, (1.0, 2.3, 2.6), sequence=2, velocity=(0.0, -0.3, 0.0)),
+            jump(hit, (6.0, 6.0, 6.0), sequence=2),
+        )
+    bag.add(
+        "/object_pose",
+        *(
+            Message(header=header(t), pose=Message(position=xyz(*p)))
+            for t, p in (
+                (2.1, (0.5, 0.0, 0.4)),
+                (2.45, (0.5, 0.04, 0.4)),
+                (2.6, (0.5, 0.06, 0.5)),  # from here on the slip counts
+                (2.7, (0.5, 0.08, 0.56)),
+                (2.8, (0.496, 0.08, 0.503)),
+                (2.9, (0.5, -0.30, 0.54)),
+                (2.95, (0.9, 0.9, 0.9)),  # after the task
+            )
+        ),
+    )
+    return bag
+
+
+@pytest.fixture
+def single():
+    return summarise(read_run(recording([""])), Path("folder"), {"nodes": ["n"]})
+
+
+@pytest.fixture
+def pair():
+    bag = recording(["left", "right"])
+    bag.add("/common_jumps", Message(arm="right", valid=False, velocity_after=[9.0, 9.0, 9.0]))
+    bag.add("/common_jumps", Message(arm="right", valid=True, velocity_after=[1.0, 1.0, 3.0]))
+    bag.add("/common_jumps", Message(arm="right", valid=True, velocity_after=[9.0, 9.0, 9.0]))
+    return summarise(read_run(bag), Path("folder"))
+
+
+def test_the_impact_of_one_arm(single):
+    impact = single.summary["impact"]
+    assert impact["time_true"] == pytest.approx(2.395)
+    assert impact["time_detected"] == pytest.approx(2.397)
+    assert impact["time_refined"] == pytest.approx(2.394)
+    assert impact["delay_ms"] == pytest.approx(2.0)
+    assert impact["false_detections"] == 1
+    assert impact["predictions_before_impact"] == 2
+    assert impact["velocity_before"] == [1.0, -2.0, 0.0]
+    assert impact["velocity_after_predicted"] == [1.0, 2.3, 2.6]
+    assert impact["velocity_after_plant"] == [1.0, 2.0, 3.0]
+    assert impact["object_velocity_predicted"] == [0.0, -0.3, 0.0]
+    assert impact["object_velocity_plant"] == [0.03, -0.28, 0.04]
+    assert single.summary["joint_names"] == JOINTS
+    # |(0, 0.3, -0.4)| over |(0, 4, 3)|.
+    assert single.summary["prediction_error_relative"] == pytest.approx(0.1)
+    assert single.summary["nodes"] == ["n"]
+
+
+def test_the_control_of_one_arm(single):
+    control = single.summary["control"]
+    assert control["peak_target_acceleration"] == pytest.approx(60.0)
+    assert control["peak_target_acceleration_at_impact"] == pytest.approx(13.0)
+    # Those of the last state; the idle state's cycle time is not counted.
+    assert (control["cycles"], control["missed"]) == (1000, 10)
+    assert control["cycle_us"]["p50"] == pytest.approx(np.percentile(CYCLES_US[1:], 50))
+    assert control["cycle_us"]["p99"] == pytest.approx(np.percentile(CYCLES_US[1:], 99))
+
+
+def test_the_distance_from_the_goal_is_horizontal_for_a_push_and_whole_for_a_lift(single, pair):
+    assert single.summary["goal_error_m"] == pytest.approx(0.05)
+    assert pair.summary["goal_error_m"] == pytest.approx(np.hypot(0.05, 0.01))
+
+
+def test_each_arm_of_two(pair):
+    left, right = (pair.summary["arms"][name] for name in ("left", "right"))
+    assert (left["time_true"], right["time_true"]) == (pytest.approx(2.395), pytest.approx(2.41))
+    assert right["delay_ms"] == pytest.approx(2.0)
+    assert right["control"]["peak_target_acceleration_at_impact"] == pytest.approx(26.0)
+    assert left["prediction_error_alone"] == right["prediction_error_alone"] == pytest.approx(0.1)
+    assert left["prediction_error_relative"] is None
+    assert right["prediction_error_relative"] == pytest.approx(1.0 / 5.0)
+    assert left["velocity_after_predicted"] == [1.0, 2.3, 2.6]
+    assert right["velocity_after_predicted"] == [1.0, 1.0, 3.0]
+
+
+def test_what_became_of_the_object_that_two_arms_lift(pair):
+    grasp = pair.summary["grasp"]
+    assert grasp["first_arm"] == "left"
+    assert grasp["lead_s"] == pytest.approx(0.015)
+    # Left's and right's at 2.3 s.
+    assert grasp["false_detections"] == 2
+    assert grasp["lift_m"] == pytest.approx(0.16)
+    assert grasp["final_lift_m"] == pytest.approx(0.14)
+    assert grasp["wanted_lift_m"] == pytest.approx(0.15)
+    assert grasp["object_speed_predicted"] == pytest.approx(0.5)
+    # After the last arm's impact.
+    assert grasp["object_speed_plant"] == pytest.approx(np.linalg.norm([0.03, -0.28, 0.08]))
+    # Relative to the object, which rises by 60 mm until 2.7 s, left slips by all of that, right by 2 mm less.
+    assert grasp["slip_m"] == pytest.approx(0.06)
+
+
+def test_the_slip_leaves_out_the_normal_and_what_happens_before_and_after():
+    bag = recording(["left", "right"])
+    poses = [(2.1, (9.0, 0.0, 9.0)), (2.59, (9.0, 0.0, 9.0)), (2.6, (0.5, 0.0, 0.4)), (2.8, (0.503, 0.7, 0.396))]
+    poses += [(2.9, (0.5, 0.2, 0.4)), (2.91, (9.0, 0.0, 9.0))]
+    bag.replace(
+        "/object_pose", *(Message(header=header(t), pose=Message(position=xyz(*position))) for t, position in poses)
+    )
+    assert summarise(read_run(bag), Path()).grasp["slip_m"] == pytest.approx(np.hypot(0.003, 0.004 + 0.004))
+
+
+def test_a_goal_missed_or_reached_is_judged_by_the_campaigns_criteria(single, pair):
+    def judged(report, **figures):
+        grasp = {**report.grasp, **figures} if report.grasp else {}
+        error = figures.get("goal_error_m", report.summary["goal_error_m"])
+        return RunReport(report.folder, report.arms, grasp, {**report.summary, "goal_error_m": error}).failure()
+
+    assert judged(single) == "the object ended 50 mm from its goal"
+    assert judged(single, goal_error_m=0.0201) == "the object ended 20 mm from its goal"
+    assert judged(single, goal_error_m=0.0199) == ""
+    held = {"slip_m": 0.0099, "goal_error_m": 0.049}
+    assert judged(pair, **held) == ""
+    assert judged(pair, **{**held, "goal_error_m": 0.0501}) == "the object ended 50 mm from its goal"
+    assert judged(pair, **{**held, "slip_m": 0.0101}) == "the object slipped by 10 mm"
+    assert judged(pair, **{**held, "slip_m": float("nan")}).startswith("the object slipped")
+    assert judged(pair, **{**held, "lift_m": 0.0749}) == "the object was not lifted: 75 mm"
+    assert judged(pair, **held, final_lift_m=0.0799) == "the object was dropped from 160 mm"
+    assert judged(pair, **held, final_lift_m=0.0801) == ""
+
+
+def test_the_tables_put_each_figure_into_its_place(single, pair):
+    lines = single.table().splitlines()
+    assert lines[0] == "impact at 2.3950 s, detected 2.0 ms later; false detections: 1"
+    assert lines[2].split() == ["joint", "before", "predicted", "plant", "error", "rad/s"]
+    assert lines[4].split() == ["b", "-2.0000", "2.3000", "2.0000", "0.3000"]
+    assert lines[7].split()[4:6] + lines[7].split()[7:8] == ["0.300", "m/s", "0.284"]
+    assert lines[8].endswith(" 10.0 % of the jump")
+    assert lines[9].split()[3] == "60.00" and "13.00 around the impact" in lines[9]
+    assert "1000, missed 10, 145 us median" in lines[10]
+    assert lines[11].endswith(" 50.0 mm")
+    lines = pair.table().splitlines()
+    assert lines[0] == "left hit first, the last arm 15.0 ms later; false detections: 2"
+    assert lines[4].split() == ["left", "2.3950", "s", "2.0", "ms", "-", "10.0", "%", "off", "13.00"]
+    assert lines[5].split() == ["right", "2.4100", "s", "2.0", "ms", "20.0", "%", "off", "10.0", "%", "off", "26.00"]
+    assert lines[7].endswith("0.500 m/s predicted, 0.293 m/s in the plant")
+    assert lines[8].endswith(" 160 mm of 150 mm") and lines[9].endswith(" 60.0 mm")
+
+
+def test_a_recording_that_lacks_something_is_refused_with_what_is_missing():
+    for topic, message in (
+        ("/impacts", "was not detected"),
+        ("/predicted_jumps", "no prediction at the impact"),
+        ("/true_impacts", "never touched the object"),
+        ("/controller_state", "never active"),
+        ("/object_pose", "no object_pose"),
+        ("/reference_field", "no reference_field"),
+        ("/joint_states", "no joint_states"),
+    ):
+        bag = recording([""])
+        bag.replace(topic)
+        with pytest.raises(BagError, match=message):
+            summarise(read_run(bag), Path())
+    late = recording([""])
+    late.replace("/impacts", event(1, 2.38, 2.394), event(2, 2.44, 2.446))
+    with pytest.raises(BagError, match="was not detected"):
+        summarise(read_run(late), Path())
+
+
+def test_the_summary_is_written_as_it_is(single, tmp_path):
+    report = RunReport(tmp_path, single.arms, single.grasp, single.summary)
+    report.write_summary()
+    assert json.loads((tmp_path / "summary.json").read_text()) == single.summary
+
+
+def test_the_figure_shows_each_arm_from_the_first_contact_on(pair):
+    run = read_run(recording(["left", "right"]))
+    figure = run_figure(run, pair.arms)
+    left, tool, target, right, right_tool, right_target, body = figure.axes
+    measured = {line.get_label(): line for line in right.get_lines()}["b"]
+    # The first sample is outside of the time shown; times in ms from the left arm's contact at 2.395 s.
+    np.testing.assert_allclose(measured.get_xdata(), [5.0, 55.0])
+    np.testing.assert_allclose(measured.get_ydata(), [2.4, 2.45])
+    predicted = [line for line in right.get_lines() if line.get_linewidth() == 3.5]
+    assert [line.get_ydata()[0] for line in predicted] == [1.0, 1.0, 3.0]
+    np.testing.assert_allclose(predicted[0].get_xdata(), [15.0, 45.0])
+    assert left.get_title() == "left: predicted jump 10.0 % off the plant's; detected after 2.0 ms"
+    assert right.get_title() == "right: predicted jump 20.0 % off the plant's; detected after 2.0 ms"
+    speed, reference = tool.get_lines()[:2]
+    np.testing.assert_allclose(speed.get_ydata()[:2], [0.29, 0.28])
+    np.testing.assert_allclose(reference.get_ydata(), 0.4)
+    np.testing.assert_allclose(right_tool.get_lines()[1].get_ydata(), -0.4)
+    linear, angular = target.get_lines()[:2]
+    assert (linear.get_ydata()[4], angular.get_ydata()[4]) == (pytest.approx(5.0), pytest.approx(12.0))
+    assert right_target.get_lines()[1].get_ydata()[4] == pytest.approx(24.0)
+    x, _, y, _, z, _ = body.get_lines()[:6]
+    assert (x.get_ydata()[-1], y.get_ydata()[-1], z.get_ydata()[-1]) == pytest.approx((0.0, -300.0, 140.0))
+    assert body.get_lines()[5].get_ydata()[0] == pytest.approx(150.0)
+    shades = {text.get_text(): text.get_position()[0] for text in left.texts}
+    assert shades["interim"] == pytest.approx(1e3 * (2.5 - 2.395) + 2.0)
