@@ -8,7 +8,7 @@ import os
 import pytest
 from hypothesis import settings
 
-pytest_plugins = ("analysis_fixtures", "node_fixtures")
+pytest_plugins = ("analysis_fixtures", "launch_started", "node_fixtures")
 
 settings.register_profile("repeatable", derandomize=True)
 settings.register_profile("explore")

@@ -1,84 +1,45 @@
-"""The replay launch file, evaluated by the real launch: nodes, then the player, then the end."""
+"""The replay launch file: nodes, then the player, then the end."""
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
 import yaml
+from launch_started import REAL, ROOT, evaluate, launch_file, started, started_by
 from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
 
 from impact_aware.errors import InvalidInputError
+from impact_aware.robot import load_profile
 
-ROOT = Path(__file__).resolve().parents[2]
 TYPES = get_typestore(Stores.ROS2_JAZZY)
 PANDA = [f"panda_joint{number}" for number in range(1, 8)]
 
 
-def missing_package() -> str:
-    """The first package that is not installed; a folder called `launch` on the path is none."""
-    for name in ("launch", "launch_ros"):
-        spec = importlib.util.find_spec(name)
-        if spec is None or spec.origin is None:
-            return name
-    return ""
+pytestmark = [pytest.mark.launch, pytest.mark.usefixtures("launch_packages")]
 
 
-MISSING = missing_package()
-pytestmark = [
-    pytest.mark.launch,
-    pytest.mark.skipif(
-        bool(MISSING), reason=f"the package {MISSING} is not installed: it comes with an installed ROS 2"
-    ),
-]
+def write_bag(path: Path, *arms: str) -> Path:
+    """One joint state of each arm."""
+    types = TYPES.types
+    header = types["std_msgs/msg/Header"](types["builtin_interfaces/msg/Time"](1, 0), "")
+    message = types["sensor_msgs/msg/JointState"](header, PANDA, np.zeros(7), np.zeros(7), np.zeros(7))
+    with Writer(path, version=9, storage_plugin=StoragePlugin.MCAP) as writer:
+        for arm in arms:
+            connection = writer.add_connection(
+                f"/{arm}/joint_states".replace("//", "/"), message.__msgtype__, typestore=TYPES
+            )
+            writer.write(connection, 10**9, TYPES.serialize_cdr(message, message.__msgtype__))
+    return path
 
 
 @pytest.fixture
 def bag(tmp_path: Path) -> Path:
     """One joint state of each of two arms."""
-    types = TYPES.types
-    header = types["std_msgs/msg/Header"](types["builtin_interfaces/msg/Time"](1, 0), "")
-    message = types["sensor_msgs/msg/JointState"](header, PANDA, np.zeros(7), np.zeros(7), np.zeros(7))
-    with Writer(tmp_path / "bag", version=9, storage_plugin=StoragePlugin.MCAP) as writer:
-        for arm in ("left", "right"):
-            connection = writer.add_connection(f"/{arm}/joint_states", message.__msgtype__, typestore=TYPES)
-            writer.write(connection, 10**9, TYPES.serialize_cdr(message, message.__msgtype__))
-    return tmp_path / "bag"
-
-
-def load() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("replay_launch", ROOT / "launch" / "replay.launch.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def evaluate(arguments: dict[str, str]) -> tuple[list[Any], Any]:
-    """The actions that the launch file comes to, without starting them, and their context."""
-    from launch import LaunchContext
-
-    context = LaunchContext()
-    context.launch_configurations.update(arguments)
-    actions: list[Any] = []
-    for entity in load().generate_launch_description().entities:
-        actions += entity.visit(context) or []
-    return actions, context
-
-
-def words_of(action: Any, context: Any) -> list[str]:
-    from launch.utilities import perform_substitutions
-
-    return [perform_substitutions(context, part) for part in action.cmd]
-
-
-def executables(actions: list[Any]) -> list[str]:
-    return [action.node_executable for action in actions if hasattr(action, "node_executable")]
+    return write_bag(tmp_path / "bag", "left", "right")
 
 
 def player_of(actions: list[Any]) -> Any:
@@ -88,40 +49,104 @@ def player_of(actions: list[Any]) -> Any:
     return player
 
 
-def test_every_arm_is_watched_and_the_player_comes_last(bag: Path) -> None:
-    from launch.actions import RegisterEventHandler
+def words_of(player: Any, context: Any) -> list[str]:
+    from launch.utilities import perform_substitutions
 
-    actions, context = evaluate({"bag": str(bag), "rate": "0.5", "start_paused": "true"})
-    assert executables(actions).count("impact_detector") == 2
+    return [perform_substitutions(context, part) for part in player.cmd]
+
+
+ARM = ("impact_detector", "jump_predictor", "impact_markers")
+
+
+def test_every_arm_is_watched_and_the_player_comes_last(bag: Path) -> None:
+    from launch.actions import RegisterEventHandler, Shutdown, TimerAction
+
+    arguments = {"bag": str(bag), "rate": "0.5", "clock_rate": "500", "start_paused": "true", "loop": "true"}
+    actions, context = evaluate("replay", arguments)
     words = words_of(player_of(actions), context)
-    assert words[:4] == ["ros2", "bag", "play", str(bag)]
-    assert words[words.index("--rate") + 1] == "0.5"
-    assert "--start-paused" in words
-    qos = yaml.safe_load(Path(words[words.index("--qos-profile-overrides-path") + 1]).read_text())
-    assert qos["/left/joint_states"]["reliability"] == "reliable"
-    # The end of the recording ends the nodes.
-    assert isinstance(actions[-1], RegisterEventHandler)
+    qos_file = words[words.index("--qos-profile-overrides-path") + 1]
+    assert words == [
+        *("ros2", "bag", "play", str(bag), "--clock", "500", "--rate", "0.5", "--start-paused", "--loop"),
+        *("--delay", "3", "--qos-profile-overrides-path", qos_file),
+        *("--topics", "/left/joint_states", "/right/joint_states"),
+    ]
+    reliable = {"reliability": "reliable", "durability": "volatile", "history": "keep_last", "depth": 1000}
+    assert yaml.safe_load(Path(qos_file).read_text()) == {
+        "/left/joint_states": reliable,
+        "/right/joint_states": reliable,
+    }
+    # The end of the recording ends the nodes, a little later.
+    *nodes, player, handler = actions
+    assert player is player_of(actions)
+    assert isinstance(handler, RegisterEventHandler)
+    if not REAL:
+        (timer,) = handler.event_handler.on_exit
+        assert handler.event_handler.target_action is player
+        assert isinstance(timer, TimerAction) and timer.period == 2.0
+        assert isinstance(timer.actions[0], Shutdown)
+    found = {node.full_name: node for node in (started_by(action, context) for action in nodes)}
+    arms = {f"/{arm}/{name}" for arm in ("left", "right") for name in ARM}
+    # Without a recorded field somebody must say where the object is.
+    assert set(found) == arms | {"/reference_field"}
+    assert all(node.parameters["use_sim_time"] is True for node in found.values())
+    assert found["/right/jump_predictor"].parameters["object_position"] == [0.55, 0.35, 0.4]
+    assert found["/left/impact_detector"].parameters["joints"] == PANDA
+
+
+@pytest.mark.parametrize(
+    ("arguments", "names"),
+    [
+        ({"markers": "false"}, ["/left/impact_detector", "/left/jump_predictor"]),
+        ({"nodes": "jump_predictor"}, ["/left/jump_predictor"]),
+    ],
+)
+def test_what_of_one_arm_is_left(bag: Path, arguments: dict[str, str], names: list[str]) -> None:
+    found = [node.full_name for node in started("replay", {"bag": str(bag), "namespaces": "left", **arguments})]
+    assert [name for name in found if name != "/reference_field"] == names
 
 
 def test_with_rviz_everything_stays_after_the_end_and_each_arm_has_its_frames(bag: Path) -> None:
     from launch.actions import RegisterEventHandler
 
-    actions, context = evaluate({"bag": str(bag), "rviz": "true"})
+    actions, _ = evaluate("replay", {"bag": str(bag), "rviz": "true"})
     assert not any(isinstance(action, RegisterEventHandler) for action in actions)
-    names = executables(actions)
-    assert names.count("rviz2") == 1
-    assert names.count("robot_state_publisher") == names.count("static_transform_publisher") == 2
-    rviz = next(action for action in actions if getattr(action, "node_executable", "") == "rviz2")
-    # Parameters follow, as files that launch writes when it starts.
-    words = words_of_arguments(rviz, context)
-    assert Path(words[words.index("-d") + 1]) == ROOT / "rviz" / "dual_arm.rviz"
-    assert words[words.index("-f") + 1] == "world"
+    view = [node for node in started("replay", {"bag": str(bag), "rviz": "true"}) if node.package != "impact_aware"]
+    assert [node.full_name for node in view] == [
+        "/rviz2",
+        "/left/robot_state_publisher",
+        "/static_transform_publisher",
+        "/right/robot_state_publisher",
+        "/static_transform_publisher",
+    ]
+    assert Path(view[0].option("-d")) == ROOT / "rviz" / "dual_arm.rviz"
+    assert view[0].option("-f") == "world"
+    assert all(node.parameters["use_sim_time"] is True for node in view if node.parameters)
+    urdf = load_profile("panda").urdf.read_text()
+    for index, arm, y in ((1, "left", "0.35"), (3, "right", "-0.35")):
+        assert view[index].parameters == {
+            "use_sim_time": True,
+            "robot_description": urdf,
+            "frame_prefix": f"{arm}/",
+        }
+        words = ["--x", "0.0", "--y", y, "--z", "0.0", "--yaw", "0.0"]
+        words += ["--frame-id", "world", "--child-frame-id", f"{arm}/panda_link0"]
+        assert view[index + 1].arguments == words
 
 
-def words_of_arguments(action: Any, context: Any) -> list[str]:
-    from launch.utilities import perform_substitutions
+@pytest.fixture
+def single_bag(tmp_path: Path) -> Path:
+    """One joint state of one arm without a namespace."""
+    return write_bag(tmp_path / "single", "")
 
-    return [perform_substitutions(context, part) for part in action.cmd[1:5]]
+
+def test_a_single_arm_is_seen_in_its_base_frame_by_the_robot_with_the_recorded_joints(single_bag: Path) -> None:
+    found = started("replay", {"bag": str(single_bag), "rviz": "true"})
+    names = [f"/{name}" for name in (*ARM, "rviz2", "robot_state_publisher")]
+    assert [node.full_name for node in found] == names
+    rviz, publisher = found[-2:]
+    assert (Path(rviz.option("-d")).name, rviz.option("-f")) == ("single_arm.rviz", "panda_link0")
+    assert publisher.parameters["frame_prefix"] == ""
+    assert found[0].parameters["robot"] == "panda"
 
 
 @pytest.mark.parametrize(
@@ -129,20 +154,27 @@ def words_of_arguments(action: Any, context: Any) -> list[str]:
     [
         ({"rate": "fast"}, "rate: got 'fast', expected a number"),
         ({"rate": "0"}, "rate: got 0.0"),
+        ({"clock_rate": "0.5"}, "clock_rate: got 0.5"),
+        ({"delay": "-1"}, "delay: got -1.0"),
         ({"namespaces": "left,middle"}, "namespaces: got 'middle'"),
         ({"bag": "/nowhere"}, "bag: got /nowhere, expected an existing recording"),
     ],
 )
 def test_wrong_arguments_are_refused_in_one_line(bag: Path, arguments: dict[str, str], message: str) -> None:
     with pytest.raises(InvalidInputError, match=message) as refusal:
-        evaluate({"bag": str(bag), **arguments})
+        evaluate("replay", {"bag": str(bag), **arguments})
     assert "\n" not in str(refusal.value)
 
 
 def test_every_argument_says_what_it_is() -> None:
     from launch.actions import DeclareLaunchArgument
 
-    entities = load().generate_launch_description().entities
+    entities = launch_file("replay").generate_launch_description().entities
     arguments = [entity for entity in entities if isinstance(entity, DeclareLaunchArgument)]
     assert arguments and all(argument.description for argument in arguments)
     assert [argument.name for argument in arguments if argument.default_value is None] == ["bag"]
+
+
+def test_without_a_recording_it_does_not_start() -> None:
+    with pytest.raises(RuntimeError, match="bag"):
+        evaluate("replay", {})
