@@ -1,45 +1,59 @@
-"""Inertia and contact Jacobian of a serial arm at many postures at once.
+"""Contact problems of a serial arm at many postures at once, compiled.
 
-Pinocchio answers one posture per call, and a call from Python costs more than its algebra. Here every quantity is an
-array over the postures, so NumPy's loops run over thousands of them: a composite-rigid-body sweep from tip to base in
-link frames whose z axis is the joint's, where a joint only mixes x and y, and what is constant is a small matrix
-product.
+Pinocchio answers one posture per call, and a call from Python costs more than its algebra. Here the composite rigid
+body algorithm runs in base-frame coordinates: every joint's unit motion is a twist (w, v) at the base's origin, and the
+links beyond it have a mass, a first moment and an inertia about that origin, which only need to be added up.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import math
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import pinocchio as pin
+from numba import types
+from numba.extending import register_jitable
 
 from impact_aware.arrays import Array
+from impact_aware.compiled import NOTHING, compiled
 from impact_aware.contact.geometry import Contact
 from impact_aware.errors import InvalidInputError
 from impact_aware.robot import RobotModel
 
-# Entries of a symmetric 4 x 4 pseudo-inertia (second moments, first moments, mass) in the order they are stacked.
-_ROWS = np.array([0, 0, 1, 0, 1, 2, 0, 1, 2, 3])
-_COLUMNS = np.array([0, 1, 1, 2, 2, 2, 3, 3, 3, 3])
-_XX, _XY, _YY, _XZ, _YZ, _ZZ, _X, _Y, _Z, _M = range(10)
+# Rows next to each other in memory, which compiled loops run through twice as fast as through any layout.
+_VECTOR, _MATRIX = types.Array(types.float64, 1, "C"), types.Array(types.float64, 2, "C")
+
+_Triple: TypeAlias = tuple[float, float, float]
+_Triples: TypeAlias = tuple[_Triple, _Triple, _Triple]
+
+# Columns of a row of constants per joint: placement in its parent, axis, whether it turns, its link, its motor.
+_ROTATION, _TRANSLATION, _AXIS, _REVOLUTE, _MASS, _LEVER, _INERTIA, _MOTOR = 0, 9, 12, 15, 16, 17, 20, 29
+_CONSTANTS = 30
+# A row of kinematics per joint: twist at the base's origin, then of its link mass, first moment and inertia there.
+_KINEMATICS = 19
 
 
-class BatchKinematics(NamedTuple):
-    """Arrays over N postures; contact axes are normal, tangent, tangent.
+class ContactProblems(NamedTuple):
+    """The impact problems of N postures; contact axes are normal, tangent, tangent.
 
     Attributes:
-        inertia: (n, n, N) Joint-space inertia, lower triangle valid, kg m^2.
-        jacobian: (n, 3, N) Transposed contact Jacobian.
-        point: (3, N) Contact point, base frame, m.
+        delassus: (N, 6) Upper triangle of the arm's part of the Delassus matrix, row by row, 1/kg.
+        velocity: (N, 3) Of the arm's contact point in contact axes, m/s.
+        point: (N, 3) Contact point, base frame, m.
+        factor: (N, n n) Cholesky's lower factor L of the joint-space inertia, its diagonal inverted, row by row.
+        half: (N, n 3) L^-1 J^T with the contact Jacobian J, row by row.
     """
 
-    inertia: Array
-    jacobian: Array
+    delassus: Array
+    velocity: Array
     point: Array
+    factor: Array
+    half: Array
 
 
 class BatchDynamics:
-    """Computes `BatchKinematics` for one arm and one contact; what doesn't depend on the posture is prepared once."""
+    """Computes `ContactProblems` for one arm and one contact."""
 
     def __init__(self, robot: RobotModel, contact: Contact, inertia: str) -> None:
         """Take the arm's constants out of its Pinocchio model.
@@ -51,177 +65,191 @@ class BatchDynamics:
         """
         if contact.point is not None:
             raise InvalidInputError("contact point", "a fixed base-frame point", "an offset in the contact frame")
-        model = robot.model
-        if list(model.parents[1:]) != list(range(robot.n)):
+        model, n = robot.model, robot.n
+        if list(model.parents[1:]) != list(range(n)):
             raise InvalidInputError("robot", robot.name, "a serial chain for batched prediction")
-        self._n = robot.n
-        self._added = robot.motor_inertia_for(inertia)
-        frame = model.frames[robot.frame_id(contact.frame)]
-        self._contact_joint = int(frame.parentJoint)
         data = model.createData()
         pin.computeJointJacobians(model, data, pin.neutral(model))
-        # Rotation of each joint frame that brings its axis to z; the base keeps its own axes.
-        turns = [np.eye(3)]
-        self._revolute = []
-        for joint in range(1, model.njoints):
-            axis = data.oMi[joint].actInv(pin.Motion(np.array(data.J).reshape(6, -1)[:, joint - 1])).vector
-            linear, angular = np.linalg.norm(axis[:3]), np.linalg.norm(axis[3:])
-            if min(linear, angular) > 1e-12:
+        jacobian = np.array(data.J).reshape(6, n)
+        self._constants = np.zeros((n, _CONSTANTS))
+        self._constants[:, _MOTOR] = robot.motor_inertia_for(inertia)
+        for joint, row in enumerate(self._constants, start=1):
+            motion = data.oMi[joint].actInv(pin.Motion(jacobian[:, joint - 1]))
+            revolute = bool(np.linalg.norm(motion.angular) > 0.5)
+            if revolute and np.linalg.norm(motion.linear) > 1e-12:
                 raise InvalidInputError("robot", f"joint {model.names[joint]}", "revolute or prismatic joints")
-            self._revolute.append(bool(angular > 0.5))
-            turns.append(_turn_to(axis[3:] if angular > 0.5 else axis[:3]))
-        self._inertia_maps, self._wrench_maps, self._rotations, self._translations, self._own = [], [], [], [], []
-        for joint in range(1, model.njoints):
-            placement = model.jointPlacements[joint]
-            rotation = turns[joint - 1].T @ placement.rotation @ turns[joint]
-            translation = turns[joint - 1].T @ placement.translation
-            self._rotations.append(rotation)
-            self._translations.append(translation)
-            self._inertia_maps.append(_inertia_map(rotation, translation))
-            self._wrench_maps.append(pin.SE3(rotation, translation).toDualActionMatrix())
-            self._own.append(_pseudo_inertia(model.inertias[joint], turns[joint]))
-        turn = turns[self._contact_joint].T
-        self._offset = turn @ (frame.placement.rotation @ contact.offset + frame.placement.translation)
-        self._radius = contact.radius
-        self._axes = contact.axes
+            placement, body = model.jointPlacements[joint], model.inertias[joint]
+            row[_ROTATION:_AXIS] = *placement.rotation.T.ravel(), *placement.translation
+            row[_AXIS:_MASS] = *(placement.rotation @ (motion.angular if revolute else motion.linear)), revolute
+            row[_MASS:_MOTOR] = body.mass, *body.lever, *body.inertia.ravel()
+        frame = model.frames[robot.frame_id(contact.frame)]
+        # The contact's place: number of joints that move it, position on their last link, tip radius.
+        self._place = np.array([frame.parentJoint, *frame.placement.act(contact.offset), contact.radius])
+        self._axes = contact.axes.copy()
 
-    def __call__(self, q: Array) -> BatchKinematics:
-        """Evaluate at `q` (n, N), rad or m, one column per posture."""
-        n, count = q.shape
-        cos, sin = np.cos(q), np.sin(q)
-        matrix, jacobian = np.zeros((n, n, count)), np.zeros((n, 3, count))
-        point = self._fill_jacobian(jacobian, q, cos, sin)
-        self._fill_inertia(matrix, q, cos, sin)
-        return BatchKinematics(matrix, jacobian, point)
+    def __call__(self, q: Array, dq: Array) -> ContactProblems:
+        """Evaluate at `q` (N, n), rad or m, with `dq` (N, n), rad/s or m/s."""
+        count, n = q.shape
+        sizes = 6, 3, 3, n * n, 3 * n
+        problems = ContactProblems(*(np.empty((count, size)) for size in sizes))
+        _fill_problems(self._constants, self._place, self._axes, q, dq, *problems)
+        return problems
 
-    def _fill_inertia(self, matrix: Array, q: Array, cos: Array, sin: Array) -> None:
-        """Write the lower triangle of the inertia (n, n, N)."""
-        n, count = q.shape
-        # The momentum of the links beyond a joint that moves alone, as a wrench: one slot per joint, from the tip.
-        wrenches, other = np.empty((n, 6, count)), np.empty((n, 6, count))
-        composite = np.zeros((10, count))
-        scratch = np.empty((n, count)), np.empty((n, count))
-        for joint in reversed(range(n)):
-            composite += self._own[joint][:, None]
-            active = wrenches[: n - joint]
-            newest = active[-1]
-            if self._revolute[joint]:
-                np.negative(composite[_Y], out=newest[0])
-                newest[1], newest[2] = composite[_X], 0.0
-                np.negative(composite[_XZ], out=newest[3])
-                np.negative(composite[_YZ], out=newest[4])
-                np.add(composite[_XX], composite[_YY], out=newest[5])
-            else:
-                newest[0], newest[1], newest[2] = 0.0, 0.0, composite[_M]
-                newest[3], newest[5] = composite[_Y], 0.0
-                np.negative(composite[_X], out=newest[4])
-            matrix[joint:, joint] = active[::-1, 5 if self._revolute[joint] else 2]
-            matrix[joint, joint] += self._added[joint]
-            if joint == 0:
-                return
-            if self._revolute[joint]:
-                first, second = scratch[0][: n - joint], scratch[1][: n - joint]
-                _rotate(active[:, 0], active[:, 1], cos[joint], sin[joint], first, second)
-                _rotate(active[:, 3], active[:, 4], cos[joint], sin[joint], first, second)
-                _rotate_inertia(composite, cos[joint], sin[joint], scratch[0][0], scratch[1][0])
-            else:
-                active[:, 3] -= q[joint] * active[:, 1]
-                active[:, 4] += q[joint] * active[:, 0]
-                _shift_inertia(composite, q[joint])
-            np.matmul(self._wrench_maps[joint], active, out=other[: n - joint])
-            wrenches, other = other, wrenches
-            composite = self._inertia_maps[joint] @ composite
 
-    def _fill_jacobian(self, jacobian: Array, q: Array, cos: Array, sin: Array) -> Array:
-        """Write the transposed contact Jacobian (n, 3, N); returns the contact point in the base frame (3, N)."""
-        last, count = self._contact_joint, q.shape[1]
-        first, second = np.empty((3, count)), np.empty((3, count))
-        # The contact axes in every link's frame, component by component: (3 components, 3 axes, N).
-        in_link = []
-        directions = np.repeat(self._axes.T[:, :, None], count, axis=2)
-        for joint in range(last):
-            directions = (self._rotations[joint].T @ directions.reshape(3, -1)).reshape(3, 3, count)
-            if self._revolute[joint]:
-                _rotate(directions[0], directions[1], cos[joint], -sin[joint], first, second)
-            in_link.append(directions)
-        lever = np.repeat(self._offset[:, None], count, axis=1)
-        if last > 0:
-            lever -= self._radius * directions[:, 0]
+def velocities_after(problems: ContactProblems, impulse: Array, dq: Array, out: Array) -> None:
+    """Put dq + M^-1 J^T impulse into `out` (N, n), for impulses (N, 3) in contact axes and velocities dq (N, n)."""
+    _fill_velocities(problems.factor, problems.half, impulse, dq, out)
+
+
+@register_jitable
+def _row(matrix: Array, i: int, k: int) -> _Triple:
+    return matrix[i, k], matrix[i, k + 1], matrix[i, k + 2]
+
+
+@register_jitable
+def _cross(a: _Triple, b: _Triple) -> _Triple:
+    return a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]
+
+
+@register_jitable
+def _dot(a: _Triple, b: _Triple) -> float:
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+
+
+@register_jitable
+def _add(a: _Triple, b: _Triple, share: float) -> _Triple:
+    """The vector a + share b."""
+    return a[0] + share * b[0], a[1] + share * b[1], a[2] + share * b[2]
+
+
+@register_jitable
+def _times(matrix: _Triples, v: _Triple) -> _Triple:
+    """A matrix, given by its columns, times a vector."""
+    return _add(_add(_add((0.0, 0.0, 0.0), matrix[0], v[0]), matrix[1], v[1]), matrix[2], v[2])
+
+
+@register_jitable
+def _rotated(axis: _Triple, cos: float, sin: float, v: _Triple) -> _Triple:
+    """A vector rotated about a unit axis, by Rodrigues' formula."""
+    return _add(_add((cos * v[0], cos * v[1], cos * v[2]), axis, (1.0 - cos) * _dot(axis, v)), _cross(axis, v), sin)
+
+
+@compiled(NOTHING, _MATRIX, _MATRIX, types.int64, _VECTOR, _MATRIX, _MATRIX)
+def _move(constants: Array, q: Array, state: int, place: Array, moved: Array, point: Array) -> None:
+    """Fill the rows of kinematics `moved` (n, 19) and the centre of the contact's tip (3,) of one state."""
+    columns = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
+    position = 0.0, 0.0, 0.0
+    centre = place[1], place[2], place[3]
+    for i in range(q.shape[1]):
+        position = _add(position, _times(columns, _row(constants, i, _TRANSLATION)), 1.0)
+        axis = _times(columns, _row(constants, i, _AXIS))
+        columns = (
+            _times(columns, _row(constants, i, _ROTATION)),
+            _times(columns, _row(constants, i, _ROTATION + 3)),
+            _times(columns, _row(constants, i, _ROTATION + 6)),
+        )
+        turn, shift = axis, axis
+        if constants[i, _REVOLUTE] > 0.0:
+            cos, sin = math.cos(q[state, i]), math.sin(q[state, i])
+            columns = (
+                _rotated(axis, cos, sin, columns[0]),
+                _rotated(axis, cos, sin, columns[1]),
+                _rotated(axis, cos, sin, columns[2]),
+            )
+            shift = _cross(position, axis)
         else:
-            lever -= self._radius * self._axes[0][:, None]
-        for joint in reversed(range(last)):
-            directions = in_link[joint]
-            if self._revolute[joint]:
-                np.multiply(directions[1], lever[0], out=jacobian[joint])
-                jacobian[joint] -= np.multiply(directions[0], lever[1], out=first)
-                _rotate(lever[0], lever[1], cos[joint], sin[joint], first[0], second[0])
-            else:
-                jacobian[joint] = directions[2]
-                lever[2] += q[joint]
-            lever = self._rotations[joint] @ lever
-            lever += self._translations[joint][:, None]
-        return lever
+            position = _add(position, axis, q[state, i])
+            turn = 0.0, 0.0, 0.0
+        if i + 1 == int(place[0]):
+            centre = _add(position, _times(columns, (place[1], place[2], place[3])), 1.0)
+        mass = constants[i, _MASS]
+        at = _add(position, _times(columns, _row(constants, i, _LEVER)), 1.0)
+        square = mass * _dot(at, at)
+        turned = (
+            _times(columns, _row(constants, i, _INERTIA)),
+            _times(columns, _row(constants, i, _INERTIA + 3)),
+            _times(columns, _row(constants, i, _INERTIA + 6)),
+        )
+        moved[i, 6] = mass
+        for r in range(3):
+            moved[i, r], moved[i, 3 + r], moved[i, 7 + r] = turn[r], shift[r], mass * at[r]
+            row = columns[0][r], columns[1][r], columns[2][r]
+            inertia = _add(_times(turned, row), at, -mass * at[r])
+            moved[i, 10 + 3 * r], moved[i, 11 + 3 * r], moved[i, 12 + 3 * r] = inertia
+            moved[i, 10 + 4 * r] += square
+    point[state, 0], point[state, 1], point[state, 2] = centre
 
 
-def _rotate(x: Array, y: Array, cos: Array, sin: Array, first: Array, second: Array) -> None:
-    """Turn (x, y) about z in place."""
-    np.multiply(x, sin, out=first)
-    np.multiply(y, sin, out=second)
-    x *= cos
-    x -= second
-    y *= cos
-    y += first
+@compiled(NOTHING, _MATRIX, _MATRIX, types.int64, _MATRIX)
+def _factorise(constants: Array, moved: Array, state: int, factor: Array) -> None:
+    """Put Cholesky's factor of the joint-space inertia into a row of `factor`; `moved` becomes composite bodies."""
+    n = len(moved)
+    for i in range(n - 1, -1, -1):
+        if i + 1 < n:
+            for k in range(6, _KINEMATICS):
+                moved[i, k] += moved[i + 1, k]
+        turn, shift, first_moment = _row(moved, i, 0), _row(moved, i, 3), _row(moved, i, 7)
+        inertia = _row(moved, i, 10), _row(moved, i, 13), _row(moved, i, 16)
+        # Momentum of the links beyond the joint when it alone moves at unit speed.
+        linear = _add(_cross(turn, first_moment), shift, moved[i, 6])
+        angular = _add(_times(inertia, turn), _cross(first_moment, shift), 1.0)
+        for j in range(i + 1):
+            factor[state, n * i + j] = _dot(_row(moved, j, 0), angular) + _dot(_row(moved, j, 3), linear)
+        factor[state, n * i + i] += constants[i, _MOTOR]
+    for i in range(n):
+        for j in range(i + 1):
+            total = factor[state, n * i + j]
+            for k in range(j):
+                total -= factor[state, n * i + k] * factor[state, n * j + k]
+            factor[state, n * i + j] = 1.0 / math.sqrt(total) if i == j else total * factor[state, n * j + j]
 
 
-def _rotate_inertia(inertia: Array, cos: Array, sin: Array, first: Array, second: Array) -> None:
-    """Turn pseudo-inertias (10, N) about z in place."""
-    xx, xy, yy = inertia[_XX], inertia[_XY], inertia[_YY]
-    half_sum, half_difference = 0.5 * (xx + yy), 0.5 * (xx - yy)
-    double_cos, double_sin = cos * cos - sin * sin, 2.0 * cos * sin
-    turned = half_difference * double_cos - xy * double_sin
-    xy *= double_cos
-    xy += half_difference * double_sin
-    np.add(half_sum, turned, out=xx)
-    np.subtract(half_sum, turned, out=yy)
-    _rotate(inertia[_XZ], inertia[_YZ], cos, sin, first, second)
-    _rotate(inertia[_X], inertia[_Y], cos, sin, first, second)
+@compiled(NOTHING, _MATRIX, _VECTOR, *[_MATRIX] * 8)
+def _fill_problems(
+    constants: Array, place: Array, axes: Array, q: Array, dq: Array,
+    delassus: Array, velocity: Array, point: Array, factor: Array, half: Array,
+) -> None:  # fmt: skip
+    """Fill the arrays of `ContactProblems`."""
+    n = q.shape[1]
+    moved = np.empty((n, _KINEMATICS))
+    for state in range(len(q)):
+        _move(constants, q, state, place, moved, point)
+        for r in range(3):
+            point[state, r] -= place[4] * axes[0, r]
+            velocity[state, r] = 0.0
+        at = _row(point, state, 0)
+        for i in range(n):
+            direction = _add(_cross(_row(moved, i, 0), at), _row(moved, i, 3), 1.0)
+            for a in range(3):
+                along = _dot(_row(axes, a, 0), direction) if i < int(place[0]) else 0.0
+                half[state, 3 * i + a] = along
+                velocity[state, a] += along * dq[state, i]
+        _factorise(constants, moved, state, factor)
+        for i in range(n):
+            for a in range(3):
+                total = half[state, 3 * i + a]
+                for k in range(i):
+                    total -= factor[state, n * i + k] * half[state, 3 * k + a]
+                half[state, 3 * i + a] = total * factor[state, n * i + i]
+        entry = 0
+        for a in range(3):
+            for b in range(a, 3):
+                total = 0.0
+                for i in range(n):
+                    total += half[state, 3 * i + a] * half[state, 3 * i + b]
+                delassus[state, entry] = total
+                entry += 1
 
 
-def _shift_inertia(inertia: Array, distance: Array) -> None:
-    """Move pseudo-inertias (10, N) by `distance` (N,) along z in place."""
-    inertia[_ZZ] += distance * (2.0 * inertia[_Z] + inertia[_M] * distance)
-    inertia[_XZ] += distance * inertia[_X]
-    inertia[_YZ] += distance * inertia[_Y]
-    inertia[_Z] += distance * inertia[_M]
-
-
-def _turn_to(axis: Array) -> Array:
-    """A rotation whose third column is `axis`, which keeps the other axes where they are when it is z already."""
-    axis = axis / np.linalg.norm(axis)
-    helper = np.eye(3)[0] if abs(axis[0]) < 0.9 else np.eye(3)[1]
-    x = helper - axis * (axis @ helper)
-    x /= np.linalg.norm(x)
-    return np.stack([x, np.cross(axis, x), axis], axis=1)
-
-
-def _pseudo_inertia(inertia: pin.Inertia, turn: Array) -> Array:
-    """The ten numbers of a link's pseudo-inertia in axes turned by `turn`."""
-    lever = turn.T @ inertia.lever
-    about_centre = turn.T @ inertia.inertia @ turn
-    second = 0.5 * np.trace(about_centre) * np.eye(3) - about_centre + inertia.mass * np.outer(lever, lever)
-    pseudo = np.block(
-        [[second, inertia.mass * lever[:, None]], [inertia.mass * lever[None], np.array([[inertia.mass]])]]
-    )
-    return pseudo[_ROWS, _COLUMNS]
-
-
-def _inertia_map(rotation: Array, translation: Array) -> Array:
-    """How the ten numbers of a pseudo-inertia change from a child frame at (rotation, translation) to its parent."""
-    placement = np.eye(4)
-    placement[:3, :3], placement[:3, 3] = rotation, translation
-    columns = []
-    for row, column in zip(_ROWS, _COLUMNS, strict=True):
-        unit = np.zeros((4, 4))
-        unit[row, column] = unit[column, row] = 1.0
-        columns.append((placement @ unit @ placement.T)[_ROWS, _COLUMNS])
-    return np.array(columns).T
+@compiled(NOTHING, _MATRIX, _MATRIX, _MATRIX, _MATRIX, _MATRIX)
+def _fill_velocities(factor: Array, half: Array, impulse: Array, dq: Array, out: Array) -> None:
+    """Put dq + L^-T (L^-1 J^T) impulse into `out` (N, n), from the last joint to the first."""
+    n = dq.shape[1]
+    jump = np.empty(n)
+    for state in range(len(dq)):
+        for i in range(n - 1, -1, -1):
+            total = _dot(_row(half, state, 3 * i), _row(impulse, state, 0))
+            for k in range(i + 1, n):
+                total -= factor[state, n * k + i] * jump[k]
+            jump[i] = total * factor[state, n * i + i]
+            out[state, i] = dq[state, i] + jump[i]

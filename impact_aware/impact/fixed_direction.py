@@ -1,4 +1,4 @@
-"""Impact with Coulomb friction along the ante-impact slip, Rey Arias 2024, eqs. (10)-(17), and Newton's restitution.
+"""Impact with Coulomb friction along the ante-impact slip, Rey Arias 2024, (10)-(17), and Newton's restitution.
 
 The paper fixes the friction's direction before the impact and its size at mu times the normal impulse, which is right
 while the contact keeps sliding that way. Where that much friction would drive the contact backwards, it is not friction
@@ -8,16 +8,20 @@ much friction along the same line brings the slip along it to rest, at most mu e
 
 from __future__ import annotations
 
+import functools
 import math
+from collections.abc import Callable
 
-from impact_aware.impact.contact_impulse import NO_IMPULSE, ContactImpulse, Rows, Triple, stick_impulse
+from impact_aware.arrays import Array
+from impact_aware.impact.contact_impulse import MODES, ContactImpulse, ModeIndices, Rows, Triple
 
+_SLIDE, _STICK, _SEPARATE = (MODES.index(mode) for mode in ("slide", "stick", "separate"))
 # Slower than any encoder resolves: the slip has no direction.
-NO_SLIP = 1e-12
+_NO_SLIP = 1e-12
 
 
 def fixed_direction_impulse(delassus: Rows, velocity: Triple, friction: float, restitution: float) -> ContactImpulse:
-    """Impulse of Rey Arias 2024, eq. (16) with (11)-(12), limited so that friction never reverses the slip.
+    """Impulse of Rey Arias 2024, (16) with (11)-(12), limited so that friction never reverses the slip.
 
     Args:
         delassus: (3, 3) In contact axes, 1/kg.
@@ -25,18 +29,60 @@ def fixed_direction_impulse(delassus: Rows, velocity: Triple, friction: float, r
         friction: Coulomb's coefficient, >= 0.
         restitution: Newton's coefficient, 0..1.
     """
-    normal_velocity, slip_1, slip_2 = velocity
     (w_nn, w_n1, w_n2), (_, w_11, w_12), (_, _, w_22) = delassus
-    if normal_velocity >= 0.0 or w_nn <= 0.0:
-        return NO_IMPULSE
-    wanted = -(1.0 + restitution) * normal_velocity
-    slip = math.sqrt(slip_1 * slip_1 + slip_2 * slip_2)
-    if slip > NO_SLIP:
-        u_1, u_2 = slip_1 / slip, slip_2 / slip
+    v_n, v_1, v_2 = velocity
+    p_n, p_1, p_2, mode = _solve((w_nn, w_n1, w_n2, w_11, w_12, w_22), (v_n, v_1, v_2), friction, restitution)
+    return ContactImpulse(p_n, p_1, p_2, MODES[mode])
+
+
+@functools.cache
+def compiled_fixed_direction() -> Callable[[Array, Array, float, float], tuple[Array, ModeIndices]]:
+    """The same map for many contacts, compiled; see `BatchMap` of `impact.batch` for its arguments."""
+    import numpy as np
+    from numba.extending import register_jitable
+
+    from impact_aware.compiled import MATRIX, NOTHING, NUMBER, WRITTEN_MATRIX, WRITTEN_VECTOR, compiled
+
+    register_jitable(_solve)
+    register_jitable(_stick)
+
+    @compiled(NOTHING, MATRIX, MATRIX, NUMBER, NUMBER, WRITTEN_MATRIX, WRITTEN_VECTOR)
+    def solve_all(
+        delassus: Array, velocity: Array, friction: float, restitution: float, impulse: Array, mode: Array
+    ) -> None:
+        for k in range(len(velocity)):
+            w, v = delassus[k], velocity[k]
+            matrix = w[0], w[1], w[2], w[3], w[4], w[5]
+            p_n, p_1, p_2, mode[k] = _solve(matrix, (v[0], v[1], v[2]), friction, restitution)
+            impulse[k, 0], impulse[k, 1], impulse[k, 2] = p_n, p_1, p_2
+
+    def impulses(delassus: Array, velocity: Array, friction: float, restitution: float) -> tuple[Array, ModeIndices]:
+        impulse, mode = np.empty((len(velocity), 3)), np.empty(len(velocity))
+        solve_all(delassus, velocity, friction, restitution, impulse, mode)
+        return impulse, mode.astype(np.int8)
+
+    return impulses
+
+
+def _solve(
+    matrix: tuple[float, float, float, float, float, float],
+    velocity: tuple[float, float, float],
+    friction: float,
+    restitution: float,
+) -> tuple[float, float, float, int]:
+    """Impulse in contact axes and the index of the mode, from the upper triangle of the Delassus matrix."""
+    w_nn, w_n1, w_n2, w_11, w_12, w_22 = matrix
+    v_n, v_1, v_2 = velocity
+    if v_n >= 0.0 or w_nn <= 0.0:
+        return 0.0, 0.0, 0.0, _SEPARATE
+    wanted = -(1.0 + restitution) * v_n
+    slip = math.sqrt(v_1 * v_1 + v_2 * v_2)
+    if slip > _NO_SLIP:
+        u_1, u_2 = v_1 / slip, v_2 / slip
     else:
         coupling = math.sqrt(w_n1 * w_n1 + w_n2 * w_n2)
         if coupling <= 1e-12 * w_nn:
-            return ContactImpulse(wanted / w_nn, 0.0, 0.0, "stick" if friction > 0.0 else "slide")
+            return wanted / w_nn, 0.0, 0.0, _STICK if friction > 0.0 else _SLIDE
         # A contact that starts without slip would first slip where the normal impulse drives it.
         slip, u_1, u_2 = 0.0, w_n1 / coupling, w_n2 / coupling
     along = u_1 * w_n1 + u_2 * w_n2
@@ -47,9 +93,27 @@ def fixed_direction_impulse(delassus: Rows, velocity: Triple, friction: float, r
     if braking > 0.0:
         stopping = (slip * w_nn + wanted * along) / braking
         if stopping < friction:
-            p_n, p_1, p_2 = stick_impulse(delassus, velocity, restitution)
+            p_n, p_1, p_2 = _stick(matrix, velocity, wanted)
             if p_n > 0.0 and p_1 * p_1 + p_2 * p_2 <= (friction * p_n) ** 2:
-                return ContactImpulse(p_n, p_1, p_2, "stick")
+                return p_n, p_1, p_2, _STICK
             effective = max(stopping, -friction)
     p_n = wanted / (w_nn - effective * along)
-    return ContactImpulse(p_n, -effective * u_1 * p_n, -effective * u_2 * p_n, "slide")
+    return p_n, -effective * u_1 * p_n, -effective * u_2 * p_n, _SLIDE
+
+
+def _stick(
+    matrix: tuple[float, float, float, float, float, float], velocity: tuple[float, float, float], wanted: float
+) -> tuple[float, float, float]:
+    """Impulse (3) that stops both tangents and changes the normal velocity by `wanted`."""
+    w00, w01, w02, w11, w12, w22 = matrix
+    b0, b1, b2 = wanted, -velocity[1], -velocity[2]
+    c00, c01, c02 = w11 * w22 - w12 * w12, w02 * w12 - w01 * w22, w01 * w12 - w02 * w11
+    c11, c12, c22 = w00 * w22 - w02 * w02, w01 * w02 - w00 * w12, w00 * w11 - w01 * w01
+    determinant = w00 * c00 + w01 * c01 + w02 * c02
+    if determinant == 0.0:
+        return 0.0, 0.0, 0.0
+    return (
+        (c00 * b0 + c01 * b1 + c02 * b2) / determinant,
+        (c01 * b0 + c11 * b1 + c12 * b2) / determinant,
+        (c02 * b0 + c12 * b1 + c22 * b2) / determinant,
+    )

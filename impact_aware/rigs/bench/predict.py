@@ -13,7 +13,8 @@ import pinocchio as pin
 
 from impact_aware.arrays import Array
 from impact_aware.contact import Contact, contact_jacobian
-from impact_aware.impact import ImpactPredictor, predict, predict_batch
+from impact_aware.impact import ImpactPredictor, predict
+from impact_aware.impact.batch import predict_batch
 from impact_aware.robot import RobotModel
 
 _YARDSTICK = "pin_impulse_dynamics"
