@@ -18,7 +18,6 @@ from impact_aware.cli import sample_map, state_table
 from impact_aware.contact import Contact, FreeObject, contact_point
 from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.impact import DEFAULT_METHOD, IMPACT_MAPS, ImpactPrediction, predict
-from impact_aware.impact.batch import predict_batch
 from impact_aware.impact.uncertainty import InputCovariance, UncertainPrediction, predict_with_covariance
 from impact_aware.robot import INERTIA_CHOICES, RobotModel, profile_names
 
@@ -141,6 +140,9 @@ def _run_states(args: argparse.Namespace) -> int:
     contact = _contact(args, robot)
     obstacle = _obstacle(args, contact, np.zeros(3))
     table = state_table.read_states(Path(args.states), robot)
+    # The compiler takes longer to load than one prediction takes, so only tables pay for it.
+    from impact_aware.impact.batch import predict_batch
+
     start = time.perf_counter()
     prediction = predict_batch(
         robot, table.q, table.dq, contact, obstacle=obstacle, method=args.method, inertia=args.inertia

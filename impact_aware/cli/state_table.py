@@ -7,15 +7,17 @@ import itertools
 import zipfile
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from impact_aware.arrays import Array
 from impact_aware.errors import InvalidInputError
-from impact_aware.impact.batch import BatchPrediction
 from impact_aware.impact.contact_impulse import MODES
 from impact_aware.robot import RobotModel
+
+if TYPE_CHECKING:
+    from impact_aware.impact.batch import BatchPrediction
 
 _FIELD = "states"
 _PREDICTIONS = "predictions.csv"
