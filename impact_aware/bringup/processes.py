@@ -51,8 +51,9 @@ class NodeProcess:
             preexec_fn=_end_with_parent,
         )
         self._lines: queue.SimpleQueue[str] = queue.SimpleQueue()
+        self._reader = threading.Thread(target=self._collect, daemon=True)
         if talk:
-            threading.Thread(target=self._collect, daemon=True).start()
+            self._reader.start()
 
     def _collect(self) -> None:
         assert self.process.stdout is not None
@@ -102,7 +103,9 @@ class NodeProcess:
         return "\n".join(self.log.read_text(errors="replace").strip().splitlines()[-count:])
 
     def close(self) -> None:
-        """Release the log and the pipes once the process has ended."""
+        """Release the log and the pipes once the process has ended; `read_lines` still gives what it printed."""
+        if self._reader.is_alive():
+            self._reader.join(timeout=1.0)
         self._log_file.close()
         for pipe in (self.process.stdin, self.process.stdout):
             if pipe is not None:

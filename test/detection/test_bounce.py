@@ -9,7 +9,7 @@ from impact_aware.contact.exponential_hunt_crossley import ExponentialHuntCrossl
 from impact_aware.detection import BounceDetector, BounceParameters, ImpactWatch, JointSample, NoticeKind, make_detector
 from impact_aware.detection.events import ImpactEvent
 from impact_aware.errors import InvalidInputError
-from impact_aware.rigs.bench.detection_trials import _Swing
+from impact_aware.rigs.bench.detection_trials import Swing
 from impact_aware.robot import RobotModel
 from impact_aware.simulation.flexible_joint import FlexibleJointArm
 from impact_aware.simulation.joint_elasticity import JointElasticity
@@ -47,7 +47,7 @@ def table_episode(seed, damping_ratio):
         object=SceneObject(position=(-1.2, 1.2, float("nan"))),
         tool_table=contact,
     )
-    plant, swing, rows = MujocoPlant(scene, ROBOT), _Swing(ROBOT, velocity), []
+    plant, swing, rows = MujocoPlant(scene, ROBOT), Swing(ROBOT, velocity), []
     state = plant.reset(posture)
     for _ in range(360):
         state = plant.step(swing(state.time, state.q, state.dq))
@@ -113,7 +113,7 @@ def test_flexible_arm_comes_off_and_back(seed):
     gap = -0.1 * float(UP @ velocity)
     contact = surface_at(tip, ROBOT.tool_radius, UP, gap, ExponentialHuntCrossley(3e7, 1e8), friction=friction)
     arm = FlexibleJointArm(ROBOT, JointElasticity.of(ROBOT), substeps=2)
-    run = arm.simulate(posture, np.zeros(ROBOT.n), _Swing(ROBOT, velocity), contact, 0.28)
+    run = arm.simulate(posture, np.zeros(ROBOT.n), Swing(ROBOT, velocity), contact, 0.28)
     on = np.linalg.norm(run.force, axis=1) > 0.0
     off = run.time[1:][on[:-1] & ~on[1:]]
     assert len(off) >= 1

@@ -7,7 +7,7 @@ from impact_aware.detection import JointSample
 from impact_aware.detection.events import ImpactEvent
 from impact_aware.detection.expectation import ExpectationClassifier, ExpectationParameters
 from impact_aware.errors import InvalidInputError
-from impact_aware.rigs.bench.detection_benchmark import score_expectation
+from impact_aware.rigs.bench.detection import score_expectation
 from impact_aware.rigs.bench.detection_trials import MeasurementNoise, simulate_trial
 from impact_aware.robot import RobotModel
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from impact_aware.detection import DETECTORS
-from impact_aware.rigs.bench.detection_benchmark import run_benchmark
+from impact_aware.rigs.bench.detection import run_benchmark
 from impact_aware.rigs.bench.detection_trials import PLANTS, MeasurementNoise, free_motion, simulate_trial
 from impact_aware.robot import RobotModel
 

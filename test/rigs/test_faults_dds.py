@@ -1,4 +1,4 @@
-"""Faults over DDS: real nodes, a node that spoils joint_states, and a double of ros2_control's forward controller."""
+"""Faults over DDS: real nodes, a node that spoils joint_states, an emulator of ros2_control's forward controller."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ def test_a_cycle_in_which_nothing_usable_is_passed_on_lasts_its_pace(relay):
     assert relay.told == [1.0]
 
 
-def test_the_graph_has_the_injector_before_the_suite_and_the_double_behind_it():
+def test_the_graph_has_the_injector_before_the_suite_and_the_emulator_behind_it():
     graph = {spec.name: spec for spec in fault_graph(DDS_FAULTS["nan"], 0)}
     assert graph["sim_robot"].remappings == {"effort_controller/commands": "hardware_commands"}
     assert graph["sim_robot"].parameters["lockstep_participants"] == ["fault_injector"]

@@ -1,4 +1,4 @@
-"""The double of ros2_control's forward command controller does what that one's source does."""
+"""The emulator of ros2_control's forward command controller does what that one's source does."""
 
 from __future__ import annotations
 

@@ -39,5 +39,5 @@ def test_each_fault_changes_nearly_every_message(fault):
 
 def test_the_byte_order_is_denied_and_nothing_else():
     data = bytearray(MESSAGE)
-    random_bytes._turn_byte_order(data, random.Random(0))
+    random_bytes._swap_byte_order(data, random.Random(0))
     assert bytes(data) == b"\x00\x00" + MESSAGE[2:]

@@ -24,6 +24,10 @@ BENCHMARKS = (
 """Modules of this folder with `add_arguments(parser)` and `run(args)`, which returns the figures."""
 
 
+FORMER_NAMES = {"endings": "shutdowns"}
+"""What a benchmark was called in the release before; it runs by that name too."""
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the benchmark's name; its own options are parsed when it is known."""
     parser.add_argument("name", metavar="NAME", help="one of " + ", ".join(BENCHMARKS))
@@ -32,6 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run one benchmark and print what it measured."""
+    args.name = FORMER_NAMES.get(args.name, args.name)
     if args.name not in BENCHMARKS:
         raise UnknownNameError("benchmark", args.name, BENCHMARKS)
     module = importlib.import_module(f"impact_aware.rigs.bench.{args.name}")

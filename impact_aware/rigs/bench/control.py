@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import gc
 import sys
-import time
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from impact_aware.control import ControlParameters, Mode, ReferenceSpreadingCont
 from impact_aware.errors import InvalidInputError
 from impact_aware.reference import ReferenceField
 from impact_aware.rigs.bench.random_cycles import random_cycles
+from impact_aware.rigs.figures import percentiles, time_calls
 from impact_aware.robot import RobotModel
 from impact_aware.task import load_task, make_field, start_posture
 
@@ -83,7 +83,7 @@ def _two_arms(field: ReferenceField) -> ReferenceField:
 
 
 def _time_mode(controller: ReferenceSpreadingController, mode: Mode, q: np.ndarray, cycles: int) -> dict[str, float]:
-    """States near rest at the start place, changed a little each cycle as a moving arm's are."""
+    """States near rest at the start, changed a little each cycle as a moving arm's are."""
     generator = np.random.default_rng(0)
     positions = q + 1e-4 * generator.normal(size=(cycles, q.size))
     velocities = 1e-2 * generator.normal(size=(cycles, q.size))
@@ -95,16 +95,7 @@ def _time_mode(controller: ReferenceSpreadingController, mode: Mode, q: np.ndarr
         begin += controller.parameters.interim_duration
     for index in range(50):
         controller.update(begin, positions[index % cycles], velocities[index % cycles])
-    times = np.empty(cycles)
-    gc.collect()
-    gc.disable()
-    try:
-        for index in range(cycles):
-            before = time.perf_counter()
-            command = controller.update(begin, positions[index], velocities[index])
-            times[index] = time.perf_counter() - before
-    finally:
-        gc.enable()
-    assert command.mode is mode
-    p50, p99 = 1e6 * np.percentile(times, [50, 99])
-    return {"p50_us": float(p50), "p99_us": float(p99)}
+    cycle = partial(controller.update, begin)
+    times = time_calls(partial(cycle, *state) for state in zip(positions, velocities, strict=True))
+    assert controller.mode is mode
+    return percentiles(times)

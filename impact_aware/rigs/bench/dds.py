@@ -45,19 +45,17 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     if not 1.0 <= options.rate <= 5000.0:
         raise InvalidInputError("--rate", options.rate, "1 to 5000 Hz")
     priority = chosen_priority(options.priority)
-    setup = _two_arms() if options.arms == 2 else _one_arm(options.robot)
-    control, echo = urgent(setup.control, priority), urgent(setup.echo, priority)
+    arms = two_arms() if options.arms == 2 else one_arm(options.robot)
     blocks: dict[str, list[dict[str, float]]] = {"echo": [], "control": []}
-    plan = (("echo", echo, 0.5), ("control", control, 1.0), ("echo", echo, 0.5))
+    plan = (("echo", arms.echo, 0.5), ("control", arms.control, 1.0), ("echo", arms.echo, 0.5))
     with tqdm(total=2.0 * options.seconds, unit="s", disable=not sys.stderr.isatty()) as bar:
         for name, nodes, share in plan:
             bar.set_description(name)
             seconds = share * options.seconds
-            parameters = {**setup.probe, "rate": options.rate, "duration": seconds}
-            (probe,) = urgent([NodeSpec("latency_probe", "latency_probe", parameters=parameters)], priority)
-            blocks[name] += run_probe(probe, nodes, seconds)
+            probe, *answering = urgent([arms.probe(rate=options.rate, duration=seconds), *nodes], priority)
+            blocks[name] += run_probe(probe, answering, seconds)
             bar.update(seconds)
-    result: dict[str, Any] = {name: _together(lines) for name, lines in blocks.items()}
+    result: dict[str, Any] = {name: together(lines) for name, lines in blocks.items()}
     result["ratio_p50"] = result["control"]["p50_us"] / result["echo"]["p50_us"]
     result["ratio_p99"] = result["control"]["p99_us"] / result["echo"]["p99_us"]
     result["priority"] = priority
@@ -66,47 +64,60 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class _Setup:
-    """What is measured against what."""
+class ProbedArms:
+    """The nodes of one arm or two on hardware, and what a probe needs to play the hardware's driver.
 
-    control: tuple[NodeSpec, ...]
-    echo: tuple[NodeSpec, ...]
-    probe: dict[str, Any]
+    Attributes:
+        graph: All nodes of the suite, the controller among them a patient one.
+        names: Of the arms, their namespaces; empty for a single arm without one.
+        robot: Model of each arm.
+        posture: Angles that the probe swings about, arm after arm, rad.
+    """
+
+    graph: tuple[NodeSpec, ...]
+    names: tuple[str, ...]
+    robot: RobotModel
+    posture: tuple[float, ...]
+
+    @property
+    def control(self) -> tuple[NodeSpec, ...]:
+        """What answers states with torques."""
+        return tuple(spec for spec in self.graph if spec.name in CONTROLLERS)
+
+    @property
+    def echo(self) -> tuple[NodeSpec, ...]:
+        """The baseline: an echo in each arm's namespace, so that as many messages go round."""
+        parameters = {"joints": self.robot.n}
+        return tuple(
+            NodeSpec("latency_echo", "latency_echo", namespace=name, parameters=parameters)
+            for name in self.names or ("",)
+        )
+
+    def probe(self, **parameters: float) -> NodeSpec:
+        """The probe of these arms."""
+        arms = {"arms": list(self.names)} if self.names else {}
+        own = {"joint_names": list(self.robot.joint_names), "posture": list(self.posture)}
+        return NodeSpec("latency_probe", "latency_probe", parameters=arms | own | parameters)
 
 
-def _one_arm(name: str) -> _Setup:
+def one_arm(name: str, *, markers: bool = False) -> ProbedArms:
+    """A single arm with this profile."""
     robot = RobotModel.from_profile(name)
-    graph = single_arm_graph(SingleArmOptions(robot=name, simulation=False, markers=False))
+    graph = single_arm_graph(SingleArmOptions(robot=name, simulation=False, markers=markers))
     posture = start_posture(load_task(SingleArmOptions().task).arms[0], robot)
-    return _Setup(
-        control=patient(spec for spec in graph if spec.name in CONTROLLERS),
-        echo=(NodeSpec("latency_echo", "latency_echo", parameters={"joints": robot.n}),),
-        probe={"joint_names": list(robot.joint_names), "posture": [float(angle) for angle in posture]},
-    )
+    return ProbedArms(patient(graph), (), robot, tuple(posture.tolist()))
 
 
-def _two_arms() -> _Setup:
-    """The grab's arms; an echo in each namespace, so that as many messages go round."""
+def two_arms() -> ProbedArms:
+    """The arms of the grab, which are alike."""
     task = load_task(DualArmOptions().task)
     robots = [RobotModel.from_profile(arm.robot) for arm in task.arms]
     graph = dual_arm_graph(DualArmOptions(simulation=False, markers=False))
-    postures = [start_posture(arm, robot) for arm, robot in zip(task.arms, robots, strict=True)]
-    names = [arm.name for arm in task.arms]
-    return _Setup(
-        control=patient(spec for spec in graph if spec.name in CONTROLLERS),
-        echo=tuple(
-            NodeSpec("latency_echo", "latency_echo", namespace=name, parameters={"joints": robot.n})
-            for name, robot in zip(names, robots, strict=True)
-        ),
-        probe={
-            "arms": names,
-            "joint_names": list(robots[0].joint_names),
-            "posture": [float(angle) for posture in postures for angle in posture],
-        },
-    )
+    postures = [start_posture(arm, robot).tolist() for arm, robot in zip(task.arms, robots, strict=True)]
+    return ProbedArms(patient(graph), tuple(arm.name for arm in task.arms), robots[0], tuple(sum(postures, [])))
 
 
-def _together(lines: list[dict[str, float]]) -> dict[str, float]:
+def together(lines: list[dict[str, float]]) -> dict[str, float]:
     """Blocks as one: counts add up, percentiles are the mean of the blocks', the largest is the largest."""
     figures = {key: sum(line[key] for line in lines) for key in ("sent", "answered", "lost")}
     figures |= {key: sum(line[key] for line in lines) / len(lines) for key in ("p50_us", "p99_us")}

@@ -7,14 +7,16 @@ torque controller, travels at an angle to the contact normal, and is pushed on a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import pinocchio as pin
+from scipy.signal import lfilter
 
 from impact_aware.arrays import Array
 from impact_aware.contact.exponential_hunt_crossley import ExponentialHuntCrossley
+from impact_aware.detection import JointSample
 from impact_aware.robot import RobotModel
 from impact_aware.simulation.flexible_joint import FlexibleJointArm
 from impact_aware.simulation.joint_elasticity import JointElasticity
@@ -52,16 +54,16 @@ class DetectionTrial:
     """One recording of m samples and what truly happened in it.
 
     Attributes:
-        times: Shape (m,), s.
-        positions: Shape (m, n), rad.
-        velocities: Shape (m, n), rad/s.
-        efforts: Link-side torques, shape (m, n), N m.
-        effort_references: Link-side torques to be expected without contact, shape (m, n), N m.
+        times: (m,) s.
+        positions: (m, n) rad.
+        velocities: (m, n) rad/s.
+        efforts: (m, n) Link-side torques, N m.
+        effort_references: (m, n) Link-side torques to be expected without contact, N m.
         impact_times: First contacts, s; none in free motion.
         speed: Tool speed just before the first contact, m/s.
         angle: Angle between its direction and the normal, rad.
-        normal: Contact normal, shape (3,), base frame.
-        jump: True jump of the joint velocities within 10 ms, shape (n,), rad/s; zero in free motion.
+        normal: (3,) Contact normal, base frame.
+        jump: (n,) True jump of the joint velocities within 10 ms, rad/s; zero without an impact.
         plant: One of `PLANTS`, or `free`.
     """
 
@@ -76,6 +78,11 @@ class DetectionTrial:
     normal: Array | None = None
     jump: Array | None = None
     plant: str = "free"
+
+    def samples(self) -> Iterator[JointSample]:
+        """What a detector gets, one sample after the other."""
+        columns = (self.positions, self.velocities, self.efforts, self.effort_references)
+        return (JointSample(*row) for row in zip(self.times.tolist(), *columns, strict=True))
 
     def measured(self, noise: MeasurementNoise, seed: int) -> DetectionTrial:
         """Return what sensors with that noise would have recorded."""
@@ -92,15 +99,20 @@ class DetectionTrial:
         )
 
 
-class _Swing:
-    """Torque controller that brings the tool to a constant velocity within `RAMP` and keeps it there."""
+class Swing:
+    """Torque controller that brings the tool to a constant velocity within `RAMP` and keeps it there.
+
+    Attributes:
+        references: What the link side should feel of each torque so far, N m.
+    """
 
     def __init__(self, robot: RobotModel, velocity: Array) -> None:
+        """Keep the arm and the tool velocity (3,), m/s, that it comes to."""
         self._robot, self._velocity = robot, velocity
         self.references: list[Array] = []
 
     def __call__(self, time: float, position: Array, velocity: Array) -> Array:
-        """Return the joint torques (n,), N m, and remember what the link side should feel of them."""
+        """Joint torques (n,), N m."""
         robot = self._robot
         share = min(time / RAMP, 1.0)
         speed = share * share * (3.0 - 2.0 * share)
@@ -113,6 +125,48 @@ class _Swing:
         torque = robot.bias(position, velocity) + robot.mass_matrix(position) @ acceleration
         self.references.append(torque - robot.apparent_motor_inertia * acceleration)
         return torque
+
+
+@dataclass(frozen=True, eq=False)
+class _Hit:
+    """What is drawn for one impact: m/s, rad, kg, and unit vectors in the base frame."""
+
+    robot: RobotModel
+    plant: str
+    speed: float
+    angle: float
+    posture: Array
+    normal: Array
+    tangent: Array
+    friction: float
+    mass: float
+
+    @property
+    def velocity(self) -> Array:
+        """Of the tool (3,), m/s."""
+        return self.speed * (np.sin(self.angle) * self.tangent - np.cos(self.angle) * self.normal)
+
+    @property
+    def travel(self) -> Array:
+        """Of the tool from its start to the contact (3,), m."""
+        return self.velocity * (0.5 * RAMP + CRUISE)
+
+    def trial(self, columns: Sequence[Array], impact_times: Sequence[float], jump: Array) -> DetectionTrial:
+        """The recording; `columns` are its times, positions, velocities, efforts and expected efforts."""
+        times, positions, velocities, efforts, references = columns
+        return DetectionTrial(
+            times,
+            positions,
+            velocities,
+            efforts,
+            references,
+            impact_times=tuple(float(time) for time in impact_times),
+            speed=self.speed,
+            angle=self.angle,
+            normal=self.normal,
+            jump=jump,
+            plant=self.plant,
+        )
 
 
 def simulate_trial(robot: RobotModel, plant: str, seed: int) -> DetectionTrial:
@@ -139,107 +193,54 @@ def simulate_trial(robot: RobotModel, plant: str, seed: int) -> DetectionTrial:
     else:
         normal = _unit(rng.standard_normal(3))
         tangent = _unit(np.cross(normal, rng.standard_normal(3)))
-    velocity = speed * (np.sin(angle) * tangent - np.cos(angle) * normal)
-    travel = velocity * (0.5 * RAMP + CRUISE)
-    gap = -float(normal @ travel)
     friction, mass = rng.uniform(0.1, 0.6), rng.uniform(0.5, 5.0)
-    swing = _Swing(robot, velocity)
-    if plant == "flexible":
-        return _flexible(robot, posture, swing, normal, gap, friction, speed, angle, rng)
-    return _rigid(robot, posture, swing, normal, travel, friction, mass, speed, angle, plant)
+    hit = _Hit(robot, plant, speed, angle, posture, normal, tangent, friction, mass)
+    return _flexible(hit, rng) if plant == "flexible" else _rigid(hit)
 
 
-def _rigid(
-    robot: RobotModel,
-    posture: Array,
-    swing: _Swing,
-    normal: Array,
-    travel: Array,
-    friction: float,
-    mass: float,
-    speed: float,
-    angle: float,
-    plant: str,
-) -> DetectionTrial:
-    tip = robot.placement(posture).translation
-    touch = tip + travel - robot.tool_radius * normal
-    box = plant == "rigid_box"
-    if box:
-        centre = touch - BOX_HALF_SIZES[0] * normal
-        height = BOX_HALF_SIZES[2] - touch[2]
-    else:
-        centre, height = np.array([-1.2, 1.2, 0.0]), -touch[2]
+def _rigid(hit: _Hit) -> DetectionTrial:
+    robot, normal, box = hit.robot, hit.normal, hit.plant == "rigid_box"
+    touch = robot.placement(hit.posture).translation + hit.travel - robot.tool_radius * normal
+    # The task's table lies at zero: the arm's base stands as high as brings the contact to its surface or the box.
+    centre = touch - BOX_HALF_SIZES[0] * normal if box else np.array([-1.2, 1.2, 0.0])
+    height = (BOX_HALF_SIZES[2] if box else 0.0) - touch[2]
     scene = Scene(
         arms=(ArmMount(position=(0.0, 0.0, height)),),
         object=SceneObject(
-            mass=mass,
+            mass=hit.mass,
             half_sizes=BOX_HALF_SIZES,
             position=(float(centre[0]), float(centre[1]), float("nan")),
             yaw=float(np.arctan2(normal[1], normal[0])) if box else 0.0,
         ),
-        tool_object=ContactSettings(friction=friction),
-        tool_table=ContactSettings(friction=friction),
+        tool_object=ContactSettings(friction=hit.friction),
+        tool_table=ContactSettings(friction=hit.friction),
     )
-    arena = MujocoPlant(scene, robot)
-    state = arena.reset(posture)
+    arena, swing = MujocoPlant(scene, robot), Swing(robot, hit.velocity)
+    state = arena.reset(hit.posture)
     rows = []
     for _ in range(round((RAMP + CRUISE + AFTER) / PERIOD)):
-        torque = swing(state.time, state.q, state.dq)
-        state = arena.step(torque)
+        state = arena.step(swing(state.time, state.q, state.dq))
         rows.append((state.time, state.q, state.dq, state.effort, swing.references[-1]))
-    times, positions, velocities, efforts, references = (np.array(column) for column in zip(*rows, strict=True))
-    first = arena.impacts[0] if arena.impacts else None
-    return DetectionTrial(
-        times,
-        positions,
-        velocities,
-        efforts,
-        references,
-        tuple(impact.time for impact in arena.impacts),
-        speed,
-        angle,
-        normal,
-        np.zeros(robot.n) if first is None else first.jump,
-        plant,
-    )
+    columns = [np.array(column) for column in zip(*rows, strict=True)]
+    jump = arena.impacts[0].jump if arena.impacts else np.zeros(robot.n)
+    return hit.trial(columns, [impact.time for impact in arena.impacts], jump)
 
 
-def _flexible(
-    robot: RobotModel,
-    posture: Array,
-    swing: _Swing,
-    normal: Array,
-    gap: float,
-    friction: float,
-    speed: float,
-    angle: float,
-    rng: np.random.Generator,
-) -> DetectionTrial:
+def _flexible(hit: _Hit, rng: np.random.Generator) -> DetectionTrial:
+    robot, swing = hit.robot, Swing(hit.robot, hit.velocity)
     arm = FlexibleJointArm(robot, JointElasticity.of(robot), substeps=2)
-    tip = robot.placement(posture).translation
+    tip = robot.placement(hit.posture).translation
+    gap = -float(hit.normal @ hit.travel)
     # Stiffness and damping of Rey Arias 2024's order for a hard tip on a hard surface.
     model = ExponentialHuntCrossley(10.0 ** rng.uniform(7.0, 8.0), 10.0 ** rng.uniform(7.5, 8.5))
-    contact = surface_at(tip, robot.tool_radius, normal, gap, model, friction=friction)
-    run = arm.simulate(posture, np.zeros(robot.n), swing, contact, RAMP + CRUISE + AFTER)
-    found = np.isfinite(run.impact_time)
-    jump = np.zeros(robot.n)
-    if found:
-        after = int(np.searchsorted(run.time, run.impact_time + 0.010))
-        jump = run.dq[min(after, len(run.time) - 1)] - run.velocity_before
+    contact = surface_at(tip, robot.tool_radius, hit.normal, gap, model, friction=hit.friction)
+    run = arm.simulate(hit.posture, np.zeros(robot.n), swing, contact, RAMP + CRUISE + AFTER)
     references = np.vstack((swing.references[0], np.array(swing.references)[: len(run.time) - 1]))
-    return DetectionTrial(
-        run.time,
-        run.q,
-        run.dq,
-        run.torque,
-        references,
-        (float(run.impact_time),) if found else (),
-        speed,
-        angle,
-        normal,
-        jump,
-        "flexible",
-    )
+    columns = (run.time, run.q, run.dq, run.torque, references)
+    if not np.isfinite(run.impact_time):
+        return hit.trial(columns, (), np.zeros(robot.n))
+    after = min(int(np.searchsorted(run.time, run.impact_time + 0.010)), len(run.time) - 1)
+    return hit.trial(columns, (run.impact_time,), run.dq[after] - run.velocity_before)
 
 
 def free_motion(
@@ -248,7 +249,6 @@ def free_motion(
     seed: int,
     *,
     chunk: float = 60.0,
-    report: Callable[[float], None] | None = None,
 ) -> Iterator[DetectionTrial]:
     """Yield one long recording without any impact, chunk by chunk.
 
@@ -261,7 +261,6 @@ def free_motion(
         duration: s.
         seed: Of the motion.
         chunk: Length of what is yielded at a time, s.
-        report: Called with the time made so far, s.
     """
     rng = np.random.default_rng(seed)
     samples = round(chunk / PERIOD)
@@ -271,8 +270,6 @@ def free_motion(
         count = min(samples, round((duration - made) / PERIOD))
         yield carry.next(made, count)
         made += count * PERIOD
-        if report is not None:
-            report(made)
 
 
 class _FreeMotion:
@@ -289,7 +286,7 @@ class _FreeMotion:
         self._shake = [np.zeros(0) for _ in range(robot.n)]
         self._position = robot.home.copy()
         self._velocity = np.zeros(robot.n)
-        self._lag = np.zeros((2, robot.n))
+        self._lag = [np.zeros((1, robot.n)), np.zeros((1, robot.n))]
 
     def next(self, start: float, count: int) -> DetectionTrial:
         """Go on for `count` samples."""
@@ -335,15 +332,10 @@ class _FreeMotion:
 
     def _lagged(self, commands: Array) -> Array:
         """Two first-order lags in a row with a corner at 40 Hz each."""
-        share = 1.0 - np.exp(-2.0 * np.pi * 40.0 * PERIOD)
-        lagged = np.empty_like(commands)
-        first, second = self._lag
-        for index, command in enumerate(commands):
-            first = first + share * (command - first)
-            second = second + share * (first - second)
-            lagged[index] = second
-        self._lag = np.vstack((first, second))
-        return lagged
+        keep = np.exp(-2.0 * np.pi * 40.0 * PERIOD)
+        for index, state in enumerate(self._lag):
+            commands, self._lag[index] = lfilter([1.0 - keep], [1.0, -keep], commands, axis=0, zi=state)
+        return commands
 
 
 def _unit(vector: Array) -> Array:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import time
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -15,9 +14,10 @@ from impact_aware.arrays import Array
 from impact_aware.contact import Contact, contact_jacobian
 from impact_aware.impact import ImpactPredictor, predict
 from impact_aware.impact.batch import predict_batch
+from impact_aware.rigs.figures import best_processor_times
 from impact_aware.robot import RobotModel
 
-_YARDSTICK = "pin_impulse_dynamics"
+BASELINE = "pin_impulse_dynamics"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -29,11 +29,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> dict[str, object]:
-    """Measure: microseconds of processor time per call, and each call's ratio to the yardstick at the same state."""
+    """Measure: microseconds of processor time per call, and each call's ratio to the baseline at the same state."""
     robot = RobotModel.from_profile("panda")
     model, data, frame, axes = robot.model, robot.data, robot.tool_frame_id, pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
 
-    def yardstick(q: Array, dq: Array, contact: Contact) -> Callable[[], object]:
+    def baseline(q: Array, dq: Array, contact: Contact) -> Callable[[], object]:
         def call() -> object:
             pin.computeAllTerms(model, data, q, dq)
             pin.updateFramePlacements(model, data)
@@ -53,7 +53,7 @@ def run(args: argparse.Namespace) -> dict[str, object]:
         return lambda q, dq, contact: partial(ImpactPredictor(robot, contact, method=method), q, dq)
 
     contenders: dict[str, Callable[[Array, Array, Contact], Callable[[], object]]] = {
-        _YARDSTICK: yardstick,
+        BASELINE: baseline,
         "pin_impulse_dynamics_leanest": leanest,
         "fixed_direction": prepared("fixed-direction"),
         "exact_coulomb": prepared("coulomb"),
@@ -62,17 +62,18 @@ def run(args: argparse.Namespace) -> dict[str, object]:
     states = _impacts(robot, args.states, args.seed)
     times = {name: np.empty(len(states)) for name in contenders}
     for number, state in enumerate(states):
-        for name, microseconds in _side_by_side({n: c(*state) for n, c in contenders.items()}, args.calls).items():
+        calls = {name: contender(*state) for name, contender in contenders.items()}
+        for name, microseconds in best_processor_times(calls, args.calls).items():
             times[name][number] = microseconds
     batch = {method: _batched(robot, method, args.batch, args.seed) for method in ("fixed-direction", "coulomb")}
     single = {"fixed-direction": times["fixed_direction"], "coulomb": times["exact_coulomb"]}
     result: dict[str, object] = {
-        "yardstick": "pin.computeAllTerms, updateFramePlacements, getFrameJacobian, impulseDynamics",
+        "baseline": "pin.computeAllTerms, updateFramePlacements, getFrameJacobian, impulseDynamics",
         "leanest": "pin.computeFrameJacobian, impulseDynamics with q",
         "states": len(states),
         "microseconds": {name: float(np.median(values)) for name, values in times.items()},
         "microseconds_p90": {name: float(np.percentile(values, 90)) for name, values in times.items()},
-        "ratio_to_yardstick": _ratios(times, _YARDSTICK),
+        "ratio_to_baseline": _ratios(times, BASELINE),
         "ratio_to_leanest": _ratios(times, "pin_impulse_dynamics_leanest"),
         "batch_states": args.batch,
         "batch_microseconds": batch,
@@ -90,32 +91,15 @@ def _batched(robot: RobotModel, method: str, count: int, seed: int) -> float:
     dq = generator.uniform(-1.0, 1.0, (count, robot.n))
     reached = predict_batch(robot, q, dq, contact, method="frictionless").contact_velocity_before @ contact.normal
     dq[reached > 0.0] *= -1.0
-    best = np.inf
-    for _ in range(3):
-        start = time.process_time()
-        predict_batch(robot, q, dq, contact, method=method)
-        best = min(best, (time.process_time() - start) / count * 1e6)
-    return best
+    call = partial(predict_batch, robot, q, dq, contact, method=method)
+    return best_processor_times({method: call}, 1)[method] / count
 
 
 def _ratios(times: dict[str, Array], to: str) -> dict[str, float]:
-    """Median over the states of each contender's time over the yardstick's at the same state."""
+    """Median over the states of each contender's time over the baseline's at the same state."""
     return {
-        name: float(np.median(values / times[to])) for name, values in times.items() if not name.startswith(_YARDSTICK)
+        name: float(np.median(values / times[to])) for name, values in times.items() if not name.startswith(BASELINE)
     }
-
-
-def _side_by_side(contenders: dict[str, Callable[[], object]], calls: int) -> dict[str, float]:
-    """Microseconds of processor time per call, best of three turns, so that a busy machine slows all alike."""
-    best = dict.fromkeys(contenders, np.inf)
-    for _ in range(3):
-        for name, contender in contenders.items():
-            contender()
-            start = time.process_time()
-            for _ in range(calls):
-                contender()
-            best[name] = min(best[name], (time.process_time() - start) / calls * 1e6)
-    return best
 
 
 def _impacts(robot: RobotModel, count: int, seed: int) -> list[tuple[Array, Array, Contact]]:

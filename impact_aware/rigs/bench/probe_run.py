@@ -1,20 +1,19 @@
-"""Runs the latency probe against some nodes: what the DDS benchmarks and the soak have in common."""
+"""Runs a probe against some nodes: what the DDS benchmarks and the soak have in common."""
 
 from __future__ import annotations
 
 import argparse
 import os
-import tempfile
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from impact_aware.bringup.domain import own_domain
 from impact_aware.bringup.graph import NodeSpec
-from impact_aware.bringup.processes import NodeProcess, end_processes, quiet_environment
+from impact_aware.bringup.processes import NodeProcess
 from impact_aware.errors import ImpactAwareError, InvalidInputError
+from impact_aware.rigs.graph_run import GraphRun, Line
 
 START_TIMEOUT = 60.0
 """Longest time until the first answer comes, s."""
@@ -28,8 +27,6 @@ PATIENCE = {"state_timeout": 1.0, "state_age_limit": 0.5}
 URGENCY = 20
 """`realtime_priority` of a benchmark's nodes where the user may have one."""
 
-Line = dict[str, Any]
-
 
 class BenchmarkFailedError(ImpactAwareError):
     """The nodes did not run as the benchmark needs them; the message says what happened."""
@@ -37,10 +34,16 @@ class BenchmarkFailedError(ImpactAwareError):
 
 def patient(nodes: Iterable[NodeSpec]) -> tuple[NodeSpec, ...]:
     """The same nodes, with a controller that waits longer for a state than one of steel should."""
-    return tuple(
-        replace(spec, parameters={**spec.parameters, **PATIENCE}) if spec.name == "rs_controller" else spec
-        for spec in nodes
-    )
+    return tuple(_with_parameters(spec, PATIENCE) if spec.name == "rs_controller" else spec for spec in nodes)
+
+
+def urgent(nodes: Iterable[NodeSpec], priority: int) -> tuple[NodeSpec, ...]:
+    """The same nodes at this `realtime_priority`."""
+    return tuple(_with_parameters(spec, {"realtime_priority": priority} if priority else {}) for spec in nodes)
+
+
+def _with_parameters(spec: NodeSpec, parameters: dict[str, Any]) -> NodeSpec:
+    return replace(spec, parameters={**spec.parameters, **parameters})
 
 
 def add_priority(parser: argparse.ArgumentParser) -> None:
@@ -49,7 +52,7 @@ def add_priority(parser: argparse.ArgumentParser) -> None:
         "--priority",
         type=int,
         metavar="P",
-        help=f"realtime_priority of all nodes, yardstick and probe included; 0: ordinary scheduling "
+        help=f"realtime_priority of all nodes, baseline and probe included; 0: ordinary scheduling "
         f"(default {URGENCY} where the user may, as on hardware, else 0)",
     )
 
@@ -79,19 +82,13 @@ def _may_be_urgent() -> bool:
     return True
 
 
-def urgent(nodes: Iterable[NodeSpec], priority: int) -> tuple[NodeSpec, ...]:
-    """The same nodes at this `realtime_priority`."""
-    wanted = {"realtime_priority": priority} if priority else {}
-    return tuple(replace(spec, parameters={**spec.parameters, **wanted}) for spec in nodes)
-
-
 def run_probe(
     probe: NodeSpec,
     nodes: Iterable[NodeSpec],
     duration: float,
     *,
-    on_line: Callable[[Line], None] = lambda line: None,
-    on_tick: Callable[[dict[str, NodeProcess]], None] = lambda processes: None,
+    on_line: Callable[[Line], object] = lambda line: None,
+    on_tick: Callable[[dict[str, NodeProcess]], object] = lambda processes: None,
     logs: Path | None = None,
 ) -> list[Line]:
     """Start the nodes and the probe, wait until the probe ends, and end everything.
@@ -110,49 +107,32 @@ def run_probe(
     Raises:
         BenchmarkFailedError: A node died, went to its safe mode, or the probe did not end.
     """
-    with tempfile.TemporaryDirectory(prefix="impact_aware_") as scratch, own_domain() as domain:
-        folder = Path(scratch) if logs is None else logs
-        environment = quiet_environment(domain)
-        environment["ROS_LOG_DIR"] = scratch
-        processes: dict[str, NodeProcess] = {}
-        try:
-            for spec in nodes:
-                processes[_name(spec)] = NodeProcess(spec, environment, folder)
-            talker = NodeProcess(probe, environment, folder, talk=True)
-            processes[_name(probe)] = talker
-            return _collect(talker, processes, duration, on_line, on_tick)
-        finally:
-            end_processes(processes.values())
-            for process in processes.values():
-                process.close()
-
-
-def _collect(
-    talker: NodeProcess,
-    processes: dict[str, NodeProcess],
-    duration: float,
-    on_line: Callable[[Line], None],
-    on_tick: Callable[[dict[str, NodeProcess]], None],
-) -> list[Line]:
-    deadline = time.monotonic() + START_TIMEOUT + 1.5 * duration
     lines: list[Line] = []
-    while time.monotonic() < deadline:
-        ended = not talker.running
-        for line in talker.read_lines():
-            lines.append(line)
-            on_line(line)
-        on_tick(processes)
-        if ended:
-            break
-        for name, process in processes.items():
-            if process is not talker and not process.running:
-                raise BenchmarkFailedError(f"{name} {process.ending()}: {process.last_words(1)}")
-        # Once the probe has ended a controller goes to its safe mode, and rightly so.
-        if not (lines and lines[-1].get("last")):
-            _refuse_safe_mode(processes)
-        time.sleep(TICK)
-    if talker.running or not lines:
-        raise BenchmarkFailedError(f"nothing was answered within {START_TIMEOUT:g} s: {talker.last_words(1)}")
+
+    def take(line: Line) -> None:
+        lines.append(line)
+        on_line(line)
+
+    with GraphRun(take, logs=logs) as graph:
+        graph.start(*nodes)
+        graph.start(probe, listener=True)
+        talker = graph.processes[probe.full_name]
+        deadline = time.monotonic() + START_TIMEOUT + 1.5 * duration
+        ended = False
+        while not ended and time.monotonic() < deadline:
+            ended = not talker.running
+            graph.listen()
+            on_tick(graph.processes)
+            if ended:
+                break
+            for death in graph.died(exempt=(probe.full_name,)):
+                raise BenchmarkFailedError(death)
+            # Once the probe has ended a controller goes to its safe mode, and rightly so.
+            if not (lines and lines[-1].get("last")):
+                _refuse_safe_mode(graph.processes)
+            time.sleep(TICK)
+        if not (ended and lines):
+            raise BenchmarkFailedError(f"nothing was answered within {START_TIMEOUT:g} s: {talker.last_words(1)}")
     return lines
 
 
@@ -161,7 +141,3 @@ def _refuse_safe_mode(processes: dict[str, NodeProcess]) -> None:
         for line in process.log.read_text(errors="replace").splitlines():
             if "safe mode," in line and process.running:
                 raise BenchmarkFailedError(f"{name} did not keep commanding: {line}")
-
-
-def _name(spec: NodeSpec) -> str:
-    return f"{spec.namespace}/{spec.name}" if spec.namespace else spec.name

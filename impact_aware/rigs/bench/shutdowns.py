@@ -12,9 +12,8 @@ import math
 import os
 import signal
 import sys
-import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,10 +21,10 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
-from impact_aware.bringup.domain import own_domain
 from impact_aware.bringup.graph import DualArmOptions, NodeSpec, SingleArmOptions, dual_arm_graph, single_arm_graph
-from impact_aware.bringup.processes import NodeProcess, end_processes, quiet_environment
+from impact_aware.bringup.processes import NodeProcess
 from impact_aware.errors import InvalidInputError, UnknownNameError
+from impact_aware.rigs.graph_run import GraphRun, Line
 from impact_aware.robot import RobotModel
 from impact_aware.robot.effort_convention import EffortConvention
 
@@ -103,10 +102,10 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     numbers = _chosen("signal", options.signals, SIGNALS)
     result: dict[str, Any] = {number: {} for number in numbers}
     runs = [(number, name) for number in numbers for name in names]
-    for number, name in tqdm(runs, desc="endings", unit="run", disable=options.json or not sys.stderr.isatty()):
+    for number, name in tqdm(runs, desc="shutdowns", unit="run", disable=options.json or not sys.stderr.isatty()):
         graph = _graph(options, control=STATES[name].control)
         wait = 0.5 if name == "just_started" else options.running
-        result[number][name] = end_of(graph, SIGNALS[number], wait, STATES[name])
+        result[number][name] = shut_down(graph, SIGNALS[number], wait, STATES[name])
     every = [figures for by_state in result.values() for figures in by_state.values()]
     return result | {
         "slowest_s": max(figures["slowest_s"] for figures in every),
@@ -119,7 +118,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def end_of(
+def shut_down(
     graph: tuple[NodeSpec, ...], number: signal.Signals, wait: float, state: State = STATES["watching"]
 ) -> dict[str, Any]:
     """Start a graph, wait for a state, send the signal, and see when each process is gone and what it leaves.
@@ -130,84 +129,74 @@ def end_of(
         wait: Time before it is sent, s, where the state has no mode.
         state: The state to wait for.
     """
-    with tempfile.TemporaryDirectory(prefix="impact_aware_") as scratch, own_domain() as domain:
-        one_run = _Ending(graph, state, Path(scratch), domain)
-        try:
-            reached = one_run.wait(wait)
-            died = [process.spec.full_name for process in one_run.nodes if not process.running]
-            one_run.end(number)
-        finally:
-            one_run.close()
-    return {"reached": reached, "died_before": died, **one_run.figures()}
+    shutdown = Shutdown(graph, state)
+    with shutdown.graph:
+        shutdown.start()
+        reached = shutdown.wait(wait)
+        died = [process.spec.full_name for process in shutdown.nodes if not process.running]
+        shutdown.end(number)
+    return {"reached": reached, "died_before": died, **shutdown.figures()}
 
 
-class _Ending:
-    """The processes of one run."""
+class Shutdown:
+    """One shutdown of a graph."""
 
-    def __init__(self, graph: tuple[NodeSpec, ...], state: State, folder: Path, domain: int) -> None:
-        self.state = state
-        environment = quiet_environment(domain) | {"ROS_LOG_DIR": str(folder)}
-        self.controller = next((spec for spec in graph if spec.executable == "rs_controller"), None)
-        self.witness: NodeProcess | None = None
-        if self.controller is not None:
-            arms = {"arms": self.controller.parameters["arms"]} if "arms" in self.controller.parameters else {}
-            spec = NodeSpec("command_logger", "command_logger", parameters=arms)
-            self.witness = NodeProcess(spec, environment, folder, talk=True)
-        self.nodes = [NodeProcess(spec, environment, folder) for spec in graph]
-        self.lines: list[dict[str, Any]] = []
+    def __init__(self, nodes: tuple[NodeSpec, ...], state: State) -> None:
+        """Prepare; nothing is started yet."""
+        self.state, self._specs = state, nodes
+        self.graph = GraphRun(self.take)
+        self.controller = next((spec for spec in nodes if spec.executable == "rs_controller"), None)
+        self.nodes: list[NodeProcess] = []
+        self.last_commands: list[Line] = []
         self.modes: list[str] = []
-        self.asked: dict[str, float] = {}
         self.seconds: dict[str, float] = {}
         self.processor: dict[str, float] = {}
         self.left: list[str] = []
         self.done = False
 
-    def listen(self) -> None:
-        """Take in what the witness has said."""
-        if self.witness is None:
-            return
-        for line in self.witness.read_lines():
-            self.lines.append(line)
-            if str(line.get("node", "")).endswith("/rs_controller"):
-                mode = str(line.get("mode", ""))
-                self.done = self.done or line.get("done") == "True"
-                if mode and (not self.modes or self.modes[-1] != mode):
-                    self.modes.append(mode)
+    def start(self) -> None:
+        """Start the nodes, before them a logger of the controller's commands."""
+        if self.controller is not None:
+            arms = {"arms": self.controller.parameters["arms"]} if "arms" in self.controller.parameters else {}
+            self.graph.start(NodeSpec("command_logger", "command_logger", parameters=arms), listener=True)
+        self.graph.start(*self._specs)
+        self.nodes = [self.graph.processes[spec.full_name] for spec in self._specs]
+
+    def take(self, line: Line) -> None:
+        """Take in a line of the command logger."""
+        if "commands" in line:
+            self.last_commands.append(line)
+        if str(line.get("node", "")).endswith("/rs_controller"):
+            mode = str(line.get("mode", ""))
+            self.done = self.done or line.get("done") == "True"
+            if mode and (not self.modes or self.modes[-1] != mode):
+                self.modes.append(mode)
 
     def wait(self, seconds: float) -> bool:
         """Until the state is there; returns whether it is."""
         if not self.state.mode:
-            self._until(lambda: False, seconds)
+            self._pause(seconds)
             return True
         if self.state.request or self.state.mode == "ANTE":
-            if not self._until(lambda: self.modes[-1:] == ["ANTE"], STATE_PATIENCE):
+            if not self._until("ANTE"):
                 return False
-            self._until(lambda: False, IN_MOTION)
+            self._pause(IN_MOTION)
         if self.state.request and not self._ask("safe_stop", "SAFE"):
             return False
         if self.state.request == "reset":
             return self._ask("reset", "IDLE")
         if self.state.mode == "DONE":
-            return self._until(lambda: self.done, STATE_PATIENCE)
-        return self._until(lambda: self.modes[-1:] == [self.state.mode], STATE_PATIENCE)
+            return self.graph.wait(lambda: self.done, STATE_PATIENCE, POLL)
+        return self._until(self.state.mode)
+
+    def _pause(self, seconds: float) -> None:
+        self.graph.wait(lambda: False, seconds, POLL)
+
+    def _until(self, mode: str) -> bool:
+        return self.graph.wait(lambda: self.modes[-1:] == [mode], STATE_PATIENCE, POLL)
 
     def _ask(self, request: str, mode: str) -> bool:
-        assert self.witness is not None
-        deadline = time.monotonic() + PATIENCE
-        while time.monotonic() < deadline:
-            self.witness.write_line(request)
-            if self._until(lambda: self.modes[-1:] == [mode], REQUEST_PERIOD):
-                return True
-        return False
-
-    def _until(self, condition: Callable[[], bool], patience: float) -> bool:
-        deadline = time.monotonic() + patience
-        while time.monotonic() < deadline:
-            self.listen()
-            if condition():
-                return True
-            time.sleep(POLL)
-        return False
+        return self.graph.ask(request, lambda: self.modes[-1:] == [mode], PATIENCE, REQUEST_PERIOD)
 
     def end(self, number: signal.Signals) -> None:
         """Ask everybody, the plant last unless it is asked with the others, and note when each is gone."""
@@ -220,12 +209,10 @@ class _Ending:
                 process.signal(number)
             while time.monotonic() - asked < PATIENCE and any(process.running for process in group):
                 self._note(group, asked, before)
-                self.listen()
+                self.graph.listen()
                 time.sleep(POLL)
             self._note(group, asked, before)
-        for process in self.nodes:
-            if _group_lives(process.process.pid):
-                self.left.append(process.spec.full_name)
+        self.left = [process.spec.full_name for process in self.nodes if _group_lives(process.process.pid)]
 
     def _note(self, group: list[NodeProcess], asked: float, before: dict[str, float]) -> None:
         for process in group:
@@ -236,16 +223,6 @@ class _Ending:
                 self.processor[name] = round(used, 2)
             if not process.running:
                 self.seconds.setdefault(name, round(time.monotonic() - asked, 2))
-
-    def close(self) -> None:
-        """Leave nothing behind, and hear the witness's last words."""
-        end_processes(self.nodes)
-        if self.witness is not None:
-            end_processes([self.witness])
-            # Its pipe is read by a thread of its own.
-            self._until(lambda: any("commands" in line for line in self.lines), 1.0)
-        for process in (*self.nodes, *([self.witness] if self.witness else [])):
-            process.close()
 
     def figures(self) -> dict[str, Any]:
         """Times, and what the controller left."""
@@ -261,37 +238,38 @@ class _Ending:
             # The mode changes to SAFE when the signal came; one that it changed to in between is the one it found.
             before = [mode for mode in self.modes if mode != "SAFE"]
             figures["mode_when_asked"] = before[-1] if before else "SAFE"
-            figures |= self._left_behind()
+            assert self.controller is not None
+            figures |= left_behind(self.last_commands, self.controller.parameters)
         return figures
 
-    def _left_behind(self) -> dict[str, Any]:
-        """How far the last commands are from gravity compensation, share of the torque limit, and the speed then.
 
-        Nothing is said of an arm that the witness has not heard, as DDS introduced it too late.
-        """
-        worst, fastest, count = 0.0, 0.0, 0
-        for line in self.lines:
-            if "commands" not in line or not line["command"] or not line["names"]:
-                continue
-            count += int(line["commands"])
-            robot = self._robot(str(line["arm"]))
-            columns = [line["names"].index(name) for name in robot.joint_names]
-            position = np.array(line["position"])[columns]
-            expected = EffortConvention([robot]).to_command(robot.gravity(position), position)
-            worst = max(worst, float(np.max(np.abs(np.array(line["command"]) - expected) / robot.limits.effort)))
-            fastest = max(fastest, float(np.max(np.abs(np.array(line["velocity"])[columns]))))
-        return {"commands": count, "from_gravity": round(worst, 4), "fastest_joint": round(fastest, 4)}
+def left_behind(last_commands: list[Line], parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """How far last commands are from gravity compensation, share of the torque limit, and the speed then, rad/s.
 
-    def _robot(self, arm: str) -> RobotModel:
-        assert self.controller is not None
-        parameters = self.controller.parameters
-        if not arm:
-            return RobotModel.from_profile(parameters["robot"])
-        return RobotModel.from_profile(parameters["robots"][parameters["arms"].index(arm)])
+    Nothing is said of an arm whose commands did not reach the command logger, as DDS introduced it too late.
+
+    Args:
+        last_commands: The last line of the command logger for each arm.
+        parameters: Of the controller, which name the robots.
+    """
+    worst, fastest, count = 0.0, 0.0, 0
+    for line in last_commands:
+        if not (line["command"] and line["names"]):
+            continue
+        count += int(line["commands"])
+        arm = str(line["arm"])
+        robots = parameters["robots"][parameters["arms"].index(arm)] if arm else parameters["robot"]
+        robot = RobotModel.from_profile(robots)
+        columns = [line["names"].index(name) for name in robot.joint_names]
+        position, velocity = (np.array(line[key])[columns] for key in ("position", "velocity"))
+        expected = EffortConvention([robot]).to_command(robot.gravity(position), position)
+        worst = max(worst, float(np.max(np.abs(np.array(line["command"]) - expected) / robot.limits.effort)))
+        fastest = max(fastest, float(np.max(np.abs(velocity))))
+    return {"commands": count, "from_gravity": round(worst, 4), "fastest_joint": round(fastest, 4)}
 
 
 def _processor_time(pid: int) -> float:
-    """What a process has used of the processors, s; minus infinity where nobody says so."""
+    """What a process has used of the processors, s; minus infinity where it is not known."""
     try:
         words = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:

@@ -18,12 +18,11 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
-from impact_aware.bringup.graph import NodeSpec, SingleArmOptions, single_arm_graph
 from impact_aware.bringup.processes import NodeProcess
 from impact_aware.errors import InvalidInputError
-from impact_aware.rigs.bench.probe_run import Line, add_priority, chosen_priority, patient, run_probe, urgent
-from impact_aware.robot import RobotModel
-from impact_aware.task import load_task, start_posture
+from impact_aware.rigs.bench.dds import one_arm
+from impact_aware.rigs.bench.probe_run import add_priority, chosen_priority, run_probe, urgent
+from impact_aware.rigs.graph_run import Line
 
 SAMPLE_PERIOD = 2.0
 """Time between two looks at the memory, s."""
@@ -50,16 +49,10 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     if not 0.2 <= options.minutes <= 10080.0:
         raise InvalidInputError("--minutes", options.minutes, "0.2 minutes to a week")
     duration, priority = 60.0 * options.minutes, chosen_priority(options.priority)
-    robot = RobotModel.from_profile(options.robot)
-    posture = start_posture(load_task(SingleArmOptions().task).arms[0], robot)
-    graph = single_arm_graph(SingleArmOptions(robot=options.robot, simulation=False, markers=True))
-    parameters = {
-        "joint_names": list(robot.joint_names),
-        "posture": [float(angle) for angle in posture],
-        "rate": options.rate,
-        "duration": duration,
-        "report_period": duration / 10.0,
-    }
+    arm = one_arm(options.robot, markers=True)
+    probe, *nodes = urgent(
+        [arm.probe(rate=options.rate, duration=duration, report_period=duration / 10.0), *arm.graph], priority
+    )
     memory = MemoryLog()
     with tempfile.TemporaryDirectory(prefix="impact_aware_soak_") as folder:
         logs = Path(folder) if options.out is None else options.out / "logs"
@@ -72,16 +65,8 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
                     with (options.out / "soak_blocks.jsonl").open("a") as file:
                         file.write(json.dumps(line) + "\n")
 
-            (probe,) = urgent([NodeSpec("latency_probe", "latency_probe", parameters=parameters)], priority)
             try:
-                blocks = run_probe(
-                    probe,
-                    urgent(patient(graph), priority),
-                    duration,
-                    on_line=show,
-                    on_tick=memory.look,
-                    logs=logs,
-                )
+                blocks = run_probe(probe, nodes, duration, on_line=show, on_tick=memory.look, logs=logs)
             finally:
                 # Also of a run that failed: hours of samples are not to be lost.
                 if options.out is not None:

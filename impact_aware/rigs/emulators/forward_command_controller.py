@@ -1,4 +1,4 @@
-"""Node `forward_command_controller`: a double of ros2_control's, between `rs_controller` and `sim_robot`.
+"""Node `forward_command_controller`: an emulator of ros2_control's, between `rs_controller` and `sim_robot`.
 
 Named as the controller it stands for, such as `effort_controller`, it listens to `~/commands` and passes them on to
 `hardware_commands` at the update rate. It begins once the hardware listens: before, no controller manager activates one

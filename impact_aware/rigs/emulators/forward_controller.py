@@ -1,4 +1,4 @@
-"""A double of ros2_control's forward command controller, for whoever has no ros2_control.
+"""An emulator of ros2_control's forward command controller, for whoever has no ros2_control.
 
 It does what `forward_controllers_base.cpp` of ros2_controllers does (releases 4.42.1 for Jazzy, 5.17.0 for Kilted and
 6.9.0 were read and do the same here), as far as commands are concerned:
@@ -26,7 +26,7 @@ class ForwardCommandController:
     """One controller with one effort interface per joint.
 
     Attributes:
-        interfaces: (n,) What the hardware was told last, N m; NaN before it was told anything.
+        interfaces: (n,) What was last written to the hardware, N m; NaN before.
         active: Whether updates write to the hardware.
         dropped: Messages with values that are not finite.
         errors: Updates with a command of the wrong size.

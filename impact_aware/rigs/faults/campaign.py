@@ -13,6 +13,7 @@ from impact_aware.rigs.faults.bench import FaultBench
 from impact_aware.rigs.faults.classes import FAULT_CLASSES, fault_class
 from impact_aware.rigs.faults.trial import run_trial
 from impact_aware.rigs.faults.trial_result import MODES, Trial, TrialResult
+from impact_aware.rigs.tables import markdown_table
 
 DROPPED = 0.005
 """An object that came down further than this from between two palms was dropped, m."""
@@ -130,12 +131,10 @@ def _figures(results: Sequence[TrialResult]) -> dict[str, Any]:
 
 def format_table(summary: dict[str, Any]) -> str:
     """The summary as a Markdown table, a row per class."""
-    head = ("fault", "what happens", "runs", "outcomes", "rest within", "recovered", "failed")
-    rows = [head, tuple("---" for _ in head)]
+    rows = []
     for name, own in summary["classes"].items():
         outcomes = ", ".join(f"{reason} {count}" for reason, count in own["outcomes"].items())
         rest = "" if own["longest_rest_s"] is None else f"{own['longest_rest_s']:.2f} s"
-        rows.append(
-            (f"`{name}`", own["text"], str(own["runs"]), outcomes, rest, str(own["recovered"]), str(own["failed"]))
-        )
-    return "\n".join("| " + " | ".join(row) + " |" for row in rows)
+        counts = str(own["recovered"]), str(own["failed"])
+        rows.append((f"`{name}`", own["text"], str(own["runs"]), outcomes, rest, *counts))
+    return markdown_table(("fault", "what happens", "runs", "outcomes", "rest within", "recovered", "failed"), rows)

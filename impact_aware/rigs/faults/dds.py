@@ -1,4 +1,4 @@
-"""Faults over DDS: the real nodes as processes, the simulator behind a double of ros2_control's forward controller.
+"""Faults over DDS: the real nodes as processes, the simulator behind an emulator of ros2_control's forward controller.
 
 sim_robot -> joint_states -> fault_injector -> faulty/joint_states -> detector, predictor, rs_controller
 sim_robot <- hardware_commands <- forward_command_controller <- effort_controller/commands <- rs_controller
@@ -12,8 +12,8 @@ lets the plant go on without it at 8 ms of wall time per cycle; so it does when 
 count in wall time is scaled by that: a state_timeout of 0.8 s is the usual 0.1 s of the plant's time, and a liveliness
 lease of 2 s ends after 0.2 s of it.
 
-The double writes its last command once per state of the plant: commands act a cycle after they were published, as with
-ros2_control's controller manager.
+The emulator writes its last command once per state of the plant: commands act a cycle after they were published, as
+with ros2_control's controller manager.
 """
 
 from __future__ import annotations
@@ -22,20 +22,16 @@ import argparse
 import dataclasses
 import signal
 import sys
-import tempfile
-import time
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from tqdm import tqdm
 
-from impact_aware.bringup.domain import own_domain
 from impact_aware.bringup.graph import NodeSpec, SingleArmOptions, single_arm_graph
-from impact_aware.bringup.processes import NodeProcess, end_processes, quiet_environment
 from impact_aware.errors import UnknownNameError
 from impact_aware.rigs.faults.dds_classes import DDS_FAULTS, DdsFault, right_reasons
+from impact_aware.rigs.graph_run import GraphRun
+from impact_aware.rigs.tables import markdown_table
 from impact_aware.robot import RobotModel, load_profile
 
 START_TIMEOUT = 120.0
@@ -81,26 +77,25 @@ def run_dds(args: argparse.Namespace) -> tuple[dict[str, Any], str]:
             raise UnknownNameError("fault over DDS", name, tuple(DDS_FAULTS))
     results = []
     for name in tqdm(names, desc="faults over DDS", unit="run", disable=args.json or not sys.stderr.isatty()):
-        with tempfile.TemporaryDirectory(prefix="impact_aware_") as scratch, own_domain(args.domain) as domain:
-            results.append(DdsRun(name, args.seed, domain, Path(scratch)).run())
+        results.append(DdsRun(name, args.seed, args.domain).run())
     summary = {"runs": len(results), "failed": sum(bool(r["failures"]) for r in results), "results": results}
     return summary, format_table(results)
 
 
 def format_table(results: list[dict[str, Any]]) -> str:
     """A Markdown table, a row per run; `torque, rate` are the largest that were commanded, of their limits."""
-    head = ("fault", "what happens", "outcome", "at rest", "recovered", "torque, rate", "failures")
-    rows = [head, ("---",) * len(head)]
+    rows = []
     for own in results:
         rest = "" if own["rest_s"] is None else f"after {own['rest_s']:.2f} s"
         shares = "" if own["effort_share"] is None else f"{own['effort_share']:.2f}, {own['rate_share']:.2f}"
         failures = "; ".join(own["failures"]) or "none"
         rows.append((f"`{own['fault']}`", own["text"], own["outcome"], rest, own["recovered"], shares, failures))
-    return "\n".join("| " + " | ".join(row) + " |" for row in rows)
+    head = ("fault", "what happens", "outcome", "at rest", "recovered", "torque, rate", "failures")
+    return markdown_table(head, rows)
 
 
 def fault_graph(fault: DdsFault, seed: int) -> tuple[NodeSpec, ...]:
-    """The single-arm graph in lockstep with the injector before the suite and the double behind it."""
+    """The single-arm graph in lockstep with the injector before the suite and the emulator behind it."""
     options = SingleArmOptions(lockstep=True, markers=False, joint_states="faulty/joint_states", seed=seed)
     nodes = []
     for spec in single_arm_graph(options):
@@ -109,7 +104,7 @@ def fault_graph(fault: DdsFault, seed: int) -> tuple[NodeSpec, ...]:
             remappings["step_done"] = "faulty/step_done"
         if spec.executable == "sim_robot":
             # The plant has the robot's own topics on both sides.
-            remappings = {"effort_controller/commands": "hardware_commands"} if fault.double else {}
+            remappings = {"effort_controller/commands": "hardware_commands"} if fault.emulator else {}
             parameters["lockstep_participants"] = ["fault_injector"]
             parameters["displacement"] = list(fault.displacement)
         if spec.executable == "rs_controller":
@@ -125,50 +120,38 @@ def fault_graph(fault: DdsFault, seed: int) -> tuple[NodeSpec, ...]:
         injector["duration"] = 100.0
     injector |= {"after_motion": FAULT_AFTER, "lockstep_participants": list(SUITE)}
     nodes.insert(0, NodeSpec("fault_injector", "fault_injector", parameters=injector))
-    if fault.double:
+    if fault.emulator:
         joints = {"joints": list(load_profile(options.robot).joint_names), "lockstep": True}
         nodes.insert(0, NodeSpec("forward_command_controller", "effort_controller", parameters=joints))
     return tuple(nodes)
 
 
 class DdsRun:
-    """The processes of one run."""
+    """One fault in a running graph."""
 
-    def __init__(self, name: str, seed: int, domain: int, folder: Path) -> None:
+    def __init__(self, name: str, seed: int, domain: int | None = None) -> None:
         """Prepare; nothing is started yet."""
         self.name, self.fault, self.seed = name, DDS_FAULTS[name], seed
         self.failures: list[str] = []
-        self.graph = fault_graph(self.fault, seed)
-        self.environment = quiet_environment(domain)
-        self.environment["ROS_LOG_DIR"] = str(folder)
-        self.folder = folder
-        self.processes: dict[str, NodeProcess] = {}
-        self.ended: list[NodeProcess] = []
-        self.latest: dict[str, dict[str, Any]] = {}
+        self.graph = GraphRun(domain=domain)
 
     def run(self) -> dict[str, Any]:
         """Start everything, let the fault happen, judge, recover, end everything."""
         result: dict[str, Any] = {"fault": self.name, "text": self.fault.text, "outcome": "", "rest_s": None}
         result |= {"recovered": "", "effort_share": None, "rate_share": None}
-        try:
-            monitor = NodeSpec("run_monitor", "run_monitor")
-            self.processes["run_monitor"] = NodeProcess(monitor, self.environment, self.folder, talk=True)
-            for spec in self.graph:
-                self.processes[spec.name] = NodeProcess(spec, self.environment, self.folder)
-            if not self._wait(lambda: self._of("fault_injector", "begun") == "True", START_TIMEOUT):
-                self.failures.append(f"no motion (mode {self._mode or 'unknown'}): {self._excuses()}")
+        with self.graph as graph:
+            graph.start(NodeSpec("run_monitor", "run_monitor"), listener=True)
+            graph.start(*fault_graph(self.fault, self.seed))
+            if not graph.wait(lambda: graph.reported("fault_injector", "begun") == "True", START_TIMEOUT):
+                self.failures.append(f"no motion (mode {self._mode or 'unknown'}): {graph.last_words()}")
             else:
                 self._strike()
                 result["outcome"], result["rest_s"] = self._watch()
                 result["recovered"] = self._recover(result["outcome"])
                 result["effort_share"], result["rate_share"] = self._shares()
             self._check_alive()
-        finally:
-            killed = end_processes(self.processes.values())
-            for process in (*self.processes.values(), *self.ended):
-                process.close()
-        if killed:
-            self.failures.append(f"had to be killed at the end: {', '.join(killed)}")
+        if graph.killed:
+            self.failures.append(f"had to be killed at the end: {', '.join(graph.killed)}")
         return result | {"failures": self.failures}
 
     # The fault
@@ -177,27 +160,19 @@ class DdsRun:
         """Kill or stall the victim; what is injected began by itself."""
         if not self.fault.victim:
             return
-        victim = self.processes[self.fault.victim]
+        victim = self.graph.processes[self.fault.victim]
         if self.fault.stall:
             victim.signal(signal.SIGSTOP)
             until = self._time + STALL
-            self._wait(lambda: self._time >= until, END_TIMEOUT)
+            self.graph.wait(lambda: self._time >= until, END_TIMEOUT)
             victim.signal(signal.SIGCONT)
             return
         victim.signal(signal.SIGKILL)
         victim.process.wait()
-        # What was told before a process died says nothing of afterwards.
-        self.latest.pop(self.fault.victim, None)
+        # What a process reported before it died says nothing of afterwards.
+        self.graph.latest.pop(self.fault.victim, None)
         if self.fault.restart and self.fault.victim != "rs_controller":
-            self._restart()
-
-    def _restart(self) -> None:
-        """Start the victim anew, with a log of its own."""
-        victim = self.fault.victim
-        folder = self.folder / "restarted"
-        folder.mkdir()
-        self.ended.append(self.processes[victim])
-        self.processes[victim] = NodeProcess(self.processes[victim].spec, self.environment, folder)
+            self.graph.restart(self.fault.victim)
 
     def _watch(self) -> tuple[str, float | None]:
         """Until it is decided: the outcome, and from the begin of the safe mode to rest, s of the plant's time."""
@@ -206,14 +181,14 @@ class DdsRun:
 
         def decided() -> bool:
             nonlocal stopped
-            safe = self._of("sim_robot", "arm") == "brake" if died else self._mode == "SAFE"
+            safe = self.graph.reported("sim_robot", "arm") == "brake" if died else self._mode == "SAFE"
             if safe and stopped is None:
                 stopped = self._time
-            quiet = float(self._of("sim_robot", "largest_speed") or 1.0) < AT_REST
-            return quiet and (safe or self._of("rs_controller", "done") == "True")
+            quiet = float(self.graph.reported("sim_robot", "largest_speed") or 1.0) < AT_REST
+            return quiet and (safe or self.graph.reported("rs_controller", "done") == "True")
 
-        if not self._wait(decided, END_TIMEOUT):
-            speed = self._of("sim_robot", "largest_speed")
+        if not self.graph.wait(decided, END_TIMEOUT):
+            speed = self.graph.reported("sim_robot", "largest_speed")
             self.failures.append(f"neither at rest nor done: mode {self._mode}, speed {speed} rad/s")
             return self._reason, None
         outcome = "braked by the robot" if died else self._reason or "done"
@@ -236,15 +211,16 @@ class DdsRun:
         if self._controller_died:
             if not self.fault.restart:
                 return ""
-            self._restart()
-            if self._wait(lambda: self._mode in ("ANTE", "INTERIM", "POST"), START_TIMEOUT):
+            self.graph.restart(self.fault.victim)
+            if self.graph.wait(lambda: self._mode in ("ANTE", "INTERIM", "POST"), START_TIMEOUT):
                 return "moves after a new start"
-            self.failures.append(f"the new controller does not move (mode {self._mode}): {self._excuses()}")
+            self.failures.append(f"the new controller does not move (mode {self._mode}): {self.graph.last_words()}")
             return "no"
         if outcome == "done":
             return "not needed"
-        self._wait(lambda: self._of("fault_injector", "acting") == "False", END_TIMEOUT)
-        if self.fault.restart and not self._wait(lambda: not self._of("fault_injector", "absent"), START_TIMEOUT):
+        self.graph.wait(lambda: self.graph.reported("fault_injector", "acting") == "False", END_TIMEOUT)
+        answers = self.graph.wait(lambda: not self.graph.reported("fault_injector", "absent"), START_TIMEOUT)
+        if self.fault.restart and not answers:
             self.failures.append(f"{self.fault.victim} does not answer after its new start")
         if not self._ask("reset", ("IDLE",)):
             self.failures.append(f"did not leave the safe mode when asked (mode {self._mode})")
@@ -252,73 +228,52 @@ class DdsRun:
         if not self.fault.can_go_on:
             return "reset"
         if not self._ask("start", ("ANTE", "INTERIM", "POST")):
-            self.failures.append(f"did not move again when asked (mode {self._mode}): {self._excuses()}")
+            self.failures.append(f"did not move again when asked (mode {self._mode}): {self.graph.last_words()}")
             return "reset"
         return "reset, moves again"
 
     def _ask(self, request: str, modes: tuple[str, ...]) -> bool:
-        """Ask the controller until it is in one of these modes."""
-        deadline = time.monotonic() + START_TIMEOUT
-        while time.monotonic() < deadline and self.processes["rs_controller"].running:
-            self.processes["run_monitor"].write_line(request)
-            if self._wait(lambda: self._mode in modes, 2.0):
-                return True
-        return False
+        """Ask the controller until it is in one of these modes, or has ended."""
+        graph, controller = self.graph, self.graph.processes["rs_controller"]
+        graph.ask(request, lambda: self._mode in modes or not controller.running, START_TIMEOUT, 2.0)
+        return self._mode in modes
 
     def _shares(self) -> tuple[float | None, float | None]:
-        """Largest torque, and change of torque from one command to the next, that the double got, of their limits."""
-        if not self.fault.double:
+        """Largest torque, and change of torque from one command to the next, that the emulator got, of their limits."""
+        if not self.fault.emulator:
             return None, None
         limits = RobotModel.from_profile("panda").limits
         shares = []
         for key, limit in (("largest", limits.effort), ("largest_change", 1e-3 * limits.effort_rate)):
-            values = np.array([float(word) for word in self._of("effort_controller", key).split()])
+            values = np.array([float(word) for word in self.graph.reported("effort_controller", key).split()])
             shares.append(float((values / limit).max()) if values.shape == limit.shape else float("nan"))
         effort, rate = shares
-        # Rounding of the figures as they are told.
+        # Rounding of the figures as they are reported.
         if not (effort <= 1.0 + 1e-4 and rate <= 1.0 + 1e-4):
             self.failures.append(f"commands beyond their limits: torque {effort:.3f}, torque rate {rate:.3f}")
         return effort, rate
 
     def _check_alive(self) -> None:
         meant = self.fault.victim if not (self.fault.stall or self.fault.restart) else ""
-        for name, process in self.processes.items():
-            if name != meant and not process.running:
-                self.failures.append(f"{name} {process.ending()}: {process.last_words(1)}")
-        if self.fault.double and self._of("sim_robot", "lockstep") == "False":
+        self.failures += self.graph.died(exempt=(meant,))
+        if self.fault.emulator and self.graph.reported("sim_robot", "lockstep") == "False":
             self.failures.append("the plant gave up lockstep")
 
     # What is known
 
-    def _wait(self, condition: Callable[[], bool], patience: float) -> bool:
-        deadline = time.monotonic() + patience
-        while time.monotonic() < deadline:
-            for line in self.processes["run_monitor"].read_lines():
-                self.latest[str(line.get("node", "")).rpartition("/")[2].partition(":")[0]] = line
-            if condition():
-                return True
-            time.sleep(0.01)
-        return False
-
-    def _of(self, node: str, key: str) -> str:
-        return str(self.latest.get(node, {}).get(key, ""))
-
     @property
     def _mode(self) -> str:
-        return self._of("rs_controller", "mode")
+        return self.graph.reported("rs_controller", "mode")
 
     @property
     def _reason(self) -> str:
-        return self._of("rs_controller", "reason") if self._mode == "SAFE" else ""
+        return self.graph.reported("rs_controller", "reason") if self._mode == "SAFE" else ""
 
     @property
     def _time(self) -> float:
         """Of the plant, s."""
-        return float(self._of("sim_robot", "time") or 0.0)
+        return float(self.graph.reported("sim_robot", "time") or 0.0)
 
     @property
     def _controller_died(self) -> bool:
         return self.fault.victim == "rs_controller" and not self.fault.stall
-
-    def _excuses(self) -> str:
-        return "; ".join(f"{name}: {process.last_words(1)}" for name, process in self.processes.items())[:400]

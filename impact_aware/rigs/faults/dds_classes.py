@@ -22,8 +22,8 @@ class DdsFault:
         victim: Process that is killed or stalled, or empty.
         stall: Whether it is stalled only.
         restart: Whether it is started anew.
-        double: Whether the double of the forward controller is between controller and plant.
-        displacement: (3,) Of the object from the place where everybody believes it, m.
+        emulator: Whether the emulator of the forward controller is between controller and plant.
+        displacement: (3,) Of the object from where everybody believes it, m.
     """
 
     text: str
@@ -32,7 +32,7 @@ class DdsFault:
     victim: str = ""
     stall: bool = False
     restart: bool = False
-    double: bool = True
+    emulator: bool = True
     displacement: tuple[float, float, float] = (0.0, 0.0, 0.0)
 
     @property
@@ -50,9 +50,9 @@ DDS_FAULTS: dict[str, DdsFault] = {
         "SIGSTOP of the controller for 60 ms", ("STATE_STALE",), victim="rs_controller", stall=True
     ),
     # A forward controller would go on with the last torque, and no brake would know: so without one.
-    "controller_killed": DdsFault("SIGKILL of the controller", victim="rs_controller", double=False),
+    "controller_killed": DdsFault("SIGKILL of the controller", victim="rs_controller", emulator=False),
     "controller_restarted": DdsFault(
-        "SIGKILL of the controller, started anew at rest", victim="rs_controller", double=False, restart=True
+        "SIGKILL of the controller, started anew at rest", victim="rs_controller", emulator=False, restart=True
     ),
     "detector_killed": DdsFault("SIGKILL of the detector", _LOST, victim="impact_detector"),
     "detector_restarted": DdsFault(

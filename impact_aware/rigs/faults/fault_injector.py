@@ -2,7 +2,7 @@
 
 Remap the suite's joint_states to `faulty/joint_states`; the robot's own go into this node. `~/begin` starts the
 fault, or the begin of the arm's motion does. Faults of predictions need the field's predicted_jumps remapped to
-`faulty/predicted_jumps`; a detector that fires at random is heard on `impacts`, beside the real one. In lockstep this
+`faulty/predicted_jumps`; a detector that fires at random publishes on `impacts`, beside the real one. In lockstep this
 node is the only participant of the plant, and the suite's step_done is remapped to `faulty/step_done`.
 """
 
@@ -28,7 +28,7 @@ from impact_aware.nodes.ros.runtime import run_node
 from impact_aware.parameters import described
 from impact_aware.rigs.faults.event_faults import EVENT_FAULTS, EventFaults
 from impact_aware.rigs.faults.lockstep import LockstepRelay
-from impact_aware.rigs.faults.state_faults import STATE_FAULTS, Delivery, StateFault, StateMessage, make_state_fault
+from impact_aware.rigs.faults.state_faults import STATE_FAULTS, Delivery, StateFault, StateMessage
 from impact_aware.robot.joint_reader import JointReader
 
 MOVING = 0.05
@@ -68,9 +68,7 @@ class FaultInjectorNode(Node):
         self._settings = settings = load_settings(self, Settings)
         generator = np.random.default_rng(settings.seed)
         self._events = EventFaults(settings.fault, generator)
-        self._fault = StateFault(generator)
-        if settings.fault in STATE_FAULTS:
-            self._fault = make_state_fault(settings.fault, settings.seed)
+        self._fault = StateFault(settings.fault, np.random.default_rng(settings.seed))
         self._begin = self._end = float("inf")
         self._asked = False
         self._moving_since = float("inf") if settings.after_motion >= 0.0 else float("nan")

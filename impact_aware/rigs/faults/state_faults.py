@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from impact_aware.errors import UnknownNameError
 
-Values = Sequence[float]
+SLOW_PERIOD = 1.0 / 30.0
+"""Time between two messages of a slow source, s."""
 
 
 class StateMessage(NamedTuple):
@@ -17,9 +18,9 @@ class StateMessage(NamedTuple):
 
     time: float  # header.stamp, s
     names: Sequence[str]
-    position: Values  # rad
-    velocity: Values  # rad/s
-    effort: Values  # N m
+    position: Sequence[float]  # rad
+    velocity: Sequence[float]  # rad/s
+    effort: Sequence[float]  # N m
 
 
 class Delivery(NamedTuple):
@@ -30,245 +31,139 @@ class Delivery(NamedTuple):
 
 
 class StateFault:
-    """One fault with its numbers drawn once; as it is, it changes nothing.
+    """One fault with its severity drawn once; a name that is none of `STATE_FAULTS` changes nothing.
 
     A message that lacks what a fault would change passes as it is.
 
     Attributes:
-        severity: Its number, in the unit that `unit` says.
-        unit: Such as `ms`; empty where there is no number.
+        severity: Its number, in the unit that stands beside its range in `STATE_FAULTS`; 0 where there is none.
+        generator: Of all that is random.
+        passed: Stamp of the last message that a slow source let through, s.
     """
 
-    unit = ""
-
-    def __init__(self, generator: np.random.Generator) -> None:
-        """Draw the fault's numbers; `generator` also decides what happens to each message."""
+    def __init__(self, name: str, generator: np.random.Generator) -> None:
+        """Draw the severity; `generator` also decides what happens to each message."""
+        self._change, severities = STATE_FAULTS.get(name, (_pass, None))
         self.generator = generator
-        self.severity = self.draw()
-
-    def draw(self) -> float:
-        """How bad it is."""
-        return 0.0
+        self.severity = 0.0 if severities is None else self.uniform(*severities)
+        self.passed = -np.inf
 
     def apply(self, message: StateMessage) -> list[Delivery]:
         """What arrives in place of a message."""
-        return [Delivery(0.0, message)]
+        return self._change(self, message)
+
+    def uniform(self, low: float, high: float) -> float:
+        """A random number between two."""
+        return float(self.generator.uniform(low, high))
 
     def index(self, values: Sequence) -> int:
-        """Any place in a column of a message that has some."""
+        """A random index into a column of a message."""
         return int(self.generator.integers(len(values)))
 
 
-class Drop(StateFault):
-    """Messages are lost at random, with this probability."""
-
-    unit = "share"
-
-    def draw(self) -> float:  # noqa: D102
-        return float(self.generator.uniform(0.05, 0.5))
-
-    def apply(self, message: StateMessage) -> list[Delivery]:  # noqa: D102
-        return [] if self.generator.random() < self.severity else [Delivery(0.0, message)]
+Change = Callable[[StateFault, StateMessage], list[Delivery]]
 
 
-class Silence(StateFault):
-    """Nothing arrives."""
-
-    def apply(self, message: StateMessage) -> list[Delivery]:  # noqa: D102
-        return []
+def _now(message: StateMessage, **columns: Any) -> list[Delivery]:
+    """The message at once, with some of its columns replaced."""
+    return [Delivery(0.0, message._replace(**columns))]
 
 
-class Delay(StateFault):
-    """Everything arrives later by this."""
-
-    unit = "ms"
-
-    def draw(self) -> float:  # noqa: D102
-        return float(self.generator.uniform(1.0, 60.0))
-
-    def apply(self, message: StateMessage) -> list[Delivery]:  # noqa: D102
-        return [Delivery(1e-3 * self.severity, message)]
+def _pass(_fault: StateFault, message: StateMessage) -> list[Delivery]:
+    return _now(message)
 
 
-class Reorder(StateFault):
-    """Messages arrive up to this much later at random, so that later ones overtake them."""
-
-    unit = "ms"
-
-    def draw(self) -> float:  # noqa: D102
-        return float(self.generator.uniform(1.0, 5.0))
-
-    def apply(self, message: StateMessage) -> list[Delivery]:  # noqa: D102
-        return [Delivery(1e-3 * float(self.generator.uniform(0.0, self.severity)), message)]
+def _drop(fault: StateFault, message: StateMessage) -> list[Delivery]:
+    return [] if fault.generator.random() < fault.severity else _now(message)
 
 
-class Duplicate(StateFault):
-    """Each message arrives again, up to this much later."""
-
-    unit = "ms"
-
-    def draw(self) -> float:  # noqa: D102
-        return float(self.generator.uniform(1.0, 10.0))
-
-    def apply(self, message: StateMessage) -> list[Delivery]:  # noqa: D102
-        again = Delivery(1e-3 * float(self.generator.uniform(0.0, self.severity)), message)
-        return [Delivery(0.0, message), again]
+def _silence(_fault: StateFault, _message: StateMessage) -> list[Delivery]:
+    return []
 
 
-class Corrupt(StateFault):
-    """One value of each message is replaced."""
-
-    value: float = float("nan")
-    column = "position"
-
-    def apply(self, message: StateMessage) -> list[Delivery]:  # noqa: D102
-        values = list(getattr(message, self.column))
-        if not values:
-            return super().apply(message)
-        sign = 1.0 if self.generator.random() < 0.5 else -1.0
-        values[self.index(values)] = sign * self.value
-        if self.column == "velocity":
-            return [Delivery(0.0, message._replace(velocity=values))]
-        return [Delivery(0.0, message._replace(position=values))]
+def _delay(fault: StateFault, message: StateMessage) -> list[Delivery]:
+    return [Delivery(1e-3 * fault.severity, message)]
 
 
-class NotANumber(Corrupt):
-    """A position that is NaN."""
+def _reorder(fault: StateFault, message: StateMessage) -> list[Delivery]:
+    return [Delivery(1e-3 * fault.uniform(0.0, fault.severity), message)]
 
 
-class Infinite(Corrupt):
-    """A velocity that is infinite."""
-
-    value = float("inf")
-    column = "velocity"
+def _duplicate(fault: StateFault, message: StateMessage) -> list[Delivery]:
+    return [*_now(message), *_reorder(fault, message)]
 
 
-class HugePosition(Corrupt):
-    """A position that no joint can have."""
+def _corrupt(column: str, value: float) -> Change:
+    """One value of a column, either sign, at random."""
 
-    value = 1e6
+    def change(fault: StateFault, message: StateMessage) -> list[Delivery]:
+        values = list(getattr(message, column))
+        if values:
+            sign = 1.0 if fault.generator.random() < 0.5 else -1.0
+            values[fault.index(values)] = sign * value
+        return _now(message, **{column: values})
 
-
-class HugeVelocity(Corrupt):
-    """A velocity that no joint can have."""
-
-    value = 1e6
-    column = "velocity"
-
-
-class PositionStep(Corrupt):
-    """A position that is possible, but can't have been reached since the last message."""
-
-    unit = "rad"
-
-    def draw(self) -> float:  # noqa: D102
-        return float(self.generator.uniform(0.05, 0.5))
-
-    def apply(self, message: StateMessage) -> list[Delivery]:  # noqa: D102
-        values = list(message.position)
-        if not values:
-            return [Delivery(0.0, message)]
-        values[0] += self.severity
-        return [Delivery(0.0, message._replace(position=values))]
+    return change
 
 
-class WrongLength(StateFault):
+def _position_step(fault: StateFault, message: StateMessage) -> list[Delivery]:
+    first = [value + fault.severity for value in message.position[:1]]
+    return _now(message, position=[*first, *message.position[1:]])
+
+
+def _wrong_length(fault: StateFault, message: StateMessage) -> list[Delivery]:
     """Positions and velocities are one too few, or one too many."""
-
-    def apply(self, message: StateMessage) -> list[Delivery]:  # noqa: D102
-        position, velocity = list(message.position), list(message.velocity)
-        if self.generator.random() < 0.5:
-            position, velocity = position[:-1], velocity[:-1]
-        else:
-            position, velocity = [*position, 0.0], [*velocity, 0.0]
-        return [Delivery(0.0, message._replace(position=position, velocity=velocity))]
+    position, velocity = list(message.position), list(message.velocity)
+    if fault.generator.random() < 0.5:
+        return _now(message, position=position[:-1], velocity=velocity[:-1])
+    return _now(message, position=[*position, 0.0], velocity=[*velocity, 0.0])
 
 
-class Renamed(StateFault):
-    """One joint has another name."""
-
-    def apply(self, message: StateMessage) -> list[Delivery]:  # noqa: D102
-        names = list(message.names)
-        if not names:
-            return super().apply(message)
-        names[self.index(names)] = "elbow"
-        return [Delivery(0.0, message._replace(names=names))]
+def _renamed(fault: StateFault, message: StateMessage) -> list[Delivery]:
+    names = list(message.names)
+    if names:
+        names[fault.index(names)] = "elbow"
+    return _now(message, names=names)
 
 
-class Missing(StateFault):
-    """One joint is left out."""
-
-    def apply(self, message: StateMessage) -> list[Delivery]:  # noqa: D102
-        if not message.names:
-            return super().apply(message)
-        out = self.index(message.names)
-
-        def without(values: Sequence) -> list:
-            return [value for index, value in enumerate(values) if index != out]
-
-        cut = StateMessage(message.time, *(without(column) for column in message[1:]))
-        return [Delivery(0.0, cut)]
+def _missing(fault: StateFault, message: StateMessage) -> list[Delivery]:
+    if not message.names:
+        return _now(message)
+    out = fault.index(message.names)
+    columns = ([*column[:out], *column[out + 1 :]] for column in message[1:])
+    return [Delivery(0.0, StateMessage(message.time, *columns))]
 
 
-class ClockForward(StateFault):
-    """Stamps are ahead by this."""
-
-    unit = "s"
-
-    def draw(self) -> float:  # noqa: D102
-        return float(self.generator.uniform(2.0, 100.0))
-
-    def apply(self, message: StateMessage) -> list[Delivery]:  # noqa: D102
-        return [Delivery(0.0, message._replace(time=message.time + self.severity))]
+def _shifted_clock(sign: float) -> Change:
+    return lambda fault, message: _now(message, time=message.time + sign * fault.severity)
 
 
-class ClockBackward(StateFault):
-    """Stamps are behind by this."""
-
-    unit = "s"
-
-    def draw(self) -> float:  # noqa: D102
-        return float(self.generator.uniform(0.1, 100.0))
-
-    def apply(self, message: StateMessage) -> list[Delivery]:  # noqa: D102
-        return [Delivery(0.0, message._replace(time=message.time - self.severity))]
+def _slow_source(fault: StateFault, message: StateMessage) -> list[Delivery]:
+    if 0.0 <= message.time - fault.passed < SLOW_PERIOD - 1e-9:
+        return []
+    fault.passed = message.time
+    return _now(message)
 
 
-class SlowSource(StateFault):
-    """Messages come at 30 Hz, as from a republisher."""
-
-    period = 1.0 / 30.0
-
-    def __init__(self, generator: np.random.Generator) -> None:  # noqa: D107
-        super().__init__(generator)
-        self._last = -np.inf
-
-    def apply(self, message: StateMessage) -> list[Delivery]:  # noqa: D102
-        if 0.0 <= message.time - self._last < self.period - 1e-9:
-            return []
-        self._last = message.time
-        return [Delivery(0.0, message)]
-
-
-STATE_FAULTS: dict[str, Callable[[np.random.Generator], StateFault]] = {
-    "drop": Drop,
-    "silence": Silence,
-    "delay": Delay,
-    "reorder": Reorder,
-    "duplicate": Duplicate,
-    "nan": NotANumber,
-    "inf": Infinite,
-    "huge_position": HugePosition,
-    "huge_velocity": HugeVelocity,
-    "position_step": PositionStep,
-    "wrong_length": WrongLength,
-    "renamed": Renamed,
-    "missing": Missing,
-    "clock_forward": ClockForward,
-    "clock_backward": ClockBackward,
-    "slow_source": SlowSource,
+STATE_FAULTS: dict[str, tuple[Change, tuple[float, float] | None]] = {
+    "drop": (_drop, (0.05, 0.5)),  # probability
+    "silence": (_silence, None),
+    "delay": (_delay, (1.0, 60.0)),  # ms
+    "reorder": (_reorder, (1.0, 5.0)),  # ms
+    "duplicate": (_duplicate, (1.0, 10.0)),  # ms
+    "nan": (_corrupt("position", float("nan")), None),
+    "inf": (_corrupt("velocity", float("inf")), None),
+    "huge_position": (_corrupt("position", 1e6), None),
+    "huge_velocity": (_corrupt("velocity", 1e6), None),
+    "position_step": (_position_step, (0.05, 0.5)),  # rad
+    "wrong_length": (_wrong_length, None),
+    "renamed": (_renamed, None),
+    "missing": (_missing, None),
+    "clock_forward": (_shifted_clock(1.0), (2.0, 100.0)),  # s
+    "clock_backward": (_shifted_clock(-1.0), (0.1, 100.0)),  # s
+    "slow_source": (_slow_source, None),
 }
-"""Faults of joint states by name."""
+"""Faults of joint states by name: what becomes of a message, and between which numbers the severity is drawn."""
 
 
 def make_state_fault(name: str, seed: int) -> StateFault:
@@ -279,4 +174,4 @@ def make_state_fault(name: str, seed: int) -> StateFault:
     """
     if name not in STATE_FAULTS:
         raise UnknownNameError("fault", name, tuple(STATE_FAULTS))
-    return STATE_FAULTS[name](np.random.default_rng(seed))
+    return StateFault(name, np.random.default_rng(seed))

@@ -20,7 +20,7 @@ from impact_aware.rigs.faults.bench import AWAY, FaultBench
 from impact_aware.rigs.faults.classes import FAULT_CLASSES, Extent, FaultClass, draw_duration, fault_class
 from impact_aware.rigs.faults.event_faults import EventFaults
 from impact_aware.rigs.faults.judge import REST_WITHIN, CommandJudge, ObjectWatch, RestWatch
-from impact_aware.rigs.faults.state_faults import STATE_FAULTS, StateFault, StateMessage
+from impact_aware.rigs.faults.state_faults import StateFault, StateMessage
 from impact_aware.rigs.faults.suite_double import IN_MOTION, SuiteDouble
 from impact_aware.rigs.faults.trial_result import MODES, Trial, TrialResult
 from impact_aware.rigs.faults.worlds import draw_world
@@ -87,7 +87,7 @@ class _Run:
         faults: list[StateFault | None] = [None] * len(self.bench.robots)
         if self.fault_class.kind == "state":
             for arm in self.arms:
-                faults[arm] = own = STATE_FAULTS[fault](generator)
+                faults[arm] = own = StateFault(fault, generator)
                 # One clock, one network, one joint: what all arms have, they have alike.
                 self.severity = own.severity = self.severity or own.severity
         elif fault == "command_drop":

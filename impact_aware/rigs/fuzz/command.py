@@ -12,26 +12,9 @@ from tqdm import tqdm
 
 from impact_aware.bringup.domain import own_domain
 from impact_aware.bringup.processes import quiet_environment
-from impact_aware.errors import ImpactAwareError, InvalidInputError, UnknownNameError
-
-NODES = (
-    "impact_detector",
-    "impact_detector/fusion",
-    "jump_predictor",
-    "jump_predictor/free_object",
-    "reference_field",
-    "reference_field/two_arms",
-    "rs_controller",
-    "rs_controller/two_arms",
-    "impact_markers",
-    "sim_robot",
-    "sim_robot/two_arms",
-    "forward_command_controller",
-    "run_monitor",
-    "bag_recorder",
-    "fault_injector",
-)
-"""Nodes that are fuzzed, some in several configurations."""
+from impact_aware.errors import ImpactAwareError, InvalidInputError
+from impact_aware.rigs.fuzz.subjects import SUBJECTS, subject
+from impact_aware.rigs.tables import markdown_table
 
 MOST_GROWTH_KIB = 4096
 """Memory that a node may take more after the first fifth of the messages: what an allocator keeps without a leak."""
@@ -58,11 +41,10 @@ def run_fuzz(args: argparse.Namespace) -> tuple[dict[str, Any], str]:
     if args.fuzz < 1:
         raise InvalidInputError("--fuzz", args.fuzz, "at least 1 message")
     for name in args.node:
-        if name not in NODES:
-            raise UnknownNameError("--node", name, NODES)
+        subject(name)
     results = []
     quiet = args.json or not sys.stderr.isatty()
-    for name in tqdm(args.node or NODES, desc="fuzz", unit="node", disable=quiet):
+    for name in tqdm(args.node or SUBJECTS, desc="fuzz", unit="node", disable=quiet):
         command = [sys.executable, "-m", "impact_aware.rigs.fuzz.fuzz", name, str(args.fuzz), str(args.seed)]
         with own_domain(args.domain) as domain:
             environment = quiet_environment(domain)
@@ -84,12 +66,12 @@ def grows(result: dict[str, Any]) -> bool:
 
 def format_table(results: list[dict[str, Any]]) -> str:
     """A Markdown table, a row per node, and what was raised and what grew."""
-    rows = [("node", "messages", "spoilt", "exceptions", "memory grown by", "of that late", "wall time"), ("---",) * 7]
-    lines = []
+    rows, lines = [], []
     for own in results:
         counts = str(own["messages"]), str(own["spoilt"]), str(own["exceptions"])
         memory = f"{own['grown_kib']} KiB", f"{own['grown_late_kib']} KiB"
         rows.append((f"`{own['node']}`", *counts, *memory, f"{own['wall_s']:.0f} s"))
         lines += [f"{own['node']}: {error}, {count} times" for error, count in own["errors"].items()]
         lines += [f"{own['node']}: {name} grew steadily by {count}" for name, count in own["growing"].items()]
-    return "\n".join(["| " + " | ".join(row) + " |" for row in rows] + lines)
+    head = ("node", "messages", "spoilt", "exceptions", "memory grown by", "of that late", "wall time")
+    return "\n".join([markdown_table(head, rows), *lines])

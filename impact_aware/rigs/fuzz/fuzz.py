@@ -1,13 +1,14 @@
 """Random messages for the callbacks of a node, all in one process: what raises, what grows, what is counted.
 
 `python -m impact_aware.rigs.fuzz.fuzz NODE COUNT SEED` prints one JSON object. Callbacks are called directly, as an
-executor would, with messages that were serialised and read again as on their way over DDS, or with the bytes where a
-subscription asks for those; nothing is heard over DDS. `impact-aware faults --fuzz` runs it for every node.
+executor would, with messages that were serialised and deserialized as on their way over DDS, or with the bytes where a
+subscription asks for those; DDS itself is not used. `impact-aware faults --fuzz` runs it for every node.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import importlib
 import json
 import os
@@ -26,7 +27,6 @@ import rclpy
 from rclpy.event_handler import QoSSubscriptionEventType
 from rclpy.lifecycle import LifecycleNode
 from rclpy.logging import LoggingSeverity, set_logger_level
-from rclpy.node import Node
 from rclpy.serialization import deserialize_message, serialize_message
 from rclpy.signals import SignalHandlerOptions
 from sensor_msgs.msg import JointState
@@ -115,7 +115,7 @@ class Fuzzer:
         self._share = 1.0
         if isinstance(self.node, LifecycleNode):
             self.node.trigger_configure()
-        self._subject.prepare(self.node, self._generator)
+        self._subject.prepare(self.node)
         self._subscriptions: list[Any] = list(self.node.subscriptions)
         weights = [STATE_WEIGHT if own.msg_type is JointState else 1 for own in self._subscriptions]
         self._turns = [own for own, weight in zip(self._subscriptions, weights, strict=True) for _ in range(weight)]
@@ -223,9 +223,13 @@ class Fuzzer:
             self.first_tracebacks.setdefault(key, traceback.format_exc(limit=-6))
 
     def _watch(self) -> None:
+        if text := self.status()[1]:
+            self.states[_NUMBER.sub("#", text.partition(":")[0])] += 1
+
+    def status(self) -> tuple[Any, str, dict[str, Any]]:
+        """What the node says of itself on /diagnostics; nothing of one that does not."""
         status = getattr(self.node, "_status", None)
-        if status is not None:
-            self.states[_NUMBER.sub("#", status()[1].partition(":")[0])] += 1
+        return (None, "", {}) if status is None else status()
 
 
 def fuzz(name: str, count: int, seed: int) -> dict[str, Any]:
@@ -249,7 +253,7 @@ def fuzz(name: str, count: int, seed: int) -> dict[str, Any]:
         "errors": dict(fuzzer.errors),
         "tracebacks": fuzzer.first_tracebacks,
         **growth.values(),
-        "diagnostics": _diagnostics(fuzzer.node),
+        "diagnostics": {key: str(value) for key, value in fuzzer.status()[2].items()} or None,
         "peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
         "wall_s": round(wall, 1),
     }
@@ -257,25 +261,19 @@ def fuzz(name: str, count: int, seed: int) -> dict[str, Any]:
     return result
 
 
-def _diagnostics(node: Node) -> dict[str, str] | None:
-    status = getattr(node, "_status", None)
-    return None if status is None else {key: str(value) for key, value in status()[2].items()}
-
-
 def _type_name(kind: type) -> str:
     return f"{kind.__module__.split('.')[0]}/{kind.__name__}"
 
 
-_CLASSES: dict[str, type] = {}
+@functools.cache
+def _class(name: str) -> type:
+    package, _, last = name.partition("/")
+    return getattr(importlib.import_module(f"{package}.msg"), last.rpartition("/")[2])  # type: ignore[no-any-return]
 
 
 def _empty(name: str) -> Any:
     """An empty message of a type such as `geometry_msgs/Point`."""
-    kind = _CLASSES.get(name)
-    if kind is None:
-        package, _, last = name.partition("/")
-        kind = _CLASSES[name] = getattr(importlib.import_module(f"{package}.msg"), last.rpartition("/")[2])
-    return kind()
+    return _class(name)()
 
 
 def main() -> None:

@@ -16,11 +16,10 @@ LARGEST_SINGLE = 3e38
 STRINGS = ("", "a", "tool", "panda_joint1", "left", "hit_and_push", "\u00e4\U0001f916", "x" * 300, "{a: [", "../../etc")
 
 _INTEGERS = {
-    "int8": (-(2**7), 2**7 - 1), "uint8": (0, 2**8 - 1),
-    "int16": (-(2**15), 2**15 - 1), "uint16": (0, 2**16 - 1),
-    "int32": (-(2**31), 2**31 - 1), "uint32": (0, 2**32 - 1),
-    "int64": (-(2**63), 2**63 - 1), "uint64": (0, 2**64 - 1),
-}  # fmt: skip
+    **{f"int{bits}": (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) for bits in (8, 16, 32, 64)},
+    **{f"uint{bits}": (0, 2**bits - 1) for bits in (8, 16, 32, 64)},
+}
+"""Smallest and largest value by the name of the type."""
 
 _SEQUENCE = re.compile(r"^sequence<([^,>]+)(?:,\s*(\d+))?>$")
 
@@ -93,15 +92,11 @@ class RandomMessages:
     def _fields_of(self, message: Any) -> tuple[tuple[str, str, str], ...]:
         """Name and type of each field, and the type of its entries where it is a sequence."""
         kind = type(message)
-        fields = self._fields.get(kind)
-        if fields is None:
-            types = message.get_fields_and_field_types()
-            entries = {name: _SEQUENCE.match(own) for name, own in types.items()}
-            fields = tuple(
-                (name, own, match.group(1) if (match := entries[name]) else "") for name, own in types.items()
-            )
-            self._fields[kind] = fields
-        return fields
+        if kind not in self._fields:
+            types = message.get_fields_and_field_types().items()
+            matches = [(name, own, _SEQUENCE.match(own)) for name, own in types]
+            self._fields[kind] = tuple((name, own, match.group(1) if match else "") for name, own, match in matches)
+        return self._fields[kind]
 
     def _spoiled_list(self, values: list[Any], kind: str) -> list[Any]:
         choice, index = self.generator.random(), self.generator.randrange(len(values))
@@ -118,11 +113,10 @@ class RandomMessages:
     # Makers of values
 
     def _maker(self, kind: str, depth: int) -> Maker:
-        depth = min(depth, DEEPEST)
-        maker = self._makers.get((kind, depth))
-        if maker is None:
-            maker = self._makers[kind, depth] = self._new_maker(kind, depth)
-        return maker
+        key = (kind, min(depth, DEEPEST))
+        if key not in self._makers:
+            self._makers[key] = self._new_maker(*key)
+        return self._makers[key]
 
     def _new_maker(self, kind: str, depth: int) -> Maker:
         draw = self.generator.random

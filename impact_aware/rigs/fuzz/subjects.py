@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import importlib
 import math
 import random
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from impact_aware.bringup.start import EXECUTABLES
 from impact_aware.errors import UnknownNameError
 from impact_aware.rigs.faults.state_faults import STATE_FAULTS, make_state_fault
 
@@ -21,17 +21,13 @@ JOINTS = [f"panda_joint{number}" for number in range(1, 8)]
 TWO_ARMS = "dual_arm_grab"
 
 
-def _nothing(node: Any, generator: random.Random) -> None:
-    pass
-
-
 @dataclasses.dataclass(frozen=True)
 class Subject:
     """A node in one configuration.
 
     Attributes:
         kind: Class of the node, in the module that is called as the node is.
-        settings: Parameters, by name, that are not as they are by default.
+        settings: Parameters, by name, that are not as they are by default; a function makes one anew for each node.
         task: Whose messages it gets.
         prepare: Called once, when the node is there.
         vary: Called now and then: what else changes from outside.
@@ -41,37 +37,30 @@ class Subject:
     kind: str
     settings: dict[str, Any] = dataclasses.field(default_factory=dict)
     task: str = "hit_and_push"
-    prepare: Callable[[Any, random.Random], None] = _nothing
-    vary: Callable[[Any, random.Random], None] = _nothing
-    finish: Callable[[Any], None] = lambda node: None
+    prepare: Callable[[Any], object] = lambda node: None
+    vary: Callable[[Any, random.Random], object] = lambda node, generator: None
+    finish: Callable[[Any], object] = lambda node: None
 
     def make(self, name: str) -> Any:
-        """The node; `name` is what the subject is called."""
-        module = importlib.import_module(f"impact_aware.nodes.{name.partition('/')[0]}")
-        with self._settings_of(module):
-            return getattr(module, self.kind)()
-
-    @contextlib.contextmanager
-    def _settings_of(self, module: Any) -> Iterator[None]:
-        """The subject's settings in place of the defaults, for the nodes that are made meanwhile."""
+        """The node, with the subject's settings; `name` is what the subject is called."""
+        module: Any = importlib.import_module(EXECUTABLES[name.partition("/")[0]])
         declared = getattr(module, "load_settings", None)
         if declared is None:
-            yield
-            return
+            return getattr(module, self.kind)()
+        own = {key: value() if callable(value) else value for key, value in self.settings.items()}
 
         def load(node: Any, kind: type) -> Any:
             settings = declared(node, kind)
-            own = {key: value for key, value in self.settings.items() if hasattr(settings, key)}
-            return dataclasses.replace(settings, **own)
+            return dataclasses.replace(settings, **{key: own[key] for key in own if hasattr(settings, key)})
 
-        vars(module)["load_settings"] = load
+        module.load_settings = load
         try:
-            yield
+            return getattr(module, self.kind)()
         finally:
-            vars(module)["load_settings"] = declared
+            module.load_settings = declared
 
 
-def _record_some_topics(node: Any, generator: random.Random) -> None:
+def _record_some_topics(node: Any) -> None:
     """Subscribe as the recorder does when it finds topics."""
     for topic, kind in (
         ("/joint_states", "sensor_msgs/msg/JointState"),
@@ -81,24 +70,14 @@ def _record_some_topics(node: Any, generator: random.Random) -> None:
         node._subscribe(topic, kind, [])
 
 
-def _alone(node: Any, generator: random.Random) -> None:
+def _control_alone(node: Any) -> None:
     """Who else DDS shows, such as another fuzzer's process, or does not, must not keep this one from moving."""
     node._connections._out_of_reach = str
 
 
-def _alone_at_once(node: Any, generator: random.Random) -> None:
-    """No looking around for another simulator."""
+def _simulate_alone(node: Any) -> None:
+    """Look around for no other simulator."""
     node._look_until, node._twins.present, node._twins.look = -math.inf, False, bool
-
-
-def _hardware_is_there(node: Any, generator: random.Random) -> None:
-    """Nobody listens to what goes on from this one to the hardware; commands shall come all the same."""
-    node._begin()
-
-
-def _activate_again(node: Any, generator: random.Random) -> None:
-    """What a person does after a command of the wrong size."""
-    node.controller.activate()
 
 
 def _throw_bag_away(node: Any) -> None:
@@ -110,62 +89,42 @@ def _other_fault(node: Any, generator: random.Random) -> None:
     node._fault = make_state_fault(generator.choice(list(STATE_FAULTS)), generator.randrange(1000))
 
 
-def _bag() -> str:
-    return str(Path(tempfile.mkdtemp(prefix="fuzz_bag_")) / "bag")
+_FUSION = {"joints": JOINTS, "detector": "fusion", "robot": "panda", "normal": [0.0, 1.0, 0.0], "lockstep": True}
+_OTHERS = {"other_impacts": ["other/impacts"], "expected_contacts": 2}
+_FREE_OBJECT = {"normal": [0.0, 1.0, 0.0], "object_mass": 1.0, "friction": 0.3, "lockstep": True}
+_UNCERTAIN = {"position_std": 1e-3, "normal_std": 0.02, "friction_std": 0.05}
+_BASES = [0.0, 0.35, 0.0, 0.0, 0.0, -0.35, 0.0, 0.0]
+_PAIR = {"arms": ["left", "right"], "robots": ["panda"], "bases": _BASES}
+_PLANT = {"task": TWO_ARMS, "lockstep": True, "lockstep_participants": ["rs_controller"]}
 
-
-SUBJECTS: dict[str, Callable[[], Subject]] = {
-    "impact_detector": lambda: Subject("ImpactDetectorNode", {"joints": JOINTS}),
-    "impact_detector/fusion": lambda: Subject(
-        "ImpactDetectorNode",
-        {
-            "joints": JOINTS,
-            "detector": "fusion",
-            "robot": "panda",
-            "normal": [0.0, 1.0, 0.0],
-            "other_impacts": ["other/impacts"],
-            "expected_contacts": 2,
-            "lockstep": True,
-        },
+SUBJECTS: dict[str, Subject] = {
+    "impact_detector": Subject("ImpactDetectorNode", {"joints": JOINTS}),
+    "impact_detector/fusion": Subject("ImpactDetectorNode", _FUSION | _OTHERS),
+    "jump_predictor": Subject("JumpPredictorNode"),
+    "jump_predictor/free_object": Subject("JumpPredictorNode", _FREE_OBJECT | _UNCERTAIN),
+    "reference_field": Subject("ReferenceFieldNode"),
+    "reference_field/two_arms": Subject("ReferenceFieldNode", {"task": TWO_ARMS}, TWO_ARMS),
+    "rs_controller": Subject("RsControllerNode", prepare=_control_alone),
+    "rs_controller/two_arms": Subject("RsControllerNode", _PAIR, TWO_ARMS, prepare=_control_alone),
+    "impact_markers": Subject("ImpactMarkersNode"),
+    "sim_robot": Subject("SimRobotNode", prepare=_simulate_alone),
+    "sim_robot/two_arms": Subject("SimRobotNode", _PLANT, TWO_ARMS, prepare=_simulate_alone),
+    "forward_command_controller": Subject(
+        "ForwardCommandControllerNode",
+        {"joints": JOINTS},
+        # Nobody listens to what goes on from this one to the hardware; commands shall come all the same.
+        prepare=lambda node: node._begin(),
+        # What a person does after a command of the wrong size.
+        vary=lambda node, _generator: node.controller.activate(),
     ),
-    "jump_predictor": lambda: Subject("JumpPredictorNode"),
-    "jump_predictor/free_object": lambda: Subject(
-        "JumpPredictorNode",
-        {
-            "normal": [0.0, 1.0, 0.0],
-            "object_mass": 1.0,
-            "friction": 0.3,
-            "position_std": 1e-3,
-            "normal_std": 0.02,
-            "friction_std": 0.05,
-            "lockstep": True,
-        },
+    "run_monitor": Subject("RunMonitorNode"),
+    "bag_recorder": Subject(
+        "BagRecorderNode",
+        {"bag": lambda: str(Path(tempfile.mkdtemp(prefix="fuzz_bag_")) / "bag")},
+        prepare=_record_some_topics,
+        finish=_throw_bag_away,
     ),
-    "reference_field": lambda: Subject("ReferenceFieldNode"),
-    "reference_field/two_arms": lambda: Subject("ReferenceFieldNode", {"task": TWO_ARMS}, TWO_ARMS),
-    "rs_controller": lambda: Subject("RsControllerNode", prepare=_alone),
-    "rs_controller/two_arms": lambda: Subject(
-        "RsControllerNode",
-        {"arms": ["left", "right"], "robots": ["panda"], "bases": [0.0, 0.35, 0.0, 0.0, 0.0, -0.35, 0.0, 0.0]},
-        TWO_ARMS,
-        prepare=_alone,
-    ),
-    "impact_markers": lambda: Subject("ImpactMarkersNode"),
-    "sim_robot": lambda: Subject("SimRobotNode", prepare=_alone_at_once),
-    "sim_robot/two_arms": lambda: Subject(
-        "SimRobotNode",
-        {"task": TWO_ARMS, "lockstep": True, "lockstep_participants": ["rs_controller"]},
-        TWO_ARMS,
-        prepare=_alone_at_once,
-    ),
-    "forward_command_controller": lambda: Subject(
-        "ForwardCommandControllerNode", {"joints": JOINTS}, prepare=_hardware_is_there, vary=_activate_again
-    ),
-    "run_monitor": lambda: Subject("RunMonitorNode"),
-    "bag_recorder": lambda: Subject(
-        "BagRecorderNode", {"bag": _bag()}, prepare=_record_some_topics, finish=_throw_bag_away
-    ),
-    "fault_injector": lambda: Subject("FaultInjectorNode", vary=_other_fault),
+    "fault_injector": Subject("FaultInjectorNode", vary=_other_fault),
 }
 """Subjects by name: a node's, with its configuration after a slash where there are several."""
 
@@ -177,5 +136,5 @@ def subject(name: str) -> Subject:
         UnknownNameError: There is none of that name.
     """
     if name not in SUBJECTS:
-        raise UnknownNameError("node", name, tuple(SUBJECTS))
-    return SUBJECTS[name]()
+        raise UnknownNameError("--node", name, tuple(SUBJECTS))
+    return SUBJECTS[name]

@@ -1,4 +1,4 @@
-"""Node `command_logger`: a `run_monitor` that also keeps each arm's last command, and tells it when it ends.
+"""Node `command_logger`: a `run_monitor` that also keeps each arm's last command, and prints it when it ends.
 
 The last line it prints per arm is `{"arm": ..., "commands": COUNT, "command": [...], "names": [...], "position": [...],
 "velocity": [...]}`: the last command, and the joint state that came before it.
@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
+from functools import partial
 
-from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
@@ -28,51 +28,44 @@ class Settings:
     arms: list[str] = described([], "names of several arms, which stand before their topics; empty: a single arm")
 
 
-class _Last:
-    """What is known of one arm."""
+class CommandLoggerNode(RunMonitorNode):
+    """Keeps what a controller leaves behind."""
 
-    def __init__(self, node: Node, name: str) -> None:
-        self.name = name
-        self.count = 0
-        self.command: list[float] = []
-        self.state = self._newest = JointState()
-        prefix = f"{name}/" if name else ""
-        # Deep queues: what a busy machine delivers late must not be lost.
-        node.create_subscription(JointState, f"{prefix}joint_states", self._on_state, STREAM_QOS)
-        node.create_subscription(Float64MultiArray, f"{prefix}{COMMANDS_TOPIC}", self._on_command, STREAM_QOS)
+    def __init__(self) -> None:
+        """Subscribe to states and commands of every arm, too."""
+        super().__init__()
+        self._lines: dict[str, dict[str, object]] = {}
+        self._states: dict[str, JointState] = {}
+        for arm in load_settings(self, Settings).arms or [""]:
+            self._states[arm] = JointState()
+            self._lines[arm] = {"arm": arm, "commands": 0, "command": [], "names": [], "position": [], "velocity": []}
+            prefix = f"{arm}/" if arm else ""
+            # Deep queues: what a busy machine delivers late must not be lost.
+            self.create_subscription(JointState, f"{prefix}joint_states", partial(self._on_state, arm), STREAM_QOS)
+            self.create_subscription(
+                Float64MultiArray, f"{prefix}{COMMANDS_TOPIC}", partial(self._on_command, arm), STREAM_QOS
+            )
+        self._counts = dict.fromkeys(self._lines, 0)
 
-    def _on_state(self, message: JointState) -> None:
-        self._newest = message
+    def _on_state(self, arm: str, message: JointState) -> None:
+        self._states[arm] = message
 
-    def _on_command(self, message: Float64MultiArray) -> None:
-        self.count += 1
-        self.command, self.state = list(message.data), self._newest
-
-    def line(self) -> dict[str, object]:
-        state = self.state
-        return {
-            "arm": self.name,
-            "commands": self.count,
-            "command": self.command,
+    def _on_command(self, arm: str, message: Float64MultiArray) -> None:
+        self._counts[arm] += 1
+        state = self._states[arm]
+        self._lines[arm] = {
+            "arm": arm,
+            "commands": self._counts[arm],
+            "command": list(message.data),
             "names": list(state.name),
             "position": list(state.position),
             "velocity": list(state.velocity),
         }
 
-
-class CommandLoggerNode(RunMonitorNode):
-    """Sees what a controller leaves behind."""
-
-    def __init__(self) -> None:
-        """Subscribe to states and commands of every arm, too."""
-        super().__init__()
-        settings = load_settings(self, Settings)
-        self._lasts = [_Last(self, name) for name in settings.arms or [""]]
-
     def close(self) -> None:
-        """Tell what was last."""
-        for last in self._lasts:
-            self._print(last.line())
+        """Print each arm's last command."""
+        for line in self._lines.values():
+            self._print(line)
 
 
 def main() -> None:

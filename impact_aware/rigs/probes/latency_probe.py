@@ -27,6 +27,7 @@ from impact_aware.nodes.ros.qos import COMMAND_QOS, state_qos
 from impact_aware.nodes.ros.ros_parameters import load_settings
 from impact_aware.nodes.ros.runtime import run_node
 from impact_aware.parameters import described
+from impact_aware.rigs.figures import percentiles
 
 SWING = 0.02
 """The joints swing by this about their posture, rad, so that nothing is ever held or at rest."""
@@ -81,15 +82,13 @@ class Matcher:
             self.answered.append(now - self._open.pop())
 
     def report(self) -> dict[str, float | bool]:
-        """Figures since the last report, µs; NaN percentiles become 0 when nothing was answered."""
-        latencies = 1e6 * np.array(self.answered or [math.nan])
+        """Figures since the last report, µs; times are 0 when nothing was answered."""
         figures: dict[str, float | bool] = {
             "sent": len(self.sent),
             "answered": len(self.answered),
             "lost": len(self.sent) - len(self.answered),
-            "p50_us": float(np.nan_to_num(np.percentile(latencies, 50))),
-            "p99_us": float(np.nan_to_num(np.percentile(latencies, 99))),
-            "max_us": float(np.nan_to_num(latencies.max())),
+            **percentiles(self.answered),
+            "max_us": 1e6 * max(self.answered, default=0.0),
         }
         self.sent, self.answered = [], []
         return figures
@@ -125,7 +124,7 @@ class LatencyProbeNode(Node):
         self._arms = frozenset(arms)
         self._matcher = Matcher()
         # The first percentile of a process takes tens of milliseconds, in which no state would go out.
-        self._matcher.report()
+        percentiles([0.0])
         self._answers = 0
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._drive, daemon=True)

@@ -11,7 +11,6 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from impact_aware_msgs.srv import PredictPostImpact
 from rclpy.client import Client
 from rclpy.node import Node
@@ -21,6 +20,7 @@ from std_srvs.srv import Empty
 from impact_aware.nodes.ros.ros_parameters import load_settings
 from impact_aware.nodes.ros.runtime import run_node
 from impact_aware.parameters import described
+from impact_aware.rigs.figures import percentiles
 
 WARM_UP = 50
 """Calls of each service that are not measured."""
@@ -79,8 +79,7 @@ class ServiceProbeNode(Node):
 
 
 def _figures(times: list[float]) -> dict[str, float]:
-    p50, p99 = 1e6 * np.percentile(times[WARM_UP:], [50, 99])
-    return {"calls": len(times) - WARM_UP, "p50_us": float(p50), "p99_us": float(p99)}
+    return {"calls": len(times) - WARM_UP, **percentiles(times[WARM_UP:])}
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""The witness keeps each arm's last command, with the state that came before it."""
+"""The command logger keeps each arm's last command, with the state that came before it."""
 
 from __future__ import annotations
 
@@ -12,20 +12,19 @@ from impact_aware.rigs.probes import command_logger as module
 
 
 @pytest.fixture
-def witness(ros_context, monkeypatch):
+def logger(ros_context, monkeypatch):
     monkeypatch.setattr(module, "load_settings", lambda *_: module.Settings(arms=["left", "right"]))
     node = module.CommandLoggerNode()
     yield node
     node.destroy_node()
 
 
-def test_the_last_command_and_the_state_before_it(witness, capsys):
-    left = witness._lasts[0]
+def test_the_last_command_and_the_state_before_it(logger, capsys):
     for value in (1.0, 2.0):
-        left._on_state(JointState(name=["a"], position=[value], velocity=[0.1]))
-        left._on_command(Float64MultiArray(data=[10.0 * value]))
-    left._on_state(JointState(name=["a"], position=[3.0], velocity=[0.1]))
-    witness.close()
+        logger._on_state("left", JointState(name=["a"], position=[value], velocity=[0.1]))
+        logger._on_command("left", Float64MultiArray(data=[10.0 * value]))
+    logger._on_state("left", JointState(name=["a"], position=[3.0], velocity=[0.1]))
+    logger.close()
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert lines[0] == {
         "arm": "left", "commands": 2, "command": [20.0], "names": ["a"], "position": [2.0], "velocity": [0.1],

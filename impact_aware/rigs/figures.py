@@ -1,0 +1,51 @@
+"""Figures of latencies and of repeated calls."""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+
+import numpy as np
+
+
+def percentiles(seconds: Sequence[float]) -> dict[str, float]:
+    """Median and 99th percentile, microseconds; 0 where there is nothing to take them of."""
+    p50, p99 = 1e6 * np.percentile(seconds, [50, 99]) if len(seconds) else (0.0, 0.0)
+    return {"p50_us": float(p50), "p99_us": float(p99)}
+
+
+@contextmanager
+def no_garbage_collection() -> Iterator[None]:
+    """Collect the garbage once, and not again inside of this context."""
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+def time_calls(calls: Iterable[Callable[[], object]]) -> list[float]:
+    """Wall time of each call, s, without garbage collection."""
+    times = []
+    with no_garbage_collection():
+        for call in calls:
+            begin = time.perf_counter()
+            call()
+            times.append(time.perf_counter() - begin)
+    return times
+
+
+def best_processor_times(contenders: dict[str, Callable[[], object]], calls: int, turns: int = 3) -> dict[str, float]:
+    """Microseconds of processor time per call, best of some turns, so that a busy machine slows all alike."""
+    best = dict.fromkeys(contenders, np.inf)
+    for _ in range(turns):
+        for name, contender in contenders.items():
+            contender()
+            begin = time.process_time()
+            for _ in range(calls):
+                contender()
+            best[name] = min(best[name], (time.process_time() - begin) / calls * 1e6)
+    return best
