@@ -7,7 +7,6 @@ Rey Arias 2024, eq. (14), with the impulse's direction left to the map).
 from __future__ import annotations
 
 from typing import NamedTuple
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import pinocchio as pin
@@ -58,25 +57,9 @@ class ContactSpace(NamedTuple):
 
 _BASE_AXES = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
 
-# Making a `pin.Data` costs more than a prediction, so each robot's models with another inertia are kept with theirs.
-_VARIANTS: WeakKeyDictionary[RobotModel, dict[str, tuple[pin.Model, pin.Data]]] = WeakKeyDictionary()
-
-
-def _model_with(robot: RobotModel, inertia: str) -> tuple[pin.Model, pin.Data]:
-    """The robot's model and scratch memory, with the motor inertia that `inertia` names as armature."""
-    added = robot.motor_inertia_for(inertia)
-    if np.array_equal(added, robot.apparent_motor_inertia):
-        return robot.model, robot.data
-    variants = _VARIANTS.setdefault(robot, {})
-    if inertia not in variants:
-        model = robot.model.copy()
-        model.armature = added
-        variants[inertia] = (model, model.createData())
-    return variants[inertia]
-
 
 class ContactSpaceBuilder:
-    """Builds `ContactSpace` at many states of one robot with one contact; everything constant is prepared once."""
+    """Builds `ContactSpace` at many states of one robot with one contact; it belongs to the thread that made it."""
 
     def __init__(self, robot: RobotModel, contact: Contact, obstacle: FreeObject | None, inertia: str) -> None:
         """Prepare the constant parts.
@@ -91,7 +74,7 @@ class ContactSpaceBuilder:
             UnknownNameError: Unknown frame or inertia.
             InvalidInputError: M+B_rho for a robot whose motor inertia is unknown.
         """
-        self._model, self._data = _model_with(robot, inertia)
+        self._model, self._data = robot.variant(inertia)
         self._frame_id = robot.tool_frame_id if contact.frame == robot.tool_frame else robot.frame_id(contact.frame)
         self._axes = contact.axes
         self._offset = contact.offset

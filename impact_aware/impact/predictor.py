@@ -19,7 +19,7 @@ from impact_aware.robot import RobotModel
 class ImpactPredictor:
     """Predicts at many states for one robot and one contact: checks once, then trusts.
 
-    Works in the robot's scratch memory, so it is no safer to share between threads than the `RobotModel`.
+    It belongs to the thread that made it, whose scratch memory of the robot it works in.
 
     Attributes:
         robot: The arm.

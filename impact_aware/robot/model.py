@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,12 +40,11 @@ class RobotModel:
     """Rigid-body model of one arm, with B_theta in `model.armature` so that Pinocchio works with M + B_theta.
 
     Jacobians and points are expressed in the base frame (Pinocchio's world), Jacobians of a frame are taken with
-    `LOCAL_WORLD_ALIGNED`: linear rows first, angular rows last. Not safe to share between threads (one `pin.Data`).
+    `LOCAL_WORLD_ALIGNED`: linear rows first, angular rows last. Threads may share it: each has its own `pin.Data`.
 
     Attributes:
         name: Robot name.
-        model: The Pinocchio model, reduced to the controlled joints.
-        data: Scratch memory for `model`.
+        model: The Pinocchio model, reduced to the controlled joints; a copy of the one that was given.
         joint_names: (n,) Names in the model's order, which every (n,) array of this package follows.
         n: Number of joints.
         limits: Joint limits.
@@ -95,7 +95,7 @@ class RobotModel:
         if model.nv == 0:
             raise InvalidInputError("model", "no movable joint", "at least one")
         self.name = name
-        self.model = model
+        self.model = model = model.copy()
         self.n: int = model.nv
         self.joint_names: tuple[str, ...] = tuple(model.names)[1:]
         self.base_frame = base_frame
@@ -108,7 +108,9 @@ class RobotModel:
         self.motor_inertia = None if motor_inertia is None else self._per_joint("motor_inertia", motor_inertia, b_theta)
         if self.motor_inertia is not None and np.any(self.motor_inertia < 0.0):
             raise InvalidInputError("motor_inertia", self.motor_inertia.tolist(), "values >= 0 kg m^2")
-        self.data = model.createData()
+        # One model per motor inertia, and per thread the scratch memory of each; making either costs more than its use.
+        self._variants: dict[str, pin.Model] = {"M+B_theta": model}
+        self._local = threading.local()
         self.tool_frame = tool_frame
         self.tool_frame_id = self.frame_id(tool_frame)
         self.tool_radius = float(tool_radius)
@@ -241,26 +243,40 @@ class RobotModel:
             raise InvalidInputError(field, array.tolist(), "finite values")
         return array
 
+    @property
+    def data(self) -> pin.Data:
+        """This thread's scratch memory for `model`."""
+        return self.variant("M+B_theta")[1]
+
+    def variant(self, inertia: str) -> tuple[pin.Model, pin.Data]:
+        """The model with the chosen motor inertia as armature, not to be changed, and this thread's memory for it.
+
+        Raises:
+            UnknownNameError: Not one of `INERTIA_CHOICES`.
+            InvalidInputError: M+B_rho asked for a robot whose B_rho is unknown.
+        """
+        memory = self._local.__dict__
+        data = memory.get(inertia)
+        if data is None:
+            if inertia not in self._variants:
+                model = self.model.copy()
+                model.armature = self.motor_inertia_for(inertia)
+                self._variants[inertia] = model
+            data = memory[inertia] = self._variants[inertia].createData()
+        return self._variants[inertia], data
+
     def mass_matrix(self, q: Array, inertia: str = "M+B_theta") -> Array:
-        """Joint-space inertia (n, n), kg m^2, with the chosen motor inertia (Rey Arias 2024, eq. 9).
+        """Joint-space inertia (n, n), kg m^2, with the chosen motor inertia (Rey Arias 2024, (9)); raises as `variant`.
 
         Args:
             q: (n,) rad.
             inertia: One of `INERTIA_CHOICES`.
-
-        Raises:
-            UnknownNameError: Another choice.
-            InvalidInputError: M+B_rho asked for a robot whose B_rho is unknown.
         """
-        matrix = pin.crba(self.model, self.data, q)
-        symmetric = np.triu(matrix) + np.triu(matrix, 1).T
-        extra = self.motor_inertia_for(inertia) - self.apparent_motor_inertia
-        if np.any(extra):
-            symmetric[np.diag_indices(self.n)] += extra
-        return symmetric
+        matrix = pin.crba(*self.variant(inertia), q)
+        return np.asarray(np.triu(matrix) + np.triu(matrix, 1).T)
 
     def motor_inertia_for(self, inertia: str) -> Array:
-        """The (n,) diagonal that `inertia` adds to M, kg m^2; raises as `mass_matrix` does."""
+        """The (n,) diagonal that `inertia` adds to M, kg m^2; raises as `variant` does."""
         if inertia not in INERTIA_CHOICES:
             raise UnknownNameError("inertia", inertia, INERTIA_CHOICES)
         if inertia == "M":

@@ -1,3 +1,6 @@
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pinocchio as pin
 import pytest
@@ -173,6 +176,62 @@ def test_without_motor_inertia_every_choice_is_m(robot):
                 predict(bare, q, dq, contact, inertia=inertia).velocity_after, reference, atol=EXACT
             )
         np.testing.assert_allclose(predict(robot, q, dq, contact, inertia="M").velocity_after, reference, atol=EXACT)
+
+
+def test_each_inertia_by_hand_and_none_disturbs_another():
+    # A slider of 2 kg with motors of 3 kg (B_theta) and 7 kg (B_rho) catches a ball of 4 kg that comes at 0.6 m/s.
+    model = pin.Model()
+    slider = model.addJoint(0, pin.JointModelPX(), pin.SE3.Identity(), "slider")
+    model.appendBodyToJoint(slider, pin.Inertia(2.0, np.zeros(3), np.eye(3)), pin.SE3.Identity())
+    model.addFrame(pin.Frame("tool", slider, 0, pin.SE3.Identity(), pin.FrameType.OP_FRAME))
+    robot = RobotModel(
+        model, name="slider", tool_frame="tool", apparent_motor_inertia=[3.0], motor_inertia=[7.0], home=[0.0]
+    )
+    contact = Contact("tool", (-1.0, 0.0, 0.0))
+    ball = FreeObject(4.0, np.eye(3), np.zeros(3), [-0.6, 0.0, 0.0, 0.0, 0.0, 0.0])
+    q, dq = np.zeros(1), np.array([0.3])
+    masses = {"M": 2.0, "M+B_theta": 5.0, "M+B_rho": 9.0}
+    predictors = {
+        inertia: ImpactPredictor(robot, contact, obstacle=ball, inertia=inertia, method="frictionless")
+        for inertia in masses
+    }
+    for _ in range(2):
+        for inertia, mass in masses.items():
+            common = (mass * 0.3 - 4.0 * 0.6) / (mass + 4.0)
+            for result in (
+                predictors[inertia](q, dq),
+                predict(robot, q, dq, contact, obstacle=ball, inertia=inertia, method="frictionless"),
+            ):
+                assert result.velocity_after[0] == pytest.approx(common, rel=1e-12), inertia
+                assert result.effective_mass == pytest.approx(mass, rel=1e-12)
+                assert result.object_twist_after[0] == pytest.approx(common, rel=1e-12)
+                np.testing.assert_allclose(result.impulse, [mass * (common - 0.3), 0.0, 0.0], atol=1e-12)
+    np.testing.assert_array_equal(robot.model.armature, [3.0])
+    # A second robot made of the same Pinocchio model has its own armature and leaves the first one's alone.
+    other = RobotModel(robot.model, name="other", tool_frame="tool", apparent_motor_inertia=[11.0])
+    np.testing.assert_array_equal(model.armature, [0.0])
+    np.testing.assert_array_equal(robot.model.armature, [3.0])
+    assert predict(other, q, dq, contact).effective_mass == pytest.approx(13.0, rel=1e-12)
+    assert predict(robot, q, dq, contact).effective_mass == pytest.approx(5.0, rel=1e-12)
+
+
+def test_threads_may_share_a_robot(robot):
+    cases = [draw(robot, number)[:3] for number in range(40)]
+    choices = ("M", "M+B_theta", "M+B_rho")
+    expected = [[predict(robot, *case, inertia=inertia).velocity_after for inertia in choices] for case in cases]
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            found = list(
+                pool.map(
+                    lambda case: [predict(robot, *case, inertia=inertia).velocity_after for inertia in choices],
+                    [case for _ in range(5) for case in cases],
+                )
+            )
+    finally:
+        sys.setswitchinterval(interval)
+    np.testing.assert_array_equal(found, expected * 5)
 
 
 def test_effective_and_reduced_mass(robot):

@@ -37,13 +37,14 @@ SPREAD = InputCovariance(
 
 def sample(robot, q, dq, contact, count, generator):
     """Velocities after and impulses of `count` draws of `SPREAD`."""
-    bare = robot.model.copy()
     after, impulses, modes = np.empty((count, 7)), np.empty((count, 3)), set()
-    drawn = RobotModel(bare, name="drawn", tool_frame="tool", apparent_motor_inertia=robot.apparent_motor_inertia)
+    drawn = RobotModel(
+        robot.model, name="drawn", tool_frame="tool", apparent_motor_inertia=robot.apparent_motor_inertia
+    )
     for k in range(count):
         posture = q + generator.normal(size=7) * 0.002
         normal = contact.normal + generator.normal(size=3) * 0.002
-        bare.armature = robot.apparent_motor_inertia + generator.normal(size=7) * 0.001
+        drawn.model.armature = robot.apparent_motor_inertia + generator.normal(size=7) * 0.001
         place = replace(
             contact,
             normal=normal,
