@@ -23,9 +23,9 @@ from impact_aware.impact.registry import DEFAULT_METHOD, IMPACT_MAPS
 from impact_aware.output_folder import OutputFolder
 from impact_aware.recordings.bag import is_recording
 from impact_aware.recordings.impact_analysis import analyze, load_labels
+from impact_aware.recordings.joint_table import read_column_map
 from impact_aware.recordings.options import ALL, DEFAULT_DETECTOR, DEFAULT_ESTIMATOR, AnalysisOptions
 from impact_aware.recordings.results import Analysis, AnalyzedImpact
-from impact_aware.recordings.tables import read_column_map
 from impact_aware.report.result_files import ablation_csv, impacts_csv, to_json
 from impact_aware.robot import INERTIA_CHOICES
 

@@ -22,16 +22,16 @@ from impact_aware.estimation.identification import (
     identify_motor_inertia,
     identify_restitution,
 )
-from impact_aware.estimation.tables import (
+from impact_aware.estimation.trials import ImpactTrial
+from impact_aware.impact.registry import DEFAULT_METHOD, IMPACT_MAPS
+from impact_aware.recordings.trial_tables import (
     BoxDefaults,
     ContactDefaults,
     read_force_profile,
     read_trials,
     recorded_trials,
 )
-from impact_aware.estimation.trials import ImpactTrial
-from impact_aware.impact.registry import DEFAULT_METHOD, IMPACT_MAPS
-from impact_aware.robot import JointOrder, RobotModel
+from impact_aware.robot import RobotModel
 
 if TYPE_CHECKING:
     from impact_aware.recordings.bag import Bag
@@ -199,13 +199,13 @@ def trials_from_bag(
         InvalidInputError: A joint is missing, or no normal was given.
     """
     # Imported here, because tables need no bag reader.
+    from impact_aware.recordings.arm_samples import samples_in_bag
     from impact_aware.recordings.bag import Bag, BagError, stamp_seconds
-    from impact_aware.report.run_series import read_joints
 
     if defaults.normal is None:
         raise InvalidInputError("normal", "nothing", f"--normal X Y Z, since {path} does not say it")
     with Bag(path) as bag:
-        joints = read_joints(bag)
+        _, samples = samples_in_bag(bag, "joint_states", robot.joint_names)
         if not impact_times:
             events = [message for _, message in bag.messages("impacts")]
             impact_times = [stamp_seconds(event) for event in events if event.kind == _CONTACT_MADE]
@@ -213,11 +213,7 @@ def trials_from_bag(
                 raise BagError(f"{path}: no contact made in impacts; give --impact-time")
         ordered = sorted(set(impact_times))
         boxes = _placed(bag, defaults.box, ordered)
-    order = JointOrder(robot.joint_names)
-    if not order.locate(list(joints.names)):
-        raise InvalidInputError(str(path), f"no joint {', '.join(order.missing)}", f"the joints of {robot.name}")
-    columns = [joints.names.index(name) for name in robot.joint_names]
-    fresh = np.concatenate([[True], np.diff(joints.times) > 0.0])
+    fresh = np.concatenate([[True], np.diff(samples.times) > 0.0])
     contact = Contact(
         defaults.frame,
         defaults.normal,
@@ -225,7 +221,7 @@ def trials_from_bag(
         restitution=defaults.restitution,
         radius=defaults.radius,
     )
-    return recorded_trials(robot, joints.times[fresh], joints.positions[fresh][:, columns], ordered, contact, boxes)
+    return recorded_trials(robot, samples.times[fresh], samples.positions[fresh], ordered, contact, boxes)
 
 
 def _placed(bag: Bag, box: BoxDefaults, times: Sequence[float]) -> list[BoxDefaults]:

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import csv
-import itertools
-import zipfile
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,6 +11,7 @@ import numpy as np
 from impact_aware.arrays import Array
 from impact_aware.errors import InvalidInputError
 from impact_aware.impact.contact_impulse import MODES
+from impact_aware.recordings.columns import Name, open_columns
 from impact_aware.robot import RobotModel
 
 if TYPE_CHECKING:
@@ -38,23 +36,34 @@ class StateTable(NamedTuple):
 def read_states(path: Path, robot: RobotModel) -> StateTable:
     """Read a table of states.
 
-    An `.npz` file holds the arrays `q` and `dq`, each (m, n). Any other file is a CSV table: with a header, the columns
-    `q_<joint>` and `dq_<joint>` in any order and among others; without one, 2 n columns, positions first.
+    It has columns `q_<joint>` and `dq_<joint>`, in any order and among others, or arrays `q` and `dq` of (m, n); a CSV
+    table without a header has 2 n columns, positions first.
 
     Raises:
         InvalidInputError: No such file, other columns, a row with something else than finite numbers, or no row.
     """
-    try:
-        table = _read_npz(path, robot) if path.suffix == ".npz" else _read_csv(path, robot)
-    except InvalidInputError:
-        raise
-    except OSError as error:
-        raise InvalidInputError(_FIELD, str(path), f"a readable .csv or .npz file ({error.strerror})") from error
-    except (ValueError, EOFError, zipfile.BadZipFile, csv.Error) as error:
-        raise InvalidInputError(_FIELD, str(path), f"a table of states, .csv or .npz ({error})") from error
-    if len(table.q) == 0:
-        raise InvalidInputError(_FIELD, f"no rows in {path}", "at least one state")
-    return table
+    source = open_columns(path)
+    n, names = robot.n, [[f"{kind}_{joint}" for joint in robot.joint_names] for kind in StateTable._fields]
+    columns: list[list[Name]] = [[*kind] for kind in names]
+    if all(kind in source.widths for kind in StateTable._fields):
+        columns = [[kind] for kind in StateTable._fields]
+        if any(source.widths[kind] != n for kind in StateTable._fields):
+            widths = " and ".join(f"{kind} of width {source.widths[kind]}" for kind in StateTable._fields)
+            raise InvalidInputError(_FIELD, f"{widths} in {path}", f"arrays of shape (m, {n}) for {robot.name}")
+    elif all(isinstance(name, int) for name in source.widths):
+        if not source.widths:
+            raise InvalidInputError(_FIELD, f"no rows in {path}", "at least one state")
+        if len(source.widths) != 2 * n:
+            expected = f"{2 * n} for {robot.name}: positions first, then velocities"
+            raise InvalidInputError(_FIELD, f"{len(source.widths)} columns without names in {path}", expected)
+        columns = [[*range(n)], [*range(n, 2 * n)]]
+    else:
+        missing = next((name for kind in names for name in kind if name not in source.widths), None)
+        if missing is not None:
+            expected = f"one of each of {names[0][0]} .. {names[1][-1]}, or arrays q and dq"
+            raise InvalidInputError(_FIELD, f"no column {missing} in {path}", expected)
+    found = source.whole([name for kind in columns for name in kind])
+    return StateTable(*(np.column_stack([found[name] for name in kind]) for kind in columns))
 
 
 def write_predictions(folder: Path, robot: RobotModel, prediction: BatchPrediction) -> Path:
@@ -110,83 +119,3 @@ def format_predictions(prediction: BatchPrediction, seconds: float) -> str:
 def count_modes(prediction: BatchPrediction) -> dict[str, int]:
     """How many states are of each mode, including the modes that none is of."""
     return {mode: int(np.count_nonzero(prediction.mode == index)) for index, mode in enumerate(MODES)}
-
-
-def _read_npz(path: Path, robot: RobotModel) -> StateTable:
-    content = np.load(path, allow_pickle=False)
-    if not isinstance(content, np.lib.npyio.NpzFile):
-        raise InvalidInputError(_FIELD, f"a single array in {path}", "arrays q and dq")
-    with content:
-        missing = [name for name in StateTable._fields if name not in content]
-        if missing:
-            held = ", ".join(content.files) or "nothing"
-            raise InvalidInputError(_FIELD, f"an .npz file with {held}", "arrays q and dq")
-        table = StateTable(content["q"], content["dq"])
-    for name, array in zip(table._fields, table, strict=True):
-        if array.dtype.kind not in "fiu" or array.ndim != 2 or array.shape[1] != robot.n:
-            given = f"{name} of shape {array.shape}, {array.dtype}"
-            raise InvalidInputError(_FIELD, given, f"numbers of shape (m, {robot.n}) for {robot.name}")
-        bad = ~np.isfinite(array).all(axis=1)
-        if bad.any():
-            row = int(np.argmax(bad))
-            raise InvalidInputError(_FIELD, f"{array[row].tolist()} in row {row + 1} of {name}", "finite numbers")
-    if len(table.q) != len(table.dq):
-        raise InvalidInputError(_FIELD, f"{len(table.q)} rows of q and {len(table.dq)} of dq", "as many of both")
-    return StateTable(table.q.astype(float), table.dq.astype(float))
-
-
-def _read_csv(path: Path, robot: RobotModel) -> StateTable:
-    # utf-8-sig, because spreadsheets put a byte order mark first.
-    with open(path, newline="", encoding="utf-8-sig") as file:
-        reader = csv.reader(file)
-        lines = ((reader.line_num, [cell.strip() for cell in row]) for row in reader if any(map(str.strip, row)))
-        first = next(lines, None)
-        if first is None:
-            raise InvalidInputError(_FIELD, f"an empty file {path}", "at least one state")
-        names = [f"{kind}_{joint}" for kind in ("q", "dq") for joint in robot.joint_names]
-        if all(map(_is_number, first[1])):
-            if len(first[1]) != len(names):
-                expected = f"{len(names)} for {robot.name}: positions first, then velocities"
-                raise InvalidInputError(_FIELD, f"{len(first[1])} columns without names", expected)
-            header, first_rows = names, [first]
-        else:
-            header, first_rows = first[1], []
-        rows = itertools.chain(first_rows, lines)
-        values = _values(rows, header, _columns(header, names))
-    return StateTable(values[:, : robot.n], values[:, robot.n :])
-
-
-def _columns(header: list[str], names: list[str]) -> list[int]:
-    """Where in the header the names are."""
-    for name in names:
-        count = header.count(name)
-        if count != 1:
-            given = f"{'no' if count == 0 else count} column{'s' if count > 1 else ''} {name}"
-            raise InvalidInputError(_FIELD, given, f"one of each of {names[0]} .. {names[-1]}")
-    return [header.index(name) for name in names]
-
-
-def _values(rows: Iterable[tuple[int, list[str]]], header: list[str], columns: list[int]) -> Array:
-    """The wanted columns of every row, (m, columns)."""
-    values: list[list[float]] = []
-    for number, (line, row) in enumerate(rows, start=1):
-        where = f"row {number} (line {line})"
-        if len(row) != len(header):
-            raise InvalidInputError(_FIELD, f"{len(row)} columns in {where}", f"{len(header)} as in the first line")
-        try:
-            wanted = [float(row[column]) for column in columns]
-        except ValueError:
-            wanted = [np.nan]
-        if not np.isfinite(wanted).all():
-            column = next(c for c in columns if not (_is_number(row[c]) and np.isfinite(float(row[c]))))
-            raise InvalidInputError(_FIELD, f"{row[column]!r} for {header[column]} in {where}", "a finite number")
-        values.append(wanted)
-    return np.array(values, dtype=float).reshape(-1, len(columns))
-
-
-def _is_number(word: str) -> bool:
-    try:
-        float(word)
-    except ValueError:
-        return False
-    return True

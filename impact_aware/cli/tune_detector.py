@@ -5,22 +5,23 @@ from __future__ import annotations
 import argparse
 import json
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import yaml
 
-from impact_aware.arrays import Array
 from impact_aware.detection.tuning import TUNABLE, Tuning, tune
-from impact_aware.errors import InvalidInputError, UnknownNameError
-from impact_aware.recordings.bag import Bag, stamp_seconds
+from impact_aware.errors import InvalidInputError
+from impact_aware.recordings.arm_samples import samples_in_bag, samples_in_table
+from impact_aware.recordings.bag import Bag
+from impact_aware.recordings.columns import SUFFIXES as TABLES
 from impact_aware.robot import RobotModel
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the recording, the detector and the wanted false-alarm rate."""
-    parser.add_argument("bag", type=Path, metavar="BAG", help="recording of joint_states without any impact")
+    parser.add_argument("bag", type=Path, metavar="BAG", help="bag or table of joint states without any impact")
     parser.add_argument("--detector", default="adaptive_window", help="one of " + ", ".join(TUNABLE))
     parser.add_argument("--topic", default="joint_states", help="name of the joint states' topic")
     parser.add_argument(
@@ -42,7 +43,12 @@ def run(args: argparse.Namespace) -> int:
     """Tune, print the parameters and write them to `DIR/detector.yaml`."""
     robot = None if args.robot is None else RobotModel.from_profile(args.robot)
     joints = args.joints or (None if robot is None else list(robot.joint_names))
-    names, times, positions, velocities, efforts = read_joint_states(args.bag, args.topic, joints)
+    if args.bag.suffix.lower() in TABLES:
+        names, samples = samples_in_table(args.bag, joints)
+    else:
+        with Bag(args.bag) as bag:
+            names, samples = samples_in_bag(bag, args.topic, joints)
+    times, velocities, efforts = samples.times, samples.velocities, samples.efforts
     kept = (times - times[0] >= args.begin) & (times - times[0] <= args.end)
     if not kept.any():
         raise InvalidInputError(
@@ -51,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
     tuning = tune(
         args.detector,
         times[kept],
-        positions[kept],
+        samples.positions[kept],
         None if velocities is None else velocities[kept],
         None if efforts is None else efforts[kept],
         false_alarms_per_hour=args.false_alarms_per_hour,
@@ -65,7 +71,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def as_dict(tuning: Tuning, joints: list[str]) -> dict[str, Any]:
+def as_dict(tuning: Tuning, joints: Sequence[str]) -> dict[str, Any]:
     """A tuning in plain types, for JSON and YAML."""
 
     def plain(value: Any) -> Any:
@@ -73,61 +79,10 @@ def as_dict(tuning: Tuning, joints: list[str]) -> dict[str, Any]:
 
     return {
         "detector": tuning.detector,
-        "joints": joints,
+        "joints": list(joints),
         "parameters": {key: plain(value) for key, value in tuning.parameters.items()},
         "expected_false_alarms_per_hour": tuning.false_alarms_per_hour,
         "false_alarms_per_hour_excluded_by_recording": tuning.false_alarms_bound,
         "recording_hours": tuning.hours,
         "largest_signal": plain(tuning.largest),
     }
-
-
-def read_joint_states(
-    path: Path, topic: str, joints: list[str] | None
-) -> tuple[list[str], Array, Array, Array | None, Array | None]:
-    """Read a recording's joint states by joint name.
-
-    Args:
-        path: The recording.
-        topic: Name of the topic.
-        joints: Joints to pick; those of the first message if None.
-
-    Returns:
-        Joint names, times (m,) in s, positions (m, n), velocities (m, n) and efforts (m, n); the last two are None
-        where no message has them, and a value that a message lacks is NaN.
-
-    Raises:
-        UnknownNameError: A joint that the first message does not have.
-        InvalidInputError: No message.
-    """
-    names = joints
-    times: list[float] = []
-    columns: tuple[list[Array], ...] = ([], [], [])
-    with Bag(path) as bag:
-        for received, message in bag.messages(topic):
-            if names is None:
-                names = list(message.name)
-            if not times:
-                for name in names:
-                    if name not in message.name:
-                        raise UnknownNameError("joint", name, tuple(message.name))
-            stamp = stamp_seconds(message)
-            times.append(stamp if stamp > 0.0 else received)
-            places = {name: index for index, name in enumerate(message.name)}
-            fields = (message.position, message.velocity, message.effort)
-            for values, column in zip(fields, columns, strict=True):
-                column.append(np.array([_value(values, places.get(name)) for name in names]))
-    if names is None or not times:
-        raise InvalidInputError("bag", str(path), f"messages on {topic}")
-    positions, velocities, efforts = (np.array(column) for column in columns)
-    return (
-        names,
-        np.array(times),
-        positions,
-        velocities if np.isfinite(velocities).any() else None,
-        efforts if np.isfinite(efforts).any() else None,
-    )
-
-
-def _value(values: Any, place: int | None) -> float:
-    return float(values[place]) if place is not None and place < len(values) else math.nan

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from impact_aware.arrays import Array
-from impact_aware.recordings.joint_state_reader import JointBatch
+from impact_aware.errors import InvalidInputError, UnknownNameError
+from impact_aware.recordings.bag import Bag
+from impact_aware.recordings.joint_state_reader import JointBatch, JointStateDecoder
+from impact_aware.recordings.joint_table import open_table
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,3 +106,72 @@ class ArmSelector:
 
 def _known(values: Array | None) -> Array | None:
     return None if values is None or not np.isfinite(values).any() else values
+
+
+def samples_in_bag(bag: Bag, name: str, joint_names: Sequence[str] | None = None) -> tuple[tuple[str, ...], ArmSamples]:
+    """Joint names and all samples of one arm of an opened recording.
+
+    Args:
+        bag: The recording.
+        name: Of the joint states' topic, or what it ends in.
+        joint_names: Joints to pick; those of the first message when None.
+
+    Raises:
+        BagError: None or several topics of this name.
+        UnknownNameError: A joint that the messages don't have.
+        InvalidInputError: No message, or none with finite positions.
+    """
+    topic = bag.topic_named(name)
+    decoder = JointStateDecoder(lambda raw: bag.deserialize(topic, raw))
+    return _all_samples((decoder.decode(raw) for raw in bag.raw([topic])), f"{bag.path}: {topic}", joint_names)
+
+
+def samples_in_table(path: Path, joint_names: Sequence[str] | None = None) -> tuple[tuple[str, ...], ArmSamples]:
+    """Joint names and all samples of a table, with the arguments and errors of `samples_in_bag`."""
+    table = open_table(path, robot_joints=joint_names or ())
+    return _all_samples(([piece] for piece in table.pieces()), str(path), joint_names)
+
+
+def _all_samples(
+    groups: Iterable[list[JointBatch]], source: str, joint_names: Sequence[str] | None
+) -> tuple[tuple[str, ...], ArmSamples]:
+    selector: ArmSelector | None = None
+    parts = []
+    for batches in groups:
+        if selector is None and batches:
+            known = min(batches, key=lambda batch: int(batch.rows[0])).names
+            for name in joint_names or ():
+                if name not in known:
+                    raise UnknownNameError("joint", name, known)
+            selector = ArmSelector(joint_names or known)
+        part = None if selector is None else selector.pick(batches)
+        if part is not None and len(part.times):
+            parts.append(part)
+    if selector is None or not parts:
+        raise InvalidInputError("recording", source, "joint states with finite positions")
+    return selector.joint_names, joined(parts)
+
+
+def joined(parts: Sequence[ArmSamples]) -> ArmSamples:
+    """Samples of several stretches, one after the other."""
+    if len(parts) == 1:
+        return parts[0]
+    lengths = [len(part.times) for part in parts]
+    positions = np.concatenate([part.positions for part in parts])
+    return ArmSamples(
+        np.concatenate([part.times for part in parts]),
+        positions,
+        stacked([part.velocities for part in parts], positions, lengths),
+        stacked([part.efforts for part in parts], positions, lengths),
+    )
+
+
+def stacked(columns: Sequence[Array | None], like: Array, lengths: Sequence[int]) -> Array | None:
+    """One array of parts of which some may be missing; None when all are."""
+    if all(column is None for column in columns):
+        return None
+    filled = [
+        np.full((length, like.shape[1]), np.nan) if column is None else column
+        for column, length in zip(columns, lengths, strict=True)
+    ]
+    return np.concatenate(filled)

@@ -21,9 +21,11 @@ from impact_aware.recordings.ablation import group
 from impact_aware.recordings.arm_samples import ArmSelector
 from impact_aware.recordings.arm_selection import ArmSource, arm_of_table, arms_in_bag, load_robot
 from impact_aware.recordings.bag import Bag, BagError, is_recording
+from impact_aware.recordings.columns import SUFFIXES as TABLES
 from impact_aware.recordings.impact_explanation import Surroundings, explain
 from impact_aware.recordings.impact_finder import NOMINAL_PERIOD, ImpactFinder
 from impact_aware.recordings.joint_state_reader import JointStateDecoder
+from impact_aware.recordings.joint_table import open_table
 from impact_aware.recordings.options import AnalysisOptions
 from impact_aware.recordings.recorded_predictions import (
     PREDICTION_TYPE,
@@ -34,7 +36,6 @@ from impact_aware.recordings.recorded_predictions import (
 )
 from impact_aware.recordings.results import Analysis, AnalyzedImpact, ArmAnalysis
 from impact_aware.recordings.surface import Surface, load_surface
-from impact_aware.recordings.tables import is_table, open_table
 from impact_aware.resources import read_mapping
 from impact_aware.robot import RobotModel
 
@@ -128,7 +129,7 @@ def _analyze_file(
 ) -> tuple[list[ArmAnalysis], float, list[str]]:
     if not file.exists():
         raise InvalidInputError("recording", str(file), "an existing file or folder")
-    if is_table(file):
+    if file.suffix.lower() in TABLES:
         return _analyze_table(file, options, surface, report)
     if not is_recording(file):
         kinds = "a rosbag2 folder, .mcap, .db3, or a table (.csv, .parquet, .npz, .npy, .h5)"

@@ -9,7 +9,7 @@ import numpy as np
 
 from impact_aware.arrays import Array
 from impact_aware.detection import ImpactDetector, ImpactEvent, InputMonitor, JointSample
-from impact_aware.recordings.arm_samples import ArmSamples
+from impact_aware.recordings.arm_samples import ArmSamples, joined, stacked
 from impact_aware.recordings.results import DetectorResidual, SignalWindow
 
 BEFORE, AFTER = 0.25, 0.35
@@ -122,7 +122,7 @@ class ImpactFinder:
     def _take_in(self) -> None:
         if not self._incoming:
             return
-        samples, self._incoming = _joined(self._incoming), []
+        samples, self._incoming = joined(self._incoming), []
         if not len(samples.times):
             return
         self._survey(samples)
@@ -240,8 +240,8 @@ class ImpactFinder:
         times = np.concatenate([part[0] for part in parts])
         positions = np.concatenate([part[1] for part in parts])
         lengths = [len(part[0]) for part in parts]
-        velocities = _stacked([part[2] for part in parts], positions, lengths)
-        efforts = _stacked([part[3] for part in parts], positions, lengths)
+        velocities = stacked([part[2] for part in parts], positions, lengths)
+        efforts = stacked([part[3] for part in parts], positions, lengths)
         # Only the stretch around the detection in which time runs forward.
         center = min(pending.index - max(low, self._begin), len(times) - 1)
         breaks = np.flatnonzero(np.diff(times) < 0.0)
@@ -283,29 +283,5 @@ class ImpactFinder:
         return DetectorResidual(np.array(times), np.array(levels))
 
 
-def _joined(parts: list[ArmSamples]) -> ArmSamples:
-    if len(parts) == 1:
-        return parts[0]
-    lengths = [len(part.times) for part in parts]
-    positions = np.concatenate([part.positions for part in parts])
-    return ArmSamples(
-        np.concatenate([part.times for part in parts]),
-        positions,
-        _stacked([part.velocities for part in parts], positions, lengths),
-        _stacked([part.efforts for part in parts], positions, lengths),
-    )
-
-
 def _rows(values: Array | None, span: slice) -> Array | None:
     return None if values is None else values[span]
-
-
-def _stacked(columns: Sequence[Array | None], like: Array, lengths: Sequence[int]) -> Array | None:
-    """One array of parts of which some may be missing; None when all are."""
-    if all(column is None for column in columns):
-        return None
-    filled = [
-        np.full((length, like.shape[1]), np.nan) if column is None else column
-        for column, length in zip(columns, lengths, strict=True)
-    ]
-    return np.concatenate(filled)

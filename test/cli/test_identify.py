@@ -107,9 +107,10 @@ def test_contact_from_a_force_profile(capsys, tmp_path):
 @pytest.mark.parametrize(
     ("content", "words", "expected"),
     [
-        (None, ("friction",), "existing table"),
+        (None, ("friction",), "existing, readable file"),
         ("", ("friction",), "columns"),
-        ("a,b\n1,x\n", ("friction",), "numbers"),
+        ("time,force\n1,x\n", ("contact", "--effective-mass", "1"), "'x' for force in row 1 (line 2)"),
+        ("time,force\n", ("contact", "--effective-mass", "1"), "no rows"),
         ("a,b\n1,2\n", ("friction",), "q_panda_joint1"),
         ("a,b\n1,2\n", ("friction", "--robot", "pandora"), "pandora"),
         ("time,force\n1,2\n", ("contact", "--effective-mass", "1"), "approach-speed"),

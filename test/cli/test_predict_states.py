@@ -130,7 +130,7 @@ def test_bad_tables_are_answered_in_one_line(capsys, tmp_path, states, names):
     doubled = write(tmp_path / "b.csv", [*names, names[0]], [])
     assert "2 columns q_panda_joint1" in refused(capsys, doubled)
     assert "13 columns without names" in refused(capsys, write(tmp_path / "c.csv", None, [row[1:] for row in rows]))
-    assert "at least one state" in refused(capsys, write(tmp_path / "d.csv", names, []))
+    assert "no rows" in refused(capsys, write(tmp_path / "d.csv", names, []))
     assert "at least one state" in refused(capsys, write(tmp_path / "e.csv", None, []))
     for word in ("nan", "inf", "", "abc"):
         broken = [*rows[:2], [*rows[2][:9], word, *rows[2][10:]], *rows[3:]]
@@ -138,7 +138,7 @@ def test_bad_tables_are_answered_in_one_line(capsys, tmp_path, states, names):
         assert "row 3 (line 4)" in line and "dq_panda_joint3" in line and repr(word) in line
     assert "3 columns in row 1" in refused(capsys, write(tmp_path / "g.csv", names, [[1, 2, 3]]))
     (tmp_path / "h.csv").write_bytes(b"\xff\xfe\x00\x01")
-    assert "table of states" in refused(capsys, tmp_path / "h.csv")
+    assert "table that can be read" in refused(capsys, tmp_path / "h.csv")
 
 
 def test_bad_arrays_are_answered_in_one_line(capsys, tmp_path, states):
@@ -148,11 +148,11 @@ def test_bad_arrays_are_answered_in_one_line(capsys, tmp_path, states):
     for arrays, expected in (
         ({"q": q}, "arrays q and dq"),
         ({"q": q, "dq": hole}, "row 5 of dq"),
-        ({"q": q[:, :6], "dq": dq}, "(m, 7)"),
+        ({"q": q[:, :6], "dq": dq}, "q of width 6 and dq of width 7"),
         ({"q": q, "dq": dq[0]}, "(m, 7)"),
         ({"q": q, "dq": dq.astype(str)}, "numbers"),
-        ({"q": q, "dq": dq[1:]}, "as many"),
-        ({"q": q[:0], "dq": dq[:0]}, "at least one state"),
+        ({"q": q, "dq": dq[1:]}, "as many rows of each"),
+        ({"q": q[:0], "dq": dq[:0]}, "at least one"),
     ):
         np.savez(tmp_path / "states.npz", **arrays)
         assert expected in refused(capsys, tmp_path / "states.npz")

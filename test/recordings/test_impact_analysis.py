@@ -27,9 +27,9 @@ from impact_aware.recordings.arm_samples import ArmSamples
 from impact_aware.recordings.bag import Bag
 from impact_aware.recordings.impact_analysis import analyze
 from impact_aware.recordings.impact_finder import FoundImpact, ImpactFinder
+from impact_aware.recordings.joint_table import read_column_map
 from impact_aware.recordings.options import DEFAULT_ESTIMATOR, AnalysisOptions
 from impact_aware.recordings.results import Analysis, AnalyzedImpact
-from impact_aware.recordings.tables import read_column_map
 from impact_aware.rigs.bench.detection_trials import MeasurementNoise, simulate_trial
 from impact_aware.robot import RobotModel
 

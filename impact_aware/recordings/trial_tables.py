@@ -1,13 +1,14 @@
-"""Impacts and force profiles from tables: CSV with a header line, or NumPy archives with the same names.
+"""Impacts and force profiles from tables.
 
-Three kinds of file are told apart by their columns:
+Three kinds of table are told apart by their columns:
 
 * impacts, one per row: `q_JOINT`, `before_JOINT`, `after_JOINT` for every joint, optionally `error_JOINT` (standard
-  error of `after`), `normal_x`, `normal_y`, `normal_z`, `friction`, `restitution`;
+  error of `after`), `normal_x`, `normal_y`, `normal_z`, `friction`, `restitution`, `object_mass`, `object_x`,
+  `object_y`, `object_z`;
 * recordings, one sample per row: `time` and `q_JOINT` (or the bare joint names); the impact times come with the call;
 * force profiles, one sample per row: `time` and `force`, optionally `approach_speed` and `effective_mass`.
 
-In an archive the first two may also hold `q`, `before`, `after`, `error` as (k, n) arrays in the robot's joint order,
+NumPy archives and HDF5 files may also hold `q`, `before`, `after`, `error` as (k, n) arrays in the robot's joint order,
 and `normal` as (k, 3).
 """
 
@@ -26,10 +27,19 @@ from impact_aware.errors import InvalidInputError
 from impact_aware.estimation.contact_identification import ForceProfile
 from impact_aware.estimation.estimate import position_at
 from impact_aware.estimation.trials import ImpactTrial, trial_from_recording
+from impact_aware.recordings.columns import ColumnFile, Name, open_columns
 from impact_aware.robot import RobotModel
 
 # Standard error of a velocity when a table gives none, rad/s; only ratios between trials matter.
 _UNKNOWN_ERROR = 2e-3
+
+
+_PER_JOINT = {"q": ("q",), "before": ("before", "velocity_before"), "after": ("after", "velocity_after")}
+
+_PER_IMPACT: tuple[Name, ...] = (
+    "normal", "normal_x", "normal_y", "normal_z", "friction", "restitution",
+    "object_mass", "object_x", "object_y", "object_z",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,36 +91,6 @@ class ContactDefaults:
     box: BoxDefaults = BoxDefaults()
 
 
-def read_table(path: str | Path) -> dict[str, Array]:
-    """Columns of a CSV file, or arrays of an `.npz` archive, by name.
-
-    Raises:
-        InvalidInputError: No such file, no header, or an entry that is not a number.
-    """
-    path = Path(path)
-    if not path.is_file():
-        raise InvalidInputError("file", str(path), "an existing table (.csv or .npz)")
-    if path.suffix == ".npz":
-        try:
-            with np.load(path) as archive:
-                return {name: np.asarray(archive[name], dtype=float) for name in archive.files}
-        except (ValueError, OSError) as error:
-            raise InvalidInputError("file", str(path), f"a NumPy archive of numbers ({error})") from error
-    header, *rows = [line for line in path.read_text().splitlines() if line.strip()] or [""]
-    names = [name.strip() for name in header.split(",")]
-    if not rows:
-        raise InvalidInputError(str(path), "no rows", "columns of numbers below one header line")
-    try:
-        values = np.loadtxt(rows, delimiter=",", ndmin=2)
-    except ValueError as error:
-        raise InvalidInputError(str(path), str(error).splitlines()[0], "numbers below one header line") from error
-    if values.shape[1] != len(names):
-        raise InvalidInputError(
-            str(path), f"{values.shape[-1]} columns in {values.shape[0]} rows", f"{len(names)} as named"
-        )
-    return {name: values[:, index] for index, name in enumerate(names)}
-
-
 def read_trials(
     path: str | Path, robot: RobotModel, defaults: ContactDefaults, impact_times: Sequence[float] | None = None
 ) -> list[ImpactTrial]:
@@ -125,27 +105,35 @@ def read_trials(
     Raises:
         InvalidInputError: A column that is missing, or a recording without impact times.
     """
-    path = Path(path)
-    table = read_table(path)
-    if "time" in table:
-        if not impact_times:
-            raise InvalidInputError(str(path), "a recording", "impact times with it (--impact-time)")
-        positions = _joint_columns(table, robot, ("q", ""), path)
-        ordered = sorted(impact_times)
-        contact = _contact(table, defaults, None, path)
-        return recorded_trials(robot, table["time"], positions, ordered, contact, [defaults.box] * len(ordered))
-    q = _joint_columns(table, robot, ("q",), path)
-    before = _joint_columns(table, robot, ("before", "velocity_before"), path)
-    after = _joint_columns(table, robot, ("after", "velocity_after"), path)
-    errors = np.full(q.shape, _UNKNOWN_ERROR)
-    if "error" in table or f"error_{robot.joint_names[0]}" in table:
-        errors = _joint_columns(table, robot, ("error",), path)
+    source = open_columns(path)
+    if "time" in source.widths:
+        return _trials_of_recording(source, robot, defaults, impact_times)
+    columns = {kind: _joint_columns(source, robot, names) for kind, names in _PER_JOINT.items()}
+    if f"error_{robot.joint_names[0]}" in source.widths or "error" in source.widths:
+        columns["error"] = _joint_columns(source, robot, ("error",))
+    once = [name for name in _PER_IMPACT if name in source.widths]
+    table = source.whole([*(name for names in columns.values() for name in names), *once])
+    q, before, after, *errors = (_joined(table, names) for names in columns.values())
+    error = errors[0] if errors else np.full(q.shape, _UNKNOWN_ERROR)
     trials = []
-    for row in range(q.shape[0]):
-        contact = _contact(table, defaults, row, path)
+    for row in range(len(q)):
+        contact = _contact(table, defaults, row, source.path)
         obstacle = _box(table, defaults, row).behind(robot, q[row], contact)
-        trials.append(ImpactTrial(q[row], before[row], after[row], errors[row], contact, obstacle))
+        trials.append(ImpactTrial(q[row], before[row], after[row], error[row], contact, obstacle))
     return trials
+
+
+def _trials_of_recording(
+    source: ColumnFile, robot: RobotModel, defaults: ContactDefaults, impact_times: Sequence[float] | None
+) -> list[ImpactTrial]:
+    if not impact_times:
+        raise InvalidInputError(str(source.path), "a recording", "impact times with it (--impact-time)")
+    names = _joint_columns(source, robot, ("q", ""))
+    table = source.whole(["time", *names, *(name for name in _PER_IMPACT if name in source.widths)])
+    contact, ordered = _contact(table, defaults, 0, source.path), sorted(impact_times)
+    return recorded_trials(
+        robot, table["time"], _joined(table, names), ordered, contact, [_box(table, defaults, 0)] * len(ordered)
+    )
 
 
 def recorded_trials(
@@ -190,37 +178,42 @@ def read_force_profile(
     Raises:
         InvalidInputError: A column or figure that is missing.
     """
-    table = read_table(path)
-    figures = {}
-    for name, given in (("approach_speed", approach_speed), ("effective_mass", effective_mass)):
-        if given is None and name not in table:
-            raise InvalidInputError(name, "nothing", f"a column in {path}, or --{name.replace('_', '-')}")
-        figures[name] = float(np.ravel(table[name])[0]) if given is None else float(given)
+    source = open_columns(path)
     for name in ("time", "force"):
-        if name not in table:
-            raise InvalidInputError(str(path), f"columns {', '.join(table)}", f"a column '{name}'")
+        if name not in source.widths:
+            raise InvalidInputError(str(path), source.described(), f"a column '{name}'")
+    given = {"approach_speed": approach_speed, "effective_mass": effective_mass}
+    table = source.whole(["time", "force", *(name for name in given if name in source.widths)])
+    figures = {}
+    for name, value in given.items():
+        if value is None and name not in table:
+            raise InvalidInputError(name, "nothing", f"a column in {path}, or --{name.replace('_', '-')}")
+        figures[name] = float(table[name][0]) if value is None else float(value)
     return ForceProfile(table["time"], table["force"], **figures)
 
 
-def _joint_columns(table: dict[str, Array], robot: RobotModel, prefixes: tuple[str, ...], path: Path) -> Array:
-    """Values (k, n) in the robot's joint order, under the first of the prefixes that the table has."""
-    for prefix in prefixes:
-        if prefix in table and table[prefix].ndim == 2:
-            if table[prefix].shape[1] != robot.n:
-                raise InvalidInputError(f"{path}: {prefix}", f"shape {table[prefix].shape}", f"(k, {robot.n})")
-            return table[prefix]
-        names = [f"{prefix}_{joint}" if prefix else joint for joint in robot.joint_names]
-        if names[0] in table:
-            missing = [name for name in names if name not in table]
+def _joint_columns(source: ColumnFile, robot: RobotModel, kinds: tuple[str, ...]) -> list[Name]:
+    """Columns of a quantity in the robot's joint order, or its array, under the first of its names in the table."""
+    for kind in kinds:
+        if source.widths.get(kind, 0) > 1:
+            if source.widths[kind] != robot.n:
+                raise InvalidInputError(f"{source.path}: {kind}", f"{source.widths[kind]} columns", f"{robot.n}")
+            return [kind]
+        names: list[Name] = [f"{kind}_{joint}" if kind else joint for joint in robot.joint_names]
+        if names[0] in source.widths:
+            missing = [name for name in names if name not in source.widths]
             if missing:
-                raise InvalidInputError(str(path), f"no column '{missing[0]}'", "one per joint of " + robot.name)
-            return np.stack([table[name] for name in names], axis=1)
-    raise InvalidInputError(
-        str(path), f"no column '{prefixes[0]}_{robot.joint_names[0]}'", f"one per joint of {robot.name}"
-    )
+                raise InvalidInputError(str(source.path), f"no column '{missing[0]}'", "one per joint of " + robot.name)
+            return names
+    first = f"no column '{kinds[0]}_{robot.joint_names[0]}' among its {source.described()}"
+    raise InvalidInputError(str(source.path), first, f"one per joint of {robot.name}")
 
 
-def _box(table: dict[str, Array], defaults: ContactDefaults, row: int) -> BoxDefaults:
+def _joined(table: dict[Name, Array], names: list[Name]) -> Array:
+    return np.column_stack([table[name] for name in names])
+
+
+def _box(table: dict[Name, Array], defaults: ContactDefaults, row: int) -> BoxDefaults:
     box = defaults.box
     if "object_mass" in table:
         box = replace(box, mass=float(table["object_mass"][row]))
@@ -230,18 +223,18 @@ def _box(table: dict[str, Array], defaults: ContactDefaults, row: int) -> BoxDef
     return box
 
 
-def _contact(table: dict[str, Array], defaults: ContactDefaults, row: int | None, path: Path) -> Contact:
+def _contact(table: dict[Name, Array], defaults: ContactDefaults, row: int, path: Path) -> Contact:
     normal = defaults.normal
-    if normal is None and row is not None and "normal" in table:
-        normal = np.atleast_2d(table["normal"])[row if np.ndim(table["normal"]) == 2 else 0]
-    if normal is None and "normal_x" in table:
-        normal = np.array([table[f"normal_{axis}"][row or 0] for axis in "xyz" if f"normal_{axis}" in table])
+    if normal is None and "normal" in table:
+        normal = table["normal"][row]
+    if normal is None and all(f"normal_{axis}" in table for axis in "xyz"):
+        normal = np.array([table[f"normal_{axis}"][row] for axis in "xyz"])
     if normal is None:
         raise InvalidInputError(
             "normal", "nothing", f"columns normal_x, normal_y, normal_z in {path}, or --normal X Y Z"
         )
     friction, restitution = (
-        float(table[name][row]) if row is not None and name in table else float(getattr(defaults, name))
+        float(table[name][row]) if name in table else float(getattr(defaults, name))
         for name in ("friction", "restitution")
     )
     return Contact(defaults.frame, normal, friction=friction, restitution=restitution, radius=defaults.radius)

@@ -1,0 +1,250 @@
+"""Columns of numbers in a file: CSV, Parquet, NumPy and HDF5, read in pieces or as a whole.
+
+A column is one vector of k numbers, or an array of (k, m) in NumPy and HDF5 files. Columns have names; those of a CSV
+file without a header line, or of an `.npy` file without fields, are numbers from 0.
+"""
+
+from __future__ import annotations
+
+import csv
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeAlias, cast
+
+import h5py
+import numpy as np
+import pyarrow
+import pyarrow.csv
+import pyarrow.parquet
+
+from impact_aware.arrays import Array
+from impact_aware.errors import InvalidInputError
+
+Name: TypeAlias = "str | int"
+
+SUFFIXES = (".csv", ".parquet", ".npz", ".npy", ".h5", ".hdf5")
+"""Names of files that are tables; another one is read as CSV where a table is asked for."""
+
+ROWS = 65536
+"""Rows of an array read at a time."""
+
+_UNREADABLE = (OSError, ValueError, EOFError, zipfile.BadZipFile, pyarrow.ArrowException, csv.Error)
+_MISSING = ["", "NA", "N/A", "#N/A", "null", "NULL"]
+
+
+class ColumnFile:
+    """The columns of one file.
+
+    Attributes:
+        path: The file.
+        widths: Numbers per row by column: 1, or m for an array (k, m).
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Find the columns; `open_columns` chooses the class and mends the errors."""
+        self.path = path
+        self.widths = self._find()
+
+    def pieces(self, names: Sequence[Name]) -> Iterator[dict[Name, Array]]:
+        """Some columns, a piece of all of them at a time; an entry that is missing is NaN.
+
+        Raises:
+            InvalidInputError: An entry that is not a number, or columns of different lengths.
+        """
+        try:
+            yield from self._pieces(names)
+        except InvalidInputError:
+            raise
+        except _UNREADABLE as error:
+            fault = self._fault(names, "a number") or InvalidInputError(
+                "table", str(self.path), f"numbers in every row ({_first_line(error)})"
+            )
+            raise fault from error
+
+    def whole(self, names: Sequence[Name]) -> dict[Name, Array]:
+        """Some columns, all entries of which are finite.
+
+        Raises:
+            InvalidInputError: An entry that is missing or not a finite number, with its column and row; columns of
+                different lengths; no row.
+        """
+        parts = list(self.pieces(names))
+        if not any(len(values) for part in parts for values in part.values()):
+            raise InvalidInputError(f"table {self.path}", "no rows", "at least one")
+        found = {name: np.concatenate([part[name] for part in parts]) for name in names}
+        for name, values in found.items():
+            bad = ~np.isfinite(values.reshape(len(values), -1)).all(axis=1)
+            if bad.any():
+                row = int(np.argmax(bad))
+                entry = f"{values[row].tolist()} in row {row + 1} of {name}"
+                raise self._fault(names, "a finite number") or InvalidInputError(
+                    f"table {self.path}", entry, "finite numbers"
+                )
+        return found
+
+    def described(self) -> str:
+        """The columns in words."""
+        names = [str(name) for name in self.widths]
+        return "columns " + ", ".join(names[:12]) + (", ..." if len(names) > 12 else "") if names else "no columns"
+
+    def _find(self) -> dict[Name, int]:
+        with _arrays(self.path) as arrays:
+            shapes = {name: np.shape(array) for name, array in arrays.items()}
+        return {name: 1 if len(shape) < 2 else shape[1] for name, shape in shapes.items() if len(shape) < 3}
+
+    def _pieces(self, names: Sequence[Name]) -> Iterator[dict[Name, Array]]:
+        with _arrays(self.path) as arrays:
+            chosen = {name: arrays[name] for name in names}
+            lengths = {name: len(array) for name, array in chosen.items() if np.ndim(array)}
+            if len(set(lengths.values())) > 1:
+                listed = ", ".join(f"{name} {length}" for name, length in lengths.items())
+                raise InvalidInputError("table", f"{self.path} with rows {listed}", "as many rows of each")
+            for name, array in chosen.items():
+                if array.dtype.kind not in "fiub":
+                    raise InvalidInputError(f"table {self.path}", f"{name} of type {array.dtype}", "numbers")
+            count = next(iter(lengths.values()), 1)
+            # A number that holds for all rows may stand alone.
+            full = {n: array if np.ndim(array) else np.broadcast_to(array, count) for n, array in chosen.items()}
+            for begin in range(0, count, ROWS):
+                yield {n: np.asarray(array[begin : begin + ROWS], dtype=np.float64) for n, array in full.items()}
+
+    def _fault(self, names: Sequence[Name], expected: str) -> InvalidInputError | None:
+        """What the text of the file tells about the first row that can't be read, if it has a text."""
+        return None
+
+
+def open_columns(path: str | Path) -> ColumnFile:
+    """Find the columns of a file.
+
+    Raises:
+        InvalidInputError: No such file, or not a table.
+    """
+    path = Path(path)
+    suffix = path.suffix.lower()
+    if not path.is_file():
+        raise InvalidInputError("table", str(path), "an existing, readable file")
+    kind = _Parquet if suffix == ".parquet" else ColumnFile if suffix in SUFFIXES[2:] else _Csv
+    try:
+        return kind(path)
+    except InvalidInputError:
+        raise
+    except _UNREADABLE as error:
+        raise InvalidInputError("table", str(path), f"a table that can be read ({_first_line(error)})") from error
+
+
+@contextmanager
+def _arrays(path: Path) -> Iterator[Mapping[Name, Any]]:
+    """The arrays of a NumPy or HDF5 file by name; none of them read yet where the file allows it."""
+    if path.suffix.lower() in (".h5", ".hdf5"):
+        with h5py.File(path) as file:
+            found: dict[Name, Any] = {}
+            file.visititems(lambda name, item: found.update({name: item}) if _is_numeric(item) else None)
+            yield found
+        return
+    loaded = np.load(path, mmap_mode="r", allow_pickle=False)
+    if isinstance(loaded, np.lib.npyio.NpzFile):
+        with loaded:
+            yield cast(Mapping[Name, Any], loaded)
+    elif loaded.dtype.names:
+        yield {name: loaded[name] for name in loaded.dtype.names}
+    elif path.suffix.lower() == ".npy" and loaded.ndim == 2:
+        yield dict(enumerate(loaded.T))
+    else:
+        given = f"{path}, a single array of shape {loaded.shape}"
+        raise InvalidInputError("table", given, "arrays with names, or in a .npy file rows of numbers")
+
+
+def _is_numeric(item: object) -> bool:
+    return isinstance(item, h5py.Dataset) and item.dtype.kind in "fiu"
+
+
+class _Parquet(ColumnFile):
+    def _find(self) -> dict[Name, int]:
+        return dict.fromkeys(pyarrow.parquet.ParquetFile(self.path).schema_arrow.names, 1)
+
+    def _pieces(self, names: Sequence[Name]) -> Iterator[dict[Name, Array]]:
+        with pyarrow.parquet.ParquetFile(self.path) as file:
+            for batch in file.iter_batches(batch_size=ROWS, columns=[str(name) for name in names]):
+                yield {name: _column(batch.column(str(name))) for name in names}
+
+
+class _Csv(ColumnFile):
+    """Comma-separated; the header line is missing where the first line is all numbers."""
+
+    def _find(self) -> dict[Name, int]:
+        line, first = next(self._lines(), (0, []))
+        self._has_header = not all(map(_is_number, first))
+        self._skip = line if self._has_header else max(line - 1, 0)
+        self._columns: list[Name] = [*first] if self._has_header else [*range(len(first))]
+        return dict.fromkeys(self._columns, 1)
+
+    def _pieces(self, names: Sequence[Name]) -> Iterator[dict[Name, Array]]:
+        # Arrow gets numbers for names, since those in the file may be there twice or with blanks around them.
+        places = {name: str(self._place(name)) for name in names}
+        reading = pyarrow.csv.ReadOptions(
+            skip_rows=self._skip, column_names=[str(place) for place in range(len(self._columns))]
+        )
+        convert = pyarrow.csv.ConvertOptions(
+            include_columns=list(places.values()),
+            column_types=dict.fromkeys(places.values(), "float64"),
+            null_values=_MISSING,
+        )
+        if next(self._rows(), None) is None:
+            return
+        with pyarrow.csv.open_csv(self.path, read_options=reading, convert_options=convert) as reader:
+            for batch in reader:
+                # Spreadsheets write rows of nothing but commas below the last one.
+                empty = np.logical_and.reduce([column.is_null().to_numpy(False) for column in batch.columns])
+                yield {name: _column(batch.column(place))[~empty] for name, place in places.items()}
+
+    def _place(self, name: Name) -> int:
+        if self._columns.count(name) > 1:
+            raise InvalidInputError(f"table {self.path}", f"{self._columns.count(name)} columns {name}", "one of each")
+        return self._columns.index(name)
+
+    def _fault(self, names: Sequence[Name], expected: str) -> InvalidInputError | None:
+        """With the line and the word."""
+        for number, (line, cells) in enumerate(self._rows(), start=1):
+            where = f"row {number} (line {line})"
+            if len(cells) != len(self._columns):
+                wanted = f"{len(self._columns)} as in the first line"
+                return InvalidInputError(f"table {self.path}", f"{len(cells)} columns in {where}", wanted)
+            for name in names:
+                word = cells[self._place(name)]
+                fine = _is_number(word) and np.isfinite(float(word))
+                if not fine and (expected == "a finite number" or not (_is_number(word) or word in _MISSING)):
+                    return InvalidInputError(f"table {self.path}", f"{word!r} for {name} in {where}", expected)
+        return None
+
+    def _rows(self) -> Iterator[tuple[int, list[str]]]:
+        """The rows below the header, each with its line."""
+        lines = self._lines()
+        if self._has_header:
+            next(lines, None)
+        return lines
+
+    def _lines(self) -> Iterator[tuple[int, list[str]]]:
+        # utf-8-sig, because spreadsheets put a byte order mark first.
+        with open(self.path, newline="", encoding="utf-8-sig") as file:
+            reader = csv.reader(file)
+            for row in reader:
+                if any(map(str.strip, row)):
+                    yield reader.line_num, [cell.strip() for cell in row]
+
+
+def _column(values: Any) -> Array:
+    return np.asarray(values.to_numpy(zero_copy_only=False), dtype=np.float64)
+
+
+def _is_number(word: str) -> bool:
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return True
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error) or type(error).__name__).splitlines()[0].rstrip(".")
