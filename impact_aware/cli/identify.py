@@ -199,8 +199,9 @@ def trials_from_bag(
         InvalidInputError: A joint is missing, or no normal was given.
     """
     # Imported here, because tables need no bag reader.
+    from impact_aware.messages.stamps import stamp_seconds
     from impact_aware.recordings.arm_samples import samples_in_bag
-    from impact_aware.recordings.bag import Bag, BagError, stamp_seconds
+    from impact_aware.recordings.bag import Bag, BagError
 
     if defaults.normal is None:
         raise InvalidInputError("normal", "nothing", f"--normal X Y Z, since {path} does not say it")
@@ -226,7 +227,8 @@ def trials_from_bag(
 
 def _placed(bag: Bag, box: BoxDefaults, times: Sequence[float]) -> list[BoxDefaults]:
     """The box where `object_pose` last saw it before each time, s; unmoved where the bag does not tell."""
-    from impact_aware.recordings.bag import stamp_seconds, vector
+    from impact_aware.messages.geometry import vector
+    from impact_aware.messages.stamps import stamp_seconds
 
     if not box.mass or box.position is not None or not any(topic.endswith("object_pose") for topic in bag.topics):
         return [box] * len(times)

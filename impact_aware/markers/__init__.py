@@ -2,18 +2,14 @@
 
 from impact_aware.markers.board import Changes, MarkerBoard
 from impact_aware.markers.marker import Kind, Marker
-from impact_aware.markers.records import Impact, Outcome, impact_from_message
 from impact_aware.markers.scene import SceneMarkers
 from impact_aware.markers.style import MarkerStyle
 
 __all__ = [
     "Changes",
-    "Impact",
     "Kind",
     "Marker",
     "MarkerBoard",
     "MarkerStyle",
-    "Outcome",
     "SceneMarkers",
-    "impact_from_message",
 ]

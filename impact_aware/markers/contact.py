@@ -7,9 +7,9 @@ import math
 import numpy as np
 
 from impact_aware.contact.geometry import contact_axes
+from impact_aware.impact.record import ContactRecord, Impact, Outcome
 from impact_aware.markers import style as look
 from impact_aware.markers.marker import Array, Color, Marker, Sheet
-from impact_aware.markers.records import ContactRecord, Impact, Outcome
 from impact_aware.markers.style import MarkerStyle
 from impact_aware.markers.velocities import ContactVelocities, contact_velocities
 from impact_aware.reference.rotation import quaternion_from_rotation

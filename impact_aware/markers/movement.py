@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from impact_aware.impact.record import Impact
 from impact_aware.markers import style as look
 from impact_aware.markers.marker import UPRIGHT, Array, Marker, Sheet
-from impact_aware.markers.records import Impact
 from impact_aware.markers.style import MarkerStyle
 from impact_aware.reference.rotation import quaternion_from_rotation, rotation_from_quaternion
 

@@ -9,13 +9,13 @@ from numpy.typing import ArrayLike
 
 from impact_aware.arrays import Array
 from impact_aware.errors import InvalidInputError
+from impact_aware.impact.record import UNIT_TOLERANCE, Impact, Outcome, outcome_of_impact
 from impact_aware.markers.contact import contact_markers
 from impact_aware.markers.field import field_markers, goal_marker
 from impact_aware.markers.joints import joint_chart
 from impact_aware.markers.legend import legend_markers
 from impact_aware.markers.marker import UPRIGHT, Marker, Sheet
 from impact_aware.markers.movement import ghosts, object_box
-from impact_aware.markers.records import UNIT_TOLERANCE, Impact, Outcome, outcome_of_impact
 from impact_aware.markers.style import MarkerStyle
 from impact_aware.reference import ReferenceField
 from impact_aware.robot import RobotModel

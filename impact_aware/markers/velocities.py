@@ -9,7 +9,7 @@ import numpy as np
 from impact_aware.arrays import Array
 from impact_aware.contact import Contact
 from impact_aware.contact.geometry import contact_jacobian
-from impact_aware.markers.records import ContactRecord, Impact, Outcome
+from impact_aware.impact.record import ContactRecord, Impact, Outcome
 from impact_aware.robot import RobotModel
 
 

@@ -1,59 +1,44 @@
-"""Points, vectors and twists between arrays and messages; everything base-frame, linear parts first."""
+"""Points, vectors, twists and quaternions between arrays and messages; linear parts first, quaternions x, y, z, w."""
 
 from __future__ import annotations
 
-import array
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
-from geometry_msgs.msg import Point, Quaternion, Twist, Vector3
 
 from impact_aware.arrays import Array
 
 
-def doubles(values: Array) -> array.array[float]:
-    """(n,) as what a message holds; it takes this as it is, where it would check an array element by element."""
-    return array.array("d", np.ascontiguousarray(values, dtype=np.float64).tobytes())
-
-
-def fill(target: Point | Vector3, values: Sequence[float] | Array) -> None:
-    """Write (3,) into a part that a message already has."""
-    x, y, z = values if isinstance(values, (list, tuple)) else values.tolist()  # type: ignore[union-attr]
+def write_vector(target: Any, values: Sequence[float] | Array) -> None:
+    """Write (3,) into a Point or Vector3."""
+    x, y, z = values.tolist() if isinstance(values, np.ndarray) else values
     target.x, target.y, target.z = float(x), float(y), float(z)
 
 
-def fill_twist(target: Twist, values: Array) -> None:
-    """Write (6,) linear first into a twist that a message already has."""
+def write_twist(target: Any, values: Array) -> None:
+    """Write (6,) into a Twist or Accel."""
     numbers = values.tolist()
-    fill(target.linear, numbers[:3])
-    fill(target.angular, numbers[3:])
+    write_vector(target.linear, numbers[:3])
+    write_vector(target.angular, numbers[3:])
 
 
-def point(values: Sequence[float] | Array) -> Point:
-    """(3,) to Point."""
-    return Point(x=float(values[0]), y=float(values[1]), z=float(values[2]))
+def write_quaternion(target: Any, values: Sequence[float] | Array) -> None:
+    """Write (4,) into a Quaternion."""
+    target.x, target.y, target.z, target.w = (float(value) for value in values)
 
 
-def vector3(values: Sequence[float] | Array) -> Vector3:
-    """(3,) to Vector3."""
-    return Vector3(x=float(values[0]), y=float(values[1]), z=float(values[2]))
-
-
-def twist(values: Sequence[float] | Array) -> Twist:
-    """(6,) linear first to Twist."""
-    return Twist(linear=vector3(values[:3]), angular=vector3(values[3:]))
-
-
-def array3(message: Point | Vector3) -> Array:
+def vector(message: Any) -> Array:
     """Point or Vector3 to (3,)."""
-    return np.array([message.x, message.y, message.z])
+    return np.array([message.x, message.y, message.z], dtype=np.float64)
 
 
-def quaternion(values: Sequence[float] | Array) -> Quaternion:
-    """(4,) x, y, z, w to Quaternion."""
-    return Quaternion(x=float(values[0]), y=float(values[1]), z=float(values[2]), w=float(values[3]))
+def twist(message: Any) -> Array:
+    """Twist to (6,)."""
+    linear, angular = message.linear, message.angular
+    return np.array([linear.x, linear.y, linear.z, angular.x, angular.y, angular.z], dtype=np.float64)
 
 
-def array4(message: Quaternion) -> Array:
-    """Quaternion to (4,) x, y, z, w."""
-    return np.array([message.x, message.y, message.z, message.w])
+def quaternion(message: Any) -> Array:
+    """Quaternion to (4,)."""
+    return np.array([message.x, message.y, message.z, message.w], dtype=np.float64)

@@ -11,8 +11,8 @@ from rclpy.node import Node
 from rclpy.serialization import serialize_message
 from std_msgs.msg import Float64MultiArray
 
-from impact_aware.nodes.arms import Arm
 from impact_aware.nodes.ros.qos import COMMAND_QOS
+from impact_aware.task.arms import Arm
 
 COMMANDS_TOPIC = "effort_controller/commands"
 

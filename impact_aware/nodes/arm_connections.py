@@ -10,11 +10,11 @@ from rclpy.node import Node
 
 from impact_aware.nodes.arm_commands import COMMANDS_TOPIC, ArmCommands
 from impact_aware.nodes.arm_inputs import ArmInputs
-from impact_aware.nodes.arms import Arm
 from impact_aware.nodes.joint_state_source import JointStateSource
 from impact_aware.nodes.ros.qos_match import mismatches, silenced, unheard, why_silent
 from impact_aware.nodes.ros.state_rate import rate_mismatch
 from impact_aware.nodes.ros.surroundings import TwinWatch, expect_messages
+from impact_aware.task.arms import Arm
 
 DRIVER = "the robot's driver"
 

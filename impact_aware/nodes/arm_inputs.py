@@ -12,8 +12,8 @@ from builtin_interfaces.msg import Time
 from rclpy.node import Node
 
 from impact_aware.control import SafeReason
-from impact_aware.nodes.arms import Arm
 from impact_aware.nodes.joint_state_source import JointStateSource
+from impact_aware.task.arms import Arm
 
 LOWEST_RATE = 500.0
 """Rate of joint_states below which a controller is warned, Hz."""

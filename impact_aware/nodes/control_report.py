@@ -14,10 +14,11 @@ from std_msgs.msg import Header
 
 from impact_aware.control import Command, Mode, ReferenceSpreadingController
 from impact_aware.control.completion import goal_distance
-from impact_aware.messages.control import command_to_message
+from impact_aware.messages.controller_state import command_to_message
 from impact_aware.nodes.arm_inputs import ArmInputs
-from impact_aware.nodes.arms import Arm
+from impact_aware.nodes.ros.messages import ROS
 from impact_aware.nodes.ros.qos import STREAM_QOS
+from impact_aware.task.arms import Arm
 
 MOST_MISSED = 1000
 """Periods between two states that count as missed; more at once are a clock that was set."""
@@ -110,6 +111,7 @@ class ControlReport:
         several = len(self._arms) > 1 and field is not None
         message = command_to_message(
             command,
+            ROS,
             header=Header(stamp=stamp, frame_id=field.frame if several and field else self._arms[0].robot.base_frame),
             arms=self._arms,
             joint_reference_velocity=controller.joint_reference_velocity(command),
@@ -129,7 +131,7 @@ class ControlReport:
     def rehearse(self, command: Command) -> None:
         """Make a message for nobody: the first one takes milliseconds, which the first cycles do not have."""
         command_to_message(
-            command, header=Header(), arms=self._arms, joint_reference_velocity=np.zeros(len(command.effort))
+            command, ROS, header=Header(), arms=self._arms, joint_reference_velocity=np.zeros(len(command.effort))
         )
 
     def values(self) -> dict[str, object]:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-import copy
+import dataclasses
+import math
 
-import numpy as np
-from impact_aware_msgs.msg import ImpactPrediction
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rclpy.publisher import Publisher
 
+from impact_aware.arrays import Array
 from impact_aware.estimation.online import LateEstimate, OnlineEstimation, prediction_error
+from impact_aware.impact.record import Impact
+from impact_aware.messages.impact_prediction import impact_to_message
+from impact_aware.nodes.ros.messages import ROS
 
 PAUSE = 0.001
 """Wall time by which a fit is put off, s, so that it does not run within the callback of a state."""
@@ -37,23 +40,22 @@ class EstimatePublisher:
         self._log = node.get_logger()
         self._publisher = publisher
         self._estimation = OnlineEstimation(joint_count, method, window=window)
-        self._predictions: dict[int, ImpactPrediction] = {}
+        self._predictions: dict[int, Impact] = {}
         self._timer = node.create_timer(PAUSE, self.finish, clock=Clock(clock_type=ClockType.STEADY_TIME))
         self._timer.cancel()
 
-    def add(self, time: float, position: np.ndarray) -> None:
+    def add(self, time: float, position: Array) -> None:
         """Take a state in: position (n,), rad."""
         self._estimation.add(time, position)
         if self._estimation.due and self._timer.is_canceled():
             self._timer.reset()
 
-    def begin(self, prediction: ImpactPrediction, time_error: float) -> None:
-        """An impact happened, at the stamp of its prediction and known within `time_error`, s (negative: unknown)."""
-        stamp = prediction.header.stamp
-        self._predictions[prediction.event_sequence] = prediction
+    def begin(self, impact: Impact, time_error: float) -> None:
+        """An impact happened at the time of its prediction, which is known within `time_error`, s (NaN: unknown)."""
+        self._predictions[impact.event_sequence] = impact
         if len(self._predictions) > MOST_WAITING:
             del self._predictions[next(iter(self._predictions))]
-        self._estimation.begin(prediction.event_sequence, stamp.sec + 1e-9 * stamp.nanosec, time_error)
+        self._estimation.begin(impact.event_sequence, impact.time, 0.0 if math.isnan(time_error) else time_error)
 
     def finish(self) -> None:
         """Estimate and publish what is due."""
@@ -61,18 +63,17 @@ class EstimatePublisher:
         for late in self._estimation.finish():
             prediction = self._predictions.pop(late.key, None)
             if prediction is not None:
-                self._tell(prediction, late)
+                self._publish(prediction, late)
 
-    def _tell(self, prediction: ImpactPrediction, late: LateEstimate) -> None:
+    def _publish(self, prediction: Impact, late: LateEstimate) -> None:
         found = late.estimate
         if found is None:
             self._log.info(f"impact {late.key}: the velocity after can't be estimated: {late.reason}")
             return
-        message = copy.copy(prediction)
-        message.source = ImpactPrediction.SOURCE_ESTIMATE
-        message.velocity_estimated = found.velocity_after
-        message.velocity_estimated_error = found.standard_error
-        self._publisher.publish(message)
+        estimated = dataclasses.replace(
+            prediction, source="estimate", estimated=found.velocity_after, estimated_error=found.standard_error
+        )
+        self._publisher.publish(impact_to_message(estimated, ROS))
         if not prediction.valid:
             return
         error = prediction_error(prediction.velocity_after, found)

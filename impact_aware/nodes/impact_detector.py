@@ -19,16 +19,19 @@ from impact_aware.detection import DETECTORS, ImpactWatch, JointSample, Notice, 
 from impact_aware.detection.fusion import MEMBERS
 from impact_aware.detection.parameter_file import load_parameters
 from impact_aware.detection.watch_settings import WatchSettings, make_watch, noise_of
-from impact_aware.messages.impacts import (
+from impact_aware.messages.impact_event import (
+    CONTACT_MADE,
+    MEANINGS,
     completion_to_message,
     event_from_message,
     event_to_message,
-    expected_jump,
     loss_to_message,
 )
+from impact_aware.messages.impact_prediction import expected_jump, impact_from_message
 from impact_aware.nodes.joint_state_source import JointStateSource
 from impact_aware.nodes.lockstep import LockstepReporter
 from impact_aware.nodes.ros.diagnostics import OK, WARN, DiagnosticsReporter, Report, refusals
+from impact_aware.nodes.ros.messages import ROS
 from impact_aware.nodes.ros.qos import EVENT_QOS
 from impact_aware.nodes.ros.ros_parameters import load_settings
 from impact_aware.nodes.ros.runtime import run_node
@@ -131,7 +134,7 @@ class ImpactDetectorNode(Node):
             self._measure_noise(sample)
         else:
             for notice in self._watch.update(sample):
-                self._tell(notice)
+                self._publish(notice)
         self._lockstep.report(stamp)
 
     def _measure_noise(self, sample: JointSample) -> None:
@@ -146,14 +149,14 @@ class ImpactDetectorNode(Node):
             self.get_logger().info(f"allowing for a position noise of {noise:.1e} rad beside the encoder's steps")
             self._watch = self._make_watch(len(sample.position), noise)
 
-    def _tell(self, notice: Notice) -> None:
-        """Publish a notice and log it."""
+    def _publish(self, notice: Notice) -> None:
+        """Publish what became known, and log it."""
         self._counts[notice.kind] += 1
         names, log = self._source.joint_names, self.get_logger()
         about: dict[str, Any] = {"sequence": notice.sequence, "arm": self._arm, "frame": self._settings.base_frame}
         if notice.kind is NoticeKind.MADE and notice.event is not None:
             event = notice.event
-            message = event_to_message(event, joint_names=names, **about)
+            message = event_to_message(event, ROS, joint_names=names, **about)
             self._messages = {notice.sequence: message}
             self._publisher.publish(message)
             log.info(
@@ -161,21 +164,20 @@ class ImpactDetectorNode(Node):
                 f"ms later, first on {names[event.joint]}"
             )
         elif notice.kind is NoticeKind.MEANING and notice.verdict is not None:
-            verdict, told = notice.verdict, self._messages.get(notice.sequence)
-            if told is None:
+            verdict, published = notice.verdict, self._messages.get(notice.sequence)
+            if published is None:
                 return
-            expected = ImpactEventMessage.MEANING_EXPECTED, ImpactEventMessage.MEANING_UNEXPECTED
-            told.meaning = expected[0] if verdict.expected else expected[1]
-            self._publisher.publish(told)
+            published.meaning = MEANINGS[verdict.expected]
+            self._publisher.publish(published)
             log.info(
                 f"impact {notice.sequence} was {'' if verdict.expected else 'not '}the predicted one: "
                 f"{100 * verdict.unexplained:.0f} % of its jump is in other directions"
             )
         elif notice.loss is not None:
-            self._publisher.publish(loss_to_message(notice.loss, joint_names=names, **about))
+            self._publisher.publish(loss_to_message(notice.loss, ROS, joint_names=names, **about))
             log.info(f"contact lost at {notice.loss.time:.4f} s ({notice.loss.reason})")
         elif notice.completion is not None:
-            self._publisher.publish(completion_to_message(notice.completion, **about))
+            self._publisher.publish(completion_to_message(notice.completion, ROS, **about))
             completion = notice.completion
             log.info(f"contact complete at {completion.time:.4f} s: {completion.contacts} made, {completion.reason}")
 
@@ -186,7 +188,7 @@ class ImpactDetectorNode(Node):
         if message.arm and message.arm != self._arm:
             # Another arm's, on a topic that all of them share.
             return
-        expected = expected_jump(message, self._order)
+        expected = expected_jump(impact_from_message(message), self._order)
         if expected is not None:
             self._watch.expect(expected)
         elif message.valid:
@@ -195,7 +197,7 @@ class ImpactDetectorNode(Node):
     def _on_other_impact(self, topic: str, message: ImpactEventMessage) -> None:
         # A repeat only adds a meaning to an impact that was counted before.
         seen = (message.sequence, message.stamp_detected.sec * 10**9 + message.stamp_detected.nanosec)
-        if message.kind != ImpactEventMessage.KIND_CONTACT_MADE or self._seen.get(topic) == seen or not self._watch:
+        if message.kind != CONTACT_MADE or self._seen.get(topic) == seen or not self._watch:
             return
         self._seen[topic] = seen
         self._watch.notify_other(event_from_message(message))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from geometry_msgs.msg import PoseStamped, TransformStamped
 from impact_aware_msgs.msg import ImpactEvent, ImpactPrediction
@@ -13,24 +13,19 @@ from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from visualization_msgs.msg import MarkerArray
 
-from impact_aware.contact.geometry import vector
+from impact_aware.contact.geometry import vector as checked_vector
 from impact_aware.errors import ImpactAwareError
-from impact_aware.markers import (
-    Changes,
-    Impact,
-    Marker,
-    MarkerBoard,
-    MarkerStyle,
-    SceneMarkers,
-    impact_from_message,
-)
+from impact_aware.impact.record import DRAWN, Impact
+from impact_aware.markers import Changes, Marker, MarkerBoard, MarkerStyle, SceneMarkers
 from impact_aware.markers.contact import contact_orientation
-from impact_aware.markers.field_record import field_from_message
-from impact_aware.markers.records import SOURCES, outcome_of_event
-from impact_aware.messages.geometry import array3, array4, quaternion
-from impact_aware.messages.markers import changes_to_message, delete_all
-from impact_aware.messages.stamps import seconds, stamp
+from impact_aware.messages.geometry import quaternion, vector, write_quaternion, write_vector
+from impact_aware.messages.impact_event import CONTACT_MADE, outcome_of_event
+from impact_aware.messages.impact_prediction import SOURCES, drawable_impact
+from impact_aware.messages.marker import changes_to_message, delete_all
+from impact_aware.messages.reference_field import field_from_message
+from impact_aware.messages.stamps import seconds, stamp_seconds, write_stamp
 from impact_aware.nodes.ros.diagnostics import OK, WARN, DiagnosticsReporter, Report, refusals
+from impact_aware.nodes.ros.messages import ROS
 from impact_aware.nodes.ros.qos import LATCHED_QOS, STREAM_QOS
 from impact_aware.nodes.ros.robot_source import provide_robot
 from impact_aware.nodes.ros.ros_parameters import load_settings
@@ -45,6 +40,8 @@ except ImportError:
     TransformBroadcaster = None
 
 STYLE = MarkerStyle()
+
+_DRAWN = tuple(SOURCES[name] for name in DRAWN)
 
 WARN_PERIOD = 5.0
 """Shortest time between two warnings, s."""
@@ -82,26 +79,12 @@ class Settings:
         """Those that are about looks.
 
         Raises:
-            InvalidInputError: A place that is not three numbers.
+            InvalidInputError: A position that is not three numbers.
         """
-        return MarkerStyle(
-            velocity_scale=self.velocity_scale,
-            impulse_scale=self.impulse_scale,
-            joint_scale=self.joint_scale,
-            look_ahead_lifetime=self.look_ahead_lifetime,
-            impact_lifetime=self.impact_lifetime,
-            ghost_time=self.ghost_time,
-            field_radius=self.field_radius,
-            field_count=self.field_count,
-            chart_position=_place("chart_position", self.chart_position),
-            legend_position=_place("legend_position", self.legend_position),
-            text_height=self.text_height,
-        )
-
-
-def _place(name: str, values: list[float]) -> tuple[float, float, float]:
-    x, y, z = vector(f"parameter {name}", values, 3)
-    return float(x), float(y), float(z)
+        own = {field.name: getattr(self, field.name) for field in fields(MarkerStyle) if hasattr(self, field.name)}
+        for name in ("chart_position", "legend_position"):
+            own[name] = tuple(checked_vector(f"parameter {name}", own[name], 3).tolist())
+        return MarkerStyle(**own)
 
 
 class ImpactMarkersNode(Node):
@@ -126,7 +109,7 @@ class ImpactMarkersNode(Node):
         # Two arms share one TF tree.
         self._contact_frame = f"{namespace}/{settings.contact_frame}".lstrip("/")
         provide_robot(self, settings.robot, "", self._on_robot)
-        # Without a lease: whoever only looks also hears a player, which offers none.
+        # Without a lease: a player of recordings offers none.
         self.create_subscription(ImpactPrediction, "predicted_jumps", self._on_impact, STREAM_QOS)
         self.create_subscription(ImpactPrediction, "true_impacts", self._on_impact, STREAM_QOS)
         self.create_subscription(ImpactEvent, "impacts", self._on_event, STREAM_QOS)
@@ -153,24 +136,24 @@ class ImpactMarkersNode(Node):
         return keep
 
     def _on_impact(self, message: ImpactPrediction) -> None:
-        if message.source == ImpactPrediction.SOURCE_LOOK_AHEAD:
+        if message.source == SOURCES["look_ahead"]:
             self._latest["look_ahead"] = message
         else:
             self._impacts.append(message)
 
     def _on_event(self, message: ImpactEvent) -> None:
         # The end of a sequence, a moment later, must not hide the impact.
-        if message.kind == ImpactEvent.KIND_CONTACT_MADE:
+        if message.kind == CONTACT_MADE:
             self._latest["event"] = message
 
     def _draw(self) -> None:
-        """Turn what came since the last time into markers, and tell viewers what changed."""
+        """Turn what came since the last time into markers, and publish what changed."""
         now = seconds(self.get_clock().now().to_msg())
         if now < self._time - TIME_JUMP:
             # A replay began again: what it had shown is yet to happen.
             self._board.clear()
             self._scene.clear()
-            self._publisher.publish(delete_all())
+            self._publisher.publish(delete_all(ROS))
         self._time = now
         changes = [self._board.show(group, markers, now) for group, markers in self._new_markers().items()]
         if any(changes):
@@ -181,11 +164,11 @@ class ImpactMarkersNode(Node):
         if viewers > before:
             # Whoever comes late gets the whole scene.
             gone = tuple(name for change in changes for name in change.delete)
-            self._publisher.publish(changes_to_message(Changes(self._board.everything(now), gone)))
+            self._publisher.publish(changes_to_message(Changes(self._board.everything(now), gone), ROS))
             return
         for change in changes:
             if change:
-                self._publisher.publish(changes_to_message(change))
+                self._publisher.publish(changes_to_message(change, ROS))
 
     def _new_markers(self) -> dict[str, list[Marker]]:
         """What came since the last time, as markers; what can't be drawn is dropped, and the scene begins anew."""
@@ -205,18 +188,18 @@ class ImpactMarkersNode(Node):
             self._take_field(latest["field"])
         if "object" in latest:
             pose = latest["object"]
-            place, turn = array3(pose.pose.position), array4(pose.pose.orientation)
-            if not self._scene.add_object(pose.header.frame_id, seconds(pose.header.stamp), place, turn):
+            position, orientation = vector(pose.pose.position), quaternion(pose.pose.orientation)
+            if not self._scene.add_object(pose.header.frame_id, stamp_seconds(pose), position, orientation):
                 self._refused["object_pose not usable"] += 1
         if "look_ahead" in latest:
             impacts = [latest["look_ahead"], *impacts]
         for message in impacts:
-            impact = impact_from_message(message)
+            impact = drawable_impact(message)
             if impact is not None:
                 self._scene.add_impact(impact)
                 if impact.source != "plant":
                     self._broadcast(impact)
-            elif message.valid and message.source in SOURCES and message.contacts:
+            elif message.valid and message.source in _DRAWN and message.contacts:
                 self._refused["prediction not usable"] += 1
         if "event" in latest:
             outcome = outcome_of_event(latest["event"])
@@ -227,10 +210,10 @@ class ImpactMarkersNode(Node):
 
     def _take_field(self, message: ReferenceFieldMessage) -> None:
         try:
-            self._scene.add_field(field_from_message(message), seconds(message.header.stamp))
+            self._scene.add_field(field_from_message(message), stamp_seconds(message))
         except ImpactAwareError as error:
             self._refused["reference_field not usable"] += 1
-            self.get_logger().warning(f"a reference field can't be drawn: {error}", throttle_duration_sec=5.0)
+            self.get_logger().warning(f"a reference field can't be drawn: {error}", throttle_duration_sec=WARN_PERIOD)
 
     def _status(self) -> Report:
         values = refusals(self._refused)
@@ -242,10 +225,9 @@ class ImpactMarkersNode(Node):
         contact = impact.contacts[0]
         transform = TransformStamped(child_frame_id=self._contact_frame)
         transform.header.frame_id = self._scene.frame_of(impact.frame)
-        transform.header.stamp = stamp(impact.time)
-        place = transform.transform.translation
-        place.x, place.y, place.z = contact.point.tolist()
-        transform.transform.rotation = quaternion(contact_orientation(contact.normal))
+        write_stamp(transform.header.stamp, impact.time)
+        write_vector(transform.transform.translation, contact.point)
+        write_quaternion(transform.transform.rotation, contact_orientation(contact.normal))
         self._broadcaster.sendTransform(transform)
 
 

@@ -7,7 +7,7 @@ from rclpy.node import Node
 
 from impact_aware.control import ReferenceSpreadingController
 from impact_aware.messages.stamps import seconds
-from impact_aware.nodes.arms import Arm
+from impact_aware.task.arms import Arm
 
 WARN_PERIOD = 5.0
 """Shortest time between two warnings, s."""

@@ -7,12 +7,14 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 from builtin_interfaces.msg import Time
+from numpy.typing import NDArray
 from rclpy.node import Node
 from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 
 from impact_aware.detection import InputMonitor, InputQuality, JointSample
-from impact_aware.messages.joint_state_layout import STAMP, STAMP_OFFSET, PackedLayout, layout_of
+from impact_aware.messages.joint_state import JointStateLayout, learn_layout
+from impact_aware.messages.stamps import STAMP, STAMP_OFFSET
 from impact_aware.nodes.ros.qos import state_qos
 from impact_aware.robot.joint_reader import JointReader
 
@@ -34,7 +36,7 @@ QUALITY_WARN_PERIOD = 60.0
 class JointStateSource(JointReader):
     """Subscribes to joint states and calls back with arrays that are valid until the next message.
 
-    Messages are unpacked only when they don't look like the last one that was.
+    Messages are deserialized only when they don't have the layout of the last one that was.
 
     Attributes:
         received: Messages so far.
@@ -75,21 +77,22 @@ class JointStateSource(JointReader):
         self.stamp = Time()
         self.rate = float("nan")
         self.quality: InputQuality | None = None
-        self._layout: PackedLayout | None = None
+        self._layout: JointStateLayout | None = None
+        self._columns: NDArray[np.intp] | None = None
         self._monitor: InputMonitor | None = None
         self._judged_at = float("nan")
         self._judged_count = 0
         qos = state_qos(reliable, newest)
         self.subscription = node.create_subscription(JointState, topic, self._receive, qos, raw=True)
 
-    def _receive(self, packed: bytes) -> None:
+    def _receive(self, serialized: bytes) -> None:
         self.received += 1
-        layout, time, refusal = self._layout, -1.0, ""
-        values = layout.values(packed) if layout is not None else None
-        if layout is not None and values is not None:
-            time = self._keep_stamp(*STAMP.unpack_from(packed, STAMP_OFFSET))
-        if layout is None or values is None or not self.take_row(time, values, layout.places):
-            time, refusal = self._unpack(packed)
+        layout, columns, time, refusal = self._layout, self._columns, -1.0, ""
+        values = layout.values(serialized) if layout is not None else None
+        if values is not None:
+            time = self._keep_stamp(*STAMP.unpack_from(serialized, STAMP_OFFSET))
+        if values is None or columns is None or not self.take_row(time, values, columns):
+            time, refusal = self._deserialize(serialized)
         if not refusal:
             # The answer first; judging the source can wait until it is out.
             self._callback(self.stamp)
@@ -103,18 +106,20 @@ class JointStateSource(JointReader):
         time = whole + 1e-9 * nanoseconds
         return time if time > 0.0 else self._node.get_clock().now().nanoseconds * 1e-9
 
-    def _unpack(self, packed: bytes) -> tuple[float, str]:
+    def _deserialize(self, serialized: bytes) -> tuple[float, str]:
         """Read a message in full, and learn how to read those like it; returns its time, and why it is of no use."""
-        self._layout = None
+        self._layout = self._columns = None
         try:
-            message = deserialize_message(packed, JointState)
+            message = deserialize_message(serialized, JointState)
         except RuntimeError as error:
             # RMWError, which is no public name of rclpy: bytes from outside must not end the node.
             return self.time, self._reject("not decodable", f"joint_states can't be decoded: {error}")
         time = self._keep_stamp(message.header.stamp.sec, message.header.stamp.nanosec)
         refusal = self.take(time, message.name, message.position, message.velocity, message.effort)
-        if not refusal and self.indices is not None:
-            self._layout = layout_of(packed, message, self.indices)
+        layout = None if refusal or self.indices is None else learn_layout(serialized, message)
+        if layout is not None and self.indices is not None:
+            self._columns = layout.columns(self.indices)
+            self._layout = layout if self._columns is not None else None
         return time, refusal
 
     def _monitor_input(self, time: float, usable: bool) -> None:

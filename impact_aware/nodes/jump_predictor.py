@@ -13,20 +13,23 @@ from impact_aware_msgs.msg import ImpactEvent, ImpactPrediction
 from impact_aware_msgs.srv import PredictPostImpact
 from rclpy.node import Node
 
-from impact_aware.contact import Contact, FreeObject
-from impact_aware.contact.box import homogeneous_box, near_face_point
+from impact_aware.arrays import Array
+from impact_aware.contact import Contact
 from impact_aware.errors import ImpactAwareError, InvalidInputError
 from impact_aware.estimation.registry import DEFAULT_ESTIMATOR, ESTIMATORS
-from impact_aware.impact import DEFAULT_METHOD, IMPACT_MAPS, ImpactPredictor
-from impact_aware.impact.look_ahead import look_ahead
-from impact_aware.impact.uncertainty import InputCovariance, predict_with_covariance
-from impact_aware.messages.geometry import array3
-from impact_aware.messages.impacts import add_covariance, no_prediction, prediction_to_message
+from impact_aware.impact import DEFAULT_METHOD, IMPACT_MAPS
+from impact_aware.impact.jump_predictor import JumpPredictor, Prediction
+from impact_aware.impact.record import Impact
+from impact_aware.impact.uncertainty import InputCovariance
+from impact_aware.messages.geometry import vector
+from impact_aware.messages.impact_event import CONTACT_MADE, event_from_message
+from impact_aware.messages.impact_prediction import impact_to_message, predicted_impact
 from impact_aware.messages.stamps import seconds
 from impact_aware.nodes.estimate_publisher import EstimatePublisher
 from impact_aware.nodes.joint_state_source import JointStateSource
 from impact_aware.nodes.lockstep import LockstepReporter
 from impact_aware.nodes.ros.diagnostics import OK, WARN, DiagnosticsReporter, Report, refusals
+from impact_aware.nodes.ros.messages import ROS
 from impact_aware.nodes.ros.qos import EVENT_QOS
 from impact_aware.nodes.ros.robot_source import provide_robot
 from impact_aware.nodes.ros.ros_parameters import load_settings
@@ -58,7 +61,7 @@ class Settings:
     object_name: str = described("box", "name of the free object")
     object_mass: float = described(0.0, "mass of the free object, kg; 0: a fixed surface is hit", 0.0, 1000.0)
     object_half_extents: list[float] = described([0.1, 0.1, 0.1], "half edges of the object, m")
-    object_position: list[float] = described([0.5, 0.0, 0.1], "centre of the object until object_pose tells it, m")
+    object_position: list[float] = described([0.5, 0.0, 0.1], "centre of the object until object_pose is received, m")
     surface_point: list[float] = described([0.0, 0.0, 0.0], "a point of the fixed surface, base frame, m")
     look_ahead_period: float = described(0.02, "time between two look-ahead predictions, s", 0.001, 10.0)
     look_ahead_horizon: float = described(0.5, "how far ahead an impact is worth predicting, s", 0.0, 10.0)
@@ -76,6 +79,40 @@ class Settings:
     )
     lockstep: bool = described(False, "answer every state with step_done, for a simulator in lockstep")
 
+    def predictor(self, robot: RobotModel) -> JumpPredictor:
+        """The predictor of a robot with these parameters.
+
+        Raises:
+            ImpactAwareError: Parameters that make no contact or no object.
+        """
+        contact = Contact(
+            frame=self.contact_frame or robot.tool_frame,
+            normal=np.array(self.normal),
+            friction=self.friction,
+            restitution=self.restitution,
+            radius=robot.tool_radius if self.tool_radius < 0.0 else self.tool_radius,
+        )
+        return JumpPredictor(
+            robot,
+            contact,
+            object_mass=self.object_mass,
+            object_half_extents=self.object_half_extents,
+            object_position=self.object_position,
+            surface_point=self.surface_point,
+            method=self.method,
+            inertia=self.inertia,
+            covariance=self._covariance(robot),
+        )
+
+    def _covariance(self, robot: RobotModel) -> InputCovariance | None:
+        """Of the configured standard deviations; None when all are zero."""
+        names = ("position", "velocity", "normal", "point", "friction", "restitution")
+        variances = {name: getattr(self, f"{name}_std") ** 2 for name in names}
+        motor = (self.motor_inertia_std * robot.motor_inertia_for(self.inertia)) ** 2
+        if not any(variances.values()) and not motor.any():
+            return None
+        return InputCovariance(**variances, motor_inertia=motor)
+
 
 class JumpPredictorNode(Node):
     """One robot, one configured contact, three ways to ask; and what the impact really did, afterwards."""
@@ -85,12 +122,10 @@ class JumpPredictorNode(Node):
         super().__init__("jump_predictor")
         self._settings = load_settings(self, Settings)
         self._arm = self._settings.arm or self.get_namespace().strip("/")
-        self._object_position = np.array(self._settings.object_position)
-        self._box: FreeObject | None = None
-        self._last_predictor: ImpactPredictor | None = None
         self._next_look_ahead = -np.inf
         self._ready = False
         self._predicted = self._unpredicted = 0
+        self._last_impact: tuple[int, float] | None = None
         self._refused: Counter[str] = Counter()
         self._publisher = self.create_publisher(ImpactPrediction, "predicted_jumps", EVENT_QOS)
         self._lockstep = LockstepReporter(self, self._settings.lockstep)
@@ -101,18 +136,9 @@ class JumpPredictorNode(Node):
     def _start(self, robot: RobotModel) -> None:
         settings = self._settings
         self._robot = robot
-        self._contact = Contact(
-            frame=settings.contact_frame or robot.tool_frame,
-            normal=np.array(settings.normal),
-            friction=settings.friction,
-            restitution=settings.restitution,
-            radius=robot.tool_radius if settings.tool_radius < 0.0 else settings.tool_radius,
-        )
-        robot.frame_id(self._contact.frame)
+        self._predictor = settings.predictor(robot)
         self._request_order = JointOrder(robot.joint_names)
-        self._obstacle(settings.object_mass)
-        self._spread = self._input_covariance()
-        self._last_impact: tuple[int, float] | None = None
+        self._event_order = JointOrder(robot.joint_names)
         self._estimates: EstimatePublisher | None = None
         if settings.estimation:
             self._estimates = EstimatePublisher(
@@ -131,37 +157,12 @@ class JumpPredictorNode(Node):
         target = f"{settings.object_name} of {settings.object_mass:g} kg" if settings.object_mass else "fixed surface"
         self.get_logger().info(f"predicting impacts of {robot.name} with a {target} by the {settings.method} map")
 
-    def _input_covariance(self) -> InputCovariance | None:
-        """Of the configured standard deviations; None when all are zero."""
-        settings = self._settings
-        names = ("position", "velocity", "normal", "point", "friction", "restitution")
-        variances = {name: getattr(settings, f"{name}_std") ** 2 for name in names}
-        motor = (settings.motor_inertia_std * self._robot.motor_inertia_for(settings.inertia)) ** 2
-        if not any(variances.values()) and not motor.any():
-            return None
-        return InputCovariance(**variances, motor_inertia=motor)
-
-    def _obstacle(self, mass: float) -> FreeObject | None:
-        """The free object where it was seen last; None for a fixed surface."""
-        if mass == 0.0:
-            return None
-        box = self._box
-        if box is None or box.mass != mass or not np.array_equal(box.position, self._object_position):
-            self._box = box = homogeneous_box(mass, self._settings.object_half_extents, self._object_position)
-        return box
-
-    def _plane_point(self) -> np.ndarray:
-        """A point of the surface to be hit: the near face of the object, or the configured one."""
-        if self._settings.object_mass == 0.0:
-            return np.array(self._settings.surface_point)
-        return near_face_point(self._object_position, self._settings.object_half_extents, self._contact.normal)
-
     def _on_object(self, message: PoseStamped) -> None:
-        position = array3(message.pose.position)
+        position = vector(message.pose.position)
         if np.isfinite(position).all():
-            self._object_position = position
+            self._predictor.object_position = position
         else:
-            self._refuse("object_pose not finite", "an object_pose with a place that is not finite")
+            self._refuse("object_pose not finite", "an object_pose with a position that is not finite")
 
     def _on_state(self, stamp: Time) -> None:
         source = self._source
@@ -173,162 +174,112 @@ class JumpPredictorNode(Node):
             self._estimates.add(source.time, source.position)
 
     def _look_ahead(self, source: JointStateSource) -> None:
-        approach = look_ahead(
-            self._robot,
-            source.position,
-            source.velocity,
-            self._contact,
-            self._plane_point(),
-            self._settings.look_ahead_horizon,
-        )
-        if approach is not None and approach.distance > 0.0:
-            self._publish(
-                ImpactPrediction.SOURCE_LOOK_AHEAD,
-                source.time,
-                approach.position,
-                source.velocity.copy(),
-                time_to_impact=approach.time_to_impact,
-            )
+        velocity = source.velocity.copy()
+        approach = self._predictor.look_ahead(source.position, velocity, self._settings.look_ahead_horizon)
+        if approach is not None:
+            self._publish("look_ahead", source.time, approach.position, velocity, approach.time_to_impact)
 
-    def _on_impact(self, event: ImpactEvent) -> None:
+    def _on_impact(self, message: ImpactEvent) -> None:
         # An event that comes again only adds its meaning.
-        seen = (event.sequence, seconds(event.stamp_detected))
-        if event.kind != ImpactEvent.KIND_CONTACT_MADE or seen == self._last_impact:
+        seen = (message.sequence, seconds(message.stamp_detected))
+        if message.kind != CONTACT_MADE or seen == self._last_impact:
+            return
+        if message.arm and message.arm != self._arm:
+            self._refuse("impact of another arm", f"an impact of arm '{message.arm}', as this one is '{self._arm}'")
             return
         self._last_impact = seen
+        event, order = event_from_message(message), self._event_order
         position, velocity = np.zeros(self._robot.n), np.zeros(self._robot.n)
-        order = JointOrder(self._robot.joint_names)
-        known = order.locate(event.joint_names)
+        known = order.locate(message.joint_names)
         if not (known and order.pick(event.position, position) and order.pick(event.velocity_before, velocity)):
             self._refuse("impact without the joints", "an impact that lacks joints of this robot or their state")
             return
-        prediction = self._publish(
-            ImpactPrediction.SOURCE_AT_IMPACT,
-            seconds(event.header.stamp),
-            position,
-            velocity,
-            time_to_impact=0.0,
-            event_sequence=event.sequence,
-        )
+        impact = self._publish("at_impact", event.time, position, velocity, 0.0, message.sequence)
         if self._estimates is not None:
-            self._estimates.begin(prediction, event.time_standard_error)
+            self._estimates.begin(impact, event.time_std)
 
     def _publish(
-        self,
-        source: int,
-        time: float,
-        position: np.ndarray,
-        velocity: np.ndarray,
-        *,
-        time_to_impact: float,
-        event_sequence: int = 0,
-    ) -> ImpactPrediction:
-        settings = self._settings
+        self, source: str, time: float, position: Array, velocity: Array, time_to_impact: float, sequence: int = 0
+    ) -> Impact:
+        """Publish a prediction, or why there is none; with its spread, except while looking ahead, which is often."""
         try:
-            message = self._predict(
-                source,
-                time,
-                position,
-                velocity,
-                self._contact,
-                object_mass=settings.object_mass,
-                method=settings.method,
-                inertia=settings.inertia,
-            )
+            prediction = self._predictor.predict(position, velocity, spread=source != "look_ahead")
+            impact = self._impact(prediction, source, time, position, time_to_impact, sequence)
             self._predicted += 1
         except ImpactAwareError as error:
             self._unpredicted += 1
-            message = no_prediction(
-                time=time, source=source, arm=self._arm, frame=self._robot.base_frame, reason=str(error)
-            )
-        message.time_to_impact = time_to_impact
-        message.event_sequence = event_sequence
-        self._publisher.publish(message)
-        return message
+            impact = self._no_impact(source, time, str(error), time_to_impact, sequence)
+        self._publisher.publish(impact_to_message(impact, ROS))
+        return impact
 
-    def _predict(
+    def _impact(
         self,
-        source: int,
+        prediction: Prediction,
+        source: str,
         time: float,
-        position: np.ndarray,
-        velocity: np.ndarray,
-        contact: Contact,
-        *,
-        object_mass: float,
-        method: str,
-        inertia: str,
-        message: ImpactPrediction | None = None,
-    ) -> ImpactPrediction:
-        """The message of one prediction; with its spread, except while looking ahead, which is done often."""
-        obstacle, uncertain = self._obstacle(object_mass), None
-        if self._spread is None or source == ImpactPrediction.SOURCE_LOOK_AHEAD:
-            prediction = self._predictor(contact, obstacle, method, inertia)(position, velocity)
-        else:
-            state = self._robot, position, velocity, contact
-            uncertain = predict_with_covariance(*state, self._spread, obstacle=obstacle, method=method, inertia=inertia)
-            prediction = uncertain.prediction
-        message = prediction_to_message(
-            prediction,
-            time=time,
+        position: Array,
+        time_to_impact: float = -1.0,
+        sequence: int = 0,
+    ) -> Impact:
+        return predicted_impact(
+            prediction.outcome,
             source=source,
+            time=time,
             arm=self._arm,
             frame=self._robot.base_frame,
             joint_names=self._robot.joint_names,
             position=position,
+            time_to_impact=time_to_impact,
+            event_sequence=sequence,
             object_name=self._settings.object_name,
-            message=message,
+            uncertain=prediction.uncertain,
         )
-        if uncertain is not None:
-            add_covariance(message, uncertain)
-        return message
 
-    def _predictor(self, contact: Contact, obstacle: FreeObject | None, method: str, inertia: str) -> ImpactPredictor:
-        """The prepared map; mostly that of the last time, as contact and object seldom change."""
-        last = self._last_predictor
-        same = last is not None and last.contact is contact and last.obstacle is obstacle
-        if last is None or not same or (last.method, last.inertia) != (method, inertia):
-            self._last_predictor = last = ImpactPredictor(
-                self._robot, contact, obstacle=obstacle, method=method, inertia=inertia
-            )
-        return last
+    def _no_impact(
+        self, source: str, time: float, reason: str, time_to_impact: float = -1.0, sequence: int = 0
+    ) -> Impact:
+        return Impact(
+            source=source,
+            time=time,
+            arm=self._arm,
+            frame=self._robot.base_frame,
+            time_to_impact=time_to_impact,
+            event_sequence=sequence,
+            valid=False,
+            reason=reason,
+        )
 
     def _on_request(
         self, request: PredictPostImpact.Request, response: PredictPostImpact.Response
     ) -> PredictPostImpact.Response:
         try:
-            self._answer(request, response.prediction)
+            impact = self._answer(request)
             response.success = True
         except ImpactAwareError as error:
             self._refused[REQUEST] += 1
             response.success = False
             response.message = str(error)
-            response.prediction = no_prediction(
-                time=0.0,
-                source=ImpactPrediction.SOURCE_SERVICE,
-                arm=self._arm,
-                frame=self._robot.base_frame,
-                reason=str(error),
-            )
+            impact = self._no_impact("service", 0.0, str(error))
+        impact_to_message(impact, ROS, response.prediction)
         return response
 
-    def _answer(self, request: PredictPostImpact.Request, answer: ImpactPrediction) -> None:
-        settings = self._settings
+    def _answer(self, request: PredictPostImpact.Request) -> Impact:
+        predictor = self._predictor
         position, velocity = self._requested_state(request)
-        self._predict(
-            ImpactPrediction.SOURCE_SERVICE,
-            self._source.time if np.isfinite(self._source.time) else 0.0,
+        prediction = predictor.predict(
             position,
             velocity,
-            self._requested_contact(request),
-            object_mass=settings.object_mass if request.object_mass < 0.0 else request.object_mass,
-            method=request.method or settings.method,
-            inertia=request.inertia or settings.inertia,
-            message=answer,
+            contact=self._requested_contact(request),
+            object_mass=predictor.object_mass if request.object_mass < 0.0 else request.object_mass,
+            method=request.method or predictor.method,
+            inertia=request.inertia or predictor.inertia,
         )
+        time = self._source.time if np.isfinite(self._source.time) else 0.0
+        return self._impact(prediction, "service", time, position)
 
     def _requested_contact(self, request: PredictPostImpact.Request) -> Contact:
-        configured = self._contact
-        normal, offset = array3(request.normal), array3(request.offset)
+        configured = self._predictor.contact
+        normal, offset = vector(request.normal), vector(request.offset)
         own = request.friction < 0.0 and request.restitution < 0.0
         asked = (request.contact_frame, normal.any(), offset.any(), not own)
         if request.use_tool_radius and not any(asked):
@@ -342,7 +293,7 @@ class JumpPredictorNode(Node):
             radius=configured.radius if request.use_tool_radius else 0.0,
         )
 
-    def _requested_state(self, request: PredictPostImpact.Request) -> tuple[np.ndarray, np.ndarray]:
+    def _requested_state(self, request: PredictPostImpact.Request) -> tuple[Array, Array]:
         if not len(request.position) and not len(request.velocity):
             if not np.isfinite(self._source.time):
                 raise InvalidInputError("position", "nothing", "a position, as no joint_states have come yet")

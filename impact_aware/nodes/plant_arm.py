@@ -7,21 +7,21 @@ from collections.abc import Callable
 
 import numpy as np
 from builtin_interfaces.msg import Time
-from impact_aware_msgs.msg import ContactImpulse, ImpactPrediction
+from impact_aware_msgs.msg import ImpactPrediction
 from numpy.typing import NDArray
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 
-from impact_aware.messages.geometry import point, twist, vector3
-from impact_aware.messages.stamps import stamp
+from impact_aware.messages.impact_prediction import impact_to_message
 from impact_aware.nodes.arm_commands import COMMANDS_TOPIC
-from impact_aware.nodes.arms import Arm
+from impact_aware.nodes.ros.messages import ROS
 from impact_aware.nodes.ros.qos import COMMAND_QOS, LATCHED_QOS, STREAM_QOS, state_qos
 from impact_aware.robot.effort_convention import EffortConvention
 from impact_aware.simulation import ImpactTruth
-from impact_aware.simulation.impact_truth import seen_by_arm
+from impact_aware.simulation.impact_truth import impact_of_truth
 from impact_aware.simulation.sensors import JointReading
+from impact_aware.task.arms import Arm
 
 FIELDS = ("position", "velocity", "effort")
 
@@ -86,28 +86,11 @@ class PlantArm:
 
     def publish_truth(self, truth: ImpactTruth, start_time: float, object_name: str) -> None:
         """Publish an impact of this arm, in the frame of its base; `start_time` is that of the simulation, s."""
-        robot, own = self.arm.robot, seen_by_arm(truth, self.arm.base, self._joints)
-        message = ImpactPrediction(source=ImpactPrediction.SOURCE_PLANT, arm=self.arm.name, valid=True)
-        message.header.stamp = stamp(start_time + own.time)
-        message.header.frame_id = robot.base_frame
-        message.joint_names = list(robot.joint_names)
-        message.position = own.q
-        message.velocity_before = own.velocity_before
-        message.velocity_after = own.velocity_after
-        message.contacts = [
-            ContactImpulse(
-                frame=robot.tool_frame,
-                obstacle=object_name if own.partner == "object" else own.partner,
-                point=point(own.point),
-                normal=vector3(own.normal),
-                impulse=vector3(own.impulse),
-                restitution=own.restitution,
-            )
-        ]
-        message.object = object_name
-        message.object_twist_before = twist(own.object_twist_before)
-        message.object_twist_after = twist(own.object_twist_after)
-        self._truth_publisher.publish(message)
+        arm = self.arm
+        impact = impact_of_truth(
+            truth, arm.robot, arm.base, self._joints, arm=arm.name, object_name=object_name, start_time=start_time
+        )
+        self._truth_publisher.publish(impact_to_message(impact, ROS))
 
     def _receive(self, message: Float64MultiArray) -> None:
         command = np.array(message.data)

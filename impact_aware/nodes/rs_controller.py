@@ -25,11 +25,10 @@ from impact_aware.control.safety.guard import GuardedController
 from impact_aware.control.safety.impact_check import check_start
 from impact_aware.control.warm_up import warm_up
 from impact_aware.errors import ImpactAwareError
-from impact_aware.messages.fields import field_from_message
+from impact_aware.messages.reference_field import field_from_message
 from impact_aware.nodes.arm_commands import ArmCommands
 from impact_aware.nodes.arm_connections import ArmConnections
 from impact_aware.nodes.arm_inputs import ArmInputs
-from impact_aware.nodes.arms import Arm, check_names, several_arms, single_arm
 from impact_aware.nodes.control_report import ControlReport
 from impact_aware.nodes.controller_settings import Settings
 from impact_aware.nodes.impact_notices import ImpactNotices
@@ -42,6 +41,7 @@ from impact_aware.nodes.ros.runtime import run_node
 from impact_aware.nodes.ros.upstream import Upstream
 from impact_aware.robot.effort_convention import EffortConvention
 from impact_aware.robot.safety_limits import SafetyLimits
+from impact_aware.task.arms import Arm, check_names, several_arms, single_arm
 
 WATCHDOG_PERIOD = 0.02
 """Wall time between two looks at the age of the last state, s."""

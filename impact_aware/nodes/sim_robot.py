@@ -22,12 +22,12 @@ from rclpy.node import Node
 from rosgraph_msgs.msg import Clock as ClockMessage
 
 from impact_aware.errors import InvalidInputError
-from impact_aware.messages.geometry import point, quaternion, twist
-from impact_aware.messages.stamps import stamp
-from impact_aware.nodes.arms import Arm, arms_of_task
+from impact_aware.messages.geometry import write_quaternion, write_twist, write_vector
+from impact_aware.messages.stamps import write_stamp
 from impact_aware.nodes.lockstep import LockstepGate
 from impact_aware.nodes.plant_arm import PlantArm
 from impact_aware.nodes.ros.diagnostics import ERROR, OK, WARN, DiagnosticsReporter, Report
+from impact_aware.nodes.ros.messages import stamp
 from impact_aware.nodes.ros.qos import STREAM_QOS
 from impact_aware.nodes.ros.ros_parameters import load_settings
 from impact_aware.nodes.ros.runtime import run_node
@@ -36,6 +36,7 @@ from impact_aware.parameters import described
 from impact_aware.simulation import DriveMode, MujocoPlant, SensorSettings, load_scene
 from impact_aware.simulation.task_scene import Truth, task_scene
 from impact_aware.task import Task, load_task, start_posture
+from impact_aware.task.arms import Arm, arms_of_task
 
 HOLD_PERIOD = 0.002
 """Wall time between two states in lockstep while nobody commands, s: starting nodes need the processor too."""
@@ -112,7 +113,7 @@ class SimRobotNode(Node):
         self._time_start = self._plant.state.time
         self._speed = math.nan
         self._speed_start = (self._wall_start, self._time_start)
-        self._told_impacts = 0
+        self._published_impacts = 0
         self._next_pose = -math.inf
         self._everybody_there = not settings.lockstep
         self._clock_message = ClockMessage()
@@ -282,18 +283,20 @@ class SimRobotNode(Node):
     def _publish_object(self) -> None:
         state = self._plant.state
         pose = PoseStamped()
-        pose.header.stamp = stamp(self._settings.start_time + state.time)
+        write_stamp(pose.header.stamp, self._settings.start_time + state.time)
         pose.header.frame_id = self._frame
-        pose.pose.position = point(state.object_placement.translation)
-        pose.pose.orientation = quaternion(pin.Quaternion(state.object_placement.rotation).coeffs())
+        write_vector(pose.pose.position, state.object_placement.translation)
+        write_quaternion(pose.pose.orientation, pin.Quaternion(state.object_placement.rotation).coeffs())
         self._pose_publisher.publish(pose)
-        self._twist_publisher.publish(TwistStamped(header=pose.header, twist=twist(state.object_twist)))
+        moving = TwistStamped(header=pose.header)
+        write_twist(moving.twist, state.object_twist)
+        self._twist_publisher.publish(moving)
 
     def _publish_truth(self) -> None:
         impacts = self._plant.impacts
-        for truth in impacts[self._told_impacts :]:
+        for truth in impacts[self._published_impacts :]:
             self._arms[truth.arm].publish_truth(truth, self._settings.start_time, self._object_name)
-        self._told_impacts = len(impacts)
+        self._published_impacts = len(impacts)
 
     # What it says of itself
 

@@ -23,13 +23,8 @@ from rosbags.rosbag2.errors import ReaderError
 from rosbags.rosbag2.metadata import dump_qos_v9, parse_qos
 
 from impact_aware.errors import ImpactAwareError, InvalidInputError
-from impact_aware.messages.annotations import (
-    EVENT_TYPE,
-    MARKERS_TYPE,
-    PREDICTION_TYPE,
-    ArmMessages,
-    to_nanoseconds,
-)
+from impact_aware.messages.stamps import serialized_stamp, to_nanoseconds
+from impact_aware.recordings.annotations import EVENT_TYPE, MARKERS_TYPE, PREDICTION_TYPE, ArmMessages
 from impact_aware.recordings.message_types import annotation_types
 from impact_aware.recordings.raw_recording import RawMessage, RawRecording, RawTopic
 from impact_aware.recordings.results import Analysis, AnalyzedImpact, ArmAnalysis
@@ -205,13 +200,12 @@ def _additions(
 
 
 def _stamp(message: RawMessage) -> int:
-    """Header stamp of a serialised message that begins with a header, ns; the recording time where there is none."""
-    if len(message.data) < 12:
+    """Header stamp of a serialized message that begins with a header, ns; the recording time where there is none."""
+    try:
+        whole, nanoseconds = serialized_stamp(message.data)
+    except struct.error:
         return message.recorded
-    # The second byte of the encapsulation tells the byte order.
-    order = "<" if message.data[1] & 1 else ">"
-    seconds, nanoseconds = struct.unpack_from(f"{order}iI", message.data, 4)
-    return int(seconds * 1_000_000_000 + nanoseconds) or message.recorded
+    return whole * 1_000_000_000 + nanoseconds or message.recorded
 
 
 def _added_topic(name: str, type_name: str) -> RawTopic:

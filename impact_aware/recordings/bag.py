@@ -11,7 +11,6 @@ from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import Any
 
-import numpy as np
 from rosbags.highlevel import AnyReader, AnyReaderError
 from rosbags.interfaces import Connection
 from rosbags.rosbag2 import ReaderError
@@ -20,7 +19,6 @@ from rosbags.rosbag2.storage_mcap import McapReader
 from rosbags.typesys import Stores, TypesysError, get_types_from_idl, get_types_from_msg, get_typestore
 from rosbags.typesys.store import Typestore
 
-from impact_aware.arrays import Array
 from impact_aware.errors import ImpactAwareError, InvalidInputError
 from impact_aware.recordings.mcap_scan import McapScan
 from impact_aware.recordings.raw_messages import RawMessages, batches
@@ -307,13 +305,3 @@ def _packed_suffix(path: Path) -> str | None:
     if path.suffix in (".zstd", ".zst") and Path(path.stem).suffix in SUFFIXES:
         return Path(path.stem).suffix
     return None
-
-
-def stamp_seconds(message: Any) -> float:
-    """The header stamp of a message, s."""
-    return float(message.header.stamp.sec + 1e-9 * message.header.stamp.nanosec)
-
-
-def vector(value: Any) -> Array:
-    """A Point or a Vector3 as an array (3,)."""
-    return np.array([value.x, value.y, value.z])

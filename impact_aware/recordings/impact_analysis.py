@@ -17,6 +17,7 @@ from impact_aware.detection import ImpactDetector, make_detector
 from impact_aware.detection.parameter_file import load_parameters
 from impact_aware.detection.registry import NEEDS, OPTIONS
 from impact_aware.errors import ImpactAwareError, InvalidInputError
+from impact_aware.messages.impact_prediction import TYPE as PREDICTION_TYPE
 from impact_aware.recordings.ablation import group
 from impact_aware.recordings.arm_samples import ArmSelector
 from impact_aware.recordings.arm_selection import ArmSource, arm_of_table, arms_in_bag, load_robot
@@ -28,7 +29,6 @@ from impact_aware.recordings.joint_state_reader import JointStateDecoder
 from impact_aware.recordings.joint_table import open_table
 from impact_aware.recordings.options import AnalysisOptions
 from impact_aware.recordings.recorded_predictions import (
-    PREDICTION_TYPE,
     TF_TYPES,
     RecordedFrames,
     RecordedPrediction,

@@ -1,15 +1,8 @@
-"""sensor_msgs/JointState from serialised bytes by NumPy views: thousands of equal messages in a few array operations.
-
-A robot's driver sends the same joint names in the same order with every message, so all its messages have the same
-bytes except for stamp and figures. The layout is learnt from one message, checked against the library's own
-deserialiser once, and then against every single message: lengths, names and array sizes have to be the very same
-bytes. Whatever differs is learnt as a further layout, or goes through the library.
-"""
+"""Thousands of joint states at a time from recorded bytes; what is not of the usual kind goes through a library."""
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,18 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from impact_aware.arrays import Array
+from impact_aware.messages.joint_state import Bytes, JointStateLayout, learn_layout, stamps_of
+from impact_aware.messages.stamps import stamp_seconds
 from impact_aware.recordings.raw_messages import RawMessages
 
 Rows = NDArray[np.intp]
-Bytes = NDArray[np.uint8]
 
 MOST_LAYOUTS = 16
 """Layouts that are remembered; a source with more of them goes through the library."""
-
-_HEADER = b"\x00\x01"
-"""Plain CDR, little endian: the first two bytes of what DDS sends on all common machines."""
-
-_STAMP = slice(4, 12)
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,31 +43,6 @@ class JointBatch:
     efforts: Array | None
 
 
-@dataclass(frozen=True, eq=False)
-class _Layout:
-    """Where everything is in messages of one shape."""
-
-    names: tuple[str, ...]
-    length: int
-    template: Bytes
-    fixed: tuple[slice, ...]
-    blocks: tuple[tuple[int, int], ...]  # begin and number of the positions, velocities and efforts
-
-    def matches(self, messages: Bytes) -> NDArray[np.bool_]:
-        """Which rows of (k, length) have this layout."""
-        same = np.ones(len(messages), dtype=bool)
-        for part in self.fixed:
-            same &= (messages[:, part] == self.template[part]).all(axis=1)
-        return same
-
-    def values(self, messages: Bytes, block: int) -> Array | None:
-        begin, count = self.blocks[block]
-        if count == 0:
-            return None
-        data = np.ascontiguousarray(messages[:, begin : begin + 8 * count])
-        return _fitted(data.view("<f8"), len(self.names))
-
-
 class JointStateDecoder:
     """Turns the messages of one topic into arrays.
 
@@ -91,7 +55,7 @@ class JointStateDecoder:
     def __init__(self, deserialize: Callable[[bytes], Any]) -> None:
         """Remember how the library reads one message of this type."""
         self._deserialize = deserialize
-        self._layouts: list[_Layout] = []
+        self._layouts: list[JointStateLayout] = []
         self.fast = self.slow = self.failed = 0
 
     def decode(self, raw: RawMessages) -> list[JointBatch]:
@@ -103,7 +67,7 @@ class JointStateDecoder:
             rows = np.flatnonzero(raw.lengths == length)
             messages = _matrix(content, raw.offsets[rows], length)
             for layout in self._layouts:
-                if len(rows) and layout.length == length:
+                if len(rows) and layout.size == length:
                     rows, messages = self._take(layout, raw, rows, messages, batches)
             while len(rows) and len(self._layouts) < MOST_LAYOUTS:
                 learnt = self._learn(messages[0].tobytes())
@@ -118,45 +82,34 @@ class JointStateDecoder:
         return batches
 
     def _take(
-        self, layout: _Layout, raw: RawMessages, rows: Rows, messages: Bytes, batches: list[JointBatch]
+        self, layout: JointStateLayout, raw: RawMessages, rows: Rows, messages: Bytes, batches: list[JointBatch]
     ) -> tuple[Rows, Bytes]:
         """Decode the rows of a layout; returns those that are left."""
         same = layout.matches(messages)
         taken = messages if same.all() else messages[same]
         if len(taken):
-            chosen = rows[same]
+            chosen, count = rows[same], len(layout.names)
             self.fast += len(chosen)
-            stamps = np.ascontiguousarray(taken[:, _STAMP])
+            positions, velocities, efforts = (_fitted(layout.block(taken, index), count) for index in range(3))
             batches.append(
                 JointBatch(
                     layout.names,
                     chosen,
                     _seconds(raw, chosen),
-                    stamps.view("<i4")[:, 0] + 1e-9 * stamps.view("<u4")[:, 1],
-                    _required(layout.values(taken, 0), len(chosen), len(layout.names)),
-                    layout.values(taken, 1),
-                    layout.values(taken, 2),
+                    stamps_of(taken),
+                    _required(positions, len(chosen), count),
+                    velocities,
+                    efforts,
                 )
             )
         return rows[~same], messages[~same]
 
-    def _learn(self, payload: bytes) -> _Layout | None:
-        """The layout of a message, if NumPy reads out of it what the library does."""
-        layout = _layout_of(payload)
-        if layout is None:
-            return None
+    def _learn(self, payload: bytes) -> JointStateLayout | None:
+        """The layout of a message, if it reads out of it what the library does."""
         try:
-            message = self._deserialize(payload)
+            return learn_layout(payload, self._deserialize(payload))
         except Exception:  # whatever the library stumbles over, this message is not to be trusted
             return None
-        row = layout.template[None, :]
-        fields = (message.position, message.velocity, message.effort)
-        same = tuple(message.name) == layout.names
-        for block, field in enumerate(fields):
-            begin, count = layout.blocks[block]
-            mine = np.ascontiguousarray(row[:, begin : begin + 8 * count]).view("<f8")[0]
-            same &= np.array_equal(mine, np.asarray(field, dtype=np.float64), equal_nan=True)
-        return layout if same else None
 
     def _slowly(self, raw: RawMessages, rows: Rows) -> list[JointBatch]:
         """Through the library, message by message."""
@@ -164,8 +117,7 @@ class JointStateDecoder:
         for row in rows.tolist():
             try:
                 message = self._deserialize(raw.payload(row))
-                stamp = message.header.stamp
-                time = float(stamp.sec + 1e-9 * stamp.nanosec)
+                time = stamp_seconds(message)
                 key = (tuple(message.name), len(message.position), len(message.velocity), len(message.effort))
             except Exception:  # one broken message must not end the analysis; it is counted
                 self.failed += 1
@@ -173,77 +125,16 @@ class JointStateDecoder:
             self.slow += 1
             groups.setdefault(key, []).append((row, time, message))
         batches = []
-        for (names, *counts), members in groups.items():
+        for (names, *_), members in groups.items():
             chosen = np.array([row for row, _, _ in members], dtype=np.intp)
             columns = [
-                None
-                if count == 0
-                else _fitted(np.array([getattr(m, field) for _, _, m in members], dtype=np.float64), len(names))
-                for field, count in zip(("position", "velocity", "effort"), counts, strict=True)
+                _fitted(np.array([getattr(m, field) for _, _, m in members], dtype=np.float64), len(names))
+                for field in ("position", "velocity", "effort")
             ]
             times = np.array([time for _, time, _ in members])
             positions = _required(columns[0], len(chosen), len(names))
             batches.append(JointBatch(names, chosen, _seconds(raw, chosen), times, positions, columns[1], columns[2]))
         return batches
-
-
-def _layout_of(payload: bytes) -> _Layout | None:
-    """Parse plain CDR; None for anything that is not exactly a JointState in it."""
-    try:
-        if payload[:2] != _HEADER:
-            return None
-        fixed = [slice(0, 2)]
-        frame_length = struct.unpack_from("<I", payload, 12)[0]
-        fixed.append(slice(12, 16))
-        # The frame_id itself is not used, so it may change.
-        position = _aligned(16 + frame_length, 4)
-        names: list[str] = []
-        count = struct.unpack_from("<I", payload, position)[0]
-        fixed.append(slice(position, position + 4))
-        position += 4
-        for _ in range(count):
-            position = _aligned(position, 4)
-            length = struct.unpack_from("<I", payload, position)[0]
-            end = position + 4 + length
-            if length == 0 or end > len(payload):
-                return None
-            names.append(payload[position + 4 : end - 1].decode())
-            fixed.append(slice(position, end))
-            position = end
-        blocks = []
-        for _ in range(3):
-            position = _aligned(position, 4)
-            size = struct.unpack_from("<I", payload, position)[0]
-            fixed.append(slice(position, position + 4))
-            position += 4
-            begin = _aligned(position, 8) if size else position
-            position = begin + 8 * size
-            if position > len(payload):
-                return None
-            blocks.append((begin, size))
-    except (struct.error, UnicodeDecodeError):
-        return None
-    # DDS fills a message up to a multiple of four bytes.
-    if len(payload) - position > 3:
-        return None
-    template = np.frombuffer(payload, dtype=np.uint8)
-    return _Layout(tuple(names), len(payload), template, _merged(fixed), tuple(blocks))
-
-
-def _merged(parts: Sequence[slice]) -> tuple[slice, ...]:
-    """Neighbouring slices as one: fewer, longer comparisons."""
-    merged = [parts[0]]
-    for part in parts[1:]:
-        if part.start == merged[-1].stop:
-            merged[-1] = slice(merged[-1].start, part.stop)
-        else:
-            merged.append(part)
-    return tuple(merged)
-
-
-def _aligned(position: int, size: int) -> int:
-    """Next position that is a multiple of `size` after the four bytes of the header."""
-    return position + (4 - position) % size
 
 
 def _matrix(content: Bytes, offsets: NDArray[np.int64], length: int) -> Bytes:
@@ -261,8 +152,10 @@ def _seconds(raw: RawMessages, rows: Rows) -> Array:
     return np.asarray(raw.received[rows] * 1e-9, dtype=np.float64)
 
 
-def _fitted(values: Array, count: int) -> Array:
-    """(k, count) whatever the number of columns: NaN for those that are missing."""
+def _fitted(values: Array | None, count: int) -> Array | None:
+    """(k, count) whatever the number of columns: NaN for those that are missing; None where there are none at all."""
+    if values is None or not values.shape[1]:
+        return None
     if values.shape[1] == count:
         return values
     fitted = np.full((len(values), count), np.nan)

@@ -10,14 +10,16 @@ import numpy as np
 import pinocchio as pin
 
 from impact_aware.arrays import Array
-from impact_aware.recordings.bag import Bag, stamp_seconds, vector
+from impact_aware.messages.geometry import quaternion, vector
+from impact_aware.messages.impact_prediction import SOURCES, TYPE, impact_from_message
+from impact_aware.messages.joint_state import stamps_of
+from impact_aware.messages.stamps import STAMP, STAMP_OFFSET, stamp_seconds
+from impact_aware.recordings.bag import Bag
 from impact_aware.recordings.raw_messages import RawMessages
 
-PREDICTION_TYPE = "impact_aware_msgs/msg/ImpactPrediction"
-TF_TYPES = ("tf2_msgs/msg/TFMessage", "tf2_msgs/TFMessage")
+_PREDICTED = (SOURCES["look_ahead"], SOURCES["at_impact"])
 
-_LOOK_AHEAD, _AT_IMPACT = 0, 1
-"""ImpactPrediction.SOURCE_*; the message itself need not be installed to read a bag."""
+TF_TYPES = ("tf2_msgs/msg/TFMessage", "tf2_msgs/TFMessage")
 
 HORIZON = 0.6
 """A look-ahead prediction older than this is no announcement of an impact, s."""
@@ -64,9 +66,7 @@ def read_predictions(bag: Bag, times: Sequence[float]) -> list[RecordedPredictio
 
     Only those are decoded whose stamps are near one of the times; the recording may hold millions of them.
     """
-    topics = [
-        topic for topic, kind in bag.topics.items() if kind == PREDICTION_TYPE and not topic.endswith("true_impacts")
-    ]
+    topics = [topic for topic, kind in bag.topics.items() if kind == TYPE and not topic.endswith("true_impacts")]
     if not topics or not len(times):
         return []
     around = np.sort(np.asarray(times, dtype=np.float64))
@@ -77,7 +77,7 @@ def read_predictions(bag: Bag, times: Sequence[float]) -> list[RecordedPredictio
         near = (following < len(around)) & (around[np.minimum(following, len(around) - 1)] - stamps < HORIZON)
         for row in np.flatnonzero(near).tolist():
             message = bag.deserialize(raw.topic, raw.payload(row))
-            if message.valid and message.source in (_LOOK_AHEAD, _AT_IMPACT) and message.contacts:
+            if message.valid and message.source in _PREDICTED and message.contacts:
                 found.append(_prediction(raw.topic, message))
     return found
 
@@ -109,10 +109,10 @@ class RecordedFrames:
                     self._keep(transform, static=raw.topic.endswith("tf_static"))
 
     def pose(self, base: str, frame: str, time: float) -> pin.SE3 | None:
-        """Pose of `frame` in `base` at `time`, s; None where the recording has no way between both."""
+        """Pose of `frame` in `base` at `time`, s; None where the recording does not connect both."""
         index = int(np.argmin(np.abs(self._times - time))) if len(self._times) else -1
-        to_root = {name: pose for name, pose in self._way_up(base, index)}
-        for name, pose in self._way_up(frame, index):
+        to_root = dict(self._ancestors(base, index))
+        for name, pose in self._ancestors(frame, index):
             if name in to_root:
                 return to_root[name].inverse() * pose
         return None
@@ -120,31 +120,29 @@ class RecordedFrames:
     @property
     def names(self) -> tuple[str, ...]:
         """Every frame that has a parent, and every parent."""
-        pairs = [*((child, parent) for child, (parent, _) in self._static.items())]
+        pairs = [(child, parent) for child, (parent, _) in self._static.items()]
         pairs += [(child, parent) for (_, child), (_, parent, _) in self._moving.items()]
         return tuple(sorted({name for pair in pairs for name in pair}))
 
-    def _way_up(self, frame: str, index: int) -> list[tuple[str, pin.SE3]]:
+    def _ancestors(self, frame: str, index: int) -> list[tuple[str, pin.SE3]]:
         """The frame and its ancestors, each with the frame's pose in it."""
-        way = [(frame, pin.SE3.Identity())]
-        while len(way) < 1000:
-            name, pose = way[-1]
+        chain = [(frame, pin.SE3.Identity())]
+        while len(chain) < 1000:
+            name, pose = chain[-1]
             moving = self._moving.get((index, name))
             step = (moving[1], moving[2]) if moving is not None else self._static.get(name)
             if step is None:
                 break
-            way.append((step[0], step[1] * pose))
-        return way
+            chain.append((step[0], step[1] * pose))
+        return chain
 
     def _keep(self, transform: Any, *, static: bool) -> None:
         stamp = stamp_seconds(transform)
         child = str(transform.child_frame_id).lstrip("/")
         parent = str(transform.header.frame_id).lstrip("/")
-        pose = transform.transform
-        turn = pose.rotation
-        quaternion = pin.Quaternion(turn.w, turn.x, turn.y, turn.z)
-        quaternion.normalize()
-        placement = pin.SE3(quaternion.toRotationMatrix(), vector(pose.translation))
+        rotation = pin.Quaternion(quaternion(transform.transform.rotation))
+        rotation.normalize()
+        placement = pin.SE3(rotation.toRotationMatrix(), vector(transform.transform.translation))
         if static:
             self._static[child] = (parent, placement)
             return
@@ -157,31 +155,23 @@ class RecordedFrames:
 def header_stamps(raw: RawMessages) -> Array:
     """Header stamps (k,) of messages that begin with a header, s, without decoding them."""
     content = np.frombuffer(raw.buffer, dtype=np.uint8)
-    stamps = content[raw.offsets[:, None] + np.arange(4, 12)]
-    return np.asarray(stamps.view("<i4")[:, 0] + 1e-9 * stamps.view("<u4")[:, 1])
+    return stamps_of(content[raw.offsets[:, None] + np.arange(STAMP_OFFSET + STAMP.size)])
 
 
 def _prediction(topic: str, message: Any) -> RecordedPrediction:
-    contact = message.contacts[0]
-    before, after = message.velocity_before, message.velocity_after
-    mass = position = None
-    if message.object:
-        change = vector(message.object_twist_after.linear) - vector(message.object_twist_before.linear)
-        taken = -sum((vector(one.impulse) for one in message.contacts), np.zeros(3))
-        speed = float(change @ change)
-        mass = float(taken @ change) / speed if speed > 0.0 else None
-        position = vector(message.object_position)
+    impact = impact_from_message(message)
+    contact = impact.contacts[0]
     return RecordedPrediction(
         topic=topic,
-        arm=str(message.arm),
-        time=stamp_seconds(message),
-        at_impact=message.source == _AT_IMPACT,
-        joint_names=tuple(message.joint_names),
-        jump=np.asarray(after, dtype=np.float64) - np.asarray(before, dtype=np.float64),
-        frame=str(contact.frame),
-        normal=vector(contact.normal),
-        friction=float(contact.friction),
-        restitution=float(contact.restitution),
-        object_mass=mass if mass is not None and mass > 0.0 else None,
-        object_position=position,
+        arm=impact.arm,
+        time=impact.time,
+        at_impact=impact.source == "at_impact",
+        joint_names=impact.joint_names,
+        jump=impact.velocity_after - impact.velocity_before,
+        frame=contact.frame,
+        normal=contact.normal,
+        friction=contact.friction,
+        restitution=contact.restitution,
+        object_mass=impact.object_mass,
+        object_position=impact.object_position if impact.object else None,
     )

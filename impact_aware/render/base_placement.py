@@ -9,7 +9,7 @@ import numpy as np
 
 from impact_aware.arrays import Array
 from impact_aware.errors import ImpactAwareError
-from impact_aware.markers.records import quaternion, vector
+from impact_aware.messages.geometry import quaternion, vector
 from impact_aware.recordings.bag import Bag
 from impact_aware.reference import ReferenceField
 from impact_aware.reference.rotation import rotation_from_quaternion

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from impact_aware.markers import Impact, Outcome, style
+from impact_aware.impact.record import Impact, Outcome
+from impact_aware.markers import style
 
 WIDTH = 0.27
 

@@ -15,7 +15,8 @@ from matplotlib.patches import Patch
 from matplotlib.patheffects import withStroke
 
 from impact_aware.arrays import Array
-from impact_aware.markers import Impact, Kind, Marker, style
+from impact_aware.impact.record import Impact
+from impact_aware.markers import Kind, Marker, style
 from impact_aware.markers.marker import Color
 from impact_aware.markers.velocities import contact_velocities
 from impact_aware.render.base_placement import Placement

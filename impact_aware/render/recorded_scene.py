@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -12,11 +11,15 @@ import numpy as np
 from impact_aware.arrays import Array
 from impact_aware.errors import ImpactAwareError, InvalidInputError
 from impact_aware.estimation import estimate
-from impact_aware.markers import MarkerStyle, Outcome, SceneMarkers, impact_from_message
-from impact_aware.markers.field_record import field_from_message
-from impact_aware.markers.records import CONTACT_MADE, outcome_of_event, quaternion, vector
+from impact_aware.impact.record import Outcome
+from impact_aware.markers import MarkerStyle, SceneMarkers
 from impact_aware.markers.scene import SAME_IMPACT
-from impact_aware.recordings.bag import Bag, BagError, stamp_seconds
+from impact_aware.messages.geometry import quaternion, vector
+from impact_aware.messages.impact_event import CONTACT_MADE, outcome_of_event
+from impact_aware.messages.impact_prediction import drawable_impact
+from impact_aware.messages.reference_field import field_from_message
+from impact_aware.messages.stamps import serialized_stamp, stamp_seconds
+from impact_aware.recordings.bag import Bag, BagError
 from impact_aware.reference import ReferenceField
 from impact_aware.render.base_placement import Placement, base_placements
 from impact_aware.render.recorded_robot import recorded_robot
@@ -144,7 +147,7 @@ def _topic(bag: Bag, arm: str, name: str) -> str | None:
 def _stamped(bag: Bag, topic: str) -> Iterator[tuple[float, bytes]]:
     """Header stamps, s, and undecoded messages of a topic whose type begins with a header."""
     for _, raw in bag.serialized(topic):
-        seconds, nanoseconds = struct.unpack_from("<iI" if raw[1] & 1 else ">iI", raw, 4)
+        seconds, nanoseconds = serialized_stamp(raw)
         yield seconds + 1e-9 * nanoseconds, raw
 
 
@@ -210,14 +213,14 @@ def _read_arm(
         scene.add_object(pose.header.frame_id, stamp_seconds(pose), position, orientation)
     frame = ""
     for message in _until(bag, name, "predicted_jumps", time):
-        impact = impact_from_message(message)
+        impact = drawable_impact(message)
         if impact is None:
             continue
         frame = impact.frame
         if impact.source != "look_ahead" or time <= impact.time + style.look_ahead_lifetime:
             scene.add_impact(impact)
     for message in _until(bag, name, "true_impacts", time + SAME_IMPACT):
-        truth = impact_from_message(message)
+        truth = drawable_impact(message)
         if truth is not None and truth.source == "plant":
             scene.add_impact(truth)
     for message in _until(bag, name, "impacts", time):

@@ -10,7 +10,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from impact_aware.recordings.bag import vector
+from impact_aware.messages.geometry import vector
 from impact_aware.report.run_series import ArmSeries, RunSeries
 
 WINDOW = (-0.10, 0.30)

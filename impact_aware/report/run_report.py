@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 
 from impact_aware.arrays import Array
-from impact_aware.recordings.bag import Bag, BagError, stamp_seconds, vector
+from impact_aware.messages.geometry import vector
+from impact_aware.messages.stamps import seconds, stamp_seconds
+from impact_aware.recordings.bag import Bag, BagError
 from impact_aware.report.run_figure import run_figure
 from impact_aware.report.run_series import (
     MODE_INTERIM,
@@ -178,7 +180,7 @@ def summarise(run: RunSeries, folder: Path, more: dict[str, Any] | None = None) 
 def _arm_figures(run: RunSeries, arm: ArmSeries) -> dict[str, Any]:
     truth = arm.true_impact
     time_true = stamp_seconds(truth)
-    own = [event for event in arm.events if _matches(event, time_true) and _seconds(event.stamp_detected) <= run.end]
+    own = [event for event in arm.events if _matches(event, time_true) and seconds(event.stamp_detected) <= run.end]
     if not own:
         raise BagError(f"{run.path}: the impact of {arm.name} at {time_true:.4f} s was not detected")
     at_impact = [m for m in arm.predictions if m.source == SOURCE_AT_IMPACT and m.event_sequence == own[0].sequence]
@@ -189,7 +191,7 @@ def _arm_figures(run: RunSeries, arm: ArmSeries) -> dict[str, Any]:
     together = arm.common_jump
     jump = float(np.linalg.norm(after - before))
     look_ahead = [m for m in arm.predictions if m.source == SOURCE_LOOK_AHEAD and stamp_seconds(m) < time_true]
-    detected = _seconds(own[0].stamp_detected)
+    detected = seconds(own[0].stamp_detected)
     return {
         "joint_names": list(truth.joint_names),
         "time_true": time_true,
@@ -261,13 +263,9 @@ def _slip_of(run: RunSeries, arm: ArmSeries, times: Array, positions: Array) -> 
 
 def _false_detections(run: RunSeries, contacts: list[float]) -> int:
     """Detections during the task that belong to no true contact of any arm."""
-    events = [event for arm in run.arms for event in arm.events if _seconds(event.stamp_detected) <= run.end]
+    events = [event for arm in run.arms for event in arm.events if seconds(event.stamp_detected) <= run.end]
     return sum(not any(_matches(event, contact) for contact in contacts) for event in events)
 
 
 def _matches(event: Any, contact: float) -> bool:
-    return 0.0 <= _seconds(event.stamp_detected) - contact < MATCH_WINDOW
-
-
-def _seconds(stamp: Any) -> float:
-    return float(stamp.sec + 1e-9 * stamp.nanosec)
+    return 0.0 <= seconds(event.stamp_detected) - contact < MATCH_WINDOW

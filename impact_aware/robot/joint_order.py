@@ -42,7 +42,7 @@ class JointOrder:
         self._largest = int(self.indices.max(initial=-1))
         return True
 
-    def pick(self, values: Sequence[float], out: Array) -> bool:
+    def pick(self, values: Sequence[float] | Array, out: Array) -> bool:
         """Copy the joints' entries of `values` into `out` (n,).
 
         False when the field is empty or too short (then `out` is untouched) or an entry is not finite.

@@ -12,6 +12,8 @@ import numpy as np
 import pinocchio as pin
 
 from impact_aware.arrays import Array
+from impact_aware.impact.record import ContactRecord, Impact
+from impact_aware.robot import RobotModel
 from impact_aware.simulation.world import OBJECT, TABLE, World
 
 COMPRESSION_END = 0.01
@@ -84,29 +86,53 @@ class ImpactTruth:
         return self.velocity_after - self.velocity_before
 
 
-def seen_by_arm(truth: ImpactTruth, base: pin.SE3, joints: slice) -> ImpactTruth:
-    """The same impact in the frame of an arm's base, with the joints of that arm only.
+def impact_of_truth(
+    truth: ImpactTruth,
+    robot: RobotModel,
+    base: pin.SE3,
+    joints: slice,
+    *,
+    arm: str,
+    object_name: str,
+    start_time: float,
+) -> Impact:
+    """The impact of one arm.
 
     Args:
         truth: In the world frame, with the joints of all arms.
-        base: Pose of the arm's base in the world.
-        joints: The arm's joints.
+        robot: The arm's model.
+        base: Pose of its base in the world.
+        joints: Its joints among those of all arms.
+        arm: Its name.
+        object_name: Name of the free object.
+        start_time: Stamp of the simulation's start, s.
     """
-    rotate = base.rotation.T
+    rotation = base.rotation.T
 
-    def twist(values: Array) -> Array:
-        return np.concatenate((rotate @ values[:3], rotate @ values[3:]))
+    def rotated(twist: Array) -> Array:
+        return np.concatenate((rotation @ twist[:3], rotation @ twist[3:]))
 
-    return dataclasses.replace(
-        truth,
+    contact = ContactRecord(
+        frame=robot.tool_frame,
+        obstacle=object_name if truth.partner == OBJECT else truth.partner,
         point=base.actInv(truth.point),
-        normal=rotate @ truth.normal,
-        q=truth.q[joints],
+        normal=rotation @ truth.normal,
+        impulse=rotation @ truth.impulse,
+        restitution=truth.restitution,
+    )
+    return Impact(
+        source="plant",
+        time=start_time + truth.time,
+        arm=arm,
+        frame=robot.base_frame,
+        joint_names=robot.joint_names,
+        position=truth.q[joints],
         velocity_before=truth.velocity_before[joints],
         velocity_after=truth.velocity_after[joints],
-        object_twist_before=twist(truth.object_twist_before),
-        object_twist_after=twist(truth.object_twist_after),
-        impulse=rotate @ truth.impulse,
+        contacts=(contact,),
+        object=object_name,
+        object_twist_before=rotated(truth.object_twist_before),
+        object_twist_after=rotated(truth.object_twist_after),
     )
 
 

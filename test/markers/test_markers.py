@@ -10,10 +10,11 @@ import pytest
 from impact_aware.contact import Contact
 from impact_aware.contact.box import homogeneous_box
 from impact_aware.impact.predictor import predict
-from impact_aware.markers import Kind, Marker, MarkerStyle, SceneMarkers, impact_from_message
+from impact_aware.markers import Kind, Marker, MarkerStyle, SceneMarkers
 from impact_aware.markers.contact import contact_orientation, friction_cone
-from impact_aware.markers.records import outcome_of_event
 from impact_aware.markers.velocities import contact_velocities
+from impact_aware.messages.impact_event import outcome_of_event
+from impact_aware.messages.impact_prediction import drawable_impact
 from impact_aware.reference import ReferenceField
 from impact_aware.reference.rotation import rotation_from_quaternion
 from impact_aware.robot import RobotModel
@@ -78,6 +79,7 @@ def message(panda: RobotModel, *, source: int = 1, time: float = 2.0, covariance
         object_position=xyz(box.position),
         object_twist_before=twist(box.twist),
         object_twist_after=twist(found.object_twist_after),
+        energy_loss=found.energy_loss,
         time_to_impact=0.0,
         valid=True,
         reason="",
@@ -106,7 +108,7 @@ def drawn(scene: SceneMarkers) -> dict[str, list[Marker]]:
 
 def test_the_velocity_of_the_contact_is_the_same_with_and_without_the_robot(panda):
     """J dq, and the relative velocity plus the object's: two ways to the same material point."""
-    impact = impact_from_message(message(panda))
+    impact = drawable_impact(message(panda))
     with_robot = contact_velocities(impact, impact.contacts[0], panda)
     without = contact_velocities(impact, impact.contacts[0], None)
     np.testing.assert_allclose(with_robot.before, without.before, atol=1e-12)
@@ -118,14 +120,14 @@ def test_the_velocity_of_the_contact_is_the_same_with_and_without_the_robot(pand
 def test_arrows_have_the_length_their_scale_says_and_start_at_the_contact(panda):
     scene = SceneMarkers(MarkerStyle(velocity_scale=0.4, impulse_scale=0.2), robot=panda, half_extents=HALF)
     given = message(panda)
-    scene.add_impact(impact_from_message(given))
+    scene.add_impact(drawable_impact(given))
     markers = drawn(scene)
     contact = given.contacts[0]
     point = np.array([contact.point.x, contact.point.y, contact.point.z])
     start, end = markers["impulse"][0].points
     np.testing.assert_array_equal(start, point)
     np.testing.assert_allclose(end - start, 0.2 * np.array([contact.impulse.x, contact.impulse.y, contact.impulse.z]))
-    velocities = contact_velocities(impact_from_message(given), impact_from_message(given).contacts[0], panda)
+    velocities = contact_velocities(drawable_impact(given), drawable_impact(given).contacts[0], panda)
     for item, velocity in (("velocity_before", velocities.before), ("velocity_after", velocities.after)):
         start, end = markers[item][0].points
         np.testing.assert_allclose(end - start, 0.4 * velocity, atol=1e-12)
@@ -135,7 +137,7 @@ def test_arrows_have_the_length_their_scale_says_and_start_at_the_contact(panda)
 
 
 def test_the_impulse_of_a_sticking_contact_lies_in_the_drawn_cone(panda):
-    impact = impact_from_message(message(panda))
+    impact = drawable_impact(message(panda))
     contact = impact.contacts[0]
     corners = friction_cone(contact).reshape(-1, 3, 3)
     rim = corners[:, 1] - contact.point
@@ -154,7 +156,7 @@ def test_the_contact_frame_has_the_normal_as_its_z_axis(normal):
 def test_the_ellipsoid_has_the_spread_of_the_contact_velocity(panda):
     style = MarkerStyle(velocity_scale=0.5, deviations=2.0)
     scene = SceneMarkers(style, robot=panda, half_extents=HALF)
-    impact = impact_from_message(message(panda, covariance=True))
+    impact = drawable_impact(message(panda, covariance=True))
     scene.add_impact(impact)
     markers = drawn(scene)
     ball = markers["uncertainty"][0]
@@ -169,7 +171,7 @@ def test_the_ellipsoid_has_the_spread_of_the_contact_velocity(panda):
 
 def test_the_ghost_stands_where_the_twist_takes_the_box(panda):
     scene = SceneMarkers(MarkerStyle(ghost_time=0.3), robot=panda, half_extents=HALF)
-    impact = impact_from_message(message(panda))
+    impact = drawable_impact(message(panda))
     scene.add_impact(impact)
     markers = drawn(scene)
     ghost = markers["object_after"][0]
@@ -186,7 +188,7 @@ def test_bars_show_every_joint_before_predicted_and_as_it_turned_out(panda):
     style = MarkerStyle(joint_scale=0.1)
     scene = SceneMarkers(style, robot=panda, half_extents=HALF)
     given = message(panda)
-    scene.add_impact(impact_from_message(given))
+    scene.add_impact(drawable_impact(given))
     first_look = given.velocity_after + 0.05
     scene.add_outcome(outcome_of_event(event(panda, first_look)))
     markers = drawn(scene)
@@ -200,10 +202,10 @@ def test_bars_show_every_joint_before_predicted_and_as_it_turned_out(panda):
 def test_the_better_founded_outcome_stays(panda):
     scene = SceneMarkers(robot=panda)
     given = message(panda)
-    scene.add_impact(impact_from_message(given))
+    scene.add_impact(drawable_impact(given))
     estimate = message(panda, source=3)
     estimate.velocity_estimated, estimate.velocity_estimated_error = np.full(7, 0.5), np.full(7, 0.01)
-    scene.add_impact(impact_from_message(estimate))
+    scene.add_impact(drawable_impact(estimate))
     scene.add_outcome(outcome_of_event(event(panda, np.zeros(7))))
     assert scene.outcome.origin == "estimate"
     np.testing.assert_array_equal(scene.outcome.velocity, np.full(7, 0.5))
@@ -211,11 +213,11 @@ def test_the_better_founded_outcome_stays(panda):
 
 def test_an_estimate_that_comes_after_the_next_impact_does_not_replace_it(panda):
     scene = SceneMarkers(robot=panda)
-    scene.add_impact(impact_from_message(message(panda, time=3.0)))
+    scene.add_impact(drawable_impact(message(panda, time=3.0)))
     scene.add_outcome(outcome_of_event(event(panda, np.ones(7), time=3.0)))
     late = message(panda, source=3, time=2.0)
     late.velocity_estimated, late.velocity_estimated_error = np.full(7, 0.5), np.full(7, 0.01)
-    scene.add_impact(impact_from_message(late))
+    scene.add_impact(drawable_impact(late))
     assert scene.impact.time == 3.0
     np.testing.assert_array_equal(scene.outcome.velocity, np.ones(7))
 
@@ -223,17 +225,17 @@ def test_an_estimate_that_comes_after_the_next_impact_does_not_replace_it(panda)
 def test_an_outcome_of_another_impact_is_not_drawn_here(panda):
     scene = SceneMarkers(robot=panda)
     scene.add_outcome(outcome_of_event(event(panda, np.zeros(7), time=1.0)))
-    scene.add_impact(impact_from_message(message(panda, time=2.0)))
+    scene.add_impact(drawable_impact(message(panda, time=2.0)))
     assert scene.outcome is None
     assert "velocity_estimated" not in drawn(scene)
 
 
 def test_what_was_ahead_goes_when_it_has_happened(panda):
     scene = SceneMarkers(robot=panda, half_extents=HALF)
-    scene.add_impact(impact_from_message(message(panda, source=0)))
+    scene.add_impact(drawable_impact(message(panda, source=0)))
     ahead = scene.take_changes()["look_ahead"]
     assert ahead and all(0.0 < marker.lifetime < 1.0 for marker in ahead)
-    scene.add_impact(impact_from_message(message(panda)))
+    scene.add_impact(drawable_impact(message(panda)))
     changes = scene.take_changes()
     assert changes["look_ahead"] == []
     assert all(marker.lifetime == 0.0 for marker in changes["at_impact"])
@@ -242,7 +244,7 @@ def test_what_was_ahead_goes_when_it_has_happened(panda):
 @pytest.mark.parametrize("arm", ["left", "right"])
 def test_two_arms_have_namespaces_and_frames_of_their_own(panda, arm):
     scene = SceneMarkers(robot=panda, arm=arm, half_extents=HALF, frame_prefix=f"{arm}/")
-    scene.add_impact(impact_from_message(message(panda)))
+    scene.add_impact(drawable_impact(message(panda)))
     scene.add_field(reference(panda, "dual_arm_grab"), 0.0)
     scene.add_object("panda_link0", 0.0, np.zeros(3), np.array([0.0, 0.0, 0.0, 1.0]))
     groups = scene.take_changes()
@@ -261,7 +263,7 @@ def test_names_are_unique_and_every_number_is_finite(panda):
     given = message(panda, covariance=True)
     given.contacts = given.contacts * 2
     scene.add_field(reference(panda, "hit_and_push"), 0.0)
-    scene.add_impact(impact_from_message(given))
+    scene.add_impact(drawable_impact(given))
     scene.add_object("panda_link0", 0.0, np.zeros(3), np.array([0.0, 0.0, 0.0, 1.0]))
     markers = [marker for group in scene.take_changes().values() for marker in group]
     names = [marker.name for marker in markers]
@@ -308,7 +310,7 @@ def test_streamlines_end_in_the_plane_of_the_impact(panda):
 
 def test_the_legend_names_what_is_there_and_nothing_else(panda):
     scene = SceneMarkers(robot=panda, half_extents=HALF)
-    scene.add_impact(impact_from_message(message(panda)))
+    scene.add_impact(drawable_impact(message(panda)))
     shown = [marker for group in scene.take_changes().values() for marker in group]
     legend = scene.legend({marker.namespace for marker in shown})
     colors = {marker.namespace.rpartition("/")[2]: marker.color[:3] for marker in shown}
@@ -324,4 +326,4 @@ def test_what_is_no_impact_is_not_read(panda, fields):
     given = message(panda)
     for name, value in fields.items():
         setattr(given, name, value)
-    assert impact_from_message(given) is None
+    assert drawable_impact(given) is None

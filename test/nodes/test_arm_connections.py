@@ -18,8 +18,8 @@ from impact_aware.detection import InputMonitor, JointSample
 from impact_aware.nodes.arm_commands import ArmCommands
 from impact_aware.nodes.arm_connections import ArmConnections
 from impact_aware.nodes.arm_inputs import ArmInputs
-from impact_aware.nodes.arms import several_arms
 from impact_aware.nodes.ros.qos import state_qos
+from impact_aware.task.arms import several_arms
 
 ARMS = several_arms(["left", "right"], ["panda"], [0.0] * 8)
 

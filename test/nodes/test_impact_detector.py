@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from impact_aware_msgs.msg import ImpactEvent, ImpactPrediction
+from impact_aware_msgs.msg import ImpactEvent
 from rclpy.parameter import Parameter
 from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
 
 from impact_aware.contact import Contact
 from impact_aware.impact import predict
-from impact_aware.messages.impacts import event_from_message, prediction_to_message
-from impact_aware.messages.stamps import seconds, stamp
+from impact_aware.messages.impact_event import event_from_message
+from impact_aware.messages.impact_prediction import impact_to_message, predicted_impact
+from impact_aware.messages.stamps import seconds
 from impact_aware.nodes.impact_detector import ImpactDetectorNode
+from impact_aware.nodes.ros.messages import ROS, stamp
 from impact_aware.rigs.bench.detection_trials import MeasurementNoise, simulate_trial
 from impact_aware.robot import RobotModel
 
@@ -85,17 +87,16 @@ def at_impact(normal):
         event = event_from_message(message)
         contact = Contact(ROBOT.tool_frame, np.array(normal), radius=ROBOT.tool_radius, friction=0.3)
         prediction = predict(ROBOT, event.position, event.velocity_before, contact)
-        out = prediction_to_message(
+        impact = predicted_impact(
             prediction,
             time=event.time,
-            source=ImpactPrediction.SOURCE_AT_IMPACT,
-            arm="",
+            source="at_impact",
             frame="base",
             joint_names=NAMES,
             position=event.position,
+            event_sequence=message.sequence,
         )
-        out.event_sequence = message.sequence
-        return out
+        return impact_to_message(impact, ROS)
 
     return answer
 

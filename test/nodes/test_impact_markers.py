@@ -9,10 +9,11 @@ from impact_aware_msgs.msg import ContactImpulse, ImpactEvent, ImpactPrediction
 from scipy.spatial.transform import Rotation
 from visualization_msgs.msg import Marker, MarkerArray
 
-from impact_aware.messages.fields import field_to_message
-from impact_aware.messages.geometry import array3, array4
+from impact_aware.messages.geometry import quaternion, vector
+from impact_aware.messages.reference_field import field_to_message
 from impact_aware.nodes import impact_markers
 from impact_aware.nodes.impact_markers import ImpactMarkersNode
+from impact_aware.nodes.ros.messages import ROS
 from impact_aware.robot import RobotModel
 from impact_aware.task import load_task, make_field
 
@@ -88,8 +89,8 @@ def test_the_contact_frame_stands_at_the_contact_with_z_along_the_normal(markers
     (transform,) = markers._broadcaster.sent
     assert transform.header.frame_id == "panda_link0"
     assert transform.header.stamp.sec == 7
-    np.testing.assert_array_equal(array3(transform.transform.translation), [0.5, 0.1, 0.2])
-    rotation = Rotation.from_quat(array4(transform.transform.rotation)).as_matrix()
+    np.testing.assert_array_equal(vector(transform.transform.translation), [0.5, 0.1, 0.2])
+    rotation = Rotation.from_quat(quaternion(transform.transform.rotation)).as_matrix()
     np.testing.assert_allclose(rotation[:, 2], normal, atol=1e-12)  # a few roundings of unit vectors
     assert np.linalg.det(rotation) == pytest.approx(1.0)
 
@@ -265,4 +266,4 @@ def test_a_message_carries_what_its_description_says(markers):
 
 def field_message():
     field = make_field(load_task("hit_and_push"), [RobotModel.from_profile("panda")])
-    return field_to_message(field, 1.0)
+    return field_to_message(field, 1.0, ROS)

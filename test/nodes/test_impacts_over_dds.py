@@ -13,9 +13,10 @@ from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
 
 from impact_aware.estimation import estimate
-from impact_aware.messages.stamps import seconds, stamp
+from impact_aware.messages.stamps import seconds
 from impact_aware.nodes.impact_detector import ImpactDetectorNode
 from impact_aware.nodes.jump_predictor import JumpPredictorNode
+from impact_aware.nodes.ros.messages import stamp
 from impact_aware.nodes.ros.qos import EVENT_QOS, state_qos
 from impact_aware.rigs.bench.detection_trials import MeasurementNoise, simulate_trial
 from impact_aware.robot import RobotModel

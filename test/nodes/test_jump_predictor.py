@@ -12,8 +12,8 @@ from sensor_msgs.msg import JointState
 
 from impact_aware.contact import Contact
 from impact_aware.impact import predict
-from impact_aware.messages.stamps import stamp
 from impact_aware.nodes.jump_predictor import JumpPredictorNode
+from impact_aware.nodes.ros.messages import stamp
 from impact_aware.robot import RobotModel
 
 ROBOT = RobotModel.from_profile("panda")

@@ -9,8 +9,8 @@ from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
 
 from impact_aware.estimation import estimate
-from impact_aware.messages.stamps import stamp
 from impact_aware.nodes.jump_predictor import JumpPredictorNode
+from impact_aware.nodes.ros.messages import stamp
 from impact_aware.robot import RobotModel
 
 ROBOT = RobotModel.from_profile("panda")

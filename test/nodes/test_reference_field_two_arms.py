@@ -8,10 +8,9 @@ from geometry_msgs.msg import PoseStamped
 from impact_aware_msgs.msg import ImpactEvent, ImpactPrediction
 from impact_aware_msgs.srv import SetTask
 
-from impact_aware.messages.geometry import point
-from impact_aware.messages.stamps import stamp
 from impact_aware.nodes import reference_field
 from impact_aware.nodes.reference_field import ReferenceFieldNode, Settings
+from impact_aware.nodes.ros.messages import point, stamp
 from impact_aware.task import load_task, start_posture
 from impact_aware.task.grasp import predict_grasp
 
@@ -30,12 +29,12 @@ def node(ros_context, monkeypatch):
 
 def posture(node: ReferenceFieldNode, arm: int, shift: float = 0.0) -> np.ndarray:
     """With the tool at its impact place, or beside it along y."""
-    place = node._field.arms[arm].impact_position + np.array([0.0, shift, 0.0])
-    return start_posture(TASK.arms[arm], node._robots[arm], place)
+    place = node._live.field.arms[arm].impact_position + np.array([0.0, shift, 0.0])
+    return start_posture(TASK.arms[arm], node._live._robots[arm], place)
 
 
 def hit(node: ReferenceFieldNode, arm: int, sequence: int = 1, shift: float = 0.0, time: float = 2.0) -> None:
-    names = node._robots[arm].joint_names
+    names = node._live._robots[arm].joint_names
     event = ImpactEvent(arm=TASK.arms[arm].name, sequence=sequence, joint_names=names)
     event.position = reached = posture(node, arm, shift)
     event.velocity_before = approach(node, arm, reached)
@@ -45,44 +44,44 @@ def hit(node: ReferenceFieldNode, arm: int, sequence: int = 1, shift: float = 0.
 
 def approach(node: ReferenceFieldNode, arm: int, position: np.ndarray) -> np.ndarray:
     """Joint velocity that moves the tool as the field wants at the impact; both bases stand parallel to the world."""
-    twist = np.concatenate([node._field.arms[arm].impact_velocity, np.zeros(3)])
-    return np.linalg.pinv(node._robots[arm].frame_jacobian(position)) @ twist
+    twist = np.concatenate([node._live.field.arms[arm].impact_velocity, np.zeros(3)])
+    return np.linalg.pinv(node._live._robots[arm].frame_jacobian(position)) @ twist
 
 
 def test_the_common_impact_is_known_from_the_task(node):
     postures = np.concatenate([posture(node, LEFT), posture(node, RIGHT)])
-    expected = predict_grasp(TASK, node._robots, node._field, postures)
-    assert node._field.object_velocity_predicted
-    np.testing.assert_allclose(node._field.object_velocity_after, expected, atol=1e-12)
+    expected = predict_grasp(TASK, node._live._robots, node._live.field, postures)
+    assert node._live.field.object_velocity_predicted
+    np.testing.assert_allclose(node._live.field.object_velocity_after, expected, atol=1e-12)
     # Two palms that come from both sides and lift: sideways they cancel.
     assert abs(expected[1]) < 0.01 < expected[2]
 
 
 def test_a_single_arms_prediction_gives_its_posture_and_not_its_velocity(node):
-    before = node._field
+    before = node._live.field
     jump = ImpactPrediction(source=ImpactPrediction.SOURCE_LOOK_AHEAD, valid=True, object="box")
-    jump.joint_names = node._robots[RIGHT].joint_names
+    jump.joint_names = node._live._robots[RIGHT].joint_names
     jump.position = posture(node, RIGHT) + 0.01
     jump.object_twist_after.linear.y = 0.3
     node._on_prediction(RIGHT, jump)
-    np.testing.assert_array_equal(node._postures._postures[RIGHT], jump.position)
+    np.testing.assert_array_equal(node._live._postures._postures[RIGHT], jump.position)
     # Within the tolerance for a new revision, 0.01 m/s.
-    np.testing.assert_allclose(node._field.object_velocity_after, before.object_velocity_after, atol=0.01)
+    np.testing.assert_allclose(node._live.field.object_velocity_after, before.object_velocity_after, atol=0.01)
 
 
 @pytest.mark.parametrize("first", [LEFT, RIGHT])
 def test_either_arm_may_hit_first_and_where_it_did_stays(node, first):
-    revision = node._field.revision
+    revision = node._live.field.revision
     hit(node, first, sequence=1, shift=0.01)
-    assert node._field.revision == revision + 1
+    assert node._live.field.revision == revision + 1
     # One tool is 10 mm beside its place, the other where it shall be: their mean is 5 mm beside.
-    np.testing.assert_allclose(node._field.object_position_at_impact, [0.55, 0.005, 0.4], atol=1e-4)
+    np.testing.assert_allclose(node._live.field.object_position_at_impact, [0.55, 0.005, 0.4], atol=1e-4)
     hit(node, 1 - first, sequence=1)
-    assert node._field.revision == revision + 2
-    np.testing.assert_allclose(node._field.object_position_at_impact, [0.55, 0.005, 0.4], atol=1e-4)
-    assert node._field.object_velocity_predicted
+    assert node._live.field.revision == revision + 2
+    np.testing.assert_allclose(node._live.field.object_position_at_impact, [0.55, 0.005, 0.4], atol=1e-4)
+    assert node._live.field.object_velocity_predicted
     hit(node, first, sequence=2)
-    assert node._field.revision == revision + 2, "a later event of an arm that has hit changes nothing"
+    assert node._live.field.revision == revision + 2, "a later event of an arm that has hit changes nothing"
 
 
 def test_when_both_hit_at_once_the_jump_of_both_is_told(node):
@@ -117,15 +116,15 @@ def test_each_arm_hears_where_the_object_is_from_its_own_base(node):
     assert (left.pose.position.y, right.pose.position.y) == pytest.approx((-0.25, 0.45))
     assert left.header.frame_id == "panda_link0"
     assert pose.header.frame_id == "world"
-    np.testing.assert_allclose(node._field.object_position, [0.5, 0.1, 0.4])
+    np.testing.assert_allclose(node._live.field.object_position, [0.5, 0.1, 0.4])
 
 
 def test_a_task_for_other_arms_is_refused(node):
-    before = node._field
+    before = node._live.field
     answer = node._on_set_task(SetTask.Request(task="hit_and_push"), SetTask.Response())
     assert not answer.success
     assert "a task for left, right" in answer.message
-    assert node._field is before
+    assert node._live.field is before
 
 
 def test_mass_and_goal_change_for_both_arms(node):

@@ -68,7 +68,7 @@ def test_a_node_that_was_told_nothing_has_nothing_refused_and_no_warning(any_nod
 def test_the_predictor_keeps_the_place_of_the_object_when_another_is_not_finite(predictor):
     predictor._on_object(pose(0.6))
     predictor._on_object(pose(math.nan))
-    np.testing.assert_array_equal(predictor._object_position, [0.6, 0.0, 0.1])
+    np.testing.assert_array_equal(predictor._predictor.object_position, [0.6, 0.0, 0.1])
     assert refused(predictor) == {"object_pose not finite": 1}
     assert predictor._status()[0] == DiagnosticStatus.WARN
 

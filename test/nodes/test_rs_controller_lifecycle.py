@@ -16,9 +16,9 @@ from std_srvs.srv import Trigger
 
 from impact_aware.control import Mode, SafeReason
 from impact_aware.control.safety.guard import LET_GO
-from impact_aware.messages.fields import field_to_message
-from impact_aware.messages.stamps import stamp
+from impact_aware.messages.reference_field import field_to_message
 from impact_aware.nodes.ros import runtime
+from impact_aware.nodes.ros.messages import ROS, stamp
 from impact_aware.nodes.rs_controller import RETIRE_TIMEOUT, RsControllerNode
 from impact_aware.robot import RobotModel
 from impact_aware.task import load_task, make_field, start_posture
@@ -55,7 +55,7 @@ class Bench:
             self.node._inputs.sources[0]._receive(serialize_message(message))
 
     def field(self) -> None:
-        self.node._on_field(field_to_message(make_field(TASK, [ROBOT]), self.time))
+        self.node._on_field(field_to_message(make_field(TASK, [ROBOT]), self.time, ROS))
 
     def activate(self) -> None:
         self.configure()

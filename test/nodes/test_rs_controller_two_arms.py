@@ -16,14 +16,14 @@ from std_msgs.msg import Float64MultiArray
 
 from impact_aware.control import Mode, SafeReason
 from impact_aware.errors import InvalidInputError
-from impact_aware.messages.fields import field_to_message
-from impact_aware.messages.stamps import stamp
+from impact_aware.messages.reference_field import field_to_message
 from impact_aware.nodes import rs_controller
 from impact_aware.nodes.arm_commands import ArmCommands
 from impact_aware.nodes.arm_inputs import ArmInputs
-from impact_aware.nodes.arms import arms_of_task, several_arms
+from impact_aware.nodes.ros.messages import ROS, stamp
 from impact_aware.nodes.rs_controller import RsControllerNode
 from impact_aware.task import load_task, make_field, start_posture
+from impact_aware.task.arms import arms_of_task, several_arms
 
 TASK = load_task("dual_arm_grab")
 ARMS = arms_of_task(TASK, "panda")
@@ -131,7 +131,7 @@ class Bench:
 
     def field(self, **changes) -> None:
         field = make_field(TASK, ROBOTS)
-        self.node._on_field(field_to_message(dataclasses.replace(field, **changes), self.time))
+        self.node._on_field(field_to_message(dataclasses.replace(field, **changes), self.time, ROS))
 
     def activate(self) -> None:
         self.configure()

@@ -20,10 +20,10 @@ def ask(node, **fields):
 
 
 def test_the_speed_changes_and_the_direction_stays(node):
-    before = node._field.arms[0].impact_velocity
+    before = node._live.field.arms[0].impact_velocity
     answer = ask(node, impact_speed=[0.3])
     assert answer.success, answer.message
-    after = node._field.arms[0].impact_velocity
+    after = node._live.field.arms[0].impact_velocity
     np.testing.assert_allclose(after, 0.3 * before / np.linalg.norm(before), atol=1e-15)  # rounding
     assert answer.field.arms[0].impact_velocity.y == after[1]
 
@@ -31,16 +31,16 @@ def test_the_speed_changes_and_the_direction_stays(node):
 def test_mass_goal_and_place_change(node):
     place, goal = Point(x=0.5, y=0.02, z=0.1), Point(x=0.5, y=-0.25, z=0.1)
     assert ask(node, object_mass=[1.3], object_position=[place], goal=[goal]).success
-    assert node._field.object_mass == 1.3
-    np.testing.assert_array_equal(node._field.object_position, [0.5, 0.02, 0.1])
-    np.testing.assert_array_equal(node._field.goal, [0.5, -0.25, 0.1])
+    assert node._live.field.object_mass == 1.3
+    np.testing.assert_array_equal(node._live.field.object_position, [0.5, 0.02, 0.1])
+    np.testing.assert_array_equal(node._live.field.goal, [0.5, -0.25, 0.1])
 
 
 def test_yaml_changes_anything_else_and_an_empty_request_goes_back(node):
     assert ask(node, yaml="fields: {alpha: 3.0}").success
-    assert node._field.alpha == 3.0
+    assert node._live.field.alpha == 3.0
     assert ask(node).success
-    assert node._field.alpha == 5.0
+    assert node._live.field.alpha == 5.0
 
 
 @pytest.mark.parametrize(
@@ -59,8 +59,8 @@ def test_yaml_changes_anything_else_and_an_empty_request_goes_back(node):
     ],
 )
 def test_a_bad_request_is_refused_by_name_and_changes_nothing(node, fields, word):
-    before = node._field
+    before = node._live.field
     answer = ask(node, **fields)
     assert not answer.success
     assert word in answer.message
-    assert node._field is before
+    assert node._live.field is before

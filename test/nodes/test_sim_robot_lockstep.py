@@ -7,8 +7,8 @@ import pytest
 from impact_aware_msgs.msg import StepDone
 from std_msgs.msg import Float64MultiArray
 
-from impact_aware.messages.stamps import stamp
 from impact_aware.nodes import sim_robot
+from impact_aware.nodes.ros.messages import stamp
 from impact_aware.nodes.sim_robot import Settings, SimRobotNode
 from impact_aware.simulation import DriveMode
 

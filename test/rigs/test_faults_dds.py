@@ -12,7 +12,8 @@ from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 
 from impact_aware.cli.main import main
-from impact_aware.messages.stamps import seconds, stamp
+from impact_aware.messages.stamps import seconds
+from impact_aware.nodes.ros.messages import stamp
 from impact_aware.rigs.faults import fault_injector as module
 from impact_aware.rigs.faults import lockstep as fault_lockstep
 from impact_aware.rigs.faults.classes import FAULT_CLASSES

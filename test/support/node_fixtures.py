@@ -86,7 +86,7 @@ class Suite:
 
     def until(self, condition, what, patience=90.0):
         """Play the driver until something is so."""
-        from impact_aware.messages.stamps import stamp
+        from impact_aware.nodes.ros.messages import stamp
 
         deadline = time.monotonic() + patience
         while not condition():

@@ -20,8 +20,9 @@ from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 
-from impact_aware.messages.stamps import seconds, stamp
+from impact_aware.messages.stamps import seconds
 from impact_aware.nodes.ros.diagnostics import OK, WARN, DiagnosticsReporter, Report
+from impact_aware.nodes.ros.messages import stamp
 from impact_aware.nodes.ros.qos import EVENT_QOS, state_qos
 from impact_aware.nodes.ros.ros_parameters import load_settings
 from impact_aware.nodes.ros.runtime import run_node

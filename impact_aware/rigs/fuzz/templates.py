@@ -17,11 +17,11 @@ from std_msgs.msg import Float64MultiArray, String
 
 from impact_aware.contact import Contact
 from impact_aware.impact import predict
-from impact_aware.messages.fields import field_to_message
-from impact_aware.messages.impacts import prediction_to_message
-from impact_aware.messages.stamps import stamp
-from impact_aware.nodes.arms import arms_of_task
+from impact_aware.messages.impact_prediction import impact_to_message, predicted_impact
+from impact_aware.messages.reference_field import field_to_message
+from impact_aware.nodes.ros.messages import ROS, stamp
 from impact_aware.task import load_task, make_field, start_posture
+from impact_aware.task.arms import arms_of_task
 
 PERIOD = 0.001
 """Time from one state of an arm to its next, s."""
@@ -105,7 +105,7 @@ class Templates:
         return message
 
     def _field_message(self, index: int) -> ReferenceField:
-        return field_to_message(self._field, self._time)
+        return field_to_message(self._field, self._time, ROS)
 
     def _event(self, index: int) -> ImpactEvent:
         self._sequence += 1
@@ -119,15 +119,16 @@ class Templates:
     def _first_prediction(self, index: int) -> ImpactPrediction:
         robot, start, toward = self._robots[index], self._starts[index], self._toward[index]
         contact = Contact(robot.tool_frame, np.array([0.0, 1.0, 0.0]), radius=robot.tool_radius)
-        message = prediction_to_message(
+        impact = predicted_impact(
             predict(robot, start, toward, contact),
             time=0.0,
-            source=0,
+            source="look_ahead",
             arm=self._names[index],
             frame=robot.base_frame,
             joint_names=robot.joint_names,
             position=start,
         )
+        message: ImpactPrediction = impact_to_message(impact, ROS)
         message.object = self._task.object.name
         message.object_twist_after.linear.y = float(TOWARD[1])
         return message

@@ -22,7 +22,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 from impact_aware.errors import InvalidInputError
-from impact_aware.messages.stamps import stamp
+from impact_aware.nodes.ros.messages import stamp
 from impact_aware.nodes.ros.qos import COMMAND_QOS, state_qos
 from impact_aware.nodes.ros.ros_parameters import load_settings
 from impact_aware.nodes.ros.runtime import run_node

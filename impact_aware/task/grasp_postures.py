@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from impact_aware_msgs.msg import ImpactEvent, ImpactPrediction
 
 from impact_aware.arrays import Array
+from impact_aware.detection import ImpactEvent
+from impact_aware.impact.record import Impact
 from impact_aware.impact.simultaneous import SimultaneousPrediction
-from impact_aware.messages.geometry import twist
-from impact_aware.messages.stamps import seconds
-from impact_aware.nodes.arms import Arm
 from impact_aware.reference import ReferenceField
 from impact_aware.robot import JointOrder
-from impact_aware.task import Task, start_posture
+from impact_aware.task.arms import Arm
 from impact_aware.task.grasp import predict_grasp, predict_grasp_impact
+from impact_aware.task.make_field import start_posture
+from impact_aware.task.task import Task
 
 COMMON_WINDOW = 0.005
 """Impacts of the arms within this time are one impact of all, s: a compliant palm takes that long to come to rest."""
@@ -25,10 +25,10 @@ class GraspPostures:
     """Keeps one posture per arm: the intended one until something newer is known."""
 
     def __init__(self, task: Task, arms: Sequence[Arm], field: ReferenceField) -> None:
-        """Begin with the postures that have the tools at their impact places.
+        """Begin with the postures that have the tools at their impact positions.
 
         Raises:
-            InvalidInputError: A place out of reach.
+            InvalidInputError: A position out of reach.
         """
         self._task = task
         self._arms = tuple(arms)
@@ -36,10 +36,10 @@ class GraspPostures:
             start_posture(own, arm.robot, reference.impact_position)
             for own, arm, reference in zip(task.arms, arms, field.arms, strict=True)
         ]
-        self._events: dict[int, tuple[ImpactEvent, Array]] = {}
+        self._events: dict[int, tuple[float, int, Array]] = {}
 
-    def take(self, index: int, joint_names: Sequence[str], position: Sequence[float]) -> bool:
-        """Take over the posture of an arm from a message; False when it lacks a joint."""
+    def take(self, index: int, joint_names: Sequence[str], position: Array) -> bool:
+        """Take over the posture of an arm; False when it lacks a joint."""
         robot = self._arms[index].robot
         posture, order = np.zeros(robot.n), JointOrder(robot.joint_names)
         if not (order.locate(joint_names) and order.pick(position, posture)):
@@ -47,45 +47,48 @@ class GraspPostures:
         self._postures[index] = posture
         return True
 
-    def take_impact(self, index: int, event: ImpactEvent) -> bool:
+    def take_impact(self, index: int, event: ImpactEvent, joint_names: Sequence[str], sequence: int) -> bool:
         """Take over the state just before an arm's impact; False when the event lacks the posture of a joint."""
-        if not self.take(index, event.joint_names, event.position):
+        if not self.take(index, joint_names, event.position):
             return False
         robot = self._arms[index].robot
         velocity, order = np.zeros(robot.n), JointOrder(robot.joint_names)
-        if order.locate(event.joint_names) and order.pick(event.velocity_before, velocity):
-            self._events[index] = (event, velocity)
+        if order.locate(joint_names) and order.pick(event.velocity_before, velocity):
+            self._events[index] = (event.time, sequence, velocity)
         return True
 
-    def common_impact(self, field: ReferenceField) -> list[ImpactPrediction]:
+    def common_impact(self, field: ReferenceField) -> list[Impact]:
         """What the impact of all arms at once does to each of them; empty unless all have hit at nearly the same time.
 
         Raises:
             ImpactAwareError: The impact map found no solution.
         """
-        times = [seconds(event.header.stamp) for event, _ in self._events.values()]
+        times = [time for time, _, _ in self._events.values()]
         if len(times) < len(self._arms) or max(times) - min(times) > COMMON_WINDOW:
             return []
-        velocities = [self._events[index][1] for index in range(len(self._arms))]
+        velocities = [self._events[index][2] for index in range(len(self._arms))]
         robots = [arm.robot for arm in self._arms]
         prediction = predict_grasp_impact(self._task, robots, field, self._postures, velocities)
-        return [self._message(index, prediction) for index in range(len(self._arms))]
+        return [self._impact(index, prediction) for index in range(len(self._arms))]
 
-    def _message(self, index: int, prediction: SimultaneousPrediction) -> ImpactPrediction:
-        arm, thing = self._arms[index], self._task.object.name
-        event, before = self._events[index]
-        message = ImpactPrediction(source=ImpactPrediction.SOURCE_AT_IMPACT, arm=arm.name, method="simultaneous")
-        message.header = event.header
-        message.event_sequence = event.sequence
-        message.joint_names = list(arm.robot.joint_names)
-        message.position, message.velocity_before = self._postures[index], before
-        message.velocity_after = prediction.velocity_after[arm.name]
-        after = prediction.velocity_after[thing]
-        message.object = thing
-        message.object_twist_after = twist((*arm.turned(after[:3]), *arm.turned(after[3:])))
-        message.energy_loss = float(prediction.energy_loss)
-        message.valid = True
-        return message
+    def _impact(self, index: int, prediction: SimultaneousPrediction) -> Impact:
+        arm, name = self._arms[index], self._task.object.name
+        time, sequence, before = self._events[index]
+        return Impact(
+            source="at_impact",
+            arm=arm.name,
+            frame=arm.robot.base_frame,
+            time=time,
+            event_sequence=sequence,
+            method="simultaneous",
+            joint_names=arm.robot.joint_names,
+            position=self._postures[index],
+            velocity_before=before,
+            velocity_after=prediction.velocity_after[arm.name],
+            object=name,
+            object_twist_after=arm.twist_in_base(prediction.velocity_after[name]),
+            energy_loss=prediction.energy_loss,
+        )
 
     def object_velocity(self, field: ReferenceField) -> Array:
         """Velocity (3,) of the object just after all arms hit it at once in these postures, m/s."""

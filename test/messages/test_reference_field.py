@@ -3,7 +3,8 @@ import dataclasses
 import numpy as np
 import pytest
 
-from impact_aware.messages.fields import field_from_message, field_to_message
+from impact_aware.messages.reference_field import field_from_message, field_to_message
+from impact_aware.nodes.ros.messages import ROS
 from impact_aware.robot import RobotModel
 from impact_aware.task import load_task, make_field
 
@@ -15,7 +16,7 @@ def field():
 
 
 def test_a_field_survives_the_way_through_a_message(field):
-    back = field_from_message(field_to_message(field, 12.5))
+    back = field_from_message(field_to_message(field, 12.5, ROS))
     for entry in dataclasses.fields(field):
         if entry.name != "arms":
             np.testing.assert_array_equal(getattr(back, entry.name), getattr(field, entry.name), err_msg=entry.name)
@@ -25,7 +26,7 @@ def test_a_field_survives_the_way_through_a_message(field):
 
 
 def test_both_sides_evaluate_alike(field):
-    back = field_from_message(field_to_message(field, 0.0))
+    back = field_from_message(field_to_message(field, 0.0, ROS))
     place = np.array([0.47, 0.21, 0.13])
     np.testing.assert_array_equal(back.ante_impact().velocity(place), field.ante_impact().velocity(place))
     np.testing.assert_array_equal(back.post_impact().velocity(place), field.post_impact().velocity(place))

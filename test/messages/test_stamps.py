@@ -2,7 +2,8 @@ from builtin_interfaces.msg import Time
 from hypothesis import given
 from hypothesis import strategies as st
 
-from impact_aware.messages.stamps import seconds, stamp
+from impact_aware.messages.stamps import seconds
+from impact_aware.nodes.ros.messages import stamp
 
 
 @given(st.integers(0, 2**31 - 2), st.integers(0, 999_999_999))

@@ -1,4 +1,4 @@
-"""The arms that a node deals with: one without a name of its own, or several, each below its name."""
+"""The arms of a task or a controller: one without a name of its own, or several, each with topics below its name."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ import pinocchio as pin
 from impact_aware.arrays import Array
 from impact_aware.errors import InvalidInputError
 from impact_aware.robot import RobotModel
-from impact_aware.task import ArmTask, Task, base_placement
+from impact_aware.task.make_field import base_placement
+from impact_aware.task.task import ArmTask, Task
 
 BASE_NUMBERS = 4
 """Numbers that place a base: x, y, z and yaw."""
@@ -37,9 +38,10 @@ class Arm:
         """The arm's own topic of this name, relative to the node's namespace."""
         return f"{self.prefix}/{name}" if self.prefix else name
 
-    def turned(self, vector: Array) -> Array:
-        """A vector (3,) of the common frame in the axes of the base."""
-        return np.asarray(self.base.rotation.T @ vector)
+    def twist_in_base(self, twist: Array) -> Array:
+        """A twist (6,) of the common frame, linear first, in the axes of the base, about the same point."""
+        rotation = self.base.rotation.T
+        return np.concatenate((rotation @ twist[:3], rotation @ twist[3:]))
 
 
 def single_arm(name: str, robot: str) -> tuple[Arm, ...]:

@@ -1,0 +1,194 @@
+"""A task's reference field, kept in agreement with the object, the predicted jump and the impacts of its arms."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+import numpy as np
+
+from impact_aware.arrays import Array
+from impact_aware.control.safety.impact_check import check_field, check_prediction
+from impact_aware.detection import ImpactEvent
+from impact_aware.errors import InvalidInputError
+from impact_aware.impact.record import Impact
+from impact_aware.task import Task, base_placement, make_field
+from impact_aware.task.arms import Arm
+from impact_aware.task.grasp_postures import GraspPostures
+
+
+class LiveField:
+    """The field of one arm, or of several whose post-impact part follows from the impact of all at once.
+
+    Methods that may change the field say whether they did: then it has a new revision.
+
+    Attributes:
+        task: The task.
+        field: Its present field.
+    """
+
+    def __init__(
+        self, task: Task, arms: Sequence[Arm], *, object_tolerance: float = 0.002, velocity_tolerance: float = 0.01
+    ) -> None:
+        """Make the field of a task.
+
+        Args:
+            task: The task.
+            arms: Its arms.
+            object_tolerance: The field follows an object that moved by more than this, m.
+            velocity_tolerance: A look-ahead prediction that changes the object's velocity by more is taken, m/s.
+
+        Raises:
+            InvalidInputError: The task can't be done, or is for other arms.
+        """
+        self._arms = tuple(arms)
+        self._robots = [arm.robot for arm in arms]
+        self._several = len(self._arms) > 1
+        self._object_tolerance, self._velocity_tolerance = object_tolerance, velocity_tolerance
+        self._hit: set[int] = set()
+        self._set(task, 0)
+
+    @property
+    def impact_happened(self) -> bool:
+        """Whether any arm has hit."""
+        return bool(self._hit)
+
+    def has_hit(self, index: int) -> bool:
+        """Whether this arm has hit."""
+        return index in self._hit
+
+    def set_task(self, task: Task) -> None:
+        """Begin another task for the same arms.
+
+        Raises:
+            InvalidInputError: It can't be done, or is for other arms.
+        """
+        self._set(task, self.field.revision + 1)
+        self._hit.clear()
+
+    def move_object(self, position: Array) -> bool:
+        """The object's centre is at (3,), m, in the task's frame; once it was hit, the field stays.
+
+        Raises:
+            InvalidInputError: The task can't be done there.
+        """
+        if self.impact_happened or np.linalg.norm(position - self.field.object_position) <= self._object_tolerance:
+            return False
+        moved = dataclasses.replace(self.task.object, position=tuple(position.tolist()))
+        self._set(dataclasses.replace(self.task, object=moved), self.field.revision + 1)
+        return True
+
+    def take_impact(
+        self, index: int, event: ImpactEvent, joint_names: Sequence[str], sequence: int, arm: str = ""
+    ) -> bool:
+        """An arm has hit.
+
+        Args:
+            index: Of the arm.
+            event: What its detector found.
+            joint_names: (m,) Order of the event's arrays.
+            sequence: Number of the event.
+            arm: Name of the arm that it says it is of; empty where it does not say.
+
+        Returns:
+            False when the event lacks the position of a joint.
+
+        Raises:
+            InvalidInputError: It is another arm's.
+        """
+        self._check_arm(index, arm)
+        if not self._postures.take_impact(index, event, joint_names, sequence):
+            return False
+        velocity = self._postures.object_velocity(self.field) if self._several else None
+        self._after_impact(index, velocity, sequence)
+        return True
+
+    def common_impact(self) -> list[Impact]:
+        """When all arms have hit at once: what that does to their joints, which no arm's own predictor can know.
+
+        Raises:
+            ImpactAwareError: The impact map found no solution.
+        """
+        return self._postures.common_impact(self.field) if len(self._hit) == len(self._arms) else []
+
+    def take_prediction(self, index: int, impact: Impact) -> bool:
+        """An arm's predictor says what the impact will do, or did, to the object.
+
+        Of several arms a single one's prediction says only in which posture it will hit.
+
+        Raises:
+            InvalidInputError: A velocity of the object that can't be true, or another arm's prediction.
+        """
+        ahead = impact.source == "look_ahead"
+        if not impact.valid or not impact.object:
+            return False
+        self._check_arm(index, impact.arm)
+        if self._several:
+            taken = ahead and self._postures.take(index, impact.joint_names, impact.position)
+            return taken and not self.impact_happened and self._expect(self._postures.object_velocity(self.field))
+        velocity = impact.object_twist_after[:3]
+        check_prediction(self.field, velocity)
+        if ahead:
+            return not self.impact_happened and self._expect(velocity)
+        own = not self.impact_happened or impact.event_sequence == self.field.event_sequence
+        if impact.source != "at_impact" or not own:
+            return False
+        if not self._postures.take(index, impact.joint_names, impact.position):
+            return False
+        self._after_impact(index, velocity, impact.event_sequence)
+        return True
+
+    def _set(self, task: Task, revision: int) -> None:
+        """Take over a task whose impact no arm is too weak for."""
+        self._check_arms(task)
+        field = make_field(task, self._robots, revision=revision)
+        check_field(
+            field,
+            self._robots,
+            bases=[arm.base for arm in self._arms] if self._several else None,
+            postures=[np.array(own.posture) if own.posture else None for own in task.arms],
+            friction=task.object.friction_tool,
+            restitution=task.object.restitution,
+        )
+        postures = GraspPostures(task, self._arms, field)
+        if self._several:
+            # The impact of all at once in their intended postures is known from the task.
+            velocity = postures.object_velocity(field)
+            field = dataclasses.replace(field, object_velocity_after=velocity, object_velocity_predicted=True)
+        self.task, self.field, self._postures = task, field, postures
+
+    def _check_arms(self, task: Task) -> None:
+        names, mine = [own.name for own in task.arms], [arm.prefix for arm in self._arms]
+        if len(names) != len(mine) or (self._several and names != mine):
+            expected = f"a task for {', '.join(mine)}" if self._several else "a task for a single arm"
+            raise InvalidInputError("task", f"{task.name} for {len(names)} arms", f"{expected}, as this node started")
+        if self._several and any(
+            not base_placement(own).isApprox(arm.base) for own, arm in zip(task.arms, self._arms, strict=True)
+        ):
+            raise InvalidInputError("base_position", task.name, "the bases where they were when this node started")
+
+    def _check_arm(self, index: int, name: str) -> None:
+        own = self._arms[index].name
+        if self._several and name not in ("", own):
+            raise InvalidInputError("arm", name, own)
+
+    def _expect(self, velocity: Array) -> bool:
+        """Take the velocity that is expected after the impact to come into the field if it makes a difference."""
+        change = np.linalg.norm(velocity - self.field.object_velocity_after)
+        if change <= self._velocity_tolerance and self.field.object_velocity_predicted:
+            return False
+        self.field = dataclasses.replace(
+            self.field,
+            object_velocity_after=velocity,
+            object_velocity_predicted=True,
+            revision=self.field.revision + 1,
+        )
+        return True
+
+    def _after_impact(self, index: int, velocity: Array | None, sequence: int) -> None:
+        """The post-impact part applies from now; where several arms hit the object first stays."""
+        field = self.field
+        keep = self._several and self.impact_happened
+        centre = field.object_position_at_impact if keep else self._postures.object_position(field)
+        self._hit.add(index)
+        self.field = field.after_impact(centre, velocity, event_sequence=sequence)

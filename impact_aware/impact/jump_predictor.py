@@ -1,0 +1,129 @@
+"""One robot and one configured contact: what an impact would do now, at a given state, or in the approach to come."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from impact_aware.arrays import Array
+from impact_aware.contact import Contact, FreeObject
+from impact_aware.contact.box import homogeneous_box, near_face_point
+from impact_aware.impact.look_ahead import Approach, look_ahead
+from impact_aware.impact.prediction import ImpactPrediction
+from impact_aware.impact.predictor import ImpactPredictor
+from impact_aware.impact.registry import DEFAULT_METHOD
+from impact_aware.impact.uncertainty import InputCovariance, UncertainPrediction, predict_with_covariance
+from impact_aware.robot import RobotModel
+
+
+class Prediction(NamedTuple):
+    """An outcome, and its spread where the inputs' one is known."""
+
+    outcome: ImpactPrediction
+    uncertain: UncertainPrediction | None = None
+
+
+class JumpPredictor:
+    """Predicts with what is configured, except for what a call replaces.
+
+    Attributes:
+        robot: The arm.
+        contact: The configured contact.
+        object_mass: kg; 0 for a fixed surface.
+        object_position: (3,) Where the object's centre was seen last, base frame, m.
+        method: Name of the impact map.
+        inertia: Which inertia is used.
+    """
+
+    def __init__(
+        self,
+        robot: RobotModel,
+        contact: Contact,
+        *,
+        object_mass: float = 0.0,
+        object_half_extents: ArrayLike = (0.1, 0.1, 0.1),
+        object_position: ArrayLike = (0.0, 0.0, 0.0),
+        surface_point: ArrayLike = (0.0, 0.0, 0.0),
+        method: str = DEFAULT_METHOD,
+        inertia: str = "M+B_theta",
+        covariance: InputCovariance | None = None,
+    ) -> None:
+        """Check the configuration.
+
+        Args:
+            robot: The arm.
+            contact: Where and how it touches.
+            object_mass: Of the free object, kg; 0: a fixed surface is hit.
+            object_half_extents: (3,) m.
+            object_position: (3,) Its centre, base frame, m.
+            surface_point: (3,) A point of the fixed surface, base frame, m.
+            method: One of `IMPACT_MAPS`.
+            inertia: One of `INERTIA_CHOICES`.
+            covariance: Of the inputs; None where they are taken as exact.
+
+        Raises:
+            UnknownNameError: No such frame.
+            InvalidInputError: Numbers that make no object.
+        """
+        robot.frame_id(contact.frame)
+        self.robot, self.contact = robot, contact
+        self.object_mass, self.method, self.inertia = object_mass, method, inertia
+        self.object_position = np.array(object_position, dtype=float)
+        self._half_extents = np.array(object_half_extents, dtype=float)
+        self._surface_point = np.array(surface_point, dtype=float)
+        self._covariance = covariance
+        self._box: FreeObject | None = None
+        self._prepared: ImpactPredictor | None = None
+        self._obstacle(object_mass)
+
+    @property
+    def plane_point(self) -> Array:
+        """A point (3,) of the surface to be hit: of the object's near face, or the configured one, base frame, m."""
+        if self.object_mass == 0.0:
+            return self._surface_point
+        return near_face_point(self.object_position, self._half_extents, self.contact.normal)
+
+    def look_ahead(self, q: Array, dq: Array, horizon: float) -> Approach | None:
+        """The contact to come within `horizon`, s; None when there is none, or the tool touches already."""
+        approach = look_ahead(self.robot, q, dq, self.contact, self.plane_point, horizon)
+        return approach if approach is not None and approach.distance > 0.0 else None
+
+    def predict(self, q: Array, dq: Array, *, spread: bool = True, **replaced: Any) -> Prediction:
+        """What an impact at q (n,), rad, with dq (n,), rad/s, does.
+
+        Args:
+            q: Finite.
+            dq: Finite.
+            spread: Also how the inputs' covariance spreads, where there is one; it takes many times as long.
+            replaced: `contact`, `object_mass`, `method` or `inertia` instead of the configured one.
+
+        Raises:
+            ImpactAwareError: A replacement that can't be used, or no solution.
+        """
+        contact = replaced.get("contact", self.contact)
+        obstacle = self._obstacle(replaced.get("object_mass", self.object_mass))
+        how = {"method": replaced.get("method", self.method), "inertia": replaced.get("inertia", self.inertia)}
+        if not spread or self._covariance is None:
+            return Prediction(self._prepare(contact, obstacle, **how)(q, dq))
+        uncertain = predict_with_covariance(self.robot, q, dq, contact, self._covariance, obstacle=obstacle, **how)
+        return Prediction(uncertain.prediction, uncertain)
+
+    def _obstacle(self, mass: float) -> FreeObject | None:
+        if mass == 0.0:
+            return None
+        box = self._box
+        if box is None or box.mass != mass or not np.array_equal(box.position, self.object_position):
+            self._box = box = homogeneous_box(mass, self._half_extents, self.object_position)
+        return box
+
+    def _prepare(self, contact: Contact, obstacle: FreeObject | None, method: str, inertia: str) -> ImpactPredictor:
+        """The prepared map; mostly that of the last time, as contact and object seldom change."""
+        last = self._prepared
+        same = last is not None and last.contact is contact and last.obstacle is obstacle
+        if last is None or not same or (last.method, last.inertia) != (method, inertia):
+            self._prepared = last = ImpactPredictor(
+                self.robot, contact, obstacle=obstacle, method=method, inertia=inertia
+            )
+        return last

@@ -1,0 +1,63 @@
+"""`ControllerState`: a control cycle as a message."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from impact_aware.arrays import Array
+from impact_aware.control import Command
+from impact_aware.messages.geometry import write_twist, write_vector
+from impact_aware.messages.types import MessageTypes
+from impact_aware.robot import RobotModel
+
+TYPE = "impact_aware_msgs/msg/ControllerState"
+
+
+class NamedArm(Protocol):
+    """What a message says of an arm."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+
+    @property
+    def robot(self) -> RobotModel:
+        """Its model."""
+
+
+def command_to_message(
+    command: Command, types: MessageTypes, *, header: Any, arms: Sequence[NamedArm], joint_reference_velocity: Array
+) -> Any:
+    """What the controller did in a cycle; the counts and times of the node are left to the node.
+
+    Args:
+        command: Result of the cycle.
+        types: Message classes.
+        header: Stamp of the state it answered and frame of the arms.
+        arms: In the controller's order.
+        joint_reference_velocity: (n,) Of all arms, arm after arm, rad/s.
+    """
+    message = types.new(TYPE)
+    message.header = header
+    message.mode = int(command.mode)
+    message.reason = str(command.reason or "")
+    message.detail = command.detail
+    message.blend = float(command.blend)
+    message.solver_status = int(command.qp_status)
+    messages, first = [], 0
+    for index, arm in enumerate(arms):
+        joints = slice(first, first + arm.robot.n)
+        first += arm.robot.n
+        part = types.new("impact_aware_msgs/msg/ArmControl")
+        part.arm = arm.name
+        write_vector(part.tool_position, command.tool_position[index])
+        write_twist(part.tool_velocity, command.tool_twist[index])
+        write_twist(part.reference_velocity, command.reference_twist[index])
+        write_twist(part.target_acceleration, command.target_acceleration[index])
+        part.joint_names = list(arm.robot.joint_names)
+        part.joint_reference_velocity = types.doubles(joint_reference_velocity[joints])
+        part.effort = types.doubles(command.effort[joints])
+        messages.append(part)
+    message.arms = messages
+    return message

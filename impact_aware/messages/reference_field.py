@@ -1,0 +1,75 @@
+"""`ReferenceField` between library and message: the same fields on both sides."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from impact_aware.messages.geometry import quaternion, vector, write_quaternion, write_vector
+from impact_aware.messages.stamps import write_stamp
+from impact_aware.messages.types import MessageTypes
+from impact_aware.reference import ArmReference, ReferenceField
+
+TYPE = "impact_aware_msgs/msg/ReferenceField"
+
+PLAIN = (
+    "task", "revision", "event_sequence", "alpha", "ante_radius_min", "ante_radius_max", "ante_rotation_gain",
+    "start_ramp", "object_velocity_predicted", "post_gain", "post_radius_min", "post_radius_max", "post_rotation_gain",
+    "object_mass", "object_friction",
+)  # fmt: skip
+"""Numbers and texts."""
+
+VECTORS = (
+    "object_position", "object_position_at_impact", "goal", "object_half_extents", "object_velocity_after",
+)  # fmt: skip
+
+ARM_PLAIN = ("arm", "tool_frame", "null_space_joint", "null_space_position")
+ARM_VECTORS = ("impact_position", "impact_velocity", "normal")
+ARM_QUATERNIONS = ("orientation_before", "orientation_after")
+
+
+def field_to_message(field: ReferenceField, time: float, types: MessageTypes) -> Any:
+    """Library to message; `time` goes into the header, s."""
+    message = types.new(TYPE)
+    write_stamp(message.header.stamp, time)
+    message.header.frame_id = field.frame
+    for name in PLAIN:
+        setattr(message, name, getattr(field, name))
+    for name in VECTORS:
+        write_vector(getattr(message, name), getattr(field, name))
+    message.arms = [_arm_to_message(arm, types) for arm in field.arms]
+    return message
+
+
+def field_from_message(message: Any) -> ReferenceField:
+    """Message to library.
+
+    Raises:
+        InvalidInputError: The message makes no field.
+    """
+    values: dict[str, Any] = {name: getattr(message, name) for name in PLAIN}
+    values.update({name: vector(getattr(message, name)) for name in VECTORS})
+    arms = tuple(_arm_from_message(arm) for arm in message.arms)
+    return ReferenceField(arms=arms, frame=message.header.frame_id, **values)
+
+
+def _arm_to_message(arm: ArmReference, types: MessageTypes) -> Any:
+    message = types.new("impact_aware_msgs/msg/ArmReference")
+    for name in ARM_PLAIN:
+        setattr(message, name, getattr(arm, name))
+    for name in ARM_VECTORS:
+        write_vector(getattr(message, name), getattr(arm, name))
+    for name in ARM_QUATERNIONS:
+        write_quaternion(getattr(message, name), getattr(arm, name))
+    write_vector(message.feedforward_wrench.force, arm.feedforward_wrench[:3])
+    write_vector(message.feedforward_wrench.torque, arm.feedforward_wrench[3:])
+    return message
+
+
+def _arm_from_message(message: Any) -> ArmReference:
+    values: dict[str, Any] = {name: getattr(message, name) for name in ARM_PLAIN}
+    values |= {name: vector(getattr(message, name)) for name in ARM_VECTORS}
+    values |= {name: quaternion(getattr(message, name)) for name in ARM_QUATERNIONS}
+    wrench = message.feedforward_wrench
+    return ArmReference(feedforward_wrench=np.concatenate((vector(wrench.force), vector(wrench.torque))), **values)
