@@ -268,7 +268,7 @@ def _type_name(kind: type) -> str:
 @functools.cache
 def _class(name: str) -> type:
     package, _, last = name.partition("/")
-    return getattr(importlib.import_module(f"{package}.msg"), last.rpartition("/")[2])  # type: ignore[no-any-return]
+    return getattr(importlib.import_module(f"{package}.msg"), last.rpartition("/")[2])
 
 
 def _empty(name: str) -> Any:

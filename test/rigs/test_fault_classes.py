@@ -1,0 +1,119 @@
+"""Which reasons of the safe mode are right for a fault, by its severity, duration and the arms that have it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from impact_aware.errors import UnknownNameError
+from impact_aware.rigs.faults.classes import FAULT_CLASSES, Extent, draw_duration, fault_class
+from impact_aware.rigs.faults.dds_classes import DDS_FAULTS, right_reasons
+
+ONE, BOTH, ONE_OF_TWO = Extent(1, 1), Extent(2, 2), Extent(1, 2)
+NONE, STALE, JUMP, MISSING = None, "STATE_STALE", "CLOCK_JUMP", "JOINT_MISSING"
+WRONG, LOST, MISSED, GONE = "STATE_IMPLAUSIBLE", "UPSTREAM_LOST", "IMPACT_MISSED", "OBJECT_LOST"
+
+
+@pytest.mark.parametrize(
+    ("fault", "severity", "duration", "extent", "expected"),
+    [
+        ("drop", 0.3, 0.2, ONE, {NONE}),
+        ("drop", 0.3, 0.2, ONE_OF_TWO, {NONE, STALE}),
+        ("reorder", 3.0, 0.2, ONE, {NONE}),
+        ("reorder", 3.0, 0.2, BOTH, {NONE, STALE}),
+        ("silence", 0.0, 0.016, ONE, {NONE}),
+        ("silence", 0.0, 0.0195, ONE, {NONE, STALE}),
+        ("silence", 0.0, 0.024, ONE, {STALE}),
+        ("silence", 0.0, 0.024, BOTH, {STALE}),
+        ("delay", 14.9, 0.2, ONE, {NONE}),
+        ("delay", 18.0, 0.2, ONE, {NONE, STALE}),
+        ("delay", 21.1, 0.2, ONE, {STALE}),
+        ("delay", 5.0, 0.2, ONE_OF_TWO, {STALE}),
+        ("delay", 5.0, 0.2, BOTH, {NONE}),
+        ("duplicate", 5.0, 0.3, BOTH, {NONE}),
+        ("nan", 0.0, 0.010, ONE, {NONE}),
+        ("nan", 0.0, 0.100, ONE, {STALE}),
+        ("inf", 0.0, 0.3, ONE, {NONE}),
+        ("huge_position", 0.0, 0.001, ONE, {WRONG}),
+        ("huge_velocity", 0.0, 0.3, ONE_OF_TWO, {WRONG}),
+        ("position_step", 0.05, 0.001, ONE, {WRONG}),
+        ("wrong_length", 0.0, 0.3, ONE, {NONE, STALE}),
+        ("renamed", 0.0, 0.010, ONE, {NONE}),
+        ("renamed", 0.0, 0.050, ONE, {STALE}),
+        ("missing", 0.0, 0.100, ONE, {MISSING, STALE}),
+        ("missing", 0.0, 0.120, ONE, {MISSING}),
+        ("clock_forward", 9.0, 0.001, ONE, {JUMP}),
+        ("clock_backward", 9.0, 0.001, BOTH, {JUMP}),
+        ("clock_backward", 9.0, 0.100, ONE_OF_TWO, {STALE}),
+        ("clock_forward", 9.0, 0.010, ONE_OF_TWO, {NONE}),
+        ("slow_source", 0.0, 0.1, ONE, {STALE}),
+        ("false_detections", 0.0, 0.3, ONE, {NONE}),
+        ("prediction_late", 0.0, 0.5, ONE, {NONE}),
+        ("prediction_absurd", 0.0, 0.5, BOTH, {NONE}),
+        ("detector_killed", 0.0, 9.0, ONE, {NONE, MISSED, LOST}),
+        ("controller_restarted", 0.0, 0.3, ONE, {NONE}),
+        ("cpu_starved", 16.0, 0.2, ONE, {NONE}),
+        ("cpu_starved", 20.0, 0.2, ONE, {NONE, STALE}),
+        ("cpu_starved", 23.0, 0.2, ONE, {STALE}),
+        ("object_gone", 0.0, 9.0, ONE, {NONE, MISSED}),
+        ("object_gone", 0.0, 9.0, BOTH, {MISSED, GONE}),
+        ("command_drop", 0.3, 0.2, ONE, {NONE}),
+    ],
+)
+def test_right_reasons(fault, severity, duration, extent, expected):
+    assert FAULT_CLASSES[fault].outcomes(severity, duration, extent) == expected
+
+
+def test_there_are_24_classes_of_five_kinds_each_with_its_own_name():
+    kinds = [fault.kind for fault in FAULT_CLASSES.values()]
+    assert {kind: kinds.count(kind) for kind in kinds} == {
+        "state": 16, "event": 3, "process": 3, "object": 1, "command": 1,
+    }  # fmt: skip
+    assert all(name == fault.name for name, fault in FAULT_CLASSES.items())
+    assert fault_class("nan") is FAULT_CLASSES["nan"]
+    with pytest.raises(UnknownNameError, match="dance"):
+        fault_class("dance")
+
+
+def test_durations_are_as_often_short_as_long():
+    generator = np.random.default_rng(0)
+    drawn = np.array([draw_duration(FAULT_CLASSES["nan"], generator) for _ in range(2000)])
+    assert drawn.min() >= 0.001 and drawn.max() <= 0.3
+    # The median of a logarithmically uniform draw is the geometric mean of its bounds.
+    assert np.median(drawn) == pytest.approx(np.sqrt(0.001 * 0.3), rel=0.15)
+
+
+@pytest.mark.parametrize(
+    ("fault", "expected"),
+    [
+        ("silence", {STALE}),
+        ("duplicate", {""}),
+        ("false_detections", {""}),
+        ("controller_stalled", {STALE}),
+        ("controller_killed", set()),
+        ("detector_killed", {LOST, MISSED}),
+        ("detector_restarted", {"", LOST, MISSED}),
+        ("field_killed", {"", LOST, MISSED}),
+        ("object_gone", {MISSED}),
+    ],
+)
+def test_right_reasons_over_dds(fault, expected):
+    assert right_reasons(fault, 0, 0.3) == expected
+
+
+def test_over_dds_the_duration_and_the_severity_of_the_seed_count():
+    assert right_reasons("missing", 0, 0.3) == {MISSING}
+    assert right_reasons("missing", 0, 0.05) == {STALE}
+    # Severities of `delay` by seed: 38.6 ms of seed 0, 6.1 ms of seed 3.
+    assert right_reasons("delay", 0, 0.3) == {STALE}
+    assert right_reasons("delay", 3, 0.3) == {""}
+
+
+def test_what_can_go_on_after_a_fault_over_dds():
+    can = {name for name, fault in DDS_FAULTS.items() if not fault.injected and fault.can_go_on}
+    assert can == {
+        "controller_stalled", "controller_restarted", "detector_restarted", "predictor_restarted", "field_restarted",
+    }  # fmt: skip
+    assert all(fault.can_go_on for fault in DDS_FAULTS.values() if fault.injected)
+    without_emulator = {name for name, fault in DDS_FAULTS.items() if not fault.emulator}
+    assert without_emulator == {"controller_killed", "controller_restarted"}

@@ -1,0 +1,156 @@
+"""What a trial is judged by: limits of torque and of its rate, the time to rest, and a held object."""
+
+from __future__ import annotations
+
+import math
+from types import SimpleNamespace
+
+import numpy as np
+import pinocchio as pin
+import pytest
+
+from impact_aware.control import Mode
+from impact_aware.rigs.faults.judge import REST_SPEED, CommandJudge, ObjectWatch, RestWatch
+
+
+def arm(effort, rate):
+    return SimpleNamespace(limits=SimpleNamespace(effort=np.array(effort), effort_rate=np.array(rate)))
+
+
+@pytest.fixture
+def judge():
+    """Two arms; limits of 10 and 20 N m, then 40; rates such that a cycle of 1 ms may change 1, 0.5 and 2 N m."""
+    return CommandJudge(SimpleNamespace(robots=[arm([10.0, 20.0], [1000.0, 500.0]), arm([40.0], [2000.0])]))
+
+
+def test_shares_are_of_each_joints_own_limit(judge):
+    judge.take(np.array([-5.0, 4.0, 4.0]), 0.0)
+    assert (judge.effort_share, judge.rate_share) == (0.5, 0.0)
+    judge.take(np.array([-4.5, 4.4, 5.0]), 0.001)
+    # Changes of 0.5 of 1, 0.4 of 0.5 and 1 of 2.
+    assert (judge.effort_share, judge.rate_share) == pytest.approx((0.5, 0.8))
+    judge.take(np.array([-4.5, 4.4, 5.0]), 0.002)
+    assert judge.rate_share == pytest.approx(0.8)
+    assert judge.failures == []
+
+
+@pytest.mark.parametrize("limit", [[10.0, 0.0, 0.0], [0.0, -20.0, 0.0], [0.0, 0.0, 40.0]])
+def test_a_torque_at_its_limit_is_allowed_and_one_beyond_it_is_not(judge, limit):
+    judge.take(np.array(limit), 0.0)
+    assert judge.failures == []
+    judge.forget()
+    judge.take(1.001 * np.array(limit), 0.25)
+    assert judge.failures == ["a command over its limit at 0.250 s"]
+
+
+@pytest.mark.parametrize(("joint", "step"), [(0, 1.0), (1, -0.5), (2, 2.0)])
+def test_a_change_at_its_limit_is_allowed_and_one_beyond_it_is_not(judge, joint, step):
+    change = np.zeros(3)
+    change[joint] = step
+    judge.take(np.zeros(3), 0.0)
+    judge.take(change, 0.001)
+    assert judge.failures == []
+    judge.take(2.01 * change, 0.002)
+    assert judge.failures == ["a command over its limit at 0.002 s"]
+
+
+def test_the_first_command_of_somebody_else_is_no_change(judge):
+    judge.take(np.array([9.0, 0.0, 0.0]), 0.0)
+    judge.forget()
+    judge.take(np.array([-9.0, 0.0, 0.0]), 0.1)
+    assert (judge.rate_share, judge.failures) == (0.0, [])
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
+def test_a_command_that_is_not_finite_fails_and_is_no_reference_for_the_next(judge, bad):
+    judge.take(np.array([1.0, 1.0, 1.0]), 0.0)
+    judge.take(np.array([1.0, bad, 1.0]), 0.5)
+    judge.take(np.array([1.5, 1.0, 1.0]), 0.501)
+    assert judge.failures == ["a command that is not finite at 0.500 s"]
+    assert judge.rate_share == pytest.approx(0.5)
+
+
+def test_a_command_that_is_changed_afterwards_does_not_change_what_was_judged(judge):
+    effort = np.zeros(3)
+    judge.take(effort, 0.0)
+    effort[0] = 0.75
+    judge.take(effort, 0.001)
+    assert judge.rate_share == pytest.approx(0.75)
+
+
+STILL, MOVING = np.array([0.0, -0.9 * REST_SPEED]), np.array([0.0, -1.1 * REST_SPEED])
+
+
+def test_rest_time_is_from_the_begin_of_the_safe_mode_to_the_begin_of_the_last_rest():
+    watch = RestWatch()
+    assert not watch.look(1.0, MOVING, Mode.ANTE, still=False)
+    assert watch.look(1.1, MOVING, Mode.SAFE, still=True)
+    assert not watch.look(1.2, STILL, Mode.SAFE, still=True)
+    assert not watch.look(1.3, MOVING, Mode.SAFE, still=True)
+    for now in (1.4, 1.5, 1.6):
+        watch.look(now, STILL, Mode.SAFE, still=True)
+    assert watch.safe_since == 1.1
+    assert watch.rest_since == 1.4
+    assert watch.rest_time == pytest.approx(0.3)
+
+
+def test_without_a_safe_mode_or_in_motion_there_is_no_rest_time():
+    watch = RestWatch()
+    watch.look(1.0, STILL, Mode.POST, still=True)
+    assert (watch.rest_since, math.isnan(watch.rest_time)) == (1.0, True)
+    watch.look(1.1, STILL, Mode.POST, still=False)
+    assert math.isnan(watch.rest_since)
+    watch.look(1.2, MOVING, Mode.SAFE, still=True)
+    assert math.isnan(watch.rest_time)
+
+
+class Plant:
+    """Two palms at an object whose height can be set."""
+
+    def __init__(self) -> None:
+        self.robots = {"left": None, "right": None}
+        self.touching = {("left", "object"), ("right", "object")}
+        self.height = 0.1
+
+    @property
+    def state(self):
+        return SimpleNamespace(object_placement=pin.SE3(np.eye(3), np.array([0.7, 0.3, self.height])))
+
+
+def test_an_object_between_two_palms_is_watched_until_the_end():
+    plant = Plant()
+    watch = ObjectWatch(plant)
+    plant.height = 0.25
+    watch.safe_mode_begins()
+    plant.height = 0.18
+    watch.end()
+    assert watch.held
+    assert watch.fell == pytest.approx(0.07)
+
+
+@pytest.mark.parametrize(
+    ("touching", "height"),
+    [
+        ({("left", "object"), ("right", "table")}, 0.25),
+        ({("left", "object")}, 0.25),
+        ({("left", "object"), ("right", "object")}, 0.1015),
+    ],
+)
+def test_one_that_a_palm_does_not_touch_or_that_stands_is_not_held(touching, height):
+    plant = Plant()
+    watch = ObjectWatch(plant)
+    plant.touching, plant.height = touching, height
+    watch.safe_mode_begins()
+    plant.height = 0.0
+    watch.end()
+    assert not watch.held
+    assert math.isnan(watch.fell)
+
+
+def test_a_single_arm_holds_nothing():
+    plant = Plant()
+    plant.robots, plant.touching = {"left": None}, {("left", "object")}
+    watch = ObjectWatch(plant)
+    plant.height = 0.25
+    watch.safe_mode_begins()
+    assert not watch.held
