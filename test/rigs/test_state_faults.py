@@ -9,7 +9,7 @@ import pytest
 
 from impact_aware.errors import UnknownNameError
 from impact_aware.rigs.faults.classes import FAULT_CLASSES
-from impact_aware.rigs.faults.state_faults import STATE_FAULTS, StateMessage, make_state_fault
+from impact_aware.rigs.faults.state_faults import STATE_FAULTS, Delivery, StateFault, StateMessage, make_state_fault
 
 NAMES = ["a", "b", "c"]
 
@@ -51,6 +51,102 @@ def test_delays_are_within_their_range(name, low, high):
     delays = [delivery.delay for deliveries in stream(name) for delivery in deliveries]
     assert all(0.0 <= delay <= 1e-3 * high for delay in delays)
     assert max(delays) >= 1e-3 * low
+
+
+@pytest.mark.parametrize("name", ["delay", "reorder", "duplicate"])
+def test_delays_are_milliseconds_of_the_severity(name):
+    fault = make_state_fault(name, 2)
+    delays = np.array([[delivery.delay for delivery in fault.apply(message())] for _ in range(500)])
+    late = 1e-3 * fault.severity
+    if name == "delay":
+        assert np.all(delays == late)
+        return
+    if name == "duplicate":
+        assert delays.shape == (500, 2)
+        assert not delays[:, 0].any()
+    last = delays[:, -1]
+    assert last.min() < 0.05 * late and 0.95 * late < last.max() <= late
+    assert last.mean() == pytest.approx(0.5 * late, rel=0.15)
+
+
+@pytest.mark.parametrize(
+    ("name", "low", "high"),
+    [
+        ("drop", 0.05, 0.5), ("delay", 1.0, 60.0), ("reorder", 1.0, 5.0), ("duplicate", 1.0, 10.0),
+        ("position_step", 0.05, 0.5), ("clock_forward", 2.0, 100.0), ("clock_backward", 0.1, 100.0),
+    ],
+)  # fmt: skip
+def test_severities_fill_their_range(name, low, high):
+    drawn = [make_state_fault(name, seed).severity for seed in range(300)]
+    assert low <= min(drawn) < low + 0.05 * (high - low)
+    assert high - 0.05 * (high - low) < max(drawn) <= high
+
+
+def test_the_others_have_no_severity():
+    for name in ("silence", "nan", "inf", "huge_position", "huge_velocity", "wrong_length", "renamed", "missing"):
+        assert make_state_fault(name, 1).severity == 0.0
+
+
+def test_a_step_adds_to_the_first_position_and_a_clock_fault_to_the_stamp():
+    step, forward, backward = (
+        make_state_fault(name, 4) for name in ("position_step", "clock_forward", "clock_backward")
+    )
+    assert step.apply(message()) == [Delivery(0.0, message()._replace(position=[0.1 + step.severity, 0.2, 0.3]))]
+    assert forward.apply(message(50.0)) == [Delivery(0.0, message(50.0 + forward.severity))]
+    assert backward.apply(message(50.0)) == [Delivery(0.0, message(50.0 - backward.severity))]
+
+
+@pytest.mark.parametrize("name", ["nan", "inf", "huge_position", "huge_velocity"])
+def test_corruption_takes_any_joint_and_leaves_the_rest(name):
+    column = "velocity" if name in ("inf", "huge_velocity") else "position"
+    changed: set[int] = set()
+    for (delivery,) in stream(name, count=60):
+        before, after = message(delivery.message.time), delivery.message
+        (index,) = [k for k in range(3) if repr(getattr(after, column)[k]) != repr(getattr(before, column)[k])]
+        changed.add(index)
+        values = list(getattr(before, column))
+        values[index] = getattr(after, column)[index]
+        assert repr(after) == repr(before._replace(**{column: values}))
+    assert changed == {0, 1, 2}
+
+
+@pytest.mark.parametrize("name", ["inf", "huge_position", "huge_velocity"])
+def test_corruption_has_either_sign(name):
+    signs = {np.sign(max((*m.position, *m.velocity), key=abs)) for ((_, m),) in stream(name, count=60)}
+    assert signs == {-1.0, 1.0}
+
+
+def test_a_joint_is_missing_with_all_that_belongs_to_it():
+    left = {tuple(delivery.message.names): delivery.message for (delivery,) in stream("missing")}
+    assert set(left) == {("b", "c"), ("a", "c"), ("a", "b")}
+    kept = left["a", "c"]
+    assert (kept.position, kept.velocity, kept.effort) == ([0.1, 0.3], [1.0, 3.0], [9.0, 7.0])
+
+
+def test_wrong_lengths_cut_the_end_or_append_a_zero_and_keep_the_rest():
+    short, long = (
+        next(d.message for (d,) in stream("wrong_length") if len(d.message.position) == size) for size in (2, 4)
+    )
+    assert (short.position, short.velocity) == ([0.1, 0.2], [1.0, 2.0])
+    assert (long.position, long.velocity) == ([0.1, 0.2, 0.3, 0.0], [1.0, 2.0, 3.0, 0.0])
+    assert list(short.names) == list(long.names) == NAMES
+
+
+def test_a_slow_source_goes_on_at_once_when_the_clock_jumps_back():
+    fault = make_state_fault("slow_source", 0)
+    passed = [bool(fault.apply(message(time))) for time in (1.0, 1.02, 1.0333, 1.034, 1.05, 0.5, 0.51)]
+    assert passed == [True, False, False, True, False, True, False]
+
+
+@pytest.mark.parametrize("name", STATE_FAULTS)
+def test_a_message_without_values_passes_or_is_lost_but_raises_nothing(name):
+    empty = StateMessage(1.0, [], [], [], [])
+    for delivery in make_state_fault(name, 0).apply(empty):
+        assert list(delivery.message.names) == []
+
+
+def test_a_name_that_is_no_fault_changes_nothing():
+    assert StateFault("none", np.random.default_rng(0)).apply(message()) == [Delivery(0.0, message())]
 
 
 @pytest.mark.parametrize(

@@ -219,8 +219,7 @@ class DdsRun:
         if outcome == "done":
             return "not needed"
         self.graph.wait(lambda: self.graph.reported("fault_injector", "acting") == "False", END_TIMEOUT)
-        answers = self.graph.wait(lambda: not self.graph.reported("fault_injector", "absent"), START_TIMEOUT)
-        if self.fault.restart and not answers:
+        if self.fault.restart and not self.graph.wait(self._all_answer, START_TIMEOUT):
             self.failures.append(f"{self.fault.victim} does not answer after its new start")
         if not self._ask("reset", ("IDLE",)):
             self.failures.append(f"did not leave the safe mode when asked (mode {self._mode})")
@@ -231,6 +230,9 @@ class DdsRun:
             self.failures.append(f"did not move again when asked (mode {self._mode}): {self.graph.last_words()}")
             return "reset"
         return "reset, moves again"
+
+    def _all_answer(self) -> bool:
+        return not self.graph.reported("fault_injector", "absent")
 
     def _ask(self, request: str, modes: tuple[str, ...]) -> bool:
         """Ask the controller until it is in one of these modes, or has ended."""

@@ -1,0 +1,291 @@
+"""How a run of real nodes with a fault is judged, on reports written by hand, and what a graph's context does."""
+
+from __future__ import annotations
+
+import signal
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from impact_aware.bringup.graph import NodeSpec
+from impact_aware.rigs import graph_run
+from impact_aware.rigs.faults.dds import RESOLUTION, REST_WITHIN, DdsRun, format_table
+from impact_aware.rigs.graph_run import GraphRun
+from impact_aware.robot import RobotModel
+
+LIMITS = RobotModel.from_profile("panda").limits
+
+
+class Graph(GraphRun):
+    """Reports that come one after the other with each look, without any process."""
+
+    def __init__(self, *reports: dict[str, dict[str, Any]]) -> None:
+        super().__init__()
+        self.reports, self.restarted, self.asked = list(reports), [], []
+        node = SimpleNamespace(running=True, ending=lambda: "ended with status 3", last_words=lambda count: "bye")
+        self.processes = {"rs_controller": node}  # type: ignore[dict-item]
+
+    def listen(self) -> None:
+        if self.reports:
+            for node, values in self.reports.pop(0).items():
+                self.latest[node] = self.latest.get(node, {}) | values
+
+    def wait(self, condition, patience, period=0.0):
+        for _ in range(len(self.reports) + 1):
+            self.listen()
+            if condition():
+                return True
+        return False
+
+    def ask(self, request, condition, patience, period):
+        self.asked.append(request)
+        return self.wait(condition, patience)
+
+    def restart(self, name):
+        self.restarted.append(name)
+
+    def last_words(self):
+        return "words"
+
+
+def run_of(fault: str, *reports: dict[str, dict[str, Any]]) -> DdsRun:
+    run = DdsRun(fault, 0)
+    run.graph = Graph(*reports)
+    return run
+
+
+def at(time: float, mode: str = "ANTE", speed: float = 0.5, **more: str) -> dict[str, dict[str, Any]]:
+    return {"sim_robot": {"time": time, "largest_speed": speed}, "rs_controller": {"mode": mode} | more}
+
+
+SAFE = {"mode": "SAFE", "reason": "STATE_STALE"}
+
+
+def test_rest_is_counted_from_the_first_report_of_the_safe_mode():
+    run = run_of("silence", at(2.0), at(2.25, **SAFE), at(2.5, speed=0.021, **SAFE), at(2.75, speed=0.019, **SAFE))
+    assert run._watch() == ("STATE_STALE", 0.5)
+    assert run.failures == []
+
+
+@pytest.mark.parametrize(("rest", "late"), [(REST_WITHIN + RESOLUTION - 0.01, False), (REST_WITHIN + 0.2, True)])
+def test_a_late_rest_fails(rest, late):
+    run = run_of("silence", at(2.0, **SAFE), at(2.0 + rest, speed=0.0, **SAFE))
+    run._watch()
+    assert run.failures == ([f"at rest only {rest:.2f} s after the safe mode began"] if late else [])
+
+
+def test_another_reason_fails_and_so_does_none_where_there_must_be_one():
+    run = run_of("silence", at(2.0, speed=0.0, mode="SAFE", reason="CLOCK_JUMP"))
+    assert run._watch() == ("CLOCK_JUMP", 0.0)
+    assert run.failures == ["reason CLOCK_JUMP, expected STATE_STALE"]
+    run = run_of("silence", at(2.0, mode="HOLD", speed=0.0, done="True"))
+    assert run._watch() == ("done", None)
+    assert run.failures == ["reason none, expected STATE_STALE"]
+    run = run_of("duplicate", at(2.0, mode="HOLD", speed=0.0, done="True"))
+    assert run._watch() == ("done", None)
+    assert run.failures == []
+
+
+def test_who_neither_rests_nor_is_done_fails():
+    run = run_of("silence", at(2.0, mode="HOLD", speed=0.0, done="False"), at(2.1, speed=0.3, **SAFE))
+    assert run._watch()[1] is None
+    assert run.failures == ["neither at rest nor done: mode SAFE, speed 0.3 rad/s"]
+
+
+def test_of_a_controller_that_was_killed_the_plants_brake_counts():
+    run = run_of("controller_killed", at(2.0), at(2.3), {"sim_robot": {"time": 2.4, "arm": "brake"}})
+    run.graph.reports.append({"sim_robot": {"time": 2.6, "arm": "brake", "largest_speed": 0.0}})
+    outcome, rest = run._watch()
+    assert (outcome, rest, run.failures) == ("braked by the robot", pytest.approx(0.2), [])
+
+
+def test_after_the_safe_mode_it_is_reset_and_started_once_the_fault_is_over():
+    run = run_of(
+        "silence",
+        {"fault_injector": {"acting": "True"}, **at(3.0, **SAFE)},
+        {"fault_injector": {"acting": "False"}},
+        at(3.2, mode="IDLE"),
+        at(3.3, mode="ANTE"),
+    )
+    assert run._recover("STATE_STALE") == "reset, moves again"
+    assert run.graph.asked == ["reset", "start"]
+    assert run.failures == []
+
+
+@pytest.mark.parametrize(
+    ("modes", "recovered", "failure"),
+    [
+        (["SAFE", "SAFE"], "no", "did not leave the safe mode when asked (mode SAFE)"),
+        (["IDLE", "IDLE"], "reset", "did not move again when asked (mode IDLE): words"),
+    ],
+)
+def test_one_that_does_not_recover_fails(modes, recovered, failure):
+    run = run_of("silence", {"fault_injector": {"acting": "False"}}, *(at(3.0, mode=mode) for mode in modes))
+    assert run._recover("STATE_STALE") == recovered
+    assert run.failures == [failure]
+
+
+def test_only_a_node_that_was_started_anew_must_answer_again():
+    present, absent = ({"fault_injector": {"acting": "False", "absent": name}} for name in ("", "impact_detector"))
+    run = run_of("detector_killed", absent, at(3.0, mode="IDLE"))
+    assert run._recover("UPSTREAM_LOST") == "reset"
+    assert run.failures == []
+    run = run_of("detector_restarted", absent, absent, present, at(3.0, mode="IDLE"), at(3.1, mode="ANTE"))
+    assert run._recover("UPSTREAM_LOST") == "reset, moves again"
+    assert run.failures == []
+    run = run_of("detector_restarted", absent)
+    run._recover("UPSTREAM_LOST")
+    assert run.failures[0] == "impact_detector does not answer after its new start"
+
+
+def test_a_task_that_is_done_needs_no_recovery_and_an_object_that_is_gone_no_new_start():
+    assert run_of("duplicate")._recover("done") == "not needed"
+    run = run_of("object_gone", {"fault_injector": {"acting": "False"}}, at(3.0, mode="IDLE"))
+    assert run._recover("IMPACT_MISSED") == "reset"
+    assert run.graph.asked == ["reset"]
+
+
+def test_a_controller_that_was_killed_is_started_anew_where_the_fault_says_so():
+    assert run_of("controller_killed")._recover("braked by the robot") == ""
+    run = run_of("controller_restarted", at(3.0, mode=""), at(3.5, mode="ANTE"))
+    assert run._recover("braked by the robot") == "moves after a new start"
+    assert run.graph.restarted == ["rs_controller"]
+    run = run_of("controller_restarted", at(3.0, mode="IDLE"))
+    assert run._recover("braked by the robot") == "no"
+    assert run.failures == ["the new controller does not move (mode IDLE): words"]
+
+
+def emulator(effort, change) -> dict[str, dict[str, str]]:
+    words = {"largest": effort, "largest_change": change}
+    return {"effort_controller": {key: " ".join(f"{value:.9g}" for value in own) for key, own in words.items()}}
+
+
+def test_shares_are_of_each_joints_limit_and_of_its_rate_in_a_millisecond():
+    effort, change = 0.5 * LIMITS.effort, 0.1e-3 * LIMITS.effort_rate
+    effort[4] = 0.75 * LIMITS.effort[4]
+    change[6] = 0.4e-3 * LIMITS.effort_rate[6]
+    run = run_of("silence")
+    run.graph.latest = emulator(effort, change)
+    assert run._shares() == pytest.approx((0.75, 0.4))
+    assert run.failures == []
+
+
+@pytest.mark.parametrize(("effort", "change"), [(1.01, 0.5), (0.5, 1.01)])
+def test_commands_beyond_a_limit_fail(effort, change):
+    run = run_of("silence")
+    run.graph.latest = emulator(effort * LIMITS.effort, change * 1e-3 * LIMITS.effort_rate)
+    run._shares()
+    assert run.failures == [f"commands beyond their limits: torque {effort:.3f}, torque rate {change:.3f}"]
+
+
+def test_commands_of_which_nothing_is_known_fail_too_unless_there_is_no_emulator():
+    run = run_of("silence")
+    run._shares()
+    assert len(run.failures) == 1
+    assert run_of("controller_killed")._shares() == (None, None)
+
+
+def test_who_died_by_itself_is_named_and_a_plant_that_gave_up_lockstep():
+    run = run_of("silence")
+    run.graph.processes["rs_controller"].running = False
+    run.graph.latest = {"sim_robot": {"lockstep": "False"}}
+    run._check_alive()
+    assert run.failures == ["rs_controller ended with status 3: bye", "the plant gave up lockstep"]
+    run = run_of("controller_killed")
+    run.graph.processes["rs_controller"].running = False
+    run._check_alive()
+    assert run.failures == []
+
+
+def test_the_table_has_a_row_per_run():
+    run = {"fault": "nan", "text": "a position is NaN", "outcome": "STATE_STALE", "rest_s": 0.456, "recovered": "reset"}
+    rows = format_table(
+        [
+            run | {"effort_share": 0.5, "rate_share": 0.25, "failures": []},
+            run | {"rest_s": None, "effort_share": None, "rate_share": None, "failures": ["a", "b"]},
+        ]
+    ).splitlines()
+    assert rows[0] == "| fault | what happens | outcome | at rest | recovered | torque, rate | failures |"
+    assert rows[2] == "| `nan` | a position is NaN | STATE_STALE | after 0.46 s | reset | 0.50, 0.25 | none |"
+    assert rows[3] == "| `nan` | a position is NaN | STATE_STALE |  | reset |  | a; b |"
+
+
+class Process:
+    """Stands for a node's process."""
+
+    made: list[Process] = []
+
+    def __init__(self, spec, environment, folder, *, talk=False):
+        self.spec, self.environment, self.folder, self.talk = spec, environment, folder, talk
+        self.running, self.closed, self.lines, self.written = True, False, [], []
+        self.made.append(self)
+
+    def read_lines(self):
+        lines, self.lines = self.lines, []
+        return lines
+
+    def write_line(self, line):
+        self.written.append(line)
+
+    def signal(self, number):
+        # What it prints when it is ended must not be lost.
+        self.lines.append({"node": "last", "number": int(number)})
+        self.running = False
+
+    def ending(self):
+        return "ended"
+
+    def last_words(self, count):
+        return f"{self.spec.name} said"
+
+    def close(self):
+        self.closed = True
+
+
+@pytest.fixture
+def processes(monkeypatch):
+    monkeypatch.setattr(Process, "made", [])
+    monkeypatch.setattr(graph_run, "NodeProcess", Process)
+    return Process.made
+
+
+def test_a_graph_is_started_listened_to_and_ended(processes):
+    lines = []
+    with GraphRun(lines.append) as graph:
+        graph.start(NodeSpec("run_monitor", "run_monitor"), listener=True)
+        graph.start(NodeSpec("a", "a"), NodeSpec("b", "b", namespace="left"))
+        monitor, first, second = processes
+        assert (monitor.talk, first.talk, list(graph.processes)) == (True, False, ["run_monitor", "a", "left/b"])
+        monitor.lines = [{"node": "/x/rs_controller: state", "mode": "ANTE"}, {"node": "/plant", "time": 2}]
+        assert graph.wait(lambda: graph.reported("rs_controller", "mode") == "ANTE", 1.0)
+        assert (graph.reported("plant", "time"), graph.reported("plant", "mode")) == ("2", "")
+        assert not graph.wait(lambda: False, 0.02)
+        assert not graph.ask("reset", lambda: False, 0.02, 0.005)
+        assert set(monitor.written) == {"reset"} and len(monitor.written) > 1
+        first.running = False
+        assert graph.died() == ["a ended: a said"]
+        assert graph.died(exempt=("a",)) == []
+        assert graph.last_words() == "run_monitor: run_monitor said; a: a said; left/b: b said"
+        graph.restart("a")
+        assert processes[3].folder != first.folder
+        folder = graph.folder
+        assert folder.is_dir()
+    assert not any(process.running for process in processes if process is not first)
+    assert all(process.closed for process in processes)
+    assert lines[-1] == {"node": "last", "number": int(signal.SIGINT)}
+    assert not folder.exists()
+    domains = {process.environment["ROS_DOMAIN_ID"] for process in processes}
+    assert len(domains) == 1
+
+
+def test_nodes_are_ended_before_those_that_listen_to_them(processes, monkeypatch):
+    order = []
+    monkeypatch.setattr(
+        Process, "signal", lambda self, number: (order.append(self.spec.name), vars(self).update(running=False))
+    )
+    with GraphRun() as graph:
+        graph.start(NodeSpec("logger", "logger"), listener=True)
+        graph.start(NodeSpec("node", "node"))
+    assert order == ["node", "logger"]
+    assert graph.killed == []
