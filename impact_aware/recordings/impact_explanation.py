@@ -13,29 +13,21 @@ from impact_aware.contact.box import homogeneous_box
 from impact_aware.contact.geometry import Contact, FreeObject, contact_point
 from impact_aware.detection import ExpectationClassifier, JointSample
 from impact_aware.errors import ImpactAwareError, InvalidInputError
-from impact_aware.estimation import AnteImpactSettings, VelocityEstimate, estimate
+from impact_aware.estimation import VelocityEstimate, estimate
 from impact_aware.estimation.estimate import position_at
 from impact_aware.impact.uncertainty import InputCovariance, predict_with_covariance
 from impact_aware.recordings.ablation import ablate
 from impact_aware.recordings.arm_selection import ArmSource
 from impact_aware.recordings.impact_finder import FoundImpact
+from impact_aware.recordings.impact_fit import BEFORE, without_repeats
 from impact_aware.recordings.options import AnalysisOptions
 from impact_aware.recordings.recorded_predictions import RecordedFrames, RecordedPrediction, prediction_for
 from impact_aware.recordings.results import AnalyzedImpact, SignalWindow
 from impact_aware.recordings.surface import Surface, normal_from_jump, unit
 from impact_aware.robot import RobotModel
 
-_BEFORE = AnteImpactSettings(order=3)
-"""A parabola over 50 ms takes the jerk of a quick motion for velocity, which is then off by several standard errors."""
-
-_BRIEFLY_BEFORE = AnteImpactSettings(window=0.020, guard=0.002, order=2)
-"""Where the recording begins, or another impact was, just before."""
-
 _HALF_EDGE = 0.1
 """Half the edge of the cube that stands in for an object whose shape is not known, m."""
-
-_STILL_STEP = 2e-5
-"""A joint that moved more than this in a sample can't repeat its position in the next one, rad."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,23 +103,6 @@ def explain(
         return _with_notes(impact, f"no prediction: {error}")
 
 
-def without_repeats(window: SignalWindow) -> SignalWindow:
-    """The window without samples that a slow or faulty source sent twice while the arm moved."""
-    positions = window.positions
-    if len(positions) < 3:
-        return window
-    steps = np.abs(np.diff(positions, axis=0)).max(axis=1)
-    # The speed there, from the samples around, since the held one itself shows none.
-    around = np.maximum(np.concatenate(([0.0], steps[:-1])), np.concatenate((steps[1:], [0.0])))
-    fresh = np.concatenate(([True], ~((steps == 0.0) & (around > _STILL_STEP))))
-    return SignalWindow(
-        window.times[fresh],
-        positions[fresh],
-        None if window.velocities is None else window.velocities[fresh],
-        None if window.efforts is None else window.efforts[fresh],
-    )
-
-
 def _estimate(
     window: SignalWindow,
     found: FoundImpact,
@@ -140,7 +115,7 @@ def _estimate(
     # What another impact has shaken is no part of the motion before.
     usable = np.ones(len(window.times), dtype=bool) if previous is None else window.times > previous
     problem = ""
-    for before in (_BEFORE, _BRIEFLY_BEFORE):
+    for before in BEFORE:
         try:
             estimated = estimate(
                 window.times[usable],

@@ -11,7 +11,14 @@ from impact_aware.errors import InvalidInputError
 from impact_aware.estimation.estimate import AnteImpactSettings, fit_before
 from impact_aware.estimation.registry import ESTIMATORS
 from impact_aware.estimation.result import BranchFit
-from impact_aware.recordings.results import AnalyzedImpact
+from impact_aware.recordings.results import AnalyzedImpact, SignalWindow
+
+BEFORE = (AnteImpactSettings(order=3), AnteImpactSettings(window=0.020, guard=0.002, order=2))
+"""How the velocity before is read: a parabola over 50 ms takes the jerk of a quick motion for velocity, which is then
+off by several standard errors; the short one is for where the recording begins, or another impact was, just before."""
+
+_STILL_STEP = 2e-5
+"""A joint that moved more than this in a sample can't repeat its position in the next one, rad."""
 
 _AGREEMENT = 1e-3
 """A curve is the estimate's own when its velocity at the impact agrees to this share of the largest speed."""
@@ -38,14 +45,16 @@ class FitCurve:
 
 
 def curve_before(impact: AnalyzedImpact) -> FitCurve | None:
-    """The branch before the impact; None when too few samples lie there."""
+    """The branch before the impact; None when no fit to the samples there gives the velocity before."""
     since, positions = _samples(impact)
-    settings = AnteImpactSettings()
-    try:
-        fit = fit_before(since, positions, settings)
-    except InvalidInputError:
-        return None
-    return _curve(since, positions, fit, impact.velocity_before)
+    for settings in (*BEFORE, AnteImpactSettings()):
+        try:
+            curve = _curve(since, positions, fit_before(since, positions, settings), impact.velocity_before)
+        except InvalidInputError:
+            continue
+        if curve is not None:
+            return curve
+    return None
 
 
 def curve_after(impact: AnalyzedImpact) -> FitCurve | None:
@@ -65,9 +74,27 @@ def curve_after(impact: AnalyzedImpact) -> FitCurve | None:
 
 
 def _samples(impact: AnalyzedImpact) -> tuple[Array, Array]:
-    """Times since the impact (k,) and positions (k, n) of the samples without a gap."""
-    whole = np.isfinite(impact.window.positions).all(axis=1)
-    return impact.window.times[whole] - impact.time, impact.window.positions[whole]
+    """Times since the impact (k,) and positions (k, n) of the samples without repeats and gaps."""
+    window = without_repeats(impact.window)
+    whole = np.isfinite(window.positions).all(axis=1)
+    return window.times[whole] - impact.time, window.positions[whole]
+
+
+def without_repeats(window: SignalWindow) -> SignalWindow:
+    """The window without samples that a slow or faulty source sent twice while the arm moved."""
+    positions = window.positions
+    if len(positions) < 3:
+        return window
+    steps = np.abs(np.diff(positions, axis=0)).max(axis=1)
+    # The speed there, from the samples around, since the held one itself shows none.
+    around = np.maximum(np.concatenate(([0.0], steps[:-1])), np.concatenate((steps[1:], [0.0])))
+    fresh = np.concatenate(([True], ~((steps == 0.0) & (around > _STILL_STEP))))
+    return SignalWindow(
+        window.times[fresh],
+        positions[fresh],
+        None if window.velocities is None else window.velocities[fresh],
+        None if window.efforts is None else window.efforts[fresh],
+    )
 
 
 def _curve(since: Array, positions: Array, fit: BranchFit, velocity: Array) -> FitCurve | None:

@@ -27,6 +27,7 @@ from impact_aware.recordings.arm_samples import ArmSamples
 from impact_aware.recordings.bag import Bag
 from impact_aware.recordings.impact_analysis import analyze
 from impact_aware.recordings.impact_finder import FoundImpact, ImpactFinder
+from impact_aware.recordings.impact_fit import curve_after, curve_before
 from impact_aware.recordings.joint_table import read_column_map
 from impact_aware.recordings.options import DEFAULT_ESTIMATOR, AnalysisOptions
 from impact_aware.recordings.results import Analysis, AnalyzedImpact
@@ -205,6 +206,8 @@ def test_every_impact_is_found_and_told_within_its_errors(robot: RobotModel, tmp
         # 3.5 standard errors: one of the hundred figures here would exceed it in every twentieth run of new seeds.
         assert (np.abs(after - truth.after) < 3.5 * error).all()
         assert (np.abs(impact.velocity_before - truth.before) < 3.5 * impact.velocity_before_error).all()
+        # Both branches are drawn in the report as they were fitted.
+        assert curve_before(impact) is not None and curve_after(impact) is not None
         # The truth is the map's own: what is left comes from the velocity before and from the estimate.
         assert impact.error is not None and impact.error < 0.02
         impulse = impact.prediction.impulse

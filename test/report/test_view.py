@@ -1,0 +1,161 @@
+"""Every text of the report's page, from numbers written by hand; tables are read by their headers."""
+
+import re
+from dataclasses import replace
+from html import unescape
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from impact_aware.report.html import write_report
+from impact_aware.report.view import UNKNOWN, arm_view, headline, impact_view
+from test.support.hand_made import TIME, make_analysis, make_impact
+
+NAMES = {Path("runs/one.mcap"): "one"}
+BARE = {"estimate": None, "prediction": None, "prediction_std": None, "ablation": (), "contact_frame": ""}
+
+
+def tables(text):
+    """Rows of every table of a page by its headers; a cell's tags and swatches are left out."""
+    found = []
+    for table in re.findall(r"<table.*?</table>", text, re.DOTALL):
+        lines = [
+            [unescape(re.sub(r"<[^>]*>", "", cell)).strip() for cell in re.findall(r"<t[hd].*?</t[hd]>", line)]
+            for line in re.findall(r"<tr.*?</tr>", table, re.DOTALL)
+        ]
+        found.append([dict(zip(lines[0], line, strict=True)) for line in lines[1:]])
+    return found
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    analysis = make_analysis(make_impact())
+    return write_report(analysis, tmp_path_factory.mktemp("page"), figure_formats=())[0].read_text()
+
+
+def test_the_line_of_an_impact():
+    view = impact_view(9, make_impact(), NAMES)
+    assert (view.number, view.anchor, view.heading) == (9, "impact-9", "Impact 9 of left at 12.5000 s")
+    assert (view.arm, view.file, view.time, view.joint, view.label) == ("left", "one", "12.5000", "b", "hard")
+    # Against the normal at 1.44 m/s; 0.5 of a jump of 0.775 rad/s; the norm of (0.4, 1.7, -0.6).
+    assert (view.approach, view.error, view.relative) == ("1.440", "0.500", "64.5 %")
+    assert (view.mass, view.impulse, view.mode, view.expected) == ("1.25", "1.847", "slide", "no")
+    assert view.notes == ("first note", "second note")
+
+
+def test_the_facts_of_an_impact():
+    facts = {fact.name: fact.value.replace("\u2212", "-") for fact in impact_view(1, make_impact(), NAMES).facts}
+    assert facts == {
+        "recording": "one",
+        "time": "12.50000 s ± 0.40 ms",
+        "found by": "kink, other; known 3.0 ms after it; confidence 0.75",
+        "first joint": "b",
+        "contact frame": "flange",
+        "contact point": "(0.3000, -0.2000, 0.9000) m",
+        "normal": "(0.000, 1.000, 0.000) from the TF frame",
+        "approach speed": "1.440 m/s along the normal",
+        "effective mass": "1.25 kg along the normal",
+        "object hit": "2.25 kg, free",
+        "impulse, predicted": "1.847 N s, (0.400, 1.700, -0.600)",
+        "impulse, from the jump": "1.693 N s, (0.078, 1.675, 0.234)",
+        "predicted with": "M+B_rho, friction 0.3, restitution 0.25: slide",
+        "estimated with": "by hand, 101 samples from 2 to 102 ms",
+        # Of a, 0.3 <= 2 hypot(0.01, 0.15); of b, 0.4 > 2 hypot(0.02, 0.06).
+        "error within 2 s.e.": "1 of 2 joints",
+        "expected": "no",
+    }
+
+
+def test_what_is_not_known_has_no_fact_and_a_dash_in_the_line():
+    view = impact_view(1, make_impact(expected=None, **BARE), NAMES)
+    assert [fact.name for fact in view.facts] == ["recording", "time", "found by", "first joint"]
+    dashes = (view.approach, view.error, view.relative, view.mass, view.impulse, view.mode, view.expected)
+    assert set(dashes) == {UNKNOWN}
+    assert [(row.before, row.predicted, row.estimated, row.error) for row in view.joints] == [
+        ("0.1500", UNKNOWN, UNKNOWN, UNKNOWN),
+        ("\u22120.7500", UNKNOWN, UNKNOWN, UNKNOWN),
+    ]
+    unsettled = replace(make_impact().estimate, settled=False)
+    facts = {fact.name: fact.value for fact in impact_view(1, make_impact(estimate=unsettled), NAMES).facts}
+    assert facts["estimated with"].endswith("; the fit ended on a bound")
+
+
+def test_the_joints_of_an_impact(page):
+    joints = next(rows for rows in tables(page) if rows and "residual" in rows[0])
+    assert joints == [
+        {"joint": "a", "before": "0.1100", "predicted": "0.2000", "estimated": "0.5000", "± s.e.": "0.0100",
+         "error": "0.3000", "residual": "1.50"},
+        {"joint": "b", "before": "\u22120.7200", "predicted": "0.3500", "estimated": "\u22120.0500",
+         "± s.e.": "0.0200", "error": "0.4000", "residual": "4.50"},
+    ]  # fmt: skip
+    assert re.search(r'<tr class="largest"><th scope="row">b</th>', page)
+
+
+def test_the_other_predictions_of_an_impact(page):
+    rows = next(rows for rows in tables(page) if rows and "deg/s" in rows[0])
+    assert rows == [
+        {"inertia": "M", "friction": "0.3", "error, rad/s": "0.1800", "deg/s": "10.31", "of the jump": "23.0 %"},
+        {"inertia": "M+B_rho", "friction": "0", "error, rad/s": "0.0500", "deg/s": "2.86", "of the jump": "6.5 %"},
+    ]
+    assert re.search(r'class="n better">0.0500<', page) and not re.search(r'class="n better">0.1800<', page)
+
+
+def test_the_tables_of_recordings_and_impacts(page):
+    recordings, impacts = tables(page)[:2]
+    (recording,), (impact,) = recordings, impacts
+    assert recording == {
+        "recording": "one.mcap", "arm": "left", "robot": "two", "topic": "/left/joint_states",
+        "messages": "12\u202f345", "usable": "12\u202f001", "rate, Hz": "988", "length, s": "10.00", "impacts": "1",
+        "where": "", "quality": "good",
+    }  # fmt: skip
+    assert impact == {
+        "no.": "1", "label": "hard", "time, s": "12.5000", "first joint": "b", "approach, m/s": "1.440",
+        "error, rad/s": "0.500", "of the jump": "64.5 %", "mass, kg": "1.25", "impulse, N s": "1.847",
+        "mode": "slide", "expected": "no",
+    }  # fmt: skip
+    # A quarter of the way from 10 s to 20 s.
+    assert 'style="left:25.00%" href="#impact-1" title="impact 1, 12.5000 s"' in page
+    assert "left out or mended: 4 × gap" in page
+    for note in ("a note of all", "a note of the arm", "first note"):
+        assert f'<p class="note">{note}</p>' in page
+
+
+def test_ticks_stay_within_the_bar_and_lead_to_what_is_there():
+    impacts = [make_impact(event=replace(make_impact().event, time=time)) for time in (9.0, 12.5, 21.0)]
+    arm = replace(make_analysis(*impacts).arms[0], quality="too slow", notes=("too slow", "more"))
+    view = arm_view(arm, {id(impact): number for number, impact in enumerate(impacts, 1)}, 2, NAMES)
+    assert [tick.place for tick in view.ticks] == ["0.00", "25.00", "100.00"]
+    assert [tick.anchor for tick in view.ticks] == ["impact-1", "impact-2", "impacts"]
+    assert (view.quality, view.poor, view.notes, view.impacts) == ("too slow", True, ("more",), 3)
+
+
+def test_the_headline_has_medians():
+    estimates = [
+        replace(make_impact().estimate, velocity_after=np.array([0.2 + error, 0.35])) for error in (0.1, 0.2, 0.9)
+    ]
+    analysis = make_analysis(*(make_impact(estimate=estimate) for estimate in estimates), make_impact(**BARE))
+    facts = {fact.name: fact.value for fact in headline(analysis)}
+    # Jumps (0.19, 1.07), (0.29, 1.07), (0.99, 1.07): errors of 9.2 %, 18.0 % and 61.7 % of them.
+    assert facts == {
+        "impacts": "4",
+        "recording": "1",
+        "joint-state messages": "12\u202f345",
+        "rad/s, median prediction error": "0.200",
+        "of the jump, median prediction error": "18.0 %",
+    }
+
+
+def test_impacts_of_all_arms_come_in_order_of_time_each_with_its_own_figures(tmp_path):
+    early = make_impact(event=replace(make_impact().event, time=TIME - 1.0, detector="early"))
+    analysis = make_analysis(make_impact())
+    other = replace(analysis.arms[0], arm="right", impacts=(replace(early, arm="right"),))
+    text = write_report(replace(analysis, arms=(*analysis.arms, other)), tmp_path, figure_formats=("svg",))[
+        0
+    ].read_text()
+    assert [row["arm"] for row in tables(text)[1]] == ["right", "left"]
+    assert re.findall(r"<h2[^>]*>(Impact \d.*?)<", text)[:2] == [
+        "Impact 1 of right at 11.5000 s ", "Impact 2 of left at 12.5000 s ",
+    ]  # fmt: skip
+    drawn = (tmp_path / "figures" / "impact-001-right-detector.svg").read_text()
+    assert "early" in drawn and "early" not in (tmp_path / "figures" / "impact-002-left-detector.svg").read_text()
