@@ -5,13 +5,15 @@ For m contacts with impulses p_k in their Coulomb cones K_k, velocities after v 
     K_k contains p_k, orthogonal to v_k + mu_k |v_t,k| n_k, which lies in the dual cone of K_k,
 
 says Signorini's law (pushes only, does not come closer) and Coulomb's (opposes the slip that is left) at once.
-Pinocchio's ADMM solver answers it. Redundant contacts, such as the four corners of a patch, leave the impulse
-undetermined though the motion is not: then the matrix is made very slightly compliant, whose limit is the impulse of
-least norm.
+Pinocchio's ADMM solver comes near the answer, contacts scaled alike, and a semismooth Newton method on Alart and
+Curnier's form of the problem ends it, however unlike the contacts' mobilities are. Redundant contacts, such as the four
+corners of a patch, leave the impulse undetermined though the motion is not: ADMM then gets a very slightly compliant
+matrix, whose limit is the impulse of least norm.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -22,8 +24,11 @@ from impact_aware.errors import NoSolutionError
 
 # Relative to velocities and impulses of order one, to which the problem is scaled.
 _TOLERANCE = 1e-12
+_POLISHED = 1e-10
 _ACCEPTED = 1e-7
-_MAX_ITERATIONS = 20000
+# Nearly always few iterations are enough for Newton's method to converge from; else many are.
+_ADMM_ITERATIONS = (200, 20000)
+_NEWTON_ITERATIONS = 40
 # Eigenvalues of the scaled matrix below this are none; the compliance stands well below what the results are read to.
 _RANK_TOLERANCE = 1e-9
 _COMPLIANCE = 1e-9
@@ -68,9 +73,32 @@ def solve_cone_complementarity(delassus: Array, velocity: Array, friction: Array
     free = velocity[order] / speed
     rank = int(np.sum(np.linalg.eigvalsh(matrix) > _RANK_TOLERANCE))
     degenerate = rank < 3 * count
-    solvable = matrix + _COMPLIANCE * np.eye(3 * count) if degenerate else matrix
-    impulse, iterations = _admm(solvable, free, friction)
-    residual = complementarity_residual(matrix @ impulse + free, impulse, friction)
+    # The tangents of a contact without friction get no impulse, whatever they are coupled to.
+    slippery = (np.repeat(friction == 0.0, 3)) & (np.arange(3 * count) % 3 < 2)
+    reduced, drive = np.where(slippery | slippery[:, None], np.diag(slippery.astype(float)), matrix), free.copy()
+    drive[slippery] = 0.0
+    # One factor per contact leaves its cone as it is.
+    mobility = np.diag(reduced).reshape(-1, 3).mean(axis=1)
+    scale = np.repeat(1.0 / np.sqrt(np.maximum(mobility, _COMPLIANCE)), 3)
+    scaled, compliant = (
+        (reduced + softness * np.eye(3 * count)) * np.outer(scale, scale)
+        for softness in (0.0, _COMPLIANCE if degenerate else 0.0)
+    )
+    drive *= scale
+    size = float(np.abs(drive).max()) or 1.0
+    impulse, residual, iterations = np.zeros(3 * count), np.inf, 0
+    for limit in _ADMM_ITERATIONS:
+        start, steps = _admm(compliant, drive / size, friction, limit)
+        iterations += steps
+        for candidate in _newton(scaled, drive / size, friction, start):
+            unscaled = scale * candidate * size
+            error = complementarity_residual(matrix @ unscaled + free, unscaled, friction)
+            if error < residual:
+                impulse, residual = unscaled, error
+            if residual < _POLISHED:
+                break
+        if residual < _ACCEPTED:
+            break
     if not residual < _ACCEPTED:
         raise NoSolutionError(
             f"the contact solver stopped with a residual of {residual:.1e} after {iterations} iterations",
@@ -93,7 +121,7 @@ def complementarity_residual(velocity: Array, impulse: Array, friction: Array) -
     return float(max(cone.max() / size, -p[:, 2].min() / size, -v[:, 2].min(), product.max() / size, 0.0))
 
 
-def _admm(matrix: Array, free: Array, friction: Array) -> tuple[Array, int]:
+def _admm(matrix: Array, free: Array, friction: Array, iterations: int) -> tuple[Array, int]:
     # The cones live in constraint models; their kinematics are not used, so an empty model carries them.
     model = pin.Model()
     models, datas = pin.StdVec_ConstraintModel(), pin.StdVec_ConstraintData()
@@ -103,10 +131,42 @@ def _admm(matrix: Array, free: Array, friction: Array) -> tuple[Array, int]:
         models.append(pin.ConstraintModel(point))
         datas.append(models[-1].createData())
     settings, result = pin.ADMMSolverSettings(), pin.ADMMSolverResult()
-    settings.max_iterations = _MAX_ITERATIONS
+    settings.max_iterations = iterations
     settings.absolute_feasibility_tol = settings.absolute_complementarity_tol = _TOLERANCE
     settings.relative_feasibility_tol = settings.relative_complementarity_tol = _TOLERANCE
     settings.solve_ncp = True
     solver = pin.ADMMConstraintSolver(len(free))
     solver.solve(pin.DelassusOperatorDense(matrix), free, models, datas, settings, result)
     return np.array(result.retrieveConstraintImpulses()), int(result.iterations)
+
+
+def _newton(matrix: Array, free: Array, friction: Array, impulse: Array) -> Iterator[Array]:
+    """The impulse that is given, and what each step of a semismooth Newton method makes of it.
+
+    Alart and Curnier's form: with y = p - r v, the normal impulse is max(y_n, 0) and the tangential one is y_t cut off
+    at friction times that.
+    """
+    yield impulse
+    unit = np.eye(len(free))
+    # r: one factor per normal and one per pair of tangents.
+    mobility = np.diag(matrix).reshape(-1, 3)
+    mobility = np.stack([mobility[:, :2].mean(axis=1)] * 2 + [mobility[:, 2]], axis=1).ravel()
+    inverse = 1.0 / np.maximum(mobility, 1e-15)
+    for _ in range(_NEWTON_ITERATIONS):
+        rows = unit - inverse[:, None] * matrix
+        aims = rows @ impulse - inverse * free
+        for k, coefficient in enumerate(friction):
+            tangents, normal = slice(3 * k, 3 * k + 2), 3 * k + 2
+            if not aims[normal] > 0.0:
+                aims[normal], rows[normal] = 0.0, 0.0
+            reach, length = coefficient * aims[normal], float(np.hypot(*aims[tangents]))
+            if length > reach:
+                along = aims[tangents] / length
+                turning = (np.eye(2) - np.outer(along, along)) @ rows[tangents]
+                aims[tangents] = reach * along
+                rows[tangents] = reach / length * turning + np.outer(along, coefficient * rows[normal])
+        try:
+            impulse = impulse + np.linalg.lstsq(unit - rows, aims - impulse, rcond=1e-13)[0]
+        except np.linalg.LinAlgError:
+            return
+        yield impulse

@@ -4,8 +4,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from impact_aware.contact import Contact, FreeObject, contact_jacobian, contact_point
-from impact_aware.errors import InvalidInputError, UnknownNameError
-from impact_aware.impact import predict
+from impact_aware.errors import InvalidInputError, NoSolutionError, UnknownNameError
+from impact_aware.impact import cone_complementarity, predict
 from impact_aware.impact.cone_complementarity import solve_cone_complementarity
 from impact_aware.impact.simultaneous import ArmState, BodyContact, contact_patch, predict_simultaneous
 from impact_aware.robot import RobotModel
@@ -166,18 +166,13 @@ def test_only_what_approaches_gets_an_impulse():
     np.testing.assert_allclose(rising.velocity_after["box"], rising.velocity_before["box"], atol=EXACT)
 
 
-@given(
-    st.integers(2, 5),
-    st.lists(st.floats(-1.0, 1.0), min_size=90, max_size=90),
-    st.floats(0.0, 1.0),
-)
-@settings(max_examples=40, deadline=None)
-def test_solution_satisfies_the_problem(count, values, friction):
-    # Six degrees of freedom under up to fifteen rows: singular from three contacts on.
-    jacobian = np.array(values).reshape(15, 6)[: 3 * count] + np.eye(15, 6)[: 3 * count]
-    delassus = jacobian @ jacobian.T
-    free = jacobian @ np.array([-1.0, 0.5, 0.3, -0.2, 0.1, -0.4])
-    solution = solve_cone_complementarity(delassus, free, np.full(count, friction))
+# Many zeros, and sizes from 0.001 to 1: contacts hardly coupled, or nearly one and the same, mobilities 1 to 1e-6.
+magnitudes = st.floats(-1.0, 1.0).map(lambda value: round(value, 3))
+
+
+def check_solution(delassus, free, friction):
+    """Signorini's and Coulomb's laws, relative to the impulses and velocities that there are."""
+    solution = solve_cone_complementarity(delassus, free, friction)
     after = delassus @ solution.impulse + free
     p, v = solution.impulse.reshape(-1, 3), after.reshape(-1, 3)
     size = 1e-5 * (1.0 + np.abs(p).max()) * (1.0 + np.abs(free).max())
@@ -188,6 +183,52 @@ def test_solution_satisfies_the_problem(count, values, friction):
     slip = np.hypot(v[:, 1], v[:, 2])
     assert np.abs((p[:, 1:] * v[:, 1:]).sum(axis=1) + friction * p[:, 0] * slip).max() <= size
     assert solution.impulse @ (free + 0.5 * delassus @ solution.impulse) <= size
+    return solution
+
+
+@given(
+    st.integers(2, 5),
+    st.lists(magnitudes, min_size=90, max_size=90),
+    st.lists(st.one_of(st.just(0.0), st.floats(0.0, 1.0)), min_size=5, max_size=5),
+)
+@settings(max_examples=80, deadline=None)
+def test_solution_satisfies_the_problem(count, values, friction):
+    # Six degrees of freedom under up to fifteen rows: singular from three contacts on.
+    jacobian = np.array(values).reshape(15, 6)[: 3 * count] + np.eye(15, 6)[: 3 * count]
+    free = jacobian @ np.array([-1.0, 0.5, 0.3, -0.2, 0.1, -0.4])
+    check_solution(jacobian @ jacobian.T, free, np.array(friction[:count]))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_contacts_of_very_unlike_mobility(seed):
+    generator = np.random.default_rng([SEED, seed])
+    jacobian = generator.uniform(-1.0, 1.0, (15, 6)) * (generator.random((15, 6)) < 0.3) + np.eye(15, 6)
+    jacobian *= 10.0 ** generator.uniform(-3.0, 0.0, (15, 1))
+    friction = generator.uniform(0.0, 1.0, 5) * (generator.random(5) < 0.7)
+    free = jacobian @ np.array([-1.0, 0.5, 0.3, -0.2, 0.1, -0.4])
+    check_solution(jacobian @ jacobian.T, free, friction)
+
+
+def test_uncoupled_contacts_by_hand():
+    # Masses 2, 8 and 0.5 kg: one sticks, one slides along -y with mu = 0.25, one has no friction.
+    delassus = np.diag([0.5, 0.5, 0.5, 0.125, 0.125, 0.125, 2.0, 2.0, 2.0])
+    delassus[6, 7] = delassus[7, 6] = 1.0
+    free = np.array([-1.0, 0.3, -0.2, -0.5, 0.0, 0.7, -0.4, 0.9, 0.0])
+    solution = check_solution(delassus, free, np.array([0.9, 0.25, 0.0]))
+    np.testing.assert_allclose(solution.impulse, [2.0, -0.6, 0.4, 4.0, 0.0, -1.0, 0.2, 0.0, 0.0], atol=1e-9)
+    assert (solution.rank, solution.degenerate) == (9, False)
+
+
+def test_an_unsolved_problem_is_refused_with_its_data(monkeypatch):
+    monkeypatch.setattr(cone_complementarity, "_ACCEPTED", 0.0)
+    monkeypatch.setattr(cone_complementarity, "_ADMM_ITERATIONS", (1,))
+    monkeypatch.setattr(cone_complementarity, "_NEWTON_ITERATIONS", 0)
+    problem = np.eye(6), np.array([-1.0, 0.2, 0.0, -0.5, 0.1, 0.3]), np.array([0.3, 0.2])
+    with pytest.raises(NoSolutionError, match="residual of .* iterations") as caught:
+        solve_cone_complementarity(*problem)
+    for given_, kept in zip(problem, caught.value.problem, strict=True):
+        np.testing.assert_array_equal(kept, given_)
+    assert caught.value.status > 0.0
 
 
 def test_refuses_bad_input(robot):
