@@ -9,20 +9,21 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tqdm import tqdm
 
 from impact_aware.control import VARIANTS
 from impact_aware.errors import InvalidInputError
-from impact_aware.experiments.campaign import COLUMNS, RANDOM_COLUMNS, Run, RunOptions, keep_maps, simulate
-from impact_aware.experiments.campaign_execution import execute
+from impact_aware.experiments.campaign import COLUMNS, RANDOM_COLUMNS, Row, Run, RunOptions, keep_maps, simulate
+from impact_aware.experiments.campaign_execution import CampaignStore, execute
 from impact_aware.experiments.campaign_plan import CAMPAIGNS, CONTROLLERS, Setup, plan
-from impact_aware.experiments.campaign_report import draw_comparison, draw_groups, format_table, summarise
-from impact_aware.experiments.campaign_store import CampaignStore, Row
+from impact_aware.experiments.campaign_report import format_random, format_table, summarise, summarise_random
 from impact_aware.experiments.episode_settings import PREDICTIONS
-from impact_aware.experiments.random_report import draw_random, format_random, summarise_random
 from impact_aware.experiments.random_setup import RANGES, plan_random
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 NAME = "campaign"
 HELP = "compare the controllers over many simulated runs"
@@ -82,10 +83,8 @@ def run(args: argparse.Namespace) -> int:
     rows = [store.rows[setup.key] for setup in setups]
     summary = summarise_random(rows) if random else summarise(rows)
     if not args.no_figures:
-        if random:
-            draw_random(rows, out / "random.png", args.task)
-        else:
-            _draw(summary, planned, options, out, args.task)
+        for name, figure in _figures(args.task, rows, summary, planned, options, random).items():
+            figure.savefig(out / f"{name}.png", dpi=150)
     summary |= {
         "task": args.task,
         "seed": args.seed,
@@ -93,7 +92,7 @@ def run(args: argparse.Namespace) -> int:
         "flexible_joints": args.flexible_joints,
         "runs": len(rows),
         "wall_s": round(time.perf_counter() - begin, 1),
-        "cpu_s": round(_sum(rows, "cpu_s"), 1),
+        "cpu_s": round(sum(float(row["cpu_s"]) for row in rows), 1),
         "resumed": done,
     }
     text = format_random(summary) if random else format_table(summary)
@@ -103,14 +102,20 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _draw(summary: dict[str, Any], setups: Sequence[Setup], options: RunOptions, out: Path, task: str) -> None:
-    draw_groups(summary, out / "groups.png", task)
+def _figures(
+    task: str, rows: Sequence[Row], summary: dict[str, Any], setups: Sequence[Setup], options: RunOptions, random: bool
+) -> dict[str, Figure]:
+    """The figures by the names of their files; the paper's comparison is simulated anew."""
+    from impact_aware.experiments.campaign_plots import plot_comparison, plot_groups, plot_random
+
+    if random:
+        return {"random": plot_random(rows, task)}
     shown = {
-        setup.controller: setup
+        setup.controller: simulate(setup, options)
         for setup in setups
         if (setup.object, setup.displacement, setup.start, setup.repeat) == (*CAMPAIGNS[task].shown, 0, 0)
     }
-    draw_comparison({name: simulate(setup, options) for name, setup in shown.items()}, out / "comparison.png")
+    return {"groups": plot_groups(summary, task), "comparison": plot_comparison(shown)}
 
 
 def _plain(value: Any) -> Any:
@@ -118,7 +123,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: _plain(entry) for name, entry in value.items()}
     return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def _sum(rows: Sequence[Row], column: str) -> float:
-    return sum(float(row[column]) for row in rows)

@@ -17,26 +17,26 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from impact_aware.control import ControlParameters, Mode
+from impact_aware.control import ControlParameters
 from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.experiments.campaign_plan import CONTROLLERS, Setup, campaign_task
-from impact_aware.experiments.campaign_store import Row
 from impact_aware.experiments.episode import EpisodeResult, EpisodeSettings, Truth, run_episode
 from impact_aware.experiments.episode_settings import PREDICTIONS
-from impact_aware.experiments.judgement import judge
 from impact_aware.experiments.random_setup import RANGES, RandomSetup, RandomTrial, draw_trial
+from impact_aware.experiments.run_figures import RunFigures, figures_of
 from impact_aware.impact.sampled_map import ImpactMap
 from impact_aware.robot import RobotModel
 from impact_aware.simulation.sensors import SensorSettings
 from impact_aware.task import Task, load_task
 from impact_aware.task.impact_positions import IntendedImpact, sample_impact_map
 
+Row = dict[str, Any]
+"""One finished run of a campaign, column by column."""
+
 Run: TypeAlias = Setup | RandomSetup
 
 FLEXIBLE_STIFFNESS = 1e4
 """Of every joint when joints are flexible, N m/rad (Rey Arias 2024, section III)."""
-
-_SWING_CYCLES = 10
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Disturbances:
     Attributes:
         mass: Of the object's mass, relative.
         friction: Of each coefficient of friction, relative.
-        position: Of the object's horizontal place, m.
+        position: Of the object's horizontal position, m.
         yaw: Of the object's orientation, rad.
         encoder: Of every joint position reading, rad.
         velocity: Of every joint velocity reading, rad/s.
@@ -137,7 +137,9 @@ def run_setup(setup: Run, options: RunOptions | None = None) -> Row:
     try:
         if isinstance(setup, RandomSetup):
             row["drawn"] = json.dumps(_trial(setup, options or RunOptions()).drawn)
-        row.update(figures_of(simulate(setup, options)))
+        result = simulate(setup, options)
+        limits = np.concatenate([robot.limits.effort for robot in _robots(result.task)])
+        row.update(asdict(figures_of(result, limits)))
     except InvalidInputError as error:
         row.update({"success": False, "cause": f"start refused: {error}"})
     except Exception as error:  # noqa: BLE001 - one run that fails is a result, not the end of the campaign
@@ -183,87 +185,9 @@ def keep_maps(setups: Iterable[Run], options: RunOptions) -> None:
             sample_impact_map(IntendedImpact(task, _robots(task))).save(path)
 
 
-def figures_of(result: EpisodeResult) -> Row:
-    """What a row keeps of a run.
-
-    `peak` is the largest norm of the target acceleration, all six components as the paper's a_t has, averaged over the
-    arms; `peak_linear` is that of its linear part, `peak_after` that from the first detection on. Torque jumps are
-    those of the commanded torque at the mode switches, over the joint's torque range: from the cycle before to the
-    first one in the new mode (`torque_jump`), and to any of the first ten (`torque_swing`), because the limit on the
-    torque rate spreads a larger jump over several cycles.
-    """
-    norms = np.linalg.norm(result.target_acceleration, axis=2)
-    linear = np.linalg.norm(result.target_acceleration[:, :, :3], axis=2)
-    after = result.mode >= Mode.INTERIM
-    jump, swing = _torque_jumps(result)
-    impact = result.first_impact
-    success, cause = judge(result)
-    used, direct = result.object_velocities[0] if len(result.object_velocities) else np.full((2, 3), np.nan)
-    # Where several arms hit one after the other, no single velocity is the one after the impact.
-    alone = impact is not None and len(result.task.arms) == 1
-    true = impact.object_twist_after[:3] if impact is not None and alone else np.full(3, np.nan)
-    return {
-        "success": success,
-        "cause": cause,
-        "peak": float(norms.max(axis=0).mean()),
-        "peak_linear": float(linear.max(axis=0).mean()),
-        "peak_after": float(norms[after].max(axis=0).mean()) if after.any() else float("nan"),
-        "peak_linear_after": float(linear[after].max(axis=0).mean()) if after.any() else float("nan"),
-        "torque_jump": jump,
-        "torque_swing": swing,
-        "goal_error_m": result.goal_error,
-        "slip_m": result.slip,
-        "time_to_track_s": result.time_to_track,
-        "detection_delay_s": result.detection_delay,
-        "false_detections": result.false_detections,
-        "prediction_error": result.prediction_error,
-        "object_prediction_error": float(np.linalg.norm(used - true)),
-        "object_prediction_difference": float(np.linalg.norm(used - direct)),
-        "off_centre_m": result.off_centre,
-        "arms_apart_s": result.arms_apart,
-        "impact_speed": float("nan") if impact is None else impact.approach_speed,
-        "object_speed_after": float("nan") if impact is None else float(np.linalg.norm(impact.object_twist_after[:3])),
-        "duration_s": float(result.time[-1]),
-    }
-
-
-_FIGURES = (
-    "success",
-    "cause",
-    "peak",
-    "peak_linear",
-    "peak_after",
-    "peak_linear_after",
-    "torque_jump",
-    "torque_swing",
-    "goal_error_m",
-    "slip_m",
-    "time_to_track_s",
-    "detection_delay_s",
-    "false_detections",
-    "prediction_error",
-    "object_prediction_error",
-    "object_prediction_difference",
-    "off_centre_m",
-    "arms_apart_s",
-    "impact_speed",
-    "object_speed_after",
-    "duration_s",
-    "wall_s",
-    "cpu_s",
-)
+_FIGURES = (*(entry.name for entry in fields(RunFigures)), "wall_s", "cpu_s")
 COLUMNS = ("key", *(entry.name for entry in fields(Setup)), *_FIGURES)
 RANDOM_COLUMNS = ("key", *(entry.name for entry in fields(RandomSetup)), "drawn", *_FIGURES)
-
-
-def _torque_jumps(result: EpisodeResult) -> tuple[float, float]:
-    """Largest change of a commanded torque at a mode switch over its range, in one cycle and within ten."""
-    switches = np.flatnonzero(np.diff(result.mode)) + 1
-    if not switches.size:
-        return float("nan"), float("nan")
-    span = 2.0 * np.concatenate([robot.limits.effort for robot in _robots(result.task)])
-    changes = [np.abs(result.effort[k : k + _SWING_CYCLES] - result.effort[k - 1]) / span for k in switches]
-    return max(float(change[0].max()) for change in changes), max(float(change.max()) for change in changes)
 
 
 def _trial(setup: RandomSetup, options: RunOptions) -> RandomTrial:

@@ -1,26 +1,25 @@
-"""What a campaign shows: mean peaks by group and controller, success rates, and the figures of van Steen 2024."""
+"""What a campaign shows in numbers: mean peaks by group and controller, success rates, causes of failure."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
-import matplotlib
-
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt
 import numpy as np
 
 from impact_aware.control import VARIANTS
+from impact_aware.experiments.campaign import Row
 from impact_aware.experiments.campaign_plan import CONTROLLERS
-from impact_aware.experiments.campaign_store import Row
-from impact_aware.experiments.episode_result import EpisodeResult
+from impact_aware.experiments.judgement import CAUSES, cause_class
+from impact_aware.experiments.random_setup import RANGES
 
-_LARGEST_JUMP = 0.10
+Groups = dict[str, dict[str, dict[str, float]]]
+"""Factor -> value -> controller -> mean."""
 
 FACTORS = {"object": "object", "initial": "start", "displacement": "displacement"}
+"""What the runs are grouped by -> its column."""
+
 LABELS = {
     "proposed": "proposed",
     "no_rs": "no RS",
@@ -28,13 +27,9 @@ LABELS = {
     "no_impact_map": "no impact map",
     "proposed_completion": "proposed, completion",
 }
-COLOURS = {
-    "no_rs": "#1f77b4",
-    "no_interim": "#d62728",
-    "no_impact_map": "#e6a817",
-    "proposed": "#7b3fa0",
-    "proposed_completion": "#2e8b57",
-}
+
+_LARGEST_JUMP = 0.10
+_PEAKS = {"": "peak", "_linear": "peak_linear", "_linear_after": "peak_linear_after"}
 
 
 def summarise(rows: Sequence[Row]) -> dict[str, Any]:
@@ -54,35 +49,24 @@ def summarise(rows: Sequence[Row]) -> dict[str, Any]:
         `object_prediction` (`error` against the true velocity and `difference` from the direct prediction, means, m/s),
         `failures` (cause -> runs); and `runs`.
     """
-    controllers = [name for name in CONTROLLERS if any(row["controller"] == name for row in rows)]
-    columns = ("peak", "peak_linear", "peak_linear_after")
-    groups, groups_linear, groups_linear_after = (_groups(rows, controllers, column) for column in columns)
-    own = {name: [row for row in rows if row["controller"] == name] for name in controllers}
-
-    def means(column: str) -> dict[str, float]:
-        return {name: _mean(own[name], column) for name in controllers}
-
-    return {
-        "groups": groups,
-        "groups_linear": groups_linear,
-        "groups_linear_after": groups_linear_after,
-        "success_rate": {name: float(np.mean([row["success"] for row in own[name]])) for name in controllers},
-        "proposed_lowest_in": _share_lowest(groups),
-        "proposed_lowest_or_tied_in": _share_lowest(groups, tied=True),
-        "proposed_lowest_in_linear": _share_lowest(groups_linear),
-        "proposed_lowest_or_tied_in_linear": _share_lowest(groups_linear, tied=True),
-        "proposed_lowest_in_linear_after": _share_lowest(groups_linear_after),
-        "peak": means("peak"),
-        "peak_linear": means("peak_linear"),
-        "peak_linear_after": means("peak_linear_after"),
-        "time_to_track_s": means("time_to_track_s"),
+    own = {name: [row for row in rows if row["controller"] == name] for name in CONTROLLERS}
+    own = {name: found for name, found in own.items() if found}
+    summary: dict[str, Any] = {}
+    for suffix, column in _PEAKS.items():
+        groups = _groups(rows, list(own), column)
+        summary[f"groups{suffix}"] = groups
+        summary[f"proposed_lowest_in{suffix}"] = _share_lowest(groups)
+        summary[f"proposed_lowest_or_tied_in{suffix}"] = _share_lowest(groups, tied=True)
+    for column in (*_PEAKS.values(), "time_to_track_s", "slip_m", "goal_error_m"):
+        summary[column] = {name: _mean(found, column) for name, found in own.items()}
+    for column in ("torque_jump", "torque_swing"):
+        summary[column] = {name: _jumps(found, column) for name, found in own.items()}
+    return summary | {
+        "success_rate": {name: float(np.mean([row["success"] for row in found])) for name, found in own.items()},
         "never_tracked": {
-            name: int(sum(np.isposinf(float(row.get("time_to_track_s", np.nan))) for row in own[name])) for name in own
+            name: int(np.isposinf([float(row.get("time_to_track_s", np.nan)) for row in found]).sum())
+            for name, found in own.items()
         },
-        "torque_jump": {name: _jumps(own[name], "torque_jump") for name in controllers},
-        "torque_swing": {name: _jumps(own[name], "torque_swing") for name in controllers},
-        "slip_m": means("slip_m"),
-        "goal_error_m": means("goal_error_m"),
         "object_prediction": {
             "error": _mean(rows, "object_prediction_error"),
             "difference": _mean(rows, "object_prediction_difference"),
@@ -94,9 +78,7 @@ def summarise(rows: Sequence[Row]) -> dict[str, Any]:
         },
         "false_detections": int(sum(_finite(rows, "false_detections"))),
         "prediction_error": _mean(rows, "prediction_error"),
-        "failures": {
-            name: dict(Counter(row["cause"] for row in own[name] if not row["success"])) for name in controllers
-        },
+        "failures": {name: dict(Counter(r["cause"] for r in found if not r["success"])) for name, found in own.items()},
         "runs": len(rows),
     }
 
@@ -124,76 +106,39 @@ def format_table(summary: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def draw_groups(summary: dict[str, Any], path: Path, title: str) -> None:
-    """Bars of the mean peak by object, initial configuration and displacement: van Steen 2024, Figs. 7 and 10."""
-    controllers = [name for name in COLOURS if name in summary["success_rate"]]
-    names = {"object": "object", "initial": "initial configuration", "displacement": "displacement of the object"}
-    figure, axes = plt.subplots(1, 3, figsize=(12.0, 4.0), sharey=True, layout="constrained")
-    for axis, (factor, values) in zip(axes, summary["groups"].items(), strict=True):
-        places = np.arange(len(values))
-        width = 0.8 / len(controllers)
-        for index, name in enumerate(controllers):
-            heights = [means[name] for means in values.values()]
-            offset = (index - 0.5 * (len(controllers) - 1)) * width
-            axis.bar(places + offset, heights, 0.92 * width, color=COLOURS[name], label=LABELS[name])
-        axis.set_xticks(places, [value.replace("_", " ") for value in values])
-        axis.set_xlabel(names[factor])
-        axis.grid(axis="y", alpha=0.3)
-        axis.set_axisbelow(True)
-    axes[0].set_ylabel("mean peak of |target acceleration|\n(m/s², rad/s²)")
-    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=4, frameon=False, title=title)
-    figure.savefig(path, dpi=150)
-    plt.close(figure)
+def summarise_random(rows: Sequence[Row]) -> dict[str, Any]:
+    """Success rates of random trials, causes of failure by class, and the ranges that were drawn from.
 
-
-def draw_comparison(results: dict[str, EpisodeResult], path: Path, axis_index: int = 1) -> None:
-    """Velocity with its reference, and target acceleration, of every arm, as Figures 6, 8 and 9 of van Steen 2024.
-
-    The runs are aligned where the impact has been detected for every arm.
-
-    Args:
-        results: One run per controller, all in the same setting.
-        path: Of the figure.
-        axis_index: Component along the impact.
+    Returns:
+        By controller `trials`, `done` (trials that were not refused before any motion), `success_rate` (of all),
+        `success_rate_of_done`, `failures` (class of cause -> `runs`, the `details` of each cause, and how the touch
+        was: means of `off_centre_m` and `arms_apart_s`, with those of the successes under `touch`), and means of
+        `peak`, `goal_error_m`, `slip_m` and `time_to_track_s`; and `ranges`, in words.
     """
-    component = "xyz"[axis_index]
-    arms = next(iter(results.values())).task.arms
-    size = (8.0 if len(arms) == 1 else 12.0, 6.0)
-    figure, axes = plt.subplots(
-        2, len(arms), figsize=size, sharex=True, sharey="row", squeeze=False, layout="constrained"
-    )
-    for name in (entry for entry in COLOURS if entry in results):
-        result = results[name]
-        time = result.time - _all_detected(result)
-        shown = (time > -0.2) & (time < 0.45)
-        for arm, (top, bottom) in enumerate(axes.T):
-            velocity, wanted = (data[shown, arm, axis_index] for data in (result.tool_twist, result.reference_twist))
-            top.plot(time[shown], velocity, color=COLOURS[name], label=LABELS[name])
-            top.plot(time[shown], wanted, "--", color=COLOURS[name], linewidth=0.9)
-            bottom.plot(time[shown], result.target_acceleration[shown, arm, axis_index], color=COLOURS[name])
-    axes[0, 0].set_ylabel(f"tool velocity {component} (m/s), reference dashed")
-    axes[1, 0].set_ylabel(f"target acceleration {component} (m/s²)")
-    for own, column in zip(arms, axes.T, strict=True):
-        column[0].set_title(own.name)
-        column[1].set_xlabel("time since detection" + (" for both arms (s)" if len(arms) > 1 else " (s)"))
-        for axis in column:
-            axis.grid(alpha=0.3)
-            axis.axvline(0.0, color="0.5", linewidth=0.8)
-    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=5, frameon=False)
-    figure.savefig(path, dpi=150)
-    plt.close(figure)
+    controllers = dict.fromkeys(row["controller"] for row in rows)
+    return {
+        "ranges": RANGES.describe(),
+        "controllers": {name: _trials([row for row in rows if row["controller"] == name]) for name in controllers},
+    }
 
 
-def _all_detected(result: EpisodeResult) -> float:
-    """When every arm's impact had been detected, s; the end when that never happened."""
-    first: dict[int, float] = {}
-    for arm, event in result.events:
-        first.setdefault(arm, event.time_detected)
-    return max(first.values()) if len(first) == len(result.task.arms) else float(result.time[-1])
+def format_random(summary: dict[str, Any]) -> str:
+    """The summary of random trials for a terminal."""
+    lines = [summary["ranges"], ""]
+    for name, own in summary["controllers"].items():
+        lines.append(
+            f"{name}: {own['successes']} of {own['trials']} trials succeed ({100 * own['success_rate']:.1f} %); "
+            f"{own['trials'] - own['done']} refused before any motion; "
+            f"{100 * own['success_rate_of_done']:.1f} % of those done"
+        )
+        for cause, entry in own["failures"].items():
+            lines.append(f"  {entry['runs']:>4}  {cause:<26} {CAUSES.get(cause, '')}{_touch_text(entry)}")
+        lines.append(f"  {own['successes']:>4}  success{_touch_text(own['touch'])}")
+    return "\n".join(lines)
 
 
-def _groups(rows: Sequence[Row], controllers: list[str], column: str) -> dict[str, dict[str, dict[str, float]]]:
-    groups: dict[str, dict[str, dict[str, float]]] = {}
+def _groups(rows: Sequence[Row], controllers: list[str], column: str) -> Groups:
+    groups: Groups = {}
     for factor, name in FACTORS.items():
         values = dict.fromkeys(row[name] for row in rows)
         ordered = values if factor == "object" else sorted(values)
@@ -213,7 +158,7 @@ def _value_text(factor: str, value: Any) -> str:
     return str(value + 1) if factor == "initial" else str(value)
 
 
-def _share_lowest(groups: dict[str, dict[str, dict[str, float]]], *, tied: bool = False) -> float:
+def _share_lowest(groups: Groups, *, tied: bool = False) -> float:
     """Share of groups in which the proposed controller is below every baseline, or not above any.
 
     Controllers that act alike up to the detection can share a run's largest value to the last bit.
@@ -232,6 +177,42 @@ def _jumps(rows: Sequence[Row], column: str) -> dict[str, float]:
     return {"largest": _largest(rows, column), "mean": _mean(rows, column), "over_10_percent": over}
 
 
+def _trials(rows: Sequence[Row]) -> dict[str, Any]:
+    good = [row for row in rows if row["success"]]
+    failed: dict[str, list[Row]] = {}
+    for row in rows:
+        if not row["success"]:
+            failed.setdefault(cause_class(row["cause"]), []).append(row)
+    done = len(rows) - len(failed.get("start refused", ()))
+    return {
+        "trials": len(rows),
+        "done": done,
+        "successes": len(good),
+        "success_rate": len(good) / len(rows),
+        "success_rate_of_done": len(good) / done if done else float("nan"),
+        "failures": {
+            name: {"runs": len(own), "details": dict(Counter(row["cause"] for row in own)), **_touch(own)}
+            for name, own in sorted(failed.items(), key=lambda entry: -len(entry[1]))
+        },
+        "touch": _touch(good),
+        **{column: _mean(rows, column) for column in ("peak", "goal_error_m", "slip_m", "time_to_track_s")},
+    }
+
+
+def _touch(rows: Sequence[Row]) -> dict[str, float]:
+    return {column: _mean(rows, column) for column in ("off_centre_m", "arms_apart_s")}
+
+
+def _touch_text(touch: dict[str, Any]) -> str:
+    """How the object was touched, as far as that is known."""
+    parts = []
+    if np.isfinite(touch["off_centre_m"]):
+        parts.append(f"{1e3 * touch['off_centre_m']:.1f} mm off centre")
+    if np.isfinite(touch["arms_apart_s"]) and touch["arms_apart_s"] > 0.0:
+        parts.append(f"arms {1e3 * touch['arms_apart_s']:.0f} ms apart")
+    return f" (touched {', '.join(parts)})" if parts else ""
+
+
 def _finite(rows: Sequence[Row], column: str) -> list[float]:
     values = [float(row.get(column, np.nan)) for row in rows]
     return [value for value in values if np.isfinite(value)]
@@ -243,5 +224,4 @@ def _mean(rows: Sequence[Row], column: str) -> float:
 
 
 def _largest(rows: Sequence[Row], column: str) -> float:
-    values = _finite(rows, column)
-    return float(np.max(values)) if values else float("nan")
+    return max(_finite(rows, column), default=float("nan"))

@@ -40,7 +40,7 @@ class EpisodeResult:
         object_twist: (k, 6) True, m/s and rad/s.
         object_rotation: (k, 3, 3) True.
         qp_status: (k,).
-        events: What the detectors said, by arm, in order.
+        events: What the detectors reported, by arm, in order.
         predictions: What was predicted at the events acted upon, by arm.
         object_velocities: (events, 2, 3) Object velocity after each of them, m/s: as used, and computed directly.
         impacts: What really happened.
@@ -48,7 +48,7 @@ class EpisodeResult:
         task: The task.
         settings: The settings.
         seed: Of the sensors.
-        interventions: Commands that the envelope had to change.
+        interventions: Commands that the command filter had to change.
         safe_reason: Why the controller went to the safe mode, or None.
     """
 
@@ -80,7 +80,7 @@ class EpisodeResult:
     @property
     def first_impact(self) -> ImpactTruth | None:
         """The first true impact of a tool with the object."""
-        return next((impact for impact in self.impacts if impact.partner == "object"), None)
+        return next(iter(self._object_impacts), None)
 
     @property
     def detection_delay(self) -> float:
@@ -121,19 +121,30 @@ class EpisodeResult:
         return float(np.linalg.norm(self.object_position[-1, :2] - np.array(self.task.goal[:2])))
 
     @property
+    def hit_times(self) -> Array:
+        """(m,) When each arm first truly hit the object, s; infinite when never."""
+        hits = [[i.time for i in self._object_impacts if i.arm == (arm.name or "arm")] for arm in self.task.arms]
+        return np.array([min(times, default=np.inf) for times in hits])
+
+    @property
     def hit_arms(self) -> NDArray[np.bool_]:
         """(m,) Which arms truly hit the object."""
-        return np.isfinite([self._hit_time(arm.name or "arm") for arm in self.task.arms])
+        return np.isfinite(self.hit_times)
+
+    @property
+    def all_detected(self) -> float:
+        """When every arm's impact had been detected, s; the end when that never happened."""
+        first = {arm: event.time_detected for arm, event in reversed(self.events)}
+        return max(first.values()) if len(first) == len(self.task.arms) else float(self.time[-1])
 
     @property
     def slip(self) -> float:
-        """Largest way of a tool along the face it touches, in the object's own axes, m.
+        """Largest displacement of a tool along the face it touches, in the object's own axes, m.
 
         It counts from 0.1 s after the last arm's first true impact, by when the palms shall hold, whatever the mode of
         the controller is by then; NaN when an arm never hits.
         """
-        hits = [self._hit_time(arm.name or "arm") for arm in self.task.arms]
-        begin = int(np.searchsorted(self.time, max(hits) + 0.1)) if np.isfinite(hits).all() else self.time.size
+        begin = int(np.searchsorted(self.time, self.hit_times.max() + 0.1))
         if begin >= self.time.size:
             return float("nan")
         offset = self.tool_position[begin:] - self.object_position[begin:, None, :]
@@ -156,12 +167,11 @@ class EpisodeResult:
     @property
     def arms_apart(self) -> float:
         """Time from the first arm's to the last arm's first touch, s; NaN when one never touched."""
-        hits = [self._hit_time(arm.name or "arm") for arm in self.task.arms]
-        return max(hits) - min(hits) if np.isfinite(hits).all() else float("nan")
+        return float(np.ptp(self.hit_times)) if self.hit_arms.all() else float("nan")
 
-    def _hit_time(self, arm: str) -> float:
-        """When an arm first truly hit the object, s; infinite when never."""
-        return min((i.time for i in self.impacts if i.arm == arm and i.partner == "object"), default=float("inf"))
+    @property
+    def _object_impacts(self) -> list[ImpactTruth]:
+        return [impact for impact in self.impacts if impact.partner == "object"]
 
     @property
     def time_to_track(self) -> float:
@@ -176,57 +186,35 @@ class EpisodeResult:
         within = np.convolve(error < 0.02, np.ones(50), mode="valid") >= 49.5
         return 1e-3 * float(np.argmax(within)) if within.any() else float("inf")
 
-    @property
-    def peak_target_acceleration(self) -> float:
-        """Largest norm of the linear target acceleration, averaged over the arms, m/s^2."""
-        norms = np.linalg.norm(self.target_acceleration[:, :, :3], axis=2)
-        return float(norms.max(axis=0).mean())
-
 
 class EpisodeRecorder:
     """Collects the cycles of a run, one row each."""
 
     def __init__(self) -> None:
         """Start with no row."""
-        self._rows: list[tuple[Any, ...]] = []
+        self._rows: list[dict[str, Any]] = []
 
     def add(self, command: Command, q: Array, dq: Array, placement: pin.SE3, twist: Array) -> None:
         """One row: a command, the reading it answers, and the object's true pose and twist."""
         self._rows.append(
-            (
-                command.time,
-                q,
-                dq,
-                command.effort,
-                int(command.mode),
-                command.blend,
-                command.tool_position,
-                command.tool_twist,
-                command.reference_twist,
-                command.target_acceleration,
-                placement.translation,
-                placement.rotation,
-                twist,
-                int(command.qp_status),
-            )
+            {
+                "time": command.time,
+                "q": q,
+                "dq": dq,
+                "effort": command.effort,
+                "mode": int(command.mode),
+                "blend": command.blend,
+                "tool_position": command.tool_position,
+                "tool_twist": command.tool_twist,
+                "reference_twist": command.reference_twist,
+                "target_acceleration": command.target_acceleration,
+                "object_position": placement.translation,
+                "object_rotation": placement.rotation,
+                "object_twist": twist,
+                "qp_status": int(command.qp_status),
+            }
         )
 
     def arrays(self) -> dict[str, Any]:
         """All rows, column by column."""
-        names = (
-            "time",
-            "q",
-            "dq",
-            "effort",
-            "mode",
-            "blend",
-            "tool_position",
-            "tool_twist",
-            "reference_twist",
-            "target_acceleration",
-            "object_position",
-            "object_rotation",
-            "object_twist",
-            "qp_status",
-        )
-        return {name: np.array(column) for name, column in zip(names, zip(*self._rows, strict=True), strict=True)}
+        return {name: np.array([row[name] for row in self._rows]) for name in self._rows[0]}

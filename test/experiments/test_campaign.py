@@ -16,9 +16,8 @@ from impact_aware.experiments.campaign import (
     run_setup,
     simulate,
 )
-from impact_aware.experiments.campaign_execution import execute
+from impact_aware.experiments.campaign_execution import CampaignStore, execute
 from impact_aware.experiments.campaign_plan import plan
-from impact_aware.experiments.campaign_store import CampaignStore
 from impact_aware.experiments.judgement import cause_class
 from impact_aware.experiments.random_setup import RandomSetup, plan_random
 

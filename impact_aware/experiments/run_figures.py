@@ -1,0 +1,115 @@
+"""The figures that a campaign keeps of a run: one row of its table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from impact_aware.control import Mode
+from impact_aware.experiments.episode_result import EpisodeResult
+from impact_aware.experiments.judgement import judge
+
+_SWING_CYCLES = 10
+
+
+@dataclass(frozen=True)
+class RunFigures:
+    """What a row keeps of a run; NaN where a figure has no meaning.
+
+    Attributes:
+        success: Whether the task was done.
+        cause: What kept it from being done, see `judgement.CAUSES`; empty for a success.
+        peak: Largest norm of the target acceleration, all six components as a_t of van Steen 2024 has, averaged over
+            the arms, m/s^2 and rad/s^2.
+        peak_linear: That of its linear part, m/s^2.
+        peak_after: `peak` from the first detection on.
+        peak_linear_after: `peak_linear` from the first detection on.
+        torque_jump: Largest change of a commanded torque at a mode switch over the joint's torque range, from the cycle
+            before to the first one in the new mode.
+        torque_swing: The same to any of the first ten cycles, over which the limit on the torque rate spreads a larger
+            jump.
+        goal_error_m: Horizontal distance of the object from its goal at the end, m.
+        slip_m: Of a tool along its face, see `EpisodeResult.slip`, m.
+        time_to_track_s: See `EpisodeResult.time_to_track`, s.
+        detection_delay_s: From the first true impact to its detection, s.
+        false_detections: See `EpisodeResult.false_detections`.
+        prediction_error: Of the joint velocity, over the norm of the true jump.
+        object_prediction_error: Of the object's velocity that was used, against the true one after a single arm's
+            impact, m/s.
+        object_prediction_difference: Of the velocity used from the direct prediction, m/s.
+        off_centre_m: How far beside the object's centre the first touch was, m.
+        arms_apart_s: From the first arm's to the last arm's first touch, s.
+        impact_speed: Normal relative speed at the first touch, m/s.
+        object_speed_after: Of the object after the first impact, m/s.
+        duration_s: Simulated time, s.
+    """
+
+    success: bool
+    cause: str
+    peak: float
+    peak_linear: float
+    peak_after: float
+    peak_linear_after: float
+    torque_jump: float
+    torque_swing: float
+    goal_error_m: float
+    slip_m: float
+    time_to_track_s: float
+    detection_delay_s: float
+    false_detections: int
+    prediction_error: float
+    object_prediction_error: float
+    object_prediction_difference: float
+    off_centre_m: float
+    arms_apart_s: float
+    impact_speed: float
+    object_speed_after: float
+    duration_s: float
+
+
+def figures_of(result: EpisodeResult, effort_limits: ArrayLike) -> RunFigures:
+    """The figures of a run; `effort_limits` (n,) are those of the joints of all arms, N m."""
+    norms = np.linalg.norm(result.target_acceleration, axis=2)
+    linear = np.linalg.norm(result.target_acceleration[:, :, :3], axis=2)
+    after = result.mode >= Mode.INTERIM
+    jump, swing = _torque_jumps(result, 2.0 * np.asarray(effort_limits, dtype=float))
+    impact = result.first_impact
+    success, cause = judge(result)
+    used, direct = result.object_velocities[0] if len(result.object_velocities) else np.full((2, 3), np.nan)
+    # Where several arms hit one after the other, no single velocity is the one after the impact.
+    alone = impact is not None and len(result.task.arms) == 1
+    true = impact.object_twist_after[:3] if impact is not None and alone else np.full(3, np.nan)
+    return RunFigures(
+        success=success,
+        cause=cause,
+        peak=float(norms.max(axis=0).mean()),
+        peak_linear=float(linear.max(axis=0).mean()),
+        peak_after=float(norms[after].max(axis=0).mean()) if after.any() else float("nan"),
+        peak_linear_after=float(linear[after].max(axis=0).mean()) if after.any() else float("nan"),
+        torque_jump=jump,
+        torque_swing=swing,
+        goal_error_m=result.goal_error,
+        slip_m=result.slip,
+        time_to_track_s=result.time_to_track,
+        detection_delay_s=result.detection_delay,
+        false_detections=result.false_detections,
+        prediction_error=result.prediction_error,
+        object_prediction_error=float(np.linalg.norm(used - true)),
+        object_prediction_difference=float(np.linalg.norm(used - direct)),
+        off_centre_m=result.off_centre,
+        arms_apart_s=result.arms_apart,
+        impact_speed=float("nan") if impact is None else impact.approach_speed,
+        object_speed_after=float("nan") if impact is None else float(np.linalg.norm(impact.object_twist_after[:3])),
+        duration_s=float(result.time[-1]),
+    )
+
+
+def _torque_jumps(result: EpisodeResult, span: np.ndarray) -> tuple[float, float]:
+    """Largest change of a commanded torque at a mode switch over its range, in one cycle and within ten."""
+    switches = np.flatnonzero(np.diff(result.mode)) + 1
+    if not switches.size:
+        return float("nan"), float("nan")
+    changes = [np.abs(result.effort[k : k + _SWING_CYCLES] - result.effort[k - 1]) / span for k in switches]
+    return max(float(change[0].max()) for change in changes), max(float(change.max()) for change in changes)
