@@ -20,6 +20,9 @@ Function = TypeVar("Function", bound=Callable[..., object])
 NOTHING, FLAG, INDEX, NUMBER = types.void, types.boolean, types.int64, types.float64
 """Types of what is given or returned."""
 
+FLAG_AND_INDEX = types.Tuple((types.boolean, types.int64))
+"""Two answers of one function."""
+
 PAIR, TRIPLE, FOUR, SIX = (types.UniTuple(types.float64, count) for count in (2, 3, 4, 6))
 """As many numbers together."""
 

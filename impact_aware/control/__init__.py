@@ -4,14 +4,15 @@ from impact_aware.control.command import Command, Mode
 from impact_aware.control.controller import ReferenceSpreadingController
 from impact_aware.control.parameters import INTERIM_ENDS, VARIANTS, ControlParameters
 from impact_aware.control.qp import QpStatus
-from impact_aware.control.safety.limiter import CommandLimiter, SafeReason
+from impact_aware.control.safety.reasons import SafeReason
+from impact_aware.control.session import ControlSession
 
 __all__ = [
     "INTERIM_ENDS",
     "VARIANTS",
     "Command",
-    "CommandLimiter",
     "ControlParameters",
+    "ControlSession",
     "Mode",
     "QpStatus",
     "ReferenceSpreadingController",

@@ -1,4 +1,4 @@
-"""What the controller says each cycle: its mode, its torques, and what it wanted."""
+"""The result of a control cycle: its mode, its torques, and its reference."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from impact_aware.arrays import Array
 from impact_aware.control.qp import QpStatus
-from impact_aware.control.safety.limiter import SafeReason
+from impact_aware.control.safety.reasons import SafeReason
 
 
 class Mode(enum.IntEnum):
@@ -27,7 +27,7 @@ class Command(NamedTuple):
     Attributes:
         time: Stamp of the state it answers, s.
         mode: Mode of this cycle.
-        effort: (n,) Torques of all arms, arm after arm, N m.
+        effort: (n,) Whole torques of all arms, arm after arm, N m: as sent, when it comes from a `ControlSession`.
         tool_position: (arms, 3) m.
         tool_twist: (arms, 6) m/s and rad/s.
         reference_twist: (arms, 6) Twist of the field in use, m/s and rad/s; zero outside the tracking modes.

@@ -49,14 +49,14 @@ class LimitBounds:
         self._upper = np.concatenate([entry.position_upper for entry in limits])
         self._lower = np.concatenate([entry.position_lower for entry in limits])
         self._fastest = np.concatenate([entry.velocity for entry in limits])
-        self.effort = np.concatenate([entry.effort for entry in limits])
-        self.effort_step = np.concatenate([entry.effort_rate for entry in limits]) * period
+        self._effort_upper = np.concatenate([entry.effort for entry in limits])
+        self._effort_lower = -self._effort_upper
         self._period = period
         self._braking = braking_acceleration
         self._rate = 1.0 / max(velocity_horizon, period)
-        rows = np.empty((4, self.effort.size))
+        rows = np.empty((4, self._upper.size))
         self._rows, self._bounds = rows, AccelerationBounds(*rows)
-        self._effort_range = np.empty_like(self.effort), np.empty_like(self.effort)
+        self._effort_range = np.empty_like(self._upper), np.empty_like(self._upper)
 
     def acceleration(self, q: Array, dq: Array) -> AccelerationBounds:
         """Bounds from (29) with braking distance, and from (30), at joint positions and velocities (n,).
@@ -67,14 +67,14 @@ class LimitBounds:
         kernels.acceleration_bounds(q, dq, self._lower, self._upper, self._fastest, *settings, self._rows)
         return self._bounds
 
-    def effort_range(self, previous: Array, bias: Array) -> tuple[Array, Array]:
-        """Lowest and highest torque (n,) minus h for the next period from (31) and the torque-rate limit, N m.
-
-        The range is never empty when `previous` is within the torque limit. The next call overwrites it.
+    def effort_range(self, torque_range: tuple[Array, Array] | None, bias: Array) -> tuple[Array, Array]:
+        """Lowest and highest torque (n,) minus h for the next period (31), N m; the next call overwrites it.
 
         Args:
-            previous: (n,) The last torque, N m.
+            torque_range: Lowest and highest torque (n,) that can be sent, N m; the torque limits when None.
             bias: (n,) h, N m.
         """
-        kernels.effort_range(previous, self.effort, self.effort_step, bias, *self._effort_range)
+        lower, upper = (self._effort_lower, self._effort_upper) if torque_range is None else torque_range
+        np.subtract(lower, bias, out=self._effort_range[0])
+        np.subtract(upper, bias, out=self._effort_range[1])
         return self._effort_range

@@ -1,9 +1,9 @@
-"""Time-invariant reference spreading controller for one arm or several (van Steen 2024, section IV)."""
+"""The law of time-invariant reference spreading for one arm or several (van Steen 2024, section IV)."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pinocchio as pin
@@ -15,7 +15,7 @@ from impact_aware.control.arm import ControlledArm
 from impact_aware.control.command import Command, Mode
 from impact_aware.control.constraints import LimitBounds
 from impact_aware.control.parameters import ControlParameters
-from impact_aware.control.safety.limiter import CommandLimiter, SafeReason
+from impact_aware.control.safety.reasons import SafeReason
 from impact_aware.control.tasks import (
     AccelerationTask,
     null_space_task,
@@ -41,14 +41,15 @@ class ReferenceSpreadingController:
     """One quadratic program over all arms, with a mode before, during and after the impact.
 
     IDLE holds the posture it finds. `start` begins ANTE; `notify_impact` leads to INTERIM or POST. Whatever goes wrong
-    leads to SAFE, which takes the motion away, then holds, until `reset`. Every command passes a `CommandLimiter`.
+    leads to SAFE, which takes the motion away, then holds, until `reset`. The torques are wanted ones: what is sent is
+    decided by the `ControlSession`, which alone holds this class.
 
     Attributes:
         arms: The arms at the last state.
         parameters: Gains, weights, limits.
         field: The reference in use, or None.
         mode: The mode of the next cycle.
-        limiter: Envelope around the commands.
+        gravity: (n,) Gravity torque at the last state, N m.
         n: Number of joints of all arms.
     """
 
@@ -86,12 +87,13 @@ class ReferenceSpreadingController:
         settings = self.parameters
         braking, horizon = settings.braking_acceleration, settings.velocity_horizon
         self._bounds = LimitBounds(limits, settings.period, braking, horizon)
-        self.limiter = CommandLimiter(self._bounds.effort, self._bounds.effort_step)
         self._solver = qp.QpSolver(self.n)
         if len(self.arms) == 1:
-            self._mass_matrix, self._bias = self.arms[0].mass_matrix, self.arms[0].bias
+            only = self.arms[0]
+            self._mass_matrix, self._bias, self.gravity = only.mass_matrix, only.bias, only.gravity
         else:
             self._mass_matrix, self._bias = np.zeros((self.n, self.n)), np.zeros(self.n)
+            self.gravity = np.concatenate([arm.gravity for arm in self.arms])
         self._none = np.zeros((len(self.arms), 6))
         self._unknown = np.full(3, np.nan)
         self.field: ReferenceField | None = None
@@ -107,8 +109,6 @@ class ReferenceSpreadingController:
         self._detail = ""
         self._begin_to_rest()
         self._start_time = 0.0
-        self._commanding = getattr(self, "_commanding", False)
-        self._last_time = -np.inf
         if self._reference is not None:
             self._reference.reset()
 
@@ -148,7 +148,6 @@ class ReferenceSpreadingController:
         if q.shape != (self.n,) or dq.shape != (self.n,) or not np.isfinite(q + dq).all():
             raise InvalidInputError("state", q.tolist(), f"{self.n} finite positions and velocities")
         self._refresh(q, dq)
-        self._begin_commands()
         self._reference.reset()
         self.field = self._reference.field
         self._start_time = float(time)
@@ -216,19 +215,26 @@ class ReferenceSpreadingController:
         return True
 
     def update(
-        self, time: float, q: Array, dq: Array, *, age: float = 0.0, object_position: Array | None = None
+        self,
+        time: float,
+        q: Array,
+        dq: Array,
+        torque_range: Callable[[Array], tuple[Array, Array]] | None = None,
+        *,
+        object_position: Array | None = None,
     ) -> Command:
-        """One control cycle: state in, torque out. Never raises: what goes wrong leads to the safe mode.
+        """One control cycle: state in, wanted torque out. Never raises: what goes wrong leads to the safe mode.
 
         Args:
             time: Stamp of the state, s.
             q: (n,) Joint positions of all arms, arm after arm, rad.
             dq: (n,) Joint velocities, rad/s.
-            age: How old the state is, s.
+            torque_range: Gives the lowest and highest torque (n,) that can be sent now for a gravity torque (n,), N m;
+                the torque limits when None.
             object_position: (3,) Measured object centre, m; inferred from the tools when None.
 
         Returns:
-            The command.
+            The command, with wanted torques.
         """
         try:
             if q.shape != (self.n,) or dq.shape != (self.n,):
@@ -237,19 +243,14 @@ class ReferenceSpreadingController:
             if not math.isfinite(float(q @ q + dq @ dq)):
                 self.safe_stop(SafeReason.NON_FINITE, "joint state with a value that is not finite")
                 return self.command_without_state(time)
-            if age > self.parameters.state_age_limit:
-                self.safe_stop(SafeReason.STATE_STALE, f"joint state {1e3 * age:.0f} ms old")
-            return self._cycle(time, q, dq, object_position)
+            return self._cycle(time, q, dq, torque_range, object_position)
         except Exception as error:  # noqa: BLE001 - whatever it is, the arm must get a safe command
             self.safe_stop(SafeReason.EXCEPTION, f"{type(error).__name__}: {error}")
             return self.command_without_state(time)
 
     def command_without_state(self, time: float) -> Command:
-        """Command when no state can be had: towards gravity compensation at the last known posture."""
-        effort = np.concatenate(
-            [pin.computeGeneralizedGravity(a.robot.model, a.robot.data, self._q[a.joints]) for a in self.arms]
-        )
-        return self._command(time, self.limiter.apply(effort), self._none, self._none, qp.QpStatus.FAILED)
+        """Command when no state can be had: the gravity torque at the last posture."""
+        return self._command(time, self.gravity.copy(), self._none, self._none, qp.QpStatus.FAILED)
 
     def joint_reference_velocity(self, command: Command) -> Array:
         """Joint velocity (n,) of all arms that gives the command's reference twist, for display, rad/s.
@@ -264,16 +265,37 @@ class ReferenceSpreadingController:
             ]
         )
 
-    def _cycle(self, time: float, q: Array, dq: Array, object_position: Array | None) -> Command:
+    def _cycle(
+        self,
+        time: float,
+        q: Array,
+        dq: Array,
+        torque_range: Callable[[Array], tuple[Array, Array]] | None,
+        object_position: Array | None,
+    ) -> Command:
         self._refresh(q, dq)
-        if not self._commanding:
-            self._begin_commands()
         reference = self._reference
         if self.mode not in _TRACKING or reference is None:
             return self._rest(time, q, dq)
         if self.mode is Mode.INTERIM and reference.interim_over(time):
             self.mode = Mode.POST
         reference.advance(self.mode, time, time - self._start_time, self.arms, object_position)
+        bounds = self._bounds
+        solution = self._solver.solve(
+            qp.build(
+                self._tasks(reference, q, dq),
+                bounds.acceleration(q, dq),
+                self._mass_matrix,
+                bounds.effort_range(None if torque_range is None else torque_range(self.gravity), self._bias),
+                self.parameters.regularisation,
+            )
+        )
+        if solution.status is qp.QpStatus.FAILED:
+            self.safe_stop(SafeReason.QP_INFEASIBLE, "the quadratic program has no solution")
+        effort = solution.inertia_torque + self._bias
+        return self._command(time, effort, reference.twist, reference.target_acceleration, solution.status)
+
+    def _tasks(self, reference: TrackingReference, q: Array, dq: Array) -> list[AccelerationTask]:
         settings, tasks = self.parameters, []
         for index, (arm, own) in enumerate(zip(self.arms, reference.field.arms, strict=True)):
             tasks.append(tracking_task(arm, reference.target_acceleration[index], settings.track_weight))
@@ -291,22 +313,7 @@ class ReferenceSpreadingController:
             tasks += synchronisation_tasks(
                 (first, second), centre, normal, settings.sync_stiffness, settings.sync_weight
             )
-        solution = self._solve(tasks, q, dq)
-        if solution.status is qp.QpStatus.FAILED:
-            self.safe_stop(SafeReason.QP_INFEASIBLE, "the quadratic program has no solution")
-        effort = self.limiter.apply(solution.inertia_torque + self._bias)
-        return self._command(time, effort, reference.twist, reference.target_acceleration, solution.status)
-
-    def _solve(self, tasks: list[AccelerationTask], q: Array, dq: Array) -> qp.QpSolution:
-        bounds = self._bounds
-        program = qp.build(
-            tasks,
-            bounds.acceleration(q, dq),
-            self._mass_matrix,
-            bounds.effort_range(self.limiter.previous, self._bias),
-            self.parameters.regularisation,
-        )
-        return self._solver.solve(program)
+        return tasks
 
     def _begin_to_rest(self) -> None:
         self._held: Array | None = None
@@ -327,7 +334,7 @@ class ReferenceSpreadingController:
         else:
             stiffness = settings.hold_stiffness
             wanted = stiffness * (self._held - q) - 2.0 * np.sqrt(stiffness) * dq
-        effort = self.limiter.apply(self._mass_matrix @ wanted + self._bias)
+        effort = self._mass_matrix @ wanted + self._bias
         return self._command(time, effort, self._none, self._none, qp.QpStatus.SOLVED)
 
     def _refresh(self, q: Array, dq: Array) -> None:
@@ -339,14 +346,7 @@ class ReferenceSpreadingController:
                 arm.update(q[joints], dq[joints])
                 self._mass_matrix[joints, joints] = arm.mass_matrix
                 self._bias[joints] = arm.bias
-        self._q = q.copy()
-
-    def _begin_commands(self) -> None:
-        """The arms hold themselves until the first command: the torque rate is limited from their gravity torque on."""
-        if not self._commanding:
-            gravity = [pin.computeGeneralizedGravity(a.robot.model, a.robot.data, self._q[a.joints]) for a in self.arms]
-            self.limiter.reset(np.concatenate(gravity))
-            self._commanding = True
+                self.gravity[joints] = arm.gravity
 
     def _command(self, time: float, effort: Array, twist: Array, target: Array, status: qp.QpStatus) -> Command:
         reference = self._reference

@@ -10,6 +10,7 @@ import math
 from impact_aware.arrays import Array
 from impact_aware.compiled import (
     FLAG,
+    FLAG_AND_INDEX,
     INDEX,
     MATRIX,
     NOTHING,
@@ -80,11 +81,11 @@ def acceleration_bounds(
     for i in range(lower.size):
         for side in range(2):
             speed = dq[i] if side else -dq[i]
-            way = upper[i] - q[i] if side else q[i] - lower[i]
+            left = upper[i] - q[i] if side else q[i] - lower[i]
             # Along the curve sqrt(2 a d) the deceleration is a; towards it the velocity horizon applies.
-            allowed = math.sqrt(2.0 * braking * max(way, 0.0))
+            allowed = math.sqrt(2.0 * braking * max(left, 0.0))
             share = min(max(speed / (allowed + SMALL), 0.0), 1.0)
-            ahead = 2.0 / (period * period) * (way - period * speed)
+            ahead = 2.0 / (period * period) * (left - period * speed)
             position = max(min(ahead, (allowed - speed) * rate - braking * share), -2.0 * braking)
             velocity = max((fastest[i] - speed) * rate, -2.0 * braking)
             bounds[side, i] = position if side else -position
@@ -176,48 +177,81 @@ def free_minimum(
     return within
 
 
-@compiled(NOTHING, VECTOR, VECTOR, VECTOR, VECTOR, WRITTEN_VECTOR, WRITTEN_VECTOR)
-def effort_range(previous: Array, limit: Array, step: Array, bias: Array, lower: Array, upper: Array) -> None:
-    """Lowest and highest M x for the next period, from torque and torque-rate limit.
+@compiled(NOTHING, VECTOR, VECTOR, VECTOR, VECTOR, VECTOR, WRITTEN_VECTOR, WRITTEN_VECTOR)
+def torque_range(
+    previous: Array, limit: Array, step: Array, carried: Array, gravity: Array, lower: Array, upper: Array
+) -> None:
+    """Lowest and highest whole torque that `command_filter` lets pass.
 
     Args:
-        previous: (n,) The last torque, N m.
+        previous: (n,) The last command as it was sent, N m.
         limit: (n,) Largest torque, N m.
-        step: (n,) Largest change, N m.
-        bias: (n,) h, N m.
+        step: (n,) Largest change of what is sent, N m.
+        carried: (n,) 1 where the arm adds the gravity torque itself, else 0.
+        gravity: (n,) N m.
         lower: (n,) Written to, N m.
         upper: (n,) Written to, N m.
     """
     for i in range(limit.size):
-        lower[i] = max(previous[i] - step[i], -limit[i]) - bias[i]
-        upper[i] = min(previous[i] + step[i], limit[i]) - bias[i]
+        added = carried[i] * gravity[i]
+        slowest, fastest = previous[i] - step[i] + added, previous[i] + step[i] + added
+        low = max(slowest, -limit[i] + max(added, 0.0))
+        high = min(fastest, limit[i] + min(added, 0.0))
+        # The rate limit wins where gravity has moved further than it allows.
+        lower[i] = min(low, fastest)
+        upper[i] = max(high, slowest)
 
 
-@compiled(FLAG, VECTOR, VECTOR, VECTOR, VECTOR, NUMBER, WRITTEN_VECTOR)
-def limit_command(wanted: Array, previous: Array, limit: Array, step: Array, tolerance: float, result: Array) -> bool:
-    """The nearest torque within both limits, and whether the wanted one was outside by more than the tolerance.
+@compiled(
+    FLAG_AND_INDEX, VECTOR, VECTOR, VECTOR, VECTOR, VECTOR, VECTOR, VECTOR, NUMBER, WRITTEN_VECTOR, WRITTEN_VECTOR
+)
+def filter_command(
+    wanted: Array,
+    previous: Array,
+    lower: Array,
+    upper: Array,
+    step: Array,
+    carried: Array,
+    gravity: Array,
+    tolerance: float,
+    command: Array,
+    effort: Array,
+) -> tuple[bool, int]:
+    """The nearest torque within a range, and how far the wanted one was outside.
 
     Args:
-        wanted: (n,) N m; an entry that is not finite keeps its last value.
-        previous: (n,) N m.
-        limit: (n,) Largest torque, N m.
-        step: (n,) Largest change, N m.
-        tolerance: N m.
-        result: (n,) Written to, N m.
+        wanted: (n,) Whole torque, N m; an entry that is not finite keeps its last command.
+        previous: (n,) The last command as it was sent, N m.
+        lower: (n,) Lowest whole torque, N m.
+        upper: (n,) Highest whole torque, N m.
+        step: (n,) Largest change of what is sent, N m.
+        carried: (n,) 1 where the arm adds the gravity torque itself, else 0.
+        gravity: (n,) N m.
+        tolerance: Change that does not count, N m.
+        command: (n,) What is sent, written to, N m.
+        effort: (n,) The same as whole torque, written to, N m.
+
+    Returns:
+        Whether a torque was changed by more than the tolerance; the first joint whose torque was outside by more than
+        a step, or -1.
     """
-    changed = False
-    for i in range(limit.size):
-        value = wanted[i] if math.isfinite(wanted[i]) else previous[i]
-        low, high = max(previous[i] - step[i], -limit[i]), min(previous[i] + step[i], limit[i])
-        value = min(max(value, low), high)
-        result[i] = value
-        changed |= not abs(value - wanted[i]) <= tolerance
-    return changed
+    changed, gross = False, -1
+    for i in range(wanted.size):
+        added = carried[i] * gravity[i]
+        value = wanted[i] if math.isfinite(wanted[i]) else previous[i] + added
+        value = min(max(value, lower[i]), upper[i])
+        effort[i] = value
+        command[i] = value - added
+        excess = abs(value - wanted[i])
+        changed |= not excess <= tolerance
+        if gross < 0 and not excess <= step[i]:
+            gross = i
+    return changed, gross
 
 
 @compiled(INDEX, VECTOR, VECTOR, VECTOR, VECTOR, NUMBER, NUMBER, NUMBER)
 def first_implausible(
-    q: Array, dq: Array, previous: Array, fastest: Array, speed_factor: float, way_factor: float, noise: float
+    q: Array, dq: Array, previous: Array, fastest: Array, speed_factor: float, longest: float, noise: float
 ) -> int:
     """Index of the first value that can't be true, velocities before positions; -1 when there is none.
 
@@ -227,15 +261,15 @@ def first_implausible(
         previous: (n,) Positions before, rad.
         fastest: (n,) Velocity limits, rad/s.
         speed_factor: A velocity may be that many times its limit.
-        way_factor: A way may be that long at the velocity limit, s.
-        noise: And longer by this, rad.
+        longest: Longest time at the velocity limit between the two positions, s.
+        noise: Displacement that measurement noise can add, rad.
     """
     n = fastest.size
     for i in range(n):
         if not abs(dq[i]) <= speed_factor * fastest[i]:
             return i
     for i in range(n):
-        if not abs(q[i] - previous[i]) <= way_factor * fastest[i] + noise:
+        if not abs(q[i] - previous[i]) <= longest * fastest[i] + noise:
             return n + i
     return -1
 
@@ -262,19 +296,6 @@ def first_limit(q: Array, dq: Array, lower: Array, upper: Array, velocity: Array
     for i in range(n):
         if not abs(dq[i]) <= velocity[i]:
             return 2 * n + i
-    return -1
-
-
-@compiled(INDEX, VECTOR, VECTOR, VECTOR, VECTOR)
-def first_effort(effort: Array, previous: Array, limit: Array, step: Array) -> int:
-    """Index of the first torque over its limit, then over its step; -1 when there is none, N m."""
-    n = limit.size
-    for i in range(n):
-        if not abs(effort[i]) <= limit[i]:
-            return i
-    for i in range(n):
-        if not abs(effort[i] - previous[i]) <= step[i]:
-            return n + i
     return -1
 
 

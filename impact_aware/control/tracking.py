@@ -25,7 +25,7 @@ class TrackingReference:
         twist: (arms, 6) Reference twist of the field in use, m/s and rad/s.
         target_acceleration: (arms, 6) a_t, m/s^2 and rad/s^2.
         object_position: (3,) Estimated object centre, m.
-        complete_at: When contact was said to be complete, s, or None.
+        complete_at: When contact was reported complete, s, or None.
     """
 
     def __init__(self, field: ReferenceField, parameters: ControlParameters) -> None:
@@ -44,7 +44,7 @@ class TrackingReference:
         self.complete_at: float | None = None
         self._entered = np.nan
         self._contact_sum = np.zeros(3)
-        self._interim_places = np.full((count, 3), np.nan)
+        self._interim_positions = np.full((count, 3), np.nan)
         self._prediction: ArrayLike | None = None
         self._use(self._given)
         self.object_position = self.field.object_position
@@ -64,7 +64,7 @@ class TrackingReference:
     def enter_contact(
         self, arms: Sequence[ControlledArm], time: float, object_velocity: ArrayLike | None, event_sequence: int | None
     ) -> None:
-        """The tools touch the object at their present places, from which its own place follows.
+        """The tools touch the object at their present positions, from which its own position follows.
 
         Args:
             arms: At the present state.
@@ -73,11 +73,11 @@ class TrackingReference:
             event_sequence: Number of the event.
         """
         self.remember_prediction(object_velocity)
-        places = np.array([arm.position for arm in arms])
-        self._contact_sum = places.sum(axis=0)
-        self._object_at_impact = self.field.object_position_from_tools(places)
+        positions = np.array([arm.position for arm in arms])
+        self._contact_sum = positions.sum(axis=0)
+        self._object_at_impact = self.field.object_position_from_tools(positions)
         self._entered = time
-        self._interim_places = places
+        self._interim_positions = positions
         self._use(self.field.after_impact(self._object_at_impact, self._prediction, event_sequence=event_sequence))
 
     def join_contact(self, object_velocity: ArrayLike | None, event_sequence: int | None) -> None:
@@ -137,34 +137,34 @@ class TrackingReference:
             for arm in arms:
                 moved += arm.position
             self.object_position = self._object_at_impact + moved / len(arms)
-        self.blend = turning = 1.0
+        self.blend = angular_blend = 1.0
         if mode is Mode.INTERIM:
             self.blend = self._share(self._contact_since(), time)
-            turning = self._share(self._entered, time)
+            angular_blend = self._share(self._entered, time)
         for index, arm in enumerate(arms):
-            self._after_impact(index, arm, turning, interim=mode is Mode.INTERIM)
+            self._after_impact(index, arm, angular_blend, interim=mode is Mode.INTERIM)
 
-    def _after_impact(self, index: int, arm: ControlledArm, turning: float, *, interim: bool) -> None:
+    def _after_impact(self, index: int, arm: ControlledArm, angular_blend: float, *, interim: bool) -> None:
         """(38), and (34) with the blend in the interim mode.
 
-        `turning` is the blend of the angular part. It is gamma, too, where gamma follows the clock. Where gamma waits
-        for complete contact, the clock still blends the angular part: the wanted orientation is the same before and
-        after, and an arm that was hit off centre would turn undamped as long as another one is waited for.
+        `angular_blend` is gamma of the angular part: the same where gamma follows the clock. Where gamma waits for
+        complete contact, the clock still blends the angular part: the wanted orientation is the same before and after,
+        and an arm that was hit off centre would rotate undamped as long as another one is waited for.
         """
         settings, gamma = self._parameters, self.blend
         twist, target = self.twist[index], self.target_acceleration[index]
         self._post[index].evaluate_into(self.object_position, arm.rotation, twist, target)
         kernels.add_damping(twist, arm.twist, settings.track_damping, target)
         if interim:
-            ante, place = self._ante[index], self._interim_places[index]
+            ante, position = self._ante[index], self._interim_positions[index]
             ante_twist, feedback = ante.evaluate(arm.position, arm.rotation)
-            feedback[:3] += settings.track_stiffness * (place - arm.position)
+            feedback[:3] += settings.track_stiffness * (position - arm.position)
             if ante.kappa_r > 0.0:
                 # The angular velocity reference (11) is kappa_r times the orientation error.
                 feedback[3:] += (settings.track_stiffness / ante.kappa_r) * ante_twist[3:]
             target[:3] = (1.0 - gamma) * feedback[:3] + gamma * target[:3]
-            target[3:] = (1.0 - turning) * feedback[3:] + turning * target[3:]
-            place += settings.period * ante.velocity(place)
+            target[3:] = (1.0 - angular_blend) * feedback[3:] + angular_blend * target[3:]
+            position += settings.period * ante.velocity(position)
         if gamma > 0.0 and self._pushes[index]:
             target += gamma * arm.acceleration_from_wrench(self.field.arms[index].feedforward_wrench)
 

@@ -1,4 +1,4 @@
-"""The first cycles of a controller are slow, as libraries load and caches fill: here they move nothing."""
+"""The first cycles of a session are slow, as libraries load and caches fill: here they move nothing."""
 
 from __future__ import annotations
 
@@ -8,12 +8,10 @@ import numpy as np
 import pinocchio as pin
 
 from impact_aware.control.command import Command
-from impact_aware.control.controller import ReferenceSpreadingController
 from impact_aware.control.parameters import ControlParameters
-from impact_aware.control.safety.guard import GuardedController
+from impact_aware.control.session import ControlSession
 from impact_aware.reference import ReferenceField
 from impact_aware.robot import RobotModel
-from impact_aware.robot.safety_limits import SafetyLimits
 
 CYCLES = 20
 """Cycles after which the time per cycle does not fall any more."""
@@ -22,27 +20,26 @@ CYCLES = 20
 def warm_up(
     robots: Sequence[RobotModel], parameters: ControlParameters, field: ReferenceField, bases: Sequence[pin.SE3]
 ) -> Command:
-    """Run some cycles of a controller of its own, in every mode that solves a quadratic program.
+    """Run some cycles of a session of its own, in every mode that solves a quadratic program.
 
     Args:
         robots: One model per arm.
-        parameters: Of the controller that is to be fast from its first cycle on.
+        parameters: Of the session that is to be fast from its first cycle on.
         field: The reference that it will follow.
         bases: Pose of each arm's base in the common frame.
 
     Returns:
-        The last command, which is to go nowhere.
+        The last command, which was sent nowhere.
     """
-    controller = ReferenceSpreadingController(robots, parameters, field, bases)
-    guard = GuardedController(controller, [SafetyLimits.of(robot) for robot in robots], bases)
+    session = ControlSession(robots, parameters, field, bases)
     home = np.concatenate([robot.home for robot in robots])
     still = np.zeros_like(home)
-    controller.start(0.0, home, still)
-    command = guard.update(0.0, home, still)
+    session.start(0.0, home, check=False)
+    command = session.cycle(0.0, home, still)
     for cycle in range(1, CYCLES):
         if cycle == CYCLES // 2:
             for arm in range(len(robots)):
-                guard.notify_impact(cycle * parameters.period, cycle * parameters.period, arm=arm)
-        command = guard.update(cycle * parameters.period, home, still)
-        controller.joint_reference_velocity(command)
+                session.notify_impact(cycle * parameters.period, cycle * parameters.period, arm=arm)
+        command = session.cycle(cycle * parameters.period, home, still)
+        session.joint_reference_velocity(command)
     return command

@@ -9,7 +9,7 @@ import numpy as np
 
 from impact_aware.arrays import Array
 from impact_aware.contact.geometry import Contact, FreeObject
-from impact_aware.control import Command, Mode, ReferenceSpreadingController
+from impact_aware.control import Command, ControlSession, Mode
 from impact_aware.detection import ImpactEvent, JointSample, make_detector
 from impact_aware.experiments.episode_result import EpisodeRecorder, EpisodeResult
 from impact_aware.experiments.episode_settings import EpisodeSettings, Truth
@@ -87,12 +87,12 @@ def run_episode(
     posture = _posture(task, settings, robots)
     plant = _plant(task, settings, robots)
     bases = [base_placement(arm) for arm in task.arms]
-    controller = ReferenceSpreadingController(robots, settings.control, field, bases)
+    session = ControlSession(robots, settings.control, field, bases)
     detectors = [make_detector(settings.detector, robot.n, **settings.detector_parameters) for robot in robots]
     predictor = _ObjectVelocity(task, settings, robots, field, sampled)
     slices = list(plant.slices.values())
     state = plant.reset(posture, seed=seed)
-    controller.start(state.time, posture, np.zeros(plant.n))
+    session.start(state.time, posture, check=False)
     recorder = EpisodeRecorder()
     events: list[tuple[int, ImpactEvent]] = []
     rest_since = np.inf
@@ -104,14 +104,14 @@ def run_episode(
             if event is None:
                 continue
             events.append((index, event))
-            if controller.mode in (Mode.ANTE, Mode.INTERIM):
+            if session.mode in (Mode.ANTE, Mode.INTERIM):
                 known = np.isfinite(event.velocity_before)
                 event = dataclasses.replace(
                     event, velocity_before=np.where(known, event.velocity_before, reading.dq[part])
                 )
                 velocity = predictor(index, event, reading.q)
-                controller.notify_impact(event.time, reading.time, velocity, arm=index, event_sequence=len(events))
-        command = controller.update(reading.time, reading.q, reading.dq)
+                session.notify_impact(event.time, reading.time, velocity, arm=index, sequence=len(events))
+        command = session.cycle(reading.time, reading.q, reading.dq)
         recorder.add(command, reading.q, reading.dq, state.object_placement, state.object_twist)
         if on_cycle is not None:
             on_cycle(command)
@@ -128,11 +128,11 @@ def run_episode(
         predictions=tuple(predictor.predictions),
         object_velocities=np.array(predictor.velocities, dtype=float).reshape(-1, 2, 3),
         impacts=plant.impacts,
-        field=controller.field or field,
+        field=session.field or field,
         task=task,
         settings=settings,
         seed=seed,
-        interventions=controller.limiter.interventions,
+        interventions=session.filter.interventions,
         safe_reason=command.reason,
     )
 

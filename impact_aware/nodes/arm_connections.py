@@ -1,4 +1,4 @@
-"""Whether a controller's arms are really there: states heard, at its rate, commands heard, nobody out of reach."""
+"""Whether a controller's arms are really there: states received, at its rate, commands taken, nobody out of reach."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from functools import partial
 
 from rclpy.node import Node
 
+from impact_aware.control.session import NO_FIELD, ControlSession
 from impact_aware.nodes.arm_commands import COMMANDS_TOPIC, ArmCommands
-from impact_aware.nodes.arm_inputs import ArmInputs
 from impact_aware.nodes.joint_state_source import JointStateSource
 from impact_aware.nodes.ros.qos_match import mismatches, silenced, unheard, why_silent
 from impact_aware.nodes.ros.state_rate import rate_mismatch
@@ -29,56 +29,46 @@ class ArmConnections:
         self,
         node: Node,
         arms: Sequence[Arm],
-        inputs: ArmInputs,
+        session: ControlSession,
+        sources: Sequence[JointStateSource],
         commands: ArmCommands,
-        *,
-        period: float,
-        state_timeout: float,
     ) -> None:
-        """Warn of what can't be heard or can't hear, as far as DDS has found; more is said when it shows.
+        """Warn of topics that nobody can be received from or reached on, as far as DDS has found.
 
         Args:
             node: The controller, with all its subscriptions and publishers.
             arms: Its arms.
-            inputs: Their states.
+            session: Their control.
+            sources: Their states.
             commands: Their commands.
-            period: Control period, s.
-            state_timeout: How long an arm may say nothing before the motion begins, s of wall time.
         """
         self._node = node
         self._arms = tuple(arms)
-        self._inputs = inputs
+        self._session = session
+        self._sources = tuple(sources)
         self._commands = commands
-        self._period = period
-        self._timeout = state_timeout
         self._twins = TwinWatch(node, "and only one of them can be active")
-        for arm, source in zip(self._arms, inputs.sources, strict=True):
-            expect_messages(node, arm.topic("joint_states"), partial(_heard, source), DRIVER)
+        for arm, source in zip(self._arms, self._sources, strict=True):
+            expect_messages(node, arm.topic("joint_states"), partial(_received, source), DRIVER)
         for sentence in mismatches(node):
             node.get_logger().warning(sentence)
 
     def refusal(self) -> str:
         """Why the motion must not begin, in one sentence; empty when it may."""
-        inputs = self._inputs
-        silence, arm = inputs.silence()
-        topic = arm.topic("joint_states")
-        if math.isinf(silence):
-            return f"no {topic} yet: {why_silent(self._node, topic, DRIVER)}"
-        if silence > self._timeout:
-            return f"the last {topic} came {silence:.2f} s ago"
-        if not inputs.complete:
-            return "no joint_states of all arms with nearly the same stamp yet"
-        if not inputs.velocity_measured:
-            return "joint_states have no velocities"
+        session = self._session
+        refusal = session.refusal()
+        silence, arm = session.states.silence()
+        if math.isinf(silence) and not session.rest.stopping:
+            return f"{refusal}: {why_silent(self._node, self._arms[arm].topic('joint_states'), DRIVER)}"
+        if refusal:
+            if refusal != NO_FIELD:
+                return refusal
+            return f"{refusal}: {why_silent(self._node, 'reference_field', 'the node reference_field')}"
         return self._out_of_step() or self._out_of_reach()
 
-    def no_field(self) -> str:
-        """Why there is no field, in one sentence."""
-        return f"no reference_field yet: {why_silent(self._node, 'reference_field', 'the node reference_field')}"
-
     def _out_of_step(self) -> str:
-        for arm, source in zip(self._arms, self._inputs.sources, strict=True):
-            if wrong := rate_mismatch(arm.topic("joint_states"), source.quality, self._period):
+        for arm, source in zip(self._arms, self._sources, strict=True):
+            if wrong := rate_mismatch(arm.topic("joint_states"), source.quality, self._session.parameters.period):
                 return wrong
         return ""
 
@@ -96,5 +86,5 @@ class ArmConnections:
         return ""
 
 
-def _heard(source: JointStateSource) -> bool:
+def _received(source: JointStateSource) -> bool:
     return source.received > 0

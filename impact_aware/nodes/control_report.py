@@ -1,4 +1,4 @@
-"""What a controller did, counted and told on `controller_state`."""
+"""What a controller did, counted and published on `controller_state`."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from impact_aware_msgs.msg import ControllerState
 from rclpy.node import Node
 from std_msgs.msg import Header
 
-from impact_aware.control import Command, Mode, ReferenceSpreadingController
+from impact_aware.control import Command, ControlSession, Mode
 from impact_aware.control.completion import goal_distance
 from impact_aware.messages.controller_state import command_to_message
-from impact_aware.nodes.arm_inputs import ArmInputs
+from impact_aware.nodes.joint_state_source import JointStateSource
 from impact_aware.nodes.ros.messages import ROS
 from impact_aware.nodes.ros.qos import STREAM_QOS
 from impact_aware.task.arms import Arm
@@ -31,7 +31,6 @@ class ControlReport:
     """Accounts of the cycles since activation.
 
     Attributes:
-        last: The last command, or None.
         cycles: Cycles since activation.
         missed: Periods without one.
         late: Cycles that took longer than a period.
@@ -40,49 +39,43 @@ class ControlReport:
     def __init__(
         self,
         node: Node,
-        controller: ReferenceSpreadingController,
-        inputs: ArmInputs,
+        session: ControlSession,
         arms: Sequence[Arm],
+        sources: Sequence[JointStateSource],
         decimation: int,
     ) -> None:
-        """Create the publisher; every `decimation`-th cycle will be told."""
-        self._controller = controller
-        self._inputs = inputs
+        """Create the publisher; every `decimation`-th cycle will be published."""
+        self._session = session
         self._arms = tuple(arms)
+        self._sources = tuple(sources)
         self._decimation = decimation
         self._publisher = node.create_publisher(ControllerState, "controller_state", STREAM_QOS)
-        self._period = controller.parameters.period
+        self._period = session.parameters.period
         self._periods = array.array("d", [math.nan] * JITTER_CYCLES)
-        self._cycle_time = 0.0
-        self._age = -1.0
-        self.last: Command | None = None
         self.begin()
 
     def begin(self) -> None:
         """Start counting."""
         self.cycles = self.missed = self.late = 0
-        self._arrival = math.nan
+        self._arrival = self._time = math.nan
         self._periods[:] = array.array("d", [math.nan] * JITTER_CYCLES)
 
-    def account(self, command: Command, age: float, arrival: float, cycle_time: float) -> None:
+    def account(self, command: Command, arrival: float) -> None:
         """Count a cycle.
 
         Args:
             command: Its result.
-            age: Age of the state it answered, s; negative when the clocks don't compare.
-            arrival: When the state was taken, s of a clock that only goes forward.
-            cycle_time: From then to the command published, s.
+            arrival: When the state was received, s of a steady clock.
         """
         self._periods[self.cycles % JITTER_CYCLES] = arrival - self._arrival
         self.cycles += 1
-        self._age, self._arrival, self._cycle_time = age, arrival, cycle_time
-        if cycle_time > self._period:
+        self._arrival = arrival
+        if self._session.cycle_time > self._period:
             self.late += 1
-        if self.last is not None:
-            gap = round((command.time - self.last.time) / self._period)
-            # Stamps that went on by more were set, and no states were missed.
-            self.missed += gap - 1 if 1 < gap < MOST_MISSED else 0
-        self.last = command
+        gap = (command.time - self._time) / self._period
+        # Stamps that went on by more were set, and no states were missed.
+        self.missed += round(gap) - 1 if 1.5 < gap < MOST_MISSED else 0
+        self._time = command.time
 
     @property
     def period(self) -> float:
@@ -97,34 +90,33 @@ class ControlReport:
         periods = periods[np.isfinite(periods)]
         return float(periods.std()) if periods.size > 1 else -1.0
 
-    def tell(self, command: Command, stamp: Time, event_sequence: int) -> None:
+    def publish(self, command: Command, stamp: Time) -> None:
         """Publish `controller_state` when it is the turn of this cycle.
 
         Args:
             command: Result of the cycle.
             stamp: Of the state it answered.
-            event_sequence: Number of the last impact event that was acted upon.
         """
         if self.cycles % self._decimation or not self._publisher.get_subscription_count():
             return
-        controller, field = self._controller, self._controller.field
+        session, field = self._session, self._session.field
         several = len(self._arms) > 1 and field is not None
         message = command_to_message(
             command,
             ROS,
             header=Header(stamp=stamp, frame_id=field.frame if several and field else self._arms[0].robot.base_frame),
             arms=self._arms,
-            joint_reference_velocity=controller.joint_reference_velocity(command),
+            joint_reference_velocity=session.joint_reference_velocity(command),
         )
         message.field_revision = field.revision if field is not None else 0
-        message.event_sequence = event_sequence
+        message.event_sequence = session.events.sequence
         message.cycles = self.cycles
         message.missed = self.missed
         message.late = self.late
-        message.cycle_time = self._cycle_time
+        message.cycle_time = session.cycle_time
         message.period = self.period
         message.jitter = self.jitter
-        message.state_age = self._age
+        message.state_age = session.age
         message.goal_distance = self._goal_distance(command)
         self._publisher.publish(message)
 
@@ -140,22 +132,23 @@ class ControlReport:
             "cycles": self.cycles,
             "missed": self.missed,
             "late": self.late,
-            "cycle_us": 1e6 * self._cycle_time,
+            "cycle_us": 1e6 * self._session.cycle_time,
             "period_us": 1e6 * self.period,
             "jitter_us": 1e6 * self.jitter,
-            "state_age_us": 1e6 * self._age,
-            "state_rate": self._inputs.rate,
-            "rejected_states": self._inputs.rejected,
+            "state_age_us": 1e6 * self._session.age,
+            "state_rate": float(np.min([source.rate for source in self._sources])),
+            "rejected_states": self._session.states.rejected,
         }
-        if self.last is not None:
-            values["time"] = self.last.time
-            values["goal_distance"] = self._goal_distance(self.last)
-        if self.last is not None and self._controller.mode is Mode.SAFE:
-            values["reason"] = str(self.last.reason or "")
-            values["detail"] = self.last.detail
+        command = self._session.command
+        if command is not None:
+            values["time"] = command.time
+            values["goal_distance"] = self._goal_distance(command)
+        if command is not None and self._session.mode is Mode.SAFE:
+            values["reason"] = str(command.reason or "")
+            values["detail"] = command.detail
         return values
 
     def _goal_distance(self, command: Command) -> float:
-        field = self._controller.field
+        field = self._session.field
         distance = goal_distance(command, field.goal) if field is not None else np.nan
         return distance if math.isfinite(distance) else -1.0

@@ -6,8 +6,9 @@ import dataclasses
 
 import numpy as np
 import pytest
+from law_loop import LawLoop
 
-from impact_aware.control import ReferenceSpreadingController, SafeReason
+from impact_aware.control import SafeReason
 from impact_aware.robot import RobotModel, load_profile
 
 ROBOT = RobotModel.from_profile("panda")
@@ -24,12 +25,12 @@ def with_load(mass: float) -> RobotModel:
 
 def brake(arm: RobotModel, seconds: float, stamp=lambda time: time):
     """Joint speeds (k,) of the fastest joint while the safe mode brakes `arm`, and its last posture."""
-    controller = ReferenceSpreadingController(ROBOT)
+    controller = LawLoop(ROBOT)
     q, dq = ROBOT.home.copy(), np.array([0.5, -0.4, 0.3, 0.5, -0.6, 0.4, 0.7])
     controller.safe_stop(SafeReason.REQUESTED)
     speeds = []
     for k in range(round(seconds / CYCLE)):
-        command = controller.update(stamp(1.0 + k * CYCLE), q, dq)
+        command = controller.cycle(stamp(1.0 + k * CYCLE), q, dq)
         # Semi-implicit Euler at 1 kHz: its error over a second is far below the motion looked for.
         dq = dq + CYCLE * np.linalg.solve(arm.mass_matrix(q), command.effort - arm.bias(q, dq))
         q = q + CYCLE * dq

@@ -54,10 +54,11 @@ def test_no_bound_asks_for_more_than_twice_the_braking_acceleration(bounds, limi
             assert max(found.position_lower.max(), found.velocity_lower.max()) <= 2.0 * BRAKING
 
 
-def test_the_torque_range_is_never_empty_for_a_command_within_the_limits(bounds, limits):
-    for share in (-1.0, -0.3, 0.0, 1.0):
-        previous = share * limits.effort
-        low, high = bounds.effort_range(previous, np.zeros(7))
-        assert np.all(low <= previous) and np.all(previous <= high) and np.all(low < high)
-        assert np.all(np.abs(low) <= limits.effort) and np.all(np.abs(high) <= limits.effort)
-        assert np.all(high - low <= 2.0 * limits.effort_rate * PERIOD + 1e-12)
+def test_the_torque_range_is_what_can_be_sent_less_the_bias(bounds, limits):
+    bias = np.array([0.5, -20.0, 3.0, 12.0, -0.2, 1.5, 0.1])
+    low, high = bounds.effort_range(None, bias)
+    np.testing.assert_allclose(low, -limits.effort - bias)
+    np.testing.assert_allclose(high, limits.effort - bias)
+    low, high = bounds.effort_range((bias - 1.0, bias + 2.0), bias)
+    np.testing.assert_allclose(low, -1.0)
+    np.testing.assert_allclose(high, 2.0)

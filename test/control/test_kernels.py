@@ -84,10 +84,6 @@ def test_a_value_that_is_not_finite_passes_no_limit(bad):
     assert kernels.first_implausible(zero, spoilt, zero, one, 3.0, 1.0, 0.0) == 1
     assert kernels.first_implausible(spoilt, zero, zero, one, 3.0, 1.0, 0.0) == 4
     assert kernels.first_limit(zero, spoilt, -one, one, one, one) in (1, 4, 7)
-    assert kernels.first_effort(spoilt, zero, one, one) == 1
-    result = np.empty(3)
-    assert kernels.limit_command(spoilt, np.full(3, 0.25), one, one, 1e-3, result)
-    assert result[1] == 0.25
 
 
 def test_arrays_that_are_read_only_are_read():
@@ -131,3 +127,23 @@ def test_where_nothing_can_be_kept_it_is_translated_all_the_same(monkeypatch):
     monkeypatch.setattr(compiled, "njit", nowhere)
     double = compiled.compiled(compiled.NUMBER, compiled.NUMBER)(lambda value: 2.0 * value)
     assert double(21.0) == 42.0
+
+
+def test_the_torque_range_is_its_formula_and_never_empty(generator):
+    n = 2000
+    previous, gravity = generator.uniform(-5.0, 5.0, n), generator.normal(scale=3.0, size=n)
+    limit, step = np.full(n, 5.0), generator.uniform(0.1, 2.0, n)
+    carried = generator.integers(0, 2, n).astype(float)
+    lower, upper = np.empty(n), np.empty(n)
+    kernels.torque_range(previous, limit, step, carried, gravity, lower, upper)
+    assert np.all(lower <= upper)
+    added = carried * gravity
+    # What is sent keeps its rate at both ends; the whole torque and what is sent keep the limit wherever the rate lets.
+    assert np.all(np.abs(lower - added - previous) <= step + ROUNDING)
+    assert np.all(np.abs(upper - added - previous) <= step + ROUNDING)
+    low = np.maximum.reduce([-limit, -limit + added, previous - step + added])
+    high = np.minimum.reduce([limit, limit + added, previous + step + added])
+    possible = low <= high
+    assert 0.5 < possible.mean() < 1.0
+    np.testing.assert_allclose(lower[possible], low[possible], atol=ROUNDING)
+    np.testing.assert_allclose(upper[possible], high[possible], atol=ROUNDING)

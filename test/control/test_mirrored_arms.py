@@ -5,8 +5,9 @@ import dataclasses
 import numpy as np
 import pinocchio as pin
 import pytest
+from law_loop import LawLoop
 
-from impact_aware.control import Mode, ReferenceSpreadingController
+from impact_aware.control import Mode
 from impact_aware.reference.rotation import quaternion_from_rotation, rotation_from_quaternion
 from impact_aware.robot import RobotModel
 from impact_aware.task import base_placement, load_task, make_field, start_posture
@@ -68,7 +69,7 @@ def setup():
     field = make_field(task, [robot, robot])
     field = dataclasses.replace(field, arms=(field.arms[0], mirrored_arm(field.arms[0])))
     left = base_placement(task.arms[0])
-    controller = ReferenceSpreadingController(
+    controller = LawLoop(
         [robot, mirrored_robot(robot)], field=field, bases=[left, mirrored_placement(left)]
     )
     return controller, start_posture(task.arms[0], robot)

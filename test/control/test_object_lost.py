@@ -7,69 +7,68 @@ import dataclasses
 import numpy as np
 import pytest
 
-from impact_aware.control import Mode, ReferenceSpreadingController, SafeReason
-from impact_aware.control.safety.guard import GRASP_SHARE, GuardedController
+from impact_aware.control import ControlParameters, ControlSession, Mode, SafeReason
+from impact_aware.control.safety.state_guard import GRASP_SHARE
 from impact_aware.robot import RobotModel
+from impact_aware.robot.safety_limits import SafetyLimits
 from impact_aware.task import base_placement, load_task, make_field, start_posture
 
 TASK = load_task("dual_arm_grab")
 ROBOTS = [RobotModel.from_profile(arm.robot) for arm in TASK.arms]
 FIELD = make_field(TASK, ROBOTS)
+OVERRUN = SafetyLimits.of(ROBOTS[0]).impact_overrun
 BASES = [base_placement(arm) for arm in TASK.arms]
 
 
 def posture(closer: float) -> np.ndarray:
-    """Both tools at their places of the impact, each moved towards the other by half of `closer`, m."""
-    places = [own.impact_position - 0.5 * closer * own.normal for own in FIELD.arms]
-    return np.concatenate([start_posture(a, r, p) for a, r, p in zip(TASK.arms, ROBOTS, places, strict=True)])
+    """Both tools at their positions of the impact, each moved towards the other by half of `closer`, m."""
+    positions = [own.impact_position - 0.5 * closer * own.normal for own in FIELD.arms]
+    return np.concatenate([start_posture(a, r, p) for a, r, p in zip(TASK.arms, ROBOTS, positions, strict=True)])
 
 
 def after_contact(q: np.ndarray, field=FIELD):
     """The second command in contact with the arms at q."""
-    controller = ReferenceSpreadingController(ROBOTS, field=field, bases=BASES)
-    guard = GuardedController(controller, bases=BASES)
+    session = ControlSession(ROBOTS, field=field, bases=BASES)
     still = np.zeros(q.size)
-    controller.start(1.0, q, still)
+    session.start(1.0, q, check=False)
     for arm in range(2):
-        guard.notify_impact(1.0, 1.0, arm=arm)
-    guard.update(1.0, q, still)
-    return guard.update(1.001, q, still), guard
+        session.notify_impact(1.0, 1.0, arm=arm)
+    session.cycle(1.0, q, still)
+    return session.cycle(1.001, q, still)
 
 
 @pytest.mark.parametrize("closer", [-0.1, 0.0, 0.03])
 def test_palms_on_an_object_of_about_its_width_go_on(closer):
-    command, _ = after_contact(posture(closer))
+    command = after_contact(posture(closer))
     assert (command.mode, command.reason) == (Mode.INTERIM, None)
 
 
 def test_palms_much_closer_than_the_object_is_wide_stop():
-    command, guard = after_contact(posture(0.06))
+    command = after_contact(posture(0.06))
     assert (command.mode, command.reason) == (Mode.SAFE, SafeReason.OBJECT_LOST)
     # The sentence says how much closer.
     assert "0.06 m closer" in command.detail
-    assert GRASP_SHARE * guard.envelope.limits[0].impact_overrun < 0.06
+    assert GRASP_SHARE * OVERRUN < 0.06
 
 
 def test_also_before_any_impact_was_seen():
-    """Each palm for itself is only 3 cm past its place: together they would meet."""
-    controller = ReferenceSpreadingController(ROBOTS, field=FIELD, bases=BASES)
-    guard = GuardedController(controller, bases=BASES)
+    """Each palm for itself is only 3 cm past its position: together they would meet."""
+    session = ControlSession(ROBOTS, field=FIELD, bases=BASES)
     q = posture(0.06)
-    controller.start(1.0, q, np.zeros(q.size))
-    assert guard.update(1.0, q, np.zeros(q.size)).reason is SafeReason.OBJECT_LOST
+    session.start(1.0, q, check=False)
+    assert session.cycle(1.0, q, np.zeros(q.size)).reason is SafeReason.OBJECT_LOST
 
 
 def test_they_stop_before_their_surfaces_meet():
     # Each palm moves at the speed of the impact, and the safe mode lets it go on for a tenth of that.
     speed = sum(abs(float(own.normal @ own.impact_velocity)) for own in FIELD.arms)
     gap = 2.0 * TASK.object.half_extents[1]
-    _, guard = after_contact(posture(0.0))
-    allowed = GRASP_SHARE * guard.envelope.limits[0].impact_overrun
-    assert gap - allowed - speed / guard.controller.parameters.safe_damping > 0.0
+    allowed = GRASP_SHARE * OVERRUN
+    assert gap - allowed - speed / ControlParameters().safe_damping > 0.0
 
 
 def test_a_narrower_field_allows_palms_that_are_closer():
     narrow = dataclasses.replace(TASK.object, half_extents=(0.1, 0.035, 0.1))
     field = make_field(dataclasses.replace(TASK, object=narrow), ROBOTS)
-    command, _ = after_contact(posture(0.06), field)
+    command = after_contact(posture(0.06), field)
     assert command.mode is Mode.INTERIM

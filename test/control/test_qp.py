@@ -106,7 +106,7 @@ def test_torques_stay_in_their_range_whatever_the_state(seed):
     generator, robot = np.random.default_rng(seed), ROBOT
     limits, n = robot.limits, robot.n
     solver, limit_bounds = QpSolver(n), LimitBounds([limits], 0.001, 10.0)
-    spread = limits.position_upper - limits.position_lower
+    spread, step = limits.position_upper - limits.position_lower, limits.effort_rate * 0.001
     for _ in range(5):
         q = limits.position_lower + spread * generator.uniform(-0.2, 1.2, n)
         dq = limits.velocity * generator.normal(size=n) * generator.choice([0.1, 1.0, 5.0])
@@ -114,12 +114,13 @@ def test_torques_stay_in_their_range_whatever_the_state(seed):
         matrix = np.vstack([robot.frame_jacobian(q), np.eye(n)[:1]])
         target = generator.normal(size=7) * 10.0 ** generator.uniform(-2, 4)
         mass, bias = robot.mass_matrix(q), robot.bias(q, dq)
-        torques = limit_bounds.effort_range(previous, bias)
+        sent = np.maximum(previous - step, -limits.effort), np.minimum(previous + step, limits.effort)
+        torques = limit_bounds.effort_range(sent, bias)
         task = AccelerationTask(matrix, target, 1.0, slice(0, n))
         program = qp.build([task], limit_bounds.acceleration(q, dq), mass, torques, 1e-6)
         solution = solver.solve(program)
         torque = solution.inertia_torque + bias
         assert np.isfinite(torque).all()
-        # What the solver's tolerance leaves; the command limiter takes it off.
+        # What the solver's tolerance leaves; the command filter takes it off.
         low, high = torques
         assert np.all(torque >= low + bias - 1e-3) and np.all(torque <= high + bias + 1e-3)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 
 import numpy as np
 import pytest
@@ -14,13 +15,16 @@ from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
+from impact_aware.control import ControlSession
 from impact_aware.detection import InputMonitor, JointSample
 from impact_aware.nodes.arm_commands import ArmCommands
 from impact_aware.nodes.arm_connections import ArmConnections
-from impact_aware.nodes.arm_inputs import ArmInputs
+from impact_aware.nodes.joint_state_source import JointStateSource
 from impact_aware.nodes.ros.qos import state_qos
+from impact_aware.task import load_task, make_field
 from impact_aware.task.arms import several_arms
 
+TOPICS = ["left/joint_states", "right/joint_states"]
 ARMS = several_arms(["left", "right"], ["panda"], [0.0] * 8)
 
 
@@ -32,12 +36,25 @@ class Controller:
         rclpy.init(context=self.context)
         self.driver = Node("driver", context=self.context)
         self.node = Node("controller", namespace="connections")
-        self.inputs = ArmInputs(self.node, ARMS, print, reliable=reliable, period=0.001)
+        self.sources = [
+            JointStateSource(
+                self.node, arm.robot.joint_names, partial(self._on_state, index), topic=topic, reliable=reliable
+            )
+            for index, (arm, topic) in enumerate(zip(ARMS, TOPICS, strict=True))
+        ]
+        robots = [arm.robot for arm in ARMS]
+        self.session = ControlSession(robots, readers=self.sources, topics=TOPICS, state_timeout=60.0)
         self.commands = ArmCommands(self.node, ARMS)
-        self.connections = ArmConnections(self.node, ARMS, self.inputs, self.commands, period=0.001, state_timeout=60.0)
+        self.connections = ArmConnections(self.node, ARMS, self.session, self.sources, self.commands)
 
-    def hear(self) -> None:
-        for arm, source in zip(ARMS, self.inputs.sources, strict=True):
+    def _on_state(self, arm: int, _stamp) -> None:
+        self.session.receive(arm)
+
+    def field(self) -> None:
+        self.session.set_field(make_field(load_task("dual_arm_grab"), self.session.robots))
+
+    def receive(self) -> None:
+        for arm, source in zip(ARMS, self.sources, strict=True):
             message = JointState(name=list(arm.robot.joint_names), position=arm.robot.home, velocity=np.zeros(7))
             message.header.stamp.sec = 1
             source._receive(serialize_message(message))
@@ -67,15 +84,17 @@ def controller(ros_context):
 
 def test_who_is_not_there_is_named(controller):
     assert controller.connections.refusal().startswith("no left/joint_states yet: nobody publishes it in ROS domain ")
-    assert controller.connections.no_field().startswith("no reference_field yet: nobody publishes it in ROS domain ")
-    controller.hear()
+    controller.receive()
+    assert controller.connections.refusal().startswith("no reference_field yet: nobody publishes it in ROS domain ")
+    controller.field()
     told = controller.connections.refusal()
     assert told.startswith("nobody listens to /connections/left/effort_controller/commands in ROS domain ")
     assert told.endswith("is the effort controller loaded?")
 
 
 def test_with_states_and_somebody_who_takes_commands_nothing_is_in_the_way(controller):
-    controller.hear()
+    controller.field()
+    controller.receive()
     for arm in ("left", "right"):
         topic = f"/connections/{arm}/effort_controller/commands"
         controller.driver.create_subscription(Float64MultiArray, topic, print, 1)
@@ -83,7 +102,8 @@ def test_with_states_and_somebody_who_takes_commands_nothing_is_in_the_way(contr
     assert controller.connections.refusal() == ""
 
 
-def test_states_that_can_not_be_heard_are_a_reason(controller):
+def test_states_that_can_not_be_received_are_a_reason(controller):
+    controller.field()
     controller.driver.create_publisher(JointState, "/connections/left/joint_states", state_qos(reliable=False))
     controller.wait("/connections/left/joint_states", 2)
     reason = (
@@ -91,23 +111,25 @@ def test_states_that_can_not_be_heard_are_a_reason(controller):
     )
     assert controller.connections.refusal() == f"no left/joint_states yet: {reason}"
     # Somebody else was heard before.
-    controller.hear()
+    controller.receive()
     assert controller.connections.refusal() == reason
 
 
 def test_a_driver_that_can_not_hear_commands_is_a_reason(controller):
+    controller.field()
     latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
     topic = "/connections/left/effort_controller/commands"
     controller.driver.create_subscription(Float64MultiArray, topic, print, latched)
     controller.wait(topic, 2)
-    controller.hear()
+    controller.receive()
     assert controller.connections.refusal().startswith(f"/driver asks for {topic} with transient local, but offered is")
 
 
 def test_a_source_at_another_rate_is_a_reason(controller):
+    controller.field()
     monitor = InputMonitor(1)
     for index in range(100):
         monitor.update(JointSample(1.0 + 0.002 * index, [0.0]))
-    controller.hear()
-    controller.inputs.sources[1].quality = monitor.quality()
+    controller.receive()
+    controller.sources[1].quality = monitor.quality()
     assert controller.connections.refusal().startswith("right/joint_states comes at 500 Hz, but parameter period is")

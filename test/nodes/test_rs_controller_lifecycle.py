@@ -15,11 +15,11 @@ from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import Trigger
 
 from impact_aware.control import Mode, SafeReason
-from impact_aware.control.safety.guard import LET_GO
+from impact_aware.control.coming_to_rest import RELEASE_SHARE, STOP_TIMEOUT
 from impact_aware.messages.reference_field import field_to_message
 from impact_aware.nodes.ros import runtime
 from impact_aware.nodes.ros.messages import ROS, stamp
-from impact_aware.nodes.rs_controller import RETIRE_TIMEOUT, RsControllerNode
+from impact_aware.nodes.rs_controller import RsControllerNode
 from impact_aware.robot import RobotModel
 from impact_aware.task import load_task, make_field, start_posture
 
@@ -45,14 +45,14 @@ class Bench:
         # Somebody must be there to take them.
         self.node.create_subscription(Float64MultiArray, "effort_controller/commands", print, 1)
         keep = self.commands.append
-        self.node._commands.publish = lambda effort: keep(effort.copy())
+        self.node._session._send = lambda effort: keep(effort.copy())
 
     def state(self, velocity: np.ndarray = AT_REST, count: int = 1) -> None:
         for _ in range(count):
             self.time += 0.001
             message = JointState(name=list(ROBOT.joint_names), position=START, velocity=velocity)
             message.header.stamp = stamp(self.time)
-            self.node._inputs.sources[0]._receive(serialize_message(message))
+            self.node._session.states.readers[0]._receive(serialize_message(message))
 
     def field(self) -> None:
         self.node._on_field(field_to_message(make_field(TASK, [ROBOT]), self.time, ROS))
@@ -69,7 +69,7 @@ class Bench:
 
     @property
     def mode(self) -> Mode:
-        return self.node._controller.mode
+        return self.node._session.mode
 
     def ask(self, transition: int) -> bool:
         request = ChangeState.Request(transition=Transition(id=transition))
@@ -143,7 +143,7 @@ def test_deactivated_in_motion_it_brings_the_arm_to_rest_first(bench):
 def test_deactivated_it_stops_commanding_even_if_the_arm_never_rests(bench):
     bench.activate()
     assert bench.node.trigger_deactivate() is SUCCESS
-    bench.time += RETIRE_TIMEOUT
+    bench.time += STOP_TIMEOUT
     bench.state(MOVING)
     bench.commands.clear()
     bench.state(MOVING, count=5)
@@ -151,7 +151,7 @@ def test_deactivated_it_stops_commanding_even_if_the_arm_never_rests(bench):
 
 
 @pytest.mark.parametrize("how", ["end", "deactivate"])
-def test_an_arm_that_presses_against_something_is_let_go_of_before_the_last_command(bench, how):
+def test_an_arm_that_presses_against_something_is_released_before_the_last_command(bench, how):
     bench.activate()
     # It does not follow: something is in its way.
     bench.state(count=400)
@@ -161,12 +161,12 @@ def test_an_arm_that_presses_against_something_is_let_go_of_before_the_last_comm
     else:
         assert bench.node.trigger_deactivate() is SUCCESS
     for _ in range(200):
-        if bench.node.finished or not bench.node._active:
+        if bench.node.finished or not bench.node._session.active:
             break
         bench.state()
-    assert bench.node.finished or not bench.node._active
+    assert bench.node.finished or not bench.node._session.active
     # A Panda adds gravity itself: nothing is left of what pressed.
-    assert np.all(np.abs(bench.commands[-1]) <= LET_GO * ROBOT.limits.effort)
+    assert np.all(np.abs(bench.commands[-1]) <= RELEASE_SHARE * ROBOT.limits.effort)
 
 
 def test_shut_down_it_does_not_command_for_ever(bench):
@@ -221,8 +221,8 @@ def test_an_error_in_any_callback_leads_to_the_safe_mode_and_not_to_an_arm_alone
             break
     timer.cancel()
     assert bench.mode is Mode.SAFE
-    assert bench.node._report.last.reason is SafeReason.EXCEPTION
-    assert bench.node._report.last.detail == "ZeroDivisionError: a mistake"
+    assert bench.node._session.command.reason is SafeReason.EXCEPTION
+    assert bench.node._session.command.detail == "ZeroDivisionError: a mistake"
     bench.commands.clear()
     bench.state(MOVING, count=3)
     assert len(bench.commands) == 3
@@ -252,14 +252,14 @@ def test_a_state_that_can_not_be_true_leads_to_the_safe_mode_and_commands_stay_w
     bench.state(np.full(ROBOT.n, 1e6))
     bench.state(count=5)
     assert bench.mode is Mode.SAFE
-    assert bench.node._guard.violations == {SafeReason.STATE_IMPLAUSIBLE: 1}
+    assert bench.node._session.violations == {SafeReason.STATE_IMPLAUSIBLE: 1}
     steps = np.abs(np.diff(bench.commands, axis=0))
     assert np.all(steps <= ROBOT.limits.effort_rate * 0.001 + 1e-6)
 
 
-def test_an_arm_that_carries_itself_is_told_nothing_to_stay_where_it_is(bench):
+def test_an_arm_that_carries_itself_is_sent_nothing_to_stay_where_it_is(bench):
     bench.activate()
-    bench.node._controller.hold()
+    bench.node._session.hold()
     bench.state(count=50)
     # What is left holds the posture against the noise of nothing: rounding.
     assert np.abs(bench.commands[-1]).max() < 1e-6
@@ -269,7 +269,7 @@ def test_activation_is_refused_when_the_impact_is_too_much_for_the_arm(bench):
     bench.configure()
     bench.field()
     bench.state()
-    limits = bench.node._guard.envelope.limits
+    limits = bench.node._session._guard.limits
     limits[0] = dataclasses.replace(limits[0], impact_energy=0.1)
     assert bench.node.trigger_activate() is FAILURE
     assert "impact_energy" in bench.node._complaint

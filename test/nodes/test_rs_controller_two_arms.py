@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -15,11 +16,12 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 from impact_aware.control import Mode, SafeReason
+from impact_aware.control.arm_states import ArmStates
 from impact_aware.errors import InvalidInputError
 from impact_aware.messages.reference_field import field_to_message
 from impact_aware.nodes import rs_controller
 from impact_aware.nodes.arm_commands import ArmCommands
-from impact_aware.nodes.arm_inputs import ArmInputs
+from impact_aware.nodes.joint_state_source import JointStateSource
 from impact_aware.nodes.ros.messages import ROS, stamp
 from impact_aware.nodes.rs_controller import RsControllerNode
 from impact_aware.task import load_task, make_field, start_posture
@@ -44,17 +46,22 @@ def joint_states(arm: int, time: float, velocity: float = 0.0) -> JointState:
 
 
 class Listener:
-    """Inputs of two arms without DDS partners."""
+    """States of two arms without DDS partners."""
 
     def __init__(self, node) -> None:
         self.cycles: list[tuple[float, float]] = []
-        self.inputs = ArmInputs(node, ARMS, self._heard, reliable=False, period=PERIOD)
+        sources = [
+            JointStateSource(node, arm.robot.joint_names, partial(self._on_state, i), topic=arm.topic("joint_states"))
+            for i, arm in enumerate(ARMS)
+        ]
+        self.states = ArmStates(sources, period=PERIOD)
 
-    def _heard(self, _stamp) -> None:
-        self.cycles.append((round(self.inputs.time, 6), round(self.inputs.oldest, 6)))
+    def _on_state(self, arm: int, _stamp) -> None:
+        if self.states.receive(arm):
+            self.cycles.append((round(self.states.time, 6), round(self.states.oldest, 6)))
 
-    def hear(self, arm: int, time: float, velocity: float = 0.0) -> None:
-        self.inputs.sources[arm]._receive(serialize_message(joint_states(arm, time, velocity)))
+    def receive(self, arm: int, time: float, velocity: float = 0.0) -> None:
+        self.states.readers[arm]._receive(serialize_message(joint_states(arm, time, velocity)))
 
 
 @pytest.fixture
@@ -63,21 +70,21 @@ def listener(node):
 
 
 def test_a_cycle_runs_when_both_states_of_a_stamp_are_there_in_either_order(listener):
-    listener.hear(LEFT, 1.0)
+    listener.receive(LEFT, 1.0)
     assert listener.cycles == []
-    listener.hear(RIGHT, 1.0, velocity=0.2)
-    listener.hear(RIGHT, 1.001)
-    listener.hear(LEFT, 1.001, velocity=0.1)
+    listener.receive(RIGHT, 1.0, velocity=0.2)
+    listener.receive(RIGHT, 1.001)
+    listener.receive(LEFT, 1.001, velocity=0.1)
     assert listener.cycles == [(1.0, 1.0), (1.001, 1.001)]
-    np.testing.assert_array_equal(listener.inputs.position, np.concatenate(STARTS))
-    np.testing.assert_array_equal(listener.inputs.velocity, np.repeat([0.1, 0.0], N))
+    np.testing.assert_array_equal(listener.states.position, np.concatenate(STARTS))
+    np.testing.assert_array_equal(listener.states.velocity, np.repeat([0.1, 0.0], N))
 
 
 @pytest.mark.parametrize("phase", [0.0002, 0.0004, 0.0005, 0.0008])
 def test_arms_out_of_step_are_paired_once_a_period_with_the_nearer_state(listener, phase):
     for count in range(20):
-        listener.hear(LEFT, 1.0 + count * PERIOD)
-        listener.hear(RIGHT, 1.0 + count * PERIOD + phase)
+        listener.receive(LEFT, 1.0 + count * PERIOD)
+        listener.receive(RIGHT, 1.0 + count * PERIOD + phase)
     assert len(listener.cycles) >= 19
     newest, oldest = np.array(listener.cycles).T
     # The nearer of two neighbours is at most half a period away; stamps are rounded to the microsecond here.
@@ -87,22 +94,22 @@ def test_arms_out_of_step_are_paired_once_a_period_with_the_nearer_state(listene
 
 def test_a_lost_state_costs_its_cycle_and_no_other(listener):
     for count in range(10):
-        listener.hear(LEFT, 1.0 + count * PERIOD)
+        listener.receive(LEFT, 1.0 + count * PERIOD)
         if count != 4:
-            listener.hear(RIGHT, 1.0 + count * PERIOD)
+            listener.receive(RIGHT, 1.0 + count * PERIOD)
     assert [round((time - 1.0) / PERIOD) for time, _ in listener.cycles] == [0, 1, 2, 3, 5, 6, 7, 8, 9]
 
 
-def test_an_arm_that_is_set_aside_stands_still_until_it_is_heard_again(listener):
-    listener.hear(LEFT, 1.0, velocity=0.3)
-    listener.hear(RIGHT, 1.0, velocity=0.4)
-    listener.inputs.set_aside(ARMS[RIGHT])
-    listener.hear(LEFT, 1.001, velocity=0.2)
+def test_an_arm_that_is_excluded_stands_still_until_it_is_received_again(listener):
+    listener.receive(LEFT, 1.0, velocity=0.3)
+    listener.receive(RIGHT, 1.0, velocity=0.4)
+    listener.states.exclude(RIGHT)
+    listener.receive(LEFT, 1.001, velocity=0.2)
     assert listener.cycles[-1] == (1.001, 1.001)
-    np.testing.assert_array_equal(listener.inputs.velocity, np.repeat([0.2, 0.0], N))
-    listener.hear(RIGHT, 1.5)
-    listener.hear(LEFT, 1.5)
-    listener.hear(LEFT, 1.501)
+    np.testing.assert_array_equal(listener.states.velocity, np.repeat([0.2, 0.0], N))
+    listener.receive(RIGHT, 1.5)
+    listener.receive(LEFT, 1.5)
+    listener.receive(LEFT, 1.501)
     assert listener.cycles[1:] == [(1.001, 1.001), (1.5, 1.5)]
 
 
@@ -121,13 +128,14 @@ class Bench:
             # Somebody must be there to take them.
             self.node.create_subscription(Float64MultiArray, arm.topic("effort_controller/commands"), print, 1)
         keep = self.commands.append
-        self.node._commands.publish = lambda effort: keep(effort.reshape(2, N).copy())
+        self.node._session._send = lambda effort: keep(effort.reshape(2, N).copy())
 
     def states(self, *velocities: float, arms: tuple[int, ...] = (LEFT, RIGHT), count: int = 1) -> None:
         for _ in range(count):
             self.time += PERIOD
             for arm, velocity in zip(arms, velocities or (0.0, 0.0), strict=False):
-                self.node._inputs.sources[arm]._receive(serialize_message(joint_states(arm, self.time, velocity)))
+                message = joint_states(arm, self.time, velocity)
+                self.node._session.states.readers[arm]._receive(serialize_message(message))
 
     def field(self, **changes) -> None:
         field = make_field(TASK, ROBOTS)
@@ -142,11 +150,11 @@ class Bench:
     def impact(self, arm: int, sequence: int = 1, kind: int = ImpactEvent.KIND_CONTACT_MADE, name: str = "") -> None:
         event = ImpactEvent(arm=name or ARMS[arm].name, sequence=sequence, kind=kind)
         event.header.stamp = event.stamp_detected = stamp(self.time)
-        self.node._notices.take(arm, ARMS[arm], event)
+        self.node._on_impact(arm, event)
 
     @property
     def mode(self) -> Mode:
-        return self.node._controller.mode
+        return self.node._session.mode
 
 
 @pytest.fixture
@@ -179,17 +187,16 @@ def test_every_pair_of_states_is_answered_once(bench):
     np.testing.assert_allclose(left[:6], mirror * right[:6], atol=0.2)
 
 
-def test_one_silent_arm_sends_both_to_the_safe_mode_and_the_other_is_braked_by_its_own_states(bench):
+def test_one_silent_arm_stops_both_and_the_other_is_braked_by_its_own_states(bench):
     bench.activate()
     bench.states(0.3, 0.3, count=3)
-    bench.node._settings = dataclasses.replace(SETTINGS, state_timeout=0.0)
-    bench.node._inputs._receipts[LEFT] = np.inf
+    session = bench.node._session
+    session.states._received[RIGHT] -= 61.0
     bench.node._watch()
-    bench.node._settings = SETTINGS
     bench.commands.clear()
     bench.states(0.3, arms=(LEFT,), count=5)
     assert bench.mode is Mode.SAFE
-    command = bench.node._report.last
+    command = bench.node._session.command
     assert command.reason is SafeReason.STATE_STALE
     assert command.detail.startswith("no usable right/joint_states for ")
     assert len(bench.commands) == 5
@@ -202,8 +209,8 @@ def test_a_dead_node_of_either_arm_stops_both_and_is_named(bench, topic):
     bench.node._upstream.on_change(topic, SimpleNamespace(alive_count=0, alive_count_change=-1))
     bench.states(0.3, 0.3)
     assert bench.mode is Mode.SAFE
-    assert bench.node._report.last.reason is SafeReason.UPSTREAM_LOST
-    assert topic in bench.node._report.last.detail
+    assert bench.node._session.command.reason is SafeReason.UPSTREAM_LOST
+    assert topic in bench.node._session.command.detail
 
 
 def test_activation_says_which_arm_is_missing(bench):
@@ -219,18 +226,18 @@ def test_either_arm_may_hit_first_and_begins_the_interim_mode(bench):
     bench.states()
     bench.impact(RIGHT)
     assert bench.mode is Mode.INTERIM
-    assert bench.node._controller._reference.hit.tolist() == [False, True]
+    assert bench.node._session._law._reference.hit.tolist() == [False, True]
     bench.impact(LEFT)
-    assert bench.node._controller._reference.hit.tolist() == [True, True]
+    assert bench.node._session._law._reference.hit.tolist() == [True, True]
 
 
-def test_an_event_that_is_told_again_counts_once_and_another_arms_event_not_at_all(bench):
+def test_an_event_that_comes_again_counts_once_and_another_arms_event_not_at_all(bench):
     bench.activate()
     bench.states()
     bench.impact(LEFT, name="middle")
     assert bench.mode is Mode.ANTE
     seen = []
-    bench.node._controller.notify_impact = lambda *args, **more: seen.append(more["arm"])
+    bench.node._session._law.notify_impact = lambda *args, **more: seen.append(more["arm"])
     bench.impact(LEFT)
     bench.impact(LEFT)
     bench.impact(RIGHT)
@@ -243,7 +250,7 @@ def test_contact_is_complete_when_it_is_for_both_arms(bench):
     bench.states()
     bench.impact(LEFT)
     told = []
-    bench.node._controller.notify_contact_complete = told.append
+    bench.node._session._law.notify_contact_complete = told.append
     bench.impact(LEFT, sequence=2, kind=ImpactEvent.KIND_CONTACT_COMPLETE)
     assert told == []
     bench.impact(RIGHT, sequence=1, kind=ImpactEvent.KIND_CONTACT_COMPLETE)
@@ -254,17 +261,17 @@ def test_a_field_for_other_arms_is_refused(bench):
     bench.configure()
     field = make_field(TASK, ROBOTS)
     bench.field(arms=field.arms[::-1])
-    assert bench.node._controller.field is None
+    assert bench.node._session.field is None
     bench.field()
-    assert bench.node._controller.field is not None
+    assert bench.node._session.field is not None
 
 
 def test_a_finished_task_goes_on_carrying_until_somebody_ends_it(bench, monkeypatch):
     bench.activate()
     bench.impact(LEFT)
-    monkeypatch.setattr(bench.node._completion, "done", lambda command, goal: True)
+    monkeypatch.setattr(bench.node._session._completion, "done", lambda command, goal: True)
     bench.states()
-    assert bench.node._done
+    assert bench.node._session.done
     assert bench.mode is not Mode.HOLD
 
 
@@ -283,20 +290,20 @@ def test_arms_that_make_no_sense_are_refused_by_name(names, robots, bases, word)
         several_arms(names, robots, bases)
 
 
-def test_arms_that_are_heard_but_never_in_pairs_are_stopped_too(bench, monkeypatch):
+def test_arms_that_are_alive_but_never_in_pairs_are_stopped_too(bench, monkeypatch):
     """The clock of one arm is off: no cycle runs, and a forward controller would keep the last torques."""
     bench.activate()
     bench.states(count=3)
-    bench.node._settings = dataclasses.replace(bench.node._settings, state_timeout=0.05)
+    bench.node._session._timeout = 0.05
     bench.commands.clear()
     for _ in range(8):
         time.sleep(0.01)
         bench.time += PERIOD
         for arm, late in ((LEFT, 0.0), (RIGHT, 0.5)):
             message = joint_states(arm, bench.time - late)
-            bench.node._inputs.sources[arm]._receive(serialize_message(message))
+            bench.node._session.states.readers[arm]._receive(serialize_message(message))
     assert bench.commands == []
     bench.node._watch()
-    assert bench.node._controller.mode is Mode.SAFE
+    assert bench.node._session.mode is Mode.SAFE
     assert bench.node._status()[1].startswith("safe mode: the states of the arms have not come in pairs for 0.")
     assert len(bench.commands) == 1

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from impact_aware.cli.main import main
-from impact_aware.control.safety.guard import GuardedController
+from impact_aware.control import ControlSession
+from impact_aware.control.safety.command_filter import CommandFilter
 from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.rigs.faults.bench import FaultBench
 from impact_aware.rigs.faults.campaign import format_table, plan, summarise
@@ -119,13 +120,15 @@ def test_a_trial_is_repeated_by_its_seed(bench):
 
 
 def test_a_controller_that_sends_too_much_is_found_out(bench, monkeypatch):
-    real = GuardedController.update
+    real = CommandFilter.apply
 
     def loud(self, *args, **more):
-        command = real(self, *args, **more)
-        return command._replace(effort=command.effort * 10.0)
+        violation = real(self, *args, **more)
+        self.effort = 10.0 * self.effort
+        self.previous = 10.0 * self.previous
+        return violation
 
-    monkeypatch.setattr(GuardedController, "update", loud)
+    monkeypatch.setattr(CommandFilter, "apply", loud)
     assert any("over its limit" in failure for failure in run_trial(bench, Trial("inf", "ante", 0)).failures)
 
 
@@ -133,7 +136,7 @@ def test_an_exception_is_found_out(bench, monkeypatch):
     def broken(self, *args, **more):
         raise RuntimeError("a mistake")
 
-    monkeypatch.setattr(GuardedController, "update", broken)
+    monkeypatch.setattr(ControlSession, "receive", broken)
     assert "RuntimeError: a mistake" in run_trial(bench, Trial("silence", "ante", 0)).failures
 
 

@@ -17,7 +17,6 @@ from numpy.typing import ArrayLike
 from impact_aware.arrays import Array
 from impact_aware.contact.box import homogeneous_box
 from impact_aware.contact.geometry import Contact
-from impact_aware.control.controller import ReferenceSpreadingController
 from impact_aware.errors import InvalidInputError
 from impact_aware.impact import DEFAULT_METHOD, predict
 from impact_aware.reference import ReferenceField
@@ -65,7 +64,7 @@ def expected_impact(
     restitution: float = 0.0,
     method: str = DEFAULT_METHOD,
 ) -> ExpectedImpact:
-    """The impact that a field leads to: its impact place, at its impact velocity, against its object at rest.
+    """The impact that a field leads to: its impact position, at its impact velocity, against its object at rest.
 
     Args:
         field: The reference.
@@ -78,7 +77,7 @@ def expected_impact(
         method: Impact map.
 
     Raises:
-        InvalidInputError: The impact place is out of reach.
+        InvalidInputError: The impact position is out of reach.
     """
     own = field.arms[index]
     base = pin.SE3.Identity() if base is None else base
@@ -90,7 +89,7 @@ def expected_impact(
     except InvalidInputError:
         if posture is None:
             raise
-        # A bad place to look from does not mean that there is nothing to be found.
+        # A bad posture to look from does not mean that there is nothing to be found.
         q = solve_inverse_kinematics(robot, wanted, robot.home, fixed=fixed)
     rows, twist = robot.frame_jacobian(q), np.zeros(6)
     twist[:3] = base.rotation.T @ own.impact_velocity
@@ -186,30 +185,6 @@ def check_field(
         check_impact(impact, robot, None if limits is None else limits[index])
         impacts.append(impact)
     return tuple(impacts)
-
-
-def check_start(
-    controller: ReferenceSpreadingController,
-    q: Array,
-    bases: Sequence[pin.SE3] | None = None,
-    limits: Sequence[SafetyLimits] | None = None,
-) -> None:
-    """Refuse to start a motion whose impact exceeds a limit, from where the arms are.
-
-    Args:
-        controller: With its field; without one there is nothing to refuse.
-        q: (n,) Present joint positions of all arms, rad.
-        bases: Pose of each arm's base in the field's frame; identity when None.
-        limits: Of each arm; those of the profiles when None.
-
-    Raises:
-        InvalidInputError: As `check_field`.
-    """
-    if controller.field is None:
-        return
-    robots = [arm.robot for arm in controller.arms]
-    postures = [q[arm.joints] for arm in controller.arms]
-    check_field(controller.field, robots, bases=bases, limits=limits, postures=postures)
 
 
 def check_prediction(field: ReferenceField, object_velocity: ArrayLike) -> None:

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import argparse
-import dataclasses
+import itertools
 import sys
 from functools import partial
 from typing import Any
 
 import numpy as np
-import pinocchio as pin
 from tqdm import tqdm
 
-from impact_aware.control import ControlParameters, Mode, ReferenceSpreadingController
+from impact_aware.control import ControlParameters, ControlSession, Mode
 from impact_aware.errors import InvalidInputError
-from impact_aware.reference import ReferenceField
 from impact_aware.rigs.bench.random_cycles import random_cycles
 from impact_aware.rigs.figures import percentiles, time_calls
 from impact_aware.robot import RobotModel
-from impact_aware.task import load_task, make_field, start_posture
+from impact_aware.task import base_placement, load_task, make_field, start_posture
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -45,23 +43,19 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         raise InvalidInputError("--cycles", args.cycles, "a number >= 1")
     if args.random_states < 0:
         raise InvalidInputError("--random-states", args.random_states, "a number >= 0")
-    task = load_task("hit_and_push")
     robot = RobotModel.from_profile(args.robot)
-    field = make_field(task, [robot])
-    posture = start_posture(task.arms[0], robot)
-    twice = _two_arms(field)
-    turn = pin.SE3(pin.utils.rotate("z", np.pi), np.array([1.2, 0.0, 0.0]))
     result: dict[str, Any] = {"cycles": args.cycles}
-    for label, arms, reference, bases in (
-        ("one_arm", 1, field, [pin.SE3.Identity()]),
-        ("two_arms", 2, twice, [pin.SE3.Identity(), turn]),
-    ):
+    for label, name in (("one_arm", "hit_and_push"), ("two_arms", "dual_arm_grab")):
+        task = load_task(name)
+        robots = [robot] * len(task.arms)
+        bases = [base_placement(arm) for arm in task.arms]
+        posture = np.concatenate([start_posture(arm, robot) for arm in task.arms])
         figures = {}
         for mode in (Mode.ANTE, Mode.INTERIM, Mode.POST):
             # An interim mode without end, so that every cycle measured is of the mode it is counted for.
             parameters = ControlParameters(interim_duration=10.0)
-            controller = ReferenceSpreadingController([robot] * arms, parameters, reference, bases)
-            figures[mode.name.lower()] = _time_mode(controller, mode, np.tile(posture, arms), args.cycles)
+            session = ControlSession(robots, parameters, make_field(task, robots), bases)
+            figures[mode.name.lower()] = _time_mode(session, mode, posture, args.cycles)
         result[label] = figures
     if args.random_states > 0:
         result["random_states"] = {
@@ -77,25 +71,24 @@ def _random(robot: RobotModel, arms: int, count: int, seed: int) -> dict[str, An
         return random_cycles(robot, arms, count, seed, on_batch=bar.update)
 
 
-def _two_arms(field: ReferenceField) -> ReferenceField:
-    other = dataclasses.replace(field.arms[0], arm="right")
-    return dataclasses.replace(field, arms=(field.arms[0], other))
-
-
-def _time_mode(controller: ReferenceSpreadingController, mode: Mode, q: np.ndarray, cycles: int) -> dict[str, float]:
-    """States near rest at the start, changed a little each cycle as a moving arm's are."""
+def _time_mode(session: ControlSession, mode: Mode, q: np.ndarray, cycles: int) -> dict[str, float]:
+    """States near rest at the start posture, changed a little each cycle as a moving arm's are."""
     generator = np.random.default_rng(0)
-    positions = q + 1e-4 * generator.normal(size=(cycles, q.size))
-    velocities = 1e-2 * generator.normal(size=(cycles, q.size))
-    controller.start(0.0, q, np.zeros(q.size))
-    begin = 0.5
+    warm_up = 50
+    positions = q + 1e-4 * generator.normal(size=(warm_up + cycles, q.size))
+    velocities = 1e-2 * generator.normal(size=(warm_up + cycles, q.size))
+    session.start(0.0, q, check=False)
+    period = session.parameters.period
+    session.cycle(0.0, q, velocities[0])
     if mode is not Mode.ANTE:
-        controller.notify_impact(begin, begin, [0.0, -0.3, 0.0])
-    if mode is Mode.POST:
-        begin += controller.parameters.interim_duration
-    for index in range(50):
-        controller.update(begin, positions[index % cycles], velocities[index % cycles])
-    cycle = partial(controller.update, begin)
-    times = time_calls(partial(cycle, *state) for state in zip(positions, velocities, strict=True))
-    assert controller.mode is mode
+        impact = period - (session.parameters.interim_duration if mode is Mode.POST else 0.0)
+        for arm in range(len(session.robots)):
+            session.notify_impact(impact, impact, [0.0, -0.3, 0.0], arm=arm)
+    stamps = period * np.arange(1, warm_up + cycles + 1)
+    states = zip(stamps.tolist(), positions, velocities, strict=True)
+    for state in itertools.islice(states, warm_up):
+        session.cycle(*state)
+    times = time_calls(partial(session.cycle, *state) for state in states)
+    if session.mode is not mode:
+        raise RuntimeError(f"measured mode {session.mode.name}, not {mode.name}: {session.command}")
     return percentiles(times)

@@ -11,7 +11,7 @@ import numpy as np
 import pinocchio as pin
 
 from impact_aware.arrays import Array
-from impact_aware.control import ControlParameters, Mode, QpStatus, ReferenceSpreadingController
+from impact_aware.control import ControlParameters, ControlSession, Mode, QpStatus
 from impact_aware.errors import InvalidInputError
 from impact_aware.reference import ReferenceField
 from impact_aware.robot import RobotModel
@@ -69,14 +69,14 @@ def random_cycles(
     cut = done = 0
     while done < count:
         size = min(BATCH, count - done)
-        controller = _controller(robot, arms, base, generator)
+        session = _session(robot, arms, base, generator)
         q, dq = _states(robot, arms, size, generator)
         ages = np.where(generator.random(size) < 0.5 * _SPOILT, 1.0, 0.0)
-        previous = controller.limiter.previous
+        previous = session.filter.previous
         for index in range(size):
             time = _PERIOD * index
-            command = controller.update(time, q[index], dq[index], age=ages[index])
-            effort = command.effort
+            command = session.cycle(time, q[index], dq[index], age=ages[index])
+            effort = session.filter.previous
             bad["not_finite"] += not np.isfinite(effort).all()
             bad["over_limit"] += bool(np.any(np.abs(effort) > limit))
             bad["over_rate"] += bool(np.any(np.abs(effort - previous) > step))
@@ -86,8 +86,10 @@ def random_cycles(
                 ends[command.qp_status.name.lower()] += 1
             else:
                 reasons[command.reason.name] += 1
-                _begin(controller, generator, time)
-        cut += controller.limiter.interventions
+                _begin(session, generator, time)
+            # The next state has nothing to do with this one.
+            session.accept_any_state()
+        cut += session.filter.interventions
         done += size
         if on_batch is not None:
             on_batch(size)
@@ -95,9 +97,9 @@ def random_cycles(
     return {"cycles": done, **bad, "modes": dict(modes), "qp": ordered, "safe_reasons": dict(reasons), "cut": cut}
 
 
-def _controller(
+def _session(
     robot: RobotModel, arms: int, base: ReferenceField, generator: np.random.Generator
-) -> ReferenceSpreadingController:
+) -> ControlSession:
     """One with a random field, about its task's, and any torque to begin with."""
     turn = pin.SE3(pin.utils.rotate("z", np.pi), np.array([1.0, 0.0, 0.0]))
     own = tuple(_arm(entry, generator) for entry in base.arms)
@@ -117,12 +119,12 @@ def _controller(
         interim_duration=float(generator.choice([0.0, 0.1, 10.0])),
         variant=str(generator.choice(["proposed", "no_rs", "no_interim", "no_impact_map"])),
     )
-    controller = ReferenceSpreadingController([robot] * arms, parameters, field, [pin.SE3.Identity(), turn][:arms])
+    session = ControlSession([robot] * arms, parameters, field, [pin.SE3.Identity(), turn][:arms])
     # The first command of all begins at the gravity torque; every later one at the last, here at any.
-    controller.start(0.0, np.tile(robot.home, arms), np.zeros(controller.n))
-    controller.limiter.reset(np.tile(robot.limits.effort, arms) * generator.uniform(-1.0, 1.0, controller.n))
-    _begin(controller, generator, 0.0)
-    return controller
+    n = arms * robot.n
+    session.filter.restart(np.tile(robot.limits.effort, arms) * generator.uniform(-1.0, 1.0, n))
+    _begin(session, generator, 0.0)
+    return session
 
 
 def _arm(own: Any, generator: np.random.Generator) -> Any:
@@ -135,21 +137,20 @@ def _arm(own: Any, generator: np.random.Generator) -> Any:
     )
 
 
-def _begin(controller: ReferenceSpreadingController, generator: np.random.Generator, time: float) -> None:
+def _begin(session: ControlSession, generator: np.random.Generator, time: float) -> None:
     """Leave the safe mode and go to any other one."""
-    robot = controller.arms[0].robot
-    home = np.tile(robot.home, len(controller.arms))
-    controller.reset()
+    home = np.concatenate([robot.home for robot in session.robots])
+    session.reset()
     mode = Mode(generator.choice([*_OFTEN, Mode.IDLE, Mode.HOLD], p=[0.3, 0.3, 0.3, 0.05, 0.05]))
     if mode is Mode.IDLE:
         return
-    controller.start(time, home, np.zeros(home.size))
+    session.start(time, home, check=False)
     if mode is Mode.HOLD:
-        controller.hold()
+        session.hold()
     elif mode is not Mode.ANTE:
         velocity = generator.normal(size=3) * 10.0 ** generator.uniform(-1.0, 1.0)
-        for arm in range(len(controller.arms)):
-            controller.notify_impact(time - (1.0 if mode is Mode.POST else 0.0), time, velocity, arm=arm)
+        for arm in range(len(session.robots)):
+            session.notify_impact(time - (1.0 if mode is Mode.POST else 0.0), time, velocity, arm=arm)
 
 
 def _states(robot: RobotModel, arms: int, size: int, generator: np.random.Generator) -> tuple[Array, Array]:

@@ -13,7 +13,8 @@ import math
 import numpy as np
 
 from impact_aware.arrays import Array
-from impact_aware.control import Command, Mode, SafeReason
+from impact_aware.control import Mode, SafeReason
+from impact_aware.control.session import IN_MOTION
 from impact_aware.rigs.emulators.forward_controller import ForwardCommandController
 from impact_aware.rigs.faults.arm_states import StateChannel
 from impact_aware.rigs.faults.bench import AWAY, FaultBench
@@ -21,7 +22,7 @@ from impact_aware.rigs.faults.classes import FAULT_CLASSES, Extent, FaultClass, 
 from impact_aware.rigs.faults.event_faults import EventFaults
 from impact_aware.rigs.faults.judge import REST_WITHIN, CommandJudge, ObjectWatch, RestWatch
 from impact_aware.rigs.faults.state_faults import StateFault, StateMessage
-from impact_aware.rigs.faults.suite_double import IN_MOTION, SuiteDouble
+from impact_aware.rigs.faults.suite_double import SuiteDouble
 from impact_aware.rigs.faults.trial_result import MODES, Trial, TrialResult
 from impact_aware.rigs.faults.worlds import draw_world
 from impact_aware.robot.effort_convention import EffortConvention
@@ -64,7 +65,7 @@ class _Run:
         self.hardware = [ForwardCommandController(robot.n) for robot in bench.robots]
         for controller in self.hardware:
             controller.activate()
-        self.convention, self.plant_convention = EffortConvention(bench.robots), EffortConvention(bench.robots)
+        self.plant_convention = EffortConvention(bench.robots)
         self.slices = list(self.plant.slices.values())
         self.failures: list[str] = []
         self.judge, self.rest = CommandJudge(bench), RestWatch()
@@ -103,7 +104,7 @@ class _Run:
         plant, bench = self.plant, self.bench
         plant.reset(bench.start, seed=self.trial.seed)
         self.object = ObjectWatch(plant)
-        self.suite.controller.start(START, bench.start, np.zeros(bench.start.size))
+        self.suite.session.start(START, bench.start)
         outcome = "neither"
         try:
             while plant.state.time < LONGEST and outcome == "neither":
@@ -161,7 +162,7 @@ class _Run:
         self, outcome: str, reason: str, expected: frozenset[SafeReason | None], rest_time: float
     ) -> None:
         if outcome == "neither":
-            mode = self.suite.controller.mode.name
+            mode = self.suite.session.mode.name
             self.failures.append(f"neither at rest nor done after {LONGEST:g} s (mode {mode})")
         if outcome == "restarted":
             return
@@ -174,10 +175,10 @@ class _Run:
         """The fault begins a while after its mode."""
         if math.isfinite(self.fault_begin):
             return
-        controller, wanted = self.suite.controller, self.trial.mode
-        if wanted == "safe" and self.now - START > 0.08 and controller.mode is not Mode.SAFE:
-            controller.safe_stop(SafeReason.REQUESTED, "asked for by the trial")
-        if controller.mode is Mode[wanted.upper()] and math.isnan(self.mode_since):
+        session, wanted = self.suite.session, self.trial.mode
+        if wanted == "safe" and self.now - START > 0.08 and session.mode is not Mode.SAFE:
+            session.safe_stop(SafeReason.REQUESTED, "asked for by the trial")
+        if session.mode is Mode[wanted.upper()] and math.isnan(self.mode_since):
             self.mode_since = self.now
         if self.now - self.mode_since >= self.patience:
             self.fault_begin = self.now
@@ -221,7 +222,7 @@ class _Run:
         if not self.restarted:
             self.restarted = True
             self.down_until = self.now + self.duration
-            self.suite.active = False
+            self.suite.session.active = False
         if self.now < self.down_until:
             for channel in self.channels:
                 channel.queue.clear()
@@ -229,16 +230,14 @@ class _Run:
         if math.isfinite(self.down_until):
             self.down_until = -math.inf
             self.suite = SuiteDouble(self.bench, self._send)
-            self.suite.active = False
             self.judge.forget()
         return True
 
     # The way to the robot
 
-    def _send(self, command: Command, q: Array) -> None:
-        self.judge.take(command.effort, self.now - START)
+    def _send(self, sent: Array) -> None:
+        self.judge.take(self.suite.session.filter.effort, self.now - START)
         self.last_command_time = self.now
-        sent = self.convention.to_command(command.effort, q)
         for arm, (hardware, part) in enumerate(zip(self.hardware, self.slices, strict=True)):
             drops = self.trial.fault == "command_drop" and self.faulty and arm in self.arms
             if not (drops and self.generator.random() < self.severity):
@@ -258,8 +257,9 @@ class _Run:
     def _look(self) -> str:
         """The outcome, once it is known."""
         suite, rest = self.suite, self.rest
-        mode = suite.controller.mode
-        still = suite.done or mode not in IN_MOTION or not suite.active
+        session = suite.session
+        mode = session.mode
+        still = session.done or mode not in IN_MOTION or not session.active
         if rest.look(self.now, self.plant.state.dq, mode, still=still):
             self.object.safe_mode_begins()
         if not math.isfinite(self.fault_begin) or not self.now - rest.rest_since >= DWELL:
@@ -276,15 +276,14 @@ class _Run:
         trial, self.trial = self.trial, dataclasses.replace(self.trial, fault="none")
         self.events = EventFaults("none", self.generator)
         self.channels = [StateChannel() for _ in self.channels]
-        suite = self.suite
+        session = self.suite.session
         try:
-            suite.guard.reset()
-            suite.guard.set_field(self.bench.field_from_here(self.plant))
-            suite.active = True
+            session.reset()
+            session.set_field(self.bench.field_from_here(self.plant))
+            session.activate()
             if not self._goes_on((Mode.IDLE,)):
                 return False
-            states = suite.states
-            suite.controller.start(states.time, states.position, states.velocity)
+            session.start()
             return self._goes_on(IN_MOTION)
         except Exception as error:  # noqa: BLE001 - an exception is what the trial looks for
             self.failures.append(f"{type(error).__name__}: {error}")
@@ -296,9 +295,9 @@ class _Run:
         for _ in range(GOES_ON):
             self.now = START + self.plant.state.time
             self._cycle()
-            if self.suite.controller.mode not in modes:
+            if self.suite.session.mode not in modes:
                 command = self.suite.command
                 detail = "" if command is None else command.detail
-                self.failures.append(f"{self.suite.controller.mode.name} after a new start: {detail}")
+                self.failures.append(f"{self.suite.session.mode.name} after a new start: {detail}")
                 return False
         return not self.failures and not self.judge.failures

@@ -1,15 +1,13 @@
-"""The safety envelope: limits that every state and every command is held against, whatever the controller wanted.
+"""Limits that every state is held against: whether it can be true, and whether the arm may be in it.
 
-It knows nothing of tasks, fields or quadratic programs. All limits of a kind are one vector, and a state or a command
-is gone through once in compiled code; only a violation costs a sentence. Values that are not finite fail every
-comparison.
+All limits of a kind are one vector, and a state is gone through once in compiled code; only a violation costs a
+sentence. Values that are not finite fail every comparison.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 import pinocchio as pin
@@ -17,33 +15,22 @@ import pinocchio as pin
 from impact_aware.arrays import Array
 from impact_aware.control import kernels
 from impact_aware.control.arm import ControlledArm
-from impact_aware.control.safety.limiter import SafeReason
+from impact_aware.control.safety.reasons import SafeReason, Violation
 from impact_aware.errors import InvalidInputError
 from impact_aware.robot.safety_limits import SafetyLimits
 
 STEP_FACTOR = 2.0
-"""A joint that moved more than this times its fastest way between two states did not: the state is wrong."""
+"""A displacement over this times the largest possible one between two states can't be true: the state is wrong."""
 
 POSITION_NOISE = 0.005
-"""Way that a joint may seem to make at once besides, rad."""
+"""Displacement that measurement noise can add, rad."""
 
 SPEED_FACTOR = 3.0
 """A joint velocity over this times its limit can't be true: the state is wrong."""
 
-EFFORT_TOLERANCE = 1e-6
-"""Rounding of a command that stands at its limit, N m."""
 
-
-class Violation(NamedTuple):
-    """Which limit, in one sentence, and whether the state can be believed at all."""
-
-    reason: SafeReason
-    detail: str
-    usable: bool = True
-
-
-class SafetyEnvelope:
-    """Judges states and commands of all arms against their limits.
+class StateLimits:
+    """Judges states of all arms against their limits.
 
     A joint may not be so fast that it could no longer be stopped before its position limit:
     q + dq |dq| / (2 a) <= q_max, and the same towards the lower limit.
@@ -56,7 +43,6 @@ class SafetyEnvelope:
         self,
         arms: Sequence[ControlledArm],
         limits: Sequence[SafetyLimits] | None = None,
-        period: float = 0.001,
         bases: Sequence[pin.SE3] | None = None,
     ) -> None:
         """Lay out the limits.
@@ -64,7 +50,6 @@ class SafetyEnvelope:
         Args:
             arms: As the controller refreshes them; only their tools are looked at.
             limits: Of each arm; those of the robots' profiles when None.
-            period: Control period, s.
             bases: Pose of each arm's base in the common frame; identity when None.
 
         Raises:
@@ -84,8 +69,6 @@ class SafetyEnvelope:
 
         self._half_inverse = 0.5 / joined("braking_deceleration")
         self._velocity = joined("velocity")
-        self._effort = joined("effort") + EFFORT_TOLERANCE
-        self._step = joined("effort_rate") * period + EFFORT_TOLERANCE
         self._lower, self._upper = joined("position_lower"), joined("position_upper")
         self.state_age = min(limit.state_age for limit in self.limits)
         self._n = len(self._names)
@@ -99,7 +82,7 @@ class SafetyEnvelope:
         Args:
             q: (n,) rad.
             dq: (n,) rad/s.
-            previous: (n,) The last positions that were believed, rad, or None.
+            previous: (n,) The last accepted positions, rad, or None.
             interval: Time since then, s.
 
         Raises:
@@ -114,17 +97,17 @@ class SafetyEnvelope:
         if row < 0:
             return None
         if not (np.isfinite(q).all() and np.isfinite(dq).all()):
-            return Violation(SafeReason.NON_FINITE, "joint state with a value that is not finite", False)
+            return Violation(SafeReason.NON_FINITE, "joint state with a value that is not finite")
         which, joint = divmod(row, self._n)
         if which == 0:
             sentence = f"{self._names[joint]} can't move at {dq[joint]:.4g} rad/s"
         else:
-            way = abs(q[joint] - before[joint])
-            sentence = f"{self._names[joint]} can't have moved {way:.4g} rad in {1e3 * interval:.1f} ms"
-        return Violation(SafeReason.STATE_IMPLAUSIBLE, sentence, False)
+            moved = abs(q[joint] - before[joint])
+            sentence = f"{self._names[joint]} can't have moved {moved:.4g} rad in {1e3 * interval:.1f} ms"
+        return Violation(SafeReason.STATE_IMPLAUSIBLE, sentence)
 
     def judge_state(self, q: Array, dq: Array, forces: Sequence[float] | None = None) -> Violation | None:
-        """Whether a believable state is within the limits; the arms must have been refreshed with it.
+        """Whether a state that can be true is within the limits; the arms must have been refreshed with it.
 
         Args:
             q: (n,) rad.
@@ -144,34 +127,11 @@ class SafetyEnvelope:
                 return Violation(SafeReason.CONTACT_FORCE_LIMIT, sentence)
         return None
 
-    def judge_command(self, effort: Array, previous: Array | None) -> Violation | None:
-        """Whether a command (n,) may follow the last one (n,), N m."""
-        before = effort if previous is None else previous
-        row = kernels.first_effort(effort, before, self._effort, self._step)
-        if row < 0:
-            return None
-        which, joint = divmod(row, self._n)
-        name = self._names[joint]
-        if which == 0:
-            limit = self._effort[joint]
-            return Violation(
-                SafeReason.TORQUE_LIMIT, f"{name} was to get {effort[joint]:.4g} N m, not up to {limit:.4g}"
-            )
-        change, step = abs(effort[joint] - before[joint]), self._step[joint]
-        sentence = f"the torque of {name} was to change by {change:.4g} N m at once, not by up to {step:.4g}"
-        return Violation(SafeReason.TORQUE_RATE_LIMIT, sentence)
-
-    def nearest(self, effort: Array, previous: Array) -> Array:
-        """The torque (n,) within all limits nearest to one that is not, after `previous` (n,), N m."""
-        wanted = np.where(np.isfinite(effort), effort, previous)
-        limit, step = self._effort - EFFORT_TOLERANCE, self._step - EFFORT_TOLERANCE
-        return np.asarray(np.clip(np.clip(wanted, previous - step, previous + step), -limit, limit))
-
     def _judge_tool(self, index: int, arm: ControlledArm) -> Violation | None:
         # Plain floats: for three numbers they are quicker than arrays.
         base = self._to_base[index]
-        place = arm.position if base is None else base[0] @ (arm.position - base[1])
-        x, y, z = place.tolist()
+        position = arm.position if base is None else base[0] @ (arm.position - base[1])
+        x, y, z = position.tolist()
         x0, y0, z0, x1, y1, z1 = self._boxes[index]
         if not (x0 <= x <= x1 and y0 <= y <= y1 and z0 <= z <= z1):
             box = f"({x0:.4g}, {y0:.4g}, {z0:.4g}) to ({x1:.4g}, {y1:.4g}, {z1:.4g})"

@@ -1,4 +1,4 @@
-"""The envelope by itself: each limit trips with its own reason, and nothing else does."""
+"""The limits of states by themselves: each limit trips with its own reason, and nothing else does."""
 
 from __future__ import annotations
 
@@ -9,25 +9,24 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from impact_aware.control.arm import ControlledArm
-from impact_aware.control.safety.envelope import SafetyEnvelope
-from impact_aware.control.safety.limiter import SafeReason
+from impact_aware.control.safety.reasons import SafeReason
+from impact_aware.control.safety.state_limits import StateLimits
 from impact_aware.errors import InvalidInputError
 from impact_aware.robot import RobotModel
 from impact_aware.robot.safety_limits import SafetyLimits
 
 ROBOT = RobotModel.from_profile("panda")
 REST = np.zeros(ROBOT.n)
-GRAVITY = ROBOT.gravity(ROBOT.home)
 anything = st.lists(st.floats(allow_nan=True, allow_infinity=True), min_size=7, max_size=7).map(np.array)
 
 
-def make(**changes: object) -> SafetyEnvelope:
-    return SafetyEnvelope([ControlledArm(ROBOT)], [SafetyLimits.of(ROBOT, **changes)])
+def make(**changes: object) -> StateLimits:
+    return StateLimits([ControlledArm(ROBOT)], [SafetyLimits.of(ROBOT, **changes)])
 
 
-def judge(envelope: SafetyEnvelope, q: np.ndarray, dq: np.ndarray, forces: list[float] | None = None):
-    envelope._arms[0].update(q, dq)
-    return envelope.judge_state(q, dq, forces)
+def judge(limits: StateLimits, q: np.ndarray, dq: np.ndarray, forces: list[float] | None = None):
+    limits._arms[0].update(q, dq)
+    return limits.judge_state(q, dq, forces)
 
 
 def at(joint: int, value: float) -> np.ndarray:
@@ -41,10 +40,9 @@ def only(joint: int, value: float) -> np.ndarray:
 
 
 def test_an_arm_at_rest_at_home_that_holds_itself_is_within_all_limits():
-    envelope = make()
-    assert judge(envelope, ROBOT.home, REST, [0.0]) is None
-    assert envelope.implausible(ROBOT.home, REST, ROBOT.home, 0.001) is None
-    assert envelope.judge_command(GRAVITY, GRAVITY) is None
+    limits = make()
+    assert judge(limits, ROBOT.home, REST, [0.0]) is None
+    assert limits.implausible(ROBOT.home, REST, ROBOT.home, 0.001) is None
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
@@ -53,13 +51,13 @@ def test_a_joint_that_can_no_longer_stop_before_its_position_limit_is_outside(si
     a, end = limits.braking_deceleration[0], limits.position_upper[0]
     speed = 1.5
     stopping = speed**2 / (2.0 * a)
-    envelope = make(workspace_lower=-9.0, workspace_upper=9.0)
+    limits = make(workspace_lower=-9.0, workspace_upper=9.0)
     # A millimetre-sized angle to either side of the place from which it just stops.
-    assert judge(envelope, at(0, sign * (end - stopping - 1e-3)), only(0, sign * speed)) is None
-    found = judge(envelope, at(0, sign * (end - stopping + 1e-3)), only(0, sign * speed))
+    assert judge(limits, at(0, sign * (end - stopping - 1e-3)), only(0, sign * speed)) is None
+    found = judge(limits, at(0, sign * (end - stopping + 1e-3)), only(0, sign * speed))
     assert found.reason is SafeReason.POSITION_LIMIT
     assert "panda_joint1" in found.detail
-    assert judge(envelope, at(0, sign * (end - 1e-3)), only(0, -sign * speed)) is None, "it moves away"
+    assert judge(limits, at(0, sign * (end - 1e-3)), only(0, -sign * speed)) is None, "it moves away"
 
 
 def test_each_limit_of_the_state_has_its_own_reason():
@@ -78,49 +76,31 @@ def test_each_limit_of_the_state_has_its_own_reason():
 
 def test_the_workspace_is_that_of_the_arms_base():
     base = pin.SE3(pin.utils.rotate("z", 2.0), np.array([3.0, -1.0, 0.2]))
-    envelope = SafetyEnvelope([ControlledArm(ROBOT, base)], [SafetyLimits.of(ROBOT)], bases=[base])
-    assert judge(envelope, ROBOT.home, REST) is None
-    elsewhere = SafetyEnvelope([ControlledArm(ROBOT, base)], [SafetyLimits.of(ROBOT)])
+    limits = StateLimits([ControlledArm(ROBOT, base)], [SafetyLimits.of(ROBOT)], bases=[base])
+    assert judge(limits, ROBOT.home, REST) is None
+    elsewhere = StateLimits([ControlledArm(ROBOT, base)], [SafetyLimits.of(ROBOT)])
     assert judge(elsewhere, ROBOT.home, REST).reason is SafeReason.WORKSPACE_LIMIT
 
 
-def test_commands_over_torque_or_rate_are_outside():
-    envelope = make()
-    step = ROBOT.limits.effort_rate * 0.001
-    assert envelope.judge_command(ROBOT.limits.effort, ROBOT.limits.effort) is None
-    assert envelope.judge_command(1.001 * ROBOT.limits.effort, None).reason is SafeReason.TORQUE_LIMIT
-    assert envelope.judge_command(GRAVITY + step, GRAVITY) is None
-    assert envelope.judge_command(GRAVITY + 1.01 * step, GRAVITY).reason is SafeReason.TORQUE_RATE_LIMIT
-    assert envelope.judge_command(GRAVITY * np.nan, GRAVITY).reason is SafeReason.TORQUE_LIMIT
-
-
 def test_states_that_can_not_be_true_are_told_from_those_over_a_limit():
-    envelope = make()
-    assert envelope.implausible(ROBOT.home * np.nan, REST, None, 0.001).reason is SafeReason.NON_FINITE
-    assert envelope.implausible(ROBOT.home, REST + np.inf, None, 0.001).reason is SafeReason.NON_FINITE
-    fast = envelope.implausible(ROBOT.home, only(2, 1e6), None, 0.001)
-    assert (fast.reason, fast.usable) == (SafeReason.STATE_IMPLAUSIBLE, False)
-    jumped = envelope.implausible(at(3, ROBOT.home[3] + 0.02), REST, ROBOT.home, 0.001)
+    limits = make()
+    assert limits.implausible(ROBOT.home * np.nan, REST, None, 0.001).reason is SafeReason.NON_FINITE
+    assert limits.implausible(ROBOT.home, REST + np.inf, None, 0.001).reason is SafeReason.NON_FINITE
+    fast = limits.implausible(ROBOT.home, only(2, 1e6), None, 0.001)
+    assert fast.reason is SafeReason.STATE_IMPLAUSIBLE
+    jumped = limits.implausible(at(3, ROBOT.home[3] + 0.02), REST, ROBOT.home, 0.001)
     assert jumped.reason is SafeReason.STATE_IMPLAUSIBLE
-    assert envelope.implausible(at(3, ROBOT.home[3] + 0.02), REST, ROBOT.home, 0.02) is None
+    assert limits.implausible(at(3, ROBOT.home[3] + 0.02), REST, ROBOT.home, 0.02) is None
 
 
 @given(anything, anything)
 @settings(max_examples=200, deadline=None, derandomize=True)
-def test_no_state_raises_and_no_believed_one_hides_a_value_that_is_not_finite(q, dq):
-    envelope = make()
+def test_no_state_raises_and_no_accepted_one_hides_a_value_that_is_not_finite(q, dq):
+    limits = make()
     with np.errstate(all="ignore"):
-        doubt = envelope.implausible(q, dq, None, 0.001)
+        doubt = limits.implausible(q, dq, None, 0.001)
     if not (np.isfinite(q).all() and np.isfinite(dq).all()):
         assert doubt.reason in (SafeReason.NON_FINITE, SafeReason.STATE_IMPLAUSIBLE)
-
-
-@given(anything)
-@settings(max_examples=200, deadline=None, derandomize=True)
-def test_the_nearest_command_is_within_both_limits(effort):
-    envelope = make()
-    with np.errstate(all="ignore"):
-        assert envelope.judge_command(envelope.nearest(effort, GRAVITY), GRAVITY) is None
 
 
 @pytest.mark.parametrize(

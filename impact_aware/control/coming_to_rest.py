@@ -1,0 +1,71 @@
+"""When an arm that was being commanded may be left alone: a forward controller keeps the last effort for ever."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from impact_aware.arrays import Array
+
+STOP_TIMEOUT = 2.0
+"""Longest time that a stopped session goes on commanding to bring the arms to rest, s of the states' time."""
+
+RELEASE_SHARE = 0.02
+"""Share of the torque limits by which the last command may differ from gravity compensation."""
+
+
+class ComingToRest:
+    """Follows a stop, or a shutdown, until the arms are at rest.
+
+    Attributes:
+        shutting_down: Whether a shutdown was asked for.
+        finished: Whether it is complete.
+    """
+
+    def __init__(self, effort_limit: Array, rest_velocity: float) -> None:
+        """Keep the limits.
+
+        Args:
+            effort_limit: (n,) Torque limits, N m.
+            rest_velocity: Joint velocity below which an arm counts as at rest, rad/s.
+        """
+        self._tolerance = RELEASE_SHARE * effort_limit
+        self._rest_velocity = rest_velocity
+        self._stop_before = math.inf
+        self.shutting_down = self.finished = False
+
+    @property
+    def stopping(self) -> bool:
+        """Whether a stop is not complete yet."""
+        return math.isfinite(self._stop_before)
+
+    def stop(self, time: float) -> None:
+        """A stop was asked for at this time, s."""
+        self._stop_before = time + STOP_TIMEOUT
+
+    def may_release(self, effort: Array, gravity: Array) -> bool:
+        """Whether an arm may be left with a torque (n,) for good: nearly its gravity torque (n,), N m.
+
+        An arm at rest need not be there yet: it may press against something, or have only begun to move.
+        """
+        return bool(np.all(np.abs(effort - gravity) <= self._tolerance))
+
+    def update(self, time: float, effort: Array, gravity: Array, speed: float) -> bool:
+        """Take one cycle in; whether a stop is complete with it.
+
+        Args:
+            time: s.
+            effort: (n,) Last command as whole torques, N m.
+            gravity: (n,) Gravity torque, N m.
+            speed: Of the fastest joint, rad/s.
+        """
+        at_rest = speed < self._rest_velocity and self.may_release(effort, gravity)
+        if self.shutting_down and at_rest:
+            self.finished = True
+        return self.stopping and (at_rest or time > self._stop_before) and self.end()
+
+    def end(self) -> bool:
+        """A stop is complete, or nothing is left to wait for; whether there was one."""
+        stopping, self._stop_before = self.stopping, math.inf
+        return stopping

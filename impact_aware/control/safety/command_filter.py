@@ -1,0 +1,115 @@
+"""The last word on torque: finite, within the torque limit and the torque-rate limit, in the arm's own convention.
+
+Controllers work with whole joint torques. Arms such as Franka's add the gravity torque themselves, so that what is sent
+to them is the torque without gravity: u = tau - c g(q), with c = 1 for the joints of such arms and 0 elsewhere. Limits
+hold for what is sent, and the torque limit for the whole torque as well:
+
+    |u| <= limit,   |u - u_previous| <= rate * period,   |u + c g| <= limit.
+
+Where gravity has moved so far that the last one excludes the rate limit, the rate limit holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from impact_aware.arrays import Array
+from impact_aware.control import kernels
+from impact_aware.control.safety.reasons import SafeReason, Violation
+from impact_aware.errors import InvalidInputError
+from impact_aware.robot import RobotModel
+from impact_aware.robot.effort_convention import EffortConvention
+from impact_aware.robot.safety_limits import SafetyLimits
+
+TOLERANCE = 1e-3
+"""Change of a torque that does not count as an intervention: the solver's accuracy, N m."""
+
+
+class CommandFilter:
+    """Turns wanted whole torques into the command that is sent; the only memory of the previous command.
+
+    Attributes:
+        previous: (n,) The last command as it was sent, N m; the torque that holds the arms before the first one.
+        effort: (n,) The same as whole torques, N m.
+        interventions: Commands that were changed by more than `TOLERANCE`.
+    """
+
+    def __init__(
+        self, robots: Sequence[RobotModel], period: float = 0.001, limits: Sequence[SafetyLimits] | None = None
+    ) -> None:
+        """Join the limits of all arms, arm after arm.
+
+        Args:
+            robots: One per arm; their profiles say whether commands include gravity.
+            period: Time between two commands, s.
+            limits: Torque and torque-rate limits of each arm; those of the profiles when None.
+
+        Raises:
+            InvalidInputError: Limits that are not one per arm.
+        """
+        limits = [SafetyLimits.of(robot) for robot in robots] if limits is None else list(limits)
+        if len(limits) != len(robots):
+            raise InvalidInputError("limits", len(limits), f"{len(robots)}, one per arm")
+        self._names = [name for robot in robots for name in robot.joint_names]
+        self._limit = np.concatenate([np.asarray(entry.effort, dtype=float) for entry in limits])
+        self._step = np.concatenate([np.asarray(entry.effort_rate, dtype=float) for entry in limits]) * period
+        self._carried = EffortConvention(robots).carried
+        self._range = np.empty_like(self._limit), np.empty_like(self._limit)
+        self.previous = np.zeros_like(self._limit)
+        self.effort = np.zeros_like(self._limit)
+        self.interventions = 0
+        self.begun = False
+
+    def begin(self, gravity: Array) -> None:
+        """Start from the command that the arms hold themselves with: their gravity torque (n,), N m."""
+        finite = np.where(np.isfinite(gravity), gravity, 0.0)
+        self.restart(finite - self._carried * finite)
+        self.effort = self.previous + self._carried * finite
+
+    def restart(self, command: Array) -> None:
+        """Start from a command (n,) that the arms are already given, N m."""
+        self.previous = np.clip(command, -self._limit, self._limit)
+        self.begun = True
+
+    def range(self, gravity: Array) -> tuple[Array, Array]:
+        """Lowest and highest whole torque (n,) that passes unchanged now, N m; the next call overwrites them.
+
+        Args:
+            gravity: (n,) Gravity torque at the present posture, N m.
+        """
+        kernels.torque_range(self.previous, self._limit, self._step, self._carried, gravity, *self._range)
+        return self._range
+
+    def apply(self, wanted: Array, gravity: Array, *, judge: bool = False) -> Violation | None:
+        """Set `previous` and `effort` to the nearest command within all limits.
+
+        Args:
+            wanted: (n,) Whole torque, N m; an entry that is not finite keeps its last command.
+            gravity: (n,) Gravity torque at the present posture, N m.
+            judge: Whether the torque should have been within the limits: a torque that is beyond them by more than a
+                whole step of the torque rate is then reported.
+
+        Returns:
+            What was wrong with the wanted torque, or None.
+        """
+        lower, upper = self.range(gravity)
+        command, effort = np.empty_like(wanted), np.empty_like(wanted)
+        changed, row = kernels.filter_command(
+            wanted, self.previous, lower, upper, self._step, self._carried, gravity, TOLERANCE, command, effort
+        )
+        self.interventions += changed
+        before, self.previous, self.effort = self.previous, command, effort
+        return self._explain(row, wanted, gravity, before) if judge and row >= 0 else None
+
+    def _explain(self, joint: int, wanted: Array, gravity: Array, before: Array) -> Violation:
+        name, value = self._names[joint], wanted[joint] - self._carried[joint] * gravity[joint]
+        if not np.isfinite(value):
+            return Violation(SafeReason.NON_FINITE, f"the torque of {name} was to be {value}")
+        if abs(value) > self._limit[joint]:
+            sentence = f"{name} was to get {value:.4g} N m, not up to {self._limit[joint]:.4g}"
+            return Violation(SafeReason.TORQUE_LIMIT, sentence)
+        change, step = abs(value - before[joint]), self._step[joint]
+        sentence = f"the torque of {name} was to change by {change:.4g} N m at once, not by up to {step:.4g}"
+        return Violation(SafeReason.TORQUE_RATE_LIMIT, sentence)

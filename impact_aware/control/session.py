@@ -1,0 +1,440 @@
+"""Arm states in, torques out, through time: the one loop that nodes, campaigns, faults and benchmarks drive.
+
+A session pairs the states of its arms, judges their age and their values, asks the law for torques, passes them through
+the command filter and hands them to `send`. It takes impact events and reference fields, starts and stops the motion,
+and watches for states that don't come. It knows nothing of ROS: clocks and `send` are given to it.
+"""
+
+from __future__ import annotations
+
+import time as wall
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import ArrayLike
+
+from impact_aware.arrays import Array
+from impact_aware.control.arm_states import ArmStates
+from impact_aware.control.coming_to_rest import ComingToRest
+from impact_aware.control.command import Command, Mode
+from impact_aware.control.completion import TaskCompletion
+from impact_aware.control.controller import ReferenceSpreadingController
+from impact_aware.control.impact_events import ImpactEvents
+from impact_aware.control.parameters import ControlParameters
+from impact_aware.control.safety.command_filter import CommandFilter
+from impact_aware.control.safety.impact_check import check_field, check_prediction
+from impact_aware.control.safety.reasons import SafeReason, Violation
+from impact_aware.control.safety.state_guard import StateGuard
+from impact_aware.errors import InvalidInputError
+from impact_aware.reference import ReferenceField
+from impact_aware.robot import RobotModel
+from impact_aware.robot.joint_reader import JointReader
+from impact_aware.robot.safety_limits import SafetyLimits
+
+COMPARABLE_CLOCKS = 1000.0
+"""Stamps further than this from the present time are of another clock, such as a simulator's, s."""
+
+NO_FIELD = "no reference_field yet"
+"""Why a motion can't begin without a reference."""
+
+IN_MOTION = (Mode.ANTE, Mode.INTERIM, Mode.POST)
+
+
+class ControlSession:
+    """Controls one arm or several; what is wrong leads to the safe mode, which lasts until `reset`.
+
+    A session watches until it is activated, and commands until it is stopped. What can't be true of a state is not used
+    at all; a state that is not newer than the last one is answered with the last command.
+
+    Attributes:
+        robots: One model per arm.
+        bases: Pose of each arm's base in the common frame.
+        parameters: Gains, weights, limits of the law.
+        states: The arms' states.
+        filter: The last word on torque.
+        command: The last command, or None.
+        active: Whether the session commands.
+        done: Whether the task is done.
+        rest: Whether a stop or a shutdown is complete.
+        events: The impact events that were taken.
+        age: Of the last state, s; negative when its clock does not compare.
+        cycle_time: From the last state received to its torques sent, s.
+        ignored: States that were repeated or came out of order.
+        refused_predictions: Predicted object velocities that can't be true.
+        violations: How many states and commands were outside their limits, by reason.
+    """
+
+    def __init__(
+        self,
+        robots: Sequence[RobotModel] | RobotModel,
+        parameters: ControlParameters | None = None,
+        field: ReferenceField | None = None,
+        bases: Sequence[pin.SE3] | None = None,
+        *,
+        limits: Sequence[SafetyLimits] | None = None,
+        readers: Sequence[JointReader] | None = None,
+        topics: Sequence[str] | None = None,
+        state_timeout: float = 0.1,
+        completion: TaskCompletion | None = None,
+        send: Callable[[Array], None] | None = None,
+        present: Callable[[], float] = wall.time,
+        clock: Callable[[], float] = wall.monotonic,
+    ) -> None:
+        """Prepare the arms; nothing is commanded yet.
+
+        Args:
+            robots: One model per arm.
+            parameters: Defaults are Table I of van Steen 2024.
+            field: The reference, which `set_field` can give later.
+            bases: Pose of each arm's base in the common frame; identity when None.
+            limits: Of each arm; those of the profiles, with the parameters' state age, when None.
+            readers: What each arm's messages are read with; new ones when None.
+            topics: Names of the arms' topics, for sentences.
+            state_timeout: Time without states after which an arm is braked, s of `clock`.
+            completion: Says when the task is done; it never is when None.
+            send: Gets every command (n,) in the arms' own convention, N m.
+            present: Present time of the clock that stamps the states, s.
+            clock: Present time of a steady clock, s.
+
+        Raises:
+            InvalidInputError: No arm, or numbers of robots, bases, limits or arms of the field that don't agree.
+        """
+        self.robots = [robots] if isinstance(robots, RobotModel) else list(robots)
+        self.bases = [pin.SE3.Identity() for _ in self.robots] if bases is None else list(bases)
+        self.parameters = parameters or ControlParameters()
+        if limits is None:
+            limits = [SafetyLimits.of(robot, state_age=self.parameters.state_age_limit) for robot in self.robots]
+        self._law = ReferenceSpreadingController(self.robots, self.parameters, field, self.bases)
+        self._guard = StateGuard(self._law.arms, limits, self.bases, self.parameters.period)
+        self.filter = CommandFilter(self.robots, self.parameters.period, limits)
+        if readers is None:
+            readers = [JointReader(robot.joint_names) for robot in self.robots]
+        self.states = ArmStates(readers, topics, period=self.parameters.period, clock=clock)
+        self.events = ImpactEvents(len(self.robots))
+        self._timeout, self._completion = state_timeout, completion
+        self._send = send or (lambda command: None)
+        self._present, self._clock = present, clock
+        effort_limit = np.concatenate([robot.limits.effort for robot in self.robots])
+        self.rest = ComingToRest(effort_limit, self.parameters.rest_velocity)
+        self.command: Command | None = None
+        self.active = self.done = False
+        self.age, self.cycle_time = -1.0, 0.0
+        self.ignored = self.refused_predictions = 0
+        self.violations: dict[SafeReason, int] = {}
+
+    @property
+    def mode(self) -> Mode:
+        """Mode of the next cycle."""
+        return self._law.mode
+
+    @property
+    def field(self) -> ReferenceField | None:
+        """The reference in use."""
+        return self._law.field
+
+    @property
+    def position(self) -> Array:
+        """Joint positions (n,) of the last accepted state, rad."""
+        return self._guard.position
+
+    # Start, stop, reset
+
+    def refusal(self) -> str:
+        """Why the motion can't begin now, in one sentence; empty when it can."""
+        if self.rest.stopping:
+            return "the arm is still coming to rest"
+        return self.states.refusal(self._timeout) or ("" if self.field is not None else NO_FIELD)
+
+    def start(
+        self,
+        time: float | None = None,
+        q: ArrayLike | None = None,
+        dq: ArrayLike | None = None,
+        *,
+        check: bool = True,
+    ) -> None:
+        """Begin the motion and, with it, to command.
+
+        Args:
+            time: Stamp of the state to begin from, s; the last received state when None.
+            q: (n,) Its joint positions, rad.
+            dq: (n,) Its joint velocities, rad/s; zeros when None.
+            check: Whether an impact that exceeds a limit is refused.
+
+        Raises:
+            InvalidInputError: No field, the safe mode, no finite state, or an impact that exceeds a limit.
+        """
+        states = self.states
+        if time is None or q is None:
+            time, position, velocity = states.time, states.position, states.velocity
+        else:
+            position = np.asarray(q, dtype=float)
+            velocity = np.zeros_like(position) if dq is None else np.asarray(dq, dtype=float)
+        field = self.field
+        if check and field is not None and position.shape == (self._law.n,) and np.isfinite(position).all():
+            postures = [position[arm.joints] for arm in self._law.arms]
+            check_field(field, self.robots, bases=self.bases, limits=self._guard.limits, postures=postures)
+        self._law.start(time, position, velocity)
+        self.done = False
+        if self._completion is not None:
+            self._completion.reset()
+        self.events.begin()
+        if not self.active:
+            self.activate()
+
+    def activate(self) -> None:
+        """Command from now on; before `start` that is to hold the posture found."""
+        self._guard.begin()
+        if not self.filter.begun:
+            self.filter.begin(self._law.gravity)
+        self.active = True
+
+    def hold(self) -> None:
+        """Take the motion away and hold the posture."""
+        self._law.hold()
+
+    def stop(self) -> None:
+        """Take the motion away and command until it is gone: a forward controller keeps the last effort."""
+        if self.active:
+            self._law.hold()
+            self.rest.stop(self.states.time)
+
+    def shut_down(self) -> None:
+        """Bring the arms to rest for good; `rest.finished` says when."""
+        self.rest.shutting_down = True
+        if not self.active:
+            self.rest.finished = True
+            return
+        self._law.safe_stop(SafeReason.REQUESTED, "the process was asked to end")
+
+    def safe_stop(self, reason: SafeReason, detail: str = "") -> None:
+        """Go to the safe mode: take the motion away, then hold until `reset`; the first reason is kept."""
+        self._law.safe_stop(reason, detail)
+
+    def reset(self) -> None:
+        """Leave the safe mode, holding the present posture, and accept whatever state comes next."""
+        self._law.reset()
+        self.accept_any_state()
+
+    def accept_any_state(self) -> None:
+        """Forget earlier states: the next one may be anywhere and at any time."""
+        self._guard.begin()
+        self.command = None
+
+    def fail(self, error: Exception) -> None:
+        """Something raised outside the loop: no arm must be left with its last torque."""
+        self._law.safe_stop(SafeReason.EXCEPTION, f"{type(error).__name__}: {error}")
+        self.send_without_state()
+
+    # Fields and events
+
+    def set_field(self, field: ReferenceField) -> None:
+        """Follow this field from now on; after the impact only its prediction is taken over.
+
+        Raises:
+            InvalidInputError: A field for other arms, one whose numbers make no field, or a predicted object velocity
+                that no impact can lead to.
+        """
+        if field.object_velocity_predicted:
+            try:
+                check_prediction(field, field.object_velocity_after)
+            except InvalidInputError:
+                self.refused_predictions += 1
+                raise
+        self._law.set_field(field)
+
+    def notify_impact(
+        self,
+        time: float,
+        time_detected: float,
+        object_velocity: ArrayLike | None = None,
+        *,
+        arm: int = 0,
+        sequence: int | None = None,
+    ) -> bool:
+        """An arm has hit the object; an event that was taken before is not taken again.
+
+        Args:
+            time: When it happened, s.
+            time_detected: When that became known, s.
+            object_velocity: (3,) Predicted object velocity just after the impact in the common frame, m/s, or None to
+                keep the field's. One that can't be true is left out and counted.
+            arm: Which arm.
+            sequence: Number of the event.
+
+        Returns:
+            Whether the event was acted upon.
+        """
+        if not self.events.is_new(arm, sequence, complete=False):
+            return False
+        if object_velocity is not None and self.field is not None:
+            try:
+                check_prediction(self.field, object_velocity)
+            except InvalidInputError:
+                self.refused_predictions += 1
+                object_velocity = None
+        taken = self._law.notify_impact(time, time_detected, object_velocity, arm=arm, event_sequence=sequence)
+        if taken and sequence is not None:
+            self.events.sequence = sequence
+        return taken
+
+    def notify_contact_complete(self, time_detected: float, *, arm: int = 0, sequence: int | None = None) -> bool:
+        """An arm's contact is complete; whether it now is for every arm and the interim mode's end depends on it."""
+        if not self.events.is_new(arm, sequence, complete=True) or not self.events.all_complete(arm):
+            return False
+        return self._law.notify_contact_complete(time_detected)
+
+    def upstream_lost(self, topic: str) -> None:
+        """Nobody publishes a topic any more that the motion depends on."""
+        if self.active and self.mode in IN_MOTION:
+            # The next state is answered with it: another command before would be one torque step too many.
+            self._law.safe_stop(SafeReason.UPSTREAM_LOST, f"the node that publishes {topic} is gone")
+
+    # The cycle
+
+    def receive(self, arm: int = 0) -> bool:
+        """An arm's reader has read a usable state; when that makes a new state of all arms, it is answered.
+
+        Returns:
+            Whether it did; `command` is the answer then, if the session is active.
+        """
+        if not self.states.receive(arm):
+            return False
+        if self.active:
+            begin = self._clock()
+            states = self.states
+            age = self._present() - states.oldest
+            self.age = age if abs(age) < COMPARABLE_CLOCKS else -1.0
+            self._answer(states.time, states.position, states.velocity, max(self.age, 0.0), None)
+            self.cycle_time = self._clock() - begin
+            self._conclude(states.velocity, states.effort)
+        return True
+
+    def cycle(
+        self,
+        time: float,
+        q: Array,
+        dq: Array,
+        *,
+        effort: Array | None = None,
+        age: float = 0.0,
+        object_position: Array | None = None,
+    ) -> Command:
+        """Answer one state of all arms that does not come through the readers. Never raises.
+
+        Args:
+            time: Stamp of the state, s.
+            q: (n,) Joint positions of all arms, arm after arm, rad.
+            dq: (n,) Joint velocities, rad/s.
+            effort: (n,) Measured torques, N m, or None.
+            age: How old the state is, s.
+            object_position: (3,) Measured object centre, m; inferred from the tools when None.
+
+        Returns:
+            The command, as it was sent.
+        """
+        self._answer(time, q, dq, age, object_position)
+        return self._conclude(dq, effort)
+
+    def _answer(self, time: float, q: Array, dq: Array, age: float, object_position: Array | None) -> None:
+        """Send the torque for a state: the state can be true, the torque is within its limits.
+
+        Whether the arms may be in that state is asked afterwards: the answer changes the next command, so this one need
+        not wait for it.
+        """
+        self._open = False
+        if self.command is not None and self._guard.repeats(time):
+            self.ignored += 1
+            self._send(self.filter.previous)
+            return
+        law = self._law
+        violation, usable = self._guard.refusal(time, q, dq, age)
+        if violation is not None:
+            self._violated(violation)
+        if usable:
+            wanted = law.update(time, q, dq, self.filter.range, object_position=object_position)
+        else:
+            wanted = law.command_without_state(time)
+        self._deliver(wanted)
+        self._open = usable and law.mode is not Mode.SAFE
+
+    def _deliver(self, wanted: Command) -> None:
+        gravity = self._law.gravity
+        if not self.filter.begun:
+            self.filter.begin(gravity)
+        # Damping an arm to rest may want any torque; the quadratic program's are within the limits.
+        violation = self.filter.apply(wanted.effort, gravity, judge=wanted.mode in IN_MOTION)
+        self._send(self.filter.previous)
+        self.command = wanted._replace(effort=self.filter.effort)
+        if violation is not None:
+            self._violated(violation)
+            self.command = self._marked(violation)
+
+    def _conclude(self, dq: Array, effort: Array | None) -> Command:
+        """Hold the state that was answered against its limits, and see whether the task or a stop is done."""
+        assert self.command is not None
+        if self._open:
+            self._open = False
+            found = self._guard.left(dq, effort, self._law.mode, self.field)
+            if found is not None:
+                self._violated(found)
+                self.command = self._marked(found)
+        command, field = self.command, self.field
+        watch = self._completion
+        if watch is not None and not self.done and field is not None and watch.done(command, field.goal):
+            self.done = True
+            if len(self.robots) == 1:
+                self._law.hold()
+            # Holding postures would let go of what several arms clamp between them: the motion carries on.
+        if self.rest.shutting_down or self.rest.stopping:
+            speed = self.states.largest_speed if self.states.complete else float(np.abs(dq).max())
+            if self.rest.update(command.time, command.effort, self._law.gravity, speed):
+                self.active = False
+        return command
+
+    def _marked(self, violation: Violation) -> Command:
+        assert self.command is not None
+        return self.command._replace(mode=Mode.SAFE, reason=violation.reason, detail=violation.detail)
+
+    def _violated(self, violation: Violation) -> None:
+        self.violations[violation.reason] = self.violations.get(violation.reason, 0) + 1
+        self._law.safe_stop(violation.reason, violation.detail)
+
+    # The watchdog
+
+    def watch(self) -> None:
+        """Brake all arms when one is silent; those that are alive are braked by their own states."""
+        if not self.active:
+            return
+        overdue = self.states.overdue(self._timeout)
+        if not overdue:
+            return
+        for arm, reason, detail in overdue:
+            self._law.safe_stop(reason, detail)
+            if arm is not None:
+                self.states.exclude(arm)
+        if not self.states.alive or any(entry.arm is None for entry in overdue):
+            self.send_without_state()
+        if not self.states.alive:
+            self.rest.finished = self.rest.shutting_down
+            if self.rest.end():
+                self.active = False
+
+    def send_without_state(self) -> None:
+        """Send the gravity torque at the last posture, as near as the torque rate allows."""
+        if self.active and self.states.complete:
+            self._deliver(self._law.command_without_state(self.states.time))
+
+    def joint_reference_velocity(self, command: Command) -> Array:
+        """Joint velocity (n,) of all arms that gives a command's reference twist, for display, rad/s."""
+        return self._law.joint_reference_velocity(command)
+
+    def counts(self) -> dict[str, object]:
+        """What was not as it should be, for diagnostics."""
+        return {
+            "ignored_states": self.ignored,
+            "refused_predictions": self.refused_predictions,
+            "interventions": self.filter.interventions,
+            "violations": ", ".join(f"{reason} {count}" for reason, count in self.violations.items()),
+        }

@@ -1,0 +1,547 @@
+"""The session: which states are used, what is sent for them, what starts, stops and ends it."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from impact_aware.control import ControlParameters, ControlSession, Mode, SafeReason
+from impact_aware.control.arm import ControlledArm
+from impact_aware.control.coming_to_rest import RELEASE_SHARE, STOP_TIMEOUT
+from impact_aware.control.completion import TaskCompletion
+from impact_aware.control.controller import ReferenceSpreadingController
+from impact_aware.control.safety.contact_force import ContactForceObserver
+from impact_aware.errors import InvalidInputError
+from impact_aware.robot import RobotModel, load_profile
+from impact_aware.robot.effort_convention import EffortConvention
+from impact_aware.robot.safety_limits import SafetyLimits
+from impact_aware.task import base_placement, load_task, make_field, start_posture
+
+ROBOT = RobotModel.from_profile("panda")
+TASK = load_task("hit_and_push")
+FIELD = make_field(TASK, [ROBOT])
+START = np.array(start_posture(TASK.arms[0], ROBOT))
+REST = np.zeros(ROBOT.n)
+STEP = ROBOT.limits.effort_rate * 0.001 + 1e-6
+VELOCITY = np.array([0.01, -0.29, 0.005])
+
+
+class Driver:
+    """A session with clocks that the test sets, and everything that it sends."""
+
+    def __init__(self, robots=(ROBOT,), field=FIELD, **more):
+        self.now = 5.0
+        self.offset = 0.0
+        self.sent: list[np.ndarray] = []
+        self.session = ControlSession(
+            list(robots),
+            field=field,
+            send=lambda command: self.sent.append(command.copy()),
+            present=lambda: self.now + self.offset,
+            clock=lambda: self.now,
+            **more,
+        )
+
+    def state(self, q=START, dq=REST, arm=0, age=0.0, effort=(), stamp=None):
+        """One state of an arm, stamped now; whether it was answered."""
+        reader = self.session.states.readers[arm]
+        refusal = reader.take(self.now - age if stamp is None else stamp, reader.joint_names, q, dq, effort)
+        return not refusal and self.session.receive(arm)
+
+    def run(self, seconds, q=START, dq=REST):
+        for _ in range(round(1e3 * seconds)):
+            self.now += 0.001
+            self.state(q, dq)
+
+
+@pytest.fixture
+def driver():
+    driver = Driver()
+    driver.state()
+    driver.session.start()
+    driver.run(0.005)
+    return driver
+
+
+@pytest.fixture
+def session():
+    session = ControlSession(ROBOT, field=FIELD)
+    session.start(1.0, START)
+    for k in range(1, 6):
+        session.cycle(1.0 + 1e-3 * k, START, REST)
+    return session
+
+
+# One state in, one torque out
+
+
+def test_inside_all_limits_the_torques_are_the_laws_own(session):
+    law = ReferenceSpreadingController(ROBOT, field=FIELD)
+    law.start(1.0, START, REST)
+    for k in range(1, 7):
+        wanted = law.update(1.0 + 1e-3 * k, START, REST)
+    # Without the rate limit the law would already be elsewhere in its first cycles.
+    for k in range(6, 300):
+        command = session.cycle(1.0 + 1e-3 * k, START, REST)
+        wanted = law.update(1.0 + 1e-3 * k, START, REST)
+    assert command.mode is Mode.ANTE
+    np.testing.assert_allclose(command.effort, wanted.effort, atol=1e-9)
+    assert session.violations == {}
+
+
+def state(time=1.006, q=START, dq=REST, **more):
+    return lambda session: session.cycle(time, q, dq, **more)
+
+
+@pytest.mark.parametrize(
+    ("step", "reason"),
+    [
+        (state(q=START * np.nan), SafeReason.NON_FINITE),
+        (state(q=START + 0.1), SafeReason.STATE_IMPLAUSIBLE),
+        (state(dq=REST + 1e9), SafeReason.STATE_IMPLAUSIBLE),
+        (state(dq=REST + 2.6), SafeReason.VELOCITY_LIMIT),
+        (state(q=START[:3]), SafeReason.EXCEPTION),
+        (state(age=0.021), SafeReason.STATE_STALE),
+        (state(time=1.0255), SafeReason.STATE_STALE),
+        (state(time=2.1), SafeReason.CLOCK_JUMP),
+        (state(time=0.984), SafeReason.CLOCK_JUMP),
+    ],
+)
+def test_what_is_outside_leads_to_the_safe_mode_with_its_reason_and_a_command_within_the_limits(session, step, reason):
+    before = session.filter.previous
+    command = step(session)
+    assert (command.mode, command.reason) == (Mode.SAFE, reason)
+    assert np.all(np.abs(session.filter.previous - before) <= STEP)
+    assert session.violations == {reason: 1}
+    assert session.mode is Mode.SAFE
+
+
+@pytest.mark.parametrize(
+    "step", [state(age=0.0195), state(time=1.0245), state(dq=REST + 0.3, q=START + 3e-4), state(time=1.006)]
+)
+def test_what_is_just_inside_goes_on(session, step):
+    assert step(session).mode is Mode.ANTE
+
+
+def test_the_age_limit_is_the_parameters(session):
+    patient = ControlSession(ROBOT, ControlParameters(state_age_limit=0.05), FIELD)
+    patient.start(1.0, START)
+    assert patient.cycle(1.0, START, REST, age=0.045).mode is Mode.ANTE
+    assert patient.cycle(1.001, START, REST, age=0.055).reason is SafeReason.STATE_STALE
+
+
+def test_a_state_that_is_not_newer_is_answered_with_the_last_command_and_counted(session):
+    sent = []
+    session._send = sent.append
+    last = session.cycle(1.006, START, REST)
+    assert session.cycle(1.006, START + 0.001, REST) is last
+    assert session.cycle(1.002, START, REST) is last
+    assert session.ignored == 2
+    np.testing.assert_array_equal(sent[1], sent[0])
+    assert session.cycle(1.007, START, REST).mode is Mode.ANTE
+
+
+def test_a_wrong_state_is_not_used_and_the_next_right_one_is(session):
+    session.cycle(1.006, START + 1.0, REST)
+    np.testing.assert_array_equal(session.position, START)
+    command = session.cycle(1.007, START + 1e-4, REST)
+    assert command.mode is Mode.SAFE
+    np.testing.assert_array_equal(session.position, START + 1e-4)
+
+
+def test_after_a_reset_it_starts_again_from_wherever_the_arm_is_and_keeps_its_torque_memory(session):
+    session.cycle(1.006, START + 1.0, REST)
+    before = session.filter.previous
+    session.reset()
+    command = session.cycle(2.5, START + 0.2, REST)
+    assert (command.mode, command.reason) == (Mode.IDLE, None)
+    assert np.all(np.abs(session.filter.previous - before) <= STEP)
+    session.start(2.5, START + 0.2, check=False)
+    assert session.cycle(2.501, START + 0.2, REST).mode is Mode.ANTE
+
+
+def test_a_torque_that_no_solver_can_have_meant_never_leaves(session, monkeypatch):
+    before, real = session.filter.previous, session._law.update
+
+    def broken(*args, **more):
+        return real(*args, **more)._replace(effort=np.array([0.0, 1e9, 0.0, 0.0, 0.0, 0.0, 0.0]))
+
+    monkeypatch.setattr(session._law, "update", broken)
+    command = session.cycle(1.006, START, REST)
+    assert (command.mode, command.reason) in {
+        (Mode.SAFE, SafeReason.TORQUE_LIMIT),
+        (Mode.SAFE, SafeReason.TORQUE_RATE_LIMIT),
+    }
+    assert np.all(np.abs(session.filter.previous - before) <= STEP)
+    assert session.mode is Mode.SAFE and len(session.violations) == 1
+
+
+def test_the_force_observer_finds_a_constant_push_at_the_tool():
+    arm = ControlledArm(ROBOT)
+    observer = ContactForceObserver(arm)
+    push = np.array([10.0, -40.0, 20.0])
+    # Held still, the motors carry gravity and take up the push.
+    effort = ROBOT.gravity(ROBOT.home) - ROBOT.frame_jacobian(ROBOT.home)[:3].T @ push
+    for _ in range(500):
+        force = observer.update(ROBOT.home, REST, effort, 0.001)
+    # Ten time constants: 5e-5 of the step is left; the damped inverse takes another 0.1 %.
+    assert force == pytest.approx(np.linalg.norm(push), rel=2e-3)
+
+
+@pytest.mark.parametrize(("push", "stops"), [(200.0, True), (100.0, False)])
+def test_a_sustained_push_over_the_limit_leads_to_the_safe_mode(session, push, stops):
+    effort = ROBOT.gravity(START) - ROBOT.frame_jacobian(START)[:3].T @ np.array([0.0, push, 0.0])
+    for k in range(6, 300):
+        command = session.cycle(1.0 + 1e-3 * k, START, REST, effort=effort)
+    assert (command.reason is SafeReason.CONTACT_FORCE_LIMIT) is stops
+
+
+def test_a_tool_past_its_impact_position_stops(session):
+    own, limit = FIELD.arms[0], SafetyLimits.of(ROBOT).impact_overrun
+    for past, mode in ((limit - 0.01, Mode.ANTE), (limit + 0.01, Mode.SAFE)):
+        q = start_posture(TASK.arms[0], ROBOT, tuple(own.impact_position - past * own.normal))
+        beyond = ControlSession(ROBOT, field=FIELD)
+        beyond.start(1.0, q, check=False)
+        assert beyond.cycle(1.0, q, REST).mode is mode
+    assert "0.11 m past the place" in beyond.command.detail
+
+
+# Through the readers
+
+
+def test_a_state_of_the_arm_is_answered_at_once_in_the_arms_own_convention(driver):
+    count = len(driver.sent)
+    driver.now += 0.001
+    assert driver.state()
+    assert len(driver.sent) == count + 1
+    command = driver.session.command
+    assert command.time == driver.now and command.mode is Mode.ANTE
+    # The Panda adds gravity itself.
+    expected = EffortConvention([ROBOT]).to_command(command.effort, START)
+    np.testing.assert_allclose(driver.sent[-1], expected, atol=1e-9)
+    assert np.abs(driver.sent[-1] - command.effort).max() > 5.0
+
+
+def test_the_age_of_a_state_counts(driver):
+    driver.now += 0.019
+    driver.state(age=0.0185)
+    assert driver.session.mode is Mode.ANTE and driver.session.age == pytest.approx(0.0185)
+    driver.now += 0.02
+    driver.state(age=0.0205)
+    assert driver.session.command.reason is SafeReason.STATE_STALE
+    assert "joint state 20 ms old" in driver.session.command.detail or "21 ms" in driver.session.command.detail
+
+
+def test_stamps_of_another_clock_have_no_age(driver):
+    driver.offset = 1.7e9
+    driver.run(0.01)
+    assert driver.session.mode is Mode.ANTE and driver.session.age == -1.0
+
+
+def test_stamps_a_little_ahead_of_this_clock_are_not_old(driver):
+    driver.offset = -0.5
+    driver.run(0.01)
+    assert driver.session.mode is Mode.ANTE and driver.session.age == pytest.approx(-0.5)
+
+
+def test_before_it_is_started_and_after_it_has_stopped_nothing_is_sent():
+    driver = Driver()
+    assert driver.state() and driver.sent == [] and driver.session.command is None
+    driver.session.watch()
+    driver.session.send_without_state()
+    assert driver.sent == []
+    driver.session.start()
+    driver.run(0.01)
+    driver.session.stop()
+    driver.run(0.5)
+    assert not driver.session.active and not driver.session.rest.stopping
+    count = len(driver.sent)
+    driver.run(0.01)
+    assert len(driver.sent) == count
+
+
+def test_a_stop_takes_the_motion_away_first_and_ends_at_rest(driver):
+    moving = np.full(ROBOT.n, 0.05)
+    driver.session.stop()
+    driver.run(0.1, dq=moving)
+    assert driver.session.mode is Mode.HOLD
+    assert driver.session.active and driver.session.rest.stopping
+    assert driver.session.refusal() == "the arm is still coming to rest"
+    driver.run(0.3)
+    assert not driver.session.active
+    limits = RELEASE_SHARE * ROBOT.limits.effort
+    assert np.all(np.abs(driver.session.command.effort - ROBOT.gravity(START)) <= limits)
+
+
+def test_a_stop_ends_after_its_timeout_though_the_arm_moves(driver):
+    driver.session.stop()
+    moving, begin = np.full(ROBOT.n, 0.05), driver.now
+    while driver.session.active and driver.now < begin + 2.0 * STOP_TIMEOUT:
+        driver.run(0.001, dq=moving)
+    assert driver.now - begin == pytest.approx(STOP_TIMEOUT, abs=0.01)
+
+
+def test_a_shutdown_brings_the_arm_to_rest_in_the_safe_mode(driver):
+    session = driver.session
+    session.shut_down()
+    driver.run(0.05, dq=np.full(ROBOT.n, 0.05))
+    assert session.mode is Mode.SAFE and session.command.reason is SafeReason.REQUESTED
+    assert not session.rest.finished
+    driver.run(0.3)
+    assert session.rest.finished and session.active
+
+
+def test_a_shutdown_of_a_session_that_commands_nothing_is_complete_at_once():
+    session = Driver().session
+    session.shut_down()
+    assert session.rest.finished
+
+
+def test_an_error_elsewhere_leads_to_the_safe_mode_and_a_command_at_once(driver):
+    count = len(driver.sent)
+    driver.session.fail(ValueError("broken pipe"))
+    assert len(driver.sent) == count + 1
+    assert driver.session.command.detail == "ValueError: broken pipe"
+    assert driver.session.command.reason is SafeReason.EXCEPTION
+
+
+@pytest.mark.parametrize("mode", [Mode.ANTE, Mode.HOLD])
+def test_a_lost_upstream_matters_while_the_arm_is_in_motion(driver, mode):
+    if mode is Mode.HOLD:
+        driver.session.hold()
+    count = len(driver.sent)
+    driver.session.upstream_lost("impacts")
+    assert len(driver.sent) == count
+    driver.run(0.001)
+    reason = driver.session.command.reason
+    assert reason is (SafeReason.UPSTREAM_LOST if mode is Mode.ANTE else None)
+
+
+def test_the_task_done_holds_the_posture_of_one_arm():
+    class Done(TaskCompletion):
+        def done(self, command, goal):
+            return command.time > 5.0105
+
+    driver = Driver(completion=Done())
+    driver.state()
+    driver.session.start()
+    driver.run(0.01)
+    assert not driver.session.done
+    driver.run(0.002)
+    assert driver.session.done and driver.session.mode is Mode.HOLD
+
+
+# The watchdog
+
+
+def test_an_arm_that_falls_silent_is_sent_gravity_compensation_with_the_reason(driver):
+    driver.run(0.3)
+    driver.now += 0.099
+    driver.session.watch()
+    assert driver.session.mode is Mode.ANTE
+    driver.now += 0.002
+    for _ in range(200):
+        driver.session.watch()
+    command = driver.session.command
+    assert (command.mode, command.reason) == (Mode.SAFE, SafeReason.STATE_STALE)
+    assert command.detail == "no usable joint_states for 0.10 s"
+    np.testing.assert_allclose(driver.sent[-1], np.zeros(ROBOT.n), atol=1e-9)
+
+
+def test_a_missing_joint_is_named(driver):
+    reader = driver.session.states.readers[0]
+    driver.now += 0.2
+    reader.take(driver.now, reader.joint_names[:-1], START[:-1], REST[:-1], ())
+    driver.session.watch()
+    command = driver.session.command
+    assert (command.reason, command.detail) == (SafeReason.JOINT_MISSING, f"joint_states lack {reader.joint_names[-1]}")
+
+
+def test_a_shutdown_of_a_silent_arm_is_complete(driver):
+    driver.session.shut_down()
+    driver.now += 0.2
+    driver.session.watch()
+    assert driver.session.rest.finished
+
+
+# Start
+
+
+def test_reasons_not_to_start_come_one_after_the_other():
+    driver = Driver(field=None)
+    session = driver.session
+    assert session.refusal() == "no joint_states yet"
+    driver.state()
+    assert session.refusal() == "no reference_field yet"
+    session.set_field(FIELD)
+    assert session.refusal() == ""
+    driver.now += 0.15
+    assert session.refusal() == "the last joint_states came 0.15 s ago"
+    reader = session.states.readers[0]
+    reader.take(driver.now, reader.joint_names, START, (), ())
+    session.receive(0)
+    assert session.refusal() == "joint_states have no velocities"
+
+
+def test_a_start_whose_impact_is_too_hard_is_refused_and_nothing_is_commanded():
+    driver = Driver(limits=[SafetyLimits.of(ROBOT, impact_energy=0.2)])
+    driver.state()
+    with pytest.raises(InvalidInputError, match=r"safety\.impact_energy"):
+        driver.session.start()
+    assert not driver.session.active and driver.session.mode is Mode.IDLE
+    driver.session.start(check=False)
+    assert driver.session.active
+
+
+def test_the_first_torque_is_within_a_step_of_what_holds_the_arm():
+    for whole in (True, False):
+        robot = RobotModel.from_profile(dataclasses.replace(load_profile("panda"), command_includes_gravity=whole))
+        driver = Driver([robot])
+        driver.state()
+        driver.session.start()
+        driver.run(0.001)
+        holding = robot.gravity(START) if whole else np.zeros(robot.n)
+        assert np.all(np.abs(driver.sent[0] - holding) <= STEP)
+
+
+# Events and predictions
+
+
+def test_an_impact_is_taken_once_and_its_prediction_is_followed(driver):
+    session = driver.session
+    assert session.notify_impact(driver.now - 0.002, driver.now, VELOCITY, sequence=7)
+    assert session.mode is Mode.INTERIM and session.events.sequence == 7
+    np.testing.assert_allclose(session.field.object_velocity_after, VELOCITY)
+    assert not session.notify_impact(driver.now, driver.now, 0.5 * VELOCITY, sequence=7)
+    np.testing.assert_allclose(session.field.object_velocity_after, VELOCITY)
+
+
+def test_a_new_motion_takes_event_numbers_anew(driver):
+    session = driver.session
+    session.notify_impact(driver.now, driver.now, sequence=1)
+    session.reset()
+    driver.run(0.002)
+    session.start(check=False)
+    assert session.notify_impact(driver.now, driver.now, sequence=1)
+
+
+@pytest.mark.parametrize("velocity", [[0.0, -1.1, 0.0], [np.nan, 0.0, 0.0]])
+def test_an_absurd_prediction_is_left_out_and_counted_and_the_impact_is_not(driver, velocity):
+    session, before = driver.session, driver.session.field.object_velocity_after
+    assert session.notify_impact(driver.now, driver.now, velocity, sequence=1)
+    assert session.mode is Mode.INTERIM and session.refused_predictions == 1
+    np.testing.assert_array_equal(session.field.object_velocity_after, before)
+
+
+def test_a_field_with_an_absurd_prediction_is_refused_and_counted(driver):
+    absurd = dataclasses.replace(FIELD, object_velocity_after=(0.0, -5.0, 0.0), object_velocity_predicted=True)
+    with pytest.raises(InvalidInputError, match="object_velocity_after"):
+        driver.session.set_field(absurd)
+    assert driver.session.refused_predictions == 1
+    assert driver.session.counts()["refused_predictions"] == 1
+
+
+# Two arms
+
+GRAB = load_task("dual_arm_grab")
+PAIR = [RobotModel.from_profile(arm.robot) for arm in GRAB.arms]
+PAIR_FIELD = make_field(GRAB, PAIR)
+STARTS = [np.array(start_posture(arm, robot)) for arm, robot in zip(GRAB.arms, PAIR, strict=True)]
+
+
+@pytest.fixture
+def pair():
+    driver = Driver(
+        PAIR,
+        PAIR_FIELD,
+        bases=[base_placement(arm) for arm in GRAB.arms],
+        topics=["left/joint_states", "right/joint_states"],
+    )
+    both(driver)
+    driver.session.start()
+    for _ in range(5):
+        both(driver)
+    return driver
+
+
+def both(driver, apart=0.0):
+    driver.now += 0.001
+    first = driver.state(STARTS[0], arm=0)
+    return first, driver.state(STARTS[1], arm=1, stamp=driver.now + apart)
+
+
+def test_two_arms_are_answered_when_both_have_come_and_belong_together(pair):
+    count = len(pair.sent)
+    assert both(pair) == (False, True)
+    assert len(pair.sent) == count + 1 and pair.sent[-1].size == 14
+    assert both(pair, apart=0.00055) == (False, True)
+    assert both(pair, apart=0.0008) == (False, False)
+
+
+def test_the_older_of_two_stamps_counts_for_the_age(pair):
+    pair.now += 0.019
+    pair.state(STARTS[0], arm=0, age=0.0004)
+    pair.state(STARTS[1], arm=1)
+    assert pair.session.age == pytest.approx(0.0004)
+    assert pair.session.command.time == pytest.approx(pair.now)
+
+
+def test_one_silent_arm_brakes_the_other_by_its_own_states(pair):
+    for _ in range(150):
+        pair.now += 0.001
+        pair.state(STARTS[0], arm=0)
+        pair.session.watch()
+    count = len(pair.sent)
+    command = pair.session.command
+    assert command.reason is SafeReason.STATE_STALE
+    assert command.detail.startswith("no usable right/joint_states for 0.1")
+    pair.now += 0.001
+    assert pair.state(STARTS[0], arm=0)
+    assert len(pair.sent) == count + 1
+
+
+def test_states_that_never_belong_together_are_no_states(pair):
+    for _ in range(150):
+        both(pair, apart=0.3)
+        pair.session.watch()
+    assert pair.session.command.reason is SafeReason.STATE_STALE
+    assert "have not come in pairs for 0.10 s" in pair.session.command.detail
+
+
+def test_an_arm_that_comes_back_is_waited_for_again(pair):
+    pair.now += 0.2
+    pair.session.watch()
+    assert not pair.session.states.alive
+    # The other arm is still excluded when the first one comes back.
+    assert both(pair) == (True, False)
+    assert both(pair) == (False, True)
+
+
+def test_contact_is_complete_when_it_is_for_both_arms(pair):
+    session = pair.session
+    session.notify_impact(pair.now, pair.now, arm=1, sequence=3)
+    assert session.mode is Mode.INTERIM
+    assert not session.notify_contact_complete(pair.now, arm=0, sequence=1)
+    assert not session.notify_contact_complete(pair.now, arm=0, sequence=1)
+    assert session.notify_contact_complete(pair.now, arm=1, sequence=1)
+
+
+def test_the_second_arms_prediction_is_followed_too(pair):
+    session = pair.session
+    session.notify_impact(pair.now, pair.now, [0.01, 0.02, 0.03], arm=0, sequence=1)
+    session.notify_impact(pair.now, pair.now, [0.04, -0.05, 0.06], arm=1, sequence=1)
+    np.testing.assert_allclose(session.field.object_velocity_after, [0.04, -0.05, 0.06])
+
+
+def test_the_task_done_lets_two_arms_carry_on():
+    class Done(TaskCompletion):
+        def done(self, command, goal):
+            return True
+
+    driver = Driver(PAIR, PAIR_FIELD, bases=[base_placement(arm) for arm in GRAB.arms], completion=Done())
+    both(driver)
+    driver.session.start()
+    both(driver)
+    assert driver.session.done and driver.session.mode is Mode.ANTE
