@@ -194,12 +194,11 @@ def torque_range(
     """
     for i in range(limit.size):
         added = carried[i] * gravity[i]
-        slowest, fastest = previous[i] - step[i] + added, previous[i] + step[i] + added
-        low = max(slowest, -limit[i] + max(added, 0.0))
-        high = min(fastest, limit[i] + min(added, 0.0))
-        # The rate limit wins where gravity has moved further than it allows.
-        lower[i] = min(low, fastest)
-        upper[i] = max(high, slowest)
+        low = max(previous[i] - step[i], -limit[i]) + added
+        high = min(previous[i] + step[i], limit[i]) + added
+        # The limits of what is sent win where gravity keeps the whole torque beyond its own.
+        lower[i] = min(max(low, -limit[i]), high)
+        upper[i] = max(min(high, limit[i]), low)
 
 
 @compiled(

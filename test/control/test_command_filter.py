@@ -112,7 +112,7 @@ def test_its_range_is_what_passes_unchanged_and_nothing_more(robot):
         own.interventions = 0
 
 
-def test_the_rate_limit_wins_where_gravity_has_moved_beyond_the_torque_limit():
+def test_the_limits_of_what_is_sent_win_where_gravity_alone_is_beyond_the_torque_limit():
     own = made(WITHOUT_GRAVITY)
     own.begin(GRAVITY)
     heavy = GRAVITY + np.eye(N)[2] * 20.0

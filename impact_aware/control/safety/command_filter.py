@@ -6,7 +6,7 @@ hold for what is sent, and the torque limit for the whole torque as well:
 
     |u| <= limit,   |u - u_previous| <= rate * period,   |u + c g| <= limit.
 
-Where gravity has moved so far that the last one excludes the rate limit, the rate limit holds.
+Where gravity has moved so far that the last one excludes the others, the others hold.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ class CommandJudge:
         self._last = None
 
     def take(self, effort: Array, elapsed: float) -> None:
-        """Judge a command (n,), N m, that came `elapsed` s after the start."""
+        """Judge a command (n,) as it was sent, N m, `elapsed` s after the start."""
         if not np.isfinite(effort).all():
             self.failures.append(f"a command that is not finite at {elapsed:.3f} s")
             return
