@@ -111,11 +111,16 @@ def single_arm_graph(options: SingleArmOptions) -> tuple[NodeSpec, ...]:
     """The nodes for one arm.
 
     Raises:
-        InvalidInputError: An unknown robot or task, a task for several arms, or no such parameter file.
+        InvalidInputError: An unknown robot or task, a task for several arms or for a controlled one whose base is not at
+            the origin, or no such parameter file.
     """
     task = load_task(options.task)
     if len(task.arms) != 1:
         raise InvalidInputError("task", options.task, f"a task for one arm, not for {len(task.arms)}")
+    base = [*task.arms[0].base_position, task.arms[0].base_yaw]
+    if options.control and any(base):
+        expected = "zeros for a controlled single arm, whose base frame is the task's frame"
+        raise InvalidInputError("base_position, base_yaw", base, expected)
     build = _Builder(options, "single_arm.yaml", ("",))
     robot = {"robot": options.robot}
     nodes = build.watching(task.arms[0], options.robot, "", task)
@@ -134,7 +139,7 @@ def single_arm_graph(options: SingleArmOptions) -> tuple[NodeSpec, ...]:
 def dual_arm_graph(options: DualArmOptions) -> tuple[NodeSpec, ...]:
     """The nodes for the arms of a task: detector and predictor below each arm's name, one controller over all.
 
-    The field is there in watching, too: it tells the predictors where the object is in their arm's frame.
+    The field is there in watching, too: it publishes where the object is in each arm's frame.
 
     Raises:
         InvalidInputError: An unknown robot or task, a task without several named arms, or no such parameter file.
@@ -229,12 +234,12 @@ class _Builder:
         if self._lockstep:
             # Wall time means nothing in lockstep: the plant may wait for a slow machine as long as it likes.
             parameters["state_timeout"] = 30.0
-            # Nor does it matter then what telling every cycle costs.
+            # Nor does it matter then what publishing every cycle costs.
             parameters["state_decimation"] = 1
         return parameters
 
     def _timing(self, name: str) -> dict[str, float]:
-        """The hardware's period as a parameter, where it is said."""
+        """The hardware's period as a parameter, where it is given."""
         options = self._options
         return {} if options.period is None or options.simulation else {name: options.period}
 
@@ -267,27 +272,27 @@ def select_nodes(graph: tuple[NodeSpec, ...], names: str) -> tuple[NodeSpec, ...
 def _arm_parameters(arm: ArmTask, robot: str) -> dict[str, Any]:
     """What the detector must know of the arm: its joints, else it would watch a gripper's too, and where it hits."""
     profile = load_profile(robot)
-    turn = base_placement(arm).rotation.T
+    rotation = base_placement(arm).rotation.T
     return {
         "robot": robot,
         "joints": list(profile.joint_names),
         "base_frame": profile.base_frame,
-        "normal": _numbers(turn @ hit_normal(arm)),
+        "normal": _numbers(rotation @ hit_normal(arm)),
     }
 
 
 def _contact_parameters(task: Task, arm: ArmTask) -> dict[str, Any]:
     """What the predictor must know of the task's contact, in the arm's base frame: the face that is hit, the object."""
     base = base_placement(arm)
-    turn = base.rotation.T
+    rotation = base.rotation.T
     return {
-        "normal": _numbers(turn @ hit_normal(arm)),
+        "normal": _numbers(rotation @ hit_normal(arm)),
         "friction": task.object.friction_tool,
         "restitution": task.object.restitution,
         "object_name": task.object.name,
         "object_mass": task.object.mass,
         # A box that stands askew to a base is taken for the upright box around it.
-        "object_half_extents": _numbers(np.abs(turn) @ np.array(task.object.half_extents)),
+        "object_half_extents": _numbers(np.abs(rotation) @ np.array(task.object.half_extents)),
         "object_position": _numbers(base.actInv(np.array(task.object.position))),
     }
 

@@ -163,7 +163,7 @@ def test_each_arm_sees_the_contact_from_its_own_base() -> None:
 
 
 @pytest.mark.parametrize("yaw", [0.5 * math.pi, math.pi])
-def test_a_turned_base_turns_what_its_arm_is_told(tmp_path: Path, yaw: float) -> None:
+def test_a_rotated_base_rotates_what_its_arm_is_given(tmp_path: Path, yaw: float) -> None:
     content = yaml.safe_load((ROOT / "config" / "tasks" / "dual_arm_grab.yaml").read_text())
     content["arms"][0]["base_yaw"] = yaw
     task = tmp_path / "turned.yaml"
@@ -174,6 +174,79 @@ def test_a_turned_base_turns_what_its_arm_is_told(tmp_path: Path, yaw: float) ->
     assert told["object_position"] == pytest.approx([0.55 * c - 0.35 * s, -0.55 * s - 0.35 * c, 0.4])
     x, y, z = content["object"]["half_extents"]
     assert told["object_half_extents"] == ([y, x, z] if s else [x, y, z])
+
+
+def moved_left_arm(tmp_path: Path) -> Path:
+    content = yaml.safe_load((ROOT / "config" / "tasks" / "dual_arm_grab.yaml").read_text())
+    content["arms"][0] |= {"base_yaw": 0.4, "base_position": [0.1, 0.3, 0.05]}
+    content["object"] |= {"friction_tool": 0.7, "restitution": 0.2, "mass": 1.9, "friction_table": 0.25}
+    task = tmp_path / "moved.yaml"
+    task.write_text(yaml.safe_dump(content))
+    return task
+
+
+def test_a_base_anywhere_gives_each_node_the_task_in_its_own_frame(tmp_path: Path) -> None:
+    graph = by_full_name(DualArmOptions(task=str(moved_left_arm(tmp_path))))
+    c, s = math.cos(0.4), math.sin(0.4)
+    predictor, detector = graph["left/jump_predictor"].parameters, graph["left/impact_detector"].parameters
+    # The face that looks along y is hit, as seen from a base that is rotated by 0.4 rad about z.
+    assert predictor["normal"] == detector["normal"] == pytest.approx([s, c, 0.0])
+    x, y, z = 0.55 - 0.1, 0.0 - 0.3, 0.40 - 0.05
+    assert predictor["object_position"] == pytest.approx([c * x + s * y, -s * x + c * y, z])
+    assert predictor["object_half_extents"] == pytest.approx([c * 0.1 + s * 0.065, s * 0.1 + c * 0.065, 0.1])
+    assert graph["rs_controller"].parameters["bases"] == [0.1, 0.3, 0.05, 0.4, 0.0, -0.35, 0.0, 0.0]
+    for name in ("friction", "restitution", "object_mass", "object_name"):
+        assert graph["right/jump_predictor"].parameters[name] == predictor[name]
+    assert [predictor[name] for name in ("friction", "restitution", "object_mass")] == [0.7, 0.2, 1.9]
+    assert predictor["object_name"] == "juice_pack"
+    assert (detector["robot"], detector["base_frame"], detector["arm"]) == ("panda", "panda_link0", "left")
+
+
+def test_a_single_arm_that_is_controlled_has_its_base_at_the_origin_of_its_task(tmp_path: Path) -> None:
+    """Its controller takes the frame of the field for that of its base."""
+    content = yaml.safe_load((ROOT / "config" / "tasks" / "hit_and_push.yaml").read_text())
+    content["arms"][0]["base_yaw"] = 0.4
+    task = tmp_path / "rotated.yaml"
+    task.write_text(yaml.safe_dump(content))
+    with pytest.raises(InvalidInputError, match=r"base_position, base_yaw: got \[0.0, 0.0, 0.0, 0.4\]"):
+        single_arm_graph(SingleArmOptions(task=str(task)))
+    watching = SingleArmOptions(task=str(task), control=False)
+    normal = by_name(watching)["impact_detector"].parameters["normal"]
+    assert normal == pytest.approx([math.sin(0.4), math.cos(0.4), 0.0])
+
+
+@pytest.mark.parametrize(
+    ("options", "detector", "controller"),
+    [
+        ({"period": 0.002, "simulation": False}, 0.002, 0.002),
+        ({"period": 0.002, "simulation": True}, None, None),
+        ({"simulation": False}, None, None),
+    ],
+)
+def test_the_period_of_the_hardware_reaches_detector_and_controller(options, detector, controller) -> None:
+    graph = by_name(SingleArmOptions(**options))
+    assert graph["impact_detector"].parameters.get("sampling_period") == detector
+    assert graph["rs_controller"].parameters.get("period") == controller
+
+
+def test_the_plant_knows_task_robot_and_seed() -> None:
+    plant = by_name(SingleArmOptions(seed=42))["sim_robot"].parameters
+    assert (plant["robot"], plant["task"], plant["seed"]) == ("panda", "hit_and_push", 42)
+    assert "robot" not in by_full_name(DualArmOptions(seed=42))["sim_robot"].parameters
+
+
+def test_lockstep_reports_every_cycle_and_waits_for_a_slow_machine() -> None:
+    parameters = by_name(SingleArmOptions(lockstep=True))["rs_controller"].parameters
+    assert (parameters["state_timeout"], parameters["state_decimation"]) == (30.0, 1)
+    free = by_name(SingleArmOptions(lockstep=False))["rs_controller"].parameters
+    assert "state_timeout" not in free and "state_decimation" not in free
+
+
+def test_markers_of_two_arms_are_told_apart_by_arm_and_frame_prefix() -> None:
+    graph = by_full_name(DualArmOptions())
+    for name in ("left", "right"):
+        looks = graph[f"{name}/impact_markers"].parameters
+        assert looks == {"robot": "panda", "arm": name, "frame_prefix": f"{name}/"}
 
 
 @pytest.mark.parametrize("namespace", ["", "cell"])

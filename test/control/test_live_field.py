@@ -1,0 +1,310 @@
+"""What moves the reference field, and what does not: decided without ROS, also for bases that are rotated."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+import pinocchio as pin
+import pytest
+
+from impact_aware.control.live_field import LiveField
+from impact_aware.detection import ImpactEvent
+from impact_aware.errors import InvalidInputError
+from impact_aware.impact.record import ContactRecord, Impact
+from impact_aware.task import load_task, start_posture
+from impact_aware.task.arms import Arm, arms_of_task, check_names, several_arms, single_arm
+from impact_aware.task.grasp import predict_grasp, predict_grasp_impact
+
+SINGLE, DUAL = load_task("hit_and_push"), load_task("dual_arm_grab")
+YAW = 0.4
+
+
+def rotated_base(task, index: int, yaw: float):
+    """The task with one base rotated about its vertical and shifted; its first joint makes up for the rotation."""
+    own = task.arms[index]
+    x, y, z = own.base_position
+    moved = dataclasses.replace(
+        own,
+        base_position=(x + 0.02, y - 0.01, z),
+        base_yaw=yaw,
+        posture=(own.posture[0] - yaw, *own.posture[1:]),
+        null_space_position=own.null_space_position - yaw,
+    )
+    arms = tuple(moved if number == index else arm for number, arm in enumerate(task.arms))
+    return dataclasses.replace(task, arms=arms)
+
+
+def live(task=SINGLE, **more) -> LiveField:
+    return LiveField(task, arms_of_task(task, "panda"), **more)
+
+
+@pytest.fixture(scope="module")
+def two_arms():
+    task = rotated_base(DUAL, 0, YAW)
+    return task, arms_of_task(task, "panda")
+
+
+@pytest.fixture
+def single():
+    return live()
+
+
+def posture(field: LiveField, index: int = 0, shift=(0.0, 0.0, 0.0)) -> np.ndarray:
+    arm = field._arms[index]
+    position = field.field.arms[index].impact_position + np.array(shift)
+    return start_posture(field.task.arms[index], arm.robot, position)
+
+
+def event(field: LiveField, index: int = 0, time: float = 2.0, shift=(0.0, 0.0, 0.0), velocity=None) -> ImpactEvent:
+    reached = posture(field, index, shift)
+    if velocity is None:
+        arm = field._arms[index]
+        wanted = arm.base.rotation.T @ field.field.arms[index].impact_velocity
+        velocity = np.linalg.pinv(arm.robot.frame_jacobian(reached)) @ np.concatenate([wanted, np.zeros(3)])
+    return ImpactEvent(time, time + 0.004, 1e-4, "kink", 0, reached, velocity, None, np.ones(7), 1.0)
+
+
+def names(field: LiveField, index: int = 0) -> tuple[str, ...]:
+    return field._arms[index].robot.joint_names
+
+
+def prediction(field: LiveField, velocity, index: int = 0, **more) -> Impact:
+    values = {
+        "source": "look_ahead",
+        "time": 1.9,
+        "joint_names": names(field, index),
+        "position": posture(field, index),
+        "object": "juice_pack",
+        "object_twist_after": np.array([*velocity, 9.0, 9.0, 9.0]),
+    }
+    return Impact(**(values | more))
+
+
+# One arm
+
+
+def test_a_look_ahead_prediction_goes_into_the_field_when_it_makes_a_difference(single):
+    assert single.take_prediction(0, prediction(single, (0.01, -0.3, 0.02)))
+    assert (single.field.revision, single.field.object_velocity_predicted) == (1, True)
+    np.testing.assert_array_equal(single.field.object_velocity_after, [0.01, -0.3, 0.02])
+    assert not single.take_prediction(0, prediction(single, (0.01, -0.3, 0.029)))
+    assert single.take_prediction(0, prediction(single, (0.01, -0.3, 0.031)))
+    assert single.field.revision == 2
+
+
+@pytest.mark.parametrize("changes", [{"valid": False}, {"object": ""}, {"source": "estimate"}, {"source": "plant"}])
+def test_other_predictions_change_nothing(single, changes):
+    before = single.field
+    assert not single.take_prediction(0, prediction(single, (0.0, -0.3, 0.0), **changes))
+    assert single.field is before
+
+
+@pytest.mark.parametrize("velocity", [(0.0, -1.01, 0.0), (math.nan, 0.0, 0.0), (0.0, 0.0, 5.0)])
+@pytest.mark.parametrize("source", ["look_ahead", "at_impact"])
+def test_a_velocity_over_twice_that_of_the_tool_is_refused(single, velocity, source):
+    before = single.field
+    with pytest.raises(InvalidInputError, match="object_velocity_after"):
+        single.take_prediction(0, prediction(single, velocity, source=source))
+    assert single.field is before and not single.impact_happened
+
+
+def test_the_impact_and_its_prediction_follow_each_other(single):
+    single.take_prediction(0, prediction(single, (0.0, -0.2, 0.0)))
+    assert single.take_impact(0, event(single, shift=(0.02, 0.0, 0.01)), names(single), 5)
+    assert single.has_hit(0) and single.impact_happened
+    # The velocity looked ahead to stays until the prediction at the impact comes; the object is where the tool is.
+    np.testing.assert_array_equal(single.field.object_velocity_after, [0.0, -0.2, 0.0])
+    np.testing.assert_allclose(single.field.object_position_at_impact[1], SINGLE.object.position[1], atol=1e-4)
+    assert single.field.event_sequence == 5
+    revision = single.field.revision
+    assert not single.take_prediction(0, prediction(single, (0.0, -0.4, 0.0))), "looking ahead is over"
+    other = prediction(single, (0.0, -0.4, 0.0), source="at_impact", event_sequence=4)
+    assert not single.take_prediction(0, other), "another impact's"
+    own = prediction(single, (0.03, -0.33, 0.01), source="at_impact", event_sequence=5)
+    assert single.take_prediction(0, own)
+    np.testing.assert_array_equal(single.field.object_velocity_after, [0.03, -0.33, 0.01])
+    assert single.field.object_velocity_predicted and single.field.revision > revision
+
+
+def test_a_prediction_at_the_impact_may_come_before_its_event(single):
+    early = prediction(single, (0.03, -0.33, 0.01), source="at_impact", event_sequence=6)
+    assert single.take_prediction(0, early)
+    assert single.has_hit(0) and single.field.event_sequence == 6
+    np.testing.assert_array_equal(single.field.object_velocity_after, [0.03, -0.33, 0.01])
+
+
+def test_an_event_without_the_joints_is_no_impact(single):
+    before = single.field
+    found = dataclasses.replace(event(single), position=np.full(7, np.nan))
+    assert not single.take_impact(0, found, names(single), 1)
+    assert not single.take_impact(0, event(single), [f"other{number}" for number in range(7)], 1)
+    assert single.field is before and not single.impact_happened
+
+
+def test_joints_of_an_event_may_come_in_any_order(single):
+    found, other = event(single, shift=(0.0, 0.01, 0.0)), live()
+    single.take_impact(0, found, names(single), 1)
+    assert abs(single.field.object_position_at_impact[1] - SINGLE.object.position[1]) > 0.005
+    order = [3, 0, 6, 1, 5, 2, 4]
+    shuffled = dataclasses.replace(found, position=found.position[order], velocity_before=found.velocity_before[order])
+    other.take_impact(0, shuffled, [names(single)[index] for index in order], 1)
+    np.testing.assert_array_equal(other.field.object_position_at_impact, single.field.object_position_at_impact)
+
+
+def test_the_field_follows_an_object_until_it_is_hit(single):
+    assert not single.move_object(np.array([0.5, 0.0019, 0.1]))
+    assert single.move_object(np.array([0.5, 0.0021, 0.1]))
+    np.testing.assert_array_equal(single.field.object_position, [0.5, 0.0021, 0.1])
+    assert single.task.object.position == (0.5, 0.0021, 0.1) and single.field.revision == 1
+    single.take_impact(0, event(single), names(single), 1)
+    assert not single.move_object(np.array([0.5, 0.05, 0.1]))
+
+
+def test_a_place_that_can_not_be_reached_is_refused_and_nothing_changes(single):
+    before = single.field
+    with pytest.raises(InvalidInputError):
+        single.move_object(np.array([3.0, 0.0, 0.1]))
+    assert single.field is before and single.task is SINGLE
+
+
+def test_another_task_begins_anew(single):
+    single.take_impact(0, event(single), names(single), 1)
+    single.set_task(SINGLE.with_impact_speed(0.3))
+    assert not single.impact_happened
+    assert np.linalg.norm(single.field.arms[0].impact_velocity) == pytest.approx(0.3)
+
+
+# Two arms, one base of them rotated
+
+
+def test_the_common_velocity_is_known_from_the_task(two_arms):
+    task, arms = two_arms
+    field = LiveField(task, arms)
+    postures = np.concatenate([posture(field, 0), posture(field, 1)])
+    expected = predict_grasp(task, [arm.robot for arm in arms], field.field, postures)
+    np.testing.assert_allclose(field.field.object_velocity_after, expected, atol=1e-12)
+    assert field.field.object_velocity_predicted and expected[2] > 0.02
+
+
+def test_where_the_tools_touch_is_where_the_object_is_whatever_the_base(two_arms):
+    field = LiveField(*two_arms)
+    field.take_impact(0, event(field, 0, shift=(0.0, 0.01, 0.0)), names(field, 0), 3, "left")
+    # One tool is beside its position, the other where it shall be: the mean of both.
+    np.testing.assert_allclose(field.field.object_position_at_impact, [0.55, 0.005, 0.4], atol=2e-4)
+    field.take_impact(1, event(field, 1, shift=(0.0, 0.03, 0.0)), names(field, 1), 4, "right")
+    np.testing.assert_allclose(field.field.object_position_at_impact, [0.55, 0.005, 0.4], atol=2e-4)
+    assert field.field.event_sequence == 4
+
+
+def test_the_common_impact_is_each_arms_in_its_own_base(two_arms):
+    task, arms = two_arms
+    field = LiveField(task, arms)
+    events = [event(field, 0, 2.0), event(field, 1, 2.003)]
+    for index in (1, 0):
+        field.take_impact(index, events[index], names(field, index), 7 + index, ("left", "right")[index])
+        assert bool(field.common_impact()) == (index == 0)
+    left, right = field.common_impact()
+    robots = [arm.robot for arm in arms]
+    expected = predict_grasp_impact(
+        task, robots, field.field, [own.position for own in events], [own.velocity_before for own in events]
+    )
+    assert (left.source, left.method, left.object, left.valid) == ("at_impact", "simultaneous", "juice_pack", True)
+    assert [(own.arm, own.event_sequence, own.time) for own in (left, right)] == [("left", 7, 2.0), ("right", 8, 2.003)]
+    for own, found, arm in zip((left, right), events, arms, strict=True):
+        np.testing.assert_allclose(own.velocity_after, expected.velocity_after[own.arm], atol=1e-12)
+        np.testing.assert_array_equal(own.velocity_before, found.velocity_before)
+        np.testing.assert_array_equal(own.position, found.position)
+        twist = expected.velocity_after["juice_pack"]
+        for part in (slice(0, 3), slice(3, 6)):
+            np.testing.assert_allclose(arm.base.rotation @ own.object_twist_after[part], twist[part], atol=1e-12)
+        assert own.energy_loss == expected.energy_loss > 0.0
+    assert np.linalg.norm(left.velocity_after) < 0.9 * np.linalg.norm(left.velocity_before)
+
+
+def test_impacts_apart_are_no_common_one(two_arms):
+    field = LiveField(*two_arms)
+    field.take_impact(0, event(field, 0, 2.0), names(field, 0), 1)
+    field.take_impact(1, event(field, 1, 2.0051), names(field, 1), 1)
+    assert field.common_impact() == []
+
+
+def test_a_single_arms_look_ahead_gives_its_posture_only(two_arms):
+    task, arms = two_arms
+    field = LiveField(task, arms, velocity_tolerance=0.0)
+    reached = posture(field, 1, (0.0, 0.0, 0.02))
+    ahead = prediction(field, (0.0, 0.3, 0.0), 1, position=reached, arm="right")
+    assert field.take_prediction(1, ahead)
+    expected = predict_grasp(
+        task, [arm.robot for arm in arms], field.field, np.concatenate([posture(field, 0), reached])
+    )
+    np.testing.assert_allclose(field.field.object_velocity_after, expected, atol=1e-12)
+    field.take_impact(0, event(field, 0), names(field, 0), 1)
+    assert not field.take_prediction(1, prediction(field, (0.0, 0.3, 0.0), 1, arm="right"))
+    at_impact = prediction(field, (0.0, 0.3, 0.0), 1, source="at_impact", arm="right")
+    assert not field.take_prediction(1, at_impact), "what both do is not known to one"
+
+
+def test_another_arms_prediction_or_impact_is_refused(two_arms):
+    field = LiveField(*two_arms)
+    before = field.field
+    with pytest.raises(InvalidInputError, match="arm: got left, expected right"):
+        field.take_prediction(1, prediction(field, (0.0, 0.3, 0.0), 1, arm="left"))
+    with pytest.raises(InvalidInputError, match="arm: got right, expected left"):
+        field.take_impact(0, event(field, 0), names(field, 0), 1, "right")
+    assert field.field is before and not field.impact_happened
+
+
+def test_a_task_with_other_arms_or_bases_is_refused(two_arms):
+    field = LiveField(*two_arms)
+    for task, words in ((SINGLE, "a task for left, right"), (DUAL, "the bases where they were")):
+        with pytest.raises(InvalidInputError, match=words):
+            field.set_task(task)
+    with pytest.raises(InvalidInputError, match="a task for a single arm"):
+        live().set_task(DUAL)
+
+
+# Arms
+
+
+def test_bases_are_four_numbers_each_in_the_order_of_the_names():
+    left, right = several_arms(["l", "r"], ["panda"], [0.1, 0.2, 0.3, YAW, 1.1, 1.2, 1.3, -YAW])
+    np.testing.assert_allclose(left.base.translation, [0.1, 0.2, 0.3])
+    np.testing.assert_allclose(right.base.translation, [1.1, 1.2, 1.3])
+    c, s = math.cos(YAW), math.sin(YAW)
+    np.testing.assert_allclose(left.base.rotation, [[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]], atol=1e-15)
+    np.testing.assert_allclose(right.base.rotation, left.base.rotation.T, atol=1e-15)
+    np.testing.assert_allclose(
+        left.twist_in_base(np.array([1.0, 0.0, 0.0, 0.0, 2.0, 0.0])), [c, -s, 0, 2 * s, 2 * c, 0]
+    )
+    assert (left.topic("impacts"), single_arm("", "panda")[0].topic("impacts")) == ("l/impacts", "impacts")
+
+
+@pytest.mark.parametrize(
+    ("names", "robots", "bases", "field"),
+    [
+        (["l", "l"], ["panda"], [0.0] * 8, "arms"),
+        (["l", ""], ["panda"], [0.0] * 8, "arms"),
+        (["l", "r"], ["panda"] * 3, [0.0] * 8, "robots"),
+        (["l", "r"], ["panda"], [0.0] * 7, "bases"),
+    ],
+)
+def test_arms_that_do_not_add_up_are_refused(names, robots, bases, field):
+    with pytest.raises(InvalidInputError, match=f"parameter {field}"):
+        several_arms(names, robots, bases)
+
+
+def test_the_arms_of_a_field_must_be_those_of_the_controller():
+    robot = single_arm("", "panda")[0].robot
+    arms = [Arm(name, name, robot, pin.SE3.Identity()) for name in ("l", "r")]
+    check_names(arms, ["l", "r"])
+    check_names(arms[:1], ["whatever"])
+    for wrong in (["r", "l"], ["l"], []):
+        with pytest.raises(InvalidInputError, match=r"field\.arms"):
+            check_names(arms, wrong)
+
+
+def test_contacts_are_no_part_of_a_common_impact():
+    assert Impact(source="at_impact", time=0.0).contacts == ()
+    assert ContactRecord().mode == ""
