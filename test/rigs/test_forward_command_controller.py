@@ -88,6 +88,11 @@ def test_the_node_passes_commands_on_and_says_what_it_dropped(ros_context, monke
             node._on_command(Float64MultiArray(data=values))
             node._update()
         assert sent == [[1.0, 2.0], [1.0, 2.0], [3.0, 4.0]]
+        node._on_command(Float64MultiArray(data=[-5.0, 3.0]))
+        values = node._status()[2]
+        # Of the four that were accepted: 1 2, 3 4 and -5 3.
+        assert (values["largest"], values["largest_change"]) == ("5 4", "8 2")
+        assert (values["dropped"], values["errors"], values["active"]) == (1, 0, True)
         assert node._status()[0] == b"\x01"
         node._on_command(Float64MultiArray(data=[1.0]))
         node._update()

@@ -42,12 +42,37 @@ def test_messages_of_ros_are_random_and_the_same_for_the_same_seed(kind):
     assert repr(first) == repr(again) != repr(other)
 
 
+class Watched(module.Fuzzer):
+    """Keeps the names of what its node offers, when it is not needed any more."""
+
+    seen: dict[str, set[str]] = {}
+
+    def close(self) -> None:
+        self.seen["topics"] = {own.topic for own in self._subscriptions}
+        self.seen["services"] = {own.srv_name for own in self.node.services}
+        super().close()
+
+
+OF_EVERY_NODE = (
+    "describe_parameters", "get_parameter_types", "get_parameters", "list_parameters", "set_parameters",
+    "set_parameters_atomically", "get_type_description", "change_state", "get_state", "get_available_states",
+    "get_available_transitions", "get_transition_graph",
+)  # fmt: skip
+"""Services that rclpy offers itself."""
+
+
 @pytest.mark.parametrize("name", SUBJECTS)
-def test_no_callback_of_any_node_raises(ros_context, name):
+def test_no_callback_of_any_node_raises_and_every_topic_and_service_gets_messages(ros_context, monkeypatch, name):
+    monkeypatch.setattr(module, "Fuzzer", Watched)
+    monkeypatch.setattr(module, "SERVICE_SHARE", 0.1)
     result = module.fuzz(name, COUNT, 5)
     assert result["errors"] == {}, result["tracebacks"]
     assert result["messages"] >= COUNT
     assert 0.2 * COUNT < result["spoilt"] < result["messages"]
+    own = {service for service in Watched.seen["services"] if service.rpartition("/")[2] not in OF_EVERY_NODE}
+    assert set(result["by_topic"]) == Watched.seen["topics"] | own
+    # More than the one message of the beginning.
+    assert min(result["by_topic"].values()) >= 3, result["by_topic"]
 
 
 def test_wrong_messages_are_counted_on_diagnostics(ros_context):
@@ -114,7 +139,39 @@ def test_what_grows_with_every_look_is_named(share, named):
     assert values["grown_entries"] == 4 * FEW * share + 1
 
 
-def test_an_exception_is_told_with_its_place(ros_context):
+@pytest.mark.parametrize(
+    ("sizes", "named"),
+    [
+        ([0, 10, FEW + 1], True),
+        ([0, 10, FEW], False),
+        ([0, 50, 50], False),
+        ([0, 50, 49, 60], False),
+        ([0, 50], False),
+    ],
+)
+def test_only_steady_growth_by_more_than_a_few_is_named(sizes, named):
+    leaky, growth = Leaky(), None
+    for size in sizes:
+        leaky.kept = [0] * size
+        growth = growth or Growth(leaky)
+        growth.look(size)
+    assert growth.values()["growing"] == ({"node.kept": sizes[-1]} if named else {})
+
+
+def test_memory_is_compared_with_the_first_look_and_with_the_middle_one(monkeypatch):
+    sizes = iter([1000, 1010, 1030, 1020, 1060])
+    monkeypatch.setattr("impact_aware.rigs.fuzz.growth.memory", lambda: next(sizes))
+    growth = Growth(Leaky())
+    for look in range(5):
+        growth.look(1_000_000 * look)
+    values = growth.values()
+    assert (values["grown_kib"], values["grown_late_kib"]) == (60, 30)
+    # Least squares: the sums of (-2 -1 0 1 2) times the memory over that of their squares.
+    assert values["trend_kib_per_million"] == 13
+    assert values["memory_kib"] == [1000, 1010, 1030, 1020, 1060]
+
+
+def test_an_exception_is_reported_with_its_place(ros_context):
     fuzzer = module.Fuzzer("run_monitor", 0)
     (only,) = fuzzer._subscriptions
     only.callback = lambda message: [][1]
@@ -130,6 +187,7 @@ def test_an_exception_is_told_with_its_place(ros_context):
     ("changes", "bad"),
     [
         ({}, False),
+        ({"grown_kib": faults_fuzz.MOST_GROWTH_KIB, "grown_late_kib": faults_fuzz.MOST_LATE_GROWTH_KIB}, False),
         ({"grown_kib": faults_fuzz.MOST_GROWTH_KIB + 1}, True),
         ({"grown_late_kib": faults_fuzz.MOST_LATE_GROWTH_KIB + 1}, True),
         ({"growing": {"node.kept": 80}}, True),
@@ -140,6 +198,9 @@ def test_growth_is_judged_and_told(changes, bad):
 
 
 def test_what_grows_at_first_is_no_leak():
+    late = {"messages": faults_fuzz.ENOUGH - 1, "grown_late_kib": faults_fuzz.MOST_LATE_GROWTH_KIB + 1}
+    assert not grows(RESULT | late)
+    assert grows(RESULT | {"messages": 10, "grown_kib": faults_fuzz.MOST_GROWTH_KIB + 1})
     assert not grows(RESULT | {"messages": faults_fuzz.ENOUGH - 1, "growing": {"node.kept": 80}})
 
 

@@ -1,11 +1,19 @@
 """The probe's bookkeeping, and one short run of it against the echo over DDS."""
 
+import json
+import math
+import threading
+from types import SimpleNamespace
+
 import pytest
 
 from impact_aware.bringup.graph import NodeSpec
 from impact_aware.cli.main import main
+from impact_aware.errors import InvalidInputError
 from impact_aware.rigs.bench.probe_run import BenchmarkFailedError, run_probe
 from impact_aware.rigs.bench.soak import MemoryLog, resident_megabytes
+from impact_aware.rigs.probes import latency_probe as module
+from impact_aware.rigs.probes import service_probe
 from impact_aware.rigs.probes.latency_probe import Matcher
 
 
@@ -35,6 +43,105 @@ def test_a_command_that_nobody_waited_for_counts_nothing():
     matcher = Matcher()
     matcher.receive(0.1)
     assert matcher.report()["answered"] == 0
+
+
+def test_of_many_open_states_the_last_ten_can_still_be_answered():
+    matcher = Matcher()
+    for k in range(12):
+        matcher.send(0.001 * k)
+    for _ in range(12):
+        matcher.receive(0.012)
+    # Newest first: 11 ms was sent last, 2 ms is the tenth from the end, nobody waits for 0 and 1 ms any more.
+    assert matcher.answered == pytest.approx([0.001 * (12 - k) for k in range(11, 1, -1)])
+    figures = matcher.report()
+    assert (figures["sent"], figures["answered"], figures["lost"]) == (12, 10, 2)
+    assert figures["p50_us"] == pytest.approx(5500.0)
+    assert figures["p99_us"] == pytest.approx(9910.0)
+    assert figures["max_us"] == pytest.approx(10000.0)
+
+
+def test_a_report_of_nothing_is_of_zeros():
+    assert Matcher().report() == {"sent": 0, "answered": 0, "lost": 0, "p50_us": 0.0, "p99_us": 0.0, "max_us": 0.0}
+
+
+@pytest.fixture
+def probe(ros_context, monkeypatch):
+    """The probe of two arms with two joints each, whose thread does not run."""
+    settings = module.Settings(arms=["left", "right"], joint_names=["a", "b"], posture=[0.1, 0.2, 0.3, 0.4])
+    monkeypatch.setattr(module, "load_settings", lambda *_: settings)
+    idle = SimpleNamespace(start=lambda: None, join=lambda timeout: None)
+    monkeypatch.setattr(module, "threading", SimpleNamespace(Event=threading.Event, Thread=lambda **_: idle))
+    clock = SimpleNamespace(wall=0.25, now=3.0)
+    times = SimpleNamespace(time=lambda: clock.wall, perf_counter=lambda: clock.now, sleep=lambda seconds: None)
+    monkeypatch.setattr(module, "time", times)
+    node = module.LatencyProbeNode()
+    node.clock = clock
+    yield node
+    node.destroy_node()
+
+
+def test_all_arms_swing_alike_about_their_own_postures(probe):
+    sent: dict[int, list] = {0: [], 1: []}
+    probe._publishers_of_states = [SimpleNamespace(publish=sent[index].append) for index in (0, 1)]
+    # An eighth of a period of 2 s: sine and cosine are the root of a half.
+    probe._send()
+    share, amplitude = math.sqrt(0.5), module.SWING
+    for index, posture in enumerate(([0.1, 0.2], [0.3, 0.4])):
+        (message,) = sent[index]
+        assert list(message.name) == ["a", "b"]
+        assert list(message.position) == pytest.approx([angle + share * amplitude for angle in posture])
+        assert list(message.velocity) == pytest.approx([math.pi * share * amplitude] * 2)
+        assert (message.header.stamp.sec, message.header.stamp.nanosec) == (0, 250_000_000)
+    assert probe._matcher.sent == [3.0]
+
+
+def test_a_state_is_answered_when_every_arms_command_is_in(probe):
+    probe._matcher.send(3.0)
+    for arm, now in (("left", 3.001), ("left", 3.002), ("right", 3.004)):
+        probe.clock.now = now
+        probe._on_command(arm, None)
+        assert probe._answers == int(arm == "right")
+    assert probe._matcher.answered == pytest.approx([0.004])
+    probe._matcher.send(4.0)
+    probe.clock.now = 4.5
+    probe._on_command("right", None)
+    assert probe._answers == 1
+
+
+@pytest.mark.parametrize(("joints", "posture"), [([], []), (["a"], [0.1, 0.2])])
+def test_a_posture_of_another_length_is_refused(ros_context, monkeypatch, joints, posture):
+    monkeypatch.setattr(module, "load_settings", lambda *_: module.Settings(joint_names=joints, posture=posture))
+    with pytest.raises(InvalidInputError, match="posture"):
+        module.LatencyProbeNode()
+
+
+def test_calls_of_both_services_alternate_and_those_of_the_warm_up_do_not_count(ros_context, monkeypatch, capsys):
+    settings = service_probe.Settings(calls=3, position=[0.1], velocity=[0.2])
+    monkeypatch.setattr(service_probe, "load_settings", lambda *_: settings)
+    monkeypatch.setattr(service_probe, "WARM_UP", 2)
+    clock = SimpleNamespace(now=0.0)
+    monkeypatch.setattr(service_probe, "time", SimpleNamespace(perf_counter=lambda: clock.now))
+    node = service_probe.ServiceProbeNode()
+    called = []
+    spent = {"empty": iter([9.0, 9.0, 0.25, 0.5, 1.0]), "predict": iter([9.0, 9.0, 1.0, 3.0, 2.0])}
+
+    def client(name):
+        def call_async(request):
+            called.append(name)
+            clock.now += next(spent[name])
+            answer = SimpleNamespace(success=True)
+            return SimpleNamespace(add_done_callback=lambda then: then(SimpleNamespace(result=lambda: answer)))
+
+        return SimpleNamespace(service_is_ready=lambda: True, call_async=call_async)
+
+    node._targets = {name: (client(name), None) for name in node._targets}
+    node._start()
+    line = json.loads(capsys.readouterr().out)
+    assert called == ["empty", "predict"] * 5
+    assert node.finished and line["last"]
+    assert line["empty"] == pytest.approx({"calls": 3, "p50_us": 0.5e6, "p99_us": 0.99e6})
+    assert line["predict"] == pytest.approx({"calls": 3, "p50_us": 2.0e6, "p99_us": 2.98e6})
+    node.destroy_node()
 
 
 def test_memory_is_compared_after_settling():
