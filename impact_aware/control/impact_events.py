@@ -1,25 +1,33 @@
-"""Impact events on their way to the law: each one once."""
+"""Impact events and predictions on their way to the law: each event once, and no prediction that can't be true."""
 
 from __future__ import annotations
+
+from numpy.typing import ArrayLike
+
+from impact_aware.control.controller import ReferenceSpreadingController
+from impact_aware.control.safety.impact_check import check_prediction
+from impact_aware.errors import InvalidInputError
+from impact_aware.reference import ReferenceField
 
 MOST_REMEMBERED = 1000
 """Events that are remembered; none comes again after so many others."""
 
 
 class ImpactEvents:
-    """Remembers which events were taken, and for which arms contact is complete.
+    """Takes events of all arms.
 
     A detector may publish an event again, with the same number, once it knows what the event means; only the first one
     counts.
 
     Attributes:
         sequence: Number of the last event that was acted upon; 0 before the first.
+        refused_predictions: Predicted object velocities that can't be true.
     """
 
-    def __init__(self, arms: int) -> None:
-        """Begin with no events of this number of arms."""
-        self._arms = arms
-        self.sequence = 0
+    def __init__(self, law: ReferenceSpreadingController) -> None:
+        """Begin without events."""
+        self._law = law
+        self.sequence = self.refused_predictions = 0
         self.begin()
 
     def begin(self) -> None:
@@ -28,7 +36,65 @@ class ImpactEvents:
         self._taken: dict[tuple[int, bool, int], None] = {}
         self._complete: set[int] = set()
 
-    def is_new(self, arm: int, sequence: int | None, *, complete: bool) -> bool:
+    def check(self, field: ReferenceField) -> None:
+        """Refuse a field whose predicted object velocity can't be true, and count it.
+
+        Raises:
+            InvalidInputError: No impact of the field's tools can lead to that velocity.
+        """
+        if field.object_velocity_predicted:
+            self._check(field, field.object_velocity_after)
+
+    def notify_impact(
+        self,
+        time: float,
+        time_detected: float,
+        object_velocity: ArrayLike | None = None,
+        *,
+        arm: int = 0,
+        sequence: int | None = None,
+    ) -> bool:
+        """An arm has hit the object.
+
+        Args:
+            time: When it happened, s.
+            time_detected: When that became known, s.
+            object_velocity: (3,) Predicted object velocity just after the impact in the common frame, m/s, or None to
+                keep the field's. One that can't be true is left out and counted.
+            arm: Which arm.
+            sequence: Number of the event; one that was taken before is not taken again.
+
+        Returns:
+            Whether the event was acted upon.
+        """
+        law = self._law
+        if not self._is_new(arm, sequence, complete=False):
+            return False
+        if object_velocity is not None and law.field is not None:
+            try:
+                self._check(law.field, object_velocity)
+            except InvalidInputError:
+                object_velocity = None
+        taken = law.notify_impact(time, time_detected, object_velocity, arm=arm, event_sequence=sequence)
+        if taken and sequence is not None:
+            self.sequence = sequence
+        return taken
+
+    def notify_contact_complete(self, time_detected: float, *, arm: int = 0, sequence: int | None = None) -> bool:
+        """An arm's contact is complete; whether it now is for every arm and ends the interim mode's wait."""
+        if not self._is_new(arm, sequence, complete=True):
+            return False
+        self._complete.add(arm)
+        return len(self._complete) == len(self._law.arms) and self._law.notify_contact_complete(time_detected)
+
+    def _check(self, field: ReferenceField, object_velocity: ArrayLike) -> None:
+        try:
+            check_prediction(field, object_velocity)
+        except InvalidInputError:
+            self.refused_predictions += 1
+            raise
+
+    def _is_new(self, arm: int, sequence: int | None, *, complete: bool) -> bool:
         """Whether an event of an arm was not taken before; one without number always is new."""
         if sequence is None:
             return True
@@ -39,8 +105,3 @@ class ImpactEvents:
         if len(self._taken) > MOST_REMEMBERED:
             del self._taken[next(iter(self._taken))]
         return True
-
-    def all_complete(self, arm: int) -> bool:
-        """An arm's contact is complete; whether it is for every arm."""
-        self._complete.add(arm)
-        return len(self._complete) == self._arms

@@ -23,10 +23,9 @@ from impact_aware.control.controller import ReferenceSpreadingController
 from impact_aware.control.impact_events import ImpactEvents
 from impact_aware.control.parameters import ControlParameters
 from impact_aware.control.safety.command_filter import CommandFilter
-from impact_aware.control.safety.impact_check import check_field, check_prediction
+from impact_aware.control.safety.impact_check import check_field
 from impact_aware.control.safety.reasons import SafeReason, Violation
 from impact_aware.control.safety.state_guard import StateGuard
-from impact_aware.errors import InvalidInputError
 from impact_aware.reference import ReferenceField
 from impact_aware.robot import RobotModel
 from impact_aware.robot.joint_reader import JointReader
@@ -57,11 +56,10 @@ class ControlSession:
         active: Whether the session commands.
         done: Whether the task is done.
         rest: Whether a stop or a shutdown is complete.
-        events: The impact events that were taken.
+        events: Takes impact events.
         age: Of the last state, s; negative when its clock does not compare.
         cycle_time: From the last state received to its torques sent, s.
         ignored: States that were repeated or came out of order.
-        refused_predictions: Predicted object velocities that can't be true.
         violations: How many states and commands were outside their limits, by reason.
     """
 
@@ -111,7 +109,7 @@ class ControlSession:
         if readers is None:
             readers = [JointReader(robot.joint_names) for robot in self.robots]
         self.states = ArmStates(readers, topics, period=self.parameters.period, clock=clock)
-        self.events = ImpactEvents(len(self.robots))
+        self.events = ImpactEvents(self._law)
         self._timeout, self._completion = state_timeout, completion
         self._send = send or (lambda command: None)
         self._present, self._clock = present, clock
@@ -120,7 +118,7 @@ class ControlSession:
         self.command: Command | None = None
         self.active = self.done = False
         self.age, self.cycle_time = -1.0, 0.0
-        self.ignored = self.refused_predictions = 0
+        self.ignored = 0
         self.violations: dict[SafeReason, int] = {}
 
     @property
@@ -236,54 +234,8 @@ class ControlSession:
             InvalidInputError: A field for other arms, one whose numbers make no field, or a predicted object velocity
                 that no impact can lead to.
         """
-        if field.object_velocity_predicted:
-            try:
-                check_prediction(field, field.object_velocity_after)
-            except InvalidInputError:
-                self.refused_predictions += 1
-                raise
+        self.events.check(field)
         self._law.set_field(field)
-
-    def notify_impact(
-        self,
-        time: float,
-        time_detected: float,
-        object_velocity: ArrayLike | None = None,
-        *,
-        arm: int = 0,
-        sequence: int | None = None,
-    ) -> bool:
-        """An arm has hit the object; an event that was taken before is not taken again.
-
-        Args:
-            time: When it happened, s.
-            time_detected: When that became known, s.
-            object_velocity: (3,) Predicted object velocity just after the impact in the common frame, m/s, or None to
-                keep the field's. One that can't be true is left out and counted.
-            arm: Which arm.
-            sequence: Number of the event.
-
-        Returns:
-            Whether the event was acted upon.
-        """
-        if not self.events.is_new(arm, sequence, complete=False):
-            return False
-        if object_velocity is not None and self.field is not None:
-            try:
-                check_prediction(self.field, object_velocity)
-            except InvalidInputError:
-                self.refused_predictions += 1
-                object_velocity = None
-        taken = self._law.notify_impact(time, time_detected, object_velocity, arm=arm, event_sequence=sequence)
-        if taken and sequence is not None:
-            self.events.sequence = sequence
-        return taken
-
-    def notify_contact_complete(self, time_detected: float, *, arm: int = 0, sequence: int | None = None) -> bool:
-        """An arm's contact is complete; whether it now is for every arm and the interim mode's end depends on it."""
-        if not self.events.is_new(arm, sequence, complete=True) or not self.events.all_complete(arm):
-            return False
-        return self._law.notify_contact_complete(time_detected)
 
     def upstream_lost(self, topic: str) -> None:
         """Nobody publishes a topic any more that the motion depends on."""
@@ -429,12 +381,3 @@ class ControlSession:
     def joint_reference_velocity(self, command: Command) -> Array:
         """Joint velocity (n,) of all arms that gives a command's reference twist, for display, rad/s."""
         return self._law.joint_reference_velocity(command)
-
-    def counts(self) -> dict[str, object]:
-        """What was not as it should be, for diagnostics."""
-        return {
-            "ignored_states": self.ignored,
-            "refused_predictions": self.refused_predictions,
-            "interventions": self.filter.interventions,
-            "violations": ", ".join(f"{reason} {count}" for reason, count in self.violations.items()),
-        }

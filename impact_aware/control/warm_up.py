@@ -39,7 +39,7 @@ def warm_up(
     for cycle in range(1, CYCLES):
         if cycle == CYCLES // 2:
             for arm in range(len(robots)):
-                session.notify_impact(cycle * parameters.period, cycle * parameters.period, arm=arm)
+                session.events.notify_impact(cycle * parameters.period, cycle * parameters.period, arm=arm)
         command = session.cycle(cycle * parameters.period, home, still)
         session.joint_reference_velocity(command)
     return command

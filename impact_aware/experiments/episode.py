@@ -110,7 +110,7 @@ def run_episode(
                     event, velocity_before=np.where(known, event.velocity_before, reading.dq[part])
                 )
                 velocity = predictor(index, event, reading.q)
-                session.notify_impact(event.time, reading.time, velocity, arm=index, sequence=len(events))
+                session.events.notify_impact(event.time, reading.time, velocity, arm=index, sequence=len(events))
         command = session.cycle(reading.time, reading.q, reading.dq)
         recorder.add(command, reading.q, reading.dq, state.object_placement, state.object_twist)
         if on_cycle is not None:

@@ -138,6 +138,10 @@ class ControlReport:
             "state_age_us": 1e6 * self._session.age,
             "state_rate": float(np.min([source.rate for source in self._sources])),
             "rejected_states": self._session.states.rejected,
+            "ignored_states": self._session.ignored,
+            "refused_predictions": self._session.events.refused_predictions,
+            "interventions": self._session.filter.interventions,
+            "violations": ", ".join(f"{reason} {count}" for reason, count in self._session.violations.items()),
         }
         command = self._session.command
         if command is not None:

@@ -248,9 +248,9 @@ class RsControllerNode(SteadyLifecycleNode):
             return
         detected = seconds(event.stamp_detected)
         if event.kind == ImpactEvent.KIND_CONTACT_COMPLETE:
-            session.notify_contact_complete(detected, arm=index, sequence=event.sequence)
+            session.events.notify_contact_complete(detected, arm=index, sequence=event.sequence)
         elif event.kind == ImpactEvent.KIND_CONTACT_MADE:
-            session.notify_impact(seconds(event.header.stamp), detected, arm=index, sequence=event.sequence)
+            session.events.notify_impact(seconds(event.header.stamp), detected, arm=index, sequence=event.sequence)
 
     def _on_field(self, message: ReferenceFieldMessage) -> None:
         session = self._session
@@ -325,7 +325,7 @@ class RsControllerNode(SteadyLifecycleNode):
             return OK, "watching", {"mode": Mode.IDLE.name, "active": False, "done": False}
         mode = self._seen[0]
         values: dict[str, object] = {"mode": mode.name, "active": session.active, "done": session.done}
-        values |= self._report.values() | session.counts()
+        values |= self._report.values()
         if session.mode is Mode.SAFE and "reason" in values:
             values["mode"] = Mode.SAFE.name
             return ERROR, f"safe mode: {values['detail']}", values

@@ -83,7 +83,7 @@ def _time_mode(session: ControlSession, mode: Mode, q: np.ndarray, cycles: int) 
     if mode is not Mode.ANTE:
         impact = period - (session.parameters.interim_duration if mode is Mode.POST else 0.0)
         for arm in range(len(session.robots)):
-            session.notify_impact(impact, impact, [0.0, -0.3, 0.0], arm=arm)
+            session.events.notify_impact(impact, impact, [0.0, -0.3, 0.0], arm=arm)
     stamps = period * np.arange(1, warm_up + cycles + 1)
     states = zip(stamps.tolist(), positions, velocities, strict=True)
     for state in itertools.islice(states, warm_up):

@@ -150,7 +150,7 @@ def _begin(session: ControlSession, generator: np.random.Generator, time: float)
     elif mode is not Mode.ANTE:
         velocity = generator.normal(size=3) * 10.0 ** generator.uniform(-1.0, 1.0)
         for arm in range(len(session.robots)):
-            session.notify_impact(time - (1.0 if mode is Mode.POST else 0.0), time, velocity, arm=arm)
+            session.events.notify_impact(time - (1.0 if mode is Mode.POST else 0.0), time, velocity, arm=arm)
 
 
 def _states(robot: RobotModel, arms: int, size: int, generator: np.random.Generator) -> tuple[Array, Array]:

@@ -92,7 +92,7 @@ class SuiteDouble:
         velocity = reader.velocity if reader.velocity_measured else None
         event = self.detectors[arm].update(JointSample(reader.time, reader.position, velocity, reader.effort))
         if faults.detects_falsely():
-            self.session.notify_impact(reader.time - 0.003, reader.time, arm=arm)
+            self.session.events.notify_impact(reader.time - 0.003, reader.time, arm=arm)
         if event is not None and self.session.mode in (Mode.ANTE, Mode.INTERIM):
             self._on_impact(arm, event, now, faults)
 
@@ -103,7 +103,7 @@ class SuiteDouble:
         if delay > 0.0 and velocity is not None:
             self._late.append((now + delay, velocity))
             velocity = None
-        self.session.notify_impact(event.time, reader.time, velocity, arm=arm)
+        self.session.events.notify_impact(event.time, reader.time, velocity, arm=arm)
 
     def _object_velocity(self, arm: int, event: ImpactEvent) -> Array | None:
         """Of the object just after the impact, as the predictor (one arm) or the field's node (two) tells, m/s."""
