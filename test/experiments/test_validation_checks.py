@@ -48,7 +48,7 @@ def test_statistical_validations_hold_with_few_trials(name):
     ],
 )
 def test_a_check_holds_as_its_relation_says(relation, computed, ok):
-    assert Check("name", "paper", "quantity", 1.0, computed, 0.1, relation).ok is ok
+    assert Check("paper", "quantity", 1.0, computed, 0.1, relation).ok is ok
 
 
 def test_json_has_the_promised_fields_and_figures_are_files(tmp_path, capsys):

@@ -14,7 +14,6 @@ class Check:
     """A printed value, a computed value, and how they must relate.
 
     Attributes:
-        name: Name of the validation it belongs to.
         paper: Where the printed value stands: paper, table, figure or equation.
         quantity: What it is, with its unit.
         printed: The value typed in from the paper, or the aim.
@@ -22,9 +21,9 @@ class Check:
         tolerance: Allowed distance; what an equality may miss, or a bound may be passed by.
         relation: Whether `computed` must equal `printed`, or be at most or at least that.
         assumption: What had to be assumed because the paper withholds it; empty when nothing.
+        name: Of the validation it belongs to, which the registry fills in.
     """
 
-    name: str
     paper: str
     quantity: str
     printed: float
@@ -32,6 +31,7 @@ class Check:
     tolerance: float
     relation: Relation = "equal"
     assumption: str = ""
+    name: str = ""
 
     @property
     def ok(self) -> bool:
@@ -48,3 +48,22 @@ class Check:
     def as_dict(self) -> dict[str, object]:
         """Plain values for JSON."""
         return {**asdict(self), "computed": float(self.computed), "ok": bool(self.ok)}
+
+
+def equal(paper: str, quantity: str, printed: float, computed: float, tolerance: float, assumption: str = "") -> Check:
+    """Check that the computed value is the printed one."""
+    return Check(paper, quantity, printed, computed, tolerance, "equal", assumption)
+
+
+def at_most(
+    paper: str, quantity: str, printed: float, computed: float, *, tolerance: float = 0.0, assumption: str = ""
+) -> Check:
+    """Check that the computed value is not above the printed one."""
+    return Check(paper, quantity, printed, computed, tolerance, "at most", assumption)
+
+
+def at_least(
+    paper: str, quantity: str, printed: float, computed: float, *, tolerance: float = 0.0, assumption: str = ""
+) -> Check:
+    """Check that the computed value is not below the printed one."""
+    return Check(paper, quantity, printed, computed, tolerance, "at least", assumption)

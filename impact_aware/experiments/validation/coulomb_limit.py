@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from impact_aware.arrays import Array
 from impact_aware.contact.geometry import Contact, contact_jacobian
-from impact_aware.experiments.validation.check import Check
+from impact_aware.experiments.validation.check import Check, at_least, at_most, equal
 from impact_aware.experiments.validation.context import ValidationContext
 from impact_aware.impact import ImpactPrediction, predict
 from impact_aware.robot import RobotModel
@@ -55,7 +55,7 @@ def friction_case(robot: RobotModel, generator: np.random.Generator, restitution
     return FrictionCase(q, dq, contact, float(angle))
 
 
-def coulomb(name: str, context: ValidationContext) -> list[Check]:
+def coulomb(context: ValidationContext) -> list[Check]:
     """Exact Coulomb and fixed direction against the continuous contact; convergence of the latter."""
     robot = RobotModel.from_profile("panda")
     generator = np.random.default_rng(context.seed)
@@ -75,64 +75,48 @@ def coulomb(name: str, context: ValidationContext) -> list[Check]:
     final = list(refined.values())
     count = f"{context.trials} impacts"
     return [
-        Check(
-            name,
+        at_most(
             _AIM,
             f"exact Coulomb: mean deviation, % of the jump, {count}",
             0.5,
             100.0 * float(np.mean(exact)),
-            0.0,
-            "at most",
-            _ASSUMPTION,
+            assumption=_ASSUMPTION,
         ),
-        Check(
-            name,
+        at_most(
             _AIM,
             f"exact Coulomb: largest deviation, % of the jump, {count}",
             2.0,
             100.0 * float(np.max(exact)),
-            0.0,
-            "at most",
-            _ASSUMPTION,
+            assumption=_ASSUMPTION,
         ),
-        Check(
-            name,
+        at_least(
             "Rey Arias 2024 (12)",
             "fixed direction: mean deviation over that of exact Coulomb",
             1.0,
             float(np.mean(fixed) / np.mean(exact)),
-            0.0,
-            "at least",
-            _ASSUMPTION,
+            assumption=_ASSUMPTION,
         ),
-        Check(
-            name,
+        at_most(
             "Rey Arias 2024 (12)",
             f"fixed direction: median difference, % of the jump, turn below {GOOD_TURN} and slip that lasts",
             2.0,
             100.0 * float(np.median(study.difference[straight])),
-            0.0,
-            "at most",
-            _STUDY,
+            assumption=_STUDY,
         ),
-        Check(
-            name,
+        equal(
             "Rey Arias 2024 (12)",
             "fixed direction: largest difference, % of the jump, impacts that end in sticking",
             0.0,
             100.0 * float(study.difference[study.sticks].max()),
             1e-9,
-            assumption=_STUDY,
+            _STUDY,
         ),
-        Check(
-            name,
+        at_most(
             _AIM,
             "continuous contact: deviation left by the finest over that of the coarsest settings",
             0.1,
             final[-1] / final[0],
-            0.0,
-            "at most",
-            "stiffness x 100, rounding / 100, step / 4 per refinement; mean of up to 10 inelastic impacts",
+            assumption="stiffness x 100, rounding / 100, step / 4 per refinement; mean of up to 10 inelastic impacts",
         ),
     ]
 

@@ -7,7 +7,7 @@ import numpy as np
 from impact_aware.contact.exponential_hunt_crossley import ExponentialHuntCrossley
 from impact_aware.detection import AdaptiveWindowDetector, AdaptiveWindowParameters, JointSample
 from impact_aware.experiments.arm_controllers import PressingForce
-from impact_aware.experiments.validation.check import Check
+from impact_aware.experiments.validation.check import Check, at_most
 from impact_aware.experiments.validation.context import ValidationContext
 from impact_aware.robot import RobotModel
 from impact_aware.simulation.flexible_joint import FlexibleJointArm, FlexibleJointRun
@@ -33,7 +33,7 @@ _ASSUMPTION = (
 )
 
 
-def detection_delay(name: str, context: ValidationContext) -> list[Check]:
+def detection_delay(context: ValidationContext) -> list[Check]:
     """Longest delay with the thesis's detector and with this package's default (Aouaj thesis, 4.3: 4 ms)."""
     robot = RobotModel.from_profile("kuka_lwr4")
     arm = FlexibleJointArm(robot, JointElasticity.of(robot))
@@ -43,15 +43,8 @@ def detection_delay(name: str, context: ValidationContext) -> list[Check]:
         "default detector": [_delay(run, AdaptiveWindowParameters()) for run in runs],
     }
     return [
-        Check(
-            name,
-            "Aouaj thesis 4.3.1",
-            f"{label}: longest delay, ms",
-            4.0,
-            1e3 * float(np.max(found)),
-            0.0,
-            "at most",
-            _ASSUMPTION,
+        at_most(
+            "Aouaj thesis 4.3.1", f"{label}: longest delay, ms", 4.0, 1e3 * float(np.max(found)), assumption=_ASSUMPTION
         )
         for label, found in delays.items()
     ]

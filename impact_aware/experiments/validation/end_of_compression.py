@@ -6,7 +6,7 @@ import numpy as np
 
 from impact_aware.arrays import Array
 from impact_aware.contact.geometry import Contact
-from impact_aware.experiments.validation.check import Check
+from impact_aware.experiments.validation.check import Check, at_least, at_most, equal
 from impact_aware.experiments.validation.context import ValidationContext
 from impact_aware.impact.inverse_inertia import (
     approximate_to_exact_ratio,
@@ -41,7 +41,7 @@ _ASSUMPTION = (
 )
 
 
-def end_of_compression(name: str, context: ValidationContext) -> list[Check]:
+def end_of_compression(context: ValidationContext) -> list[Check]:
     """The order of the four options that the paper's measurements found, with its own speeds (Wang 2021, VII-B)."""
     robot = RobotModel.from_profile("panda")
     masses = np.array([_effective_masses(robot, np.array(posture)) for posture in _POSTURES])
@@ -50,56 +50,43 @@ def end_of_compression(name: str, context: ValidationContext) -> list[Check]:
         _draw(context, masses)
     return [
         *(
-            Check(
-                name,
+            equal(
                 "Wang 2021 (29), Table I",
                 f"e_a of the assumed posture {'abc'[row]}, and the mean printed one",
                 printed,
                 _ratio(robot, np.array(posture)),
                 0.03,
-                assumption=_ASSUMPTION,
+                _ASSUMPTION,
             )
             for row, (printed, posture) in enumerate(zip(_RATIOS, _POSTURES, strict=True))
         ),
-        Check(
-            name,
+        at_least(
             "Wang 2021 VII-B, Fig. 9",
             "equivalent mass (8) over composite rigid body (17), smallest: overestimates",
             1.0,
             float((equivalent / composite).min()),
-            0.0,
-            "at least",
-            _ASSUMPTION,
+            assumption=_ASSUMPTION,
         ),
-        Check(
-            name,
+        at_most(
             "Wang 2021 VII-B, Fig. 9",
             "generalized momentum (6) over composite rigid body (17), largest: underestimates",
             1.0,
             float((momentum / composite).max()),
-            0.0,
-            "at most",
-            _ASSUMPTION,
+            assumption=_ASSUMPTION,
         ),
-        Check(
-            name,
+        at_most(
             "Wang 2021 VII-B, Fig. 9",
             "with flexibility (20) over composite rigid body (17), largest: underestimates",
             1.0,
             float((flexible / composite).max()),
-            0.0,
-            "at most",
-            _ASSUMPTION,
+            assumption=_ASSUMPTION,
         ),
-        Check(
-            name,
+        at_most(
             "Wang 2021 VII-B, Fig. 9",
             "largest distance of option (20) from option (6), share of (17): 'similar results'",
             0.25,
             float((np.abs(flexible - momentum) / composite).max()),
-            0.0,
-            "at most",
-            _ASSUMPTION,
+            assumption=_ASSUMPTION,
         ),
     ]
 

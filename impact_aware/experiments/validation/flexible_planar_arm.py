@@ -11,7 +11,7 @@ from impact_aware.contact.exponential_hunt_crossley import ExponentialHuntCrossl
 from impact_aware.contact.geometry import Contact
 from impact_aware.estimation.polynomial import PolynomialEstimator
 from impact_aware.experiments.arm_controllers import StraightLine
-from impact_aware.experiments.validation.check import Check
+from impact_aware.experiments.validation.check import Check, at_least, at_most
 from impact_aware.experiments.validation.context import ValidationContext
 from impact_aware.impact import predict
 from impact_aware.robot import INERTIA_CHOICES, RobotModel
@@ -48,7 +48,7 @@ class Trial:
     predicted: dict[str, Array]
 
 
-def flexible_joint(name: str, context: ValidationContext) -> list[Check]:
+def flexible_joint(context: ValidationContext) -> list[Check]:
     """Random impacts of the planar arm of Rey Arias 2024, III, and the one of Figures 3 and 4."""
     robot = planar_arm(RobotModel.from_profile("panda"))
     arm = FlexibleJointArm(robot, JointElasticity.of(robot))
@@ -75,55 +75,40 @@ def flexible_joint(name: str, context: ValidationContext) -> list[Check]:
         _draw_errors(context, error)
     count = f"{len(trials)} impacts"
     return [
-        Check(
-            name,
+        at_least(
             "Rey Arias 2024 III",
             f"mean error with M over that with M + B_theta, {count}",
             1.0,
             mean["M"] / mean["M+B_theta"],
-            0.0,
-            "at least",
-            _ASSUMPTION,
+            assumption=_ASSUMPTION,
         ),
-        Check(
-            name,
+        at_least(
             "Rey Arias 2024 III, IV-B",
             f"mean error with M + B_rho over that with M + B_theta, {count}",
             1.0,
             mean["M+B_rho"] / mean["M+B_theta"],
-            0.0,
-            "at least",
-            _ASSUMPTION,
+            assumption=_ASSUMPTION,
         ),
-        Check(
-            name,
+        at_least(
             "Rey Arias 2024 IV-B",
             "the same ratio at the joint nearest to the tool",
             1.88,
             float(error["M+B_rho"][:, 2].mean() / error["M+B_theta"][:, 2].mean()),
-            0.0,
-            "at least",
-            _ASSUMPTION,
+            assumption=_ASSUMPTION,
         ),
-        Check(
-            name,
+        at_most(
             "Rey Arias 2024 Table II",
             "largest error with M + B_theta, deg/s",
             7.0,
             float(error["M+B_theta"].max()),
-            0.0,
-            "at most",
-            _ASSUMPTION,
+            assumption=_ASSUMPTION,
         ),
-        Check(
-            name,
+        at_most(
             "Rey Arias 2024 III",
             "mean error with M + B_theta, % of the mean jump",
             10.0,
             100.0 * mean["M+B_theta"] / float(jump.mean()),
-            0.0,
-            "at most",
-            "'gross velocity jump' is read as within 10 %",
+            assumption="'gross velocity jump' is read as within 10 %",
         ),
     ]
 

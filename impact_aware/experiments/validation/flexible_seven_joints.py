@@ -9,7 +9,7 @@ from impact_aware.contact.exponential_hunt_crossley import ExponentialHuntCrossl
 from impact_aware.contact.geometry import Contact
 from impact_aware.estimation.polynomial import PolynomialEstimator
 from impact_aware.experiments.arm_controllers import PressingForce
-from impact_aware.experiments.validation.check import Check
+from impact_aware.experiments.validation.check import Check, at_least, at_most
 from impact_aware.experiments.validation.context import ValidationContext
 from impact_aware.impact import predict
 from impact_aware.robot import INERTIA_CHOICES, RobotModel
@@ -26,7 +26,7 @@ _ASSUMPTION = (
 )
 
 
-def flexible_seven_joints(name: str, context: ValidationContext) -> list[Check]:
+def flexible_seven_joints(context: ValidationContext) -> list[Check]:
     """Random impacts of the seven-joint arm on a horizontal surface: mean error of the three inertias."""
     robot = RobotModel.from_profile("panda")
     arm = FlexibleJointArm(robot, JointElasticity.of(robot))
@@ -39,27 +39,21 @@ def flexible_seven_joints(name: str, context: ValidationContext) -> list[Check]:
     mean = {choice: float(np.mean(values)) for choice, values in error.items()}
     return [
         *(
-            Check(
-                name,
+            at_least(
                 "Rey Arias 2024 II-C",
                 f"mean error with {choice} over that with M + B_theta, {count} impacts",
                 1.0,
                 mean[choice] / mean["M+B_theta"],
-                0.0,
-                "at least",
-                _ASSUMPTION,
+                assumption=_ASSUMPTION,
             )
             for choice in ("M", "M+B_rho")
         ),
-        Check(
-            name,
+        at_most(
             "Rey Arias 2024 Table II",
             "largest error with M + B_theta, deg/s",
             7.0,
             float(np.max(error["M+B_theta"])),
-            0.0,
-            "at most",
-            _ASSUMPTION,
+            assumption=_ASSUMPTION,
         ),
     ]
 

@@ -9,7 +9,7 @@ from impact_aware.contact.central_impact import CentralImpact, central_impact
 from impact_aware.contact.maxwell import Maxwell
 from impact_aware.contact.virtual_spring import VirtualSpring
 from impact_aware.contact.viscoelastic import NonlinearViscoelastic
-from impact_aware.experiments.validation.check import Check
+from impact_aware.experiments.validation.check import Check, at_least, at_most, equal
 from impact_aware.experiments.validation.context import ValidationContext
 
 SPEEDS = (0.08, 0.10, 0.12, 0.15, 0.18)
@@ -35,7 +35,7 @@ def assumed_model() -> NonlinearViscoelastic:
     return NonlinearViscoelastic(stiffness, stiffness * ratio)
 
 
-def viscoelastic(name: str, context: ValidationContext) -> list[Check]:
+def viscoelastic(context: ValidationContext) -> list[Check]:
     """Equations (23)-(28) on the model's own force profiles (Wang 2021, Figs. 5, 7, 8)."""
     model = assumed_model()
     impacts = [central_impact(model, _MASS, speed) for speed in SPEEDS]
@@ -48,67 +48,56 @@ def viscoelastic(name: str, context: ValidationContext) -> list[Check]:
         _draw_profiles(context, impacts)
         _draw_energy(context, impacts)
     return [
-        Check(
-            name,
+        equal(
             "Wang 2021 (28), Fig. 8",
             "largest violation of the energy balance, relative",
             0.0,
             max(impact.energy_error for impact in impacts),
             1e-6,
-            assumption=_ASSUMPTION,
+            _ASSUMPTION,
         ),
-        Check(
-            name,
+        at_most(
             "Wang 2021 V-B, Fig. 5",
             "largest change of restitution from one speed to the next higher",
             0.0,
             float(np.diff(restitution).max()),
-            0.0,
-            "at most",
-            _ASSUMPTION,
+            assumption=_ASSUMPTION,
         ),
-        Check(
-            name,
+        equal(
             "Wang 2021 (23)",
             "largest deviation of integrated restitution from this model's closed form",
             0.0,
             float(np.abs(restitution - exact).max()),
             1e-6,
-            assumption=_ASSUMPTION,
+            _ASSUMPTION,
         ),
-        Check(
-            name,
+        equal(
             "Wang 2021 (25)",
             "restitution at 0.18 m/s: (25) as printed, the model integrated",
             float(bound[-1]),
             float(restitution[-1]),
             0.01,
-            assumption="(25) is the strong-damping limit of (23), approached from above",
+            "(25) is the strong-damping limit of (23), approached from above",
         ),
-        Check(
-            name,
+        at_least(
             "Wang 2021 VII-A.1, Fig. 7",
             "smallest lead of peak force over largest compression, ms",
             0.0,
             1e3 * float(min(lead)),
-            0.0,
-            "at least",
-            _ASSUMPTION,
+            assumption=_ASSUMPTION,
         ),
-        Check(
-            name,
+        at_least(
             "Wang 2021 Fig. 7",
             "smallest growth of the rate during the whole contact, m/s (rate grows monotonically)",
             0.0,
             float(min(-np.diff(impact.rate).max() for impact in impacts)),
-            1e-9,
-            "at least",
-            _ASSUMPTION,
+            tolerance=1e-9,
+            assumption=_ASSUMPTION,
         ),
     ]
 
 
-def rejected_models(name: str, context: ValidationContext) -> list[Check]:
+def rejected_models(context: ValidationContext) -> list[Check]:
     """Why Wang 2021 rejects virtual spring and Maxwell: force in phase with compression; restitution without speed."""
     springs = [central_impact(VirtualSpring(1e5, 0.627), _MASS, speed) for speed in SPEEDS]
     lead = [impact.time[impact.compression_end] - impact.time[np.argmax(impact.force)] for impact in springs]
@@ -126,30 +115,27 @@ def rejected_models(name: str, context: ValidationContext) -> list[Check]:
             axes[0, 1].set(title="Maxwell: the same at every speed")
             axes[0, 1].legend()
     return [
-        Check(
-            name,
+        equal(
             "Wang 2021 VII-A.1",
             "virtual spring: time between peak force and largest compression, ms",
             0.0,
             1e3 * float(np.abs(lead).max()),
             1e-6,
         ),
-        Check(
-            name,
+        equal(
             "Wang 2021 Fig. 3",
             "virtual spring, e = 0: force at the end of contact over its maximum",
             1.0,
             float(inelastic.force[-1] / inelastic.force.max()),
             1e-9,
         ),
-        Check(
-            name,
+        equal(
             "Wang 2021 VII-A.2",
             "Maxwell: spread of restitution over the five speeds",
             0.0,
             float(np.ptp(maxwell)),
             1e-6,
-            assumption="k and c are withheld; 0.1 MN/m and 1 kN s/m",
+            "k and c are withheld; 0.1 MN/m and 1 kN s/m",
         ),
     ]
 

@@ -11,7 +11,7 @@ import pinocchio as pin
 from impact_aware.arrays import Array
 from impact_aware.contact.box import homogeneous_box
 from impact_aware.errors import InvalidInputError, NoSolutionError
-from impact_aware.experiments.validation.check import Check
+from impact_aware.experiments.validation.check import Check, at_least, at_most, equal
 from impact_aware.experiments.validation.context import ValidationContext
 from impact_aware.impact.simultaneous import ArmState, BodyContact, predict_simultaneous
 from impact_aware.robot import RobotModel
@@ -50,7 +50,7 @@ class PalmState:
     centre: Array
 
 
-def mujoco_palms(name: str, context: ValidationContext) -> list[Check]:
+def mujoco_palms(context: ValidationContext) -> list[Check]:
     """Mean relative error of the joint velocities' jump and of the box's velocity, frictionless and sticking."""
     robot = RobotModel.from_profile("panda")
     generator = np.random.default_rng(context.seed)
@@ -70,23 +70,18 @@ def mujoco_palms(name: str, context: ValidationContext) -> list[Check]:
             box_error[kind].append(box)
             points.append(count)
     return [
-        Check(
-            name,
+        at_most(
             "van Steen 2024 III-B1",
             f"{kind}: mean relative error of {what}, %, {context.trials} impacts",
             3.55,
             100.0 * float(np.mean(error[kind])),
-            0.0,
-            "at most",
-            _ASSUMPTION,
+            assumption=_ASSUMPTION,
         )
         for kind in joint_error
         for what, error in (("the joints' jump", joint_error), ("the box's velocity", box_error))
     ] + [
-        Check(
-            name, "van Steen 2024 III-B1", "fewest contact points at once", 8, min(points), 0, "at least", _ASSUMPTION
-        ),
-        Check(name, "van Steen 2024 III-B1", "impacts for which the map's solver finds no solution", 0, unsolved, 0),
+        at_least("van Steen 2024 III-B1", "fewest contact points at once", 8, min(points), assumption=_ASSUMPTION),
+        equal("van Steen 2024 III-B1", "impacts for which the map's solver finds no solution", 0, unsolved, 0),
     ]
 
 

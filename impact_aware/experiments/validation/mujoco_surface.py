@@ -11,7 +11,7 @@ from impact_aware.arrays import Array
 from impact_aware.contact.geometry import Contact, contact_jacobian
 from impact_aware.contact.kelvin_voigt import KelvinVoigt
 from impact_aware.errors import NoSolutionError
-from impact_aware.experiments.validation.check import Check
+from impact_aware.experiments.validation.check import Check, at_most, equal
 from impact_aware.experiments.validation.context import ValidationContext
 from impact_aware.impact import predict
 from impact_aware.robot import RobotModel
@@ -104,7 +104,7 @@ def mujoco_impact(
     return SurfaceImpact(after, fastest / approach)
 
 
-def mujoco_surface(name: str, context: ValidationContext) -> list[Check]:
+def mujoco_surface(context: ValidationContext) -> list[Check]:
     """Mean relative error of the jump, frictionless and sticking, and the restitution of the reference."""
     robot = RobotModel.from_profile("panda")
     generator = np.random.default_rng(context.seed)
@@ -130,39 +130,27 @@ def mujoco_surface(name: str, context: ValidationContext) -> list[Check]:
     if context.out is not None:
         _draw(context, error)
     checks = [
-        Check(
-            name,
+        at_most(
             _AIM,
             f"{kind}: {label} relative error of the jump, %, {context.trials} impacts",
             3.55,
             100.0 * float(reduce(np.array(values))),
-            0.0,
-            "at most",
-            _ASSUMPTION,
+            assumption=_ASSUMPTION,
         )
         for kind, values in error.items()
         for label, reduce in (("mean", np.mean), ("largest", np.max))
     ]
     return [
         *checks,
-        Check(name, _AIM, "sticking impacts that the map takes for sticking", context.trials, stuck, 0),
-        Check(
-            name,
-            "reference",
-            "largest restitution of the inelastic reference",
-            0.0,
-            max(bounce),
-            0.02,
-            assumption=_ASSUMPTION,
-        ),
-        Check(
-            name,
+        equal(_AIM, "sticking impacts that the map takes for sticking", context.trials, stuck, 0),
+        equal("reference", "largest restitution of the inelastic reference", 0.0, max(bounce), 0.02, _ASSUMPTION),
+        equal(
             "Aouaj thesis (2.11)",
             "restitution of a critically damped contact: Kelvin-Voigt without tension, MuJoCo",
             float(KelvinVoigt(1.0, 2.0).restitution(1.0, 1.0)),
             critical,
             0.01,
-            assumption="MuJoCo's contact is a spring and dashpot that can't pull: exp(-2) at damping ratio 1",
+            "MuJoCo's contact is a spring and dashpot that can't pull: exp(-2) at damping ratio 1",
         ),
     ]
 

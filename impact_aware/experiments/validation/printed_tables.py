@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from impact_aware.estimation.metrics import absolute_error, relative_error, relative_error_of_sum
-from impact_aware.experiments.validation.check import Check
+from impact_aware.experiments.validation.check import Check, at_most, equal
 from impact_aware.experiments.validation.context import ValidationContext
 
 # Aouaj 2021 Table II, sliding direction, both data sets one below the other: predicted, fitted, printed error; m/s.
@@ -86,71 +86,62 @@ _FRICTIONLESS = np.array(
 )  # fmt: skip
 
 
-def sliding_errors(name: str, context: ValidationContext) -> list[Check]:
+def sliding_errors(context: ValidationContext) -> list[Check]:
     """Mean absolute and relative error of the sliding velocity (Aouaj 2021, Table II and the text below it)."""
     predicted, fitted, printed = _SLIDING.T
     table = "Aouaj 2021 Table II"
     return [
-        Check(
-            name, table, "mean absolute sliding error, mm/s", 8.0, 1e3 * absolute_error(predicted, fitted).mean(), 0.5
-        ),
-        Check(
-            name,
+        equal(table, "mean absolute sliding error, mm/s", 8.0, 1e3 * absolute_error(predicted, fitted).mean(), 0.5),
+        equal(
             table,
             "mean relative sliding error, %",
             7.3,
             100.0 * relative_error_of_sum(predicted, fitted).mean(),
             0.05,
-            assumption="mean of 2|p - e| / |p + e| over the 18 sliding velocities of both sets, not the normal ones",
+            "mean of 2|p - e| / |p + e| over the 18 sliding velocities of both sets, not the normal ones",
         ),
-        Check(
-            name,
+        equal(
             table,
             "largest deviation of a printed error from its own columns, mm/s",
             0.0,
             1e3 * np.abs(absolute_error(predicted, fitted) - printed).max(),
             1.0 + 1e-9,
-            assumption="columns are rounded to 1 mm/s; the row 0.15 m/s, 30 deg repeats the row 0.20 m/s, 30 deg",
+            "columns are rounded to 1 mm/s; the row 0.15 m/s, 30 deg repeats the row 0.20 m/s, 30 deg",
         ),
     ]
 
 
-def thesis_errors(name: str, context: ValidationContext) -> list[Check]:
+def thesis_errors(context: ValidationContext) -> list[Check]:
     """Both metrics of (4.8) from the columns of Tables 4.1 and 4.2."""
     fitted, predicted, relative, absolute = _THESIS.T
     # Both velocities are rounded to 0.5 mm/s, eta_1 to 0.0005.
     bound = 2.0 * 1e-3 / (fitted + predicted) * (1.0 + 0.5 * relative) + 5e-4
     deviation = np.abs(relative_error(predicted, fitted) - relative)
     return [
-        Check(
-            name,
+        at_most(
             "Aouaj thesis Tables 4.1, 4.2",
             "largest deviation of eta_1 from its own columns, over what rounding allows",
             1.0,
             float((deviation / bound).max()),
-            0.0,
-            "at most",
         ),
-        Check(
-            name,
+        equal(
             "Aouaj thesis Tables 4.1, 4.2",
             "largest deviation of eta_2 from its own columns, mm/s",
             0.0,
             1e3 * float(np.abs(absolute_error(predicted, fitted) - absolute).max()),
             1.5,
-            assumption="three figures rounded to 1 mm/s each",
+            "three figures rounded to 1 mm/s each",
         ),
     ]
 
 
-def velocity_ratio(name: str, context: ValidationContext) -> list[Check]:
+def velocity_ratio(context: ValidationContext) -> list[Check]:
     """Approximate-to-exact ratio e_a of (29) from the other two rows of Wang 2021, Table I."""
     computed = _APPROXIMATE / _EXACT
     # Both rows are rounded to 0.5e-4 m/s, e_a to 0.5e-4.
     rounding = 0.5e-4 / _EXACT * (1.0 + computed) + 0.5e-4
     checks = [
-        Check(
-            name,
+        equal(
             "Wang 2021 Table I",
             f"e_a, configuration {'abc'[row]}, reference {speed:.2f} m/s",
             float(_RATIO[row, column]),
@@ -163,39 +154,25 @@ def velocity_ratio(name: str, context: ValidationContext) -> list[Check]:
     return checks
 
 
-def prediction_errors(name: str, context: ValidationContext) -> list[Check]:
+def prediction_errors(context: ValidationContext) -> list[Check]:
     """What Rey Arias 2024 says about its Tables II and III."""
     joint_6 = np.stack([_B_THETA[:, 5], _B_RHO[:, 5]], axis=1)
     differs = np.abs(joint_6[:, 0] - joint_6[:, 1]) > 1.0
     gain = joint_6[differs, 1] / joint_6[differs, 0]
     joint_5 = _B_THETA[:, 4] - _B_RHO[:, 4]
     return [
-        Check(
-            name,
-            "Rey Arias 2024 Table II",
-            "largest error with B_theta, deg/s",
-            7.0,
-            float(_B_THETA.max()),
-            0.0,
-            "at most",
-        ),
-        Check(
-            name, "Rey Arias 2024 IV-B", "types in which joint 6 differs by more than 1 deg/s", 7, int(differs.sum()), 0
-        ),
-        Check(name, "Rey Arias 2024 IV-B", "smallest gain of B_theta over B_rho there", 1.88, float(gain.min()), 5e-3),
-        Check(
-            name,
+        at_most("Rey Arias 2024 Table II", "largest error with B_theta, deg/s", 7.0, float(_B_THETA.max())),
+        equal("Rey Arias 2024 IV-B", "types in which joint 6 differs by more than 1 deg/s", 7, int(differs.sum()), 0),
+        equal("Rey Arias 2024 IV-B", "smallest gain of B_theta over B_rho there", 1.88, float(gain.min()), 5e-3),
+        equal(
             "Rey Arias 2024 IV-B",
             "types in which joint 5 is worse by more than 1 deg/s",
             5,
             int((joint_5 > 1.0).sum()),
             0,
         ),
-        Check(
-            name, "Rey Arias 2024 IV-C", "largest error without friction, deg/s", 19.58, float(_FRICTIONLESS.max()), 0.0
-        ),
-        Check(
-            name,
+        equal("Rey Arias 2024 IV-C", "largest error without friction, deg/s", 19.58, float(_FRICTIONLESS.max()), 0.0),
+        equal(
             "Rey Arias 2024 IV-C",
             "reduction of the largest error by friction, %",
             66.0,

@@ -7,7 +7,7 @@ import pinocchio as pin
 
 from impact_aware.contact.box import homogeneous_box
 from impact_aware.contact.geometry import Contact, contact_jacobian, contact_point
-from impact_aware.experiments.validation.check import Check
+from impact_aware.experiments.validation.check import Check, at_least, at_most, equal
 from impact_aware.experiments.validation.context import ValidationContext
 from impact_aware.impact import predict
 from impact_aware.robot import RobotModel
@@ -23,7 +23,7 @@ _ASSUMPTION = (
 )
 
 
-def push(name: str, context: ValidationContext) -> list[Check]:
+def push(context: ValidationContext) -> list[Check]:
     """Object velocity after the impact and the arm's effective mass along the push (van Steen 2024, V-A)."""
     robot = RobotModel.from_profile("panda")
     q = solve_inverse_kinematics(robot, pin.SE3(np.diag([1.0, -1.0, -1.0]), _POSITION))
@@ -38,42 +38,31 @@ def push(name: str, context: ValidationContext) -> list[Check]:
         after[inertia] = float(prediction.object_twist_after[1])
         masses[inertia] = prediction.effective_mass
     return [
-        Check(
-            name,
-            "van Steen 2024 V-A, Fig. 6",
-            "object velocity after, m/s",
-            _AFTER,
-            after["M+B_theta"],
-            0.01,
-            assumption=_ASSUMPTION,
+        equal(
+            "van Steen 2024 V-A, Fig. 6", "object velocity after, m/s", _AFTER, after["M+B_theta"], 0.01, _ASSUMPTION
         ),
-        Check(
-            name,
+        equal(
             "van Steen 2024 V-A, Fig. 6",
             "effective mass that follows from the velocities, and the arm's, kg",
             _MASS * _AFTER / (_SPEED - _AFTER),
             masses["M+B_theta"],
             0.25,
-            assumption=_ASSUMPTION,
+            _ASSUMPTION,
         ),
-        Check(
-            name,
+        at_most(
             "van Steen 2024 V-A, Fig. 6",
             "object velocity with M alone, m/s: falls short",
             _AFTER,
             after["M"],
-            -0.01,
-            "at most",
-            _ASSUMPTION,
+            tolerance=-0.01,
+            assumption=_ASSUMPTION,
         ),
-        Check(
-            name,
+        at_least(
             "van Steen 2024 V-A, Fig. 6",
             "object velocity with M + B_rho, m/s: too high",
             _AFTER,
             after["M+B_rho"],
-            -0.005,
-            "at least",
-            _ASSUMPTION,
+            tolerance=-0.005,
+            assumption=_ASSUMPTION,
         ),
     ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from impact_aware.errors import UnknownNameError
 from impact_aware.experiments.validation.check import Check
@@ -57,5 +57,5 @@ def run_validation(name: str, context: ValidationContext) -> list[Check]:
     if name not in VALIDATIONS:
         raise UnknownNameError("validation", name, tuple(VALIDATIONS))
     module, function = VALIDATIONS[name].function.split(".")
-    checks = getattr(importlib.import_module(f"impact_aware.experiments.validation.{module}"), function)(name, context)
-    return list(checks)
+    run = getattr(importlib.import_module(f"impact_aware.experiments.validation.{module}"), function)
+    return [replace(check, name=name) for check in run(context)]

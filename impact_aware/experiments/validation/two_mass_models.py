@@ -6,7 +6,7 @@ import numpy as np
 
 from impact_aware.contact.hunt_crossley import HuntCrossley
 from impact_aware.estimation.oscillation import OscillationEstimator
-from impact_aware.experiments.validation.check import Check
+from impact_aware.experiments.validation.check import Check, at_least, at_most, equal
 from impact_aware.experiments.validation.context import ValidationContext
 from impact_aware.simulation.two_mass import TwoMassParameters, TwoMassRun, simulate
 
@@ -17,57 +17,51 @@ _SETTLED = 0.02
 _TRANSIENT = 0.02
 
 
-def two_mass(name: str, context: ValidationContext) -> list[Check]:
+def two_mass(context: ValidationContext) -> list[Check]:
     """Speeds of model C, settling of A and B on it, and the bouncing reported (Aouaj 2021, IV; Aouaj thesis, 3.2.4)."""
     runs = {model: simulate(model, duration=0.35) for model in "ABC"}
     rigid = runs["C"]
     checks = [
-        Check(name, _TABLE, "model C: speed before, m/s", 6.3246, -rigid.velocity_before[1], 5e-5),
-        Check(name, _TABLE, "model C: impact time, s", 0.1265, rigid.impact_time, 5e-5),
-        Check(name, _TABLE, "model C: speed after, m/s", 1.8070, -rigid.velocity_after[0], 5e-5),
+        equal(_TABLE, "model C: speed before, m/s", 6.3246, -rigid.velocity_before[1], 5e-5),
+        equal(_TABLE, "model C: impact time, s", 0.1265, rigid.impact_time, 5e-5),
+        equal(_TABLE, "model C: speed after, m/s", 1.8070, -rigid.velocity_after[0], 5e-5),
     ]
     for model in "AB":
         checks.append(
-            Check(
-                name,
+            at_most(
                 "Aouaj 2021 IV, Fig. 4",
                 f"model {model}: time until the drive stays within 2 % of the jump of C, s",
                 0.100,
                 _settling_time(runs[model], rigid),
-                0.01,
-                "at most",
-                "'about 100 ms' is read as 110 ms at most",
+                tolerance=0.01,
+                assumption="'about 100 ms' is read as 110 ms at most",
             )
         )
     damped = simulate("A", TwoMassParameters(contact=HuntCrossley(1e8, 1e9, 1.5)), duration=0.35)
     longest = max(_separations(runs["A"]), key=lambda separation: separation[1], default=(np.nan, 0.0))
     checks += [
-        Check(
-            name,
+        at_least(
             "Aouaj 2021 IV, Fig. 4",
             "model A: bounces of the tip within 20 ms of first touch",
             1,
             len(_separations(runs["A"], _TRANSIENT)),
-            0,
-            "at least",
         ),
-        Check(
-            name,
+        equal(
             "Aouaj 2021 IV",
             "model A with ten times the damping: bounces within 20 ms",
             0,
             len(_separations(damped, _TRANSIENT)),
             0,
-            assumption="later the joint's oscillation lifts the tip off once, whatever the contact's damping",
+            "later the joint's oscillation lifts the tip off once, whatever the contact's damping",
         ),
-        Check(name, "Aouaj thesis Fig. 3.13", "model A: longest separation starts at, s", 0.16, longest[0], 0.01),
+        equal("Aouaj thesis Fig. 3.13", "model A: longest separation starts at, s", 0.16, longest[0], 0.01),
     ]
     if context.out is not None:
         _draw(context, "003_figure_4_models_a_b_c", runs)
     return checks
 
 
-def two_mass_fit(name: str, context: ValidationContext) -> list[Check]:
+def two_mass_fit(context: ValidationContext) -> list[Check]:
     """The affine part of the drive's response, extended to the impact, is the rigid velocity (Aouaj 2021, Fig. 5)."""
     run = simulate("A", duration=0.35, step=1e-3)
     rigid = simulate("C", duration=0.35)
@@ -85,19 +79,18 @@ def two_mass_fit(name: str, context: ValidationContext) -> list[Check]:
             axis.set(xlabel="time, s", ylabel="velocity, m/s", title="The fit finds the rigid post-impact velocity")
             axis.legend()
     return [
-        Check(
-            name,
+        equal(
             "Aouaj 2021 Fig. 5",
             "fitted post-impact speed of the drive, m/s",
             1.8070,
             -float(fit.velocity[0]),
             0.02 * jump,
-            assumption="tolerance: 2 % of the 4.52 m/s jump; one mode, 150 ms, fitted to 1 kHz positions",
+            "tolerance: 2 % of the 4.52 m/s jump; one mode, 150 ms, fitted to 1 kHz positions",
         )
     ]
 
 
-def soft_contact(name: str, context: ValidationContext) -> list[Check]:
+def soft_contact(context: ValidationContext) -> list[Check]:
     """With a softer contact the velocity 100 ms after touch is further from the rigid one (Aouaj thesis, Fig. 3.15)."""
     stiffnesses = (1e8, 1e3, 100.0, 10.0, 1.0)
     # Restitution of k delta + d delta ddelta depends on d v / k only; 4 s/m makes it 0.04 at 6.3 m/s.
@@ -116,24 +109,20 @@ def soft_contact(name: str, context: ValidationContext) -> list[Check]:
     assumption = "D_env is withheld ('overdamped'); 4 s/m times the stiffness is used, restitution 0.04"
     growing = float(np.diff(offsets[1:]).min())
     return [
-        Check(
-            name,
+        equal(
             "Aouaj thesis Fig. 3.15",
             "offset from the rigid velocity after 100 ms, hard contact, m/s",
             0.0,
             offsets[0],
             0.1,
-            assumption=assumption,
+            assumption,
         ),
-        Check(
-            name,
+        at_least(
             "Aouaj thesis Fig. 3.15",
             "smallest growth of that offset from one contact softer than 1 kN/m to the next, m/s",
             0.0,
             growing,
-            0.0,
-            "at least",
-            assumption,
+            assumption=assumption,
         ),
     ]
 
