@@ -3,6 +3,9 @@
 import numpy as np
 import pytest
 
+from impact_aware.contact import Contact
+from impact_aware.contact.box import homogeneous_box
+from impact_aware.impact import predict
 from impact_aware.robot import RobotModel
 from impact_aware.task import load_task, make_field
 from impact_aware.task.grasp import predict_grasp
@@ -51,3 +54,29 @@ def test_the_map_of_a_push_is_exact_at_its_samples_and_says_what_it_is_of(robot)
     # The lighter the object, the less speed it takes from the tool.
     heavy = sample_impact_map(IntendedImpact(load_task("hit_and_push"), [robot]))
     assert abs(sampled.values[12, 1]) > abs(heavy.values[12, 1])
+
+
+@pytest.mark.parametrize(("method", "inertia"), [("coulomb", "M+B_theta"), ("frictionless", "M")])
+def test_a_push_is_predicted_with_every_number_of_the_task(robot, method, inertia):
+    entries = {"half_extents": [0.12, 0.065, 0.08], "friction_tool": 0.13, "friction_table": 0.9, "restitution": 0.35}
+    task = load_task("hit_and_push", {"object": entries})
+    direct = IntendedImpact(task, [robot], method=method, inertia=inertia)
+    tool = np.array([0.53, 0.065 + robot.tool_radius, 0.14])
+    q, dq = direct.state(0, tool)
+    np.testing.assert_allclose(robot.frame_jacobian(q)[:3] @ dq, direct.field.ante_impact().velocity(tool), atol=1e-9)
+    contact = Contact(robot.tool_frame, [0.0, 1.0, 0.0], radius=robot.tool_radius, friction=0.13, restitution=0.35)
+    box = homogeneous_box(2.2, [0.12, 0.065, 0.08], task.object.position)
+    expected = predict(robot, q, dq, contact, obstacle=box, method=method, inertia=inertia).object_twist_after[:3]
+    np.testing.assert_allclose(direct([0.53, 0.14]), expected, atol=1e-12)
+
+
+def test_the_axes_of_a_map_are_those_of_the_impact_plane(robot):
+    task = load_task("hit_and_push")
+    sampled = sample_impact_map(IntendedImpact(task, [robot]), half_width=0.02, count=2)
+    assert sampled.input_names == ("x [m]", "z [m]")
+    np.testing.assert_allclose(sampled.states, [[0.48, 0.08], [0.48, 0.12], [0.52, 0.08], [0.52, 0.12]], atol=1e-9)
+    assert len(sample_impact_map(IntendedImpact(task, [robot])).states) == 25
+    assert (sampled.notes["axes"], sampled.notes["frame"], sampled.notes["mass"]) == ([0, 2], "panda_link0", 2.2)
+    np.testing.assert_allclose(sampled.notes["nominal"], [0.5, 0.065 + robot.tool_radius, 0.1])
+    narrow = sample_impact_map(IntendedImpact(task, [robot]), half_width=0.02, count=2, shape=0.7)
+    assert narrow.shape == 0.7

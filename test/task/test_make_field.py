@@ -4,6 +4,7 @@ import pytest
 from impact_aware.errors import InvalidInputError
 from impact_aware.robot import RobotModel
 from impact_aware.task import base_placement, load_task, make_field, start_posture, tool_placement
+from impact_aware.task.make_field import joint_velocity_of_tool
 
 
 @pytest.fixture(scope="module")
@@ -69,3 +70,16 @@ def test_refuses_a_task_that_cannot_be_done_by_the_number_that_is_wrong(robot, c
 def test_refuses_another_number_of_robots(robot):
     with pytest.raises(InvalidInputError, match="robots"):
         make_field(load_task("hit_and_push"), [robot, robot])
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_the_speed_that_is_allowed_is_where_the_first_joint_reaches_its_limit(robot, sign):
+    """Hit from either side, since the fastest joint moves forwards in one case and backwards in the other."""
+    changes = arm_changes(impact_velocity=[0.0, -0.5 * sign, 0.0], starts=[[0.5, 0.46 * sign, 0.15]])
+    task = load_task("hit_and_push", {**changes, "goal": [0.5, -0.3 * sign, 0.1]})
+    arm = task.arms[0]
+    q = start_posture(arm, robot, make_field(task, [robot]).arms[0].impact_position)
+    allowed = 0.5 / np.max(np.abs(joint_velocity_of_tool(arm, robot, q, arm.impact_velocity)) / robot.limits.velocity)
+    make_field(task.with_impact_speed(0.999 * allowed), [robot])
+    with pytest.raises(InvalidInputError, match=rf"impact_velocity.*at most {allowed:.4g} m/s"):
+        make_field(task.with_impact_speed(1.001 * allowed), [robot])

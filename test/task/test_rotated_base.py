@@ -142,9 +142,14 @@ def test_both_predictions_of_a_grasp_are_the_same(robot):
     field, field_moved = make_field(task, robots), make_field(other, robots)
     expected = predict_grasp(task, robots, field, np.concatenate(q))
     np.testing.assert_allclose(predict_grasp(other, robots, field_moved, np.concatenate(q_moved)), expected, atol=CLOSE)
-    dq = [np.array([0.1, -0.4, 0.2, 0.3, -0.2, 0.1, 0.3]), np.array([-0.3, -0.2, 0.1, 0.2, 0.3, -0.1, 0.2])]
+    aside = ([0.1, 0.0, 0.05], [-0.05, 0.1, 0.0])
+    dq = [
+        joint_velocity_of_tool(arm, robot, posture, np.array(arm.impact_velocity) + change)
+        for arm, posture, change in zip(task.arms, q, aside, strict=True)
+    ]
     common = predict_grasp_impact(task, robots, field, q, dq)
     common_moved = predict_grasp_impact(other, robots, field_moved, q_moved, dq)
+    assert np.abs(common.impulse).sum(axis=1).max() > 0.05
     for name in ("left", "right", task.object.name):
         # The contact solver stops at 1e-9 of the impulses; velocities follow to some 1e-6.
         np.testing.assert_allclose(common_moved.velocity_after[name], common.velocity_after[name], atol=1e-5)
