@@ -38,9 +38,22 @@ setup:  ## build the environment: the sourced ROS 2, or else .venv with ROS 2 fr
 enter:
 	@$(SETUP_PYTHON) environment/build.py $(wheels) --enter $(entrance)
 
+# Tests with node processes stay together on one worker, one after the other, and begin first.
+WORKERS ?= 2
+pytest := python -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder
+
 .PHONY: test
-test: enter  ## run the tests (ARGS="-k detection -x" passes on to pytest)
-	@$(enter) && echo "[test] pytest" && python -m pytest $(ARGS)
+test: enter  ## run all tests (ARGS="-k detection -x" passes on to pytest; WORKERS=2)
+	@$(enter) && echo "[test] pytest" && $(pytest) $(ARGS)
+
+.PHONY: test-fast
+test-fast: enter  ## the tests that start no node as a process and take a few seconds at most
+	@$(enter) && echo "[test] pytest, without dds and slow" && $(pytest) -m "not dds and not slow" $(ARGS)
+
+RUNS ?= 10
+.PHONY: test-busy
+test-busy: enter  ## the tests that start nodes RUNS times beside a process that keeps one core busy
+	@$(enter) && python test/support/busy.py $(RUNS) $(ARGS)
 
 .PHONY: mutate
 mutate: enter  ## put small mistakes into the code, do the tests find them? (ROOM=control MOST=20 MINUTES=15 SEED=0)

@@ -1,8 +1,6 @@
 """The demo of two arms for real: nodes as processes over DDS, one simulator as plant of both."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -15,13 +13,13 @@ LIMIT = 240.0
 
 
 def demo_command(out: Path, *more: str) -> list[str]:
-    return [sys.executable, "-m", "impact_aware.cli.main", "demo", "dual-arm-grab", "--out", str(out), *more]
+    return ["impact_aware.cli.main", "demo", "dual-arm-grab", "--out", str(out), *more]
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory):
+def run(tmp_path_factory, zygote):
     out = tmp_path_factory.mktemp("demo") / "run"
-    result = subprocess.run(demo_command(out, "--json"), capture_output=True, text=True, timeout=LIMIT)
+    result = zygote.run(demo_command(out, "--json"), timeout=LIMIT)
     assert result.returncode == 0, result.stderr
     return out, json.loads(result.stdout)
 
@@ -76,9 +74,9 @@ def test_the_result_is_complete(run):
     assert {"/reference_field", "/controller_state", "/object_pose", "/common_jumps"} <= topics
 
 
-def test_a_robot_for_a_task_that_names_its_own_is_refused_before_anything_starts(tmp_path):
+def test_a_robot_for_a_task_that_names_its_own_is_refused_before_anything_starts(tmp_path, zygote):
     out = tmp_path / "run"
-    result = subprocess.run(demo_command(out, "--robot", "kuka_lwr4"), capture_output=True, text=True, timeout=LIMIT)
+    result = zygote.run(demo_command(out, "--robot", "kuka_lwr4"))
     assert result.returncode == 2
     assert "--robot: got kuka_lwr4, expected none with dual-arm-grab" in result.stderr
     assert not out.exists()

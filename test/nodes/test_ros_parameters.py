@@ -1,5 +1,3 @@
-import subprocess
-import sys
 from dataclasses import dataclass
 
 import pytest
@@ -76,13 +74,8 @@ def test_every_field_has_a_row_with_its_description():
         ("bag_recorder", "bag:=/", "expected a folder that does not exist yet"),
     ],
 )
-def test_a_node_with_a_wrong_parameter_ends_with_one_clear_line(module, assignment, sentence):
-    result = subprocess.run(
-        [sys.executable, "-m", f"impact_aware.nodes.{module}", "--ros-args", "-p", assignment],
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+def test_a_node_with_a_wrong_parameter_ends_with_one_clear_line(zygote, module, assignment, sentence):
+    result = zygote.run(["impact_aware.bringup.start", module, "--ros-args", "-p", assignment])
     assert result.returncode == 2
     assert sentence in result.stderr
     assert "Traceback" not in result.stderr

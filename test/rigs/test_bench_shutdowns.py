@@ -10,15 +10,15 @@ from impact_aware.rigs.bench.shutdowns import shut_down
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_running_node_ends_by_itself(number):
-    figures = shut_down((NodeSpec("latency_echo", "latency_echo"),), number, 4.0)
+def test_a_running_node_ends_by_itself(forked_nodes, number):
+    figures = shut_down((NodeSpec("latency_echo", "latency_echo"),), number, 2.0)
     assert figures["had_to_be_killed"] == []
     assert set(figures["seconds"]) == {"latency_echo"}
     assert figures["died_before"] == []
 
 
-def test_a_node_that_died_is_named():
-    figures = shut_down((NodeSpec("latency_echo", "latency_echo", parameters={"joints": -1}),), signal.SIGTERM, 6.0)
+def test_a_node_that_died_is_named(forked_nodes):
+    figures = shut_down((NodeSpec("latency_echo", "latency_echo", parameters={"joints": -1}),), signal.SIGTERM, 3.0)
     assert figures["died_before"] == ["latency_echo"]
 
 

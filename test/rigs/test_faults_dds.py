@@ -218,11 +218,11 @@ def test_a_fault_that_is_not_tried_over_dds_is_refused(capsys):
     ("fault", "outcomes"),
     [("missing", {"JOINT_MISSING"}), ("detector_restarted", {"UPSTREAM_LOST", "IMPACT_MISSED"})],
 )
-def test_a_fault_brings_the_arm_to_rest_through_the_whole_chain_and_it_moves_again(capsys, fault, outcomes):
-    status = main(["faults", "--dds", fault, "--json"])
-    (own,) = json.loads(capsys.readouterr().out)["results"]
+def test_a_fault_brings_the_arm_to_rest_through_the_whole_chain_and_it_moves_again(zygote, fault, outcomes):
+    ran = zygote.run(["impact_aware.cli.main", "faults", "--dds", fault, "--json"])
+    (own,) = json.loads(ran.stdout)["results"]
     assert own["failures"] == []
-    assert status == 0
+    assert ran.returncode == 0
     assert own["outcome"] in outcomes
     assert own["recovered"] == "reset, moves again"
     assert max(own["effort_share"], own["rate_share"]) <= 1.0 + 1e-4

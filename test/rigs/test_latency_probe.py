@@ -152,7 +152,7 @@ def test_memory_is_compared_after_settling():
     assert resident_megabytes(2**22 + 1) is None
 
 
-def test_the_echo_answers_over_dds(tmp_path):
+def test_the_echo_answers_over_dds(forked_nodes, tmp_path):
     parameters = {"joint_names": ["a", "b"], "posture": [0.1, 0.2], "rate": 100.0, "duration": 0.5, "warm_up": 0.1}
     lines = run_probe(
         NodeSpec("latency_probe", "latency_probe", parameters=parameters),
@@ -165,7 +165,7 @@ def test_the_echo_answers_over_dds(tmp_path):
     assert 0 < lines[0]["answered"] <= 50
 
 
-def test_a_node_that_does_not_start_is_named():
+def test_a_node_that_does_not_start_is_named(forked_nodes):
     probe = NodeSpec("latency_probe", "latency_probe", parameters={"joint_names": ["a"], "posture": [0.0]})
     with pytest.raises(BenchmarkFailedError, match="rs_controller ended with status 2"):
         run_probe(probe, [NodeSpec("rs_controller", "rs_controller", parameters={"state_timeout": -1.0})], 0.5)

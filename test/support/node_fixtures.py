@@ -14,6 +14,23 @@ def ros_context():
     rclpy.try_shutdown()
 
 
+@pytest.fixture(scope="session")
+def zygote():
+    """Starts processes of the package that need not import anything any more."""
+    from zygote import Zygote
+
+    made = Zygote()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def forked_nodes(zygote):
+    """Node processes that the test's own process asks for are forked."""
+    with zygote.nodes():
+        yield
+
+
 @pytest.fixture
 def node(ros_context):
     from rclpy.node import Node
@@ -29,7 +46,7 @@ class Suite:
     The driver's clock goes on by 1 ms per state, however long that takes: how fast the machine is does not matter.
     """
 
-    def __init__(self, folder, domain):
+    def __init__(self, folder, domain, zygote):
         import rclpy
         from diagnostic_msgs.msg import DiagnosticArray
         from rclpy.context import Context
@@ -42,7 +59,7 @@ class Suite:
         from impact_aware.robot import RobotModel
         from impact_aware.task import load_task, start_posture
 
-        self.folder, self.domain = folder, domain
+        self.folder, self.domain, self.zygote = folder, domain, zygote
         self.processes = []
         self.context = Context()
         rclpy.init(context=self.context, domain_id=domain)
@@ -58,15 +75,17 @@ class Suite:
             velocity=[0.0] * robot.n,
         )
         self._states = self.node.create_publisher(JointState, "joint_states", state_qos(reliable=True))
-        self.commands = 0
+        self.commands = self.taken = 0
         self.node.create_subscription(Float64MultiArray, "effort_controller/commands", self._on_command, COMMAND_QOS)
         self._latest = {}
         self.node.create_subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, 50)
 
     def _on_command(self, _message):
         self.commands += 1
+        self.taken += 1
 
     def _on_diagnostics(self, message):
+        self.taken += 1
         for status in message.status:
             self._latest[status.name.lstrip("/").partition(":")[0]] = {
                 entry.key: entry.value for entry in status.values
@@ -80,7 +99,8 @@ class Suite:
         folder = self.folder / str(len(self.processes))
         folder.mkdir()
         environment = quiet_environment(self.domain if domain is None else domain) | {"ROS_LOG_DIR": str(folder)}
-        process = NodeProcess(NodeSpec(executable, name or executable, parameters=parameters), environment, folder)
+        with self.zygote.nodes():
+            process = NodeProcess(NodeSpec(executable, name or executable, parameters=parameters), environment, folder)
         self.processes.append(process)
         return process
 
@@ -100,6 +120,14 @@ class Suite:
             until = time.monotonic() + 0.01
             while (left := until - time.monotonic()) > 0.0:
                 self.executor.spin_once(timeout_sec=left)
+
+    def drain(self):
+        """Take what has arrived."""
+        quiet = 0
+        while quiet < 20:
+            before = self.taken
+            self.executor.spin_once(timeout_sec=0.01)
+            quiet = quiet + 1 if self.taken == before else 0
 
     def until_said(self, process, words):
         """Until a node's log has these words; returns how many of its lines do."""
@@ -135,7 +163,7 @@ class Suite:
 
 
 @pytest.fixture
-def suite(tmp_path, ros_domain):
-    made = Suite(tmp_path, ros_domain)
+def suite(tmp_path, ros_domain, zygote):
+    made = Suite(tmp_path, ros_domain, zygote)
     yield made
     made.close()
