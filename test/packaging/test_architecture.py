@@ -1,0 +1,147 @@
+"""docs/architecture.md against the source: rooms, arrows between them, and the rules of the house."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import re
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / "impact_aware"
+PAGE = ROOT / "docs" / "architecture.md"
+# Where ROS may be imported: its client library, and every generated message.
+WITH_ROS = ("nodes", "rigs")
+ROS = re.compile(r"rclpy|\w+_msgs|\w+_srvs|\w+_interfaces|rosidl_\w+|tf2_ros|diagnostic_updater|ament_index_python")
+LONGEST_FILE = 400
+LONGEST_FUNCTION = 80
+# What holds the house up and belongs to no room.
+FOUNDATION = {"arrays", "compiled", "errors", "output_folder", "parameters", "resources"}
+
+SOURCES = {path.relative_to(PACKAGE): path.read_text(encoding="utf-8") for path in sorted(PACKAGE.rglob("*.py"))}
+TREES = {path: ast.parse(text) for path, text in SOURCES.items()}
+
+
+def room_of(path: Path) -> str:
+    return path.parts[0].removesuffix(".py")
+
+
+def imported_modules(tree: ast.AST) -> list[str]:
+    """Dotted names of everything that is imported, anywhere in a file."""
+    names: list[str] = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports inside the package are absolute"
+            names += [f"{node.module}.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.Call) and "import_module" in ast.dump(node.func):
+            names += [arg.value for arg in node.args if isinstance(arg, ast.Constant) and isinstance(arg.value, str)]
+    return names
+
+
+@functools.cache
+def imports() -> dict[str, dict[str, list[str]]]:
+    """Room -> imported room -> the imports, as `file: module`; without the foundation."""
+    found: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    for path, tree in TREES.items():
+        for name in imported_modules(tree):
+            first, _, rest = name.partition(".")
+            room = rest.partition(".")[0]
+            if first == "impact_aware" and room and room != room_of(path):
+                found[room_of(path)][room].append(f"{path}: {name}")
+    return found
+
+
+def arrows() -> dict[str, set[str]]:
+    """Room -> rooms that it imports, from the block `arrows` of the page, in the order of its lines."""
+    block = re.search(r"```arrows\n(.*?)```", PAGE.read_text(encoding="utf-8"), flags=re.DOTALL)
+    assert block, "docs/architecture.md has no block ```arrows"
+    drawn: dict[str, set[str]] = {}
+    for line in block[1].splitlines():
+        room, arrow, others = line.partition("->")
+        assert arrow, f"no arrow in the line {line!r}"
+        assert room.strip() not in drawn, f"two lines of {room.strip()}"
+        drawn[room.strip()] = set(others.split()) - {"-"}
+    return drawn
+
+
+def rooms() -> set[str]:
+    return {path.name for path in PACKAGE.iterdir() if path.is_dir() and any(path.glob("*.py"))}
+
+
+def test_the_page_draws_every_room() -> None:
+    assert set(arrows()) == rooms()
+
+
+@pytest.mark.parametrize("room", sorted(rooms()))
+def test_the_arrows_of_a_room_are_its_imports(room: str) -> None:
+    found = {other: where for other, where in imports()[room].items() if other not in FOUNDATION}
+    drawn = arrows()[room]
+    for other, where in found.items():
+        assert other in drawn, f"docs/architecture.md lacks the arrow {room} -> {other}: {where}"
+    for other in drawn:
+        assert other in found, f"docs/architecture.md draws {room} -> {other}, which nothing imports"
+
+
+def test_arrows_point_to_earlier_lines_only() -> None:
+    seen: set[str] = set()
+    for room, others in arrows().items():
+        assert others <= seen, f"{room} imports {sorted(others - seen)}, drawn below it"
+        seen.add(room)
+
+
+def test_the_foundation_imports_no_room() -> None:
+    assert {path.stem for path in PACKAGE.glob("*.py")} == FOUNDATION | {"__init__"}
+    for name in FOUNDATION:
+        assert set(imports()[name]) <= FOUNDATION, name
+
+
+def test_only_nodes_and_rigs_import_ros() -> None:
+    """Nothing else needs an installed ROS 2, and `messages` takes the classes of messages as arguments."""
+    found = {
+        f"{path} imports {name}"
+        for path, tree in TREES.items()
+        if room_of(path) not in WITH_ROS
+        for name in imported_modules(tree)
+        if ROS.fullmatch(name.partition(".")[0])
+    }
+    assert not found
+
+
+def test_no_product_room_imports_the_rigs() -> None:
+    for room, others in imports().items():
+        if room != "cli":
+            assert "rigs" not in others, others["rigs"]
+    # The command line names them, but loads them only when they are asked for.
+    for path, tree in TREES.items():
+        if room_of(path) == "cli":
+            at_start = [node for node in tree.body if isinstance(node, (ast.Import, ast.ImportFrom))]
+            names = imported_modules(ast.Module(body=list(at_start), type_ignores=[]))
+            assert not [name for name in names if name.startswith("impact_aware.rigs")], path
+
+
+def test_only_the_session_makes_the_controller_and_nothing_outside_control_holds_it() -> None:
+    """Whoever wants torques from states drives `ControlSession`."""
+    law = "ReferenceSpreadingController"
+    for path, tree in TREES.items():
+        for node in ast.walk(tree):
+            name = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else None
+            assert name != law or room_of(path) == "control", f"{path} holds the controller"
+            if isinstance(node, ast.Call) and law in ast.dump(node.func):
+                assert path == Path("control/session.py"), f"{path}:{node.lineno} makes a controller"
+
+
+def test_files_and_functions_are_short() -> None:
+    counts = {path: len(text.splitlines()) for path, text in SOURCES.items()}
+    long = {f"{path} has {count} lines" for path, count in counts.items() if count > LONGEST_FILE}
+    for path, tree in TREES.items():
+        for node in ast.walk(tree):
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                length = (node.end_lineno or node.lineno) - node.lineno + 1
+                if length > LONGEST_FUNCTION:
+                    long.add(f"{path}: {node.name} has {length} lines")
+    assert not long
