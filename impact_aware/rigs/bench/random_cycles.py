@@ -97,9 +97,7 @@ def random_cycles(
     return {"cycles": done, **bad, "modes": dict(modes), "qp": ordered, "safe_reasons": dict(reasons), "cut": cut}
 
 
-def _session(
-    robot: RobotModel, arms: int, base: ReferenceField, generator: np.random.Generator
-) -> ControlSession:
+def _session(robot: RobotModel, arms: int, base: ReferenceField, generator: np.random.Generator) -> ControlSession:
     """One with a random field, about its task's, and any torque to begin with."""
     turn = pin.SE3(pin.utils.rotate("z", np.pi), np.array([1.0, 0.0, 0.0]))
     own = tuple(_arm(entry, generator) for entry in base.arms)

@@ -1,13 +1,7 @@
-"""One fault in one mode of the controller, in process: plant, suite and a double of the robot's controller in a loop.
-
-Everything between the plant's sensors and its torques is what the nodes run, without ROS (`suite_double`): names are
-picked by the same reader, the controller stands in the same guard, commands go through a double of ros2_control's
-forward controller.
-"""
+"""One fault in one mode of the controller, in process: plant, suite and an emulated forward controller in a loop."""
 
 from __future__ import annotations
 
-import dataclasses
 import math
 
 import numpy as np
@@ -16,13 +10,13 @@ from impact_aware.arrays import Array
 from impact_aware.control import Mode, SafeReason
 from impact_aware.control.session import IN_MOTION
 from impact_aware.rigs.emulators.forward_controller import ForwardCommandController
-from impact_aware.rigs.faults.arm_states import StateChannel
 from impact_aware.rigs.faults.bench import AWAY, FaultBench
 from impact_aware.rigs.faults.classes import FAULT_CLASSES, Extent, FaultClass, draw_duration, fault_class
 from impact_aware.rigs.faults.event_faults import EventFaults
 from impact_aware.rigs.faults.judge import REST_WITHIN, CommandJudge, ObjectWatch, RestWatch
+from impact_aware.rigs.faults.state_channel import StateChannel
 from impact_aware.rigs.faults.state_faults import StateFault, StateMessage
-from impact_aware.rigs.faults.suite_double import SuiteDouble
+from impact_aware.rigs.faults.suite import Suite
 from impact_aware.rigs.faults.trial_result import MODES, Trial, TrialResult
 from impact_aware.rigs.faults.worlds import draw_world
 from impact_aware.robot.effort_convention import EffortConvention
@@ -47,7 +41,7 @@ class _Run:
     """The state of one trial."""
 
     def __init__(self, bench: FaultBench, trial: Trial) -> None:
-        self.bench, self.trial = bench, trial
+        self.bench, self.trial, self.fault = bench, trial, trial.fault
         self.fault_class: FaultClass = fault_class(trial.fault)
         number = tuple(FAULT_CLASSES).index(trial.fault)
         self.generator = np.random.default_rng([trial.seed, number, MODES.index(trial.mode), len(bench.robots)])
@@ -72,7 +66,7 @@ class _Run:
         self.last_command_time = self.down_until = -math.inf
         self.fault_begin, self.mode_since = math.inf, math.nan
         self.restarted = False
-        self.suite = SuiteDouble(bench, self._send)
+        self.suite = Suite(bench, self.events, self._send)
 
     def _draw_arms(self) -> None:
         """Of several arms the fault has one of them, or all."""
@@ -82,7 +76,7 @@ class _Run:
         self.extent = Extent(len(self.arms), count)
 
     def _draw_fault(self) -> None:
-        fault, generator = self.trial.fault, self.generator
+        fault, generator = self.fault, self.generator
         self.events = EventFaults(fault, generator)
         self.severity = 0.0
         faults: list[StateFault | None] = [None] * len(self.bench.robots)
@@ -116,7 +110,7 @@ class _Run:
             self.failures.append(f"{type(error).__name__}: {error}")
         self.object.end()
         rest_time = self.rest.rest_time if outcome == "safe" else math.nan
-        command = self.suite.command
+        command = self.suite.session.command
         reason = "" if command is None or command.reason is None else str(command.reason)
         detail = "" if command is None else command.detail
         expected = self._expected()
@@ -149,7 +143,7 @@ class _Run:
             return frozenset({SafeReason.REQUESTED})
         expected = self.fault_class.outcomes(self.severity, self.duration, self.extent)
         if self.trial.mode == "ante" and self.fault_class.kind in ("state", "process") and self._hid_the_impact():
-            # A detector can't see an impact in states that it does not get: the arm stops behind the place.
+            # A detector can't see an impact in states that it does not get: the arm stops behind the object.
             expected |= {SafeReason.IMPACT_MISSED}
         return expected
 
@@ -182,9 +176,9 @@ class _Run:
             self.mode_since = self.now
         if self.now - self.mode_since >= self.patience:
             self.fault_begin = self.now
-            if self.trial.fault == "object_gone":
+            if self.fault == "object_gone":
                 self.plant.place_object(AWAY)
-            if self.trial.fault == "detector_killed":
+            if self.fault == "detector_killed":
                 self.events.dead_detectors, self.events.died = self.arms, self.now
 
     @property
@@ -194,7 +188,7 @@ class _Run:
 
     def _cycle(self) -> None:
         reading = self.plant.reading
-        self.events.acting = self.faulty
+        self.suite.now, self.events.acting = self.now, self.faulty
         for channel, robot, part in zip(self.channels, self.bench.robots, self.slices, strict=True):
             columns = (reading.q[part].tolist(), reading.dq[part].tolist(), reading.effort[part].tolist())
             message = StateMessage(START + reading.time, robot.joint_names, *columns)
@@ -203,15 +197,15 @@ class _Run:
             while any(channel.queue for channel in self.channels):
                 for arm, channel in enumerate(self.channels):
                     if channel.queue:
-                        self.suite.on_state(arm, channel.queue.popleft(), self.now, self.events)
-            self.suite.watch(self.now)
+                        self.suite.on_state(arm, channel.queue.popleft())
+            self.suite.watch()
         self._step()
 
     def _controller_runs(self) -> bool:
         """Whether the controller's process gets its turn in this cycle."""
-        if self.trial.fault == "controller_restarted" and math.isfinite(self.fault_begin):
+        if self.fault == "controller_restarted" and math.isfinite(self.fault_begin):
             return self._controller_is_up()
-        if self.trial.fault == "cpu_starved" and self.faulty:
+        if self.fault == "cpu_starved" and self.faulty:
             if self.now >= self.down_until + 0.02:
                 self.down_until = self.now + 1e-3 * self.severity
             return self.now >= self.down_until
@@ -229,7 +223,7 @@ class _Run:
             return False
         if math.isfinite(self.down_until):
             self.down_until = -math.inf
-            self.suite = SuiteDouble(self.bench, self._send)
+            self.suite = Suite(self.bench, self.events, self._send)
             self.judge.forget()
         return True
 
@@ -239,7 +233,7 @@ class _Run:
         self.judge.take(sent, self.now - START)
         self.last_command_time = self.now
         for arm, (hardware, part) in enumerate(zip(self.hardware, self.slices, strict=True)):
-            drops = self.trial.fault == "command_drop" and self.faulty and arm in self.arms
+            drops = self.fault == "command_drop" and self.faulty and arm in self.arms
             if not (drops and self.generator.random() < self.severity):
                 hardware.receive(sent[part].tolist())
 
@@ -273,8 +267,8 @@ class _Run:
     def _recover(self) -> bool:
         """Without the fault: reset, hold, start, and all is as before."""
         self.fault_begin = math.inf
-        trial, self.trial = self.trial, dataclasses.replace(self.trial, fault="none")
-        self.events = EventFaults("none", self.generator)
+        self.fault = "none"
+        self.events = self.suite.faults = EventFaults("none", self.generator)
         self.channels = [StateChannel() for _ in self.channels]
         session = self.suite.session
         try:
@@ -288,15 +282,13 @@ class _Run:
         except Exception as error:  # noqa: BLE001 - an exception is what the trial looks for
             self.failures.append(f"{type(error).__name__}: {error}")
             return False
-        finally:
-            self.trial = trial
 
     def _goes_on(self, modes: tuple[Mode, ...]) -> bool:
         for _ in range(GOES_ON):
             self.now = START + self.plant.state.time
             self._cycle()
             if self.suite.session.mode not in modes:
-                command = self.suite.command
+                command = self.suite.session.command
                 detail = "" if command is None else command.detail
                 self.failures.append(f"{self.suite.session.mode.name} after a new start: {detail}")
                 return False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from impact_aware.rigs.faults.arm_states import QUEUE_DEPTH, StateChannel
+from impact_aware.rigs.faults.state_channel import QUEUE_DEPTH, StateChannel
 from impact_aware.rigs.faults.state_faults import StateMessage, make_state_fault
 from impact_aware.robot import RobotModel
 
