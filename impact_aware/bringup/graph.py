@@ -111,7 +111,7 @@ def single_arm_graph(options: SingleArmOptions) -> tuple[NodeSpec, ...]:
     """The nodes for one arm.
 
     Raises:
-        InvalidInputError: An unknown robot or task, a task for several arms or for a controlled one whose base is not at
+        InvalidInputError: Unknown robot or task, a task for several arms or for a controlled one whose base is not at
             the origin, or no such parameter file.
     """
     task = load_task(options.task)

@@ -122,7 +122,7 @@ def _end_with_parent() -> None:
 
 
 def end_processes(processes: Iterable[NodeProcess], patience: float = 3.0) -> list[str]:
-    """End processes side by side: first asked, then told, then killed.
+    """End processes side by side: SIGINT, then SIGTERM, then SIGKILL.
 
     Returns:
         Names of those that had to be killed.

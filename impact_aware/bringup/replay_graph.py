@@ -32,7 +32,7 @@ class Replay:
     Attributes:
         topics: What is played.
         namespaces: One per arm; empty for an arm without.
-        task: Task whose contact the predictors are told.
+        task: Task whose contact the predictors are given.
         robots: Profile of each arm.
         nodes: Who listens.
     """

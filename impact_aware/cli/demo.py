@@ -1,4 +1,4 @@
-"""`impact-aware demo`: the real node graph as processes over DDS, the simulator as plant, ending by itself.
+"""`impact-aware demo`: the real node graph as processes over DDS, the simulator as plant; it ends by itself.
 
 The demo starts the nodes, watches them, ends them when the task is done, and then reads the bag they left to make the
 table, the figure and `summary.json`. When any node dies it brings the arm to the safe mode first.
@@ -236,7 +236,7 @@ class Demo:
         plant = self._latest.get("sim_robot", {})
         controller = self._latest.get("rs_controller", {})
         if dead == "run_monitor":
-            return "the controller was told to stop and the simulator brakes the arm"
+            return "the controller was asked to stop and the simulator brakes the arm"
         if dead == "sim_robot":
             return f"the controller is in mode {controller.get('mode', 'unknown')} ({controller.get('reason', '')})"
         if dead == "rs_controller":

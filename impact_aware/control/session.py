@@ -338,7 +338,7 @@ class ControlSession:
             self.done = True
             if len(self.robots) == 1:
                 self._law.hold()
-            # Holding postures would let go of what several arms clamp between them: the motion carries on.
+            # Holding postures would release what several arms clamp between them: the motion carries on.
         if self.rest.shutting_down or self.rest.stopping:
             speed = self.states.largest_speed if self.states.complete else float(np.abs(dq).max())
             if self.rest.update(command.time, command.effort, self._law.gravity, speed):

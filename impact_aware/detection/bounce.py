@@ -60,7 +60,7 @@ class ContactLoss:
         time_detected: Stamp of the sample at which it was known, s.
         time_std: Standard error of `time`, s.
         position: Joint positions at `time_detected`, shape (n,), rad.
-        speed: Speed at which the tool recedes, m/s; NaN where only a second impact told.
+        speed: Speed at which the tool recedes, m/s; NaN where only a second impact showed it.
         reason: `receding` or `second impact`.
     """
 

@@ -1,6 +1,6 @@
 """Several detectors that decide together.
 
-The rule: an impact takes two witnesses. Either one member is convinced by its own rule, which asks for two samples in a
+The rule: an impact takes two members. Either one member is convinced by its own rule, which asks for two samples in a
 row; or at one and the same sample a member that looks at positions and one that looks at torques are both over
 `joint_share` of their bounds. Encoder and torque sensor fail independently, so a smaller excess in both says more than
 a larger one in either, and says it one sample earlier.
@@ -62,7 +62,7 @@ class FusionParameters:
 
 
 class FusionDetector(ImpactDetector):
-    """Finds impacts by two witnesses among several detectors."""
+    """Finds impacts on which two of several detectors agree."""
 
     name: ClassVar[str] = "fusion"
 

@@ -6,7 +6,7 @@ parabola per joint for the smooth motion,
     q_i(t) = c_i0 + c_i1 t + c_i2 t^2 + dv_i ramp_D(t - t0),    ramp_D(s) = s^2 / 2D up to D, then s - D/2,
 
 all joints share t0 and D; D = 0 is the ideal jump. For given t0 and D the rest is linear, so the parabola is projected
-out once and a fine grid of t0 and D is scored at the same time. How long the contact takes can hardly be told from the
+out once and a fine grid of t0 and D is scored at the same time. How long the contact takes can hardly be found from the
 one or two samples that there are when the impact becomes known, and t0 hangs on it; so the impact time is the mean over
 the grid, weighted by likelihood, and the spread around it is its standard error.
 

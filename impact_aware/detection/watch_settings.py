@@ -39,7 +39,7 @@ class WatchSettings:
     Attributes:
         detector: Name of the detector.
         fusion_members: Members of the fusion; empty for the adaptive window, with the momentum observer if there is a
-            robot. The torque residual is none of them, since it needs to be told which torques to expect.
+            robot. The torque residual is none of them, since it needs the torques to expect.
         normal: Contact normal from the obstacle into the robot, base frame; empty if not known.
         sampling_period: s.
         encoder_resolution: rad.

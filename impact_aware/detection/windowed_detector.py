@@ -232,7 +232,7 @@ class WindowedDetector(ImpactDetector):
         if count >= 4:
             earliest = -self._kink_span * window.period
             kink = fit_kink(positions[-count:, used], window.period, earliest, self._noise_std[used])
-            # Numbers that overflow fit nowhere; the impact is told all the same, at the sample that showed it.
+            # Numbers that overflow fit nowhere; the impact is reported all the same, at the sample that showed it.
             if math.isfinite(kink.time):
                 time, spread, explained = window.time + kink.time, kink.time_std, kink.explained
                 position[used] = kink.position

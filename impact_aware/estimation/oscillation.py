@@ -36,7 +36,7 @@ class OscillationEstimator:
         shared: One frequency and decay rate per mode for all directions (Aouaj 2021, below eq. 7); else each has its
             own.
         frequency_range: Smallest and largest damped frequency, Hz. Below one period per window an oscillation can't be
-            told from the affine motion; the smallest is raised to that.
+            distinguished from the affine motion; the smallest is raised to that.
         decay_range: Smallest and largest decay rate, 1/s.
     """
 

@@ -82,7 +82,7 @@ def trial_from_recording(
         estimator: Estimator of the velocity after.
         until: End of the usable record, s.
         before: How the velocity before is read.
-        least_error: Standard error below which no joint's velocity is believed, rad/s: the impact map itself is not
+        least_error: Standard error below which no joint's velocity is accepted, rad/s: the impact map itself is not
             better than that.
 
     Raises:

@@ -34,10 +34,10 @@ class RandomRanges:
         start_tilt: Of each tool's start orientation about each axis, rad, +-.
         first_joint: Of each arm's null-space joint at the start, rad, +-.
         mass_error: True mass from the one that the controller believes, relative, +-.
-        friction_error: True coefficients of friction from the believed ones, relative, +-.
-        displacement: True place of the object from the believed one along the first arm's impact direction, m, +-.
+        friction_error: True coefficients of friction from the assumed ones, relative, +-.
+        displacement: True position of the object from the assumed one along the first arm's impact direction, m, +-.
         displacement_across: The same across, m, +-.
-        yaw: True orientation of the object from the believed one, rad, +-.
+        yaw: True orientation of the object from the assumed one, rad, +-.
     """
 
     mass: tuple[float, float] = (0.5, 2.5)
@@ -62,7 +62,7 @@ class RandomRanges:
             f"Known to the controller: mass {low:g}..{high:g} kg; place of the object +-{100 * self.place[0]:g} cm in "
             f"x and +-{100 * self.place[1]:g} cm in y; start of each tool +-{100 * self.start_across:g} cm across, "
             f"{100 * near:g}..{100 * far:g} cm along and {100 * down:g}..{100 * up:g} cm above the usual one, tilted "
-            f"by +-{np.degrees(self.start_tilt):.0f} deg about each axis, with the first joint turned by "
+            f"by +-{np.degrees(self.start_tilt):.0f} deg about each axis, with the first joint rotated by "
             f"+-{np.degrees(self.first_joint):.0f} deg. Unknown to it: mass +-{100 * self.mass_error:g} %, friction "
             f"+-{100 * self.friction_error:g} %, place +-{1e3 * self.displacement:g} mm along and "
             f"+-{1e3 * self.displacement_across:g} mm across the impact, orientation +-{np.degrees(self.yaw):.0f} deg."

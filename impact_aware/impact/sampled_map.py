@@ -190,7 +190,7 @@ class ImpactMap:
         """Write the map to one `.npz` file.
 
         Raises:
-            InvalidInputError: The file exists already, or has another ending.
+            InvalidInputError: The file exists already, or has another suffix.
         """
         path = Path(path)
         if path.suffix != ".npz":

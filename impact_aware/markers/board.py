@@ -47,7 +47,7 @@ class MarkerBoard:
         return Changes(tuple(shown.values()), gone)
 
     def everything(self, now: float) -> tuple[Marker, ...]:
-        """All that is shown at `now`, s: what a viewer that joins late must be told."""
+        """All that is shown at `now`, s: what a viewer that joins late must be sent."""
         return tuple(marker for group in self._groups for marker in self._alive(group, now).values())
 
     def namespaces(self, now: float) -> set[str]:

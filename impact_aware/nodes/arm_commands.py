@@ -18,7 +18,7 @@ COMMANDS_TOPIC = "effort_controller/commands"
 
 
 class ArmCommands:
-    """One publisher per arm; messages are packed here, which is quicker than to let DDS do it.
+    """One publisher per arm; messages are serialized here, which is quicker than to let DDS do it.
 
     Packed, a Float64MultiArray is the same begin every time, and then its numbers.
     """

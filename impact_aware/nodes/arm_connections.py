@@ -19,7 +19,7 @@ from impact_aware.task.arms import Arm
 DRIVER = "the robot's driver"
 
 WATCHED = ("joint_states", "impacts", "predicted_jumps", COMMANDS_TOPIC)
-"""Topics of each arm on which silence would not be noticed until it is too late."""
+"""Topics of each arm on which silence would not be detected until it is too late."""
 
 
 class ArmConnections:

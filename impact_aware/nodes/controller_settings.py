@@ -1,4 +1,4 @@
-"""What `rs_controller` can be told, besides the gains of the controller itself."""
+"""Parameters of `rs_controller`, besides the gains of the controller itself."""
 
 from __future__ import annotations
 

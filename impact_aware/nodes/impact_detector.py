@@ -62,13 +62,13 @@ class Settings:
         True, "raise position_noise to what the first 50 states show; they are not watched then"
     )
     refractory_time: float = described(0.04, "time after an impact in which no other is reported, s", 0.0, 10.0)
-    expectation: bool = described(True, "compare impacts with predicted_jumps and tell their meaning")
+    expectation: bool = described(True, "compare impacts with predicted_jumps and report their meaning")
     expected_jumps: str = described("predicted_jumps", "topic of the predictions to compare with")
     expectation_limit: float = described(
         0.07, "squared sine of the angle between expected and other jumps", 0.001, 0.999
     )
-    bounce: bool = described(True, "tell when contact is lost; needs robot, and a normal given here or predicted")
-    completion: bool = described(True, "tell when a sequence of impacts is over")
+    bounce: bool = described(True, "report when contact is lost; needs robot, and a normal given here or predicted")
+    completion: bool = described(True, "report when a sequence of impacts is over")
     expected_contacts: int = described(1, "impacts that make the sequence complete, such as one per arm", 1, 100)
     other_impacts: list[str] = described([], "topics of other arms' impacts that belong to the sequence")
     completion_quiet_time: float = described(0.015, "calm time that ends the sequence, s", 0.0, 10.0)

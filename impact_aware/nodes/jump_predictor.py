@@ -320,7 +320,7 @@ class JumpPredictorNode(Node):
         values |= {f"rejected: {reason}": count for reason, count in source.rejected.items()}
         values |= {"predicted": self._predicted, "unpredicted": self._unpredicted}
         values |= refusals(self._refused)
-        # Whoever asks for what can't be predicted is told in the answer.
+        # A request for what can't be predicted is answered with the reason.
         if self._refused.total() > self._refused[REQUEST]:
             return WARN, "refused what can't be used", values
         return OK, "predicting" if source.received else "no joint_states yet", values

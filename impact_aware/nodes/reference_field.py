@@ -48,7 +48,7 @@ class Settings:
 
     robot: str = described("panda", "robot profile of a single arm; several have those of the task")
     task: str = described("hit_and_push", "task, by name or file")
-    use_object_pose: bool = described(True, "place the field where object_pose says that the object is")
+    use_object_pose: bool = described(True, "put the field where object_pose has the object")
     object_tolerance: float = described(0.002, "the field follows an object that moved by more than this, m", 0.0, 1.0)
     velocity_tolerance: float = described(
         0.01, "a look-ahead prediction that changes the velocity by more than this goes into the field, m/s", 0.0, 10.0

@@ -67,7 +67,7 @@ class Settings:
     robot: str = described("panda", "robot profile of a single arm; several have those of the task")
     task: str = described("hit_and_push", "task whose object and start posture are simulated, by name or file")
     scene: str = described("", "scene, by name or file; empty: the one that the task takes place in")
-    displacement: list[float] = described([0.0, 0.0, 0.0], "how far the object truly is from the task's place, m")
+    displacement: list[float] = described([0.0, 0.0, 0.0], "how far the object truly is from the task's position, m")
     start: list[float] = described([], "start posture of all arms, arm after arm, rad; empty: the task's")
     start_time: float = described(1.0, "simulated time at the start, s", 0.0, 1e9)
     lockstep: bool = described(False, "wait for the controller instead of keeping wall time")

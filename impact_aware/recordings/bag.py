@@ -26,7 +26,7 @@ from impact_aware.recordings.raw_messages import RawMessages, batches
 _KNOWN = get_typestore(Stores.ROS2_JAZZY)
 
 SUFFIXES = (".mcap", ".db3")
-"""Names of single files that are recordings; `.zstd` or `.zst` after them is unpacked."""
+"""Names of single files that are recordings; `.zstd` or `.zst` after them is decompressed."""
 
 _OPENING_ERRORS = (AnyReaderError, ReaderError, OSError, ValueError, KeyError, AssertionError, TypeError)
 """What the library raises for files that are cut off, empty or something else."""
@@ -179,7 +179,7 @@ class Bag:
             with pyarrow.input_stream(path, compression="zstd") as source, open(target, "wb") as file:
                 shutil.copyfileobj(source, file)
         except (pyarrow.ArrowException, OSError) as error:
-            raise BagError(f"{self.path}: can't be unpacked ({error})") from error
+            raise BagError(f"{self.path}: can't be decompressed ({error})") from error
         return target
 
 
@@ -301,7 +301,7 @@ def _storage_files(folder: Path) -> list[Path]:
 
 
 def _packed_suffix(path: Path) -> str | None:
-    """`.mcap` or `.db3` of a file that is packed as a whole."""
+    """`.mcap` or `.db3` of a file that is compressed as a whole."""
     if path.suffix in (".zstd", ".zst") and Path(path.stem).suffix in SUFFIXES:
         return Path(path.stem).suffix
     return None

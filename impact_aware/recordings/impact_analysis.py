@@ -203,7 +203,7 @@ def _detector_maker(
         return make_detector(name, count, **{**own, **parameters})
 
     spare: list[ImpactDetector] = []
-    # Made here, so that a parameter that is missing is told before anything is read.
+    # Made here, so that a parameter that is missing is reported before anything is read.
     spare.append(make(NOMINAL_PERIOD))
     return make
 

@@ -220,7 +220,7 @@ def _normal(
         return unit(recorded.normal), "prediction", note.removesuffix("; ")
     estimated = impact.velocity_after_estimated
     if estimated is None:
-        return None, "", note + "no normal is known and, without an estimate, none can be told from the jump"
+        return None, "", note + "no normal is known and, without an estimate, none can be found from the jump"
     normal = normal_from_jump(robot, impact.position, estimated - impact.velocity_before, contact, options.inertia)
     if normal is None:
         return None, "", note + "no normal is known and the jump shows no impulse"

@@ -19,7 +19,7 @@ SAME = 0.010
 """Finds of different detectors that are closer than this are one impact, s: less than any refractory time."""
 
 FIRST_SAMPLES = 200
-"""Samples from which the sampling period is told."""
+"""Samples from which the sampling period is found."""
 
 NOMINAL_PERIOD, NOMINAL_TOLERANCE = 1e-3, 0.05
 """A source within this share of 1 kHz is taken for 1 kHz, as the live detector does."""

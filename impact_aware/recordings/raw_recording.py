@@ -75,7 +75,7 @@ Extra = Attachment | Metadata
 
 
 class RawRecording:
-    """A rosbag2 folder or single file, MCAP or SQLite, packed or not, opened as a context manager.
+    """A rosbag2 folder or single file, MCAP or SQLite, compressed or not, opened as a context manager.
 
     Attributes:
         path: Where it is.
@@ -92,7 +92,7 @@ class RawRecording:
         self._files: list[Path] | None = None
 
     def __enter__(self) -> RawRecording:
-        """Find the files, and unpack them into a temporary folder where they are packed as a whole.
+        """Find the files, and decompress them into a temporary folder where they are compressed as a whole.
 
         Raises:
             BagError: There is no recording.
@@ -105,7 +105,7 @@ class RawRecording:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        """Remove what was unpacked."""
+        """Remove what was decompressed."""
         self._stack.close()
 
     def topics(self) -> set[str]:
@@ -133,7 +133,7 @@ class RawRecording:
             yield from self._of_mcap(file)
 
     def _mcap_files(self) -> list[Path] | None:
-        """Its files when all are MCAP and their messages are not packed one by one; else None, for the library."""
+        """Its files when all are MCAP and their messages are not compressed one by one; else None, for the library."""
         if not self.path.is_dir():
             self.path.stat()
             if self.path.suffix in (".zstd", ".zst") and Path(self.path.stem).suffix == ".mcap":

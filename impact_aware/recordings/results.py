@@ -196,7 +196,7 @@ class ArmAnalysis:
         joint_names: (n,) Joint order of every array.
         messages: Joint-state messages read.
         samples: Of those, the ones that were usable.
-        rate_hz: Usable samples per second of stamps, Hz; NaN when it can't be told.
+        rate_hz: Usable samples per second of stamps, Hz; NaN when it is unknown.
         quality: Why impacts can't be seen reliably, one sentence, or None when they can.
         first_time: Stamp of the first usable sample, s; NaN without one.
         last_time: Stamp of the last one, s.

@@ -1,6 +1,6 @@
 """Impacts and force profiles from tables.
 
-Three kinds of table are told apart by their columns:
+Three kinds of table are distinguished by their columns:
 
 * impacts, one per row: `q_JOINT`, `before_JOINT`, `after_JOINT` for every joint, optionally `error_JOINT` (standard
   error of `after`), `normal_x`, `normal_y`, `normal_z`, `friction`, `restitution`, `object_mass`, `object_x`,

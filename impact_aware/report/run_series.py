@@ -103,7 +103,7 @@ class RunSeries:
 
     @property
     def end(self) -> float:
-        """End of the task, s: the last state before the controller let go of the object or shut down."""
+        """End of the task, s: the last state before the controller released the object or shut down."""
         return float(self.times[self.modes != MODE_SAFE].max())
 
 

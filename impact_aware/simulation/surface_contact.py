@@ -28,7 +28,7 @@ class SurfaceContact:
         friction: Coulomb's coefficient, >= 0.
         slip_regularisation: Slip speed below which friction fades, m/s, > 0.
         obstacle: The free object the plane is a face of, or None for a fixed surface. The face moves with the object,
-            turned by its small rotation; its normal is kept.
+            rotated by its small rotation; its normal is kept.
     """
 
     normal: Array

@@ -80,3 +80,19 @@ def test_refuses_unknown_tasks_and_broken_files(tmp_path):
     good = tmp_path / "mine.yaml"
     good.write_text(yaml.safe_dump({key: value for key, value in MINIMAL.items() if key != "name"}))
     assert load_task(good).name == "mine"
+
+
+def test_the_defaults_of_the_fields_are_those_of_the_paper():
+    """Table I of van Steen 2024; the ramp at the start is ours."""
+    fields = parse_task(MINIMAL).fields
+    assert (fields.alpha, fields.ante_radius_min, fields.ante_radius_ratio, fields.ante_rotation_gain) == (5, 0, 2, 30)
+    assert (fields.post_gain, fields.post_radius_min, fields.post_radius_max) == (2, 0.1, 0.3)
+    assert (fields.post_rotation_gain, fields.start_ramp) == (30, 0.5)
+
+
+def test_a_task_lifts_when_a_tool_carries_a_share_of_the_load():
+    assert load_task("dual_arm_grab").lifts and not load_task("hit_and_push").lifts
+    assert load_task("dual_arm_grab").table_height == pytest.approx(0.40 - 0.10)
+    assert load_task("hit_and_push", {"object": {"half_extents": [0.1, 0.065, 0.09]}}).table_height == pytest.approx(
+        0.01
+    )

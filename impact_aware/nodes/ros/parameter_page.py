@@ -30,7 +30,7 @@ def page() -> str:
         "Made by `python -m impact_aware.nodes.ros.parameter_page`; a test keeps it up to date. All parameters are",
         "read at the start. `config/single_arm.yaml` is where the launch files take theirs from.",
     ]
-    lines += ["", "## Every node", "", "Against jitter; what is not permitted is said in one line at the start.", ""]
+    lines += ["", "## Every node", "", "Against jitter; what is not permitted is logged in one line at the start.", ""]
     lines += _table(parameter_rows(RealtimeSettings))
     for name in NODES:
         module = importlib.import_module(EXECUTABLES[name])

@@ -46,7 +46,7 @@ LATCHED_EVENT_QOS = QoSProfile(
     liveliness=LivelinessPolicy.AUTOMATIC,
     liveliness_lease_duration=Duration(seconds=LIVELINESS_LEASE),
 )
-"""reference_field: kept for late joiners, and its node's death is noticed."""
+"""reference_field: kept for late joiners, and its node's death is detected."""
 
 STEP_DONE_QOS = QoSProfile(
     depth=50,

@@ -1,4 +1,4 @@
-"""Whether the other ends of a node's topics can be heard, and can hear it: what does not match is silence in ROS 2.
+"""Whether the other ends of a node's topics match its own: what does not match is silence in ROS 2.
 
 A publisher offers a quality of service and a subscription asks for one. DDS joins them only when the offer is at least
 what is asked for in each of five policies, and when the types are equal; otherwise no message ever passes.
@@ -71,7 +71,7 @@ def silenced(node: Node, topics: Iterable[str] = ()) -> list[str]:
 
 
 def why_silent(node: Node, topic: str, source: str = "its source") -> str:
-    """Why a node has heard nothing on a topic, for the end of a sentence.
+    """Why a node has received nothing on a topic, for the end of a sentence.
 
     Args:
         node: The node.

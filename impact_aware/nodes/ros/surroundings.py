@@ -17,7 +17,7 @@ LOOK_TIME = 30.0
 """How long a node looks around for another one of its name, s: who comes later sees it and says so itself."""
 
 PATIENCE = 5.0
-"""Wall time after which a topic on which nothing was heard is worth a line, s."""
+"""Wall time after which a topic on which nothing was received is worth a line, s."""
 
 
 class TwinWatch:
@@ -63,7 +63,7 @@ class TwinWatch:
 
 
 def expect_messages(node: Node, topic: str, heard: Callable[[], bool], source: str) -> None:
-    """Say once why nothing is heard on a topic, if that goes on for `PATIENCE`.
+    """Log once why nothing is received on a topic, if that goes on for `PATIENCE`.
 
     Args:
         node: The node, which has a subscription to the topic.

@@ -1,4 +1,4 @@
-"""Subscriptions of a node to others that it can't do without: it is told when one of them is gone."""
+"""Subscriptions of a node to others that it can't do without, with a callback when one of them is gone."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Upstream:
     def listen(
         self, kind: type, topic: str, callback: Callable[..., None], *, latched: bool = False, raw: bool = False
     ) -> None:
-        """Subscribe to a topic; `latched` asks for its last message too, `raw` leaves messages packed."""
+        """Subscribe to a topic; `latched` asks for its last message too, `raw` leaves messages serialized."""
         watch = SubscriptionEventCallbacks(liveliness=partial(self.on_change, topic))
         qos = LATCHED_EVENT_QOS if latched else EVENT_QOS
         self._node.create_subscription(kind, topic, callback, qos, event_callbacks=watch, raw=raw)
