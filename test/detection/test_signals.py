@@ -1,0 +1,219 @@
+"""What each detector's signal is, in numbers: torques, momenta and accelerations that are known by hand."""
+
+import numpy as np
+import pinocchio as pin
+import pytest
+
+from impact_aware.detection import JointSample, make_detector
+from impact_aware.detection.detector import ImpactDetector
+from impact_aware.robot import RobotModel
+
+PERIOD = 1e-3
+
+
+def feed(detector: ImpactDetector, count, sample):
+    """Feed `sample(k)`; levels after each, and (index, event) of the events."""
+    levels, events = [], []
+    for k in range(count):
+        event = detector.update(sample(k))
+        levels.append(np.array(detector.levels, dtype=float))
+        if event is not None:
+            events.append((k, event))
+    return np.array(levels), events
+
+
+def moving(k, n=2):
+    return np.linspace(0.1, 0.4, n) * k * PERIOD
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        # |3 - 1| + |-5 - 2| over 8, the second joint alone, and with the sensors the other way round.
+        ({}, 9.0 / 8.0),
+        ({"joints": (1,)}, 7.0 / 8.0),
+        ({"joints": (0,)}, 2.0 / 8.0),
+        ({"effort_sign": -1.0}, (4.0 + 3.0) / 8.0),
+        ({"threshold": 20.0}, 9.0 / 20.0),
+    ],
+)
+def test_torque_residual_is_the_sum_over_the_joints(options, expected):
+    detector = make_detector("torque_residual", 2, bias_removal=False, confirmation_samples=3, **options)
+    levels, _ = feed(
+        detector, 2, lambda k: JointSample(k * PERIOD, moving(k), None, np.array([3.0, -5.0]), np.array([1.0, 2.0]))
+    )
+    np.testing.assert_allclose(levels[:, 0], expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("confirmed", [1, 2, 4])
+def test_torque_residual_counts_samples_in_a_row_above_the_median(confirmed):
+    # 10 N m of friction are taken away; 9 more from sample 40 on count.
+    detector = make_detector("torque_residual", 2, confirmation_samples=confirmed)
+
+    def sample(k):
+        return JointSample(k * PERIOD, moving(k), None, np.array([10.0 + 9.0 * (k >= 40), 1.0]), np.zeros(2))
+
+    levels, events = feed(detector, 60, sample)
+    np.testing.assert_allclose(levels[20:40], 0.0, atol=1e-12)
+    np.testing.assert_allclose(levels[40, 0], 9.0 / 8.0, rtol=1e-12)
+    ((index, event),) = events
+    assert index == 40 + confirmed - 1
+    assert event.time_detected == index * PERIOD
+    assert (event.detector, event.joint) == ("torque_residual", 0)
+    np.testing.assert_allclose(event.residual, [9.0 / 8.0, 0.0], atol=1e-12)
+
+
+def test_torque_residual_below_the_threshold_is_silent():
+    detector = make_detector("torque_residual", 2, threshold=9.0)
+    _, events = feed(
+        detector,
+        60,
+        lambda k: JointSample(k * PERIOD, moving(k), None, np.array([9.0 * (k >= 40), 0.0]), np.zeros(2)),
+    )
+    assert events == []
+
+
+def slider():
+    """Two sliders without gravity, 2 and 5 kg, with motors of 3 and 1 kg."""
+    model = pin.Model()
+    joint = 0
+    for number, (kind, mass) in enumerate(((pin.JointModelPX, 3.0), (pin.JointModelPY, 5.0))):
+        joint = model.addJoint(joint, kind(), pin.SE3.Identity(), f"slider{number}")
+        model.appendBodyToJoint(joint, pin.Inertia(mass, np.zeros(3), np.eye(3)), pin.SE3.Identity())
+    model.addFrame(pin.Frame("tool", joint, 0, pin.SE3.Identity(), pin.FrameType.OP_FRAME))
+    return RobotModel(model, name="sliders", tool_frame="tool", apparent_motor_inertia=[2.0, 1.0], home=[0.0, 0.0])
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+@pytest.mark.parametrize(("kind", "masses"), [("link", (8.0, 5.0)), ("motor", (10.0, 6.0))])
+def test_momentum_observer_sees_the_force_that_nobody_commanded(sign, kind, masses):
+    # Accelerations 0.5 and -0.2; from sample 40 on the first needs 12 N more than its inertia explains.
+    detector = make_detector(
+        "momentum_observer", 2, robot=slider(), effort_kind=kind, effort_sign=sign, threshold=(10.0, 40.0), samples=4,
+        baseline_samples=6, confirmation_samples=2,
+    )  # fmt: skip
+    rates = np.array([0.5, -0.2])
+
+    def sample(k):
+        time = k * PERIOD
+        effort = np.array(masses) * rates + [12.0 * (k >= 40), 0.0]
+        return JointSample(time, 0.5 * rates * time**2 + [0.1 * time, 0.0], rates * time + [0.1, 0.0], sign * effort)
+
+    levels, events = feed(detector, 60, sample)
+    np.testing.assert_allclose(levels[:40], 0.0, atol=1e-9)
+    # The mean over four periods fills up.
+    np.testing.assert_allclose(levels[40:44, 0], np.array([3.0, 6.0, 9.0, 12.0]) / 10.0, rtol=1e-9)
+    ((index, event),) = events
+    # The first sample over the bound is 43, the second confirms.
+    assert (index, event.joint, event.time_detected) == (44, 0, 44 * PERIOD)
+    np.testing.assert_allclose(event.residual, [1.2, 0.0], atol=1e-9)
+
+
+def test_momentum_observer_takes_the_median_of_earlier_torques_away():
+    def drawn(baseline):
+        detector = make_detector("momentum_observer", 2, robot=slider(), baseline_samples=baseline)
+        sample = lambda k: JointSample(k * PERIOD, moving(k), np.array([0.1, 0.4]), np.array([4.5, -3.0]))  # noqa: E731
+        return feed(detector, 40, sample)[0][-1]
+
+    np.testing.assert_allclose(drawn(0), [0.75, 0.5], rtol=1e-9)
+    np.testing.assert_allclose(drawn(10), 0.0, atol=1e-12)
+
+
+def test_momentum_observer_knows_gravity_and_coriolis():
+    robot = RobotModel.from_profile("panda")
+    bare = robot.model.copy()
+    bare.armature = np.zeros(7)
+    data = bare.createData()
+    rates = np.array([3.0, -4.0, 5.0, 4.0, -6.0, 5.0, 7.0])
+    detector = make_detector("momentum_observer", 7, robot=robot, baseline_samples=0, samples=1, threshold=1.0)
+
+    def sample(k):
+        # A middle posture, so that the sum over one period is exact to the square of it.
+        time = k * 1e-3
+        q = robot.home + 0.3 * np.sin(rates * time)
+        dq, ddq = 0.3 * rates * np.cos(rates * time), -0.3 * rates**2 * np.sin(rates * time)
+        return JointSample(time, q, dq, np.array(pin.rnea(bare, data, q, dq, ddq)))
+
+    levels, _ = feed(detector, 120, sample)
+    known = levels[5:]
+    # Half a period's change of torque, some hundred N m/s; gravity alone is 30 N m, Coriolis' torques reach 2 N m.
+    assert known.max() < 0.25
+    assert known.max() > 0.0
+
+
+@pytest.mark.parametrize("source", ["position", "velocity"])
+@pytest.mark.parametrize("half_width", [1, 2, 3])
+def test_acceleration_is_in_units_of_the_threshold(source, half_width):
+    detector = make_detector(
+        "acceleration", 3, threshold=(40.0, 50.0, 5.0), joints=(0, 1), source=source, half_width=half_width
+    )
+    rates = np.array([10.0, -20.0, 30.0])
+
+    def sample(k):
+        return JointSample(k * PERIOD, 0.5 * rates * (k * PERIOD) ** 2 + 1e-3 * k, rates * k * PERIOD + 1.0)
+
+    levels, events = feed(detector, 30, sample)
+    np.testing.assert_allclose(levels[10:], np.tile([0.25, 0.4, 0.0], (20, 1)), atol=1e-6)
+    assert events == []
+
+
+def test_acceleration_has_to_be_confirmed_with_the_same_sign():
+    def events_of(extra):
+        detector = make_detector("acceleration", 1, half_width=1, source="velocity", threshold=45.0)
+        velocities = np.array([*[1.0] * 30, *extra, *[1.0] * 10])
+        positions = np.concatenate([[0.0], np.cumsum(velocities[:-1]) * PERIOD])
+        sample = lambda k: JointSample(k * PERIOD, positions[k : k + 1], velocities[k : k + 1])  # noqa: E731
+        return feed(detector, len(velocities) - 10, sample)[1]
+
+    ((index, event),) = events_of([1.2, 1.4, 1.4, 1.4])
+    assert index == 31 and event.time_detected == 31 * PERIOD
+    # A glitch of one sample, and accelerations that change their sign at every sample.
+    assert events_of([1.2, 1.0, 1.0, 1.0]) == []
+    assert events_of([1.2, 0.8, 1.4, 0.6]) == []
+
+
+@pytest.mark.parametrize("joint", [0, 1, 2])
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_adaptive_window_names_the_joint_and_the_velocities(joint, sign):
+    detector = make_detector("adaptive_window", 3, encoder_resolution=1e-6)
+    jump = np.array([0.02, 0.02, 0.02])
+    jump[joint] = 0.6 * sign
+    before = np.array([0.3, -0.2, 0.1])
+
+    def sample(k):
+        time = k * PERIOD
+        return JointSample(time, np.round((before * time + jump * max(time - 0.0502, 0.0)) / 1e-6) * 1e-6)
+
+    _, events = feed(detector, 80, sample)
+    ((index, event),) = events
+    assert event.joint == joint
+    assert event.time_detected == index * PERIOD
+    # Known with the second sample behind the jump, refined to a fraction of a period with an error that covers it.
+    assert index in (52, 53)
+    assert event.time == pytest.approx(0.0502, abs=0.75 * PERIOD)
+    assert 0.25 * PERIOD <= event.time_std < 2.0 * PERIOD
+    np.testing.assert_allclose(event.velocity_before, before, atol=0.02)
+    np.testing.assert_allclose(event.velocity_after - event.velocity_before, jump, atol=0.3 * 0.6)
+    assert np.sign(event.velocity_after[joint] - event.velocity_before[joint]) == sign
+    assert int(event.residual.argmax()) == joint and event.residual[joint] > 1.0
+    assert 0.8 < event.confidence <= 1.0
+
+
+def test_noise_widens_the_bound():
+    rng = np.random.default_rng(3)
+    rows = np.cumsum(np.full((3000, 1), 2e-4), axis=0) + rng.normal(0.0, 2e-4, (3000, 1))
+    times = np.arange(3000) * PERIOD
+    assert make_detector("adaptive_window", 1, position_noise=2e-4).detect(times, rows) == []
+    assert len(make_detector("adaptive_window", 1).detect(times, rows)) > 3
+
+
+@pytest.mark.parametrize(("refractory", "found"), [(0.02, 2), (0.045, 1)])
+def test_refractory_time_is_the_configured_one(refractory, found):
+    detector = make_detector("adaptive_window", 1, refractory_time=refractory)
+
+    def sample(k):
+        time = k * PERIOD
+        position = 0.1 * time + 0.5 * max(time - 0.0502, 0.0) - 0.8 * max(time - 0.0802, 0.0)
+        return JointSample(time, np.array([round(position / 1e-5) * 1e-5]))
+
+    assert len(feed(detector, 150, sample)[1]) == found
