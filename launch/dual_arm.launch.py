@@ -52,7 +52,7 @@ def arm_view(options: DualArmOptions, frame: str, arm: ArmTask) -> list[LaunchDe
         "frame_prefix": f"{arm.name}/",
     }
     x, y, z = map(str, arm.base_position)
-    place = ["--x", x, "--y", y, "--z", z, "--yaw", str(arm.base_yaw)]
+    position = ["--x", x, "--y", y, "--z", z, "--yaw", str(arm.base_yaw)]
     return [
         Node(
             package="robot_state_publisher",
@@ -65,7 +65,7 @@ def arm_view(options: DualArmOptions, frame: str, arm: ArmTask) -> list[LaunchDe
             package="tf2_ros",
             executable="static_transform_publisher",
             namespace=namespace,
-            arguments=[*place, "--frame-id", frame, "--child-frame-id", f"{arm.name}/{profile.base_frame}"],
+            arguments=[*position, "--frame-id", frame, "--child-frame-id", f"{arm.name}/{profile.base_frame}"],
         ),
     ]
 

@@ -22,10 +22,10 @@ from impact_aware.resources import find_resource
 from impact_aware.robot import load_profile
 from impact_aware.task import load_task
 
-LAST_WORDS = 2.0
+STAY = 2.0
 """How long the nodes stay after the last message, s."""
 
-WORDS = {
+TEXTS = {
     "bag": (None, "the recording: a folder, or an .mcap or .db3 file"),
     "rate": ("1.0", "seconds of the recording per second"),
     "clock_rate": ("1000.0", "how often /clock is published, Hz"),
@@ -47,7 +47,7 @@ SWITCHES = {
 ARGUMENTS = [
     *(
         DeclareLaunchArgument(name, default_value=default, description=description)
-        for name, (default, description) in WORDS.items()
+        for name, (default, description) in TEXTS.items()
     ),
     *(
         DeclareLaunchArgument(name, default_value=default, choices=SWITCH, description=description)
@@ -77,12 +77,12 @@ def start(context: LaunchContext) -> list[LaunchDescriptionEntity]:
         loop=switched_on(context, "loop"),
         qos_file=written_qos(replay),
     )
-    # On a terminal of its own, the player hears the space bar.
+    # With a terminal of its own the player receives the space bar.
     player = ExecuteProcess(cmd=words, output="screen", emulate_tty=True, name="bag_player")
     actions = [*graph_actions(context, replay.nodes), player]
     if switched_on(context, "rviz"):
         return [*actions, *view(replay)]
-    end = TimerAction(period=LAST_WORDS, actions=[ShutDown(reason="the recording is over")])
+    end = TimerAction(period=STAY, actions=[ShutDown(reason="the recording is over")])
     return [*actions, RegisterEventHandler(OnProcessExit(target_action=player, on_exit=[end]))]
 
 
@@ -125,10 +125,10 @@ def view(replay: Replay) -> list[LaunchDescriptionEntity]:
         )
         if not single:
             x, y, z = map(str, arms[name].base_position)
-            place = ["--x", x, "--y", y, "--z", z, "--yaw", str(arms[name].base_yaw)]
+            position = ["--x", x, "--y", y, "--z", z, "--yaw", str(arms[name].base_yaw)]
             frames = ["--frame-id", frame, "--child-frame-id", f"{prefix}{profile.base_frame}"]
             actions.append(
-                Node(package="tf2_ros", executable="static_transform_publisher", arguments=[*place, *frames])
+                Node(package="tf2_ros", executable="static_transform_publisher", arguments=[*position, *frames])
             )
     return actions
 

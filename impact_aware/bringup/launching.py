@@ -16,7 +16,7 @@ from impact_aware.errors import InvalidInputError
 
 SWITCH = ("true", "false")
 
-_WORDS = {
+_TEXTS = {
     "namespace": ("", "namespace of every node, such as cell"),
     "task": ("", "task: a name in config/tasks or a file"),
     "parameter_file": ("", "parameters of all nodes, instead of config/"),
@@ -40,7 +40,7 @@ _SWITCHES = {
 
 def graph_arguments(task: str) -> list[DeclareLaunchArgument]:
     """The arguments that every launch file has; `task` is the default one."""
-    words = {**_WORDS, "task": (task, _WORDS["task"][1])}
+    texts = {**_TEXTS, "task": (task, _TEXTS["task"][1])}
     return [
         *(
             DeclareLaunchArgument(name, default_value=default, choices=SWITCH, description=description)
@@ -48,13 +48,13 @@ def graph_arguments(task: str) -> list[DeclareLaunchArgument]:
         ),
         *(
             DeclareLaunchArgument(name, default_value=default, description=description)
-            for name, (default, description) in words.items()
+            for name, (default, description) in texts.items()
         ),
     ]
 
 
 def graph_options(context: LaunchContext) -> dict[str, Any]:
-    """The arguments as the fields of `GraphOptions`: what is not said comes from the hardware.
+    """The arguments as the fields of `GraphOptions`: what is not given comes from the hardware.
 
     Raises:
         InvalidInputError: A seed or a period that is none, unknown hardware, or control of hardware that takes no

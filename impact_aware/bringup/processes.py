@@ -1,4 +1,4 @@
-"""Node processes: start, watch, ask to end, and never leave one behind."""
+"""Node processes: start, watch, shut down, and leave none behind."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class NodeProcess:
             self._lines.put(line.decode(errors="replace"))
 
     def read_lines(self) -> list[dict[str, Any]]:
-        """The JSON lines that came since the last call; anything else goes to the log."""
+        """The JSON lines since the last call; anything else goes to the log."""
         found = []
         while not self._lines.empty():
             line = self._lines.get()
@@ -85,8 +85,8 @@ class NodeProcess:
         """Whether it still runs."""
         return self.process.poll() is None
 
-    def ending(self) -> str:
-        """How it ended, in words."""
+    def exit_description(self) -> str:
+        """Its exit status or the signal that ended it, as part of a sentence."""
         code = self.process.returncode
         if code is not None and code < 0:
             return f"was ended by {signal.Signals(-code).name}"
@@ -97,7 +97,7 @@ class NodeProcess:
         if self.running:
             self.process.send_signal(number)
 
-    def last_words(self, count: int = 3) -> str:
+    def last_lines(self, count: int = 3) -> str:
         """The last lines of its log."""
         self._log_file.flush()
         return "\n".join(self.log.read_text(errors="replace").strip().splitlines()[-count:])
@@ -116,13 +116,13 @@ class NodeProcess:
 
 
 def _end_with_parent() -> None:
-    """Runs in the new process: Linux shall end it when its parent is gone, however that died."""
+    """Run in the new process: Linux sends it SIGTERM when its parent has died."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def end_processes(processes: Iterable[NodeProcess], patience: float = 3.0) -> list[str]:
-    """End processes side by side: SIGINT, then SIGTERM, then SIGKILL.
+    """End processes side by side: SIGINT, then SIGTERM, then SIGKILL, each `patience` seconds after the other.
 
     Returns:
         Names of those that had to be killed.

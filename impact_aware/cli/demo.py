@@ -202,7 +202,7 @@ class Demo:
         for name, process in self._processes.items():
             if not process.running:
                 self._make_safe(name)
-                raise DemoFailedError(f"{name} {process.ending()} during the run; {self._arm_report(name)}")
+                raise DemoFailedError(f"{name} {process.exit_description()} during the run; {self._arm_report(name)}")
 
     def _make_safe(self, dead: str) -> None:
         """Bring the arm to rest by whoever is left, and wait until it is."""
@@ -247,7 +247,7 @@ class Demo:
         return f"{how}, largest joint speed {speed:.3f} rad/s"
 
     def _excuses(self) -> str:
-        return "\n".join(f"  {name}: {process.last_words(1)}" for name, process in self._processes.items())
+        return "\n".join(f"  {name}: {process.last_lines(1)}" for name, process in self._processes.items())
 
     def _end(self) -> None:
         """The controller first, so that its safe command still reaches the plant; the recorder after its sources."""

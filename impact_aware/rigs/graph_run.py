@@ -109,14 +109,14 @@ class GraphRun:
                 return True
         return False
 
-    def last_words(self) -> str:
+    def last_lines(self) -> str:
         """The last line of every node's log, together no longer than a reader takes."""
-        return "; ".join(f"{name}: {process.last_words(1)}" for name, process in self.processes.items())[:400]
+        return "; ".join(f"{name}: {process.last_lines(1)}" for name, process in self.processes.items())[:400]
 
     def died(self, exempt: Iterable[str] = ()) -> list[str]:
         """One sentence about each node that has ended by itself."""
         return [
-            f"{name} {process.ending()}: {process.last_words(1)}"
+            f"{name} {process.exit_description()}: {process.last_lines(1)}"
             for name, process in self.processes.items()
             if not process.running and name not in exempt
         ]

@@ -3,6 +3,7 @@
 import ast
 import re
 import sys
+import tomllib
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
@@ -134,3 +135,26 @@ def test_commands_are_the_nodes_that_exist_and_the_command_line() -> None:
 def test_version_is_the_same_everywhere() -> None:
     version = described(ROOT / "package.xml").findtext("version")
     assert f'version="{version}"' in (ROOT / "setup.py").read_text(encoding="utf-8")
+
+
+FLOOR = "3.11"
+"""Oldest Python: `StrEnum` came with it, and the ROS 2 wheels are for it."""
+
+
+def test_the_oldest_python_is_the_same_everywhere() -> None:
+    stated = {
+        "setup.py": r'python_requires=">=([\d.]+)"',
+        "README.md": r"Python ([\d.]+) or newer",
+        "environment/wheels.py": r'candidate in \(os.environ.get\("PYTHON"\), "python([\d.]+)"',
+    }
+    for name, pattern in stated.items():
+        assert re.findall(pattern, (ROOT / name).read_text(encoding="utf-8")) == [FLOOR], name
+    tools = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]
+    assert tools["mypy"]["python_version"] == FLOOR
+    assert tools["ruff"]["target-version"] == "py" + FLOOR.replace(".", "")
+
+
+def test_no_file_uses_syntax_newer_than_the_oldest_python() -> None:
+    version = tuple(map(int, FLOOR.split(".")))
+    for path in [*PACKAGE.rglob("*.py"), *(ROOT / "launch").glob("*.py"), *(ROOT / "environment").glob("*.py")]:
+        ast.parse(path.read_text(encoding="utf-8"), feature_version=version)

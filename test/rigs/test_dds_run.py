@@ -23,7 +23,9 @@ class Graph(GraphRun):
     def __init__(self, *reports: dict[str, dict[str, Any]]) -> None:
         super().__init__()
         self.reports, self.restarted, self.asked = list(reports), [], []
-        node = SimpleNamespace(running=True, ending=lambda: "ended with status 3", last_words=lambda count: "bye")
+        node = SimpleNamespace(
+            running=True, exit_description=lambda: "ended with status 3", last_lines=lambda count: "bye"
+        )
         self.processes = {"rs_controller": node}  # type: ignore[dict-item]
 
     def listen(self) -> None:
@@ -45,7 +47,7 @@ class Graph(GraphRun):
     def restart(self, name):
         self.restarted.append(name)
 
-    def last_words(self):
+    def last_lines(self):
         return "words"
 
 
@@ -233,10 +235,10 @@ class Process:
         self.lines.append({"node": "last", "number": int(number)})
         self.running = False
 
-    def ending(self):
+    def exit_description(self):
         return "ended"
 
-    def last_words(self, count):
+    def last_lines(self, count):
         return f"{self.spec.name} said"
 
     def close(self):
@@ -266,7 +268,7 @@ def test_a_graph_is_started_listened_to_and_ended(processes):
         first.running = False
         assert graph.died() == ["a ended: a said"]
         assert graph.died(exempt=("a",)) == []
-        assert graph.last_words() == "run_monitor: run_monitor said; a: a said; left/b: b said"
+        assert graph.last_lines() == "run_monitor: run_monitor said; a: a said; left/b: b said"
         graph.restart("a")
         assert processes[3].folder != first.folder
         folder = graph.folder

@@ -111,7 +111,7 @@ class Suite:
         deadline = time.monotonic() + patience
         while not condition():
             if time.monotonic() > deadline:
-                logs = "\n".join(f"{process.spec.name}: {process.last_words(3)}" for process in self.processes)
+                logs = "\n".join(f"{process.spec.name}: {process.last_lines(3)}" for process in self.processes)
                 pytest.fail(f"not within {patience:g} s: {what}\n{logs}")
             if self.driving:
                 self.time += 0.001

@@ -132,7 +132,7 @@ def run_probe(
                 _refuse_safe_mode(graph.processes)
             time.sleep(TICK)
         if not (ended and lines):
-            raise BenchmarkFailedError(f"nothing was answered within {START_TIMEOUT:g} s: {talker.last_words(1)}")
+            raise BenchmarkFailedError(f"nothing was answered within {START_TIMEOUT:g} s: {talker.last_lines(1)}")
     return lines
 
 

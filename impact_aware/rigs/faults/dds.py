@@ -143,7 +143,7 @@ class DdsRun:
             graph.start(NodeSpec("run_monitor", "run_monitor"), listener=True)
             graph.start(*fault_graph(self.fault, self.seed))
             if not graph.wait(lambda: graph.reported("fault_injector", "begun") == "True", START_TIMEOUT):
-                self.failures.append(f"no motion (mode {self._mode or 'unknown'}): {graph.last_words()}")
+                self.failures.append(f"no motion (mode {self._mode or 'unknown'}): {graph.last_lines()}")
             else:
                 self._strike()
                 result["outcome"], result["rest_s"] = self._watch()
@@ -214,7 +214,7 @@ class DdsRun:
             self.graph.restart(self.fault.victim)
             if self.graph.wait(lambda: self._mode in ("ANTE", "INTERIM", "POST"), START_TIMEOUT):
                 return "moves after a new start"
-            self.failures.append(f"the new controller does not move (mode {self._mode}): {self.graph.last_words()}")
+            self.failures.append(f"the new controller does not move (mode {self._mode}): {self.graph.last_lines()}")
             return "no"
         if outcome == "done":
             return "not needed"
@@ -227,7 +227,7 @@ class DdsRun:
         if not self.fault.can_go_on:
             return "reset"
         if not self._ask("start", ("ANTE", "INTERIM", "POST")):
-            self.failures.append(f"did not move again when asked (mode {self._mode}): {self.graph.last_words()}")
+            self.failures.append(f"did not move again when asked (mode {self._mode}): {self.graph.last_lines()}")
             return "reset"
         return "reset, moves again"
 
