@@ -19,6 +19,7 @@ STARTING = {"suite", "zygote", "forked_nodes"}
 """Fixtures by which processes with ROS nodes are started."""
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
     """Mark what starts nodes as processes, and let it go first and one after the other where tests run side by side."""
     for item in items:
