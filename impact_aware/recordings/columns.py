@@ -31,7 +31,7 @@ ROWS = 65536
 """Rows of an array read at a time."""
 
 _UNREADABLE = (OSError, ValueError, EOFError, zipfile.BadZipFile, pyarrow.ArrowException, csv.Error)
-_MISSING = ["", "NA", "N/A", "#N/A", "null", "NULL"]
+_MISSING = ["", " ", "NA", "N/A", "#N/A", "null", "NULL"]
 
 
 class ColumnFile:
