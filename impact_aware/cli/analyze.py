@@ -30,8 +30,6 @@ from impact_aware.report.result_files import ablation_csv, impacts_csv, to_json
 from impact_aware.robot import INERTIA_CHOICES
 
 NAME = "analyze"
-HELP = "find and explain the impacts in recordings"
-
 _JSON, _IMPACTS, _ABLATION, _REPORT = "analysis.json", "impacts.csv", "ablation.csv", "report.html"
 
 

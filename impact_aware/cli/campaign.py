@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 NAME = "campaign"
-HELP = "compare the controllers over many simulated runs"
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""

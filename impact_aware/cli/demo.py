@@ -25,8 +25,6 @@ from impact_aware.report.run_report import RunReport, report_run
 
 TASKS = ("hit-and-push", "dual-arm-grab")
 
-HELP = "run the real node graph over DDS against the embedded simulator"
-
 START_TIMEOUT = 90.0
 """Longest time until the controller is active, s."""
 

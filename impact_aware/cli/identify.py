@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from impact_aware.recordings.bag import Bag
 
 NAME = "identify"
-HELP = "identify friction, inertia, restitution or contact parameters"
-
 # ImpactEvent.KIND_CONTACT_MADE; the message itself need not be installed to read a bag.
 _CONTACT_MADE = 0
 

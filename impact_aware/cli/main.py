@@ -1,6 +1,6 @@
 """Entry point of the `impact-aware` command: subcommands by name, errors as one line.
 
-A subcommand is a module of this package with `HELP`, `add_arguments(parser)` and `run(args) -> int`; it is
+A subcommand is a module with `add_arguments(parser)` and `run(args) -> int`; it is
 imported only when it is asked for, so that `impact-aware predict` does not wait for MuJoCo or rclpy.
 """
 
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import importlib.util
 import sys
 from pathlib import Path
 
@@ -37,8 +36,6 @@ def build_parser(wanted: str | None) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="impact-aware", description="Impact-aware manipulation.")
     subparsers = parser.add_subparsers(dest="subcommand", metavar="COMMAND", required=True)
     for name, (module_name, help_text) in SUBCOMMANDS.items():
-        if importlib.util.find_spec(module_name) is None:
-            continue
         subparser = subparsers.add_parser(name, help=help_text, description=help_text[0].upper() + help_text[1:] + ".")
         if name != wanted:
             continue

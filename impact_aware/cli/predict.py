@@ -22,8 +22,6 @@ from impact_aware.impact.uncertainty import InputCovariance, UncertainPrediction
 from impact_aware.robot import INERTIA_CHOICES, RobotModel, profile_names
 
 NAME = "predict"
-HELP = "predict the velocity just after an impact"
-
 # Edge of the cube that stands in for an object whose inertia or position is not given, m.
 _CUBE_EDGE = 0.2
 

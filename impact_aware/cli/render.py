@@ -15,8 +15,6 @@ from impact_aware.render import RecordedScene, draw_scene, read_scene
 from impact_aware.render.camera import VIEWS, view_direction
 
 NAME = "render"
-HELP = "draw the RViz scene of a recording at one time, without RViz"
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what to draw."""

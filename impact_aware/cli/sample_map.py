@@ -24,8 +24,6 @@ from impact_aware.task import load_task
 from impact_aware.task.impact_positions import MAP_KIND, IntendedImpact, sample_impact_map
 
 NAME = "sample-map"
-HELP = "sample an impact map over contact places and save it as one file"
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""

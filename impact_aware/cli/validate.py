@@ -15,8 +15,6 @@ from impact_aware.experiments.validation.context import ValidationContext
 from impact_aware.experiments.validation.registry import VALIDATIONS, run_validation
 
 NAME = "validate"
-HELP = "recompute the papers' numbers and print both side by side"
-
 _BAR = 30
 
 

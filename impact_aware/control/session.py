@@ -86,7 +86,7 @@ class ControlSession:
             parameters: Defaults are Table I of van Steen 2024.
             field: The reference, which `set_field` can give later.
             bases: Pose of each arm's base in the common frame; identity when None.
-            limits: Of each arm; those of the profiles, with the parameters' state age, when None.
+            limits: Of each arm; those of the profiles when None.
             readers: What each arm's messages are read with; new ones when None.
             topics: Names of the arms' topics, for sentences.
             state_timeout: Time without states after which an arm is braked, s of `clock`.
@@ -101,14 +101,14 @@ class ControlSession:
         self.robots = [robots] if isinstance(robots, RobotModel) else list(robots)
         self.bases = [pin.SE3.Identity() for _ in self.robots] if bases is None else list(bases)
         self.parameters = parameters or ControlParameters()
-        if limits is None:
-            limits = [SafetyLimits.of(robot, state_age=self.parameters.state_age_limit) for robot in self.robots]
+        limits = [SafetyLimits.of(robot) for robot in self.robots] if limits is None else list(limits)
         self._law = ReferenceSpreadingController(self.robots, self.parameters, field, self.bases)
-        self._guard = StateGuard(self._law.arms, limits, self.bases, self.parameters.period)
-        self.filter = CommandFilter(self.robots, self.parameters.period, limits)
+        period, state_age = self.parameters.period, self.parameters.state_age_limit
+        self._guard = StateGuard(self._law.arms, limits, self.bases, period, state_age)
+        self.filter = CommandFilter(self.robots, period, limits)
         if readers is None:
             readers = [JointReader(robot.joint_names) for robot in self.robots]
-        self.states = ArmStates(readers, topics, period=self.parameters.period, clock=clock)
+        self.states = ArmStates(readers, topics, period=period, clock=clock)
         self.events = ImpactEvents(self._law)
         self._timeout, self._completion = state_timeout, completion
         self._send = send or (lambda command: None)

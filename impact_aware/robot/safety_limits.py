@@ -30,7 +30,6 @@ class SafetyLimits:
         workspace_lower: (3,) Corner of the box that the tool's centre stays in, arm's base frame, m.
         workspace_upper: (3,) m.
         tool_speed: Of the tool's centre, m/s.
-        state_age: Oldest state that may be acted upon, and longest time between two, s.
         contact_force: Estimated force at the tool, without its first milliseconds, N.
         impact_energy: Of the arm along the normal at an intended impact, J.
         velocity_jump: (n,) Predicted jump of a joint's velocity at an intended impact, rad/s.
@@ -46,7 +45,6 @@ class SafetyLimits:
     workspace_lower: Array
     workspace_upper: Array
     tool_speed: float
-    state_age: float
     contact_force: float
     impact_energy: float
     velocity_jump: Array
@@ -65,7 +63,7 @@ class SafetyLimits:
                 raise InvalidInputError(f"safety.{name}", f"{np.size(value)} values", f"{n}, one per joint")
             if name != "position_upper" and not np.all(value > 0.0):
                 raise InvalidInputError(f"safety.{name}", np.asarray(value).tolist(), "values > 0")
-        for name in ("tool_speed", "state_age", "contact_force", "impact_energy", "impact_overrun"):
+        for name in ("tool_speed", "contact_force", "impact_energy", "impact_overrun"):
             value = getattr(self, name)
             if not value > 0.0:
                 raise InvalidInputError(f"safety.{name}", value, "a value > 0")
@@ -98,7 +96,6 @@ class SafetyLimits:
             "workspace_lower": np.full(3, -math.inf),
             "workspace_upper": np.full(3, math.inf),
             "tool_speed": 1.7,
-            "state_age": 0.02,
             "contact_force": 140.0,
             "impact_energy": 2.5,
             "velocity_jump": own.velocity,

@@ -39,6 +39,7 @@ class StateGuard:
         limits: Sequence[SafetyLimits] | None = None,
         bases: Sequence[pin.SE3] | None = None,
         period: float = 0.001,
+        state_age: float = 0.02,
     ) -> None:
         """Lay out the limits.
 
@@ -47,6 +48,7 @@ class StateGuard:
             limits: Of each arm; those of the robots' profiles when None.
             bases: Pose of each arm's base in the common frame; identity when None.
             period: Control period, s.
+            state_age: Oldest state that may be acted upon, and longest time between two, s.
 
         Raises:
             InvalidInputError: Limits or bases that are not one per arm.
@@ -54,7 +56,7 @@ class StateGuard:
         self._arms = list(arms)
         self._state_limits = StateLimits(arms, limits, bases)
         self.limits = self._state_limits.limits
-        self.state_age = self._state_limits.state_age
+        self.state_age = state_age
         self._observers = [ContactForceObserver(arm, period) for arm in arms]
         self._forces = [0.0] * len(self._arms)
         self._measured = [a.robot.profile is not None and a.robot.profile.effort_is_link_torque for a in arms]

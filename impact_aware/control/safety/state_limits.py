@@ -70,7 +70,6 @@ class StateLimits:
         self._half_inverse = 0.5 / joined("braking_deceleration")
         self._velocity = joined("velocity")
         self._lower, self._upper = joined("position_lower"), joined("position_upper")
-        self.state_age = min(limit.state_age for limit in self.limits)
         self._n = len(self._names)
         self._boxes = [
             tuple(np.concatenate([limit.workspace_lower, limit.workspace_upper]).tolist()) for limit in self.limits

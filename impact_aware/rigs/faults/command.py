@@ -13,8 +13,6 @@ from tqdm import tqdm
 from impact_aware.bringup.domain import add_domain
 from impact_aware.errors import InvalidInputError
 
-HELP = "inject faults into the running nodes and check how they take them"
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
