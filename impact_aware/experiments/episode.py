@@ -85,11 +85,11 @@ def run_episode(
     robots = [RobotModel.from_profile(arm.robot) for arm in task.arms] if robots is None else list(robots)
     field = make_field(task, robots)
     posture = _posture(task, settings, robots)
-    plant = _plant(task, settings, robots)
+    plant = task_plant(task, settings, robots)
     bases = [base_placement(arm) for arm in task.arms]
     session = ControlSession(robots, settings.control, field, bases)
     detectors = [make_detector(settings.detector, robot.n, **settings.detector_parameters) for robot in robots]
-    predictor = _ObjectVelocity(task, settings, robots, field, sampled)
+    predictor = ObjectVelocity(task, settings, robots, field, sampled)
     slices = list(plant.slices.values())
     state = plant.reset(posture, seed=seed)
     session.start(state.time, posture, check=False)
@@ -137,7 +137,7 @@ def run_episode(
     )
 
 
-class _ObjectVelocity:
+class ObjectVelocity:
     """The object's velocity just after the impact at each event, and everything that was predicted for it."""
 
     def __init__(
@@ -146,7 +146,7 @@ class _ObjectVelocity:
         settings: EpisodeSettings,
         robots: Sequence[RobotModel],
         field: ReferenceField,
-        sampled: ImpactMap | None,
+        sampled: ImpactMap | None = None,
     ) -> None:
         """Prepare; a map that is wanted and not given is sampled."""
         self._task, self._robots, self._field, self._method = task, robots, field, settings.impact_method
@@ -189,7 +189,8 @@ def _posture(task: Task, settings: EpisodeSettings, robots: Sequence[RobotModel]
     return np.concatenate([start_posture(a, r, s) for a, r, s in zip(task.arms, robots, starts, strict=True)])
 
 
-def _plant(task: Task, settings: EpisodeSettings, robots: Sequence[RobotModel]) -> MujocoPlant:
+def task_plant(task: Task, settings: EpisodeSettings, robots: Sequence[RobotModel]) -> MujocoPlant:
+    """The plant of a task with the world's truth, sensors and joint stiffness; `robots` are the arms as they are."""
     scene = task_scene(task, settings.truth)
     named = {mount.name: robot for mount, robot in zip(scene.arms, robots, strict=True)}
     stiffness = settings.joint_stiffness

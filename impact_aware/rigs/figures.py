@@ -1,11 +1,13 @@
-"""Figures of latencies and of repeated calls."""
+"""Figures of latencies, of repeated calls and of memory."""
 
 from __future__ import annotations
 
 import gc
+import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 
 import numpy as np
 
@@ -49,3 +51,12 @@ def best_processor_times(contenders: dict[str, Callable[[], object]], calls: int
                 contender()
             best[name] = min(best[name], (time.process_time() - begin) / calls * 1e6)
     return best
+
+
+def resident_bytes(pid: int) -> int | None:
+    """Resident memory of a process; None where the system does not say, or when it is gone."""
+    try:
+        pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+    except (OSError, IndexError, ValueError):
+        return None
+    return pages * os.sysconf("SC_PAGE_SIZE")

@@ -201,13 +201,13 @@ def test_a_soak_runs_the_whole_suite_and_reports_losses_and_logs(probe, tmp_path
 def test_memory_is_sampled_at_most_every_period_and_written_as_time_since_the_first(monkeypatch, tmp_path):
     clock = SimpleNamespace(now=100.0)
     monkeypatch.setattr(soak, "time", SimpleNamespace(monotonic=lambda: clock.now))
-    resident = {1: 50.0, 2: 80.0}
-    monkeypatch.setattr(soak, "resident_megabytes", resident.get)
+    resident = {1: 50_000_000, 2: 80_000_000}
+    monkeypatch.setattr(soak, "resident_bytes", resident.get)
     processes = {f"n{pid}": SimpleNamespace(running=True, process=SimpleNamespace(pid=pid)) for pid in (1, 2, 3)}
     log = soak.MemoryLog()
     for step in range(9):
         clock.now = 100.0 + 0.5 * step
-        resident[1] = 50.0 + step
+        resident[1] = 1_000_000 * (50 + step)
         log.look(processes)
     log.write(tmp_path / "m.json")
     written = json.loads((tmp_path / "m.json").read_text())

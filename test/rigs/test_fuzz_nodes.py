@@ -160,7 +160,7 @@ def test_only_steady_growth_by_more_than_a_few_is_named(sizes, named):
 
 def test_memory_is_compared_with_the_first_look_and_with_the_middle_one(monkeypatch):
     sizes = iter([1000, 1010, 1030, 1020, 1060])
-    monkeypatch.setattr("impact_aware.rigs.fuzz.growth.memory", lambda: next(sizes))
+    monkeypatch.setattr("impact_aware.rigs.fuzz.growth.resident_bytes", lambda pid: 1024 * next(sizes))
     growth = Growth(Leaky())
     for look in range(5):
         growth.look(1_000_000 * look)

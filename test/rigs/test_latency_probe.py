@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 import threading
 from types import SimpleNamespace
 
@@ -11,7 +12,8 @@ from impact_aware.bringup.graph import NodeSpec
 from impact_aware.cli.main import main
 from impact_aware.errors import InvalidInputError
 from impact_aware.rigs.bench.probe_run import BenchmarkFailedError, run_probe
-from impact_aware.rigs.bench.soak import MemoryLog, resident_megabytes
+from impact_aware.rigs.bench.soak import MemoryLog
+from impact_aware.rigs.figures import resident_bytes
 from impact_aware.rigs.probes import latency_probe as module
 from impact_aware.rigs.probes import service_probe
 from impact_aware.rigs.probes.latency_probe import Matcher
@@ -149,7 +151,8 @@ def test_memory_is_compared_after_settling():
     log._samples["node"] = [(float(step), 100.0 if step < 10 else 101.0) for step in range(100)]
     # Warm-up belongs to the first tenth and is no growth.
     assert log.growth()["node"] == {"first_MB": 101.0, "last_MB": 101.0, "growth_MB": 0.0}
-    assert resident_megabytes(2**22 + 1) is None
+    assert resident_bytes(2**22 + 1) is None
+    assert 10_000_000 < resident_bytes(os.getpid()) < 4_000_000_000
 
 
 def test_the_echo_answers_over_dds(forked_nodes, tmp_path):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 import tempfile
 import time
@@ -22,6 +21,7 @@ from impact_aware.bringup.processes import NodeProcess
 from impact_aware.errors import InvalidInputError
 from impact_aware.rigs.bench.dds import one_arm
 from impact_aware.rigs.bench.probe_run import add_priority, chosen_priority, run_probe, urgent
+from impact_aware.rigs.figures import resident_bytes
 from impact_aware.rigs.graph_run import Line
 
 SAMPLE_PERIOD = 2.0
@@ -98,9 +98,9 @@ class MemoryLog:
             return
         self._next = now + SAMPLE_PERIOD
         for name, process in processes.items():
-            resident = resident_megabytes(process.process.pid)
+            resident = resident_bytes(process.process.pid)
             if process.running and resident is not None:
-                self._samples.setdefault(name, []).append((now, resident))
+                self._samples.setdefault(name, []).append((now, 1e-6 * resident))
 
     def growth(self) -> dict[str, dict[str, float]]:
         """Per process: MB after the first tenth and at the end, as medians of some samples, and their difference."""
@@ -123,12 +123,3 @@ class MemoryLog:
             for name, samples in self._samples.items()
         }
         path.write_text(json.dumps(rounded))
-
-
-def resident_megabytes(pid: int) -> float | None:
-    """Resident memory of a process, MB; None where the system does not tell, or when it is gone."""
-    try:
-        pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
-    except (OSError, IndexError, ValueError):
-        return None
-    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6

@@ -109,7 +109,3 @@ class ForwardCommandControllerNode(Node):
 def main() -> None:
     """Run the node."""
     sys.exit(run_node(ForwardCommandControllerNode))
-
-
-if __name__ == "__main__":
-    main()

@@ -8,12 +8,12 @@ import numpy as np
 import pinocchio as pin
 
 from impact_aware.errors import InvalidInputError
-from impact_aware.experiments.episode import task_scene
+from impact_aware.experiments.episode import task_plant
+from impact_aware.experiments.episode_settings import EpisodeSettings
 from impact_aware.reference import ReferenceField
 from impact_aware.rigs.faults.worlds import PERFECT, World, loaded
 from impact_aware.robot import RobotModel
 from impact_aware.simulation import MujocoPlant
-from impact_aware.simulation.joint_elasticity import JointElasticity
 from impact_aware.task import base_placement, load_task, make_field, start_posture
 
 AWAY = pin.SE3(np.eye(3), np.array([5.0, 5.0, 0.1]))
@@ -23,7 +23,7 @@ _TASKS = {
     1: ("hit_and_push", [0.5, -0.12, 0.1], ((0.5, 0.16, 0.14),)),
     2: ("dual_arm_grab", [0.55, 0.03, 0.46], ((0.55, 0.20, 0.39), (0.55, -0.20, 0.39))),
 }
-"""By the number of arms: the task, a goal that is near, and tool places from which the impact is soon."""
+"""By the number of arms: the task, a goal that is near, and tool positions from which the impact is soon."""
 
 
 class FaultBench:
@@ -59,18 +59,10 @@ class FaultBench:
         """The plant of a world; the perfect one and the last other one are kept."""
         if world not in self._plants:
             self._plants = {kept: plant for kept, plant in self._plants.items() if kept == PERFECT}
-            self._plants[world] = self._build(world)
+            settings = EpisodeSettings(sensors=world.sensors, joint_stiffness=world.stiffness, truth=world.truth)
+            robots = [loaded(robot, world.payload) for robot in self.robots]
+            self._plants[world] = task_plant(self.task, settings, robots)
         return self._plants[world]
-
-    def _build(self, world: World) -> MujocoPlant:
-        scene = task_scene(self.task, world.truth)
-        robots = {
-            mount.name: loaded(robot, world.payload) for mount, robot in zip(scene.arms, self.robots, strict=True)
-        }
-        elasticity = None
-        if world.stiffness is not None:
-            elasticity = {name: JointElasticity.of(robot, stiffness=world.stiffness) for name, robot in robots.items()}
-        return MujocoPlant(scene, robots, world.sensors, elasticity=elasticity)
 
     def field_from_here(self, plant: MujocoPlant) -> ReferenceField:
         """A field for another motion from where the arms are, as a new look at the scene would give.

@@ -9,10 +9,8 @@ node is the only participant of the plant, and the suite's step_done is remapped
 from __future__ import annotations
 
 import array
-import heapq
 import sys
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from impact_aware_msgs.msg import ImpactEvent, ImpactPrediction
@@ -29,6 +27,7 @@ from impact_aware.nodes.ros.runtime import run_node
 from impact_aware.parameters import described
 from impact_aware.rigs.faults.event_faults import EVENT_FAULTS, EventFaults
 from impact_aware.rigs.faults.lockstep import LockstepRelay
+from impact_aware.rigs.faults.state_channel import DelayLine
 from impact_aware.rigs.faults.state_faults import STATE_FAULTS, Delivery, StateFault, StateMessage
 from impact_aware.robot.joint_reader import JointReader
 
@@ -54,12 +53,6 @@ class Settings:
     )
 
 
-class _Due(NamedTuple):
-    time: float
-    number: int
-    message: JointState | ImpactPrediction
-
-
 class FaultInjectorNode(Node):
     """Passes joint states on, through one fault for a while."""
 
@@ -73,8 +66,8 @@ class FaultInjectorNode(Node):
         self._begin = self._end = float("inf")
         self._asked = False
         self._moving_since = float("inf") if settings.after_motion >= 0.0 else float("nan")
-        self._waiting: list[_Due] = []
-        self._number = self._passed = self._changed = self._false_events = 0
+        self._waiting: DelayLine[JointState | ImpactPrediction] = DelayLine()
+        self._passed = self._changed = self._false_events = 0
         self._time = 0.0
         participants = settings.lockstep_participants
         self._lockstep = LockstepRelay(self, participants) if participants else None
@@ -149,15 +142,10 @@ class FaultInjectorNode(Node):
         message.header.frame_id = original.header.frame_id
         # Stamps before the epoch can't be said in a message.
         message.header.stamp = stamp(max(changed.time, 1e-9)) if changed.time != now else original.header.stamp
-        self._wait(message, delivery.delay)
-
-    def _wait(self, message: JointState | ImpactPrediction, delay: float) -> None:
-        self._number += 1
-        heapq.heappush(self._waiting, _Due(self._time + delay, self._number, message))
+        self._waiting.send(message, self._time + delivery.delay)
 
     def _publish_due(self) -> None:
-        while self._waiting and self._waiting[0].time <= self._time:
-            message = heapq.heappop(self._waiting).message
+        for message in self._waiting.arrived(self._time):
             if isinstance(message, JointState):
                 self._publish(message)
             else:
@@ -193,7 +181,7 @@ class FaultInjectorNode(Node):
         if velocity is not None:
             linear.x, linear.y, linear.z = velocity.tolist()
         self._changed += 1
-        self._wait(message, self._events.prediction_delay())
+        self._waiting.send(message, self._time + self._events.prediction_delay())
 
     def _status(self) -> Report:
         acting = self._begin <= self._time < self._end
@@ -208,7 +196,3 @@ class FaultInjectorNode(Node):
 def main() -> None:
     """Run the node."""
     sys.exit(run_node(FaultInjectorNode))
-
-
-if __name__ == "__main__":
-    main()

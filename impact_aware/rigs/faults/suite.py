@@ -7,7 +7,6 @@ the period of its watchdog, and who dies or reports what is not so before it.
 from __future__ import annotations
 
 import dataclasses
-import heapq
 from collections.abc import Callable
 
 import numpy as np
@@ -16,11 +15,12 @@ from impact_aware.arrays import Array
 from impact_aware.control import ControlSession, Mode
 from impact_aware.control.completion import TaskCompletion
 from impact_aware.detection import ImpactEvent, JointSample, make_detector
-from impact_aware.experiments.episode import predict_impact
+from impact_aware.experiments.episode import ObjectVelocity
+from impact_aware.experiments.episode_settings import EpisodeSettings
 from impact_aware.rigs.faults.bench import FaultBench
 from impact_aware.rigs.faults.event_faults import EventFaults
+from impact_aware.rigs.faults.state_channel import DelayLine
 from impact_aware.rigs.faults.state_faults import StateMessage
-from impact_aware.task.grasp import predict_grasp
 
 WATCHDOG_PERIOD = 0.02
 """Of rs_controller, s."""
@@ -49,7 +49,7 @@ class Suite:
             faults: What goes wrong with detectors and predictions.
             send: Gets every command (n,) as the arms are sent it, N m.
         """
-        self._bench, self.faults = bench, faults
+        self.faults = faults
         self.now = 0.0
         self.session = ControlSession(
             bench.robots,
@@ -61,8 +61,9 @@ class Suite:
             clock=lambda: self.now,
         )
         self._detectors = [make_detector("adaptive_window", robot.n) for robot in bench.robots]
+        self._predict = ObjectVelocity(bench.task, EpisodeSettings(), bench.robots, bench.field)
         self._next_watch = 0.0
-        self._late: list[tuple[float, Array]] = []
+        self._late: DelayLine[Array] = DelayLine()
 
     def on_state(self, arm: int, message: StateMessage) -> None:
         """A state of one arm has come: its detector gets it first, then the session."""
@@ -93,25 +94,21 @@ class Suite:
             predicted = faults.spoil(self._object_velocity(arm, event))
             delay = faults.prediction_delay()
             if delay > 0.0 and predicted is not None:
-                heapq.heappush(self._late, (self.now + delay, predicted))
+                self._late.send(predicted, self.now + delay)
                 predicted = None
             session.events.notify_impact(event.time, reader.time, predicted, arm=arm)
 
     def _object_velocity(self, arm: int, event: ImpactEvent) -> Array | None:
-        """Of the object just after the impact, as the predictor (one arm) or the field's node (two) publishes, m/s."""
-        bench, states = self._bench, self.session.states
-        if len(bench.robots) > 1:
-            if not np.isfinite(states.position).all():
-                return None
-            return predict_grasp(bench.task, bench.robots, bench.field, states.position)
+        """Of the object just after the impact (3,), as the predictor or the field's node publishes, m/s."""
+        states = self.session.states
+        if not np.isfinite(states.position).all():
+            return None
         known = np.isfinite(event.velocity_before)
         before = np.where(known, event.velocity_before, states.readers[arm].velocity)
-        event = dataclasses.replace(event, velocity_before=before)
-        twist = predict_impact(bench.task, arm, bench.robots[arm], bench.field, event).object_twist_after
-        return None if twist is None else bench.bases[arm].rotation @ twist[:3]
+        return self._predict(arm, dataclasses.replace(event, velocity_before=before), states.position)
 
     def _take_late_predictions(self) -> None:
-        while self._late and self._late[0][0] <= self.now:
-            field, (_, velocity) = self.session.field, heapq.heappop(self._late)
+        for velocity in self._late.arrived(self.now):
+            field = self.session.field
             assert field is not None
             self.session.set_field(field.after_impact(field.object_position_at_impact, velocity))

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from impact_aware.rigs.figures import resident_bytes
+
 LOOKED_AT = 1000
 """Entries of a container whose own entries are counted too."""
 
@@ -31,7 +33,7 @@ class Growth:
         """Note what there is now, after so many messages."""
         gc.collect()
         self._given.append(given)
-        self._memory.append(memory())
+        self._memory.append(int(resident_bytes(os.getpid()) or 0) // 1024)
         self._objects.append(len(gc.get_objects()))
         self._sizes.append(entries(self._node))
 
@@ -54,12 +56,6 @@ class Growth:
         sizes = [own[name] for own in self._sizes]
         steadily = all(later > earlier for earlier, later in zip(sizes, sizes[1:], strict=False))
         return len(sizes) > 2 and steadily and sizes[-1] - sizes[0] > FEW
-
-
-def memory() -> int:
-    """Resident memory of this process, KiB."""
-    with open("/proc/self/statm") as file:
-        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") // 1024
 
 
 def entries(start: Any) -> Counter[str]:

@@ -71,7 +71,3 @@ class CommandLoggerNode(RunMonitorNode):
 def main() -> None:
     """Run the node."""
     sys.exit(run_node(CommandLoggerNode))
-
-
-if __name__ == "__main__":
-    main()

@@ -49,7 +49,3 @@ class LatencyEchoNode(Node):
 def main() -> None:
     """Run the node."""
     sys.exit(run_node(LatencyEchoNode))
-
-
-if __name__ == "__main__":
-    main()

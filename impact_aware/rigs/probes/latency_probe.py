@@ -188,7 +188,3 @@ class LatencyProbeNode(Node):
 def main() -> None:
     """Run the node."""
     sys.exit(run_node(LatencyProbeNode))
-
-
-if __name__ == "__main__":
-    main()

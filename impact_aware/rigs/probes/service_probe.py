@@ -85,7 +85,3 @@ def _figures(times: list[float]) -> dict[str, float]:
 def main() -> None:
     """Run the node."""
     sys.exit(run_node(ServiceProbeNode))
-
-
-if __name__ == "__main__":
-    main()
