@@ -18,7 +18,7 @@ SUBCOMMANDS = {
     "predict": ("impact_aware.cli.predict", "predict the velocity just after an impact"),
     "sample-map": (
         "impact_aware.cli.sample_map",
-        "sample an impact map over contact places and save it as one file",
+        "sample an impact map over contact positions and save it as one file",
     ),
     "analyze": ("impact_aware.cli.analyze", "find and explain the impacts in recordings"),
     "render": ("impact_aware.cli.render", "draw the RViz scene of a recording at one time, without RViz"),

@@ -88,7 +88,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     thing.add_argument("--object-twist", nargs="+", metavar="V", help="vx vy vz wx wy wz; at rest when absent")
     saved = parser.add_argument_group("from a map that sample-map saved, instead of all of the above")
     saved.add_argument("--map", metavar="FILE", help="the map")
-    saved.add_argument("--place", nargs="+", metavar="M", help="x y z of the tool at the impact, task frame, m")
+    saved.add_argument(
+        "--position", "--place", dest="place", nargs="+", metavar="M", help="x y z of the tool at the impact, task frame, m"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -133,7 +135,7 @@ def _run_states(args: argparse.Namespace) -> int:
     """Predict at every state of a table."""
     _refuse(args, "states", ("q", "dq", "covariance"))
     if args.object_mass is not None and args.object_position is None:
-        raise InvalidInputError("object-position", "nothing", "the object's place, the same for all states")
+        raise InvalidInputError("object-position", "nothing", "the object's position, the same for all states")
     robot = _robot(args)
     contact = _contact(args, robot)
     obstacle = _obstacle(args, contact, np.zeros(3))
@@ -157,11 +159,11 @@ def _run_states(args: argparse.Namespace) -> int:
 
 
 def _run_map(args: argparse.Namespace) -> int:
-    """Ask a saved map about one place."""
+    """Interpolate a saved map at one position."""
     if args.map is None or args.place is None:
-        raise InvalidInputError("map" if args.map is None else "place", "nothing", "map and place together")
+        raise InvalidInputError("map" if args.map is None else "position", "nothing", "map and position together")
     _refuse(args, "map", ("q", "dq", "states", "covariance"))
-    answer = sample_map.answer_place(Path(args.map), _numbers("place", args.place))
+    answer = sample_map.answer_position(Path(args.map), _numbers("position", args.place))
     _keep(args, answer)
     print(json.dumps(answer) if args.json else sample_map.format_answer(answer))
     return 0

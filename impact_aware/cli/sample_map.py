@@ -1,8 +1,8 @@
-"""`impact-aware sample-map`: a task's impact map over contact places, as one file, and answers from such a file.
+"""`impact-aware sample-map`: a task's impact map over contact positions, as one file, and answers from such a file.
 
-As in van Steen 2024, section III-B1 and appendix A: at each place of the impact plane the tool has the wanted
+As in van Steen 2024, section III-B1 and appendix A: at each position of the impact plane the tool has the wanted
 orientation and the velocity of the ante-impact field, without turning, and the null-space joint is held; the value is
-the velocity of the object just after. A place is projected onto the plane, so that only two coordinates of it are
+the velocity of the object just after. A position is projected onto the plane, so that only two coordinates of it are
 asked for.
 """
 
@@ -25,13 +25,14 @@ from impact_aware.task.impact_positions import MAP_KIND, IntendedImpact, sample_
 
 NAME = "sample-map"
 
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument("file", type=Path, metavar="FILE", help="map to write, .npz; within --out when that is given")
     parser.add_argument("--task", default="hit_and_push", metavar="NAME_OR_FILE", help="task of one arm (hit_and_push)")
     parser.add_argument("--object", metavar="NAME", help="another of the task's objects")
-    parser.add_argument("--half-width", type=float, default=0.05, metavar="M", help="of the square of places (0.05)")
-    parser.add_argument("--count", type=int, default=5, metavar="N", help="places per side, >= 2 (5)")
+    parser.add_argument("--half-width", type=float, default=0.05, metavar="M", help="of the square of positions (0.05)")
+    parser.add_argument("--count", type=int, default=5, metavar="N", help="positions per side, >= 2 (5)")
     parser.add_argument("--shape", type=float, default=0.5, help="of the basis functions, per grid spacing (0.5)")
     parser.add_argument("--method", default=DEFAULT_METHOD, choices=tuple(IMPACT_MAPS), help="impact map")
     parser.add_argument("--inertia", default="M+B_theta", choices=INERTIA_CHOICES, help="default M+B_theta")
@@ -59,14 +60,14 @@ def run(args: argparse.Namespace) -> int:
 
 
 def sample_places(direct: IntendedImpact, half_width: float, count: int, *, shape: float = 0.5) -> ImpactMap:
-    """The map over a square of `count` x `count` places about the nominal one.
+    """The map over a square of `count` x `count` positions about the nominal one.
 
     Raises:
-        InvalidInputError: A square that is not on the face of the object that is hit, or too few places.
-        NoSolutionError: Too many places for this shape.
+        InvalidInputError: A square that is not on the face of the object that is hit, or too few positions.
+        NoSolutionError: Too many positions for this shape.
     """
     if count < 2:
-        raise InvalidInputError("count", count, "at least 2 places per side")
+        raise InvalidInputError("count", count, "at least 2 positions per side")
     body = direct.task.object
     across = direct.planes[0]
     room = float(np.min(np.array(body.half_extents)[across] - np.abs(direct.nominal - np.array(body.position)[across])))
@@ -76,19 +77,19 @@ def sample_places(direct: IntendedImpact, half_width: float, count: int, *, shap
 
 
 def summarise(direct: IntendedImpact, sampled: ImpactMap, step: float) -> dict[str, Any]:
-    """How good the map is: leave-one-out errors, and map against direct prediction at and beside the nominal place.
+    """How good the map is: leave-one-out errors, and map against direct prediction at and beside the nominal position.
 
-    The nominal place is one of the samples when their number per side is odd; the place `step` m beside it along both
+    The nominal position is one of the samples when their number per side is odd; the one `step` m beside it along both
     axes tells what the interpolation is worth.
     """
     errors = np.linalg.norm(sampled.leave_one_out_errors(), axis=1)
-    places = {"nominal": direct.nominal, "beside_nominal": direct.nominal + step}
+    positions = {"nominal": direct.nominal, "beside_nominal": direct.nominal + step}
     return {
         "task": direct.task.name,
         "object": direct.task.object.name,
         "samples": len(sampled.states),
         "leave_one_out_error": {"median": float(np.median(errors)), "max": float(errors.max())},
-        **{name: _compare(direct, sampled, place) for name, place in places.items()},
+        **{name: _compare(direct, sampled, position) for name, position in positions.items()},
     }
 
 
@@ -96,39 +97,39 @@ def format_summary(summary: dict[str, Any]) -> str:
     """The summary for people."""
     error = summary["leave_one_out_error"]
     lines = [
-        f"{summary['samples']} places of {summary['task']} ({summary['object']})  ->  {summary['file']}",
+        f"{summary['samples']} positions of {summary['task']} ({summary['object']})  ->  {summary['file']}",
         f"leave one out    median {error['median']:.2e}  max {error['max']:.2e}  m/s",
     ]
     for name in ("nominal", "beside_nominal"):
         entry = summary[name]
         lines += [
-            f"{name.replace('_', ' '):<15}  place  {_row(entry['place'])}  m",
+            f"{name.replace('_', ' '):<15}  at     {_row(entry['place'])}  m",
             f"{'':<15}  map    {_row(entry['map'])}  m/s",
             f"{'':<15}  direct {_row(entry['direct'])}  m/s   difference {entry['difference']:.1e}",
         ]
     return "\n".join(lines)
 
 
-def answer_place(path: Path, place: Array) -> dict[str, Any]:
-    """What a saved map says about a place (3,), task frame, m, as one JSON object.
+def answer_position(path: Path, position: Array) -> dict[str, Any]:
+    """What a saved map gives at a position (3,), task frame, m, as one JSON object.
 
     Raises:
-        InvalidInputError: No such map, one over something else than contact places, or not a place.
+        InvalidInputError: No such map, one over something else than contact positions, or not a position.
     """
-    if place.shape != (3,) or not np.isfinite(place).all():
-        raise InvalidInputError("place", place.tolist(), "x y z, finite, m")
+    if position.shape != (3,) or not np.isfinite(position).all():
+        raise InvalidInputError("position", position.tolist(), "x y z, finite, m")
     sampled = ImpactMap.load(path)
     axes = sampled.notes.get("axes")
     if sampled.notes.get("kind") != MAP_KIND or axes is None:
         raise InvalidInputError("map", str(path), "a map written by impact-aware sample-map")
-    across = place[axes]
+    across = position[axes]
     lower, upper = sampled.states.min(axis=0).tolist(), sampled.states.max(axis=0).tolist()
     return {
         "map": str(path),
         "task": sampled.notes["task"],
         "object": sampled.notes["object"],
         "frame": sampled.notes["frame"],
-        "place": place.tolist(),
+        "place": position.tolist(),
         "covered": sampled.covers(across),
         "sampled": {name: list(span) for name, *span in zip(sampled.input_names, lower, upper, strict=True)},
         "object_velocity_after": sampled(across).tolist(),
@@ -136,7 +137,7 @@ def answer_place(path: Path, place: Array) -> dict[str, Any]:
 
 
 def format_answer(answer: dict[str, Any]) -> str:
-    """The answer for people; says so when the place was taken to the border of the map."""
+    """The answer for people; with a note when the position was taken to the border of the map."""
     lines = [f"object after    {_row(answer['object_velocity_after'])}  m/s in {answer['frame']}"]
     if not answer["covered"]:
         spans = ", ".join(f"{name} {low:.4g}..{high:.4g}" for name, (low, high) in answer["sampled"].items())
@@ -145,10 +146,10 @@ def format_answer(answer: dict[str, Any]) -> str:
 
 
 def _compare(direct: IntendedImpact, sampled: ImpactMap, across: Array) -> dict[str, Any]:
-    place = direct.tool_positions(across)[0]
+    position = direct.tool_positions(across)[0]
     interpolated, exact = sampled(across), direct(across)
     return {
-        "place": place.tolist(),
+        "place": position.tolist(),
         "map": interpolated.tolist(),
         "direct": exact.tolist(),
         "difference": float(np.linalg.norm(interpolated - exact)),

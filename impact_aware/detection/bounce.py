@@ -1,6 +1,6 @@
 """Has the arm come off again: contact lost after an impact, from positions and the model alone.
 
-What was hit lies, just after the impact, at or behind the place where the tool stopped going into it. With the contact
+What was hit lies, just after the impact, at or behind where the tool stopped going into it. With the contact
 normal n, pointing from the obstacle into the robot, the height of the tool, n . x(q), falls while the tool presses on
 or pushes. When it rises from the lowest value it has had, by more than a distance in which a flexible joint swings
 back, the tool has left; the line through the last heights, followed back to the lowest, says when.
@@ -172,7 +172,7 @@ class BounceDetector:
         return ContactLoss(
             time=sample.time - back,
             time_detected=sample.time,
-            # The speed changes on the way, and the lowest place is not exactly where contact ends.
+            # The speed changes meanwhile, and the lowest position is not exactly where contact ends.
             time_std=0.25 * back + 0.5 * float(np.median(np.diff(self._times))),
             position=position.copy(),
             speed=speed,

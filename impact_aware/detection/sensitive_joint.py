@@ -1,4 +1,4 @@
-"""The joint that an impact at a known place moves most: Aouaj thesis, (4.10)-(4.12).
+"""The joint that an impact at a known position moves most: Aouaj thesis, (4.10)-(4.12).
 
 A frictionless impact with normal impulse Lambda_N changes the joint velocities by gamma(q) Lambda_N with
 
@@ -7,7 +7,7 @@ A frictionless impact with normal impulse Lambda_N changes the joint velocities 
 
 
 so the joint with the largest |gamma_i| shows it first. Watching only the few most sensitive joints keeps the others'
-vibrations from raising alarms; it needs the place and direction of the contact.
+vibrations from raising alarms; it needs the position and direction of the contact.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which runs a campaign consists of: every object with every start place and every displacement, several times."""
+"""Which runs a campaign consists of: every object with every start position and every displacement, several times."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class CampaignTask:
     Attributes:
         task: Name of the task file.
         objects: Names of its objects.
-        starts: Indices of its start places.
+        starts: Indices of its start positions.
         displacements: Of the object along the impact direction of the first arm, against it positive, m.
         duration: Longest simulated time of a run, s.
         shown: Object and displacement of the run that the figure of velocities shows, as Figures 6, 8 and 9.
@@ -55,7 +55,7 @@ class Setup:
     Attributes:
         campaign: Key of `CAMPAIGNS`.
         object: Name of the object.
-        start: Index of the start place.
+        start: Index of the start position.
         displacement: Of the object, m.
         repeat: Number of the repeat.
         controller: Key of `CONTROLLERS`.
@@ -76,9 +76,9 @@ class Setup:
 
 
 def plan(campaign: str, repeats: int, controllers: Iterable[str] = VARIANTS) -> list[Setup]:
-    """All runs: every object with every start place, and with every displacement, which makes 300 of five repeats.
+    """All runs: every object with every start position, and with every displacement, which makes 300 of five repeats.
 
-    Start places and displacements are varied one at a time, as the 15 physical setups of van Steen 2024, section V,
+    Start positions and displacements are varied one at a time, as the 15 physical setups of van Steen 2024, section V,
     suggest.
 
     Raises:

@@ -66,7 +66,7 @@ def run_episode(
     sampled: ImpactMap | None = None,
     on_cycle: Callable[[Command], None] | None = None,
 ) -> EpisodeResult:
-    """Run a task from rest at its start place until its duration is over or the object has come to rest.
+    """Run a task from rest at its start position until its duration is over or the object has come to rest.
 
     A run also ends 0.1 s after the controller went to its safe mode: its outcome is decided.
 

@@ -25,11 +25,11 @@ class EpisodeSettings:
         detector_parameters: What differs from its defaults.
         impact_method: Name of the impact map.
         impact_map: Whence the object's velocity after the impact comes: `direct` from the state that was detected, or
-            `sampled` beforehand over impact places and interpolated (van Steen 2024, eqs. 40-41).
+            `sampled` beforehand over impact positions and interpolated (van Steen 2024, eqs. 40-41).
         sensors: How the joint states come about.
         joint_stiffness: Of flexible joints with their motors and torque loop, N m/rad; None for rigid joints.
         truth: How the world differs from the task.
-        start: Index of the start place, or of the arms' start places.
+        start: Index of the start position, or of the arms' start positions.
         start_position: (arms, 3) Tool positions to start from instead, m.
         posture: (n,) Joint positions of all arms to start from instead of either, rad.
         duration: Simulated time, s.

@@ -9,7 +9,7 @@ from impact_aware.experiments.episode_result import EpisodeResult
 from impact_aware.task.success import GOAL_RADIUS, LARGEST_SLIP, LIFTED_GOAL_RADIUS, LIFTED_SHARE
 
 CAUSES = {
-    "start refused": "the task was refused before any motion: a place out of reach, a speed over a limit, a collision",
+    "start refused": "the task was refused before any motion: out of reach, a speed over a limit, a collision",
     "safe mode": "the controller went to its safe mode, for the reason given",
     "object missed": "no tool touched the object",
     "face missed": "the first touch was not on the face that should be hit",

@@ -68,7 +68,7 @@ def predict_batch(
         q: (N, n) Joint positions, rad.
         dq: (N, n) Joint velocities just before, rad/s.
         contact: Where and how it touches; its point moves with the frame.
-        obstacle: The free object it touches, at the same place every time; a fixed surface when None.
+        obstacle: The free object it touches, at the same position every time; a fixed surface when None.
         method: One of `IMPACT_MAPS`.
         inertia: One of `INERTIA_CHOICES`.
 

@@ -67,7 +67,7 @@ class ImpactPredictor:
         (w_00, w_01, w_02, v_0), (_, w_11, w_12, v_1), (_, _, w_22, v_2) = space.problem.tolist()
         if not math.isfinite(w_00 + w_01 + w_02 + w_11 + w_12 + w_22 + v_0 + v_1 + v_2):
             raise NoSolutionError(
-                "the inertia or velocity at the contact is not finite: places or velocities are too large",
+                "the inertia or velocity at the contact is not finite: positions or velocities are too large",
                 problem=(space.problem, q, dq),
             )
         delassus = (w_00, w_01, w_02), (w_01, w_11, w_12), (w_02, w_12, w_22)

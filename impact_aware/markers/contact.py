@@ -1,4 +1,4 @@
-"""Markers of one contact: place, surface, friction cone, velocities, impulse, and what they mean in words."""
+"""Markers of one contact: position, surface, friction cone, velocities, impulse, and what they mean in words."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ def goal_marker(sheet: Sheet, field: ReferenceField) -> list[Marker]:
 
 
 def ante_streamlines(sheet: Sheet, field: ReferenceField, arm: int, style: MarkerStyle) -> list[Marker]:
-    """Ways to the impact place from three places in front of it: straight on, from either side."""
+    """Paths to the impact position from three positions in front of it: straight on, from either side."""
     own, ante = field.arms[arm], field.ante_impact(arm)
     speed = float(np.linalg.norm(own.impact_velocity))
     if not speed > 0.0:

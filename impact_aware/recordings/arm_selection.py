@@ -269,7 +269,7 @@ def _robot_of(description: _Description, joints: tuple[str, ...]) -> tuple[Robot
 
 
 def _same_arm(profile: pin.Model, described: pin.Model) -> bool:
-    """Whether a description has the joints of a profile, each at the same place on the one before."""
+    """Whether a description has the joints of a profile, each at the same position on the one before."""
     for joint in range(1, profile.njoints):
         name = profile.names[joint]
         if not described.existJointName(name):

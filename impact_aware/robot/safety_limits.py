@@ -33,7 +33,7 @@ class SafetyLimits:
         contact_force: Estimated force at the tool, without its first milliseconds, N.
         impact_energy: Of the arm along the normal at an intended impact, J.
         velocity_jump: (n,) Predicted jump of a joint's velocity at an intended impact, rad/s.
-        impact_overrun: How far a tool may go past the place of an impact that does not come, m.
+        impact_overrun: How far a tool may go past the position of an impact that does not come, m.
     """
 
     position_lower: Array

@@ -18,7 +18,7 @@ class Truth:
     """How the world differs from what the task says, unknown to detection, prediction and control.
 
     Attributes:
-        displacement: (3,) Of the object from its estimated place, m.
+        displacement: (3,) Of the object from its estimated position, m.
         yaw: Of the object from its estimated orientation, rad.
         mass_factor: True over assumed object mass.
         friction_table_factor: True over assumed friction between object and table.

@@ -183,7 +183,7 @@ def _check_entries(task: Task, arm: ArmTask, robot: RobotModel) -> None:
         raise InvalidInputError("object.friction_tool", task.object.friction_tool, "a coefficient > 0 to lift it by")
     across = np.abs(np.array(arm.impact_offset)) * (hit_normal(arm) == 0.0)
     if np.any(across > half):
-        raise InvalidInputError(f"{label}.impact_offset", list(arm.impact_offset), "a place on the object's face")
+        raise InvalidInputError(f"{label}.impact_offset", list(arm.impact_offset), "a position on the object's face")
     if np.all(np.abs(np.subtract(arm.base_position, task.object.position)) < half):
         raise InvalidInputError("object.position", list(task.object.position), "a box without the base inside")
 

@@ -90,13 +90,13 @@ def test_a_finer_grid_misses_by_less(direct):
 def test_people_read_the_same(capsys, tmp_path):
     status, out, _ = call(capsys, "sample-map", tmp_path / "m.npz", "--count", 3, "--object", "parcel")
     assert status == 0
-    assert "9 places of hit_and_push (parcel)" in out and "leave one out" in out
+    assert "9 positions of hit_and_push (parcel)" in out and "leave one out" in out
     assert "nominal" in out and "direct" in out
 
 
 def test_predict_interpolates_a_saved_map(capsys, saved, direct):
     place = direct.tool_positions(direct.nominal + [0.013, -0.021])[0]
-    status, out, err = call(capsys, "predict", "--map", saved, "--place", *place, "--json")
+    status, out, err = call(capsys, "predict", "--map", saved, "--position", *place, "--json")
     assert (status, err) == (0, "")
     result = json.loads(out)
     assert result["covered"] is True
@@ -104,17 +104,17 @@ def test_predict_interpolates_a_saved_map(capsys, saved, direct):
     # A hundredth of the object's speed of 0.3 m/s, well inside the region where the contact sticks.
     np.testing.assert_allclose(result["object_velocity_after"], direct(place[direct.planes[0]]), atol=3e-3)
     # Appendix A projects the place onto the impact plane.
-    away = call(capsys, "predict", "--map", saved, "--place", *(place + [0.0, 0.07, 0.0]), "--json")[1]
+    away = call(capsys, "predict", "--map", saved, "--position", *(place + [0.0, 0.07, 0.0]), "--json")[1]
     assert json.loads(away)["object_velocity_after"] == result["object_velocity_after"]
-    assert "not covered" not in call(capsys, "predict", "--map", saved, "--place", *place)[1]
+    assert "not covered" not in call(capsys, "predict", "--map", saved, "--position", *place)[1]
 
 
 def test_a_place_beyond_the_map_is_said_to_be(capsys, saved, direct):
-    corner = json.loads(call(capsys, "predict", "--map", saved, "--place", 0.55, 0.1, 0.15, "--json")[1])
-    beyond = json.loads(call(capsys, "predict", "--map", saved, "--place", 0.7, 0.1, 0.3, "--json")[1])
+    corner = json.loads(call(capsys, "predict", "--map", saved, "--position", 0.55, 0.1, 0.15, "--json")[1])
+    beyond = json.loads(call(capsys, "predict", "--map", saved, "--position", 0.7, 0.1, 0.3, "--json")[1])
     assert corner["covered"] and not beyond["covered"]
     assert beyond["object_velocity_after"] == corner["object_velocity_after"]
-    assert "not covered" in call(capsys, "predict", "--map", saved, "--place", 0.7, 0.1, 0.3)[1]
+    assert "not covered" in call(capsys, "predict", "--map", saved, "--position", 0.7, 0.1, 0.3)[1]
 
 
 def test_bad_input_is_answered_in_one_line(capsys, tmp_path, saved):
@@ -130,10 +130,10 @@ def test_bad_input_is_answered_in_one_line(capsys, tmp_path, saved):
     assert "too close" in refused(capsys, "sample-map", new, "--count", 3, "--shape", 1e-5)
     assert not new.exists()
     place = ["--place", 0.5, 0.1, 0.1]
-    assert "place: got nothing" in refused(capsys, "predict", "--map", saved)
+    assert "position: got nothing" in refused(capsys, "predict", "--map", saved)
     assert "map: got nothing" in refused(capsys, "predict", *place)
-    assert "x y z" in refused(capsys, "predict", "--map", saved, "--place", 0.5, 0.1)
-    assert "x y z" in refused(capsys, "predict", "--map", saved, "--place", 0.5, 0.1, "nan")
+    assert "x y z" in refused(capsys, "predict", "--map", saved, "--position", 0.5, 0.1)
+    assert "x y z" in refused(capsys, "predict", "--map", saved, "--position", 0.5, 0.1, "nan")
     assert "not both" in refused(capsys, "predict", "--map", saved, *place, "--q", 0)
     assert "existing file" in refused(capsys, "predict", "--map", tmp_path / "none.npz", *place)
     other = tmp_path / "other.npz"

@@ -205,7 +205,7 @@ def test_a_tool_past_its_impact_position_stops(session):
         beyond = ControlSession(ROBOT, field=FIELD)
         beyond.start(1.0, q, check=False)
         assert beyond.cycle(1.0, q, REST).mode is mode
-    assert "0.11 m past the place" in beyond.command.detail
+    assert "0.11 m past the position" in beyond.command.detail
 
 
 # Through the readers

@@ -129,7 +129,7 @@ class StateGuard:
         for arm, own, limits in zip(self._arms, field.arms, self.limits, strict=True):
             past = -float(own.normal @ (arm.position - own.impact_position))
             if past > limits.impact_overrun:
-                sentence = f"{arm.robot.tool_frame} is {past:.3g} m past the place where it should have hit"
+                sentence = f"{arm.robot.tool_frame} is {past:.3g} m past the position where it should have hit"
                 return Violation(SafeReason.IMPACT_MISSED, sentence)
         return None
 
