@@ -89,7 +89,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     saved = parser.add_argument_group("from a map that sample-map saved, instead of all of the above")
     saved.add_argument("--map", metavar="FILE", help="the map")
     saved.add_argument(
-        "--position", "--place", dest="place", nargs="+", metavar="M", help="x y z of the tool at the impact, task frame, m"
+        "--position",
+        "--place",
+        dest="place",
+        nargs="+",
+        metavar="M",
+        help="x y z of the tool at the impact, task frame, m",
     )
 
 
