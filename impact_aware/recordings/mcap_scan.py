@@ -10,19 +10,23 @@ from __future__ import annotations
 import struct
 from collections.abc import Collection, Iterator
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from rosbags.rosbag2.storage_mcap import decompress
+from zstandard import ZstdDecompressor
 
 from impact_aware.recordings.raw_messages import BATCH, RawMessages
 
 MAGIC = b"\x89MCAP0\r\n"
 
-_SCHEMA, _CHANNEL, _MESSAGE, _CHUNK, _DATA_END, _FOOTER = 0x03, 0x04, 0x05, 0x06, 0x0F, 0x02
+SCHEMA, CHANNEL, MESSAGE, CHUNK = 0x03, 0x04, 0x05, 0x06
+"""Kinds of records."""
+
+_FOOTER, _DATA_END = 0x02, 0x0F
 _RECORD = struct.Struct("<BQ")
-_MESSAGE_HEADER = struct.Struct("<HIQQ")
+MESSAGE_HEADER = struct.Struct("<HIQQ")
 _CHUNK_HEADER = struct.Struct("<QQQII")
 _MESSAGE_HEAD = np.dtype(
     [("kind", "u1"), ("size", "<u8"), ("channel", "<u2"), ("sequence", "<u4"), ("time", "<u8"), ("published", "<u8")]
@@ -71,59 +75,90 @@ class McapScan:
     def messages(self, topics: Collection[str]) -> Iterator[RawMessages]:
         """The messages of some topics, chunk by chunk; `channels` and `counts` learn of all of them."""
         self.counts = {}
-        self.damage = None
         loose = _Loose(self)
+        for kind, begin, body in self._outer_records((SCHEMA, CHANNEL, MESSAGE, CHUNK)):
+            if kind == CHUNK:
+                yield from loose.take(topics)
+                yield from self._select(body, begin, topics)
+            elif kind == MESSAGE:
+                loose.add(body)
+                if loose.count >= BATCH:
+                    yield from loose.take(topics)
+            else:
+                self._learn(kind, body)
+        yield from loose.take(topics)
+
+    def records(self) -> Iterator[tuple[int, bytes]]:
+        """Kind and content of every record but chunks, whose records are among them, up to the end of the data."""
+        for kind, begin, body in self._outer_records():
+            if kind != CHUNK:
+                yield kind, body
+                continue
+            position = 0
+            while position + _RECORD.size <= len(body):
+                inner, size = _RECORD.unpack_from(body, position)
+                position += _RECORD.size
+                if inner == 0 or position + size > len(body):
+                    self._note_damaged_records(begin)
+                    break
+                yield inner, body[position : position + size]
+                position += size
+
+    def _outer_records(self, wanted: Collection[int] = ()) -> Iterator[tuple[int, int, bytes]]:
+        """Kind, position in the file and content of the records outside chunks; a chunk's content is decompressed.
+
+        Only `wanted` kinds, all of them when empty.
+        """
+        self.damage = None
         with open(self.path, "rb") as file:
             if file.read(len(MAGIC)) != MAGIC:
                 self.damage = "is not an MCAP file"
                 return
             while True:
-                head = file.read(9)
-                if len(head) < 9:
+                head = file.read(_RECORD.size)
+                if len(head) < _RECORD.size:
                     where = f"at byte {file.tell()}"
                     self.damage = self.damage or f"ends without a footer {where}: the recording was cut off"
-                    break
+                    return
                 kind, size = _RECORD.unpack(head)
                 if kind in (_DATA_END, _FOOTER):
-                    break
-                if kind == _CHUNK:
-                    yield from loose.take(topics)
-                    yield from self._chunk(file, size, topics)
-                elif kind in (_SCHEMA, _CHANNEL, _MESSAGE):
-                    body = file.read(size)
-                    if len(body) < size:
-                        self.damage = f"ends in the middle of a record at byte {file.tell()}"
-                        break
-                    if kind == _MESSAGE:
-                        loose.add(body)
-                        if loose.count >= BATCH:
-                            yield from loose.take(topics)
-                    else:
-                        self._learn(kind, body)
-                else:
+                    return
+                if wanted and kind not in wanted:
                     file.seek(size, 1)
-        yield from loose.take(topics)
+                    continue
+                begin = file.tell()
+                body = file.read(size)
+                if kind == CHUNK:
+                    content = self._chunk(body, begin, whole=len(body) == size)
+                    if content is not None:
+                        yield kind, begin, content
+                elif len(body) < size:
+                    self.damage = f"ends in the middle of a record at byte {file.tell()}"
+                    return
+                else:
+                    yield kind, begin, body
 
-    def _chunk(self, file: BinaryIO, size: int, topics: Collection[str]) -> Iterator[RawMessages]:
-        begin = file.tell()
-        body = file.read(size)
-        whole = len(body) == size
+    def _chunk(self, body: bytes, begin: int, *, whole: bool) -> bytes | None:
+        """The records of a chunk, as far as they go; None where they can't be read."""
         if not whole:
             self.damage = f"ends in the middle of a chunk at byte {begin + len(body)}"
             if len(body) < _CHUNK_HEADER.size:
-                return
-        _, _, unpacked_size, checksum, name_length = _CHUNK_HEADER.unpack_from(body)
+                return None
+        _, _, size, checksum, name_length = _CHUNK_HEADER.unpack_from(body)
         start = _CHUNK_HEADER.size + name_length + 8
         compression = body[_CHUNK_HEADER.size : _CHUNK_HEADER.size + name_length].decode(errors="replace")
-        packed = body[start:]
-        if whole or compression:
-            try:
-                packed = decompress(packed, compression, unpacked_size, checksum)
-            except Exception as error:  # the decompressors' errors have no common base
-                why = str(error).rstrip(".")
-                self.damage = self.damage or f"has a damaged chunk at byte {begin}, which was left out ({why})"
-                return
-        yield from self._select(packed, begin, topics)
+        content = body[start:]
+        try:
+            if whole:
+                return decompress(content, compression, size, checksum)
+            return ZstdDecompressor().decompressobj().decompress(content) if compression == "zstd" else content
+        except Exception as error:  # the decompressors' errors have no common base
+            why = str(error).rstrip(".")
+            self.damage = self.damage or f"has a damaged chunk at byte {begin}, which was left out ({why})"
+            return None
+
+    def _note_damaged_records(self, begin: int) -> None:
+        self.damage = self.damage or f"has damaged records in the chunk at byte {begin}, which were left out"
 
     def _select(self, data: bytes, begin: int, topics: Collection[str]) -> Iterator[RawMessages]:
         """Walk along the records of the chunk that lies at byte `begin` of the file."""
@@ -132,11 +167,11 @@ class McapScan:
         offsets: list[int] = []
         lengths: list[int] = []
         position, end = 0, len(data)
-        record, message = _RECORD.unpack_from, _MESSAGE_HEADER.unpack_from
+        record, message = _RECORD.unpack_from, MESSAGE_HEADER.unpack_from
         patience, walked = _SHORT_RUN, _SHORT_RUN
         while position + 9 <= end:
             kind, size = record(data, position)
-            if kind == _MESSAGE and walked >= patience:
+            if kind == MESSAGE and walked >= patience:
                 run = _equal_records(data, position, size + 9)
                 # Where different messages take turns, looking for runs would cost more than it saves.
                 patience, walked = (_SHORT_RUN if run >= _SHORT_RUN else 2 * patience), 0
@@ -151,15 +186,15 @@ class McapScan:
                     continue
             position += 9
             if kind == 0 or position + size > end:
-                self.damage = self.damage or f"has damaged records in the chunk at byte {begin}, which were left out"
+                self._note_damaged_records(begin)
                 break
-            if kind == _MESSAGE:
+            if kind == MESSAGE:
                 number, _, time, _ = message(data, position)
                 numbers.append(number)
                 times.append(time)
                 offsets.append(position + 22)
                 lengths.append(size - 22)
-            elif kind in (_SCHEMA, _CHANNEL):
+            elif kind in (SCHEMA, CHANNEL):
                 self._learn(kind, data[position : position + size])
             position += size
             walked += 1
@@ -188,7 +223,7 @@ class McapScan:
 
     def _learn(self, kind: int, body: bytes) -> None:
         number = int.from_bytes(body[:2], "little")
-        if kind == _SCHEMA:
+        if kind == SCHEMA:
             name, encoding, definition = _strings(body, 2, 3)
             self._schemas[number] = (name, encoding, definition)
         elif number not in self.channels:
@@ -214,7 +249,7 @@ class _Loose:
     def take(self, topics: Collection[str]) -> Iterator[RawMessages]:
         if self._bodies:
             bodies, self._bodies = self._bodies, []
-            heads = [_MESSAGE_HEADER.unpack_from(body) for body in bodies]
+            heads = [MESSAGE_HEADER.unpack_from(body) for body in bodies]
             sizes = np.array([len(body) for body in bodies])
             begins = np.cumsum(sizes) - sizes + 22
             yield from self._scan._group(
@@ -240,7 +275,7 @@ def _equal_records(data: bytes, position: int, step: int) -> int:
     if count < 1 or step < _MESSAGE_HEAD.itemsize:
         return 0
     heads = _heads(data, position, step, count)
-    same = (heads["kind"] == _MESSAGE) & (heads["size"] == step - 9)
+    same = (heads["kind"] == MESSAGE) & (heads["size"] == step - 9)
     return count if same.all() else int(same.argmin())
 
 

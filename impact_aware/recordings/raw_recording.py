@@ -7,16 +7,18 @@ import struct
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
+from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import BinaryIO, NamedTuple
+from typing import NamedTuple
 
 import yaml
+from mcap.data_stream import ReadDataStream
 from mcap.exceptions import McapError
 from mcap.opcode import Opcode
 from mcap.reader import SeekingReader
-from mcap.records import Attachment, Channel, Chunk, McapRecord, Message, Metadata, Schema
-from mcap.stream_reader import CRCValidationError, StreamReader, breakup_chunk
+from mcap.records import Attachment, Channel, Metadata, Schema
+from mcap.stream_reader import CRCValidationError
 from rosbags.highlevel import AnyReader
 from rosbags.interfaces import ConnectionExtRosbag2, MessageDefinitionFormat
 from rosbags.rosbag2.metadata import dump_qos_v9
@@ -24,11 +26,10 @@ from rosbags.typesys import Stores, get_typestore
 from zstandard import ZstdDecompressor, ZstdError
 
 from impact_aware.recordings.bag import BagError
+from impact_aware.recordings.mcap_scan import CHANNEL, MESSAGE, MESSAGE_HEADER, SCHEMA, McapScan
 
 _DAMAGE = (McapError, CRCValidationError, ZstdError, struct.error, RuntimeError, EOFError, IndexError, ValueError)
 """What the MCAP library raises where a file was cut off or spoilt."""
-
-_CHUNK_HEADER = struct.Struct("<QQQII")
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,7 @@ class RawRecording:
     Attributes:
         path: Where it is.
         damage: What is wrong with it, in words, once `records` met it; None as long as nothing is.
-        type_hashes: Hash of each message type, by its name, where the recording's `metadata.yaml` tells.
+        type_hashes: Hash of each message type, by its name, where the recording's `metadata.yaml` has it.
     """
 
     def __init__(self, path: Path) -> None:
@@ -115,8 +116,7 @@ class RawRecording:
                 return {connection.topic for connection in reader.connections}
         names: set[str] = set()
         for file in self._files:
-            with open(file, "rb") as stream:
-                names |= _topics_of_mcap(stream)
+            names |= _topics_of_mcap(file)
         return names
 
     def records(self) -> Iterator[RawMessage | Extra]:
@@ -137,7 +137,7 @@ class RawRecording:
         if not self.path.is_dir():
             self.path.stat()
             if self.path.suffix in (".zstd", ".zst") and Path(self.path.stem).suffix == ".mcap":
-                return [self._unpacked(self.path)]
+                return [self._decompressed(self.path)]
             return [self.path] if self.path.suffix == ".mcap" else None
         index = self.path / "metadata.yaml"
         if not index.exists():
@@ -156,27 +156,36 @@ class RawRecording:
             return None
         if content.get("storage_identifier") != "mcap" or mode == "message":
             return None
-        return [self._unpacked(self.path / name) if mode == "file" else self.path / name for name in names]
+        return [self._decompressed(self.path / name) if mode == "file" else self.path / name for name in names]
 
-    def _unpacked(self, path: Path) -> Path:
+    def _decompressed(self, path: Path) -> Path:
         target = Path(self._stack.enter_context(TemporaryDirectory(prefix="impact_aware_"))) / path.stem
-        with open(path, "rb") as packed, open(target, "wb") as file:
-            shutil.copyfileobj(ZstdDecompressor().stream_reader(packed, read_across_frames=True), file)
+        with open(path, "rb") as source, open(target, "wb") as file:
+            shutil.copyfileobj(ZstdDecompressor().stream_reader(source, read_across_frames=True), file)
         return target
 
     def _of_mcap(self, file: Path) -> Iterator[RawMessage | Extra]:
-        known = _Known()
-        with open(file, "rb") as stream:
-            whole = 0
-            try:
-                for record in StreamReader(stream, emit_chunks=True).records:
-                    yield from known.take(breakup_chunk(record) if isinstance(record, Chunk) else [record])
-                    # The reader takes one record at a time from the file: up to here all is well.
-                    whole = stream.tell()
-            except _DAMAGE as error:
-                yield from known.take(_cut_off_chunk(stream, whole))
-                reason = f" ({error})" if str(error) else ""
-                self.damage = f"{file.name} is damaged or was cut off and was copied up to there{reason}"
+        scan = McapScan(file)
+        schemas: dict[int, Schema] = {}
+        topics: dict[int, RawTopic] = {}
+        for kind, body in scan.records():
+            if kind == MESSAGE:
+                channel_id, sequence, recorded, published = MESSAGE_HEADER.unpack_from(body)
+                topic = topics.get(channel_id)
+                if topic is not None:
+                    yield RawMessage(topic, recorded, published, sequence, body[MESSAGE_HEADER.size :])
+            elif kind == SCHEMA:
+                schema = Schema.read(_content(body))
+                schemas[schema.id] = schema
+            elif kind == CHANNEL:
+                channel = Channel.read(_content(body))
+                topics.setdefault(channel.id, _topic(channel, schemas.get(channel.schema_id)))
+            elif kind == Opcode.ATTACHMENT:
+                yield Attachment.read(_content(body))
+            elif kind == Opcode.METADATA:
+                yield Metadata.read(_content(body))
+        if scan.damage:
+            self.damage = f"{file.name} {scan.damage}; it was copied up to there"
 
     def _library(self) -> AnyReader:
         try:
@@ -210,54 +219,8 @@ class RawRecording:
                 self.damage = f"{self.path.name} is damaged and was copied up to there ({error})"
 
 
-class _Known:
-    """Schemas and topics of one MCAP file, as far as they have been met."""
-
-    def __init__(self) -> None:
-        self._schemas: dict[int, Schema] = {}
-        self._topics: dict[int, RawTopic] = {}
-
-    def take(self, records: list[McapRecord]) -> Iterator[RawMessage | Extra]:
-        """Remember what records tell, and give what is to be copied."""
-        for record in records:
-            if isinstance(record, Message):
-                topic = self._topics[record.channel_id]
-                yield RawMessage(topic, record.log_time, record.publish_time, record.sequence, record.data)
-            elif isinstance(record, Schema):
-                self._schemas[record.id] = record
-            elif isinstance(record, Channel):
-                self._topics.setdefault(record.id, _topic(record, self._schemas.get(record.schema_id)))
-            elif isinstance(record, (Attachment, Metadata)):
-                yield record
-
-
-def _cut_off_chunk(stream: BinaryIO, offset: int) -> list[McapRecord]:
-    """The whole records in a chunk at `offset` whose end is missing (https://mcap.dev/spec, "Chunk")."""
-    stream.seek(offset)
-    head = stream.read(9)
-    if len(head) < 9 or head[0] != Opcode.CHUNK:
-        return []
-    size = int.from_bytes(head[1:], "little")
-    body = stream.read(size)
-    if len(body) == size or len(body) < _CHUNK_HEADER.size:
-        return []
-    *times, _, _, name_length = _CHUNK_HEADER.unpack_from(body)
-    compression = body[_CHUNK_HEADER.size : _CHUNK_HEADER.size + name_length]
-    data = body[_CHUNK_HEADER.size + name_length + 8 :]
-    try:
-        if compression == b"zstd":
-            data = ZstdDecompressor().decompressobj().decompress(data)
-        elif compression:
-            return []
-        end = 0
-        while end + 9 <= len(data):
-            following = end + 9 + int.from_bytes(data[end + 1 : end + 9], "little")
-            if following > len(data):
-                break
-            end = following
-        return breakup_chunk(Chunk("", data[:end], times[1], times[0], 0, end))
-    except _DAMAGE:
-        return []
+def _content(body: bytes) -> ReadDataStream:
+    return ReadDataStream(BytesIO(body))
 
 
 def _topic(channel: Channel, schema: Schema | None) -> RawTopic:
@@ -271,21 +234,16 @@ def _topic(channel: Channel, schema: Schema | None) -> RawTopic:
     )
 
 
-def _topics_of_mcap(stream: BinaryIO) -> set[str]:
-    """From the index at the end; from all records when there is none."""
+def _topics_of_mcap(file: Path) -> set[str]:
+    """From the index at the end; from all records when there is none, as a file that was cut off has none."""
     try:
-        summary = SeekingReader(stream).get_summary()
+        with open(file, "rb") as stream:
+            summary = SeekingReader(stream).get_summary()
         if summary is not None and summary.channels:
             return {channel.topic for channel in summary.channels.values()}
     except _DAMAGE:
-        # A file that was cut off has no index.
         pass
-    stream.seek(0)
-    names: set[str] = set()
-    try:
-        for record in StreamReader(stream).records:
-            if isinstance(record, Channel):
-                names.add(record.topic)
-    except _DAMAGE:
+    scan = McapScan(file)
+    for _ in scan.messages(()):
         pass
-    return names
+    return {channel.topic for channel in scan.channels.values()}

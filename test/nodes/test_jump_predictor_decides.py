@@ -139,8 +139,8 @@ def test_at_an_impact_the_events_own_state_and_the_configured_contact_count(make
 
 @pytest.mark.parametrize(
     ("changed", "differs"),
-    [({"friction": 0.0}, True), ({"restitution": 0.0}, True), ({"object_mass": 9.0}, True), ({"inertia": "M+B_theta"}, True),
-     ({"object_name": "other"}, False)],
+    [({"friction": 0.0}, True), ({"restitution": 0.0}, True), ({"object_mass": 9.0}, True),
+     ({"inertia": "M+B_theta"}, True), ({"object_name": "other"}, False)],
 )  # fmt: skip
 def test_what_is_configured_matters(make_node, changed, differs):
     answers = []

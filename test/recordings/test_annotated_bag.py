@@ -276,7 +276,7 @@ def test_a_single_file_and_one_without_index(source, analysis, tmp_path):
     assert 200 < len(copied) < 800
     assert [message.sequence for message in copied] == list(range(len(copied)))
     assert [message.publish_time for message in copied] == [5 + step for step in range(len(copied))]
-    assert "cut.mcap is damaged or was cut off" in metadata["impact_aware"]["damage"]
+    assert "cut.mcap ends in the middle of a chunk" in metadata["impact_aware"]["damage"]
     # The second impact lies beyond the end: it is still there, with the last message.
     assert [message.log_time for topic, message in messages if topic == "/impacts"][-1] == copied[-1].log_time
 
