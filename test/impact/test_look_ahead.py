@@ -54,3 +54,16 @@ def test_a_point_past_the_plane_touches_now(robot, contact):
     dq = approach_velocity(robot, contact, 0.5)
     plane = contact_point(robot, robot.home, contact) + 0.01 * contact.normal
     assert look_ahead(robot, robot.home, dq, contact, plane, horizon=1.0).time_to_impact == 0.0
+
+
+def test_numbers_of_an_approach(robot, contact):
+    dq = approach_velocity(robot, contact, 0.5)
+    plane = contact_point(robot, robot.home, contact) - 0.1 * contact.normal
+    # Any point of the plane will do.
+    across = np.cross(contact.normal, [0.3, 0.1, -0.9])
+    found = look_ahead(robot, robot.home, dq, contact, plane + 0.7 * across, horizon=0.21)
+    assert found.speed == pytest.approx(0.5, abs=1e-12)
+    np.testing.assert_allclose(found.position, robot.home + 0.2 * dq, atol=1e-12)
+    past = look_ahead(robot, robot.home, dq, contact, plane + 0.3 * contact.normal, horizon=0.0)
+    assert past.time_to_impact == 0.0 and past.distance == pytest.approx(-0.2, abs=1e-12)
+    np.testing.assert_array_equal(past.position, robot.home)

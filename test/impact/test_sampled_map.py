@@ -98,3 +98,18 @@ def test_refuses_bad_input(sampled, tmp_path):
     (tmp_path / "text.npz").write_text("no map")
     with pytest.raises(InvalidInputError, match="written by"):
         ImpactMap.load(tmp_path / "text.npz")
+
+
+def test_axes_of_a_grid_keep_their_order_and_units():
+    def plane(state):
+        return [2.0 * state[0] - 0.01 * state[1] + 3.0, state[1]]
+
+    made = ImpactMap.sample(plane, {"x [m]": [0.0, 0.1, 0.2], "angle [deg]": [10.0, 30.0, 50.0, 70.0]}, ("a", "b"))
+    assert (made.input_names, made.output_names) == (("x [m]", "angle [deg]"), ("a", "b"))
+    np.testing.assert_allclose(made.scale, [0.1, 20.0])
+    np.testing.assert_array_equal(made.states[:5], [[0.0, 10.0], [0.0, 30.0], [0.0, 50.0], [0.0, 70.0], [0.1, 10.0]])
+    # A plane is met everywhere within, and outside at the border.
+    np.testing.assert_allclose(made([0.13, 44.0]), plane([0.13, 44.0]), atol=1e-9)
+    np.testing.assert_allclose(made([0.5, 44.0]), plane([0.2, 44.0]), atol=1e-9)
+    np.testing.assert_allclose(made([[0.05, 90.0], [-1.0, 0.0]]), [plane([0.05, 70.0]), plane([0.0, 10.0])], atol=1e-9)
+    assert made.covers([0.2, 10.0]) and not made.covers([0.2, 9.9]) and not made.covers([0.21, 20.0])

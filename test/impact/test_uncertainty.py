@@ -1,6 +1,7 @@
 from dataclasses import replace
 
 import numpy as np
+import pinocchio as pin
 import pytest
 
 from impact_aware.contact import Contact, FreeObject, contact_point
@@ -156,3 +157,36 @@ def test_refuses_what_is_no_covariance(robot, field, value, expected):
     q, dq, contact = impact(robot)
     with pytest.raises(InvalidInputError, match=f"covariance of {field}: .*{expected}"):
         predict_with_covariance(robot, q, dq, contact, InputCovariance(**{field: value}))
+
+
+def test_each_input_alone_on_a_slider_by_hand():
+    # A slider of 2 kg with a motor of 3 kg, stopped with restitution 0.25 at -0.4 m/s: v+ = -0.25 v, p = -1.25 m v.
+    model = pin.Model()
+    joint = model.addJoint(0, pin.JointModelPZ(), pin.SE3.Identity(), "slider")
+    model.appendBodyToJoint(joint, pin.Inertia(2.0, np.zeros(3), np.eye(3)), pin.SE3.Identity())
+    model.addFrame(pin.Frame("tool", joint, 0, pin.SE3.Identity(), pin.FrameType.OP_FRAME))
+    slider = RobotModel(model, name="slider", tool_frame="tool", apparent_motor_inertia=[3.0], home=[0.0])
+    contact = Contact("tool", (0.0, 0.0, 1.0), restitution=0.25)
+
+    def spread(**given_):
+        found = predict_with_covariance(
+            slider, [0.0], [-0.4], contact, InputCovariance(**given_), method="frictionless"
+        )
+        return found.velocity_after_covariance[0, 0], found.impulse_covariance[2, 2]
+
+    sigma = 0.01
+    np.testing.assert_allclose(spread(velocity=sigma**2), [(0.25 * sigma) ** 2, (1.25 * 5.0 * sigma) ** 2], rtol=1e-6)
+    np.testing.assert_allclose(spread(restitution=sigma**2), [(0.4 * sigma) ** 2, (5.0 * 0.4 * sigma) ** 2], rtol=1e-6)
+    np.testing.assert_allclose(spread(motor_inertia=sigma**2), [0.0, (1.25 * 0.4 * sigma) ** 2], rtol=1e-4, atol=1e-12)
+    np.testing.assert_allclose(spread(position=sigma**2, friction=sigma**2), 0.0, atol=1e-12)
+
+
+@pytest.mark.parametrize(("deviation", "changes"), [(0.9e-3, False), (1.1e-3, True)])
+def test_a_contact_that_leaves_may_approach_within_three_deviations(robot, deviation, changes):
+    q = robot.home + 0.1
+    contact = Contact("tool", (0.0, 0.0, 1.0))
+    row = robot.frame_jacobian(q)[2]
+    dq = row / (row @ row) * 3e-3
+    # The normal velocity of 3 mm/s has a deviation of |row| times that of the joints.
+    spread = InputCovariance(velocity=(deviation / np.linalg.norm(row)) ** 2)
+    assert predict_with_covariance(robot, q, dq, contact, spread).mode_may_change is changes

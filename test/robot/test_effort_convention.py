@@ -30,19 +30,15 @@ def test_only_the_arm_whose_profile_says_so_is_converted_and_back_again():
 
 def test_a_whole_torque_passes_as_it_is():
     effort = np.arange(7.0)
-    assert EffortConvention([WHOLE]).to_command(effort, HOME) is effort
+    np.testing.assert_array_equal(EffortConvention([WHOLE]).to_command(effort, HOME), effort)
+    np.testing.assert_array_equal(EffortConvention([WHOLE]).to_effort(effort, HOME), effort)
 
 
-def test_what_is_sent_keeps_to_the_torque_rate_while_gravity_changes():
-    convention = EffortConvention([PANDA])
-    effort, q = PANDA.gravity(HOME), HOME.copy()
-    step = PANDA.limits.effort_rate * 0.001
-    before = convention.to_command(effort, q)
-    for _ in range(20):
-        effort = effort + step
-        q = q + 0.05
-        command = convention.to_command(effort, q)
-        assert np.all(np.abs(command - before) <= step + 1e-12)
-        before = command
-    convention.reset()
-    np.testing.assert_allclose(convention.to_command(effort, q), effort - PANDA.gravity(q))
+def test_each_arm_has_the_gravity_of_its_own_posture():
+    convention = EffortConvention([PANDA, WHOLE, PANDA])
+    other = HOME + 0.3
+    q, effort = np.concatenate([HOME, HOME, other]), np.linspace(-3.0, 5.0, 21)
+    np.testing.assert_array_equal(convention.carried, np.repeat([1.0, 0.0, 1.0], 7))
+    expected = effort - np.concatenate([PANDA.gravity(HOME), np.zeros(7), PANDA.gravity(other)])
+    np.testing.assert_allclose(convention.to_command(effort, q), expected, atol=1e-12)
+    np.testing.assert_allclose(convention.to_effort(expected, q), effort, atol=1e-12)

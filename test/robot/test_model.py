@@ -1,6 +1,7 @@
 """The robot model: laws of rigid-body algebra with motor inertia, and the door for bad input."""
 
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pinocchio as pin
@@ -9,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from impact_aware.errors import InvalidInputError, UnknownNameError
-from impact_aware.robot import INERTIA_CHOICES, RobotModel, load_profile
+from impact_aware.robot import INERTIA_CHOICES, RobotModel, Tool, load_profile
+from impact_aware.robot.safety_limits import SafetyLimits
 
 ROBOTS = ("panda", "kuka_lwr4")
 
@@ -251,3 +253,56 @@ def test_bad_input_is_refused_in_one_line(call, word):
 def test_unknown_frame_lists_the_bodies(panda):
     with pytest.raises(UnknownNameError, match="panda_link7"):
         panda.frame_jacobian(panda.home, "elbow")
+
+
+def test_limits_are_those_of_the_urdf_less_the_margin():
+    robot = RobotModel.from_urdf(PENDULUM, position_margin=0.25, effort_rate=[70.0])
+    limits = robot.limits
+    assert [float(each[0]) for each in (limits.position_lower, limits.position_upper)] == [-0.75, 2.75]
+    assert [float(each[0]) for each in (limits.velocity, limits.effort, limits.effort_rate)] == [2.0, 10.0, 70.0]
+    assert RobotModel.from_urdf(PENDULUM).limits.effort_rate[0] == 1000.0
+
+
+def test_figures_of_the_profile_reach_the_model(robot):
+    profile = robot.profile
+    for name in ("apparent_motor_inertia", "motor_inertia", "home"):
+        np.testing.assert_array_equal(getattr(robot, name), getattr(profile, name), err_msg=name)
+    changed = replace(profile, effort_rate=tuple(range(100, 107)), position_margin=0.02, base_frame="stand")
+    other = RobotModel.from_profile(changed)
+    np.testing.assert_array_equal(other.limits.effort_rate, np.arange(100.0, 107.0))
+    np.testing.assert_allclose(other.limits.position_lower, np.array(robot.model.lowerPositionLimit) + 0.02)
+    assert (other.base_frame, other.tool_radius) == ("stand", profile.tool.radius)
+
+
+def test_a_tool_is_rotated_and_placed_in_the_frame_that_carries_it():
+    tool = Tool("rod", "tip", position=(0.1, -0.2, 0.3), rotation_rpy=(0.3, -0.5, 0.9), radius=0.04, mass=2.0,
+                center_of_mass=(0.0, 0.5, 0.0), inertia_diagonal=(0.01, 0.02, 0.03))  # fmt: skip
+    robot = RobotModel.from_urdf(PENDULUM, tool=tool)
+    placement = robot.placement(np.zeros(1))
+    np.testing.assert_allclose(placement.translation, tool.position, atol=1e-15)
+
+    def about(axis, angle):
+        return pin.AngleAxis(angle, np.array(axis, dtype=float)).matrix()
+
+    # Roll, pitch, yaw about the fixed axes x, y, z, one after the other.
+    expected = about([0, 0, 1], 0.9) @ about([0, 1, 0], -0.5) @ about([1, 0, 0], 0.3)
+    np.testing.assert_allclose(placement.rotation, expected, atol=1e-15)
+    # About the hinge's y axis the tool's own inertia alone counts: its centre lies on that axis.
+    grown = robot.mass_matrix(np.zeros(1)) - RobotModel.from_urdf(PENDULUM).mass_matrix(np.zeros(1))
+    assert grown[0, 0] == pytest.approx(0.02, abs=1e-14)
+
+
+def test_safety_limits_take_the_profile_then_the_call_before_the_urdf():
+    robot = RobotModel.from_urdf(PENDULUM, position_margin=0.25, effort_rate=[70.0])
+    limits = SafetyLimits.of(robot)
+    figures = ("position_lower", "position_upper", "velocity", "effort", "effort_rate", "velocity_jump")
+    # The whole position range, a tenth more than the URDF's velocity.
+    assert [float(getattr(limits, name)[0]) for name in figures] == [-1.0, 3.0, 2.2, 10.0, 70.0, 2.0]
+    profile = replace(load_profile("panda"), safety={"tool_speed": 0.9, "effort": 5.0, "state_age": 0.03})
+    panda = RobotModel.from_profile(profile)
+    own, called = SafetyLimits.of(panda), SafetyLimits.of(panda, tool_speed=0.4, workspace_lower=[-1.0, -2.0, -3.0])
+    assert (own.tool_speed, own.state_age, called.tool_speed, called.state_age) == (0.9, 0.03, 0.4, 0.03)
+    np.testing.assert_array_equal(own.effort, np.full(7, 5.0))
+    np.testing.assert_array_equal(called.workspace_lower, [-1.0, -2.0, -3.0])
+    with pytest.raises(InvalidInputError, match="safety.speed"):
+        SafetyLimits.of(panda, speed=1.0)

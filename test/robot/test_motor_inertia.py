@@ -57,3 +57,8 @@ def test_bad_input_is_refused_by_name(call, field):
         call()
     assert caught.value.field == field
     assert "\n" not in str(caught.value)
+
+
+def test_a_loop_of_gain_three_leaves_a_quarter():
+    np.testing.assert_allclose(apparent_motor_inertia([2.0, 0.4], [3.0, 1.0]), [0.5, 0.2], rtol=1e-15)
+    np.testing.assert_allclose(torque_gain([2.0, 0.4], [0.5, 0.2]), [3.0, 1.0], rtol=1e-15)
