@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import importlib
-import importlib.util
 import json
 import math
 import re
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from tqdm import tqdm
@@ -29,7 +25,6 @@ from impact_aware.recordings.results import Analysis, AnalyzedImpact
 from impact_aware.report.result_files import ablation_csv, impacts_csv, to_json
 from impact_aware.robot import INERTIA_CHOICES
 
-NAME = "analyze"
 _JSON, _IMPACTS, _ABLATION, _REPORT = "analysis.json", "impacts.csv", "ablation.csv", "report.html"
 
 
@@ -133,14 +128,15 @@ def write_results(analysis: Analysis, folder: Path, *, report: bool, annotated: 
     if analysis.ablation_groups:
         (folder / _ABLATION).write_text(ablation_csv(analysis.ablation_groups))
     if report:
-        writer = _optional("impact_aware.report.html", "write_report")
-        if writer is not None:
-            writer(analysis, folder)
+        # Imported here, because numbers alone need no drawing.
+        from impact_aware.report.html import write_report
+
+        write_report(analysis, folder)
     if annotated:
-        writer = _optional("impact_aware.recordings.annotated_bag", "write_annotated")
-        for file in analysis.files:
-            if writer is not None and is_recording(file):
-                writer(file, analysis, folder / _annotated_name(file, list(analysis.files)))
+        from impact_aware.recordings.annotated_bag import write_annotated
+
+        for file in filter(is_recording, analysis.files):
+            write_annotated(file, analysis, folder / _annotated_name(file, list(analysis.files)))
 
 
 def format_analysis(analysis: Analysis, out: Path | None) -> str:
@@ -212,14 +208,6 @@ def _annotated_name(file: Path, files: list[Path]) -> str:
     return f"{stem}{number}_annotated"
 
 
-def _optional(module: str, function: str) -> Callable[..., Any] | None:
-    """A function of a module that may not be installed."""
-    if importlib.util.find_spec(module) is None:
-        return None
-    found: Callable[..., Any] = getattr(importlib.import_module(module), function)
-    return found
-
-
 def _number(option: str, word: str | None) -> float | None:
     if word is None:
         return None
@@ -240,7 +228,7 @@ def main() -> int:
     """`ros2 run impact_aware analyze`: the same as `impact-aware analyze`."""
     from impact_aware.cli.main import main as command
 
-    return command([NAME, *sys.argv[1:]])
+    return command(["analyze", *sys.argv[1:]])
 
 
 if __name__ == "__main__":

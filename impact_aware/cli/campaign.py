@@ -25,7 +25,6 @@ from impact_aware.experiments.random_setup import RANGES, plan_random
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-NAME = "campaign"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""

@@ -25,6 +25,7 @@ from impact_aware.report.run_report import RunReport, report_run
 
 TASKS = ("hit-and-push", "dual-arm-grab")
 
+
 START_TIMEOUT = 90.0
 """Longest time until the controller is active, s."""
 

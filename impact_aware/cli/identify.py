@@ -36,7 +36,7 @@ from impact_aware.robot import RobotModel
 if TYPE_CHECKING:
     from impact_aware.recordings.bag import Bag
 
-NAME = "identify"
+
 # ImpactEvent.KIND_CONTACT_MADE; the message itself need not be installed to read a bag.
 _CONTACT_MADE = 0
 

@@ -21,7 +21,6 @@ from impact_aware.impact import DEFAULT_METHOD, IMPACT_MAPS, ImpactPrediction, p
 from impact_aware.impact.uncertainty import InputCovariance, UncertainPrediction, predict_with_covariance
 from impact_aware.robot import INERTIA_CHOICES, RobotModel, profile_names
 
-NAME = "predict"
 # Edge of the cube that stands in for an object whose inertia or position is not given, m.
 _CUBE_EDGE = 0.2
 

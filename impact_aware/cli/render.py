@@ -14,7 +14,6 @@ from impact_aware.recordings.bag import Bag
 from impact_aware.render import RecordedScene, draw_scene, read_scene
 from impact_aware.render.camera import VIEWS, view_direction
 
-NAME = "render"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what to draw."""

@@ -23,8 +23,6 @@ from impact_aware.robot import INERTIA_CHOICES
 from impact_aware.task import load_task
 from impact_aware.task.impact_positions import MAP_KIND, IntendedImpact, sample_impact_map
 
-NAME = "sample-map"
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""

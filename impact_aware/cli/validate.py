@@ -14,7 +14,6 @@ from impact_aware.experiments.validation.check import Check
 from impact_aware.experiments.validation.context import ValidationContext
 from impact_aware.experiments.validation.registry import VALIDATIONS, run_validation
 
-NAME = "validate"
 _BAR = 30
 
 

@@ -167,7 +167,7 @@ def test_mistakes_are_answered_in_one_line(bag: Path, tmp_path: Path, capsys: py
     cases = [
         ((tmp_path / "absent",), "existing"),
         ((tmp_path / "notes.txt",), "rosbag2 folder"),
-        ((tmp_path / "table.csv",), "numbers in every row"),
+        ((tmp_path / "table.csv",), "'nonsense' for q_b in row 1 (line 2), expected a number"),
         ((tmp_path / "words.csv",), "columns: time"),
         ((bag, "--topic", "/left/joint_states"), "one of /joint_states"),
         ((bag, "--robot", "nobody"), "nobody"),

@@ -1,0 +1,185 @@
+"""What the commands print and write about results written by hand: every figure with its name and unit."""
+
+import csv
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from impact_aware.cli import analyze, identify, identify_plan, state_table, tune_detector
+from impact_aware.cli.main import main
+from impact_aware.contact.geometry import Contact
+from impact_aware.detection.tuning import Tuning
+from impact_aware.estimation.identification import Identification
+from impact_aware.estimation.trials import ImpactTrial
+from impact_aware.impact import predict
+from impact_aware.impact.batch import BatchPrediction
+from impact_aware.impact.contact_impulse import MODES
+from impact_aware.recordings.results import AblationGroup
+from impact_aware.robot import RobotModel
+from test.support.hand_made import make_analysis, make_impact
+
+
+def test_analyze_prints_arms_impacts_groups_and_notes():
+    group = AblationGroup(
+        label="hard", robot="two", joint_names=("a", "b"), inertia="M", friction=0.3, count=7,
+        joint_error_mean=np.zeros(2), joint_error_max=np.zeros(2), error_mean=0.5, error_max=1.0,
+        velocity_before_mean=np.zeros(2), velocity_after_mean=np.zeros(2),
+    )  # fmt: skip
+    bare = make_impact(index=4, estimate=None, prediction=None, expected=None, notes=())
+    analysis = make_analysis(make_impact(), bare, ablation_groups=(group,))
+    assert analyze.format_analysis(analysis, Path("out")).splitlines() == [
+        "one.mcap left: 12345 messages at 988 Hz, robot two",
+        "  impact 3 at 12.5000 s, known 3.0 ms later, jump 0.775 rad/s, prediction off by 0.500, slide, unexpected",
+        "  impact 4 at 12.5000 s, known 3.0 ms later",
+        "  note: a note of the arm",
+        "  note: first note",
+        "  note: second note",
+        "",
+        "mean error of the predicted velocity after, deg/s (largest in parentheses)",
+        "  hard  M          mu 0.3     28.65 (57.30)  of 7",
+        "note: a note of all",
+        "read 12345 messages in 0.25 s (49,380 per second)",
+        "results in out",
+    ]
+    quiet = replace(analysis.arms[0], impacts=(), rate_hz=np.nan, robot="", notes=())
+    lines = analyze.format_analysis(replace(analysis, arms=(quiet,), ablation_groups=(), notes=()), None).splitlines()
+    assert lines[:2] == ["one.mcap left: 12345 messages at unknown rate, robot unknown", "  no impact"]
+    expected = analyze.format_analysis(make_analysis(make_impact(expected=True)), None)
+    assert ", expected\n" in expected
+
+
+def test_annotated_copies_have_names_of_their_own():
+    files = [Path("a/run"), Path("b/run"), Path("c/night.mcap.zst"), Path("day.db3")]
+    assert analyze.output_names(files) == [
+        "analysis.json", "impacts.csv", "ablation.csv", "report.html", "run_1_annotated", "run_2_annotated",
+        "night_annotated", "day_annotated",
+    ]  # fmt: skip
+
+
+IDENTIFIED = Identification(
+    quantity="inertia", unit="kg m^2", names=("a", "b"), values=np.array([0.25, 1.5]), lower=np.array([0.2, -np.inf]),
+    upper=np.array([0.3, 4.5]), determined=np.array([True, False]), trials=12, error=0.0375, confidence=0.9,
+    interval="likelihood", warnings=("look here",),
+)  # fmt: skip
+
+
+def test_identify_prints_and_writes_every_parameter():
+    assert identify.as_text(IDENTIFIED).splitlines() == [
+        "inertia from 12 impacts [kg m^2]",
+        "  a  0.25   90 %: 0.2 .. 0.3",
+        "  b  1.5   90 %: -inf .. 4.5   undetermined",
+        "  left unexplained: 0.0375 rad/s rms",
+        "  warning: look here",
+    ]
+    assert identify.as_dict(IDENTIFIED) == {
+        "quantity": "inertia", "unit": "kg m^2", "trials": 12, "confidence": 0.9, "interval": "likelihood",
+        "error": 0.0375, "warnings": ["look here"],
+        "parameters": {
+            "a": {"value": 0.25, "lower": 0.2, "upper": 0.3, "determined": True},
+            "b": {"value": 1.5, "lower": None, "upper": 4.5, "determined": False},
+        },
+    }  # fmt: skip
+    one = replace(IDENTIFIED, quantity="contact", trials=1, warnings=())
+    assert identify.as_text(one).startswith("contact from 1 impact [") and "0.0375 N rms" in identify.as_text(one)
+
+
+@pytest.fixture(scope="module")
+def robot():
+    return RobotModel.from_profile("panda")
+
+
+def test_the_plan_as_a_table(tmp_path, robot):
+    q, velocity = np.arange(1.0, 8.0), -np.arange(11.0, 18.0)
+    contact = Contact("tool", np.array([0.0, 0.6, 0.8]))
+    identify_plan._write_table(tmp_path / "plan.csv", robot, [ImpactTrial(q, velocity, q, np.ones(7), contact)])
+    with open(tmp_path / "plan.csv", newline="") as file:
+        (row,) = csv.DictReader(file)
+    expected = {f"q_{name}": value for name, value in zip(robot.joint_names, q, strict=True)}
+    expected |= {f"before_{name}": value for name, value in zip(robot.joint_names, velocity, strict=True)}
+    expected |= {"normal_x": 0.0, "normal_y": 0.6, "normal_z": 0.8}
+    assert {name: float(cell) for name, cell in row.items()} == expected
+
+
+BATCH = BatchPrediction(
+    velocity_after=np.arange(21.0).reshape(3, 7),
+    impulse=np.array([[3.0, 0.0, 4.0], [0.0, 0.0, 0.0], [0.0, 1.0, 0.0]]),
+    mode=np.array([MODES.index("slide"), MODES.index("separate"), MODES.index("stick")]),
+    effective_mass=np.array([31.0, 32.0, 33.0]),
+    contact_velocity_before=np.full((3, 3), 41.0),
+)
+
+
+def test_predictions_at_a_table_of_states(tmp_path, robot):
+    text = state_table.format_predictions(BATCH, 6e-6).splitlines()
+    # The median and the largest of 5 and 1 N s; the state that separates does not count.
+    assert text[2] == "impulse         median 3.0000  max 5.0000  N s, of 2 impacts"
+    assert text[3] == "time per state  2.00e-06 s"
+    assert text[0].split() == ["states", "3"]
+    path = state_table.write_predictions(tmp_path, robot, BATCH)
+    with open(path, newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["mode"] for row in rows] == ["slide", "separate", "stick"]
+    assert float(rows[2][f"velocity_after_{robot.joint_names[3]}"]) == 17.0
+    assert [float(rows[0][f"impulse_{axis}"]) for axis in "xyz"] == [3.0, 0.0, 4.0]
+    found = state_table.to_json(BATCH)
+    assert found["modes"] == {mode: 1 for mode in MODES}
+    assert found["impulse"][2] == [0.0, 1.0, 0.0] and found["velocity_after"][1][0] == 7.0
+
+
+def test_a_tuning_in_plain_types():
+    tuning = Tuning(
+        detector="adaptive_window", parameters={"noise": (1.0, 2.0), "period": 0.5}, false_alarms_per_hour=0.05,
+        false_alarms_bound=90.0, hours=0.25, largest=(3.5, 4.5),
+    )  # fmt: skip
+    assert tune_detector.as_dict(tuning, ("a", "b")) == {
+        "detector": "adaptive_window", "joints": ["a", "b"], "parameters": {"noise": [1.0, 2.0], "period": 0.5},
+        "expected_false_alarms_per_hour": 0.05, "false_alarms_per_hour_excluded_by_recording": 90.0,
+        "recording_hours": 0.25, "largest_signal": [3.5, 4.5],
+    }  # fmt: skip
+
+
+DQ = ["0.1", "0.2", "-0.3", "-0.5", "0.3", "-0.2", "0.1"]
+
+
+def test_predict_prints_what_the_library_says(capsys, robot):
+    contact = ["--normal", "0", "0.6", "0.8", "--friction", "0.3", "--restitution", "0.4"]
+    dq = np.array(DQ, dtype=float)
+    made = Contact(robot.tool_frame, (0.0, 0.6, 0.8), friction=0.3, restitution=0.4, radius=robot.tool_radius)
+    found = predict(robot, robot.home, dq, made)
+    if found.mode == "separate":
+        dq = -dq
+        found = predict(robot, robot.home, dq, made)
+    assert main(["predict", "--dq", *map(str, dq), *contact, "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    for name in ("velocity_before", "velocity_after", "impulse", "contact_velocity_before", "contact_velocity_after"):
+        np.testing.assert_allclose(answer[name], getattr(found, name), err_msg=name)
+    assert answer["contact_point"] == found.point.tolist() and answer["mode"] == found.mode
+    for name in ("effective_mass", "reduced_mass", "energy_loss"):
+        assert answer[name] == pytest.approx(getattr(found, name)), name
+    assert main(["predict", "--dq", *map(str, dq), *contact]) == 0
+    text = capsys.readouterr().out
+    for name, before, after, jump in zip(
+        robot.joint_names, found.velocity_before, found.velocity_after, found.jump, strict=True
+    ):
+        assert f"{name}  {before:9.4f}  {after:9.4f}  {jump:+9.4f}" in text
+    assert "impulse         " + "  ".join(f"{part:9.4f}" for part in found.impulse) + "  N s" in text
+    assert f"effective mass  {found.effective_mass:9.4f}  kg" in text
+    assert f"energy loss     {found.energy_loss:9.4f}  J" in text
+
+
+def test_predictions_with_other_motor_inertias_leave_each_other_alone(capsys, robot):
+    def answer(*words):
+        assert main(["predict", "--dq", *DQ, "--normal", "0", "0", "1", *words, "--json"]) == 0
+        return json.loads(capsys.readouterr().out)
+
+    own = [str(value) for value in robot.apparent_motor_inertia]
+    first = answer()
+    heavy = answer("--apparent-motor-inertia", *["5.0"] * 7)
+    bare = answer("--inertia", "M")
+    assert first["effective_mass"] < heavy["effective_mass"] and bare["effective_mass"] < first["effective_mass"]
+    assert answer() == first == answer("--apparent-motor-inertia", *own)
+    assert answer("--apparent-motor-inertia", *["0"] * 7)["effective_mass"] == pytest.approx(bare["effective_mass"])
+    np.testing.assert_array_equal(RobotModel.from_profile("panda").model.armature, robot.apparent_motor_inertia)
