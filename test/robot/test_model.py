@@ -298,10 +298,11 @@ def test_safety_limits_take_the_profile_then_the_call_before_the_urdf():
     figures = ("position_lower", "position_upper", "velocity", "effort", "effort_rate", "velocity_jump")
     # The whole position range, a tenth more than the URDF's velocity.
     assert [float(getattr(limits, name)[0]) for name in figures] == [-1.0, 3.0, 2.2, 10.0, 70.0, 2.0]
-    profile = replace(load_profile("panda"), safety={"tool_speed": 0.9, "effort": 5.0, "state_age": 0.03})
+    profile = replace(load_profile("panda"), safety={"tool_speed": 0.9, "effort": 5.0, "contact_force": 77.0})
     panda = RobotModel.from_profile(profile)
     own, called = SafetyLimits.of(panda), SafetyLimits.of(panda, tool_speed=0.4, workspace_lower=[-1.0, -2.0, -3.0])
-    assert (own.tool_speed, own.state_age, called.tool_speed, called.state_age) == (0.9, 0.03, 0.4, 0.03)
+    assert (own.tool_speed, own.contact_force) == (0.9, 77.0)
+    assert (called.tool_speed, called.contact_force) == (0.4, 77.0)
     np.testing.assert_array_equal(own.effort, np.full(7, 5.0))
     np.testing.assert_array_equal(called.workspace_lower, [-1.0, -2.0, -3.0])
     with pytest.raises(InvalidInputError, match="safety.speed"):
