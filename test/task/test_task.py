@@ -96,3 +96,8 @@ def test_a_task_lifts_when_a_tool_carries_a_share_of_the_load():
     assert load_task("hit_and_push", {"object": {"half_extents": [0.1, 0.065, 0.09]}}).table_height == pytest.approx(
         0.01
     )
+
+
+def test_another_object_leaves_every_other_one_to_choose():
+    task = load_task("hit_and_push").with_object("parcel")
+    assert sorted(entry.name for entry in task.objects) == ["cat_food", "juice_pack"]
