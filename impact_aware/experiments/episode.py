@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from impact_aware.arrays import Array
+from impact_aware.contact.box import homogeneous_box
 from impact_aware.contact.geometry import Contact, FreeObject
 from impact_aware.control import Command, ControlSession, Mode
 from impact_aware.detection import ImpactEvent, JointSample, make_detector
@@ -39,21 +40,15 @@ def predict_impact(
     own, base = field.arms[arm], base_placement(task.arms[arm])
     tool = base.act(robot.placement(event.position).translation)
     centre = field.object_position + own.normal * float(own.normal @ (tool - own.impact_position))
-    half = field.object_half_extents
-    inertia = (
-        field.object_mass
-        / 3.0
-        * np.diag([half[1] ** 2 + half[2] ** 2, half[0] ** 2 + half[2] ** 2, half[0] ** 2 + half[1] ** 2])
-    )
-    turn = base.rotation.T
+    to_base, box = base.rotation.T, homogeneous_box(field.object_mass, field.object_half_extents, centre)
     contact = Contact(
         robot.tool_frame,
-        turn @ own.normal,
+        to_base @ own.normal,
         radius=robot.tool_radius,
         friction=task.object.friction_tool,
         restitution=task.object.restitution,
     )
-    body = FreeObject(field.object_mass, turn @ inertia @ base.rotation, base.actInv(centre))
+    body = FreeObject(box.mass, to_base @ box.inertia @ base.rotation, base.actInv(centre))
     return predict(robot, event.position, event.velocity_before, contact, obstacle=body, method=method)
 
 
@@ -79,7 +74,7 @@ def run_episode(
         on_cycle: Called with every command.
 
     Raises:
-        InvalidInputError: A task that can't be done, by the number that makes it so.
+        InvalidInputError: A task that can't be done, by the number that makes it so, or an impact beyond a limit.
     """
     settings = settings or EpisodeSettings()
     robots = [RobotModel.from_profile(arm.robot) for arm in task.arms] if robots is None else list(robots)
@@ -92,7 +87,7 @@ def run_episode(
     predictor = ObjectVelocity(task, settings, robots, field, sampled)
     slices = list(plant.slices.values())
     state = plant.reset(posture, seed=seed)
-    session.start(state.time, posture, check=False)
+    session.start(state.time, posture)
     recorder = EpisodeRecorder()
     events: list[tuple[int, ImpactEvent]] = []
     rest_since = np.inf

@@ -1,9 +1,20 @@
+import dataclasses
+from types import SimpleNamespace
+
 import numpy as np
+import pinocchio as pin
 import pytest
 
 from impact_aware.control import Mode
 from impact_aware.control.tracking import TrackingReference
-from impact_aware.experiments.episode import EpisodeSettings, Truth, run_episode, task_scene
+from impact_aware.experiments.episode import (
+    EpisodeSettings,
+    Truth,
+    _ObjectVelocity,
+    predict_impact,
+    run_episode,
+    task_scene,
+)
 from impact_aware.robot import RobotModel
 from impact_aware.robot.effort_convention import EffortConvention
 from impact_aware.task import load_task
@@ -80,3 +91,41 @@ def test_the_safe_mode_ends_the_run_early(monkeypatch):
     result = run_episode(load_task("hit_and_push"), EpisodeSettings(duration=2.0))
     assert result.safe_reason == "EXCEPTION"
     assert result.time[-1] < 0.2
+
+
+def predicted(yaw, offset):
+    """A prediction at an oblique, off-centre impact with a flat box, everything rotated and moved with the arm's base.
+
+    The yaw is a whole number of quarter turns, so that the box keeps its edges along the axes.
+    """
+    robot = RobotModel.from_profile("panda")
+    task = load_task("hit_and_push")
+    base = pin.SE3(pin.utils.rotate("z", yaw), np.array(offset))
+    task = dataclasses.replace(
+        task, arms=(dataclasses.replace(task.arms[0], base_position=tuple(offset), base_yaw=yaw),)
+    )
+    normal = np.array([0.0, 1.0, 0.0])
+    tool = robot.placement(robot.home).translation
+    half = np.abs(base.rotation) @ np.array([0.14, 0.05, 0.09])
+    field = SimpleNamespace(
+        arms=[SimpleNamespace(normal=base.rotation @ normal, impact_position=base.act(tool + 0.02 * normal))],
+        object_position=base.act(tool + np.array([0.06, -0.09, -0.03])),
+        object_half_extents=half,
+        object_mass=1.7,
+    )
+    dq = np.linalg.pinv(robot.frame_jacobian(robot.home)) @ np.array([0.2, -0.5, 0.1, 0.0, 0.0, 0.0])
+    event = SimpleNamespace(position=robot.home, velocity_before=dq)
+    return tool, predict_impact(task, 0, robot, field, event), base, field, task, robot, event
+
+
+def test_a_prediction_is_the_same_wherever_the_arms_base_stands():
+    tool, here, *_ = predicted(0.0, (0.0, 0.0, 0.0))
+    _, there, base, field, task, robot, event = predicted(0.5 * np.pi, (0.7, -0.4, 0.2))
+    np.testing.assert_allclose(there.velocity_after, here.velocity_after, atol=1e-9)
+    np.testing.assert_allclose(there.object_twist_after, here.object_twist_after, atol=1e-9)
+    # The object is where the tool says it is: 20 mm short of the intended position, so the box is 20 mm nearer.
+    np.testing.assert_allclose(there.obstacle.position, tool + [0.06, -0.11, -0.03], atol=1e-9)
+    # An off-centre hit turns the box, and friction drags it along.
+    assert abs(here.object_twist_after[5]) > 0.1 and abs(here.object_twist_after[0]) > 0.005
+    velocity = _ObjectVelocity(task, EpisodeSettings(), [robot], field, None)(0, event, robot.home)
+    np.testing.assert_allclose(velocity, base.rotation @ here.object_twist_after[:3], atol=1e-9)
