@@ -9,8 +9,8 @@ from impact_aware.control import Mode
 from impact_aware.control.tracking import TrackingReference
 from impact_aware.experiments.episode import (
     EpisodeSettings,
+    ObjectVelocity,
     Truth,
-    _ObjectVelocity,
     predict_impact,
     run_episode,
     task_scene,
@@ -127,5 +127,5 @@ def test_a_prediction_is_the_same_wherever_the_arms_base_stands():
     np.testing.assert_allclose(there.obstacle.position, tool + [0.06, -0.11, -0.03], atol=1e-9)
     # An off-centre hit turns the box, and friction drags it along.
     assert abs(here.object_twist_after[5]) > 0.1 and abs(here.object_twist_after[0]) > 0.005
-    velocity = _ObjectVelocity(task, EpisodeSettings(), [robot], field, None)(0, event, robot.home)
+    velocity = ObjectVelocity(task, EpisodeSettings(), [robot], field, None)(0, event, robot.home)
     np.testing.assert_allclose(velocity, base.rotation @ here.object_twist_after[:3], atol=1e-9)
