@@ -1,0 +1,103 @@
+"""The `impact-aware` command: which subcommand runs, what it is given, and how errors end."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from impact_aware.cli import main as module
+from impact_aware.cli.main import SUBCOMMANDS, build_parser, main
+from impact_aware.errors import InvalidInputError
+
+
+@pytest.fixture
+def subcommand(monkeypatch):
+    """`validate` replaced by one that notes its arguments and raises what it is told to."""
+    calls: list[argparse.Namespace] = []
+    fake = SimpleNamespace(add_arguments=lambda parser: parser.add_argument("--size", type=int, default=3), error=None)
+
+    def run(args: argparse.Namespace) -> int:
+        calls.append(args)
+        if fake.error is not None:
+            raise fake.error
+        return 7
+
+    fake.run, fake.calls, fake.imported = run, calls, []
+    real = importlib.import_module
+
+    def import_module(name: str) -> object:
+        fake.imported.append(name)
+        return fake if name == SUBCOMMANDS["validate"][0] else real(name)
+
+    monkeypatch.setattr(module.importlib, "import_module", import_module)
+    return fake
+
+
+def test_every_subcommand_is_a_module_that_can_run():
+    assert set(SUBCOMMANDS) == {
+        "demo", "predict", "sample-map", "analyze", "render", "campaign", "identify", "tune-detector", "validate",
+        "faults", "bench",
+    }  # fmt: skip
+    for name, (where, text) in SUBCOMMANDS.items():
+        found = importlib.import_module(where)
+        assert callable(found.add_arguments) and callable(found.run), name
+        assert text[0].islower() and not text.endswith("."), name
+
+
+def test_only_the_wanted_subcommand_is_imported_and_its_status_returned(subcommand):
+    assert main(["validate", "--size", "5", "--json", "--out", "here"]) == 7
+    assert subcommand.imported == ["impact_aware.cli.validate"]
+    (args,) = subcommand.calls
+    assert (args.size, args.json, str(args.out)) == (5, True, "here")
+    main(["validate"])
+    assert (subcommand.calls[1].size, subcommand.calls[1].json, subcommand.calls[1].out) == (3, False, None)
+
+
+def test_help_names_every_subcommand_and_imports_none(subcommand):
+    text = build_parser(None).format_help()
+    assert all(name in text for name in SUBCOMMANDS)
+    assert subcommand.imported == []
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "line"),
+    [
+        (InvalidInputError("--size", 0, "at least 1"), 2, "impact-aware: error: --size: got 0, expected at least 1"),
+        (KeyboardInterrupt(), 130, "impact-aware: interrupted"),
+    ],
+)
+def test_errors_are_one_line_and_a_status(subcommand, capsys, error, status, line):
+    subcommand.error = error
+    assert main(["validate"]) == status
+    captured = capsys.readouterr()
+    assert (captured.out, captured.err.strip()) == ("", line)
+
+
+def test_a_mistake_in_the_program_is_not_hidden(subcommand):
+    subcommand.error = ZeroDivisionError()
+    with pytest.raises(ZeroDivisionError):
+        main(["validate"])
+
+
+def test_a_reader_that_goes_away_ends_it_quietly():
+    program = "from impact_aware.cli.main import main; import sys; sys.exit(main(['faults', '--list']))"
+    process = subprocess.Popen(
+        [sys.executable, "-u", "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None and process.stderr is not None
+    process.stdout.close()
+    assert (process.wait(60.0), process.stderr.read()) == (1, "")
+    process.stderr.close()
+
+
+@pytest.mark.parametrize("words", [[], ["dance"], ["validate", "--dance"]])
+def test_words_that_are_no_command_are_refused(subcommand, words, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(words)
+    assert ended.value.code == 2
+    assert "usage: impact-aware" in capsys.readouterr().err
