@@ -208,3 +208,27 @@ def test_a_request_replaces_only_what_it_gives(make_node):
     np.testing.assert_allclose(shift, 0.05 * ROBOT.placement(HOME).rotation[:, 0], atol=1e-12)
     assert ask(inertia="M+B_theta").inertia == "M+B_theta" and ask().inertia == "M"
     assert ask(method="frictionless").method == "frictionless"
+
+
+def test_the_surface_and_the_object_are_where_they_are_configured(make_node):
+    tip = contact_point(ROBOT, HOME, CONTACT)
+    for place in ({"object_mass": 0.0, "surface_point": (tip - 0.03 * NORMAL).tolist()},
+                  {"object_position": centre_ahead(0.03).tolist()}):  # fmt: skip
+        node = make_node(**place)
+        node._source._receive(state(2.0))
+        assert node.published[0].time_to_impact == pytest.approx(0.03 / 0.52, rel=0.02)
+
+
+@pytest.mark.parametrize("name", ["velocity_std", "restitution_std", "motor_inertia_std"])
+def test_a_standard_deviation_twice_as_large_makes_the_covariance_four_times_as_large(make_node, name):
+    covariances = []
+    for deviation in (0.01, 0.02):
+        node = make_node(**{name: deviation, "inertia": "M+B_theta"})
+        node._on_impact(event())
+        covariances.append(np.array(node.published[0].velocity_after_covariance))
+    assert covariances[0].max() > 0.0
+    np.testing.assert_allclose(covariances[1], 4.0 * covariances[0], rtol=1e-6, atol=1e-15)
+    node = make_node(**{name: 0.01, "inertia": "M+B_theta"})
+    show_object(node, centre_ahead(0.03))
+    node._source._receive(state(2.0))
+    assert len(node.published[0].velocity_after_covariance) == 0, "looking ahead is done often"
