@@ -1,4 +1,4 @@
-"""The emulated nodes around the control session: whom a state reaches, late predictions, a dead detector, the watchdog."""
+"""The emulated nodes around the control session: states, late predictions, a dead detector, the watchdog."""
 
 from __future__ import annotations
 
