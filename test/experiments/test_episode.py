@@ -67,11 +67,33 @@ def test_the_torque_is_continuous_and_within_the_limits(episode):
 
 def test_the_scene_stands_where_the_task_says_but_for_what_is_truly_different():
     task = load_task("hit_and_push")
-    scene = task_scene(task, Truth(displacement=(0.0, 0.03, 0.0), mass_factor=1.1, friction_table_factor=0.5))
-    np.testing.assert_allclose(scene.object_placement.translation, np.add(task.object.position, [0.0, 0.03, 0.0]))
-    assert scene.object.mass == pytest.approx(1.1 * task.object.mass)
-    assert scene.object_table.friction == pytest.approx(0.5 * task.object.friction_table)
-    assert scene.table_height == pytest.approx(task.table_height)
+    arm = dataclasses.replace(task.arms[0], base_position=(0.1, -0.2, 0.3), base_yaw=0.4)
+    body = dataclasses.replace(task.object, half_extents=(0.11, 0.07, 0.09))
+    task = dataclasses.replace(task, arms=(arm,), object=body)
+    truth = Truth((0.01, 0.03, -0.02), 0.2, 1.1, 0.5, 0.7, 0.003)
+    scene = task_scene(task, truth)
+    np.testing.assert_allclose(scene.object_placement.translation, np.add(body.position, [0.01, 0.03, -0.02]))
+    np.testing.assert_allclose(scene.object_placement.rotation, pin.utils.rotate("z", 0.2), atol=1e-12)
+    assert scene.object.half_sizes == (0.11, 0.07, 0.09)
+    assert scene.object.mass == pytest.approx(1.1 * body.mass)
+    assert scene.object_table.friction == pytest.approx(0.5 * body.friction_table)
+    assert scene.tool_object.friction == pytest.approx(0.7 * body.friction_tool)
+    assert scene.tool_object.time_constant == 0.003
+    assert scene.table_height == pytest.approx(task.table_height) == pytest.approx(body.position[2] - 0.09)
+    (mount,) = scene.arms
+    np.testing.assert_allclose(mount.placement.translation, [0.1, -0.2, 0.3])
+    np.testing.assert_allclose(mount.placement.rotation, pin.utils.rotate("z", 0.4), atol=1e-12)
+    assert (mount.name, mount.robot, mount.tip.shape) == ("arm", "panda", "sphere")
+
+
+def test_palms_of_silicone_are_softer_than_a_tip():
+    scene = task_scene(load_task("dual_arm_grab"))
+    assert [mount.tip.shape for mount in scene.arms] == ["pad", "pad"]
+    assert scene.arms[0].tip.half_sizes == (0.04, 0.04, 0.03)
+    assert (scene.tool_object.time_constant, task_scene(load_task("hit_and_push")).tool_object.time_constant) == (
+        0.004,
+        0.001,
+    )
 
 
 def test_a_sampled_map_gives_nearly_the_direct_prediction():

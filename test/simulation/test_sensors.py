@@ -89,3 +89,43 @@ def test_senseless_settings_are_refused(values, field):
 def test_unknown_velocity_source_is_refused():
     with pytest.raises(UnknownNameError, match="differences"):
         SensorSettings(velocity_source="gyro")
+
+
+def test_velocities_are_differenced_joint_by_joint_from_what_the_encoders_show():
+    sensors = JointSensors(
+        SensorSettings(encoder_resolution=0.01, velocity_source="differences", velocity_cutoff=np.inf), CYCLE
+    )
+    shown = [sensors.read(k * CYCLE, np.array(q), np.array([9.0, 9.0]), np.zeros(2)) for k, q in enumerate(POSITIONS)]
+    np.testing.assert_allclose([reading.q for reading in shown], [[0.0, 1.0], [0.01, 0.98], [0.01, 0.98]])
+    # 10 and -20 mrad in a millisecond; nothing is known of the first.
+    np.testing.assert_allclose([reading.dq for reading in shown], [[0.0, 0.0], [10.0, -20.0], [0.0, 0.0]], atol=1e-9)
+
+
+POSITIONS = [[0.004, 1.001], [0.006, 0.984], [0.012, 0.976]]
+
+
+def test_a_reset_leaves_nothing_of_the_past():
+    noise = SensorSettings(position_noise=1e-4, delay=2, velocity_source="differences", velocity_cutoff=30.0)
+    used, fresh = JointSensors(noise, CYCLE, 3), JointSensors(noise, CYCLE, 8)
+    for state in ramp(7, speed=-4.0):
+        used.read(*state)
+    used.reset(8)
+    for state in ramp(5):
+        mine, theirs = used.read(*state), fresh.read(*state)
+        assert mine.time == theirs.time
+        for name in ("q", "dq", "effort"):
+            np.testing.assert_array_equal(getattr(mine, name), getattr(theirs, name))
+
+
+def test_everything_of_a_reading_is_equally_old():
+    sensors = JointSensors(SensorSettings(delay=2), CYCLE)
+    states = [(k * CYCLE, np.array([0.1 * k]), np.array([1.0 * k]), np.array([10.0 * k])) for k in range(6)]
+    last = [sensors.read(*state) for state in states][-1]
+    assert (last.time, last.q[0], last.dq[0], last.effort[0]) == pytest.approx((0.003, 0.3, 3.0, 30.0))
+
+
+def test_each_joint_has_noise_of_its_own():
+    shown = readings(SensorSettings(position_noise=1e-3, effort_noise=1e-3), 500)
+    errors = np.array([reading.q - state[1] for reading, state in zip(shown, ramp(500), strict=True)])
+    assert abs(np.corrcoef(errors.T)[0, 1]) < 0.2
+    assert abs(np.corrcoef(errors[:, 0], [reading.effort[0] for reading in shown])[0, 1]) < 0.2

@@ -75,3 +75,28 @@ def test_bad_input_is_refused():
         SurfaceContact(np.zeros(3), np.zeros(3), MODEL)
     with pytest.raises(InvalidInputError, match="friction"):
         SurfaceContact(np.array([0.0, 0.0, 1.0]), np.zeros(3), MODEL, friction=-0.1)
+
+
+def test_the_normal_force_is_the_models_at_the_approach_speed():
+    normal = np.array([0.6, 0.0, 0.8])
+    contact = SurfaceContact(normal, np.zeros(3), MODEL, friction=0.4, slip_regularisation=1e-9)
+    sideways = np.array([0.8, 0.0, -0.6])
+    for speed in (0.2, 0.0, -0.05):
+        force = contact.force(1e-4, -speed * normal + 0.3 * sideways)
+        pressure = float(MODEL.force(1e-4, speed))
+        np.testing.assert_allclose(force, pressure * (normal - 0.4 * sideways), rtol=1e-9)
+
+
+def test_depth_and_slip_on_an_object_that_moves_and_turns_about_an_oblique_axis():
+    box = FreeObject(2.0, np.eye(3), np.array([0.1, -0.2, 0.3]))
+    normal = np.array([0.6, 0.0, 0.8])
+    contact = SurfaceContact(normal, np.array([0.2, 0.1, 0.4]), MODEL, obstacle=box)
+    point, motion = np.array([0.25, -0.1, 0.35]), np.array([0.01, 0.02, -0.03, 0.003, -0.004, 0.005])
+    # (0.05, -0.2, -0.05) from the plane's point; the lever (0.15, 0.1, 0.05) turns by (-0.7, 0.6, 0.9) mm.
+    shift = np.array([0.01 - 0.0007, 0.02 + 0.0006, -0.03 + 0.0009])
+    assert contact.depth(point, motion) == pytest.approx(0.01 + 0.6 * shift[0] + 0.8 * shift[2], abs=1e-12)
+    np.testing.assert_allclose(contact.slip(np.array([1.0, 2.0, 3.0]), point, motion), [1, 2, 3] - shift, atol=1e-12)
+    fixed = SurfaceContact(normal, np.array([0.2, 0.1, 0.4]), MODEL)
+    assert fixed.depth(point, motion) == pytest.approx(0.01)
+    np.testing.assert_array_equal(fixed.slip(np.array([1.0, 2.0, 3.0]), point, motion), [1.0, 2.0, 3.0])
+    np.testing.assert_array_equal(fixed.object_acceleration(point, np.ones(3)), np.zeros(6))

@@ -97,3 +97,32 @@ def test_bad_input_is_refused():
     for model in "AC":
         with pytest.raises(NoSolutionError, match="no contact"):
             simulate(model, duration=0.05)
+
+
+def test_impact_laws_give_the_impulse_that_the_body_takes_and_no_finite_force(runs):
+    for model, mass in (("B", 1.0), ("C", 2.0)):
+        run = runs[model]
+        # The force on the drive bends the spring of model B a little.
+        _, speed, drive = -run.velocity_before
+        assert (speed, drive) == (pytest.approx(6.3246, rel=5e-3), pytest.approx(6.3246, rel=5e-3))
+        after = speed * mass / (5.0 + mass)
+        # The robot comes in the negative direction and is pushed back.
+        assert run.impulse == pytest.approx(5.0 * after, rel=1e-4)
+        np.testing.assert_allclose(run.velocity_after, [-after, -after, -drive if model == "B" else -after], rtol=1e-9)
+        assert np.isnan(run.contact_force).all()
+    assert np.isnan(runs["A"].impulse) and np.isnan(runs["A"].velocity_after).all()
+    assert runs["A"].contact_force.max() > 0.0 == runs["A"].contact_force[0]
+
+
+def test_the_spring_slows_the_drive_and_pulls_the_tip(runs):
+    """Right after the impact of model B the drive runs into its spring: decelerated by damper and deflection."""
+    run = runs["B"]
+    index = np.flatnonzero(run.time > run.impact_time)[0]
+    gap, speed = run.position[index, 1] - run.position[index, 2], run.velocity[index, 1] - run.velocity[index, 2]
+    assert gap > 0.0 and speed > 0.0
+    force = 1e4 * gap + 80.0 * speed
+    step = run.time[index + 1] - run.time[index - 0]
+    change = (run.velocity[index + 1] - run.velocity[index]) / step
+    # Over one step of 0.1 ms the force changes by about a hundredth.
+    assert change[2] == pytest.approx(force - 100.0, rel=0.05)
+    assert change[0] == change[1] == pytest.approx(-force / 6.0, rel=0.05)
