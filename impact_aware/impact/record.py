@@ -144,7 +144,7 @@ class Impact:
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """The joint velocities after an impact as they turned out.
+    """The joint velocities after an impact as observed.
 
     Attributes:
         origin: Where they come from: `estimate`, `plant` or `first look`.

@@ -24,7 +24,7 @@ CONE_HEIGHT = 0.09
 CONE_SIDES = 24
 
 ARROW_SPACING = 0.02
-"""Between the feet of the arrows before, predicted after and as it turned out, m."""
+"""Between the feet of the arrows before, predicted after and as observed, m."""
 
 THINNEST = 2e-3
 """Shortest diameter of an ellipsoid, m: a flat one would not be seen."""

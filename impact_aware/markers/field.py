@@ -19,11 +19,11 @@ def field_markers(sheet: Sheet, field: ReferenceField, arm: int, style: MarkerSt
     """What leads one arm to the impact; from the impact on, what leads the object to its goal."""
     markers = ante_streamlines(sheet, field, arm, style)
     if field.event_sequence == 0:
-        ante, place = field.ante_impact(arm).velocity, field.arms[arm].impact_position
-        markers += _grid(sheet, "ante_field", ante, place, style, look.ANTE_FIELD)
+        ante, centre = field.ante_impact(arm).velocity, field.arms[arm].impact_position
+        markers += _grid(sheet, "ante_field", ante, centre, style, look.ANTE_FIELD)
     else:
-        post, place = field.post_impact(arm).velocity, 0.5 * (field.object_position_at_impact + field.goal)
-        markers += _grid(sheet, "post_field", post, place, style, look.POST_FIELD)
+        post, centre = field.post_impact(arm).velocity, 0.5 * (field.object_position_at_impact + field.goal)
+        markers += _grid(sheet, "post_field", post, centre, style, look.POST_FIELD)
     if field.object_velocity_predicted:
         markers += post_streamline(sheet, field, arm)
     return markers
@@ -46,26 +46,26 @@ def ante_streamlines(sheet: Sheet, field: ReferenceField, arm: int, style: Marke
     side = np.cross(along, up)
     side = side / np.linalg.norm(side) if np.linalg.norm(side) > 1e-6 else np.array([1.0, 0.0, 0.0])
 
-    def arrived(place: Array) -> bool:
-        return float((place - own.impact_position) @ along) >= 0.0
+    def arrived(position: Array) -> bool:
+        return float((position - own.impact_position) @ along) >= 0.0
 
     lines = []
     for number, (across, above) in enumerate(((0.0, 0.3), (0.8, 0.1), (-0.8, 0.1))):
         start = own.impact_position + style.field_radius * (across * side + above * up - along)
-        way = streamline(ante.velocity, start, duration=3.0, step=0.02, stop=arrived)
-        lines.append(sheet.lines("ante_streamline", number, way, 0.005, look.ANTE_FIELD, strip=True))
+        path = streamline(ante.velocity, start, duration=3.0, step=0.02, stop=arrived)
+        lines.append(sheet.lines("ante_streamline", number, path, 0.005, look.ANTE_FIELD, strip=True))
     return lines
 
 
 def post_streamline(sheet: Sheet, field: ReferenceField, arm: int) -> list[Marker]:
-    """The way of the object from the impact to its goal."""
+    """The path of the object from the impact to its goal."""
     post = field.post_impact(arm)
 
-    def arrived(place: Array) -> bool:
-        return float(np.linalg.norm(place - field.goal)) < 5e-3
+    def arrived(position: Array) -> bool:
+        return float(np.linalg.norm(position - field.goal)) < 5e-3
 
-    way = streamline(post.velocity, field.object_position_at_impact, duration=4.0, step=0.02, stop=arrived)
-    return [sheet.lines("post_streamline", 0, way, 0.006, look.POST_FIELD, strip=True)]
+    path = streamline(post.velocity, field.object_position_at_impact, duration=4.0, step=0.02, stop=arrived)
+    return [sheet.lines("post_streamline", 0, path, 0.006, look.POST_FIELD, strip=True)]
 
 
 def _grid(

@@ -1,4 +1,4 @@
-"""The jump of every joint as a small chart in the scene: bars before, predicted after, as it turned out."""
+"""The jump of every joint as a small chart in the scene: bars before, predicted after, as observed."""
 
 from __future__ import annotations
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+import pinocchio as pin
 from numpy.typing import ArrayLike
 
 from impact_aware.impact.record import Impact
 from impact_aware.markers import style as look
 from impact_aware.markers.marker import UPRIGHT, Array, Marker, Sheet
 from impact_aware.markers.style import MarkerStyle
-from impact_aware.reference.rotation import quaternion_from_rotation, rotation_from_quaternion
+from impact_aware.reference.rotation import rotation_from_quaternion
 
 
 def ghosts(
@@ -21,12 +22,12 @@ def ghosts(
         return []
     linear, angular = impact.object_twist_after[:3], impact.object_twist_after[3:]
     moved = impact.object_position + style.ghost_time * linear
-    turned = _turned(np.asarray(orientation, dtype=float), style.ghost_time * angular)
+    rotated = _rotated(orientation, style.ghost_time * angular)
     words = f"+{1e3 * style.ghost_time:.0f} ms, {float(np.linalg.norm(linear)):.2f} m/s"
     above = moved + [0.0, 0.0, 0.5 * edges[2] + style.text_height]
     return [
         sheet.lines("object_before", 0, _edges(impact.object_position, edges, orientation), 0.003, look.GHOST_BEFORE),
-        sheet.box("object_after", 0, moved, edges, look.GHOST_AFTER, turned),
+        sheet.box("object_after", 0, moved, edges, look.GHOST_AFTER, rotated),
         sheet.text("object_text", 0, above, words, style.text_height, look.PREDICTED),
     ]
 
@@ -45,12 +46,7 @@ def _edges(centre: ArrayLike, edges: Array, orientation: ArrayLike) -> Array:
     return np.asarray(corners[np.array(pairs).ravel()])
 
 
-def _turned(orientation: Array, rotation_vector: Array) -> Array:
-    """A quaternion (4,) after a rotation about a base-frame axis (Rodrigues' formula)."""
-    angle = float(np.linalg.norm(rotation_vector))
-    if angle < 1e-12:
-        return orientation
-    x, y, z = rotation_vector / angle
-    cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
-    turn = np.eye(3) + np.sin(angle) * cross + (1.0 - np.cos(angle)) * cross @ cross
-    return np.array(quaternion_from_rotation(turn @ rotation_from_quaternion(orientation)))
+def _rotated(orientation: ArrayLike, rotation_vector: Array) -> Array:
+    """A quaternion (4,) after a rotation about a base-frame axis."""
+    x, y, z, w = np.asarray(orientation, dtype=float)
+    return np.array((pin.Quaternion(pin.exp3(rotation_vector)) * pin.Quaternion(w, x, y, z)).coeffs())

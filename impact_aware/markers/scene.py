@@ -69,7 +69,7 @@ class SceneMarkers:
 
     @property
     def outcome(self) -> Outcome | None:
-        """How the latest impact turned out, where that is known."""
+        """What was observed after the latest impact, where that is known."""
         return self._outcome_of(self._impacts.get("at_impact"))
 
     @property
@@ -97,7 +97,7 @@ class SceneMarkers:
         self._changed.add(kind)
 
     def add_outcome(self, outcome: Outcome) -> None:
-        """Take how an impact turned out; of the same impact, the better founded one stays."""
+        """Take what was observed after an impact; of the same impact, the better founded one stays."""
         old = self._outcome
         if old is not None and outcome.time < old.time - SAME_IMPACT:
             return

@@ -28,7 +28,7 @@ TEXT: Color = (0.15, 0.15, 0.15, 1.0)
 LEGEND: tuple[tuple[str, Color, str], ...] = (
     ("velocity_before", BEFORE, "velocity of the contact point before"),
     ("velocity_after", PREDICTED, "predicted velocity after"),
-    ("velocity_estimated", ESTIMATED, "velocity after, as it turned out"),
+    ("velocity_estimated", ESTIMATED, "velocity after, as observed"),
     ("uncertainty", SPREAD, "spread of the prediction"),
     ("impulse", IMPULSE, "impulse on the robot"),
     ("friction_cone", CONE, "friction cone"),
@@ -55,7 +55,7 @@ class MarkerStyle:
         ghost_time: The ghost stands where the object would be after this time, s.
         field_radius: Half width of the drawn part of a field, m.
         field_count: Arrows of a field along each side.
-        field_time: Length of an arrow of a field: the way in this time, s.
+        field_time: Length of an arrow of a field: the displacement in this time, s.
         deviations: Half axes of an ellipsoid, in standard deviations.
         chart_position: (3,) Lower left corner of the joint chart, m.
         legend_position: (3,) First line of the legend, m.

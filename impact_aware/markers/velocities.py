@@ -1,4 +1,4 @@
-"""Velocity of the contact point in the base frame: before, predicted after, as it turned out, with its spread."""
+"""Velocity of the contact point in the base frame: before, predicted after, as observed, with its spread."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class ContactVelocities:
     Attributes:
         before: (3,) Just before, or None.
         after: (3,) Predicted just after, or None.
-        estimated: (3,) As it turned out, or None.
+        estimated: (3,) As observed, or None.
         covariance: (3, 3) Of `after`, first order: J Sigma J^T, (m/s)^2, or None.
     """
 

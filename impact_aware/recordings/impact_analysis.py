@@ -78,9 +78,9 @@ def analyze(files: Sequence[Path], options: AnalysisOptions, report: Report | No
     notes: list[str] = []
     reading = 0.0
     for file in files:
-        found, seconds, told = _analyze_file(file, options, surface, report)
+        found, seconds, added = _analyze_file(file, options, surface, report)
         arms += found
-        notes += told
+        notes += added
         reading += seconds
     return Analysis(
         files=tuple(files),

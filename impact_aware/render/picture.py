@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pinocchio as pin
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -19,12 +20,11 @@ from impact_aware.impact.record import Impact
 from impact_aware.markers import Kind, Marker, style
 from impact_aware.markers.marker import Color
 from impact_aware.markers.velocities import contact_velocities
-from impact_aware.render.base_placement import Placement
 from impact_aware.render.camera import Camera, view_direction
 from impact_aware.render.canvas import Canvas
 from impact_aware.render.jump_chart import draw_jump
 from impact_aware.render.recorded_scene import RecordedArm, RecordedScene
-from impact_aware.render.solids import marker_triangles, ribbon
+from impact_aware.render.solids import marker_triangles, placed, ribbon
 
 Rectangle = tuple[float, float, float, float]
 
@@ -93,9 +93,9 @@ def _item(marker: Marker) -> str:
     return marker.namespace.rpartition("/")[2]
 
 
-def _place_of(arm: RecordedArm, marker: Marker) -> Placement:
+def _pose_of(arm: RecordedArm, marker: Marker) -> pin.SE3:
     """Markers of the arm's own base frame stand where its base stands; the others are in the common frame."""
-    return arm.base if marker.frame == arm.frame else Placement()
+    return arm.base if marker.frame == arm.frame else pin.SE3.Identity()
 
 
 def _scene_view(
@@ -107,12 +107,12 @@ def _scene_view(
     elevation: float,
 ) -> None:
     robots = [
-        arm.base.act(arm.shape.triangles(arm.robot, arm.q))
+        placed(arm.shape.triangles(arm.robot, arm.q), arm.base)
         for arm in scene.arms
         if arm.robot is not None and arm.q is not None
     ]
     corners = [robot.reshape(-1, 3) for robot in robots]
-    corners += [_place_of(arm, marker).act(points) for arm, marker in drawn for points in _extent(marker)]
+    corners += [placed(points, _pose_of(arm, marker)) for arm, marker in drawn for points in _extent(marker)]
     every = np.concatenate(corners) if corners else np.array([[-0.5, -0.5, 0.0], [0.5, 0.5, 1.0]])
     low, high = every.min(axis=0), every.max(axis=0)
     target = 0.5 * (low + high)
@@ -123,15 +123,15 @@ def _scene_view(
             canvas.add(ribbon(start, end, width, camera.eye), color, lit=False)
     for robot in robots:
         canvas.add(robot, LINK)
-    _add_markers(canvas, [(_place_of(arm, marker), marker) for arm, marker in drawn])
+    _add_markers(canvas, [(_pose_of(arm, marker), marker) for arm, marker in drawn])
     _show(axes, canvas)
     for arm, marker in drawn:
         if marker.kind is Kind.TEXT and _item(marker) == "object_text":
-            _write(axes, canvas, _place_of(arm, marker).act(marker.position), marker.text, marker.color)
+            _write(axes, canvas, placed(marker.position, _pose_of(arm, marker)), marker.text, marker.color)
     for arm in scene.arms:
         _frame_axes(axes, canvas, arm.base)
         if arm.name:
-            _write(axes, canvas, arm.base.act(np.array([0.0, 0.0, -0.05])), arm.name, style.TEXT)
+            _write(axes, canvas, placed(np.array([0.0, 0.0, -0.05]), arm.base), arm.name, style.TEXT)
 
 
 def _near_view(
@@ -145,7 +145,7 @@ def _near_view(
     """The first contact from near, without the robot that would hide it."""
     contact = impact.contacts[0]
     base = arm.base
-    point, normal = base.act(contact.point), base.rotation @ contact.normal
+    point, normal = placed(contact.point, base), base.rotation @ contact.normal
     # From the side, so that what goes along the normal is seen in full length.
     heading = np.degrees(np.arctan2(normal[1], normal[0]))
     side = min((heading + 62.0, heading - 62.0), key=lambda angle: abs((angle - azimuth + 180.0) % 360.0 - 180.0))
@@ -155,13 +155,13 @@ def _near_view(
     near = [
         m for m in markers if "streamline" not in _item(m) and "field" not in _item(m) and _item(m) != "object_goal"
     ]
-    _add_markers(canvas, [(_place_of(arm, marker), marker) for marker in near])
+    _add_markers(canvas, [(_pose_of(arm, marker), marker) for marker in near])
     _show(axes, canvas)
     velocities = contact_velocities(impact, contact, arm.robot, arm.scene.outcome)
     speeds = (
         ("before", velocities.before, style.BEFORE),
         ("predicted after", velocities.after, style.PREDICTED),
-        ("turned out", velocities.estimated, style.ESTIMATED),
+        ("observed", velocities.estimated, style.ESTIMATED),
     )
     lines = [
         (f"{word} {float(np.linalg.norm(velocity)):.2f} m/s", color) for word, velocity, color in speeds
@@ -198,11 +198,11 @@ def _show(axes: Any, canvas: Canvas) -> None:
     axes.set_autoscale_on(False)
 
 
-def _add_markers(canvas: Canvas, markers: list[tuple[Placement, Marker]]) -> None:
-    for place, marker in markers:
+def _add_markers(canvas: Canvas, markers: list[tuple[pin.SE3, Marker]]) -> None:
+    for pose, marker in markers:
         triangles = marker_triangles(marker, canvas.camera.eye)
         flat = marker.kind in (Kind.LINE_LIST, Kind.LINE_STRIP)
-        canvas.add(place.act(triangles), marker.color, lit=not flat, seen_through=_item(marker) in SEEN_THROUGH)
+        canvas.add(placed(triangles, pose), marker.color, lit=not flat, seen_through=_item(marker) in SEEN_THROUGH)
 
 
 def _extent(marker: Marker) -> Iterator[Array]:
@@ -228,10 +228,10 @@ def _floor(low: Array, high: Array) -> Iterator[tuple[Color, float, list[tuple[A
         yield (FLOOR_STRONG if strong else FLOOR), (0.004 if strong else 0.002), lines
 
 
-def _frame_axes(axes: Any, canvas: Canvas, place: Placement) -> None:
+def _frame_axes(axes: Any, canvas: Canvas, pose: pin.SE3) -> None:
     """The axes of a base frame, drawn on top."""
     for direction, (letter, color) in enumerate(AXES):
-        ends = place.act(np.array([np.zeros(3), 0.25 * np.eye(3)[direction]]))
+        ends = placed(np.array([np.zeros(3), 0.25 * np.eye(3)[direction]]), pose)
         start, end = (_pixel(canvas, axes, point) for point in ends)
         axes.plot(*np.transpose([start, end]), color=color, linewidth=1.6)
         x, y = end + 0.12 * (end - start)

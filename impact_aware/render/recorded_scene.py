@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pinocchio as pin
 
 from impact_aware.arrays import Array
 from impact_aware.errors import ImpactAwareError, InvalidInputError
@@ -21,7 +22,7 @@ from impact_aware.messages.reference_field import field_from_message
 from impact_aware.messages.stamps import serialized_stamp, stamp_seconds
 from impact_aware.recordings.bag import Bag, BagError
 from impact_aware.reference import ReferenceField
-from impact_aware.render.base_placement import Placement, base_placements
+from impact_aware.render.base_placement import base_placements
 from impact_aware.render.recorded_robot import recorded_robot
 from impact_aware.render.robot_shape import RobotShape
 from impact_aware.robot import JointOrder, RobotModel
@@ -58,7 +59,7 @@ class RecordedArm:
     robot: RobotModel | None
     shape: RobotShape
     q: Array | None
-    base: Placement
+    base: pin.SE3
     frame: str
 
 
@@ -198,7 +199,7 @@ def _read_arm(
     impact_times: list[float],
     profile: str | None,
     style: MarkerStyle,
-    base: Placement,
+    base: pin.SE3,
 ) -> RecordedArm:
     names, q = _configuration(bag, topic, time)
     robot, shape = recorded_robot(bag, name, names, profile)

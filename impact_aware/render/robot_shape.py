@@ -12,7 +12,7 @@ import numpy as np
 import pinocchio as pin
 
 from impact_aware.arrays import Array
-from impact_aware.render.solids import ball, box, capsule, turned
+from impact_aware.render.solids import ball, box, capsule, placed, revolved
 from impact_aware.robot import RobotModel
 
 ROD_RADIUS = 0.035
@@ -35,12 +35,12 @@ class RobotShape:
         parts = []
         for frame, body in self.bodies:
             if robot.model.existFrame(frame):
-                parts.append(_placed(body, robot.data.oMf[robot.model.getFrameId(frame)]))
+                parts.append(placed(body, robot.data.oMf[robot.model.getFrameId(frame)]))
         if not parts:
             parts = _rods(robot)
         if robot.tool_radius > 0.0:
             tip = robot.data.oMf[robot.tool_frame_id]
-            parts.append(_placed(ball(np.full(3, 2.0 * robot.tool_radius)), tip))
+            parts.append(placed(ball(np.full(3, 2.0 * robot.tool_radius)), tip))
         return np.concatenate(parts)
 
 
@@ -62,7 +62,7 @@ def robot_shape(urdf: str) -> RobotShape:
         if len(body):
             frame = model.frames[item.parentFrame]
             scaled = body * np.array(item.meshScale)
-            bodies.append((str(frame.name), _placed(scaled, frame.placement.inverse() * item.placement)))
+            bodies.append((str(frame.name), placed(scaled, frame.placement.inverse() * item.placement)))
     return RobotShape(tuple(bodies))
 
 
@@ -96,7 +96,7 @@ def _body(geometry: Any) -> Array:
         return ball(np.full(3, 2.0 * geometry.radius))
     if name == "Cylinder":
         r, h = geometry.radius, geometry.halfLength
-        return turned([(0.0, -h), (r, -h), (r, h), (0.0, h)])
+        return revolved([(0.0, -h), (r, -h), (r, h), (0.0, h)])
     if name == "Capsule":
         half = np.array([0.0, 0.0, geometry.halfLength])
         return capsule(-half, half, geometry.radius)
@@ -108,7 +108,3 @@ def _rods(robot: RobotModel) -> list[Array]:
     places.append(np.array(robot.data.oMf[robot.tool_frame_id].translation))
     pairs = zip(places[:-1], places[1:], strict=True)
     return [capsule(start, end, ROD_RADIUS) for start, end in pairs if np.linalg.norm(end - start) > 1e-3]
-
-
-def _placed(body: Array, placement: pin.SE3) -> Array:
-    return np.asarray(body @ placement.rotation.T + placement.translation)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pinocchio as pin
 from numpy.typing import ArrayLike
 
 from impact_aware.arrays import Array
@@ -21,7 +22,7 @@ def box(half_edges: ArrayLike) -> Array:
     return np.array([corners[[a, b, c]] for f in faces for a, b, c in ((f[0], f[1], f[2]), (f[0], f[2], f[3]))])
 
 
-def turned(profile: ArrayLike, sides: int = SIDES) -> Array:
+def revolved(profile: ArrayLike, sides: int = SIDES) -> Array:
     """A body of revolution about z from (m, 2) pairs of radius and height."""
     outline = np.asarray(profile, dtype=float)
     angles = np.linspace(0.0, 2.0 * np.pi, sides + 1)
@@ -40,7 +41,7 @@ def turned(profile: ArrayLike, sides: int = SIDES) -> Array:
 def ball(diameters: ArrayLike) -> Array:
     """An ellipsoid about the origin with its axes along x, y and z."""
     angles = np.linspace(-0.5 * np.pi, 0.5 * np.pi, SIDES // 2 + 1)
-    return np.asarray(0.5 * turned(np.column_stack((np.cos(angles), np.sin(angles)))) * np.asarray(diameters))
+    return np.asarray(0.5 * revolved(np.column_stack((np.cos(angles), np.sin(angles)))) * np.asarray(diameters))
 
 
 def capsule(start: Array, end: Array, radius: float) -> Array:
@@ -50,7 +51,12 @@ def capsule(start: Array, end: Array, radius: float) -> Array:
     below = np.column_stack((radius * np.sin(angles), -radius * np.cos(angles)))
     above = np.column_stack((radius * np.cos(angles), length + radius * np.sin(angles)))
     along = (end - start) / length if length > 1e-9 else np.array([0.0, 0.0, 1.0])
-    return along_axis(turned(np.vstack((below, above))), start, along)
+    return along_axis(revolved(np.vstack((below, above))), start, along)
+
+
+def placed(points: Array, pose: pin.SE3) -> Array:
+    """Points (..., 3) of a frame with this pose."""
+    return np.asarray(points @ pose.rotation.T + pose.translation)
 
 
 def along_axis(triangles: Array, origin: Array, axis: Array) -> Array:
@@ -95,4 +101,4 @@ def _arrow(marker: Marker) -> Array:
         return np.zeros((0, 3, 3))
     neck = max(length - head_length, 0.0)
     profile = [(0.0, 0.0), (0.5 * shaft, 0.0), (0.5 * shaft, neck), (0.5 * head, neck), (0.0, length)]
-    return along_axis(turned(profile, 14), start, (end - start) / length)
+    return along_axis(revolved(profile, 14), start, (end - start) / length)
