@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 
-from impact_aware.contact.exponential_hunt_crossley import ExponentialHuntCrossley
 from impact_aware.contact.force_model import ContactForceModel
-from impact_aware.contact.hunt_crossley import HuntCrossley
+from impact_aware.contact.hunt_crossley import ExponentialHuntCrossley, HuntCrossley, NonlinearViscoelastic
 from impact_aware.contact.kelvin_voigt import KelvinVoigt
 from impact_aware.contact.maxwell import Maxwell
 from impact_aware.contact.virtual_spring import VirtualSpring
-from impact_aware.contact.viscoelastic import NonlinearViscoelastic
 from impact_aware.errors import UnknownNameError
 
 FORCE_MODELS: dict[str, type[ContactForceModel]] = {
@@ -42,4 +40,4 @@ def make_force_model(name: str, **parameters: float) -> ContactForceModel:
 def parameter_names(name: str) -> tuple[str, ...]:
     """The parameters of the model `name`, in its constructor's order."""
     model = FORCE_MODELS[name]
-    return tuple(field.name for field in dataclasses.fields(model))  # type: ignore[arg-type]
+    return tuple(field.name for field in dataclasses.fields(model) if field.init)  # type: ignore[arg-type]

@@ -53,11 +53,7 @@ class Contact:
         """
         if not isinstance(self.frame, str) or not self.frame:
             raise InvalidInputError("contact frame", repr(self.frame), "the name of a robot frame")
-        normal = vector("normal", self.normal, 3)
-        length = math.sqrt(float(normal @ normal))
-        if not length > 1e-12:
-            raise InvalidInputError("normal", normal.tolist(), "a vector that is not of zero length")
-        normal = normal / length
+        normal = unit_vector("normal", self.normal)
         check_scalar("friction", self.friction, 0.0, math.inf)
         check_scalar("restitution", self.restitution, 0.0, 1.0)
         check_scalar("radius", self.radius, 0.0, math.inf)
@@ -121,7 +117,7 @@ class FreeObject:
         return frozen(inverse)
 
     def jacobian(self, point: Array) -> Array:
-        """Maps the twist to the velocity of the body's material point at `point` (3,), base frame; shape (3, 6)."""
+        """Maps the twist to the velocity of the body's material point at `point` (3,), base frame (3, 6)."""
         return point_jacobian(point - self.position)
 
     def twist_after(self, point: Array, impulse: Array) -> Array:
@@ -143,7 +139,7 @@ def contact_point(robot: RobotModel, q: Array, contact: Contact) -> Array:
 
 
 def contact_jacobian(robot: RobotModel, q: Array, contact: Contact) -> Array:
-    """Maps joint velocities to the velocity of the robot's material point at the contact, base frame; shape (3, n).
+    """Maps joint velocities to the velocity of the robot's material point at the contact, base frame (3, n).
 
     Raises:
         UnknownNameError: `contact.frame` is not a frame of the robot.
@@ -164,7 +160,7 @@ def contact_axes(normal: Array) -> Array:
 
 
 def point_jacobian(lever: Array) -> Array:
-    """Maps a twist (6,) to the velocity of the point `lever` (3,) away from where the twist is taken; shape (3, 6)."""
+    """Maps a twist (6,) to the velocity of the point `lever` (3,) away from where the twist is taken (3, 6)."""
     x, y, z = (float(value) for value in lever)
     return np.array(
         [
@@ -190,6 +186,19 @@ def vector(field_name: str, values: ArrayLike, size: int) -> Array:
     if not np.isfinite(array).all():
         raise InvalidInputError(field_name, array.tolist(), "finite values")
     return array
+
+
+def unit_vector(field_name: str, values: ArrayLike) -> Array:
+    """`values` (3,) over its length.
+
+    Raises:
+        InvalidInputError: Not three finite numbers, or all of them zero.
+    """
+    array = vector(field_name, values, 3)
+    length = math.sqrt(float(array @ array))
+    if not length > 1e-12:
+        raise InvalidInputError(field_name, array.tolist(), "a vector that is not of zero length")
+    return array / length
 
 
 def check_scalar(field_name: str, value: float, low: float, high: float, *, open_below: bool = False) -> None:

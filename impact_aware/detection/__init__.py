@@ -8,7 +8,7 @@ from impact_aware.detection.completion import CompletionDetector, CompletionPara
 from impact_aware.detection.detector import ImpactDetector
 from impact_aware.detection.events import ImpactEvent, JointSample
 from impact_aware.detection.expectation import ExpectationClassifier, ExpectationParameters, Verdict
-from impact_aware.detection.impact_watch import ExpectedJump, ImpactWatch, Notice, NoticeKind
+from impact_aware.detection.impact_watch import ExpectedJump, ImpactWatch, WatchEvent, WatchEventKind
 from impact_aware.detection.input_monitor import InputMonitor, InputQuality
 from impact_aware.detection.motion_window import DropCounts
 from impact_aware.detection.registry import DETECTORS, make_detector
@@ -34,8 +34,8 @@ __all__ = [
     "InputMonitor",
     "InputQuality",
     "JointSample",
-    "Notice",
-    "NoticeKind",
+    "WatchEvent",
+    "WatchEventKind",
     "Tuning",
     "Verdict",
     "make_detector",

@@ -102,7 +102,7 @@ class AccelerationDetector(WindowedDetector):
 
     @property
     def levels(self) -> Array:
-        """Every joint's signal over its bound, shape (n,)."""
+        """Every joint's signal over its bound (n,)."""
         return np.abs(self._shares)
 
     def _forget(self) -> None:
@@ -206,7 +206,7 @@ class AccelerationDetector(WindowedDetector):
 
 
 def _row_or_nan(values: Array | None, joint_count: int) -> Array:
-    """Return a sample's optional array, or NaN where it is missing or malformed, shape (n,)."""
+    """Return a sample's optional array, or NaN where it is missing or malformed (n,)."""
     if values is not None:
         try:
             row = np.asarray(values, dtype=np.float64)

@@ -248,7 +248,7 @@ class AdaptiveWindowDetector(WindowedDetector):
         return float(self._flat_excess[self._flat_excess.argmax()])
 
     def _widened_bounds(self, positions: Array, mixture: Array | None, offsets: Array | None) -> Array:
-        """Bounds of the tests where samples are missing or stamps off the grid, shape (tests, n), rad."""
+        """Bounds of the tests where samples are missing or stamps off the grid (tests, n), rad."""
         bounds = self._bounds
         if mixture is not None:
             mixed = self._mixed_bound

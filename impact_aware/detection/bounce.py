@@ -17,9 +17,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from impact_aware.contact.geometry import unit_vector
 from impact_aware.detection.events import Array, ImpactEvent, JointSample
 from impact_aware.detection.windowed_detector import finite_row, require
-from impact_aware.errors import InvalidInputError
 from impact_aware.robot import RobotModel
 
 
@@ -28,7 +28,7 @@ class BounceParameters:
     """Parameters of the bounce detector.
 
     Attributes:
-        distance: Way back that is no loss, m: compliance of the surfaces and errors of the model.
+        distance: Height above the lowest that is no loss, m: compliance of the surfaces and errors of the model.
         swing_time: The same as a time at the speed of the impact, s: a joint that swings at f goes back 1 / (2 pi f)
             times the speed.
         samples: Heights through which the line is put.
@@ -59,7 +59,7 @@ class ContactLoss:
         time: When it ended, s.
         time_detected: Stamp of the sample at which it was known, s.
         time_std: Standard error of `time`, s.
-        position: Joint positions at `time_detected`, shape (n,), rad.
+        position: Joint positions at `time_detected` (n,), rad.
         speed: Speed at which the tool recedes, m/s; NaN where only a second impact showed it.
         reason: `receding` or `second impact`.
     """
@@ -103,15 +103,12 @@ class BounceDetector:
 
         Args:
             event: The impact.
-            normal: From the obstacle into the robot, shape (3,), base frame.
+            normal: From the obstacle into the robot (3,), base frame.
 
         Raises:
             InvalidInputError: A normal without direction.
         """
-        direction = np.asarray(normal, dtype=np.float64)
-        if direction.shape != (3,) or not np.isfinite(direction).all() or not np.linalg.norm(direction) > 0.0:
-            raise InvalidInputError("normal", normal, "three finite numbers with a direction")
-        self._normal = direction / np.linalg.norm(direction)
+        self._normal = unit_vector("normal", normal)
         self._first = event
         self._closing, self._jump = self._along_normal(event)
         self._lowest = self._height(event.position)
@@ -158,9 +155,9 @@ class BounceDetector:
         self._heights[:-1] = self._heights[1:]
         self._times[-1], self._heights[-1] = since, height
         self._count += 1
-        way_back = height - self._lowest
+        rise = height - self._lowest
         chosen = self.parameters
-        if way_back <= chosen.distance + chosen.swing_time * self._closing or self._count < chosen.samples:
+        if rise <= chosen.distance + chosen.swing_time * self._closing or self._count < chosen.samples:
             return None
         times, heights = self._times - self._times.mean(), self._heights - self._heights.mean()
         speed = float(times @ heights) / float(times @ times)
@@ -168,7 +165,7 @@ class BounceDetector:
         if not (np.diff(self._heights) > 0.0).all():
             return None
         self._first = None
-        back = min(way_back / speed, since)
+        back = min(rise / speed, since)
         return ContactLoss(
             time=sample.time - back,
             time_detected=sample.time,

@@ -60,7 +60,7 @@ class ImpactDetector(ABC):
 
     @abstractmethod
     def _screen(self, recording: Recording, limit: float = 1.0) -> NDArray[np.bool_]:
-        """Mark every sample at which `update` could do more than take a regular sample in, shape (m,).
+        """Mark every sample at which `update` could do more than take a regular sample in (m,).
 
         Args:
             recording: The samples.
@@ -82,11 +82,11 @@ class ImpactDetector(ABC):
         """Find the impacts of a recording, from a fresh start.
 
         Args:
-            times: Stamps, shape (m,), s.
-            positions: Joint positions, shape (m, n), rad.
-            velocities: Joint velocities, shape (m, n), rad/s, or None.
-            efforts: Joint torques, shape (m, n), N m, or None.
-            effort_references: Expected joint torques, shape (m, n), N m, or None.
+            times: Stamps (m,), s.
+            positions: Joint positions (m, n), rad.
+            velocities: Joint velocities (m, n), rad/s, or None.
+            efforts: Joint torques (m, n), N m, or None.
+            effort_references: Expected joint torques (m, n), N m, or None.
 
         Returns:
             The events in the order of their detection: those that `update` gives on the same samples after `reset`.
@@ -108,11 +108,11 @@ class ImpactDetector(ABC):
         """Take a stretch of samples in, after those already seen: the events that `update` would have given on each.
 
         Args:
-            times: Stamps, shape (m,), s.
-            positions: Joint positions, shape (m, n), rad.
-            velocities: Joint velocities, shape (m, n), rad/s, or None.
-            efforts: Joint torques, shape (m, n), N m, or None.
-            effort_references: Expected joint torques, shape (m, n), N m, or None.
+            times: Stamps (m,), s.
+            positions: Joint positions (m, n), rad.
+            velocities: Joint velocities (m, n), rad/s, or None.
+            efforts: Joint torques (m, n), N m, or None.
+            effort_references: Expected joint torques (m, n), N m, or None.
 
         Raises:
             InvalidInputError: A shape does not fit.

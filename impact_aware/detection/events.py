@@ -15,11 +15,11 @@ class JointSample:
 
     Attributes:
         time: Stamp of the measurement, s.
-        position: Joint positions, shape (n,), rad.
-        velocity: Joint velocities, shape (n,), rad/s, or None where the source has none.
-        effort: Joint torques, shape (n,), N m, or None where the source has none.
+        position: Joint positions (n,), rad.
+        velocity: Joint velocities (n,), rad/s, or None where the source has none.
+        effort: Joint torques (n,), N m, or None where the source has none.
         effort_reference: Joint torques that were to be expected without contact, such as the commanded ones,
-            shape (n,), N m, or None where nobody knows.
+            (n,) N m, or None where nobody knows.
     """
 
     time: float
@@ -39,9 +39,9 @@ class ImpactEvent:
         time_std: Standard error of `time`, s; it covers measurement noise and the misfit of the two branches.
         detector: Name of the detector that found it.
         joint: Index of the joint with the largest normalised residual when the first sample was out of bounds.
-        position: Joint positions at `time`, shape (n,), rad.
-        velocity_before: Velocity of the branch before, at `time`, shape (n,), rad/s; NaN for a joint without data.
-        velocity_after: First estimate of the velocity of the branch after, shape (n,), rad/s, from the few samples seen
+        position: Joint positions at `time` (n,), rad.
+        velocity_before: Velocity of the branch before, at `time` (n,), rad/s; NaN for a joint without data.
+        velocity_after: First estimate of the velocity of the branch after (n,), rad/s, from the few samples seen
             until `time_detected`; None where no sample after the impact could be used. An impact that is still
             going on then shows only a part of its jump.
         residual: Residual over its bound, the largest of all tests from the first excess to `time_detected`, shape
@@ -64,7 +64,7 @@ class ImpactEvent:
         """The event with the velocity before filled in where the detector could not see it.
 
         Args:
-            measured: Velocities measured just before the impact, shape (n,), rad/s; None or NaN leaves a gap as it is.
+            measured: Velocities measured just before the impact (n,), rad/s; None or NaN leaves a gap as it is.
         """
         unknown = ~np.isfinite(self.velocity_before)
         if measured is None or not unknown.any():

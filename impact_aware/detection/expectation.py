@@ -67,7 +67,7 @@ class Verdict:
         time: Stamp of the sample at which it was known, s.
         unexplained: u, share of the jump that the prediction does not explain, 0..1.
         share: Share of the predicted jump that was seen.
-        jump: Jump that was seen, shape (n,), rad/s.
+        jump: Jump that was seen (n,), rad/s.
     """
 
     expected: bool
@@ -127,10 +127,10 @@ class ExpectationClassifier:
 
         Args:
             event: The impact, at the sample given last.
-            predicted_jump: Velocity after minus velocity before, shape (n,), rad/s.
-            inertia: Inertia matrix M + B_theta at the impact, shape (n, n), kg m^2; the identity if None, which tells
+            predicted_jump: Velocity after minus velocity before (n,), rad/s.
+            inertia: Inertia matrix M + B_theta at the impact (n, n), kg m^2; the identity if None, which tells
                 different impacts apart much less well.
-            predicted_std: Standard deviation of every joint's prediction, shape (n,), rad/s, or None for a sure one.
+            predicted_std: Standard deviation of every joint's prediction (n,), rad/s, or None for a sure one.
 
         Raises:
             InvalidInputError: A jump, inertia or deviation that is not finite or of the wrong shape, or zero.

@@ -10,7 +10,7 @@ Members that lack their signal stay silent: on positions only, this is the adapt
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -149,7 +149,7 @@ class FusionDetector(ImpactDetector):
         for member in self._all:
             if member is not finder:
                 member.acknowledge()
-        return _renamed(found, self.name)
+        return replace(found, detector=self.name)
 
     def _screen(self, recording: Recording, limit: float = 1.0) -> NDArray[np.bool_]:
         marked = np.zeros(len(recording), dtype=bool)
@@ -166,18 +166,3 @@ class FusionDetector(ImpactDetector):
     def _resume(self) -> None:
         for member in self._all:
             member._resume()
-
-
-def _renamed(event: ImpactEvent, name: str) -> ImpactEvent:
-    return ImpactEvent(
-        event.time,
-        event.time_detected,
-        event.time_std,
-        name,
-        event.joint,
-        event.position,
-        event.velocity_before,
-        event.velocity_after,
-        event.residual,
-        event.confidence,
-    )

@@ -25,8 +25,8 @@ _REMEMBERED = 16
 """Measured velocities that are kept for joints whose velocity before the impact the detector could not see."""
 
 
-class NoticeKind(enum.Enum):
-    """What a notice is about."""
+class WatchEventKind(enum.Enum):
+    """What became known."""
 
     MADE = "made"
     MEANING = "meaning"
@@ -35,7 +35,7 @@ class NoticeKind(enum.Enum):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Notice:
+class WatchEvent:
     """Something that became known with a sample.
 
     Attributes:
@@ -47,7 +47,7 @@ class Notice:
         completion: Of COMPLETE.
     """
 
-    kind: NoticeKind
+    kind: WatchEventKind
     sequence: int
     event: ImpactEvent | None = None
     verdict: Verdict | None = None
@@ -61,9 +61,9 @@ class ExpectedJump:
 
     Attributes:
         time: When it is expected, s.
-        jump: Velocity after minus before, shape (n,), rad/s.
-        std: Standard deviation of every joint's prediction, shape (n,), rad/s, or None.
-        normal: Contact normal from the obstacle into the robot, shape (3,), base frame, or None.
+        jump: Velocity after minus before (n,), rad/s.
+        std: Standard deviation of every joint's prediction (n,), rad/s, or None.
+        normal: Contact normal from the obstacle into the robot (3,), base frame, or None.
         sequence: Number of the event that it was made for; 0 for one that is still to come.
     """
 
@@ -101,7 +101,7 @@ class ImpactWatch:
             completion: Tells when a sequence of them is over, or None.
             bounce: Tells when contact is lost, or None; it needs a normal, given here or with a prediction.
             robot: Gives the inertia in which jumps are compared; the identity without it.
-            normal: Contact normal from the obstacle into the robot, shape (3,), base frame, where no prediction tells.
+            normal: Contact normal from the obstacle into the robot (3,), base frame, where no prediction tells.
             timing_tolerance: How far the time of a prediction may be from the impact that it is taken for, s.
         """
         self.detector = detector
@@ -129,35 +129,35 @@ class ImpactWatch:
         if self._completion is not None:
             self._completion.notify(event)
 
-    def update(self, sample: JointSample) -> list[Notice]:
+    def update(self, sample: JointSample) -> list[WatchEvent]:
         """Take the next sample in; what becomes known with it, the impact before what follows from it."""
-        notices: list[Notice] = []
+        found: list[WatchEvent] = []
         if self._rearm and sample.time - self._last_made >= RINGING:
             self._rearm = False
             self.detector.rearm()
         event = self.detector.update(sample)
         self._remember(sample)
         if event is not None:
-            notices.extend(self._made(event.with_velocity(self._velocity_at(event.time))))
+            found.extend(self._made(event.with_velocity(self._velocity_at(event.time))))
         if self._expectation is not None:
             verdict = self._expectation.update(sample)
             if verdict is not None and self._asked is not None:
                 sequence, asked = self._asked
                 self._asked = None
-                notices.append(Notice(NoticeKind.MEANING, sequence, event=asked, verdict=verdict))
+                found.append(WatchEvent(WatchEventKind.MEANING, sequence, event=asked, verdict=verdict))
         if self._bounce is not None:
             loss = self._bounce.update(sample)
             if loss is not None:
-                notices.append(self._lost(loss))
+                found.append(self._lost(loss))
                 self._rearm = True
         if self._completion is not None:
             completion = self._completion.update(sample)
             if completion is not None:
                 self.sequence += 1
-                notices.append(Notice(NoticeKind.COMPLETE, self.sequence, completion=completion))
-        return notices
+                found.append(WatchEvent(WatchEventKind.COMPLETE, self.sequence, completion=completion))
+        return found
 
-    def _made(self, event: ImpactEvent) -> Iterator[Notice]:
+    def _made(self, event: ImpactEvent) -> Iterator[WatchEvent]:
         if self._bounce is not None:
             loss = self._bounce.judge(event)
             if loss is not None:
@@ -174,11 +174,11 @@ class ImpactWatch:
         normal = expected.normal if expected is not None and fits and expected.normal is not None else self._normal
         if self._bounce is not None and normal is not None and not self._bounce.watching:
             self._bounce.begin(event, normal)
-        yield Notice(NoticeKind.MADE, self.sequence, event=event)
+        yield WatchEvent(WatchEventKind.MADE, self.sequence, event=event)
 
-    def _lost(self, loss: ContactLoss) -> Notice:
+    def _lost(self, loss: ContactLoss) -> WatchEvent:
         self.sequence += 1
-        return Notice(NoticeKind.LOST, self.sequence, loss=loss)
+        return WatchEvent(WatchEventKind.LOST, self.sequence, loss=loss)
 
     def _ask(self, event: ImpactEvent, expected: ExpectedJump) -> None:
         if self._expectation is None:
@@ -203,7 +203,7 @@ class ImpactWatch:
         self._velocities.push(row)
 
     def _velocity_at(self, time: float) -> Array | None:
-        """The last measured velocity before a time, else the oldest that is known, shape (n,)."""
+        """The last measured velocity before a time, else the oldest that is known (n,)."""
         count = self._velocities.count
         if not count:
             return None

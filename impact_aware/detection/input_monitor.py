@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -121,15 +121,7 @@ class InputMonitor:
             moving=moving,
             reason=None,
         )
-        return InputQuality(
-            quality.rate,
-            quality.fresh_rate,
-            quality.jitter,
-            quality.missing_share,
-            quality.broken_share,
-            quality.moving,
-            self._reason(quality),
-        )
+        return replace(quality, reason=self._reason(quality))
 
     def _reason(self, quality: InputQuality) -> str | None:
         lowest = f"at least {self._lowest_rate:.0f} Hz are needed, 1000 are best"

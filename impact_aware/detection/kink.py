@@ -45,9 +45,9 @@ class Kink:
     Attributes:
         time: Time at which the branch before ends, s, relative to the newest sample (so negative).
         time_std: Its standard error, s.
-        position: Positions there, shape (n,), rad.
-        velocity_before: Velocities there on the branch before, shape (n,), rad/s.
-        velocity_after: The same with what the impact has changed by the newest sample, shape (n,), rad/s.
+        position: Positions there (n,), rad.
+        velocity_before: Velocities there on the branch before (n,), rad/s.
+        velocity_after: The same with what the impact has changed by the newest sample (n,), rad/s.
         explained: Share of the misfit to one parabola that the kink explains, 0..1.
     """
 
@@ -63,10 +63,10 @@ def fit_kink(positions: Array, period: float, earliest: float, noise_std: Array)
     """Fit the two branches to uniformly sampled positions.
 
     Args:
-        positions: Newest samples, oldest first, shape (m, n) with m >= 4, rad.
+        positions: Newest samples, oldest first (m, n) with m >= 4, rad.
         period: Sampling period, s.
         earliest: Earliest impact time considered, s relative to the newest sample; three samples stay before it.
-        noise_std: Standard deviation of the position error per joint, shape (n,), rad, positive.
+        noise_std: Standard deviation of the position error per joint (n,), rad, positive.
 
     Returns:
         The kink.
@@ -115,7 +115,7 @@ def fit_kink(positions: Array, period: float, earliest: float, noise_std: Array)
 
 
 def _ramps(grid: Array, starts: Array) -> Array:
-    """Every ramp at every sample, shape (m, contact times x starts), one contact time after the other."""
+    """Every ramp at every sample (m, contact times x starts), one contact time after the other."""
     since = np.maximum(grid[:, None] - starts, 0.0)
     columns = [since]
     for duration in CONTACT_TIMES[1:]:

@@ -35,14 +35,14 @@ class MixedBound:
         """Precompute the moments.
 
         Args:
-            tests: Weights on the newest rows, shape (t, k).
-            references: Age of the sample around whose acceleration the variation counts, shape (t,), periods.
+            tests: Weights on the newest rows (t, k).
+            references: Age of the sample around whose acceleration the variation counts (t,), periods.
             length: Rows of the window, at least k.
             period: Sampling period, s.
-            acceleration_variation: da, shape (n,), rad/s^2.
-            jerk_bound: j, shape (n,), rad/s^3.
-            encoder_resolution: r, shape (n,), rad.
-            position_noise: Standard deviation beside the steps, shape (n,), rad.
+            acceleration_variation: da (n,), rad/s^2.
+            jerk_bound: j (n,), rad/s^3.
+            encoder_resolution: r (n,), rad.
+            position_noise: Standard deviation beside the steps (n,), rad.
             noise_multiple: Standard deviations that are allowed for it.
         """
         self._tests = tests
@@ -63,16 +63,16 @@ class MixedBound:
         self._uniform = self._uniform and bool((np.diff(self._kind) >= 0).all())
 
     def weights(self, mixture: Array) -> Array:
-        """Weights of the tests on real samples, shape (t, length)."""
+        """Weights of the tests on real samples (t, length)."""
         return np.asarray(self._tests @ mixture[-self._tests.shape[1] :])
 
     def gain(self, mixture: Array) -> Array:
-        """Factor by which errors of single samples count more than without gaps, shape (t,), at least 1."""
+        """Factor by which errors of single samples count more than without gaps (t,), at least 1."""
         plain = np.abs(self._tests).sum(axis=1)
         return np.maximum(np.abs(self.weights(mixture)).sum(axis=1) / plain, 1.0)
 
     def bounds(self, mixture: Array) -> Array:
-        """Largest errors that are no impact, shape (t, n), rad."""
+        """Largest errors that are no impact (t, n), rad."""
         weights = self.weights(mixture)
         kernel = np.abs(weights @ self._kernel.T)
         if self._uniform:

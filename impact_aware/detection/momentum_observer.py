@@ -121,7 +121,7 @@ class MomentumObserverDetector(WindowedDetector):
 
     @property
     def levels(self) -> Array:
-        """Every joint's signal over its bound, shape (n,)."""
+        """Every joint's signal over its bound (n,)."""
         return self._shares
 
     def _forget(self) -> None:
@@ -151,7 +151,7 @@ class MomentumObserverDetector(WindowedDetector):
         return Finding(int(shares.argmax()), shares)
 
     def _measure(self, sample: JointSample, steps: int) -> Array | None:
-        """Return the change of the external torque, shape (n,), N m, or None while it is not known."""
+        """Return the change of the external torque (n,), N m, or None while it is not known."""
         effort = finite_row(sample.effort, self.joint_count)
         velocity = finite_row(sample.velocity, self.joint_count)
         has_velocity = velocity is not None

@@ -71,7 +71,7 @@ class MotionWindow:
     """The newest `length` positions of `joint_count` joints on a grid of `period`.
 
     Attributes:
-        counts: Trustworthy samples in a row per joint, newest included, at most `length`, shape (n,).
+        counts: Trustworthy samples in a row per joint, newest included, at most `length` (n,).
         time: Stamp of the newest sample, s; NaN when there is none.
         drops: What was refused or mended.
         fresh: Whether the newest sample was the first after a start or restart of all windows.
@@ -86,7 +86,7 @@ class MotionWindow:
             length: Samples kept, at least 4.
             period: Sampling period, s.
             largest_gap: Sampling periods without a sample that are still bridged.
-            resolution: Smallest step of the position signal, shape (n,), rad.
+            resolution: Smallest step of the position signal (n,), rad.
         """
         if joint_count < 1:
             raise InvalidInputError("joint_count", joint_count, "at least 1")
@@ -148,12 +148,12 @@ class MotionWindow:
 
     @property
     def positions(self) -> Array:
-        """The newest `length` rows, oldest first, shape (length, n); a view that the next sample changes."""
+        """The newest `length` rows, oldest first (length, n); a view that the next sample changes."""
         return self._rows.rows
 
     @property
     def mixture(self) -> Array | None:
-        """Row i says of which real samples the i-th of `positions` is made, shape (length, length).
+        """Row i says of which real samples the i-th of `positions` is made (length, length).
 
         None where every row is a real sample. The row of a sample that is too old to be seen is not complete.
         """
@@ -161,7 +161,7 @@ class MotionWindow:
 
     @property
     def offsets(self) -> Array | None:
-        """Stamps less the uniform grid, up to a constant, for every row of `positions`, shape (length,), s.
+        """Stamps less the uniform grid, up to a constant, for every row of `positions` (length,), s.
 
         None where all stamps are on the grid.
         """
@@ -233,7 +233,7 @@ class MotionWindow:
         return steps
 
     def restart_joints(self, joints: NDArray[np.bool_], count: int) -> None:
-        """Shorten the windows of the joints in the mask, shape (n,), to their newest `count` samples."""
+        """Shorten the windows of the joints in the mask (n,), to their newest `count` samples."""
         self.counts[joints] = np.minimum(self.counts[joints], count)
         self._least_count = int(self.counts.min())
 

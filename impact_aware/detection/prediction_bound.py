@@ -29,7 +29,7 @@ def extrapolation_weights(window: int, horizon: int) -> Array:
         horizon: m, at least 1.
 
     Returns:
-        Weights of the samples, oldest first, shape (window + 1,).
+        Weights of the samples, oldest first (window + 1,).
     """
     grid = np.arange(-float(window), 1.0)
     regressors = np.stack((np.ones_like(grid), grid, 0.5 * grid**2), axis=1)

@@ -27,11 +27,11 @@ class Recording:
 
         Args:
             joint_count: Number of joints n.
-            times: Shape (m,), s.
-            positions: Shape (m, n), rad.
-            velocities: Shape (m, n), rad/s, or None.
-            efforts: Shape (m, n), N m, or None.
-            effort_references: Shape (m, n), N m, or None.
+            times: (m,) s.
+            positions: (m, n) rad.
+            velocities: (m, n) rad/s, or None.
+            efforts: (m, n) N m, or None.
+            effort_references: (m, n) N m, or None.
 
         Raises:
             InvalidInputError: A shape does not fit.
@@ -73,7 +73,7 @@ class Recording:
         return marked
 
     def blocks(self, length: int, block: int = 4096) -> Iterator[tuple[int, Array]]:
-        """Yield (index of the first newest sample, windows of shape (b, length, n)) over the whole recording."""
+        """Yield (index of the first newest sample, windows (b, length, n)) over the whole recording."""
         if len(self) < length:
             return
         windows = np.lib.stride_tricks.sliding_window_view(self.positions, length, axis=0)

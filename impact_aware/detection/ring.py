@@ -8,7 +8,7 @@ from impact_aware.detection.events import Array
 
 
 def median_row(rows: Array) -> Array:
-    """Median over rows, shape (..., m, width) to (..., width), which a pulse of one sample hardly moves."""
+    """Median over rows (..., m, width) to (..., width), which a pulse of one sample hardly moves."""
     ordered = rows.copy()
     ordered.sort(axis=-2)
     count = rows.shape[-2]
@@ -42,7 +42,7 @@ class Ring:
         self._memory[:] = value
 
     def push(self, row: Array | float) -> None:
-        """Append one row, shape (width,)."""
+        """Append one row (width,)."""
         if self._end == 2 * self.length:
             self._end = self.length
         self._memory[self._end] = row
@@ -53,12 +53,12 @@ class Ring:
 
     @property
     def rows(self) -> Array:
-        """The newest `length` rows, oldest first, shape (length, width); a view that the next row changes."""
+        """The newest `length` rows, oldest first (length, width); a view that the next row changes."""
         return self._memory[self._end - self.length : self._end]
 
     @property
     def newest(self) -> Array:
-        """The newest row, shape (width,); a view."""
+        """The newest row (width,); a view."""
         return self._memory[self._end - 1]
 
     def replace(self, age: int, row: Array) -> None:

@@ -2,9 +2,7 @@
 
 A frictionless impact with normal impulse Lambda_N changes the joint velocities by gamma(q) Lambda_N with
 
-
     gamma = (M + B_theta)^-1 J_N^T,
-
 
 so the joint with the largest |gamma_i| shows it first. Watching only the few most sensitive joints keeps the others'
 vibrations from raising alarms; it needs the position and direction of the contact.
@@ -18,6 +16,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from impact_aware.contact.geometry import unit_vector
 from impact_aware.detection.adaptive_window import AdaptiveWindowDetector, AdaptiveWindowParameters
 from impact_aware.detection.events import Array
 from impact_aware.detection.windowed_detector import require
@@ -46,15 +45,15 @@ def impact_sensitivity(robot: RobotModel, position: Array, normal: ArrayLike, fr
 
     Args:
         robot: The arm.
-        position: Joint positions, shape (n,), rad.
-        normal: Contact normal from the obstacle into the robot, shape (3,), base frame.
+        position: Joint positions (n,), rad.
+        normal: Contact normal from the obstacle into the robot (3,), base frame.
         frame: Frame whose origin touches; the tool if None.
 
     Returns:
-        gamma, shape (n,), rad/s per N s.
+        gamma (n,), rad/s per N s.
     """
     jacobian = robot.frame_jacobian(position, frame)[:3]
-    return np.asarray(np.linalg.solve(robot.mass_matrix(position), jacobian.T @ _unit(normal)))
+    return np.asarray(np.linalg.solve(robot.mass_matrix(position), jacobian.T @ unit_vector("normal", normal)))
 
 
 def most_sensitive_joint(robot: RobotModel, position: Array, normal: ArrayLike, frame: str | None = None) -> int:
@@ -82,7 +81,7 @@ class SensitiveJointDetector(AdaptiveWindowDetector):
             joint_count: Number of joints n.
             parameters: Parameters; defaults if None.
             robot: The arm; its kinematics memory is used, so it can't be shared with another thread.
-            normal: Expected contact normal from the obstacle into the robot, shape (3,), base frame.
+            normal: Expected contact normal from the obstacle into the robot (3,), base frame.
             frame: Frame whose origin touches; the tool if None.
 
         Raises:
@@ -91,7 +90,7 @@ class SensitiveJointDetector(AdaptiveWindowDetector):
         if robot.n != joint_count:
             raise InvalidInputError("robot", f"{robot.n} joints", f"{joint_count} joints")
         chosen = parameters or SensitiveJointParameters()
-        self._robot, self._normal, self._frame = robot, _unit(normal), frame
+        self._robot, self._normal, self._frame = robot, unit_vector("normal", normal), frame
         self._watch_count = min(chosen.watched_joints, joint_count)
         super().__init__(joint_count, chosen)
 
@@ -104,10 +103,3 @@ class SensitiveJointDetector(AdaptiveWindowDetector):
         ignored = np.argsort(sensitivity)[: self.joint_count - self._watch_count]
         self._excess[:, ignored] = 0.0
         return float(self._excess.max())
-
-
-def _unit(normal: ArrayLike) -> Array:
-    direction = np.asarray(normal, dtype=np.float64)
-    if direction.shape != (3,) or not np.isfinite(direction).all() or not np.linalg.norm(direction) > 0.0:
-        raise InvalidInputError("normal", normal, "three finite numbers with a direction")
-    return direction / np.linalg.norm(direction)

@@ -108,7 +108,7 @@ class TorqueResidualDetector(WindowedDetector):
         return Finding(int(shares.argmax()), shares)
 
     def _measure(self, sample: JointSample) -> Array | None:
-        """Return |tau - tau*|, shape (n,), or None where nothing is expected yet."""
+        """Return |tau - tau*| (n,), or None where nothing is expected yet."""
         effort = finite_row(sample.effort, self.joint_count)
         if effort is None:
             self._forget()

@@ -75,8 +75,8 @@ def measure_source(times: ArrayLike, positions: ArrayLike) -> SourceQuality:
     """Measure period, encoder step and noise of a recording.
 
     Args:
-        times: Shape (m,), s.
-        positions: Shape (m, n), rad.
+        times: (m,) s.
+        positions: (m, n) rad.
 
     Raises:
         InvalidInputError: Too few usable samples.
@@ -110,11 +110,11 @@ def tune(
 
     Args:
         name: One of `TUNABLE`.
-        times: Shape (m,), s.
-        positions: Shape (m, n), rad.
-        velocities: Shape (m, n), rad/s, or None.
-        efforts: Shape (m, n), N m, or None.
-        effort_references: Shape (m, n), N m, or None.
+        times: (m,) s.
+        positions: (m, n) rad.
+        velocities: (m, n) rad/s, or None.
+        efforts: (m, n) N m, or None.
+        effort_references: (m, n) N m, or None.
         false_alarms_per_hour: Wanted rate at most.
         margin: Factor at least between the threshold and the largest signal seen.
         robot: The arm, for the momentum observer.
@@ -170,7 +170,7 @@ def tune(
 
 
 def _needed_variation(parameters: AdaptiveWindowParameters, recording: Recording) -> Array:
-    """Smallest variation of the acceleration, rad/s^2, whose bound contains all errors of a sample, shape (m, n).
+    """Smallest variation of the acceleration, rad/s^2, whose bound contains all errors of a sample (m, n).
 
     The bound is linear in the variation when the time in which the jerk bound lets it build up is kept.
     """
@@ -220,7 +220,7 @@ def _signals(name: str, learnt: dict[str, Any], recording: Recording, robot: Rob
 
 
 def _second_maxima(signals: Array, period: float) -> Array:
-    """Largest value of every second, shape (seconds, columns)."""
+    """Largest value of every second (seconds, columns)."""
     length = max(round(1.0 / period), 1)
     count = len(signals) // length
     return np.asarray(signals[: count * length].reshape(count, length, -1).max(axis=1))
@@ -259,7 +259,7 @@ def measured_noise(positions: ArrayLike, encoder_resolution: float) -> float:
     """Largest standard deviation of a joint's noise beside the encoder's steps, rad.
 
     Args:
-        positions: Some hundred samples of any motion without impacts, shape (m, n), rad.
+        positions: Some hundred samples of any motion without impacts (m, n), rad.
         encoder_resolution: Step r, rad.
     """
     values = np.asarray(positions, dtype=np.float64)

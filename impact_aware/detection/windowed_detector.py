@@ -76,7 +76,7 @@ def require_per_joint(parameters: object, name: str, *, positive: bool) -> None:
 
 
 def per_joint(parameters: object, name: str, joint_count: int) -> Array:
-    """Return a parameter as one value per joint, shape (n,).
+    """Return a parameter as one value per joint (n,).
 
     Raises:
         InvalidInputError: It has another number of values.
@@ -88,7 +88,7 @@ def per_joint(parameters: object, name: str, joint_count: int) -> Array:
 
 
 def joint_mask(parameters: object, name: str, joint_count: int) -> NDArray[np.bool_]:
-    """Return the joints that a parameter selects as a mask, shape (n,); all of them for None.
+    """Return the joints that a parameter selects as a mask (n,); all of them for None.
 
     Raises:
         InvalidInputError: An index that is no joint, or none at all.
@@ -104,7 +104,7 @@ def joint_mask(parameters: object, name: str, joint_count: int) -> NDArray[np.bo
 
 
 def finite_row(values: Array | None, joint_count: int) -> Array | None:
-    """Return a sample's optional array, shape (n,), or None where it is missing, malformed or not finite."""
+    """Return a sample's optional array (n,), or None where it is missing, malformed or not finite."""
     if values is None:
         return None
     try:
@@ -197,7 +197,7 @@ class WindowedDetector(ImpactDetector):
 
     @property
     def levels(self) -> Array:
-        """The same per joint, shape (n,), or in all, shape (1,), where the detector adds its joints up."""
+        """The same per joint (n,), or in all (1,), where the detector adds its joints up."""
         return np.array([self._level])
 
     @abstractmethod
@@ -254,7 +254,7 @@ class WindowedDetector(ImpactDetector):
         return event
 
     def _irregular(self, recording: Recording) -> NDArray[np.bool_]:
-        """Mark the samples that the window does not plainly append, shape (m,)."""
+        """Mark the samples that the window does not plainly append (m,)."""
         return recording.irregular(self._source.sampling_period, GRID_TOLERANCE)
 
     def _resume(self) -> None:

@@ -8,8 +8,8 @@ import numpy as np
 import pinocchio as pin
 
 from impact_aware.arrays import Array
-from impact_aware.contact.exponential_hunt_crossley import ExponentialHuntCrossley
 from impact_aware.contact.geometry import Contact
+from impact_aware.contact.hunt_crossley import ExponentialHuntCrossley
 from impact_aware.errors import NoSolutionError
 from impact_aware.impact.predictor import predict
 from impact_aware.robot import RobotModel

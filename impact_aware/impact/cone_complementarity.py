@@ -149,8 +149,8 @@ def _newton(matrix: Array, free: Array, friction: Array, impulse: Array) -> Iter
     yield impulse
     unit = np.eye(len(free))
     # r: one factor per normal and one per pair of tangents.
-    mobility = np.diag(matrix).reshape(-1, 3)
-    mobility = np.column_stack([*[mobility[:, :2].mean(axis=1)] * 2, mobility[:, 2]]).ravel()
+    own = np.diag(matrix).reshape(-1, 3)
+    mobility = np.column_stack([*[own[:, :2].mean(axis=1)] * 2, own[:, 2]]).ravel()
     inverse = 1.0 / np.maximum(mobility, 1e-15)
     for _ in range(_NEWTON_ITERATIONS):
         rows = unit - inverse[:, None] * matrix

@@ -63,7 +63,7 @@ def composite_body(robot: RobotModel, q: Array) -> CompositeBody:
     model, data = robot.model, robot.data
     momentum_matrix = np.array(pin.computeCentroidalMap(model, data, q)).reshape(6, robot.n)
     pin.ccrba(model, data, q, np.zeros(robot.n))
-    # Links that no joint moves belong to the base and are not part of the falling, turning body.
+    # Links that no joint moves belong to the base and are not part of the body.
     inertia = data.Ig.inertia + data.Ig.mass * (pin.skew(data.Ig.lever).T @ pin.skew(data.Ig.lever))
     mass = float(data.Ig.mass)
     inverse = np.zeros((6, 6))

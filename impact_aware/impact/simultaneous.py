@@ -16,7 +16,15 @@ from typing import NamedTuple
 import numpy as np
 
 from impact_aware.arrays import Array
-from impact_aware.contact.geometry import FreeObject, check_scalar, contact_axes, frozen, point_jacobian, vector
+from impact_aware.contact.geometry import (
+    FreeObject,
+    check_scalar,
+    contact_axes,
+    frozen,
+    point_jacobian,
+    unit_vector,
+    vector,
+)
 from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.impact.cone_complementarity import solve_cone_complementarity
 from impact_aware.impact.contact_impulse import Mode
@@ -91,15 +99,11 @@ class BodyContact:
         Raises:
             InvalidInputError: Naming the field.
         """
-        normal = vector("normal", self.normal, 3)
-        length = float(np.linalg.norm(normal))
-        if not length > 1e-12:
-            raise InvalidInputError("normal", normal.tolist(), "a vector that is not of zero length")
         check_scalar("friction", self.friction, 0.0, np.inf)
         check_scalar("restitution", self.restitution, 0.0, 1.0)
         if self.other == self.body:
             raise InvalidInputError("other", repr(self.other), f"another body than {self.body!r}")
-        object.__setattr__(self, "normal", frozen(normal / length))
+        object.__setattr__(self, "normal", frozen(unit_vector("normal", self.normal)))
         object.__setattr__(self, "point", frozen(vector("point", self.point, 3)))
 
 

@@ -15,7 +15,7 @@ from impact_aware_msgs.msg import ImpactEvent as ImpactEventMessage
 from impact_aware_msgs.msg import ImpactPrediction
 from rclpy.node import Node
 
-from impact_aware.detection import DETECTORS, ImpactWatch, JointSample, Notice, NoticeKind
+from impact_aware.detection import DETECTORS, ImpactWatch, JointSample, WatchEvent, WatchEventKind
 from impact_aware.detection.fusion import MEMBERS
 from impact_aware.detection.parameter_file import load_parameters
 from impact_aware.detection.watch_settings import WatchSettings, make_watch, noise_of
@@ -93,7 +93,7 @@ class ImpactDetectorNode(Node):
         self._watch: ImpactWatch | None = None
         self._messages: dict[int, ImpactEventMessage] = {}
         self._seen: dict[str, tuple[int, int]] = {}
-        self._counts = dict.fromkeys(NoticeKind, 0)
+        self._counts = dict.fromkeys(WatchEventKind, 0)
         self._refused: Counter[str] = Counter()
         if settings.joints:
             self._watch = self._make_watch(len(settings.joints))
@@ -149,12 +149,12 @@ class ImpactDetectorNode(Node):
             self.get_logger().info(f"allowing for a position noise of {noise:.1e} rad beside the encoder's steps")
             self._watch = self._make_watch(len(sample.position), noise)
 
-    def _publish(self, notice: Notice) -> None:
+    def _publish(self, notice: WatchEvent) -> None:
         """Publish what became known, and log it."""
         self._counts[notice.kind] += 1
         names, log = self._source.joint_names, self.get_logger()
         about: dict[str, Any] = {"sequence": notice.sequence, "arm": self._arm, "frame": self._settings.base_frame}
-        if notice.kind is NoticeKind.MADE and notice.event is not None:
+        if notice.kind is WatchEventKind.MADE and notice.event is not None:
             event = notice.event
             message = event_to_message(event, ROS, joint_names=names, **about)
             self._messages = {notice.sequence: message}
@@ -163,7 +163,7 @@ class ImpactDetectorNode(Node):
                 f"impact {notice.sequence} at {event.time:.4f} s, known {1e3 * (event.time_detected - event.time):.1f} "
                 f"ms later, first on {names[event.joint]}"
             )
-        elif notice.kind is NoticeKind.MEANING and notice.verdict is not None:
+        elif notice.kind is WatchEventKind.MEANING and notice.verdict is not None:
             verdict, published = notice.verdict, self._messages.get(notice.sequence)
             if published is None:
                 return

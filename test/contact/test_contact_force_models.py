@@ -6,13 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from impact_aware.contact.central_impact import central_impact, contact_duration
-from impact_aware.contact.exponential_hunt_crossley import ExponentialHuntCrossley
 from impact_aware.contact.force_models import FORCE_MODELS, make_force_model, parameter_names
-from impact_aware.contact.hunt_crossley import HuntCrossley
+from impact_aware.contact.hunt_crossley import ExponentialHuntCrossley, HuntCrossley, NonlinearViscoelastic
 from impact_aware.contact.kelvin_voigt import KelvinVoigt
 from impact_aware.contact.maxwell import Maxwell
 from impact_aware.contact.virtual_spring import VirtualSpring
-from impact_aware.contact.viscoelastic import NonlinearViscoelastic
 from impact_aware.errors import InvalidInputError, UnknownNameError
 
 MODELS = [

@@ -5,8 +5,15 @@ import dataclasses
 import numpy as np
 import pytest
 
-from impact_aware.contact.exponential_hunt_crossley import ExponentialHuntCrossley
-from impact_aware.detection import BounceDetector, BounceParameters, ImpactWatch, JointSample, NoticeKind, make_detector
+from impact_aware.contact.hunt_crossley import ExponentialHuntCrossley
+from impact_aware.detection import (
+    BounceDetector,
+    BounceParameters,
+    ImpactWatch,
+    JointSample,
+    WatchEventKind,
+    make_detector,
+)
 from impact_aware.detection.events import ImpactEvent
 from impact_aware.errors import InvalidInputError
 from impact_aware.rigs.bench.detection_trials import Swing
@@ -63,8 +70,8 @@ def watch(rows, seed, normal=UP):
     notices = []
     for time, position in rows:
         notices += watching.update(JointSample(float(time), measured(position, rng)))
-    losses = [notice.loss for notice in notices if notice.kind is NoticeKind.LOST]
-    made = [notice.event for notice in notices if notice.kind is NoticeKind.MADE]
+    losses = [notice.loss for notice in notices if notice.kind is WatchEventKind.LOST]
+    made = [notice.event for notice in notices if notice.kind is WatchEventKind.MADE]
     assert [notice.sequence for notice in notices] == list(range(1, len(notices) + 1))
     return made, losses
 

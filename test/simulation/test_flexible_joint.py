@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from impact_aware.contact.exponential_hunt_crossley import ExponentialHuntCrossley
 from impact_aware.contact.geometry import Contact, FreeObject
+from impact_aware.contact.hunt_crossley import ExponentialHuntCrossley
 from impact_aware.contact.virtual_spring import VirtualSpring
 from impact_aware.errors import InvalidInputError, NoSolutionError
 from impact_aware.estimation.polynomial import PolynomialEstimator

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from impact_aware.contact.exponential_hunt_crossley import ExponentialHuntCrossley
+from impact_aware.contact.hunt_crossley import ExponentialHuntCrossley
 from impact_aware.detection import AdaptiveWindowDetector, AdaptiveWindowParameters, JointSample
 from impact_aware.experiments.arm_controllers import PressingForce
 from impact_aware.experiments.validation.check import Check, at_most

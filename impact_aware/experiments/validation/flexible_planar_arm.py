@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from impact_aware.arrays import Array
-from impact_aware.contact.exponential_hunt_crossley import ExponentialHuntCrossley
 from impact_aware.contact.geometry import Contact
+from impact_aware.contact.hunt_crossley import ExponentialHuntCrossley
 from impact_aware.estimation.polynomial import PolynomialEstimator
 from impact_aware.experiments.arm_controllers import StraightLine
 from impact_aware.experiments.validation.check import Check, at_least, at_most

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from impact_aware.arrays import Array
-from impact_aware.contact.exponential_hunt_crossley import ExponentialHuntCrossley
 from impact_aware.contact.geometry import Contact
+from impact_aware.contact.hunt_crossley import ExponentialHuntCrossley
 from impact_aware.estimation.polynomial import PolynomialEstimator
 from impact_aware.experiments.arm_controllers import PressingForce
 from impact_aware.experiments.validation.check import Check, at_least, at_most

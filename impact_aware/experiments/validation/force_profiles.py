@@ -6,9 +6,9 @@ import numpy as np
 from scipy.optimize import brentq
 
 from impact_aware.contact.central_impact import CentralImpact, central_impact
+from impact_aware.contact.hunt_crossley import NonlinearViscoelastic
 from impact_aware.contact.maxwell import Maxwell
 from impact_aware.contact.virtual_spring import VirtualSpring
-from impact_aware.contact.viscoelastic import NonlinearViscoelastic
 from impact_aware.experiments.validation.check import Check, at_least, at_most, equal
 from impact_aware.experiments.validation.context import ValidationContext
 

@@ -15,7 +15,7 @@ import pinocchio as pin
 from scipy.signal import lfilter
 
 from impact_aware.arrays import Array
-from impact_aware.contact.exponential_hunt_crossley import ExponentialHuntCrossley
+from impact_aware.contact.hunt_crossley import ExponentialHuntCrossley
 from impact_aware.detection import JointSample
 from impact_aware.robot import RobotModel
 from impact_aware.simulation.flexible_joint import FlexibleJointArm
