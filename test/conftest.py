@@ -3,7 +3,9 @@
 `HYPOTHESIS_PROFILE=explore make test` draws new examples.
 """
 
+import functools
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -19,16 +21,35 @@ STARTING = {"suite", "zygote", "forked_nodes"}
 """Fixtures by which processes with ROS nodes are started."""
 
 
-@pytest.hookimpl(tryfirst=True)
+@functools.cache
+def starts_nodes(path):
+    """Whether a test file has tests that start nodes as processes."""
+    text = Path(path).read_text(encoding="utf-8")
+    return bool(re.search(rf"mark\.dds|\bdef test_\w+\([^)]*\b({'|'.join(STARTING)})\b", text))
+
+
 def pytest_collection_modifyitems(items):
-    """Mark what starts nodes as processes, and let it go first and one after the other where tests run side by side."""
+    """Mark what starts nodes as processes, and let the files with it go first."""
     for item in items:
         if STARTING & set(item.fixturenames):
             item.add_marker("dds")
-        # Other files are kept together too: what a file's tests share is made once.
-        group = "dds" if item.get_closest_marker("dds") else str(Path(item.path).relative_to(item.config.rootpath))
-        item.add_marker(pytest.mark.xdist_group(group))
-    items.sort(key=lambda item: item.get_closest_marker("dds") is None)
+    items.sort(key=lambda item: not starts_nodes(item.path))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """On several workers: a file stays on one of them, and all files that start nodes stay on the same one.
+
+    (xdist 3.8 has `--dist loadgroup` for this, but pytest 9.2 does not hand its groups on.)
+    """
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByFile(LoadScopeScheduling):
+        def _split_scope(self, nodeid):
+            file = nodeid.partition("::")[0]
+            return "dds" if starts_nodes(config.rootpath / file) else file
+
+    return ByFile(config, log)
 
 
 @pytest.fixture(autouse=True)
