@@ -1,0 +1,67 @@
+"""Validations fail where the physics that they recompute is wrong: each from one deliberate error."""
+
+import dataclasses
+import importlib
+
+import pytest
+
+from impact_aware.experiments.validation import run_validation
+from impact_aware.experiments.validation.context import ValidationContext
+
+
+def swapped_columns(name, first, second):
+    def change(monkeypatch, module):
+        table = getattr(module, name).copy()
+        table[:, [first, second]] = table[:, [second, first]]
+        monkeypatch.setattr(module, name, table)
+
+    return change
+
+
+def scaled(name, factor):
+    def change(monkeypatch, module):
+        monkeypatch.setattr(module, name, factor * getattr(module, name))
+
+    return change
+
+
+def other_parameters(**values):
+    """The two-mass models with other values than the paper's."""
+
+    def change(monkeypatch, module):
+        simulate = module.simulate
+
+        def wrong(model, parameters=None, **options):
+            parameters = dataclasses.replace(parameters or module.TwoMassParameters(), **values)
+            return simulate(model, parameters, **options)
+
+        monkeypatch.setattr(module, "simulate", wrong)
+
+    return change
+
+
+def faster(monkeypatch, module):
+    """Central impacts at a tenth more than the speed asked for."""
+    impact = module.central_impact
+    monkeypatch.setattr(
+        module, "central_impact", lambda model, mass, speed, **options: impact(model, mass, 1.1 * speed, **options)
+    )
+
+
+ERRORS = [
+    ("sliding-errors", "printed_tables", swapped_columns("_SLIDING", 0, 2)),
+    ("thesis-errors", "printed_tables", swapped_columns("_THESIS", 2, 3)),
+    ("prediction-errors", "printed_tables", scaled("_B_RHO", 1.5)),
+    ("push", "push_mass", scaled("_MASS", 1.2)),
+    ("push", "push_mass", scaled("_SPEED", 0.9)),
+    ("two-mass", "two_mass_models", other_parameters(object_mass=4.0)),
+    ("two-mass", "two_mass_models", other_parameters(drive_force=110.0)),
+    ("two-mass", "two_mass_models", other_parameters(joint_damping=8.0)),
+    ("viscoelastic", "force_profiles", faster),
+]
+
+
+@pytest.mark.parametrize(("name", "module", "change"), ERRORS, ids=[f"{k}-{e[0]}" for k, e in enumerate(ERRORS)])
+def test_a_wrong_number_fails_the_check(monkeypatch, name, module, change):
+    change(monkeypatch, importlib.import_module(f"impact_aware.experiments.validation.{module}"))
+    assert [check for check in run_validation(name, ValidationContext()) if not check.ok]
