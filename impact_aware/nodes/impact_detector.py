@@ -133,8 +133,8 @@ class ImpactDetectorNode(Node):
         if self._noise_samples is not None:
             self._measure_noise(sample)
         else:
-            for notice in self._watch.update(sample):
-                self._publish(notice)
+            for known in self._watch.update(sample):
+                self._publish(known)
         self._lockstep.report(stamp)
 
     def _measure_noise(self, sample: JointSample) -> None:
@@ -149,36 +149,36 @@ class ImpactDetectorNode(Node):
             self.get_logger().info(f"allowing for a position noise of {noise:.1e} rad beside the encoder's steps")
             self._watch = self._make_watch(len(sample.position), noise)
 
-    def _publish(self, notice: WatchEvent) -> None:
+    def _publish(self, known: WatchEvent) -> None:
         """Publish what became known, and log it."""
-        self._counts[notice.kind] += 1
+        self._counts[known.kind] += 1
         names, log = self._source.joint_names, self.get_logger()
-        about: dict[str, Any] = {"sequence": notice.sequence, "arm": self._arm, "frame": self._settings.base_frame}
-        if notice.kind is WatchEventKind.MADE and notice.event is not None:
-            event = notice.event
+        about: dict[str, Any] = {"sequence": known.sequence, "arm": self._arm, "frame": self._settings.base_frame}
+        if known.kind is WatchEventKind.MADE and known.event is not None:
+            event = known.event
             message = event_to_message(event, ROS, joint_names=names, **about)
-            self._messages = {notice.sequence: message}
+            self._messages = {known.sequence: message}
             self._publisher.publish(message)
             log.info(
-                f"impact {notice.sequence} at {event.time:.4f} s, known {1e3 * (event.time_detected - event.time):.1f} "
+                f"impact {known.sequence} at {event.time:.4f} s, known {1e3 * (event.time_detected - event.time):.1f} "
                 f"ms later, first on {names[event.joint]}"
             )
-        elif notice.kind is WatchEventKind.MEANING and notice.verdict is not None:
-            verdict, published = notice.verdict, self._messages.get(notice.sequence)
+        elif known.kind is WatchEventKind.MEANING and known.verdict is not None:
+            verdict, published = known.verdict, self._messages.get(known.sequence)
             if published is None:
                 return
             published.meaning = MEANINGS[verdict.expected]
             self._publisher.publish(published)
             log.info(
-                f"impact {notice.sequence} was {'' if verdict.expected else 'not '}the predicted one: "
+                f"impact {known.sequence} was {'' if verdict.expected else 'not '}the predicted one: "
                 f"{100 * verdict.unexplained:.0f} % of its jump is in other directions"
             )
-        elif notice.loss is not None:
-            self._publisher.publish(loss_to_message(notice.loss, ROS, joint_names=names, **about))
-            log.info(f"contact lost at {notice.loss.time:.4f} s ({notice.loss.reason})")
-        elif notice.completion is not None:
-            self._publisher.publish(completion_to_message(notice.completion, ROS, **about))
-            completion = notice.completion
+        elif known.loss is not None:
+            self._publisher.publish(loss_to_message(known.loss, ROS, joint_names=names, **about))
+            log.info(f"contact lost at {known.loss.time:.4f} s ({known.loss.reason})")
+        elif known.completion is not None:
+            self._publisher.publish(completion_to_message(known.completion, ROS, **about))
+            completion = known.completion
             log.info(f"contact complete at {completion.time:.4f} s: {completion.contacts} made, {completion.reason}")
 
     def _on_prediction(self, message: ImpactPrediction) -> None:

@@ -173,7 +173,7 @@ class SimRobotNode(Node):
 
     @property
     def _driven(self) -> bool:
-        """Whether commands move the arms; in lockstep not before everybody is known to hear every state."""
+        """Whether commands move the arms; in lockstep not before every participant is known to receive every state."""
         return self._commanded and (self._gate is None or self._gate.acquainted)
 
     @property
@@ -231,8 +231,8 @@ class SimRobotNode(Node):
         gate = self._gate
         if self._everybody_there or gate is None:
             return True
-        heard = all(arm.listeners >= gate.listeners_of(arm.arm.prefix) for arm in self._arms.values())
-        self._everybody_there = heard and gate.answering()
+        received = all(arm.listeners >= gate.listeners_of(arm.arm.prefix) for arm in self._arms.values())
+        self._everybody_there = received and gate.answering()
         if not self._everybody_there:
             self.get_logger().info(f"waiting for {', '.join(sorted(gate.participants))}", throttle_duration_sec=5.0)
         return self._everybody_there
@@ -251,7 +251,7 @@ class SimRobotNode(Node):
     # One cycle
 
     def _step(self) -> None:
-        """One cycle of the plant, then tell everybody."""
+        """One cycle of the plant, published."""
         state = self._plant.step({name: self._torque(name, arm) for name, arm in self._arms.items()})
         for arm in self._arms.values():
             arm.command_is_new = False
@@ -307,7 +307,7 @@ class SimRobotNode(Node):
             self._speed_start = (wall, simulated)
 
     def _drive(self) -> DriveMode:
-        """The mode that tells most of all arms: driven, else braking, else holding."""
+        """The arms' mode: driven when any is, else braking, else holding."""
         modes = set(self._plant.modes.values())
         return next(mode for mode in (DriveMode.TORQUE, DriveMode.BRAKE, DriveMode.HOLD) if mode in modes)
 

@@ -12,7 +12,7 @@ from rclpy.parameter import Parameter
 from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
 
-from impact_aware.detection import ContactLoss, ImpactWatch, Notice, NoticeKind
+from impact_aware.detection import ContactLoss, ImpactWatch, WatchEvent, WatchEventKind
 from impact_aware.detection import ImpactEvent as Found
 from impact_aware.nodes import impact_detector
 from impact_aware.nodes.impact_detector import ImpactDetectorNode
@@ -85,7 +85,7 @@ def test_a_differenced_velocity_is_no_measured_one(node, monkeypatch):
 
 
 def test_an_impact_is_published_with_all_that_was_found(node):
-    node._publish(Notice(NoticeKind.MADE, 4, event=FOUND))
+    node._publish(WatchEvent(WatchEventKind.MADE, 4, event=FOUND))
     ((message, meaning),) = node.published
     assert (message.sequence, message.arm, message.header.frame_id) == (4, "left", "left_link0")
     assert (message.header.stamp, message.stamp_detected) == (stamp(2.25), stamp(2.254))
@@ -100,18 +100,18 @@ def test_an_impact_is_published_with_all_that_was_found(node):
 def test_its_meaning_follows_under_its_number(make_node, expected, meaning):
     node = make_node()
     node._source._receive(state(2.0))
-    node._publish(Notice(NoticeKind.MADE, 4, event=FOUND))
+    node._publish(WatchEvent(WatchEventKind.MADE, 4, event=FOUND))
     verdict = SimpleNamespace(expected=expected, unexplained=0.1)
-    node._publish(Notice(NoticeKind.MEANING, 3, verdict=verdict))
+    node._publish(WatchEvent(WatchEventKind.MEANING, 3, verdict=verdict))
     assert len(node.published) == 1, "of an impact that was not published"
-    node._publish(Notice(NoticeKind.MEANING, 4, verdict=verdict))
+    node._publish(WatchEvent(WatchEventKind.MEANING, 4, verdict=verdict))
     assert [found for _, found in node.published] == [ImpactEvent.MEANING_UNKNOWN, meaning]
     assert node.published[1][0].sequence == 4
 
 
 def test_a_lost_contact_is_published_under_its_arm(node):
     loss = ContactLoss(3.5, 3.52, 2e-3, np.array([0.1, 0.2, 0.3]), 0.2, "receding")
-    node._publish(Notice(NoticeKind.LOST, 5, loss=loss))
+    node._publish(WatchEvent(WatchEventKind.LOST, 5, loss=loss))
     ((message, _),) = node.published
     assert (message.kind, message.sequence, message.arm) == (ImpactEvent.KIND_CONTACT_LOST, 5, "left")
     assert (message.header.stamp, message.stamp_detected) == (stamp(3.5), stamp(3.52))

@@ -9,6 +9,7 @@ from impact_aware_msgs.msg import ContactImpulse, ImpactEvent, ImpactPrediction
 from scipy.spatial.transform import Rotation
 from visualization_msgs.msg import Marker, MarkerArray
 
+from impact_aware.errors import InvalidInputError
 from impact_aware.messages.geometry import quaternion, vector
 from impact_aware.messages.reference_field import field_to_message
 from impact_aware.nodes import impact_markers
@@ -267,3 +268,53 @@ def test_a_message_carries_what_its_description_says(markers):
 def field_message():
     field = make_field(load_task("hit_and_push"), [RobotModel.from_profile("panda")])
     return field_to_message(field, 1.0, ROS)
+
+
+def test_frames_of_an_arm_get_its_prefix_in_markers_and_tf(ros_context, monkeypatch):
+    settings = impact_markers.Settings(arm="left", frame_prefix="left/")
+    monkeypatch.setattr(impact_markers, "TransformBroadcaster", Broadcaster)
+    monkeypatch.setattr(impact_markers, "load_settings", lambda node, kind: settings)
+    node = ImpactMarkersNode()
+    drawn: list[MarkerArray] = []
+    monkeypatch.setattr(node._publisher, "publish", drawn.append)
+    node._on_impact(prediction())
+    pose = PoseStamped()
+    pose.header.frame_id, pose.header.stamp.sec = "world", 5
+    pose.pose.position.x, pose.pose.orientation.w = 0.25, 1.0
+    node._keep("object")(pose)
+    node._keep("field")(field_message())
+    node._draw()
+    scene = shown(drawn)
+    frames = {name.partition("/")[2]: marker.header.frame_id for (name, _), marker in scene.items()}
+    assert frames["at_impact/impulse"] == "left/panda_link0"
+    box = next(marker for (name, _), marker in scene.items() if name.endswith("/object"))
+    assert (box.header.frame_id, box.header.stamp.sec, box.pose.position.x) == ("world", 5, 0.25)
+    (transform,) = node._broadcaster.sent
+    assert transform.header.frame_id == "left/panda_link0"
+    node.destroy_node()
+
+
+def test_a_plants_truth_is_no_contact_frame_and_an_impact_comes_after_what_was_ahead(markers):
+    markers._on_impact(prediction(source=ImpactPrediction.SOURCE_PLANT))
+    markers._draw()
+    assert markers._broadcaster.sent == []
+    markers._on_impact(prediction())
+    markers._on_impact(prediction(source=ImpactPrediction.SOURCE_LOOK_AHEAD))
+    markers._draw()
+    assert not any("look_ahead" in name for name, _ in shown(markers.drawn)), "what was ahead has happened"
+
+
+def test_settings_reach_the_style_and_a_position_needs_three_numbers():
+    changed = impact_markers.Settings(
+        velocity_scale=0.7,
+        ghost_time=0.9,
+        field_count=3,
+        chart_position=[1.0, 2.0, 3.0],
+        legend_position=[4.0, 5.0, 6.0],
+    )
+    style = changed.style()
+    assert (style.velocity_scale, style.ghost_time, style.field_count) == (0.7, 0.9, 3)
+    assert (style.chart_position, style.legend_position) == ((1.0, 2.0, 3.0), (4.0, 5.0, 6.0))
+    assert style.impulse_scale == impact_markers.MarkerStyle().impulse_scale
+    with pytest.raises(InvalidInputError, match="parameter chart_position"):
+        impact_markers.Settings(chart_position=[1.0, 2.0]).style()

@@ -1,0 +1,141 @@
+"""What the plant publishes: each arm's own joints, the object where it is, every stamp from the configured start."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from std_msgs.msg import Float64MultiArray
+
+from impact_aware.errors import InvalidInputError
+from impact_aware.messages.geometry import quaternion, twist, vector
+from impact_aware.messages.stamps import seconds, stamp_seconds
+from impact_aware.nodes import sim_robot
+from impact_aware.nodes.sim_robot import Settings, SimRobotNode
+from impact_aware.simulation.sensors import JointReading
+
+
+@pytest.fixture
+def make_node(ros_context, monkeypatch):
+    made = []
+
+    def make(**more) -> SimRobotNode:
+        settings = Settings(**({"task": "dual_arm_grab", "start_time": 40.0} | more))
+        monkeypatch.setattr(sim_robot, "load_settings", lambda node, kind: settings)
+        made.append(SimRobotNode())
+        return made[-1]
+
+    yield make
+    for node in made:
+        node.destroy_node()
+
+
+@pytest.fixture
+def node(make_node):
+    return make_node()
+
+
+def recorded(publisher) -> list:
+    sent = []
+    publisher.publish = sent.append
+    return sent
+
+
+def test_each_arm_gets_its_own_part_of_what_the_sensors_show(node):
+    sent = {name: recorded(arm._state_publisher) for name, arm in node._arms.items()}
+    values = np.arange(14.0)
+    node._plant = SimpleNamespace(
+        reading=JointReading(time=2.5, q=values, dq=values + 100.0, effort=values + 200.0),
+        state=SimpleNamespace(time=2.503),
+    )
+    clock = recorded(node._clock_publisher)
+    node._publish_states()
+    for first, name in ((0.0, "left"), (7.0, "right")):
+        (message,) = sent[name]
+        own = np.arange(7.0) + first
+        assert stamp_seconds(message) == 42.5
+        np.testing.assert_array_equal(message.position, own)
+        np.testing.assert_array_equal(message.velocity, own + 100.0)
+        np.testing.assert_array_equal(message.effort, own + 200.0)
+        assert list(message.name) == [f"panda_joint{number}" for number in range(1, 8)]
+    assert seconds(clock[0].clock) == pytest.approx(42.503)
+
+
+def test_the_object_is_published_where_it_is_and_how_it_moves(node):
+    poses, twists = recorded(node._pose_publisher), recorded(node._twist_publisher)
+    placement = pin.SE3(pin.utils.rotate("z", 0.4), np.array([0.1, 0.2, 0.3]))
+    node._plant = SimpleNamespace(
+        state=SimpleNamespace(time=1.25, object_placement=placement, object_twist=np.arange(6.0))
+    )
+    node._publish_object()
+    assert stamp_seconds(poses[0]) == stamp_seconds(twists[0]) == 41.25
+    assert poses[0].header.frame_id == twists[0].header.frame_id == "world"
+    np.testing.assert_array_equal(vector(poses[0].pose.position), [0.1, 0.2, 0.3])
+    expected = [0.0, 0.0, np.sin(0.2), np.cos(0.2)]
+    np.testing.assert_allclose(quaternion(poses[0].pose.orientation), expected, atol=1e-12)
+    np.testing.assert_array_equal(twist(twists[0].twist), np.arange(6.0))
+
+
+def test_a_command_moves_the_joints_of_its_arm(node):
+    positions = np.concatenate([node._plant.state.q[:7], np.zeros(7)])
+    node._arms["right"]._receive(Float64MultiArray(data=np.arange(7.0)))
+    right = node._arms["right"]
+    assert node._arms["left"].torque(positions) is None
+    expected = right._convention.to_effort(np.arange(7.0), np.zeros(7))
+    np.testing.assert_array_equal(right.torque(positions), expected)
+    assert np.abs(expected - right._convention.to_effort(np.arange(7.0), positions[:7])).max() > 1.0
+
+
+@pytest.mark.parametrize("wrong", [np.zeros(6), np.full(7, np.nan), np.array([0.0] * 6 + [np.inf])])
+def test_a_command_that_can_not_be_used_keeps_the_last_one(node, wrong):
+    arm = node._arms["left"]
+    arm._receive(Float64MultiArray(data=np.arange(7.0)))
+    arm._receive(Float64MultiArray(data=wrong))
+    np.testing.assert_array_equal(arm.command, np.arange(7.0))
+    assert arm.rejected == 1
+
+
+def test_each_impact_is_published_once_by_its_arm(node, monkeypatch):
+    published = []
+    for name, arm in node._arms.items():
+        monkeypatch.setattr(arm, "publish_truth", lambda *given, name=name: published.append((name, *given)))
+    impacts = [SimpleNamespace(arm="right"), SimpleNamespace(arm="left")]
+    node._plant = SimpleNamespace(impacts=impacts[:1])
+    node._publish_truth()
+    node._plant = SimpleNamespace(impacts=impacts)
+    node._publish_truth()
+    node._publish_truth()
+    name = node._object_name
+    assert published == [("right", impacts[0], 40.0, name), ("left", impacts[1], 40.0, name)]
+
+
+def test_settings_reach_the_plant(make_node):
+    start = np.concatenate([np.linspace(-0.1, 0.2, 7), np.linspace(0.3, 0.1, 7)]) + np.tile(
+        [0.0, 0.26, 0.0, -1.97, 0.0, 1.22, 0.0], 2
+    )
+    sensors = {
+        "encoder_resolution": 1e-4, "position_noise": 2e-4, "velocity_noise": 3e-3, "effort_noise": 0.4, "delay": 2,
+        "velocity_source": "differences",
+    }  # fmt: skip
+    node = make_node(start=start.tolist(), displacement=[0.01, -0.02, 0.0], **sensors)
+    np.testing.assert_allclose(node._plant.state.q, start)
+    np.testing.assert_allclose(node._plant.state.object_placement.translation, [0.56, -0.02, 0.4], atol=1e-3)
+    settings = node._plant._sensors.settings
+    assert {name: getattr(settings, name) for name in sensors} == sensors
+
+
+def test_a_displacement_that_is_none_is_refused(make_node):
+    with pytest.raises(InvalidInputError, match="parameter displacement"):
+        make_node(displacement=[0.1, 0.2])
+
+
+def test_commands_that_stop_let_only_the_silent_arm_brake(make_node):
+    node = make_node(command_timeout=0.1)
+    for arm in node._arms.values():
+        arm._receive(Float64MultiArray(data=np.zeros(7)))
+    time = node._plant.state.time
+    node._command_times = {"left": time - 0.0999, "right": time - 0.1001}
+    assert node._torque("left", node._arms["left"]) is not None
+    assert node._torque("right", node._arms["right"]) is None
