@@ -307,6 +307,32 @@ def test_the_seed_and_the_task_reach_the_plant_and_a_namespace_loses_its_slashes
     assert {node.namespace for node in nodes.values()} == {"/left"}
 
 
+@pytest.fixture
+def rotated_task(tmp_path: Path) -> Path:
+    """The grab with a right arm whose base is displaced and rotated, while every base that ships is straight."""
+    path = tmp_path / "rotated.yaml"
+    text = (ROOT / "config" / "tasks" / "dual_arm_grab.yaml").read_text()
+    path.write_text(
+        text.replace("base_position: [0.0, -0.35, 0.0]", "base_position: [0.1, -0.35, 0.0]\n    base_yaw: 0.4")
+    )
+    return path
+
+
+def test_a_rotated_base_reaches_everybody_who_needs_it(rotated_task: Path) -> None:
+    words = {"task": str(rotated_task), "simulation": "true", "control": "true", "rviz": "true"}
+    nodes = {node.full_name: node for node in started(DUAL, words)}
+    assert nodes["/rs_controller"].parameters["bases"] == [0.0, 0.35, 0.0, 0.0, 0.1, -0.35, 0.0, 0.4]
+    transform = nodes["/right/static_transform_publisher"]
+    assert [transform.option(f"--{name}") for name in ("x", "y", "z", "yaw")] == ["0.1", "-0.35", "0.0", "0.4"]
+    # By hand: sin 0.4 = 0.389418342309 and cos 0.4 = 0.921060994003, rotated back by the yaw.
+    right = nodes["/right/jump_predictor"].parameters
+    assert right["normal"] == pytest.approx([-0.389418342309, -0.921060994003, 0.0], abs=1e-11)
+    assert right["object_position"] == pytest.approx([0.550773867109, 0.147133093862, 0.4], abs=1e-11)
+    assert right["object_half_extents"] == pytest.approx([0.117418291650, 0.098810798841, 0.1], abs=1e-11)
+    assert nodes["/right/impact_detector"].parameters["normal"] == right["normal"]
+    assert nodes["/left/jump_predictor"].parameters["object_position"] == [0.55, -0.35, 0.4]
+
+
 @pytest.mark.parametrize(
     ("name", "wanted", "found"),
     [

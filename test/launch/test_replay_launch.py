@@ -133,6 +133,18 @@ def test_with_rviz_everything_stays_after_the_end_and_each_arm_has_its_frames(ba
         assert view[index + 1].arguments == words
 
 
+def test_the_frames_of_a_rotated_base_are_rotated(bag: Path, tmp_path: Path) -> None:
+    task = tmp_path / "rotated.yaml"
+    text = (ROOT / "config" / "tasks" / "dual_arm_grab.yaml").read_text()
+    task.write_text(
+        text.replace("base_position: [0.0, -0.35, 0.0]", "base_position: [0.1, -0.35, 0.2]\n    base_yaw: 0.4")
+    )
+    found = started("replay", {"bag": str(bag), "rviz": "true", "task": str(task)})
+    left, right = (node for node in found if node.executable == "static_transform_publisher")
+    assert [right.option(f"--{name}") for name in ("x", "y", "z", "yaw")] == ["0.1", "-0.35", "0.2", "0.4"]
+    assert [left.option(f"--{name}") for name in ("x", "y", "z", "yaw")] == ["0.0", "0.35", "0.0", "0.0"]
+
+
 @pytest.fixture
 def single_bag(tmp_path: Path) -> Path:
     """One joint state of one arm without a namespace."""
