@@ -95,3 +95,27 @@ def test_no_kink_explains_little():
     noise = np.random.default_rng(1).normal(0, 1e-5, (11, 3))
     kink = fit_kink(np.outer(times, [0.5, 0.1, 0.2]) + noise, PERIOD, -4e-3, np.full(3, 1e-5))
     assert kink.explained < 0.7
+
+
+def test_a_misfit_beyond_the_stated_noise_widens_the_error():
+    rng = np.random.default_rng(8)
+    times = np.arange(-12.0, 1.0) * 1e-3
+    spreads = []
+    for stated in (5e-5, 1e-6):
+        rows = np.outer(np.maximum(times + 2.4e-3, 0.0), [0.1, -0.06]) + rng.normal(0.0, 5e-5, (13, 2))
+        spreads.append(fit_kink(rows, 1e-3, -6e-3, np.full(2, stated)).time_std)
+    # Much more than the quarter of a period that is always there; 13 samples tell the true noise to a third.
+    assert spreads[0] > 0.5e-3
+    assert spreads[1] > 0.5 * spreads[0]
+
+
+def test_velocities_and_position_are_those_at_the_kink():
+    # 100 and -60 rad/s^2: in the 2.4 periods behind the kink the velocities change by 0.24 and 0.144 rad/s.
+    times = np.arange(-12.0, 1.0) * 1e-3
+    acceleration, jump, kink = np.array([100.0, -60.0]), np.array([1.0, -0.7]), -2.4e-3
+    rows = 0.3 + 0.5 * acceleration * (times[:, None] + 0.02) ** 2 + np.maximum(times - kink, 0.0)[:, None] * jump
+    found = fit_kink(rows, 1e-3, -6e-3, np.full(2, 1e-7))
+    before = acceleration * (kink + 0.02)
+    np.testing.assert_allclose(found.velocity_before, before, atol=0.06)
+    np.testing.assert_allclose(found.velocity_after, before + jump, atol=0.06)
+    np.testing.assert_allclose(found.position, 0.3 + 0.5 * acceleration * (kink + 0.02) ** 2, atol=1e-3)

@@ -217,3 +217,31 @@ def test_refractory_time_is_the_configured_one(refractory, found):
         return JointSample(time, np.array([round(position / 1e-5) * 1e-5]))
 
     assert len(feed(detector, 150, sample)[1]) == found
+
+
+@pytest.mark.parametrize("over", [0, 1])
+def test_refractory_time_ends_with_the_sample_at_its_end(over):
+    # A period that floating-point numbers hold exactly; 32 of them, or 31 of a sample that comes one too early.
+    period = 1.0 / 1024.0
+    detector = make_detector(
+        "torque_residual", 1, sampling_period=period, refractory_time=(32 + over) * period, bias_removal=False,
+        confirmation_samples=1,
+    )  # fmt: skip
+
+    def sample(k):
+        return JointSample(k * period, np.array([0.1 * k * period]), None, np.array([9.0 * (k >= 40)]), np.zeros(1))
+
+    assert [k for k, _ in feed(detector, 80, sample)[1]] == [40, 72 + over]
+
+
+def test_confidence_is_what_the_jump_explains_of_the_misfit():
+    rng = np.random.default_rng(5)
+    detector = make_detector("adaptive_window", 2, position_noise=2e-5)
+
+    def sample(k):
+        time = k * PERIOD
+        position = np.array([0.3, -0.1]) * time + np.array([0.25, -0.2]) * max(time - 0.0502, 0.0)
+        return JointSample(time, position + rng.normal(0.0, 2e-5, 2))
+
+    _, events = feed(detector, 80, sample)
+    assert 0.5 < events[0][1].confidence < 0.9999
