@@ -40,7 +40,9 @@ def test_the_outer_radius_never_passes_the_goal(field):
     assert post.r_max == pytest.approx(0.15)
     assert post.r_min == field.post_radius_min
     nearer = dataclasses.replace(field, goal=field.object_position + np.array([0.0, -0.06, 0.0])).post_impact()
-    assert nearer.r_min < nearer.r_max == pytest.approx(0.06)
+    assert (nearer.r_min, nearer.r_max) == (pytest.approx(0.03), pytest.approx(0.06))
+    # An object that is at its goal already: still a field, a millimetre wide.
+    assert dataclasses.replace(field, goal=field.object_position).post_impact().r_max == 1e-3
 
 
 def test_a_displaced_object_is_found_where_the_tool_meets_it(field):
