@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 from tqdm import tqdm
 
+from impact_aware.cli.numbers import number, numbers
 from impact_aware.detection.registry import DETECTORS
-from impact_aware.errors import InvalidInputError
 from impact_aware.estimation.registry import ESTIMATORS
 from impact_aware.impact.registry import DEFAULT_METHOD, IMPACT_MAPS
 from impact_aware.output_folder import OutputFolder
@@ -87,15 +87,15 @@ def run(args: argparse.Namespace) -> int:
         estimator=args.estimator,
         method=args.method,
         inertia=args.inertia,
-        friction=_number("friction", args.friction),
-        restitution=_number("restitution", args.restitution),
+        friction=_optional("friction", args.friction),
+        restitution=_optional("restitution", args.restitution),
         contact_frame=args.contact_frame,
-        offset=_three("offset", args.offset) or (0.0, 0.0, 0.0),
-        tool_radius=_number("tool-radius", args.tool_radius),
-        normal=_three("normal", args.normal),
+        offset=_three("offset", args.offset),
+        tool_radius=_optional("tool-radius", args.tool_radius),
+        normal=None if args.normal is None else _three("normal", args.normal),
         surface=args.surface,
         surface_frame=args.surface_frame,
-        object_mass=_number("object-mass", args.object_mass),
+        object_mass=_optional("object-mass", args.object_mass),
         ablation=not args.no_ablation,
         labels=None if args.labels is None else load_labels(args.labels),
     )
@@ -208,19 +208,12 @@ def _annotated_name(file: Path, files: list[Path]) -> str:
     return f"{stem}{number}_annotated"
 
 
-def _number(option: str, word: str | None) -> float | None:
-    if word is None:
-        return None
-    try:
-        return float(word)
-    except ValueError as error:
-        raise InvalidInputError(option, repr(word), "a number") from error
+def _optional(option: str, word: str | None) -> float | None:
+    return None if word is None else number(option, word)
 
 
-def _three(option: str, words: list[str] | None) -> tuple[float, float, float] | None:
-    if words is None:
-        return None
-    x, y, z = (_number(option, word) or 0.0 for word in words)
+def _three(option: str, words: list[str]) -> tuple[float, float, float]:
+    x, y, z = numbers(option, words).tolist()
     return x, y, z
 
 

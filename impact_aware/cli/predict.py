@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from impact_aware.cli import sample_map, state_table
+from impact_aware.cli.numbers import number, numbers
 from impact_aware.contact import Contact, FreeObject, contact_point
 from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.impact import DEFAULT_METHOD, IMPACT_MAPS, ImpactPrediction, predict
@@ -104,13 +105,13 @@ def run(args: argparse.Namespace) -> int:
     if args.states is not None:
         return _run_states(args)
     robot = _robot(args)
-    q = robot.home if args.q is None else _numbers("q", args.q)
+    q = robot.home if args.q is None else numbers("q", args.q)
     if args.dq is None:
         raise InvalidInputError("dq", "nothing", f"{robot.n} joint velocities, rad/s")
     contact = _contact(args, robot)
     q = robot.check_configuration(q, "q")
     obstacle = _obstacle(args, contact, contact_point(robot, q, contact))
-    dq, choices = _numbers("dq", args.dq), {"method": args.method, "inertia": args.inertia}
+    dq, choices = numbers("dq", args.dq), {"method": args.method, "inertia": args.inertia}
     uncertain = None
     if args.covariance is None:
         prediction = predict(robot, q, dq, contact, obstacle=obstacle, **choices)
@@ -167,7 +168,7 @@ def _run_map(args: argparse.Namespace) -> int:
     if args.map is None or args.place is None:
         raise InvalidInputError("map" if args.map is None else "position", "nothing", "map and position together")
     _refuse(args, "map", ("q", "dq", "states", "covariance"))
-    answer = sample_map.answer_position(Path(args.map), _numbers("position", args.place))
+    answer = sample_map.answer_position(Path(args.map), numbers("position", args.place))
     _keep(args, answer)
     print(json.dumps(answer) if args.json else sample_map.format_answer(answer))
     return 0
@@ -287,7 +288,7 @@ def _robot(args: argparse.Namespace) -> RobotModel:
             raise InvalidInputError(
                 "robot", args.robot, "an existing URDF file, or one of " + ", ".join(profile_names())
             )
-        values = None if b_theta is None else _numbers("apparent-motor-inertia", b_theta)
+        values = None if b_theta is None else numbers("apparent-motor-inertia", b_theta)
         return RobotModel.from_urdf(path, name=path.stem, apparent_motor_inertia=values)
     robot = RobotModel.from_profile(args.robot)
     if b_theta is None:
@@ -297,7 +298,7 @@ def _robot(args: argparse.Namespace) -> RobotModel:
         name=robot.name,
         tool_frame=robot.tool_frame,
         tool_radius=robot.tool_radius,
-        apparent_motor_inertia=_numbers("apparent-motor-inertia", b_theta),
+        apparent_motor_inertia=numbers("apparent-motor-inertia", b_theta),
         motor_inertia=robot.motor_inertia,
         home=robot.home,
         base_frame=robot.base_frame,
@@ -311,11 +312,11 @@ def _contact(args: argparse.Namespace, robot: RobotModel) -> Contact:
     own_radius = robot.tool_radius if frame == robot.tool_frame else 0.0
     return Contact(
         frame=frame,
-        normal=_numbers("normal", args.normal),
-        offset=_numbers("offset", args.offset),
-        friction=_number("friction", args.friction),
-        restitution=_number("restitution", args.restitution),
-        radius=own_radius if args.tool_radius is None else _number("tool-radius", args.tool_radius),
+        normal=numbers("normal", args.normal),
+        offset=numbers("offset", args.offset),
+        friction=number("friction", args.friction),
+        restitution=number("restitution", args.restitution),
+        radius=own_radius if args.tool_radius is None else number("tool-radius", args.tool_radius),
     )
 
 
@@ -325,31 +326,20 @@ def _obstacle(args: argparse.Namespace, contact: Contact, point: NDArray[np.floa
             if getattr(args, option) is not None:
                 raise InvalidInputError(option.replace("_", "-"), "no object-mass", "object-mass along with it")
         return None
-    mass = _number("object-mass", args.object_mass)
+    mass = number("object-mass", args.object_mass)
     if args.object_inertia is None:
         diagonal = np.full(3, mass * _CUBE_EDGE**2 / 6.0)
     else:
-        diagonal = _numbers("object-inertia", args.object_inertia)
+        diagonal = numbers("object-inertia", args.object_inertia)
         if diagonal.shape != (3,):
             raise InvalidInputError("object-inertia", f"{diagonal.size} values", "3: Ixx Iyy Izz")
     behind = point - 0.5 * _CUBE_EDGE * contact.normal
     return FreeObject(
         mass=mass,
         inertia=np.diag(diagonal),
-        position=behind if args.object_position is None else _numbers("object-position", args.object_position),
-        twist=np.zeros(6) if args.object_twist is None else _numbers("object-twist", args.object_twist),
+        position=behind if args.object_position is None else numbers("object-position", args.object_position),
+        twist=np.zeros(6) if args.object_twist is None else numbers("object-twist", args.object_twist),
     )
-
-
-def _numbers(option: str, words: list[str]) -> NDArray[np.float64]:
-    return np.array([_number(option, word) for word in words])
-
-
-def _number(option: str, word: str) -> float:
-    try:
-        return float(word)
-    except ValueError as error:
-        raise InvalidInputError(option, repr(word), "a number") from error
 
 
 def _row(values: NDArray[np.float64]) -> str:

@@ -161,12 +161,12 @@ def joined(parts: Sequence[ArmSamples]) -> ArmSamples:
     return ArmSamples(
         np.concatenate([part.times for part in parts]),
         positions,
-        stacked([part.velocities for part in parts], positions, lengths),
-        stacked([part.efforts for part in parts], positions, lengths),
+        _stacked([part.velocities for part in parts], positions, lengths),
+        _stacked([part.efforts for part in parts], positions, lengths),
     )
 
 
-def stacked(columns: Sequence[Array | None], like: Array, lengths: Sequence[int]) -> Array | None:
+def _stacked(columns: Sequence[Array | None], like: Array, lengths: Sequence[int]) -> Array | None:
     """One array of parts of which some may be missing; None when all are."""
     if all(column is None for column in columns):
         return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -335,24 +335,17 @@ def _without_copies(arms: list[ArmSource], found: list[_Topic], notes: list[str]
     kept.sort(key=lambda arm: (arm.topic, arm.arm))
     names = [arm.arm for arm in kept]
     return [
-        arm
-        if names.count(arm.arm) == 1
-        else ArmSource(f"{arm.arm or 'arm'}{index + 1}", arm.topic, arm.message_names, arm.robot, arm.urdf, arm.notes)
+        arm if names.count(arm.arm) == 1 else replace(arm, arm=f"{arm.arm or 'arm'}{index + 1}")
         for index, arm in enumerate(kept)
     ]
 
 
 def _noted(arms: list[ArmSource], note: str) -> list[ArmSource]:
-    several = len(arms) > 1
-    return [
-        ArmSource(
-            "/".join(part for part in (arm.arm, _common_name(arm.message_names) if several else "") if part),
-            arm.topic,
-            arm.message_names,
-            notes=(*arm.notes, note),
-        )
-        for arm in arms
-    ]
+    def name(arm: ArmSource) -> str:
+        own = _common_name(arm.message_names) if len(arms) > 1 else ""
+        return "/".join(filter(None, (arm.arm, own)))
+
+    return [replace(arm, arm=name(arm), notes=(*arm.notes, note)) for arm in arms]
 
 
 def _common_name(joints: Sequence[str]) -> str:

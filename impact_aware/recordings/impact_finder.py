@@ -9,7 +9,7 @@ import numpy as np
 
 from impact_aware.arrays import Array
 from impact_aware.detection import ImpactDetector, ImpactEvent, InputMonitor, JointSample
-from impact_aware.recordings.arm_samples import ArmSamples, joined, stacked
+from impact_aware.recordings.arm_samples import ArmSamples, joined
 from impact_aware.recordings.results import DetectorResidual, SignalWindow
 
 BEFORE, AFTER = 0.25, 0.35
@@ -229,19 +229,18 @@ class ImpactFinder:
         event = pending.event
         reach = int(4.0 * max(BEFORE, AFTER) / self.period)
         low, high = pending.index - reach, pending.index + reach
-        parts: list[tuple[Array, Array, Array | None, Array | None]] = []
+        parts: list[ArmSamples] = []
         begin = self._begin
         for block in self._blocks:
             span = slice(max(low - begin, 0), max(high - begin, 0))
             parts.append(
-                (block.times[span], block.positions[span], _rows(block.velocities, span), _rows(block.efforts, span))
+                ArmSamples(
+                    block.times[span], block.positions[span], _rows(block.velocities, span), _rows(block.efforts, span)
+                )
             )
             begin += len(block.times)
-        times = np.concatenate([part[0] for part in parts])
-        positions = np.concatenate([part[1] for part in parts])
-        lengths = [len(part[0]) for part in parts]
-        velocities = stacked([part[2] for part in parts], positions, lengths)
-        efforts = stacked([part[3] for part in parts], positions, lengths)
+        near = joined(parts)
+        times = near.times
         # Only the stretch around the detection in which time runs forward.
         center = min(pending.index - max(low, self._begin), len(times) - 1)
         breaks = np.flatnonzero(np.diff(times) < 0.0)
@@ -252,12 +251,7 @@ class ImpactFinder:
         kept &= (times >= event.time - BEFORE) & (times <= event.time + AFTER)
         # A repeated stamp says nothing new about when.
         kept[1:] &= ~(kept[:-1] & (np.diff(times) <= 0.0))
-        window = SignalWindow(
-            times[kept],
-            positions[kept],
-            None if velocities is None else velocities[kept],
-            None if efforts is None else efforts[kept],
-        )
+        window = SignalWindow(times, near.positions, near.velocities, near.efforts).rows(kept)
         return FoundImpact(event, pending.detectors, window, self._residual(event, window))
 
     def _residual(self, event: ImpactEvent, window: SignalWindow) -> DetectorResidual | None:

@@ -89,12 +89,7 @@ def without_repeats(window: SignalWindow) -> SignalWindow:
     # The speed there, from the samples around, since the held one itself shows none.
     around = np.maximum(np.concatenate(([0.0], steps[:-1])), np.concatenate((steps[1:], [0.0])))
     fresh = np.concatenate(([True], ~((steps == 0.0) & (around > _STILL_STEP))))
-    return SignalWindow(
-        window.times[fresh],
-        positions[fresh],
-        None if window.velocities is None else window.velocities[fresh],
-        None if window.efforts is None else window.efforts[fresh],
-    )
+    return window.rows(fresh)
 
 
 def _curve(since: Array, positions: Array, fit: BranchFit, velocity: Array) -> FitCurve | None:

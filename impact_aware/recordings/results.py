@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from impact_aware.arrays import Array
 from impact_aware.detection.events import ImpactEvent
@@ -35,6 +36,15 @@ class SignalWindow:
     positions: Array
     velocities: Array | None = None
     efforts: Array | None = None
+
+    def rows(self, chosen: NDArray[np.bool_]) -> SignalWindow:
+        """The samples that are marked in `chosen` (k,)."""
+        return SignalWindow(
+            self.times[chosen],
+            self.positions[chosen],
+            None if self.velocities is None else self.velocities[chosen],
+            None if self.efforts is None else self.efforts[chosen],
+        )
 
 
 @dataclass(frozen=True, eq=False)

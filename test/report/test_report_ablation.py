@@ -15,9 +15,9 @@ def _group(inertia, friction, degrees, label="type 1"):
         friction=friction,
         count=5,
         joint_error_mean=errors,
-        joint_error_max=errors,
+        joint_error_max=3.0 * errors,
         error_mean=float(np.linalg.norm(errors)),
-        error_max=float(np.linalg.norm(errors)),
+        error_max=3.0 * float(np.linalg.norm(errors)),
         velocity_before_mean=np.radians([22.87, -0.1]),
         velocity_after_mean=np.radians([14.74, 24.01]),
     )
@@ -40,6 +40,8 @@ def test_table_two_marks_what_differs_by_a_degree():
     assert [cell.verdict for cell in line.cells] == ["", "", "better", "better"]
     assert line.velocities == ("14.74 (22.87)", "24.01 (\u22120.10)")
     assert line.count == 5
+    # Norms of (0.73, 2.97) and (0.46, 10.06) deg/s.
+    assert [(cell.text, cell.verdict) for cell in line.norms] == [("3.06", "better"), ("10.07", "better")]
 
 
 def test_table_three_is_by_friction_with_the_first_inertia():
