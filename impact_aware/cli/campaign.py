@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--random",
         type=int,
         metavar="N",
-        help="in place of the paper's setups N trials with random start, object place and mass; see below",
+        help="in place of the paper's setups N trials with random start, object position and mass; see below",
     )
     parser.add_argument(
         "--impact-map",

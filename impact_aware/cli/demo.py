@@ -181,7 +181,7 @@ class Demo:
                     time.sleep(0.3)
                     return
                 if mode in ("", "IDLE") and elapsed > START_TIMEOUT:
-                    raise DemoFailedError(f"the controller did not start within {START_TIMEOUT:g} s\n{self._excuses()}")
+                    raise DemoFailedError(f"the controller did not start within {START_TIMEOUT:g} s\n{self._logged()}")
                 if elapsed > timeout:
                     raise DemoFailedError(
                         f"the task was not done within {timeout:g} s of wall time (mode {mode or 'none'})"
@@ -245,7 +245,7 @@ class Demo:
         speed = float(plant.get("largest_speed", float("nan")))
         return f"{how}, largest joint speed {speed:.3f} rad/s"
 
-    def _excuses(self) -> str:
+    def _logged(self) -> str:
         return "\n".join(f"  {name}: {process.last_lines(1)}" for name, process in self._processes.items())
 
     def _end(self) -> None:

@@ -159,7 +159,7 @@ def simulate(setup: Run, options: RunOptions | None = None) -> EpisodeResult:
     if isinstance(setup, RandomSetup):
         trial = _trial(setup, options)
         if trial.posture is None:
-            raise InvalidInputError("start", trial.drawn["starts_m"], f"a place within reach ({trial.refused})")
+            raise InvalidInputError("start", trial.drawn["starts_m"], f"a position within reach ({trial.refused})")
         task, sensor_seed = trial.task, trial.sensor_seed
         settings = _settings(setup, options, trial.truth, posture=trial.posture)
     else:

@@ -84,6 +84,6 @@ def _judge_lift(result: EpisodeResult) -> tuple[bool, str]:
 
 
 def _short_of_goal(result: EpisodeResult, missing: float) -> str:
-    """Whether the way (m) that the object has yet to go, its speed fading with kappa_p as (14) wants, is enough."""
+    """Whether the object, its speed fading with kappa_p as in (14), still moves by what is missing, m."""
     speed = float(np.linalg.norm(result.object_twist[-1, :3]))
     return "out of time" if speed / result.field.post_gain >= missing else "goal missed"

@@ -27,7 +27,7 @@ class RandomRanges:
 
     Attributes:
         mass: Of the object, kg.
-        place: Of the object about its usual place, half ranges along x and y, m.
+        place: Position of the object about its usual one, half ranges along x and y, m.
         start_across: Of each tool's start about its usual one, across the impact direction and horizontally, m, +-.
         start_along: The same against the impact direction, from and to, m.
         start_height: The same upwards, from and to, m.
@@ -59,12 +59,12 @@ class RandomRanges:
         near, far = self.start_along
         down, up = self.start_height
         return (
-            f"Known to the controller: mass {low:g}..{high:g} kg; place of the object +-{100 * self.place[0]:g} cm in "
-            f"x and +-{100 * self.place[1]:g} cm in y; start of each tool +-{100 * self.start_across:g} cm across, "
+            f"Known to the controller: mass {low:g}..{high:g} kg; position of the object +-{100 * self.place[0]:g} cm "
+            f"in x and +-{100 * self.place[1]:g} cm in y; start of each tool +-{100 * self.start_across:g} cm across, "
             f"{100 * near:g}..{100 * far:g} cm along and {100 * down:g}..{100 * up:g} cm above the usual one, tilted "
             f"by +-{np.degrees(self.start_tilt):.0f} deg about each axis, with the first joint rotated by "
             f"+-{np.degrees(self.first_joint):.0f} deg. Unknown to it: mass +-{100 * self.mass_error:g} %, friction "
-            f"+-{100 * self.friction_error:g} %, place +-{1e3 * self.displacement:g} mm along and "
+            f"+-{100 * self.friction_error:g} %, position +-{1e3 * self.displacement:g} mm along and "
             f"+-{1e3 * self.displacement_across:g} mm across the impact, orientation +-{np.degrees(self.yaw):.0f} deg."
         )
 
@@ -158,7 +158,7 @@ def draw_trial(
         "mass_factor": truth.mass_factor,
     }
     starts = [_draw_start(arm, generator, ranges) for arm in task.arms]
-    drawn["starts_m"] = [start.place.tolist() for start in starts]
+    drawn["starts_m"] = [start.position.tolist() for start in starts]
     postures, refused = [], ""
     for arm, robot, start in zip(task.arms, robots, starts, strict=True):
         try:
@@ -171,13 +171,13 @@ def draw_trial(
 
 @dataclass(frozen=True, eq=False)
 class _Start:
-    place: Array
+    position: Array
     tilt: tuple[float, float, float]
     first_joint: float
 
     def posture(self, arm: ArmTask, robot: RobotModel) -> Array:
         """Joint positions (n,), rad; raises InvalidInputError when there are none."""
-        placement = tool_placement(arm, self.place)
+        placement = tool_placement(arm, self.position)
         placement = pin.SE3(rotation_from_rpy(self.tilt) @ placement.rotation, placement.translation)
         seed = np.array(arm.posture) if arm.posture else robot.home
         joint = arm.null_space_joint
@@ -187,11 +187,11 @@ class _Start:
 
 def _draw_start(arm: ArmTask, generator: np.random.Generator, ranges: RandomRanges) -> _Start:
     normal = hit_normal(arm)
-    place = np.array(arm.starts[0]) + generator.uniform(*ranges.start_along) * normal
-    place += generator.uniform(-1.0, 1.0) * ranges.start_across * np.cross((0.0, 0.0, 1.0), normal)
-    place[2] += generator.uniform(*ranges.start_height)
+    position = np.array(arm.starts[0]) + generator.uniform(*ranges.start_along) * normal
+    position += generator.uniform(-1.0, 1.0) * ranges.start_across * np.cross((0.0, 0.0, 1.0), normal)
+    position[2] += generator.uniform(*ranges.start_height)
     roll, pitch, yaw = (float(angle) for angle in generator.uniform(-ranges.start_tilt, ranges.start_tilt, 3))
-    return _Start(place, (roll, pitch, yaw), float(generator.uniform(-ranges.first_joint, ranges.first_joint)))
+    return _Start(position, (roll, pitch, yaw), float(generator.uniform(-ranges.first_joint, ranges.first_joint)))
 
 
 def _plus(first: tuple[float, float, float], second: tuple[float, float, float]) -> tuple[float, float, float]:

@@ -22,7 +22,7 @@ _Part = TypeVar("_Part")
 
 @dataclass(frozen=True)
 class ArmMount:
-    """One arm's place in the scene.
+    """Where one arm stands in the scene.
 
     Attributes:
         name: `arm` in single-arm scenes, `left` and `right` with two.

@@ -57,7 +57,7 @@ class SensorSettings:
 
 @dataclass(frozen=True)
 class JointReading:
-    """What the robot says of itself.
+    """What the robot reports of itself.
 
     Attributes:
         time: When it was true, s; with a delay, earlier than now.
