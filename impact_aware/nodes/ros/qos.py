@@ -10,7 +10,7 @@ LIVELINESS_LEASE = 2.0
 
 
 def state_qos(reliable: bool, newest: bool = False) -> QoSProfile:
-    """joint_states: best effort hears every driver, reliable ones too; lockstep needs each message to arrive.
+    """joint_states: best effort receives from every driver, reliable ones too; lockstep needs each message to arrive.
 
     `newest` keeps only the last one: after a stall, answers to those before it would come all at once.
     """
@@ -57,4 +57,4 @@ STEP_DONE_QOS = QoSProfile(
     liveliness_lease_duration=Duration(seconds=LIVELINESS_LEASE),
 )
 """step_done: kept, so that a simulator which DDS introduces late still gets the answer it waits for; deep, since all
-participants write into one history; with a lease, which tells when one of them has died."""
+participants write into one history; with a lease, which shows when one of them has died."""

@@ -1,4 +1,4 @@
-"""What a node finds around it when it starts: itself a second time, or nobody to hear. Each is said once."""
+"""What a node finds around it when it starts: itself a second time, or no publisher. Each is logged once."""
 
 from __future__ import annotations
 
@@ -62,19 +62,19 @@ class TwinWatch:
         return present
 
 
-def expect_messages(node: Node, topic: str, heard: Callable[[], bool], source: str) -> None:
+def expect_messages(node: Node, topic: str, received: Callable[[], bool], source: str) -> None:
     """Log once why nothing is received on a topic, if that goes on for `PATIENCE`.
 
     Args:
         node: The node, which has a subscription to the topic.
         topic: As it was named when the subscription was created.
-        heard: Whether there has been a message.
+        received: Whether there has been a message.
         source: Who publishes it, in words.
     """
 
     def look() -> None:
         timer.cancel()
-        if not heard():
+        if not received():
             full = node.resolve_topic_name(topic)
             node.get_logger().warning(f"no {full} for {PATIENCE:g} s: {why_silent(node, topic, source)}")
 
