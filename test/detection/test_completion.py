@@ -80,3 +80,10 @@ def test_encoder_noise_is_no_shaking():
     positions = np.round((ringing(times, 0.1, 0.0, 0.01) + rng.normal(0, 1e-4, (400, 2))) / 1e-4) * 1e-4
     completion = run(times, positions, [0.1], encoder_resolution=1e-4, position_noise=1e-4)
     assert completion.reason == "settled"
+
+
+def test_the_longest_time_counts_from_the_first_impact():
+    times = np.arange(900) * PERIOD
+    completion = run(times, ringing(times, 0.1, 0.0, 0.01), [0.1, 0.25], expected_contacts=3)
+    assert (completion.reason, completion.time_first, completion.time_last) == ("timeout", 0.1, 0.25)
+    assert completion.time == pytest.approx(0.6, abs=2 * PERIOD)

@@ -91,3 +91,13 @@ def test_quantised_signal_stays_within_the_bound():
     for _ in range(500):
         positions = np.round((rng.uniform(-1, 1) + rng.uniform(-1, 1) * grid) / 1e-4) * 1e-4
         assert abs(positions[-1] - weights @ positions[:6]) <= bound
+
+
+@pytest.mark.parametrize("sharp", [True, False])
+def test_encoder_steps_and_noise_by_hand(sharp):
+    # Through three samples the next is q0 - 3 q1 + 3 q2: weights 1, 3, 3, and 1 for the sample itself.
+    arguments = (2, 1, 1e-3, 20.0, 30000.0)
+    plain = detection_bound(*arguments, 0.0, sharp=sharp)
+    assert detection_bound(*arguments, 2e-5, sharp=sharp) - plain == pytest.approx(0.5 * 2e-5 * 8.0, rel=1e-9)
+    noisy = detection_bound(*arguments, 0.0, 1e-5, 5.0, sharp=sharp)
+    assert noisy - plain == pytest.approx(5.0 * 1e-5 * np.sqrt(20.0), rel=1e-9)

@@ -245,3 +245,15 @@ def test_confidence_is_what_the_jump_explains_of_the_misfit():
 
     _, events = feed(detector, 80, sample)
     assert 0.5 < events[0][1].confidence < 0.9999
+
+
+@pytest.mark.parametrize(("jump", "fixed", "found"), [(0.1, None, 1), (0.1, 0.7e-3, 0), (1.5, 0.7e-3, 1)])
+def test_a_fixed_bound_replaces_the_derived_one(jump, fixed, found):
+    detector = make_detector("adaptive_window", 1, encoder_resolution=1e-6, fixed_bound=fixed)
+
+    def sample(k):
+        time = k * PERIOD
+        return JointSample(time, np.array([round((0.2 * time + jump * max(time - 0.0502, 0.0)) / 1e-6) * 1e-6]))
+
+    # In the four periods that the longest horizon looks ahead, 0.1 rad/s moves a joint by at most 0.4e-3 rad.
+    assert len(feed(detector, 53, sample)[1]) == found
