@@ -105,7 +105,7 @@ def make_recording(bag: Path, joints: tuple[str, ...], count: int, *, storage: s
     marks = np.arange(1.0, 3 * n + 1).reshape(3, n) * np.pi
     header = types["std_msgs/msg/Header"](stamp, "")
     template = bytes(store.serialize_cdr(types[_TYPE](header, list(joints), *marks), _TYPE))
-    places = [template.index(row.tobytes()) for row in marks]
+    offsets = [template.index(row.tobytes()) for row in marks]
     with Writer(bag, version=9, storage_plugin=_STORAGES[storage]) as writer:
         connection = writer.add_connection(_TOPIC, _TYPE, typestore=store)
         bar = tqdm(total=count, unit=" messages", unit_scale=True, disable=not sys.stderr.isatty(), leave=False)
@@ -115,8 +115,8 @@ def make_recording(bag: Path, joints: tuple[str, ...], count: int, *, storage: s
             whole = 1_000_000 + index
             rows[:, 4:8] = (whole // 1000).astype("<i4")[:, None].view(np.uint8)
             rows[:, 8:12] = (whole % 1000 * 1_000_000).astype("<u4")[:, None].view(np.uint8)
-            for place, values in zip(places, _motion(index * 1e-3, n), strict=True):
-                rows[:, place : place + 8 * n] = np.ascontiguousarray(values, dtype="<f8").view(np.uint8)
+            for offset, values in zip(offsets, _motion(index * 1e-3, n), strict=True):
+                rows[:, offset : offset + 8 * n] = np.ascontiguousarray(values, dtype="<f8").view(np.uint8)
             for row, time_ns in zip(rows, (whole * 1_000_000).tolist(), strict=True):
                 writer.write(connection, time_ns, row.tobytes())
             bar.update(len(index))

@@ -68,24 +68,24 @@ class FaultBench:
         """A field for another motion from where the arms are, as a new look at the scene would give.
 
         For one arm the object is put 5 cm before its tool. Between two palms there may be no room for the object: it
-        is taken away, and the field is that of a box which leaves both palms some way to go.
+        is taken away, and the field is that of a box which leaves both palms a distance to go.
         """
         tools = [plant.tool_placement(name).translation for name in plant.robots]
         half = np.array(self.task.object.half_extents)
         if len(tools) == 1:
             gap = half[1] + self.robots[0].tool_radius + 0.05
-            place = np.array([tools[0][0], tools[0][1] - gap, self.task.object.position[2]])
-            plant.place_object(pin.SE3(np.eye(3), place))
+            centre = np.array([tools[0][0], tools[0][1] - gap, self.task.object.position[2]])
+            plant.place_object(pin.SE3(np.eye(3), centre))
         else:
-            place = np.mean(tools, axis=0)
+            centre = np.mean(tools, axis=0)
             apart = 0.5 * float(np.linalg.norm(tools[0] - tools[1])) - self.robots[0].tool_radius
             half[1] = max(apart - min(0.05, 0.5 * apart), 0.005)
             plant.place_object(AWAY)
-        moved = dataclasses.replace(self.task.object, position=tuple(place.tolist()), half_extents=tuple(half.tolist()))
-        way = np.subtract(self.task.goal, self.task.object.position)
+        moved = dataclasses.replace(self.task.object, position=tuple(centre.tolist()), half_extents=tuple(half.tolist()))
+        displacement = np.subtract(self.task.goal, self.task.object.position)
         arms = tuple(
             dataclasses.replace(arm, starts=(tuple(tool.tolist()),))
             for arm, tool in zip(self.task.arms, tools, strict=True)
         )
-        goal = tuple((place + way).tolist())
+        goal = tuple((centre + displacement).tolist())
         return make_field(dataclasses.replace(self.task, object=moved, goal=goal, arms=arms), self.robots)

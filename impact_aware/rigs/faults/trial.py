@@ -23,7 +23,7 @@ from impact_aware.robot.effort_convention import EffortConvention
 
 COMMAND_TIMEOUT = 0.1  # of sim_robot: without commands the robot brakes, s
 DWELL = 0.05  # at rest, s
-LONGEST = 8.0  # s; with masses and friction that are not as believed the object comes to its goal slowly
+LONGEST = 8.0  # s; with masses and friction that are not the assumed ones the object comes to its goal slowly
 START = 1.0  # stamp of the first state, s
 GOES_ON = 40  # cycles of holding and of motion that show a recovery
 

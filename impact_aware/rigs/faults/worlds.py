@@ -20,7 +20,7 @@ PAYLOAD = (-0.15, 0.5)
 
 @dataclass(frozen=True)
 class World:
-    """What detection, prediction and control are not told.
+    """What detection, prediction and control do not know.
 
     Attributes:
         sensors: Noise of the joint states.

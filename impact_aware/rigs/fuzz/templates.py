@@ -39,7 +39,7 @@ TOWARD = np.array([0.0, -0.3, 0.0, 0.0, 0.0, 0.0])
 class Templates:
     """One task's messages, each a little later than the last.
 
-    The arm that a message is about is told from its topic: `left/impacts` is that of the arm `left`.
+    The arm that a message is about follows from its topic: `left/impacts` is that of the arm `left`.
     """
 
     def __init__(self, task: str, generator: random.Random) -> None:

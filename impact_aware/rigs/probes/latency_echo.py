@@ -1,4 +1,4 @@
-"""Node `latency_echo`: the yardstick of the DDS benchmarks: joint states in, as many zeros out, nothing computed.
+"""Node `latency_echo`: the baseline of the DDS benchmarks: joint states in, as many zeros out, nothing computed.
 
 It also offers an empty service, `empty`, which does nothing either.
 """
