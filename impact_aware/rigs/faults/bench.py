@@ -81,7 +81,8 @@ class FaultBench:
             apart = 0.5 * float(np.linalg.norm(tools[0] - tools[1])) - self.robots[0].tool_radius
             half[1] = max(apart - min(0.05, 0.5 * apart), 0.005)
             plant.place_object(AWAY)
-        moved = dataclasses.replace(self.task.object, position=tuple(centre.tolist()), half_extents=tuple(half.tolist()))
+        extents = tuple(half.tolist())
+        moved = dataclasses.replace(self.task.object, position=tuple(centre.tolist()), half_extents=extents)
         displacement = np.subtract(self.task.goal, self.task.object.position)
         arms = tuple(
             dataclasses.replace(arm, starts=(tuple(tool.tolist()),))
