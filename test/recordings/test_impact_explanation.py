@@ -271,3 +271,13 @@ def test_groups_have_means_and_maxima_of_their_own_rows(explained, robot):
     np.testing.assert_allclose(hard.velocity_after_mean, 25.0)
     assert groups["soft.mcap", "x", "M"].error_max == 2.0
     assert groups["hard", "y", "M"].count == 1
+
+
+def test_an_uncertain_time_makes_the_velocity_after_uncertain(explained, robot, truth):
+    found = found_impact(robot, truth)
+    since = (found.window.times - TIME)[:, None]
+    # Half of 8 rad/s^2: a millisecond sooner or later is 8 mrad/s.
+    window = SignalWindow(found.window.times, found.window.positions + 4.0 * since**2)
+    late = replace(found, window=window, event=replace(found.event, time_std=1e-3))
+    error = explained(found=late, normal=(0.0, 0.6, 0.8)).estimate.standard_error
+    np.testing.assert_allclose(error, 8e-3, rtol=0.05)
