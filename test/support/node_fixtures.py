@@ -75,17 +75,15 @@ class Suite:
             velocity=[0.0] * robot.n,
         )
         self._states = self.node.create_publisher(JointState, "joint_states", state_qos(reliable=True))
-        self.commands = self.taken = 0
+        self.commands = 0
         self.node.create_subscription(Float64MultiArray, "effort_controller/commands", self._on_command, COMMAND_QOS)
         self._latest = {}
         self.node.create_subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, 50)
 
     def _on_command(self, _message):
         self.commands += 1
-        self.taken += 1
 
     def _on_diagnostics(self, message):
-        self.taken += 1
         for status in message.status:
             self._latest[status.name.lstrip("/").partition(":")[0]] = {
                 entry.key: entry.value for entry in status.values
@@ -122,12 +120,12 @@ class Suite:
                 self.executor.spin_once(timeout_sec=left)
 
     def drain(self):
-        """Take what has arrived."""
+        """Take the commands that are still on their way; no state is published meanwhile."""
         quiet = 0
         while quiet < 20:
-            before = self.taken
+            before = self.commands
             self.executor.spin_once(timeout_sec=0.01)
-            quiet = quiet + 1 if self.taken == before else 0
+            quiet = quiet + 1 if self.commands == before else 0
 
     def until_said(self, process, words):
         """Until a node's log has these words; returns how many of its lines do."""
