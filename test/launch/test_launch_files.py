@@ -333,6 +333,16 @@ def test_a_rotated_base_reaches_everybody_who_needs_it(rotated_task: Path) -> No
     assert nodes["/left/jump_predictor"].parameters["object_position"] == [0.55, -0.35, 0.4]
 
 
+@pytest.mark.parametrize("base", ["base_position: [0.0, 0.2, 0.0]", "base_yaw: 0.4"])
+def test_one_arm_whose_base_is_not_the_origin_is_watched_but_not_controlled(tmp_path: Path, base: str) -> None:
+    task = tmp_path / "mine.yaml"
+    text = (ROOT / "config" / "tasks" / "hit_and_push.yaml").read_text()
+    task.write_text(text.replace("  - robot: panda\n", f"  - robot: panda\n    {base}\n"))
+    assert started(SINGLE, {"task": str(task)})
+    with pytest.raises(InvalidInputError, match="base_position, base_yaw"):
+        started(SINGLE, {"task": str(task), "control": "true", "simulation": "true"})
+
+
 @pytest.mark.parametrize(
     ("name", "wanted", "found"),
     [
