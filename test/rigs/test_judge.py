@@ -24,22 +24,22 @@ def judge():
 
 
 def test_shares_are_of_each_joints_own_limit(judge):
-    judge.take(np.array([-5.0, 4.0, 4.0]), 0.0)
+    judge.take(np.array([-5.0, 4.0, 4.0]), np.array([-5.0, 4.0, 4.0]), 0.0)
     assert (judge.effort_share, judge.rate_share) == (0.5, 0.0)
-    judge.take(np.array([-4.5, 4.4, 5.0]), 0.001)
+    judge.take(np.array([-4.5, 4.4, 5.0]), np.array([-4.5, 4.4, 5.0]), 0.001)
     # Changes of 0.5 of 1, 0.4 of 0.5 and 1 of 2.
     assert (judge.effort_share, judge.rate_share) == pytest.approx((0.5, 0.8))
-    judge.take(np.array([-4.5, 4.4, 5.0]), 0.002)
+    judge.take(np.array([-4.5, 4.4, 5.0]), np.array([-4.5, 4.4, 5.0]), 0.002)
     assert judge.rate_share == pytest.approx(0.8)
     assert judge.failures == []
 
 
 @pytest.mark.parametrize("limit", [[10.0, 0.0, 0.0], [0.0, -20.0, 0.0], [0.0, 0.0, 40.0]])
 def test_a_torque_at_its_limit_is_allowed_and_one_beyond_it_is_not(judge, limit):
-    judge.take(np.array(limit), 0.0)
+    judge.take(np.array(limit), np.array(limit), 0.0)
     assert judge.failures == []
     judge.forget()
-    judge.take(1.001 * np.array(limit), 0.25)
+    judge.take(1.001 * np.array(limit), 1.001 * np.array(limit), 0.25)
     assert judge.failures == ["a command over its limit at 0.250 s"]
 
 
@@ -47,34 +47,34 @@ def test_a_torque_at_its_limit_is_allowed_and_one_beyond_it_is_not(judge, limit)
 def test_a_change_at_its_limit_is_allowed_and_one_beyond_it_is_not(judge, joint, step):
     change = np.zeros(3)
     change[joint] = step
-    judge.take(np.zeros(3), 0.0)
-    judge.take(change, 0.001)
+    judge.take(np.zeros(3), np.zeros(3), 0.0)
+    judge.take(change, change, 0.001)
     assert judge.failures == []
-    judge.take(2.01 * change, 0.002)
+    judge.take(2.01 * change, 2.01 * change, 0.002)
     assert judge.failures == ["a command over its limit at 0.002 s"]
 
 
 def test_the_first_command_of_somebody_else_is_no_change(judge):
-    judge.take(np.array([9.0, 0.0, 0.0]), 0.0)
+    judge.take(np.array([9.0, 0.0, 0.0]), np.array([9.0, 0.0, 0.0]), 0.0)
     judge.forget()
-    judge.take(np.array([-9.0, 0.0, 0.0]), 0.1)
+    judge.take(np.array([-9.0, 0.0, 0.0]), np.array([-9.0, 0.0, 0.0]), 0.1)
     assert (judge.rate_share, judge.failures) == (0.0, [])
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
 def test_a_command_that_is_not_finite_fails_and_is_no_reference_for_the_next(judge, bad):
-    judge.take(np.array([1.0, 1.0, 1.0]), 0.0)
-    judge.take(np.array([1.0, bad, 1.0]), 0.5)
-    judge.take(np.array([1.5, 1.0, 1.0]), 0.501)
+    judge.take(np.array([1.0, 1.0, 1.0]), np.array([1.0, 1.0, 1.0]), 0.0)
+    judge.take(np.array([1.0, bad, 1.0]), np.array([1.0, bad, 1.0]), 0.5)
+    judge.take(np.array([1.5, 1.0, 1.0]), np.array([1.5, 1.0, 1.0]), 0.501)
     assert judge.failures == ["a command that is not finite at 0.500 s"]
     assert judge.rate_share == pytest.approx(0.5)
 
 
 def test_a_command_that_is_changed_afterwards_does_not_change_what_was_judged(judge):
     effort = np.zeros(3)
-    judge.take(effort, 0.0)
+    judge.take(effort, effort, 0.0)
     effort[0] = 0.75
-    judge.take(effort, 0.001)
+    judge.take(effort, effort, 0.001)
     assert judge.rate_share == pytest.approx(0.75)
 
 
@@ -154,3 +154,12 @@ def test_a_single_arm_holds_nothing():
     plant.height = 0.25
     watch.safe_mode_begins()
     assert not watch.held
+
+
+def test_the_whole_torque_has_its_limit_too_and_no_rate(judge):
+    judge.take(np.array([1.0, 1.0, 1.0]), np.array([1.0, -19.0, 1.0]), 0.0)
+    # The gravity torque that an arm adds itself may change at once.
+    judge.take(np.array([1.0, 1.0, 1.0]), np.array([1.0, 19.0, 1.0]), 0.001)
+    assert (judge.effort_share, judge.failures) == (pytest.approx(0.95), [])
+    judge.take(np.array([1.0, 1.0, 1.0]), np.array([1.0, 1.0, -41.0]), 0.002)
+    assert judge.failures == ["a command over its limit at 0.002 s"]

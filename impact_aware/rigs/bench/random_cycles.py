@@ -12,6 +12,7 @@ import pinocchio as pin
 
 from impact_aware.arrays import Array
 from impact_aware.control import ControlParameters, ControlSession, Mode, QpStatus
+from impact_aware.control.session import IN_MOTION
 from impact_aware.errors import InvalidInputError
 from impact_aware.reference import ReferenceField
 from impact_aware.robot import RobotModel
@@ -75,16 +76,19 @@ def random_cycles(
         previous = session.filter.previous
         for index in range(size):
             time = _PERIOD * index
+            before = session.mode
             command = session.cycle(time, q[index], dq[index], age=ages[index])
             effort = session.filter.previous
+            # A state that has left a limit is answered first: its command has the reason and a solution.
+            tracked = before in IN_MOTION and bool(command.target_acceleration.any())
             bad["not_finite"] += not np.isfinite(effort).all()
             bad["over_limit"] += bool(np.any(np.abs(effort) > limit))
             bad["over_rate"] += bool(np.any(np.abs(effort - previous) > step))
             previous = effort
-            modes[command.mode.name.lower()] += 1
-            if command.reason is None:
+            modes[(before if tracked else command.mode).name.lower()] += 1
+            if tracked:
                 ends[command.qp_status.name.lower()] += 1
-            else:
+            if command.reason is not None:
                 reasons[command.reason.name] += 1
                 _begin(session, generator, time)
             # The next state has nothing to do with this one.

@@ -45,12 +45,19 @@ class CommandJudge:
         """The next command comes from somebody else."""
         self._last = None
 
-    def take(self, effort: Array, elapsed: float) -> None:
-        """Judge a command (n,) as it was sent, N m, `elapsed` s after the start."""
-        if not np.isfinite(effort).all():
+    def take(self, effort: Array, whole: Array, elapsed: float) -> None:
+        """Judge a command, `elapsed` s after the start.
+
+        Args:
+            effort: (n,) As it was sent, N m.
+            whole: (n,) The same with the gravity torque that the arms add, N m.
+            elapsed: s.
+        """
+        if not (np.isfinite(effort).all() and np.isfinite(whole).all()):
             self.failures.append(f"a command that is not finite at {elapsed:.3f} s")
             return
-        self.effort_share = max(self.effort_share, float((np.abs(effort) / self._limit).max()))
+        share = np.maximum(np.abs(effort), np.abs(whole)) / self._limit
+        self.effort_share = max(self.effort_share, float(share.max()))
         if self._last is not None:
             self.rate_share = max(self.rate_share, float((np.abs(effort - self._last) / self._step).max()))
         if max(self.effort_share, self.rate_share) > 1.0 + ROUNDING and not self.failures:

@@ -230,7 +230,7 @@ class _Run:
     # The way to the robot
 
     def _send(self, sent: Array) -> None:
-        self.judge.take(sent, self.now - START)
+        self.judge.take(sent, self.suite.session.filter.effort, self.now - START)
         self.last_command_time = self.now
         for arm, (hardware, part) in enumerate(zip(self.hardware, self.slices, strict=True)):
             drops = self.fault == "command_drop" and self.faulty and arm in self.arms
