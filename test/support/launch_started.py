@@ -146,8 +146,9 @@ def by_real(action: Any, context: Any) -> Started:
     from launch.utilities import perform_substitutions
 
     action._perform_substitutions(context)
-    # The real one says so where a node has no namespace.
-    namespace = action.expanded_node_namespace.removeprefix("/<node_namespace_unspecified>")
+    # The real launch names a namespace that is not given in angle brackets.
+    namespace = action.expanded_node_namespace
+    namespace = "" if "<" in namespace else namespace
     specific = {"name": "__node:=NAME", "ns": f"__ns:={namespace}"}
     context.extend_locals({"ros_specific_arguments": specific})
     # The first word is the executable, found in the installed package, which need not be installed here.
