@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass
-from typing import Literal
+from typing import Literal, SupportsFloat
 
 Relation = Literal["equal", "at most", "at least"]
 
@@ -47,23 +47,29 @@ class Check:
 
     def as_dict(self) -> dict[str, object]:
         """Plain values for JSON."""
-        return {**asdict(self), "computed": float(self.computed), "ok": bool(self.ok)}
+        return {**asdict(self), "ok": bool(self.ok)}
 
 
-def equal(paper: str, quantity: str, printed: float, computed: float, tolerance: float, assumption: str = "") -> Check:
-    """Check that the computed value is the printed one."""
-    return Check(paper, quantity, printed, computed, tolerance, "equal", assumption)
+@dataclass(frozen=True)
+class Source:
+    """Where several printed values stand, and what all of their checks assume.
 
+    Attributes:
+        paper: As `Check.paper`.
+        assumption: As `Check.assumption`.
+    """
 
-def at_most(
-    paper: str, quantity: str, printed: float, computed: float, *, tolerance: float = 0.0, assumption: str = ""
-) -> Check:
-    """Check that the computed value is not above the printed one."""
-    return Check(paper, quantity, printed, computed, tolerance, "at most", assumption)
+    paper: str
+    assumption: str = ""
 
+    def equal(self, quantity: str, printed: float, computed: SupportsFloat, tolerance: float) -> Check:
+        """Check that the computed value is the printed one."""
+        return Check(self.paper, quantity, printed, float(computed), tolerance, "equal", self.assumption)
 
-def at_least(
-    paper: str, quantity: str, printed: float, computed: float, *, tolerance: float = 0.0, assumption: str = ""
-) -> Check:
-    """Check that the computed value is not below the printed one."""
-    return Check(paper, quantity, printed, computed, tolerance, "at least", assumption)
+    def at_most(self, quantity: str, printed: float, computed: SupportsFloat, tolerance: float = 0.0) -> Check:
+        """Check that the computed value is not above the printed one."""
+        return Check(self.paper, quantity, printed, float(computed), tolerance, "at most", self.assumption)
+
+    def at_least(self, quantity: str, printed: float, computed: SupportsFloat, tolerance: float = 0.0) -> Check:
+        """Check that the computed value is not below the printed one."""
+        return Check(self.paper, quantity, printed, float(computed), tolerance, "at least", self.assumption)

@@ -9,21 +9,27 @@ from numpy.typing import NDArray
 
 from impact_aware.arrays import Array
 from impact_aware.contact.geometry import Contact, contact_jacobian
-from impact_aware.experiments.validation.check import Check, at_least, at_most, equal
+from impact_aware.experiments.validation.check import Check, Source
 from impact_aware.experiments.validation.context import ValidationContext
 from impact_aware.impact import ImpactPrediction, predict
 from impact_aware.robot import RobotModel
 from impact_aware.simulation.regularized_coulomb import ContinuousContactSettings, continuous_impact
 
-_STUDY = "ten times as many further inelastic impacts of the same kind, the two maps against each other"
 GOOD_TURN = 0.05
 """Turn of the slip, see `slip_change`, below which the fixed direction is good to about 2 % of the jump."""
 
 _UP = np.array([0.0, 0.0, 1.0])
-_AIM = "aim of this package"
 _ASSUMPTION = (
     "Panda, M + B_theta, postures within 0.4 rad of home, tip on a horizontal plane, 0.1-0.5 m/s, mu 0-0.8, 0-60 deg "
     "from the normal, any azimuth; every second impact inelastic, the others with energetic restitution 0-1"
+)
+_AIM = Source("aim of this package", _ASSUMPTION)
+_FIXED = Source("Rey Arias 2024 (12)", _ASSUMPTION)
+_STUDY = Source(
+    _FIXED.paper, "ten times as many further inelastic impacts of the same kind, the two maps against each other"
+)
+_REFINED = Source(
+    _AIM.paper, "stiffness x 100, rounding / 100, step / 4 per refinement; mean of up to 10 inelastic impacts"
 )
 
 
@@ -75,48 +81,26 @@ def coulomb(context: ValidationContext) -> list[Check]:
     final = list(refined.values())
     count = f"{context.trials} impacts"
     return [
-        at_most(
-            _AIM,
-            f"exact Coulomb: mean deviation, % of the jump, {count}",
-            0.5,
-            100.0 * float(np.mean(exact)),
-            assumption=_ASSUMPTION,
+        _AIM.at_most(f"exact Coulomb: mean deviation, % of the jump, {count}", 0.5, 100.0 * np.mean(exact)),
+        _AIM.at_most(f"exact Coulomb: largest deviation, % of the jump, {count}", 2.0, 100.0 * np.max(exact)),
+        _FIXED.at_least(
+            "fixed direction: mean deviation over that of exact Coulomb", 1.0, np.mean(fixed) / np.mean(exact)
         ),
-        at_most(
-            _AIM,
-            f"exact Coulomb: largest deviation, % of the jump, {count}",
-            2.0,
-            100.0 * float(np.max(exact)),
-            assumption=_ASSUMPTION,
-        ),
-        at_least(
-            "Rey Arias 2024 (12)",
-            "fixed direction: mean deviation over that of exact Coulomb",
-            1.0,
-            float(np.mean(fixed) / np.mean(exact)),
-            assumption=_ASSUMPTION,
-        ),
-        at_most(
-            "Rey Arias 2024 (12)",
+        _STUDY.at_most(
             f"fixed direction: median difference, % of the jump, turn below {GOOD_TURN} and slip that lasts",
             2.0,
-            100.0 * float(np.median(study.difference[straight])),
-            assumption=_STUDY,
+            100.0 * np.median(study.difference[straight]),
         ),
-        equal(
-            "Rey Arias 2024 (12)",
+        _STUDY.equal(
             "fixed direction: largest difference, % of the jump, impacts that end in sticking",
             0.0,
-            100.0 * float(study.difference[study.sticks].max()),
+            100.0 * study.difference[study.sticks].max(),
             1e-9,
-            _STUDY,
         ),
-        at_most(
-            _AIM,
+        _REFINED.at_most(
             "continuous contact: deviation left by the finest over that of the coarsest settings",
             0.1,
             final[-1] / final[0],
-            assumption="stiffness x 100, rounding / 100, step / 4 per refinement; mean of up to 10 inelastic impacts",
         ),
     ]
 

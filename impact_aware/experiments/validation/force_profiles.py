@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 from scipy.optimize import brentq
 
@@ -9,11 +11,9 @@ from impact_aware.contact.central_impact import CentralImpact, central_impact
 from impact_aware.contact.hunt_crossley import NonlinearViscoelastic
 from impact_aware.contact.maxwell import Maxwell
 from impact_aware.contact.virtual_spring import VirtualSpring
-from impact_aware.experiments.validation.check import Check, at_least, at_most, equal
+from impact_aware.experiments.validation.check import Check, Source
 from impact_aware.experiments.validation.context import ValidationContext
-
-SPEEDS = (0.08, 0.10, 0.12, 0.15, 0.18)
-"""Reference contact velocities of Wang 2021, section VI, m/s."""
+from impact_aware.experiments.validation.printed_tables import REFERENCE_SPEEDS as SPEEDS
 
 # Withheld by the paper: effective mass; k and c are chosen to match the two figures that it gives.
 _MASS = 3.0
@@ -42,57 +42,39 @@ def viscoelastic(context: ValidationContext) -> list[Check]:
     restitution = np.array([impact.restitution for impact in impacts])
     exact = model.restitution(np.array(SPEEDS))
     bound = model.restitution_bound(np.array(SPEEDS))
-    lead = [impact.time[impact.compression_end] - impact.time[np.argmax(impact.force)] for impact in impacts]
     if context.out is not None:
         _draw_restitution(context, model, restitution)
         _draw_profiles(context, impacts)
         _draw_energy(context, impacts)
+    wang = partial(Source, assumption=_ASSUMPTION)
+    limit = Source("Wang 2021 (25)", "(25) is the strong-damping limit of (23), approached from above")
     return [
-        equal(
-            "Wang 2021 (28), Fig. 8",
+        wang("Wang 2021 (28), Fig. 8").equal(
             "largest violation of the energy balance, relative",
             0.0,
             max(impact.energy_error for impact in impacts),
             1e-6,
-            _ASSUMPTION,
         ),
-        at_most(
-            "Wang 2021 V-B, Fig. 5",
-            "largest change of restitution from one speed to the next higher",
-            0.0,
-            float(np.diff(restitution).max()),
-            assumption=_ASSUMPTION,
+        wang("Wang 2021 V-B, Fig. 5").at_most(
+            "largest change of restitution from one speed to the next higher", 0.0, np.diff(restitution).max()
         ),
-        equal(
-            "Wang 2021 (23)",
+        wang("Wang 2021 (23)").equal(
             "largest deviation of integrated restitution from this model's closed form",
             0.0,
-            float(np.abs(restitution - exact).max()),
+            np.abs(restitution - exact).max(),
             1e-6,
-            _ASSUMPTION,
         ),
-        equal(
-            "Wang 2021 (25)",
-            "restitution at 0.18 m/s: (25) as printed, the model integrated",
-            float(bound[-1]),
-            float(restitution[-1]),
-            0.01,
-            "(25) is the strong-damping limit of (23), approached from above",
+        limit.equal(
+            "restitution at 0.18 m/s: (25) as printed, the model integrated", float(bound[-1]), restitution[-1], 0.01
         ),
-        at_least(
-            "Wang 2021 VII-A.1, Fig. 7",
-            "smallest lead of peak force over largest compression, ms",
-            0.0,
-            1e3 * float(min(lead)),
-            assumption=_ASSUMPTION,
+        wang("Wang 2021 VII-A.1, Fig. 7").at_least(
+            "smallest lead of peak force over largest compression, ms", 0.0, 1e3 * min(map(_lead, impacts))
         ),
-        at_least(
-            "Wang 2021 Fig. 7",
+        wang("Wang 2021 Fig. 7").at_least(
             "smallest growth of the rate during the whole contact, m/s (rate grows monotonically)",
             0.0,
-            float(min(-np.diff(impact.rate).max() for impact in impacts)),
-            tolerance=1e-9,
-            assumption=_ASSUMPTION,
+            min(-np.diff(impact.rate).max() for impact in impacts),
+            1e-9,
         ),
     ]
 
@@ -100,7 +82,6 @@ def viscoelastic(context: ValidationContext) -> list[Check]:
 def rejected_models(context: ValidationContext) -> list[Check]:
     """Why Wang 2021 rejects virtual spring and Maxwell: force in phase with compression; restitution without speed."""
     springs = [central_impact(VirtualSpring(1e5, 0.627), _MASS, speed) for speed in SPEEDS]
-    lead = [impact.time[impact.compression_end] - impact.time[np.argmax(impact.force)] for impact in springs]
     inelastic = central_impact(VirtualSpring(1e5, 0.0), _MASS, 0.1)
     maxwell = [central_impact(Maxwell(1e5, 1000.0), _MASS, speed).restitution for speed in SPEEDS]
     if context.out is not None:
@@ -114,30 +95,25 @@ def rejected_models(context: ValidationContext) -> list[Check]:
             axes[0, 1].set(xlabel="contact velocity, m/s", ylabel="coefficient of restitution", ylim=(0.0, 1.0))
             axes[0, 1].set(title="Maxwell: the same at every speed")
             axes[0, 1].legend()
+    largest_lead = max(abs(_lead(impact)) for impact in springs)
+    stiff = Source("Wang 2021 VII-A.2", "k and c are withheld; 0.1 MN/m and 1 kN s/m")
     return [
-        equal(
-            "Wang 2021 VII-A.1",
-            "virtual spring: time between peak force and largest compression, ms",
-            0.0,
-            1e3 * float(np.abs(lead).max()),
-            1e-6,
+        Source("Wang 2021 VII-A.1").equal(
+            "virtual spring: time between peak force and largest compression, ms", 0.0, 1e3 * largest_lead, 1e-6
         ),
-        equal(
-            "Wang 2021 Fig. 3",
+        Source("Wang 2021 Fig. 3").equal(
             "virtual spring, e = 0: force at the end of contact over its maximum",
             1.0,
-            float(inelastic.force[-1] / inelastic.force.max()),
+            inelastic.force[-1] / inelastic.force.max(),
             1e-9,
         ),
-        equal(
-            "Wang 2021 VII-A.2",
-            "Maxwell: spread of restitution over the five speeds",
-            0.0,
-            float(np.ptp(maxwell)),
-            1e-6,
-            "k and c are withheld; 0.1 MN/m and 1 kN s/m",
-        ),
+        stiff.equal("Maxwell: spread of restitution over the five speeds", 0.0, np.ptp(maxwell), 1e-6),
     ]
+
+
+def _lead(impact: CentralImpact) -> float:
+    """Time from the peak force to the largest compression, s."""
+    return float(impact.time[impact.compression_end] - impact.time[np.argmax(impact.force)])
 
 
 def _draw_restitution(context: ValidationContext, model: NonlinearViscoelastic, restitution: np.ndarray) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from impact_aware.estimation.metrics import absolute_error, relative_error, relative_error_of_sum
-from impact_aware.experiments.validation.check import Check, at_most, equal
+from impact_aware.experiments.validation.check import Check, Source
 from impact_aware.experiments.validation.context import ValidationContext
 
 # Aouaj 2021 Table II, sliding direction, both data sets one below the other: predicted, fitted, printed error; m/s.
@@ -32,8 +32,8 @@ _THESIS = np.array(
     ]
 )  # fmt: skip
 
-# Wang 2021 Table I: contact velocity, its approximation, their ratio; three configurations, five reference speeds.
-_EXACT = np.array(
+# Wang 2021 Table I: contact velocity, its approximation, m/s, their ratio; three configurations, five reference speeds.
+WANG_SPEEDS = np.array(
     [
         [0.0756, 0.0956, 0.1156, 0.1456, 0.1755],
         [0.0745, 0.0943, 0.1141, 0.1438, 0.1734],
@@ -47,13 +47,15 @@ _APPROXIMATE = np.array(
         [0.0446, 0.0586, 0.0712, 0.0894, 0.1036],
     ]
 )
-_RATIO = np.array(
+WANG_RATIOS = np.array(
     [
         [0.9248, 0.9100, 0.9141, 0.8996, 0.9243],
         [0.7609, 0.7785, 0.8544, 0.8618, 0.8567],
         [0.6244, 0.6423, 0.6406, 0.6336, 0.6062],
     ]
 )
+REFERENCE_SPEEDS = (0.08, 0.10, 0.12, 0.15, 0.18)
+"""Reference contact velocities of Wang 2021, section VI, m/s."""
 
 # Rey Arias 2024 Table II: error with B_theta, with B_rho, joint by joint, deg/s.
 _B_THETA = np.array(
@@ -90,23 +92,19 @@ def sliding_errors(context: ValidationContext) -> list[Check]:
     """Mean absolute and relative error of the sliding velocity (Aouaj 2021, Table II and the text below it)."""
     predicted, fitted, printed = _SLIDING.T
     table = "Aouaj 2021 Table II"
+    own = absolute_error(predicted, fitted)
+    mean = Source(table, "mean of 2|p - e| / |p + e| over the 18 sliding velocities of both sets, not the normal ones")
+    rounded = Source(table, "columns are rounded to 1 mm/s; the row 0.15 m/s, 30 deg repeats the row 0.20 m/s, 30 deg")
     return [
-        equal(table, "mean absolute sliding error, mm/s", 8.0, 1e3 * absolute_error(predicted, fitted).mean(), 0.5),
-        equal(
-            table,
-            "mean relative sliding error, %",
-            7.3,
-            100.0 * relative_error_of_sum(predicted, fitted).mean(),
-            0.05,
-            "mean of 2|p - e| / |p + e| over the 18 sliding velocities of both sets, not the normal ones",
+        Source(table).equal("mean absolute sliding error, mm/s", 8.0, 1e3 * own.mean(), 0.5),
+        mean.equal(
+            "mean relative sliding error, %", 7.3, 100.0 * relative_error_of_sum(predicted, fitted).mean(), 0.05
         ),
-        equal(
-            table,
+        rounded.equal(
             "largest deviation of a printed error from its own columns, mm/s",
             0.0,
-            1e3 * np.abs(absolute_error(predicted, fitted) - printed).max(),
+            1e3 * np.abs(own - printed).max(),
             1.0 + 1e-9,
-            "columns are rounded to 1 mm/s; the row 0.15 m/s, 30 deg repeats the row 0.20 m/s, 30 deg",
         ),
     ]
 
@@ -117,41 +115,33 @@ def thesis_errors(context: ValidationContext) -> list[Check]:
     # Both velocities are rounded to 0.5 mm/s, eta_1 to 0.0005.
     bound = 2.0 * 1e-3 / (fitted + predicted) * (1.0 + 0.5 * relative) + 5e-4
     deviation = np.abs(relative_error(predicted, fitted) - relative)
+    tables = "Aouaj thesis Tables 4.1, 4.2"
     return [
-        at_most(
-            "Aouaj thesis Tables 4.1, 4.2",
-            "largest deviation of eta_1 from its own columns, over what rounding allows",
-            1.0,
-            float((deviation / bound).max()),
+        Source(tables).at_most(
+            "largest deviation of eta_1 from its own columns, over what rounding allows", 1.0, (deviation / bound).max()
         ),
-        equal(
-            "Aouaj thesis Tables 4.1, 4.2",
+        Source(tables, "three figures rounded to 1 mm/s each").equal(
             "largest deviation of eta_2 from its own columns, mm/s",
             0.0,
-            1e3 * float(np.abs(absolute_error(predicted, fitted) - absolute).max()),
+            1e3 * np.abs(absolute_error(predicted, fitted) - absolute).max(),
             1.5,
-            "three figures rounded to 1 mm/s each",
         ),
     ]
 
 
 def velocity_ratio(context: ValidationContext) -> list[Check]:
     """Approximate-to-exact ratio e_a of (29) from the other two rows of Wang 2021, Table I."""
-    computed = _APPROXIMATE / _EXACT
+    computed = _APPROXIMATE / WANG_SPEEDS
     # Both rows are rounded to 0.5e-4 m/s, e_a to 0.5e-4.
-    rounding = 0.5e-4 / _EXACT * (1.0 + computed) + 0.5e-4
-    checks = [
-        equal(
-            "Wang 2021 Table I",
-            f"e_a, configuration {'abc'[row]}, reference {speed:.2f} m/s",
-            float(_RATIO[row, column]),
-            float(computed[row, column]),
-            float(rounding[row, column]),
-        )
+    rounding = 0.5e-4 / WANG_SPEEDS * (1.0 + computed) + 0.5e-4
+    table = Source("Wang 2021 Table I")
+    return [
+        table.equal(f"e_a, configuration {'abc'[row]}, reference {speed:.2f} m/s", *values)
         for row in range(3)
-        for column, speed in enumerate((0.08, 0.10, 0.12, 0.15, 0.18))
+        for speed, *values in zip(
+            REFERENCE_SPEEDS, *(each[row].tolist() for each in (WANG_RATIOS, computed, rounding)), strict=True
+        )
     ]
-    return checks
 
 
 def prediction_errors(context: ValidationContext) -> list[Check]:
@@ -160,23 +150,13 @@ def prediction_errors(context: ValidationContext) -> list[Check]:
     differs = np.abs(joint_6[:, 0] - joint_6[:, 1]) > 1.0
     gain = joint_6[differs, 1] / joint_6[differs, 0]
     joint_5 = _B_THETA[:, 4] - _B_RHO[:, 4]
+    reduction = 100.0 * (1.0 - _B_THETA.max() / _FRICTIONLESS.max())
+    inertia, friction = Source("Rey Arias 2024 IV-B"), Source("Rey Arias 2024 IV-C")
     return [
-        at_most("Rey Arias 2024 Table II", "largest error with B_theta, deg/s", 7.0, float(_B_THETA.max())),
-        equal("Rey Arias 2024 IV-B", "types in which joint 6 differs by more than 1 deg/s", 7, int(differs.sum()), 0),
-        equal("Rey Arias 2024 IV-B", "smallest gain of B_theta over B_rho there", 1.88, float(gain.min()), 5e-3),
-        equal(
-            "Rey Arias 2024 IV-B",
-            "types in which joint 5 is worse by more than 1 deg/s",
-            5,
-            int((joint_5 > 1.0).sum()),
-            0,
-        ),
-        equal("Rey Arias 2024 IV-C", "largest error without friction, deg/s", 19.58, float(_FRICTIONLESS.max()), 0.0),
-        equal(
-            "Rey Arias 2024 IV-C",
-            "reduction of the largest error by friction, %",
-            66.0,
-            100.0 * (1.0 - float(_B_THETA.max() / _FRICTIONLESS.max())),
-            0.5,
-        ),
+        Source("Rey Arias 2024 Table II").at_most("largest error with B_theta, deg/s", 7.0, _B_THETA.max()),
+        inertia.equal("types in which joint 6 differs by more than 1 deg/s", 7, differs.sum(), 0),
+        inertia.equal("smallest gain of B_theta over B_rho there", 1.88, gain.min(), 5e-3),
+        inertia.equal("types in which joint 5 is worse by more than 1 deg/s", 5, (joint_5 > 1.0).sum(), 0),
+        friction.equal("largest error without friction, deg/s", 19.58, _FRICTIONLESS.max(), 0.0),
+        friction.equal("reduction of the largest error by friction, %", 66.0, reduction, 0.5),
     ]

@@ -36,14 +36,14 @@ VALIDATIONS: dict[str, Validation] = {
     "viscoelastic": Validation("force_profiles.viscoelastic", "Wang 2021, (23)-(28): restitution and energy"),
     "rejected-models": Validation("force_profiles.rejected_models", "Wang 2021 VII-A: virtual spring and Maxwell"),
     "end-of-compression": Validation("end_of_compression.end_of_compression", "Wang 2021, Fig. 9: four inertias"),
-    "flexible-joint": Validation("flexible_planar_arm.flexible_joint", "Rey Arias 2024, Figs. 3-4: M + B_theta wins"),
+    "flexible-joint": Validation("flexible_arms.flexible_joint", "Rey Arias 2024, Figs. 3-4: M + B_theta wins"),
     "flexible-joint-7": Validation(
-        "flexible_seven_joints.flexible_seven_joints", "Rey Arias 2024 II-C: the same for the seven-joint arm"
+        "flexible_arms.flexible_seven_joints", "Rey Arias 2024 II-C: the same for the seven-joint arm"
     ),
     "detection-delay": Validation("detection_delay.detection_delay", "Aouaj thesis 4.3: the detector's delay of 4 ms"),
     "push": Validation("push_mass.push", "van Steen 2024: 0.5 m/s against 2.20 kg gives 0.34 m/s"),
-    "mujoco-surface": Validation("mujoco_surface.mujoco_surface", "Panda on a fixed surface in MuJoCo, below 3.55 %"),
-    "mujoco-palms": Validation("mujoco_palms.mujoco_palms", "a box between two palms in MuJoCo, below 3.55 %"),
+    "mujoco-surface": Validation("mujoco_reference.surface", "Panda on a fixed surface in MuJoCo, below 3.55 %"),
+    "mujoco-palms": Validation("mujoco_reference.palms", "a box between two palms in MuJoCo, below 3.55 %"),
     "coulomb": Validation("coulomb_limit.coulomb", "exact Coulomb map against continuous contact; docs/friction.md"),
 }
 

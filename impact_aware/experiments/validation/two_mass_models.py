@@ -6,11 +6,19 @@ import numpy as np
 
 from impact_aware.contact.hunt_crossley import HuntCrossley
 from impact_aware.estimation.oscillation import OscillationEstimator
-from impact_aware.experiments.validation.check import Check, at_least, at_most, equal
+from impact_aware.experiments.validation.check import Check, Source
 from impact_aware.experiments.validation.context import ValidationContext
 from impact_aware.simulation.two_mass import TwoMassParameters, TwoMassRun, simulate
 
-_TABLE = "Aouaj 2021 Table I"
+_TABLE = Source("Aouaj 2021 Table I")
+_SETTLING = Source("Aouaj 2021 IV, Fig. 4", "'about 100 ms' is read as 110 ms at most")
+_DAMPED = Source(
+    "Aouaj 2021 IV", "later the joint's oscillation lifts the tip off once, whatever the contact's damping"
+)
+_FIT = Source("Aouaj 2021 Fig. 5", "tolerance: 2 % of the 4.52 m/s jump; one mode, 150 ms, fitted to 1 kHz positions")
+_SOFTER = Source(
+    "Aouaj thesis Fig. 3.15", "D_env is withheld ('overdamped'); 4 s/m times the stiffness is used, restitution 0.04"
+)
 # Share of the drive's velocity jump below which a flexible model counts as settled.
 _SETTLED = 0.02
 # Contact dynamics of Table I are over by then, those of the joint are not, s.
@@ -21,44 +29,29 @@ def two_mass(context: ValidationContext) -> list[Check]:
     """Speeds of model C, settling of A and B on it, and the bouncing reported (Aouaj 2021, IV; Aouaj thesis, 3.2.4)."""
     runs = {model: simulate(model, duration=0.35) for model in "ABC"}
     rigid = runs["C"]
-    checks = [
-        equal(_TABLE, "model C: speed before, m/s", 6.3246, -rigid.velocity_before[1], 5e-5),
-        equal(_TABLE, "model C: impact time, s", 0.1265, rigid.impact_time, 5e-5),
-        equal(_TABLE, "model C: speed after, m/s", 1.8070, -rigid.velocity_after[0], 5e-5),
-    ]
-    for model in "AB":
-        checks.append(
-            at_most(
-                "Aouaj 2021 IV, Fig. 4",
-                f"model {model}: time until the drive stays within 2 % of the jump of C, s",
-                0.100,
-                _settling_time(runs[model], rigid),
-                tolerance=0.01,
-                assumption="'about 100 ms' is read as 110 ms at most",
-            )
+    settling = [
+        _SETTLING.at_most(
+            f"model {model}: time until the drive stays within 2 % of the jump of C, s",
+            0.100,
+            _settling_time(runs[model], rigid),
+            0.01,
         )
+        for model in "AB"
+    ]
     damped = simulate("A", TwoMassParameters(contact=HuntCrossley(1e8, 1e9, 1.5)), duration=0.35)
     longest = max(_separations(runs["A"]), key=lambda separation: separation[1], default=(np.nan, 0.0))
-    checks += [
-        at_least(
-            "Aouaj 2021 IV, Fig. 4",
-            "model A: bounces of the tip within 20 ms of first touch",
-            1,
-            len(_separations(runs["A"], _TRANSIENT)),
-        ),
-        equal(
-            "Aouaj 2021 IV",
-            "model A with ten times the damping: bounces within 20 ms",
-            0,
-            len(_separations(damped, _TRANSIENT)),
-            0,
-            "later the joint's oscillation lifts the tip off once, whatever the contact's damping",
-        ),
-        equal("Aouaj thesis Fig. 3.13", "model A: longest separation starts at, s", 0.16, longest[0], 0.01),
-    ]
+    bounces, damped_bounces = (len(_separations(run, _TRANSIENT)) for run in (runs["A"], damped))
     if context.out is not None:
         _draw(context, "003_figure_4_models_a_b_c", runs)
-    return checks
+    return [
+        _TABLE.equal("model C: speed before, m/s", 6.3246, -rigid.velocity_before[1], 5e-5),
+        _TABLE.equal("model C: impact time, s", 0.1265, rigid.impact_time, 5e-5),
+        _TABLE.equal("model C: speed after, m/s", 1.8070, -rigid.velocity_after[0], 5e-5),
+        *settling,
+        Source(_SETTLING.paper).at_least("model A: bounces of the tip within 20 ms of first touch", 1, bounces),
+        _DAMPED.equal("model A with ten times the damping: bounces within 20 ms", 0, damped_bounces, 0),
+        Source("Aouaj thesis Fig. 3.13").equal("model A: longest separation starts at, s", 0.16, longest[0], 0.01),
+    ]
 
 
 def two_mass_fit(context: ValidationContext) -> list[Check]:
@@ -78,16 +71,7 @@ def two_mass_fit(context: ValidationContext) -> list[Check]:
             axis.plot(run.impact_time, rigid.velocity_after[2], "rs", label="impact map, model C")
             axis.set(xlabel="time, s", ylabel="velocity, m/s", title="The fit finds the rigid post-impact velocity")
             axis.legend()
-    return [
-        equal(
-            "Aouaj 2021 Fig. 5",
-            "fitted post-impact speed of the drive, m/s",
-            1.8070,
-            -float(fit.velocity[0]),
-            0.02 * jump,
-            "tolerance: 2 % of the 4.52 m/s jump; one mode, 150 ms, fitted to 1 kHz positions",
-        )
-    ]
+    return [_FIT.equal("fitted post-impact speed of the drive, m/s", 1.8070, -fit.velocity[0], 0.02 * jump)]
 
 
 def soft_contact(context: ValidationContext) -> list[Check]:
@@ -106,23 +90,12 @@ def soft_contact(context: ValidationContext) -> list[Check]:
                 axis.plot(rigid.time, rigid.velocity[:, body], "k-.", label="model C, rigid")
                 axis.set(xlabel="time, s", ylabel="velocity, m/s", title=("", "tip $m_1$", "drive $m_2$")[body])
             axes[0, 1].legend(fontsize="small")
-    assumption = "D_env is withheld ('overdamped'); 4 s/m times the stiffness is used, restitution 0.04"
-    growing = float(np.diff(offsets[1:]).min())
     return [
-        equal(
-            "Aouaj thesis Fig. 3.15",
-            "offset from the rigid velocity after 100 ms, hard contact, m/s",
-            0.0,
-            offsets[0],
-            0.1,
-            assumption,
-        ),
-        at_least(
-            "Aouaj thesis Fig. 3.15",
+        _SOFTER.equal("offset from the rigid velocity after 100 ms, hard contact, m/s", 0.0, offsets[0], 0.1),
+        _SOFTER.at_least(
             "smallest growth of that offset from one contact softer than 1 kN/m to the next, m/s",
             0.0,
-            growing,
-            assumption=assumption,
+            np.diff(offsets[1:]).min(),
         ),
     ]
 

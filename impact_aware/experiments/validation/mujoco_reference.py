@@ -1,0 +1,329 @@
+"""The impact maps against MuJoCo, where its contact model is exact: a fixed surface, and a box between two palms."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import mujoco
+import numpy as np
+import pinocchio as pin
+
+from impact_aware.arrays import Array
+from impact_aware.contact.box import homogeneous_box
+from impact_aware.contact.geometry import Contact, contact_jacobian
+from impact_aware.contact.kelvin_voigt import KelvinVoigt
+from impact_aware.errors import InvalidInputError, NoSolutionError
+from impact_aware.experiments.validation.check import Check, Source
+from impact_aware.experiments.validation.context import ValidationContext
+from impact_aware.impact import predict
+from impact_aware.impact.simultaneous import ArmState, BodyContact, predict_simultaneous
+from impact_aware.robot import RobotModel
+from impact_aware.robot.inverse_kinematics import solve_inverse_kinematics
+from impact_aware.simulation.mujoco_model import ToolTip, add_arm, compile_spec, new_spec
+
+_UP = np.array([0.0, 0.0, 1.0])
+_TIME_CONSTANT = 1e-4
+_TIMESTEP = 5e-6
+_INELASTIC = 5.0
+# Enough to stick at any angle drawn, on both sides of the comparison.
+_STICKY = 5.0
+# Share of the approach speed at which an inelastic contact, which tends to rest exponentially, counts as at rest.
+_REST = 2e-3
+_SURFACE = Source(
+    "van Steen 2024 III-B1",
+    "3.55 % is van Steen 2024's figure for its engine; MuJoCo with armature = B_theta, contact time constant 0.1 ms, "
+    "damping ratio 5; Panda within 0.4 rad of home, 0.1-0.5 m/s, 0-60 deg from the normal; sticking: friction 5 "
+    "in both",
+)
+_CRITICAL = Source(
+    "Aouaj thesis (2.11)", "MuJoCo's contact is a spring and dashpot that can't pull: exp(-2) at damping ratio 1"
+)
+
+_MASS, _HALF_SIZES = 2.20, np.array([0.10, 0.065, 0.10])
+_PAD = ToolTip("pad", (0.04, 0.04, 0.03))
+_BASES = {"left": np.array([0.0, 0.35, 0.0]), "right": np.array([0.0, -0.35, 0.0])}
+# Each palm looks at the box: the tool's z axis along -y for the left arm, +y for the right one.
+_FACING = {"left": -1.0, "right": 1.0}
+_PALM_DAMPING, _DURATION = 15.0, 5e-4
+# The palms start that deep in the box, m, so that all their corners are contacts from the first step.
+_TOUCH = 1e-8
+_PALM_FRICTION = 2.0
+_PALMS = Source(
+    "van Steen 2024 III-B1",
+    "two Pandas 0.70 m apart, pads of 80 x 80 mm flat on a free box of 2.20 kg, 0.1-0.4 m/s each with up to 0.05 m/s "
+    "and 0.2 rad/s besides; MuJoCo with armature = B_theta, time constant 0.1 ms, damping ratio 15, after 0.5 ms; "
+    "no gravity; sticking: friction 2 in both",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class SurfaceImpact:
+    """One impact in MuJoCo.
+
+    Attributes:
+        velocity_after: (n,) rad/s, at the end of compression.
+        restitution: Largest normal separation speed within the time watched, over the approach speed.
+    """
+
+    velocity_after: Array
+    restitution: float
+
+
+def _spec(robot: RobotModel, timestep: float) -> mujoco.MjSpec:
+    spec = new_spec(robot)
+    spec.option.timestep = timestep
+    spec.option.cone = mujoco.mjtCone.mjCONE_ELLIPTIC
+    spec.option.integrator = mujoco.mjtIntegrator.mjINT_EULER
+    spec.option.tolerance = 1e-12
+    return spec
+
+
+def _add_pair(spec: mujoco.MjSpec, tip: str, other: str, friction: float, damping_ratio: float) -> None:
+    # MuJoCo wants positive coefficients even in dimensions that it leaves out.
+    sliding = max(friction, 1e-9)
+    spec.add_pair(
+        geomname1=tip,
+        geomname2=other,
+        condim=3 if friction > 0.0 else 1,
+        friction=[sliding, sliding, 1e-9, 1e-9, 1e-9],
+        solref=[_TIME_CONSTANT, damping_ratio],
+        solreffriction=[_TIME_CONSTANT, damping_ratio],
+        solimp=[0.9999, 0.9999, 1e-3, 0.5, 2.0],
+    )
+
+
+def mujoco_impact(
+    robot: RobotModel,
+    q: Array,
+    dq: Array,
+    contact: Contact,
+    *,
+    damping_ratio: float = _INELASTIC,
+    timestep: float = _TIMESTEP,
+) -> SurfaceImpact:
+    """Let the spherical tip touch a horizontal plane at `q` with `dq`, and follow the contact.
+
+    Raises:
+        NoSolutionError: The compression does not end.
+    """
+    spec = _spec(robot, timestep)
+    names = add_arm(spec, robot)
+    height = float(robot.placement(q).translation[2]) - robot.tool_radius
+    plane = spec.worldbody.add_geom(
+        name="surface",
+        type=mujoco.mjtGeom.mjGEOM_PLANE,
+        size=[3.0, 3.0, 0.1],
+        pos=[0.0, 0.0, height],
+        contype=0,
+        conaffinity=0,
+    )
+    _add_pair(spec, names.tool_geom, plane.name, contact.friction, damping_ratio)
+    model = compile_spec(spec)
+    data = mujoco.MjData(model)
+    data.qpos[:], data.qvel[:] = q, dq
+    data.qfrc_applied[:] = robot.gravity(q)
+    row = contact_jacobian(robot, q, contact)[2]
+    approach = -float(row @ dq)
+    after, fastest = None, 0.0
+    for _ in range(round(100.0 * _TIME_CONSTANT / timestep)):
+        mujoco.mj_step(model, data)
+        speed = float(row @ data.qvel)
+        fastest = max(fastest, speed)
+        if after is None and speed > -_REST * approach:
+            after = data.qvel.copy()
+        if after is not None and data.ncon == 0:
+            break
+    if after is None:
+        raise NoSolutionError("MuJoCo's contact does not come to rest", problem=contact)
+    return SurfaceImpact(after, fastest / approach)
+
+
+def surface(context: ValidationContext) -> list[Check]:
+    """Mean relative error of the jump, frictionless and sticking, and the restitution of the reference."""
+    robot = RobotModel.from_profile("panda")
+    generator = np.random.default_rng(context.seed)
+    error: dict[str, list[float]] = {"frictionless": [], "sticking": []}
+    bounce: list[float] = []
+    stuck = 0
+    for _ in context.count(context.trials):
+        q, velocity = _state(robot, generator)
+        for kind, friction in (("frictionless", 0.0), ("sticking", _STICKY)):
+            contact = Contact(robot.tool_frame, _UP, radius=robot.tool_radius, friction=friction)
+            dq = np.linalg.pinv(contact_jacobian(robot, q, contact)) @ velocity
+            reference = mujoco_impact(robot, q, dq, contact)
+            predicted = predict(robot, q, dq, contact)
+            stuck += predicted.mode == "stick"
+            jump = np.linalg.norm(reference.velocity_after - dq)
+            error[kind].append(float(np.linalg.norm(predicted.velocity_after - reference.velocity_after) / jump))
+            bounce.append(reference.restitution)
+    contact = Contact(robot.tool_frame, _UP, radius=robot.tool_radius)
+    straight = np.linalg.pinv(contact_jacobian(robot, robot.home, contact)) @ (-0.3 * _UP)
+    critical = mujoco_impact(
+        robot, robot.home, straight, contact, damping_ratio=1.0, timestep=0.2 * _TIMESTEP
+    ).restitution
+    if context.out is not None:
+        _draw(context, error)
+    jumps = [
+        _SURFACE.at_most(
+            f"{kind}: {label} relative error of the jump, %, {context.trials} impacts",
+            3.55,
+            100.0 * reduce(np.array(values)),
+        )
+        for kind, values in error.items()
+        for label, reduce in (("mean", np.mean), ("largest", np.max))
+    ]
+    return [
+        *jumps,
+        Source(_SURFACE.paper).equal("sticking impacts that the map takes for sticking", context.trials, stuck, 0),
+        Source("reference", _SURFACE.assumption).equal(
+            "largest restitution of the inelastic reference", 0.0, max(bounce), 0.02
+        ),
+        _CRITICAL.equal(
+            "restitution of a critically damped contact: Kelvin-Voigt without tension, MuJoCo",
+            float(KelvinVoigt(1.0, 2.0).restitution(1.0, 1.0)),
+            critical,
+            0.01,
+        ),
+    ]
+
+
+def _state(robot: RobotModel, generator: np.random.Generator) -> tuple[Array, Array]:
+    """A posture (n,) and a velocity (3,) of the tip towards the plane."""
+    q = robot.home + generator.uniform(-0.4, 0.4, robot.n)
+    angle, azimuth = np.radians(generator.uniform(0.0, 60.0)), generator.uniform(0.0, 2.0 * np.pi)
+    direction = np.array([np.sin(angle) * np.cos(azimuth), np.sin(angle) * np.sin(azimuth), -np.cos(angle)])
+    return q, generator.uniform(0.1, 0.5) * direction
+
+
+def _draw(context: ValidationContext, error: dict[str, list[float]]) -> None:
+    with context.figure("mujoco_jump_errors", figsize=(6.0, 3.8)) as (_, axes):
+        axis = axes[0, 0]
+        for kind, values in error.items():
+            axis.step(np.sort(100.0 * np.array(values)), np.linspace(0.0, 1.0, len(values)), label=kind)
+        axis.axvline(3.55, color="0.5", lw=1, label="3.55 % (van Steen 2024)")
+        axis.set(xlabel="relative error of the jump, %", ylabel="share of impacts", xscale="log")
+        axis.set(title="Impact maps against MuJoCo, Panda on a fixed surface")
+        axis.legend()
+
+
+@dataclass(frozen=True, eq=False)
+class PalmState:
+    """Both arms touching the box.
+
+    Attributes:
+        q: Arm -> (7,) rad.
+        dq: Arm -> (7,) rad/s.
+        centre: (3,) Of the box, m.
+    """
+
+    q: dict[str, Array]
+    dq: dict[str, Array]
+    centre: Array
+
+
+def palms(context: ValidationContext) -> list[Check]:
+    """Mean relative error of the joint velocities' jump and of the box's velocity, frictionless and sticking."""
+    robot = RobotModel.from_profile("panda")
+    generator = np.random.default_rng(context.seed)
+    joint_error: dict[str, list[float]] = {"frictionless": [], "sticking": []}
+    box_error: dict[str, list[float]] = {"frictionless": [], "sticking": []}
+    points: list[int] = []
+    unsolved = 0
+    for _ in context.count(context.trials):
+        state = _draw_state(robot, generator)
+        for kind, friction in (("frictionless", 0.0), ("sticking", _PALM_FRICTION)):
+            try:
+                joints, box, count = _compare(robot, state, friction)
+            except NoSolutionError:
+                unsolved += 1
+                continue
+            joint_error[kind].append(joints)
+            box_error[kind].append(box)
+            points.append(count)
+    errors = [
+        _PALMS.at_most(
+            f"{kind}: mean relative error of {what}, %, {context.trials} impacts", 3.55, 100.0 * np.mean(error[kind])
+        )
+        for kind in joint_error
+        for what, error in (("the joints' jump", joint_error), ("the box's velocity", box_error))
+    ]
+    return [
+        *errors,
+        _PALMS.at_least("fewest contact points at once", 8, min(points)),
+        Source(_PALMS.paper).equal("impacts for which the map's solver finds no solution", 0, unsolved, 0),
+    ]
+
+
+def _draw_state(robot: RobotModel, generator: np.random.Generator) -> PalmState:
+    """Random place of the box, random offsets of the palms on its faces, random approach velocities."""
+    while True:
+        centre = np.array([generator.uniform(0.45, 0.6), 0.0, generator.uniform(0.35, 0.5)])
+        q, dq = {}, {}
+        try:
+            for arm, facing in _FACING.items():
+                shift = generator.uniform(-0.03, 0.03, 2)
+                reach = _HALF_SIZES[1] + _PAD.half_sizes[2] - _TOUCH
+                position = centre + np.array([shift[0], -facing * reach, shift[1]]) - _BASES[arm]
+                rotation = pin.utils.rotate("x", -facing * 0.5 * np.pi) @ pin.utils.rotate(
+                    "z", generator.uniform(-0.5, 0.5)
+                )
+                seed = int(generator.integers(2**31))
+                q[arm] = solve_inverse_kinematics(robot, pin.SE3(rotation, position), seed=seed)
+                twist = np.append(generator.uniform(-0.05, 0.05, 3), generator.uniform(-0.2, 0.2, 3))
+                twist[1] += facing * generator.uniform(0.1, 0.4)
+                dq[arm] = np.linalg.pinv(robot.frame_jacobian(q[arm])) @ twist
+        except InvalidInputError:
+            continue
+        return PalmState(q, dq, centre)
+
+
+def _compare(robot: RobotModel, state: PalmState, friction: float) -> tuple[float, float, int]:
+    """Relative errors of the joints' jump and of the box's linear velocity, and the number of contact points."""
+    model, tips = _compile(robot, state, friction)
+    data = mujoco.MjData(model)
+    data.qpos[: 2 * robot.n] = np.concatenate(list(state.q.values()))
+    data.qvel[: 2 * robot.n] = np.concatenate(list(state.dq.values()))
+    mujoco.mj_forward(model, data)
+    contacts = [_read_contact(contact, tips, friction) for contact in data.contact]
+    for _ in range(round(_DURATION / _TIMESTEP)):
+        mujoco.mj_step(model, data)
+    arms = {arm: ArmState(robot, state.q[arm], state.dq[arm], position=_BASES[arm]) for arm in state.q}
+    box = homogeneous_box(_MASS, _HALF_SIZES, state.centre)
+    predicted = predict_simultaneous(contacts, arms=arms, objects={"box": box}).velocity_after
+    before = np.concatenate(list(state.dq.values()))
+    joints = np.concatenate([predicted[arm] for arm in state.q])
+    joint_error = np.linalg.norm(joints - data.qvel[: 2 * robot.n]) / np.linalg.norm(data.qvel[: 2 * robot.n] - before)
+    linear = data.qvel[2 * robot.n : 2 * robot.n + 3]
+    # The box's own speed may be near zero when both palms hit alike: the approach is the scale that is always there.
+    scale = max(float(np.linalg.norm(linear)), 0.1)
+    return float(joint_error), float(np.linalg.norm(predicted["box"][:3] - linear) / scale), len(contacts)
+
+
+def _compile(robot: RobotModel, state: PalmState, friction: float) -> tuple[mujoco.MjModel, dict[int, str]]:
+    spec = _spec(robot, _TIMESTEP)
+    spec.option.gravity = np.zeros(3)
+    spec.option.iterations = 200
+    tip_names = {
+        arm: add_arm(spec, robot, prefix=f"{arm}/", base=pin.SE3(np.eye(3), base), tip=_PAD).tool_geom
+        for arm, base in _BASES.items()
+    }
+    body = spec.worldbody.add_body(name="box", pos=state.centre)
+    body.add_freejoint(name="box")
+    body.explicitinertial = True
+    body.mass = _MASS
+    body.ipos = np.zeros(3)
+    body.inertia = np.diag(homogeneous_box(_MASS, _HALF_SIZES, state.centre).inertia)
+    body.add_geom(name="box", type=mujoco.mjtGeom.mjGEOM_BOX, size=_HALF_SIZES, contype=0, conaffinity=0)
+    for tip in tip_names.values():
+        _add_pair(spec, tip, "box", friction, _PALM_DAMPING)
+    model = compile_spec(spec)
+    return model, {model.geom(tip).id: arm for arm, tip in tip_names.items()}
+
+
+def _read_contact(contact: mujoco.MjContact, tips: dict[int, str], friction: float) -> BodyContact:
+    """MuJoCo's contact point as one of this package's; its normal leads from the first geom to the second."""
+    first, second = int(contact.geom[0]), int(contact.geom[1])
+    normal = np.array(contact.frame[:3])
+    arm = tips[first] if first in tips else tips[second]
+    into_arm = -normal if first in tips else normal
+    return BodyContact(arm, into_arm, np.array(contact.pos), other="box", friction=friction)
