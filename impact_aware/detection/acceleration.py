@@ -33,8 +33,8 @@ from impact_aware.detection.windowed_detector import (
     WindowParameters,
     joint_mask,
     per_joint,
-    require,
-    require_per_joint,
+    ranged,
+    ranged_per_joint,
 )
 
 SOURCES = ("position", "velocity")
@@ -53,19 +53,11 @@ class AccelerationParameters(WindowParameters):
             nothing, so that a glitch of one sample is an impact.
     """
 
-    threshold: PerJoint = 45.0
+    threshold: PerJoint = ranged_per_joint(45.0)
     joints: tuple[int, ...] | None = None
-    source: str = "position"
-    half_width: int = 2
-    confirmation_share: float = 0.4
-
-    def __post_init__(self) -> None:
-        """Check every range."""
-        super().__post_init__()
-        require(self, "source", self.source in SOURCES, "one of " + ", ".join(SOURCES))
-        require(self, "half_width", self.half_width >= 1, "at least 1")
-        require(self, "confirmation_share", 0.0 <= self.confirmation_share <= 1.0, "0 to 1")
-        require_per_joint(self, "threshold", positive=True)
+    source: str = ranged("position", "one of " + ", ".join(SOURCES), lambda value: value in SOURCES)
+    half_width: int = ranged(2, "at least 1", lambda value: value >= 1)
+    confirmation_share: float = ranged(0.4, "0 to 1", lambda value: 0.0 <= value <= 1.0)
 
 
 class AccelerationDetector(WindowedDetector):

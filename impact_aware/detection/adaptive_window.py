@@ -1,10 +1,9 @@
 """The jump-aware adaptive window: predict the next positions, and call an impact what no smooth motion can do.
 
 A parabola fitted to the last w+1 positions is extrapolated m periods (Aouaj thesis, (2.20)-(2.25)); `prediction_bound`
-says how wrong that can be without an impact. The thesis tests the one window that has grown to w_i, one period ahead.
-The bound holds for every shorter window and longer horizon as well, and which of them shows a jump first depends on its
-size and on the encoder; so all of them are tested at once, as one small matrix product, and the first excess counts.
-After an impact every window starts again.
+says how wrong that can be without an impact. The thesis tests the one window that has grown to w_i, one period ahead;
+here every shorter window and longer horizon is tested as well, as one small matrix product, and the first excess
+counts. After an impact every window starts again.
 
 Where samples are missing, `mixed_bound` widens the bounds by what bridging them costs. Where stamps are off the grid by
 d_i, a test with weights c_i may be off by |sum c_i d_i| times the speed, as either the stamps or the grid are right.
@@ -33,8 +32,8 @@ from impact_aware.detection.windowed_detector import (
     WindowedDetector,
     WindowParameters,
     per_joint,
-    require,
-    require_per_joint,
+    ranged,
+    ranged_per_joint,
 )
 
 SCREENED = 256
@@ -59,27 +58,21 @@ class AdaptiveWindowParameters(WindowParameters):
     """
 
     window: int = 12
-    smallest_window: int = 2
-    horizon: int = 4
-    acceleration_variation: PerJoint = 20.0
-    jerk_bound: PerJoint = 30000.0
-    noise_multiple: float = 6.0
+    smallest_window: int = ranged(2, "at least 2, as a parabola needs three samples", lambda value: value >= 2)
+    horizon: int = ranged(4, "at least 1", lambda value: value >= 1)
+    acceleration_variation: PerJoint = ranged_per_joint(20.0)
+    jerk_bound: PerJoint = ranged_per_joint(30000.0)
+    noise_multiple: float = ranged(6.0, "more than 0", lambda value: value > 0.0)
     sharp_bound: bool = True
-    fixed_bound: float | None = None
+    fixed_bound: float | None = ranged(None, "more than 0 rad, or None", lambda value: value is None or value > 0.0)
     confirmation_samples: int = 2
 
     def __post_init__(self) -> None:
-        """Check every range."""
+        """Check every range, and what must fit together."""
         super().__post_init__()
-        require(self, "smallest_window", self.smallest_window >= 2, "at least 2, as a parabola needs three samples")
-        require(self, "window", self.window >= self.smallest_window, "at least smallest_window")
-        require(self, "horizon", self.horizon >= 1, "at least 1")
-        require(self, "noise_multiple", self.noise_multiple > 0.0, "more than 0")
-        require(self, "fixed_bound", self.fixed_bound is None or self.fixed_bound > 0.0, "more than 0 rad, or None")
+        self.require("window", self.window >= self.smallest_window, "at least smallest_window")
         few = 1 <= self.confirmation_samples <= self.horizon
-        require(self, "confirmation_samples", few, f"1 to horizon={self.horizon}")
-        require_per_joint(self, "acceleration_variation", positive=True)
-        require_per_joint(self, "jerk_bound", positive=True)
+        self.require("confirmation_samples", few, f"1 to horizon={self.horizon}")
 
 
 class AdaptiveWindowDetector(WindowedDetector):
@@ -90,17 +83,13 @@ class AdaptiveWindowDetector(WindowedDetector):
     def __init__(self, joint_count: int, parameters: AdaptiveWindowParameters | None = None) -> None:
         """Precompute the tests.
 
-        Args:
-            joint_count: Number of joints n.
-            parameters: Parameters; defaults if None.
-
         Raises:
             InvalidInputError: A parameter per joint has another length than n.
         """
         self.parameters = chosen = parameters or AdaptiveWindowParameters()
         acceleration = per_joint(chosen, "acceleration_variation", joint_count)
         jerk = per_joint(chosen, "jerk_bound", joint_count)
-        resolution = per_joint(chosen, "encoder_resolution", joint_count)
+        resolution = chosen.resolution(joint_count)
         noise = per_joint(chosen, "position_noise", joint_count)
         windows = range(chosen.smallest_window, chosen.window + 1)
         # The horizons beyond `horizon` only confirm, across missing samples too.
@@ -260,17 +249,14 @@ class AdaptiveWindowDetector(WindowedDetector):
             bounds = bounds + np.outer(np.abs(self._tests @ offsets[-self._used :]), speed)
         return np.asarray(bounds)
 
-    def prediction_errors(self, recording: Recording) -> Iterator[tuple[int, Array, Array]]:
-        """Yield (index of the first sample, errors (b, tests, n), their bounds (tests, n)), rad, block by block."""
-        for first, windows in recording.blocks(self._used):
-            with np.errstate(invalid="ignore"):
-                yield first, np.matmul(self._tests, windows), self._bounds
+    @property
+    def bounds(self) -> Array:
+        """Largest errors that are no impact (tests, n), rad."""
+        return self._bounds
 
-    def _screen(self, recording: Recording, limit: float = 1.0) -> NDArray[np.bool_]:
-        marked = self._irregular(recording)
-        limit *= ROUNDING
+    def prediction_errors(self, recording: Recording) -> Iterator[tuple[int, Array]]:
+        """Yield (index of a block's first sample, magnitudes of the errors of its samples (tests, b, n), rad)."""
         positions, used = recording.positions, self._used
-        inverse_bounds = self._inverse_bounds[:, None, :]
         windows = np.empty((used, SCREENED, self.joint_count))
         for begin in range(0, len(recording) - used + 1, SCREENED):
             count = min(SCREENED, len(recording) - used + 1 - begin)
@@ -280,9 +266,15 @@ class AdaptiveWindowDetector(WindowedDetector):
             with np.errstate(invalid="ignore"):
                 errors = self._tests @ windows[:, :count].reshape(used, -1)
             np.abs(errors, out=errors)
-            shares = errors.reshape(-1, count, self.joint_count)
+            yield begin + used - 1, errors.reshape(-1, count, self.joint_count)
+
+    def _screen(self, recording: Recording, limit: float = 1.0) -> NDArray[np.bool_]:
+        marked = self._irregular(recording)
+        limit *= ROUNDING
+        inverse_bounds = self._inverse_bounds[:, None, :]
+        for first, shares in self.prediction_errors(recording):
             shares *= inverse_bounds
             # NaN is marked as well.
             quiet = shares.max(axis=0).max(axis=1) < limit
-            marked[begin + used - 1 : begin + used - 1 + count] |= ~quiet
+            marked[first : first + len(quiet)] |= ~quiet
         return marked

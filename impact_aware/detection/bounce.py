@@ -19,12 +19,12 @@ from numpy.typing import ArrayLike
 
 from impact_aware.contact.geometry import unit_vector
 from impact_aware.detection.events import Array, ImpactEvent, JointSample
-from impact_aware.detection.windowed_detector import finite_row, require
+from impact_aware.detection.windowed_detector import Parameters, finite_row, ranged
 from impact_aware.robot import RobotModel
 
 
 @dataclass(frozen=True)
-class BounceParameters:
+class BounceParameters(Parameters):
     """Parameters of the bounce detector.
 
     Attributes:
@@ -36,19 +36,11 @@ class BounceParameters:
         longest: Time after the impact for which a loss is looked for, s.
     """
 
-    distance: float = 1e-4
-    swing_time: float = 0.001
-    samples: int = 5
-    repeat_share: float = 0.15
-    longest: float = 1.0
-
-    def __post_init__(self) -> None:
-        """Check every range."""
-        require(self, "distance", self.distance > 0.0, "more than 0 m")
-        require(self, "swing_time", self.swing_time >= 0.0, "0 s or more")
-        require(self, "samples", self.samples >= 3, "at least 3")
-        require(self, "repeat_share", 0.0 < self.repeat_share < 1.0, "between 0 and 1")
-        require(self, "longest", self.longest > 0.0, "more than 0 s")
+    distance: float = ranged(1e-4, "more than 0 m", lambda value: value > 0.0)
+    swing_time: float = ranged(0.001, "0 s or more", lambda value: value >= 0.0)
+    samples: int = ranged(5, "at least 3", lambda value: value >= 3)
+    repeat_share: float = ranged(0.15, "between 0 and 1", lambda value: 0.0 < value < 1.0)
+    longest: float = ranged(1.0, "more than 0 s", lambda value: value > 0.0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,13 +68,7 @@ class BounceDetector:
     """Watches the height of a frame over the surface that it hit."""
 
     def __init__(self, robot: RobotModel, frame: str | None = None, parameters: BounceParameters | None = None) -> None:
-        """Prepare.
-
-        Args:
-            robot: The arm; its kinematics memory is used, so it can't be shared with another thread.
-            frame: Frame that hits; the tool if None.
-            parameters: Parameters; defaults if None.
-        """
+        """Prepare; `frame` hits, the tool if None, and `robot` can't be shared with another thread."""
         self.parameters = parameters or BounceParameters()
         self._robot, self._frame = robot, frame
         self._first: ImpactEvent | None = None

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from impact_aware.detection.events import ImpactEvent, JointSample
-from impact_aware.detection.motion_window import DropCounts, MotionWindow
-from impact_aware.detection.windowed_detector import WindowParameters, per_joint, require
+from impact_aware.detection.motion_window import DropCounts
+from impact_aware.detection.windowed_detector import WindowParameters, ranged
 
 
 @dataclass(frozen=True)
@@ -29,20 +29,11 @@ class CompletionParameters(WindowParameters):
         longest: Time after the first impact at which the sequence counts as over in any case, s.
     """
 
-    expected_contacts: int = 1
-    quiet_time: float = 0.015
-    window: int = 30
-    ripple: float = 0.02
-    longest: float = 0.5
-
-    def __post_init__(self) -> None:
-        """Check every range."""
-        super().__post_init__()
-        require(self, "expected_contacts", self.expected_contacts >= 1, "at least 1")
-        require(self, "quiet_time", self.quiet_time >= 0.0, "0 s or more")
-        require(self, "window", self.window >= 8, "at least 8, twice the coefficients of the cubic")
-        require(self, "ripple", self.ripple > 0.0, "more than 0 rad/s")
-        require(self, "longest", self.longest > 0.0, "more than 0 s")
+    expected_contacts: int = ranged(1, "at least 1", lambda value: value >= 1)
+    quiet_time: float = ranged(0.015, "0 s or more", lambda value: value >= 0.0)
+    window: int = ranged(30, "at least 8, twice the coefficients of the cubic", lambda value: value >= 8)
+    ripple: float = ranged(0.02, "more than 0 rad/s", lambda value: value > 0.0)
+    longest: float = ranged(0.5, "more than 0 s", lambda value: value > 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,23 +58,17 @@ class ContactCompletion:
 
 
 class CompletionDetector:
-    """Watches the joint samples after impacts that a detector reports to it.
-
-    Attributes:
-        parameters: The parameters.
-    """
+    """Watches the joint samples after impacts that a detector reports to it."""
 
     def __init__(self, joint_count: int, parameters: CompletionParameters | None = None) -> None:
         """Prepare the projection that takes a cubic away."""
         self.parameters = chosen = parameters or CompletionParameters()
-        resolution = per_joint(chosen, "encoder_resolution", joint_count)
-        noise = per_joint(chosen, "position_noise", joint_count)
-        self._window = MotionWindow(joint_count, chosen.window, chosen.sampling_period, chosen.largest_gap, resolution)
+        self._window = chosen.motion_window(joint_count, chosen.window)
         grid = np.linspace(-1.0, 1.0, chosen.window)
         basis, _ = np.linalg.qr(np.vander(grid, 4))
         self._rest = np.eye(chosen.window) - basis @ basis.T
         # Steps and noise of the encoder shake as well; their share is known.
-        self._own_variance = resolution**2 / 12.0 + noise**2
+        self._own_variance = chosen.position_variance(joint_count)
         # A vibration that fits once into the window has this angular frequency.
         self._frequency = 2.0 * np.pi / (chosen.window * chosen.sampling_period)
         self.reset()

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from impact_aware.detection.events import ImpactEvent, JointSample
 from impact_aware.detection.motion_window import DropCounts
-from impact_aware.detection.recording import Recording
+from impact_aware.detection.recording import Recording, Signal
 
 
 class ImpactDetector(ABC):
@@ -26,14 +26,7 @@ class ImpactDetector(ABC):
 
     @abstractmethod
     def update(self, sample: JointSample) -> ImpactEvent | None:
-        """Take the next sample in; never raises for what the sample contains.
-
-        Args:
-            sample: The newest joint sample.
-
-        Returns:
-            The impact that became known with this sample, if any.
-        """
+        """Take the next sample in, and return the impact that became known with it; never raises for its content."""
 
     @abstractmethod
     def reset(self) -> None:
@@ -71,53 +64,27 @@ class ImpactDetector(ABC):
     def _resume(self) -> None:
         """Drop the window but keep the last event, to go on at a later sample."""
 
-    def detect(
-        self,
-        times: ArrayLike,
-        positions: ArrayLike,
-        velocities: ArrayLike | None = None,
-        efforts: ArrayLike | None = None,
-        effort_references: ArrayLike | None = None,
-    ) -> list[ImpactEvent]:
-        """Find the impacts of a recording, from a fresh start.
+    def detect(self, times: ArrayLike, positions: ArrayLike, *signals: Signal, **named: Signal) -> list[ImpactEvent]:
+        """Find the impacts of a recording, from a fresh start; arguments, result and errors as those of `process`."""
+        self.reset()
+        return self.process(times, positions, *signals, **named)
+
+    def process(self, times: ArrayLike, positions: ArrayLike, *signals: Signal, **named: Signal) -> list[ImpactEvent]:
+        """Take a stretch of samples in, after those already seen.
 
         Args:
             times: Stamps (m,), s.
             positions: Joint positions (m, n), rad.
-            velocities: Joint velocities (m, n), rad/s, or None.
-            efforts: Joint torques (m, n), N m, or None.
-            effort_references: Expected joint torques (m, n), N m, or None.
+            *signals: What else `Recording` takes, in its order.
+            **named: The same by name: `velocities`, `efforts`, `effort_references`.
 
         Returns:
-            The events in the order of their detection: those that `update` gives on the same samples after `reset`.
+            The events in the order of their detection: those that `update` would have given on each sample.
 
         Raises:
             InvalidInputError: A shape does not fit.
         """
-        self.reset()
-        return self.process(times, positions, velocities, efforts, effort_references)
-
-    def process(
-        self,
-        times: ArrayLike,
-        positions: ArrayLike,
-        velocities: ArrayLike | None = None,
-        efforts: ArrayLike | None = None,
-        effort_references: ArrayLike | None = None,
-    ) -> list[ImpactEvent]:
-        """Take a stretch of samples in, after those already seen: the events that `update` would have given on each.
-
-        Args:
-            times: Stamps (m,), s.
-            positions: Joint positions (m, n), rad.
-            velocities: Joint velocities (m, n), rad/s, or None.
-            efforts: Joint torques (m, n), N m, or None.
-            effort_references: Expected joint torques (m, n), N m, or None.
-
-        Raises:
-            InvalidInputError: A shape does not fit.
-        """
-        recording = Recording(self.joint_count, times, positions, velocities, efforts, effort_references)
+        recording = Recording(self.joint_count, times, positions, *signals, **named)
         marked = self._screen(recording)
         # What came before and what comes after this stretch is not marked in it, so both ends are walked through.
         marked[:1] = marked[-1:] = True

@@ -22,8 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from impact_aware.detection.events import Array, ImpactEvent, JointSample
-from impact_aware.detection.motion_window import MotionWindow
-from impact_aware.detection.windowed_detector import WindowParameters, per_joint, require
+from impact_aware.detection.windowed_detector import WindowParameters, ranged
 from impact_aware.errors import InvalidInputError
 
 
@@ -41,21 +40,18 @@ class ExpectationParameters(WindowParameters):
     """
 
     decide_after: float = 0.009
-    agreement: int = 4
-    earliest: float = 0.003
-    before: int = 12
-    shares: tuple[float, float] = (0.2, 2.0)
-    limit: float = 0.07
+    agreement: int = ranged(4, "at least 1", lambda value: value >= 1)
+    earliest: float = ranged(0.003, "more than 0 s", lambda value: value > 0.0)
+    before: int = ranged(12, "at least 4", lambda value: value >= 4)
+    shares: tuple[float, float] = ranged(
+        (0.2, 2.0), "two growing positive numbers", lambda value: 0.0 < value[0] < value[1]
+    )
+    limit: float = ranged(0.07, "between 0 and 1", lambda value: 0.0 < value < 1.0)
 
     def __post_init__(self) -> None:
-        """Check every range."""
+        """Check every range, and what must fit together."""
         super().__post_init__()
-        require(self, "decide_after", self.decide_after > self.earliest, "more than earliest")
-        require(self, "earliest", self.earliest > 0.0, "more than 0 s")
-        require(self, "agreement", self.agreement >= 1, "at least 1")
-        require(self, "before", self.before >= 4, "at least 4")
-        require(self, "shares", 0.0 < self.shares[0] < self.shares[1], "two growing positive numbers")
-        require(self, "limit", 0.0 < self.limit < 1.0, "between 0 and 1")
+        self.require("decide_after", self.decide_after > self.earliest, "more than earliest")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -106,13 +102,9 @@ class ExpectationClassifier:
         """Allocate."""
         self.parameters = chosen = parameters or ExpectationParameters()
         self._joint_count = joint_count
-        resolution = per_joint(chosen, "encoder_resolution", joint_count)
-        noise = per_joint(chosen, "position_noise", joint_count)
-        self._variance = resolution**2 / 12.0 + noise**2 + 1e-18
+        self._variance = chosen.position_variance(joint_count) + 1e-18
         after = int(np.ceil(chosen.decide_after / chosen.sampling_period)) + 2
-        self._window = MotionWindow(
-            joint_count, chosen.before + after + 6, chosen.sampling_period, chosen.largest_gap, resolution
-        )
+        self._window = chosen.motion_window(joint_count, chosen.before + after + 6)
         self._pending: _Comparison | None = None
         self._answers: list[bool] = []
 

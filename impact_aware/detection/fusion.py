@@ -24,41 +24,37 @@ from impact_aware.detection.momentum_observer import MomentumObserverDetector, M
 from impact_aware.detection.motion_window import DropCounts
 from impact_aware.detection.recording import Recording
 from impact_aware.detection.torque_residual import TorqueResidualDetector, TorqueResidualParameters
-from impact_aware.detection.windowed_detector import WindowedDetector, require
+from impact_aware.detection.windowed_detector import Parameters, WindowedDetector, ranged
 from impact_aware.robot import RobotModel
 
-MEMBERS = ("adaptive_window", "acceleration", "torque_residual", "momentum_observer")
+MEMBERS: dict[str, type[Any]] = {
+    kind.name: kind
+    for kind in (AdaptiveWindowDetector, AccelerationDetector, TorqueResidualDetector, MomentumObserverDetector)
+}
 POSITION_MEMBERS = ("adaptive_window", "acceleration")
 
 
 @dataclass(frozen=True)
-class FusionParameters:
+class FusionParameters(Parameters):
     """Parameters of the fusion.
 
     Attributes:
         members: Names of the members, among `MEMBERS`; `adaptive_window` must be one, as it makes the events, and
             `momentum_observer` needs the robot's model.
         joint_share: Share of their bounds that positions and torques both have to reach at the same sample.
-        adaptive_window: Parameters of that member, as of the others.
-        acceleration: See above.
-        torque_residual: See above.
-        momentum_observer: See above.
+        adaptive_window: Parameters of that member, as are the following of theirs.
     """
 
-    members: tuple[str, ...] = ("adaptive_window", "torque_residual")
-    joint_share: float = 0.5
+    members: tuple[str, ...] = ranged(
+        ("adaptive_window", "torque_residual"),
+        "adaptive_window and others of " + ", ".join(MEMBERS),
+        lambda value: set(value) <= set(MEMBERS) and len(set(value)) == len(value) and "adaptive_window" in value,
+    )
+    joint_share: float = ranged(0.5, "more than 0 and at most 1", lambda value: 0.0 < value <= 1.0)
     adaptive_window: AdaptiveWindowParameters = field(default_factory=AdaptiveWindowParameters)
     acceleration: AccelerationParameters = field(default_factory=AccelerationParameters)
     torque_residual: TorqueResidualParameters = field(default_factory=TorqueResidualParameters)
     momentum_observer: MomentumObserverParameters = field(default_factory=MomentumObserverParameters)
-
-    def __post_init__(self) -> None:
-        """Check every range."""
-        known = all(member in MEMBERS for member in self.members)
-        distinct = len(set(self.members)) == len(self.members)
-        fine = known and distinct and "adaptive_window" in self.members
-        require(self, "members", fine, "adaptive_window and others of " + ", ".join(MEMBERS))
-        require(self, "joint_share", 0.0 < self.joint_share <= 1.0, "more than 0 and at most 1")
 
 
 class FusionDetector(ImpactDetector):
@@ -71,34 +67,22 @@ class FusionDetector(ImpactDetector):
     ) -> None:
         """Make the members.
 
-        Args:
-            joint_count: Number of joints n.
-            parameters: Parameters; defaults if None.
-            robot: The arm, if the momentum observer is a member.
-
         Raises:
             InvalidInputError: The momentum observer is a member but there is no robot.
         """
         self.joint_count = joint_count
         self.parameters = chosen = parameters or FusionParameters()
-        makers: dict[str, Any] = {
-            "adaptive_window": AdaptiveWindowDetector,
-            "acceleration": AccelerationDetector,
-            "torque_residual": TorqueResidualDetector,
+        if "momentum_observer" in chosen.members:
+            chosen.require("members", robot is not None, "no momentum_observer without a robot")
+        made: dict[str, Any] = {
+            member: MEMBERS[member](
+                joint_count, getattr(chosen, member), **({"robot": robot} if member == "momentum_observer" else {})
+            )
+            for member in chosen.members
         }
-        self._on_positions: list[WindowedDetector] = []
-        self._on_torques: list[WindowedDetector] = []
-        for member in chosen.members:
-            settings = getattr(chosen, member)
-            if member == "momentum_observer":
-                require(chosen, "members", robot is not None, "no momentum_observer without a robot")
-                assert robot is not None
-                made: WindowedDetector = MomentumObserverDetector(joint_count, settings, robot=robot)
-            else:
-                made = makers[member](joint_count, settings)
-            if isinstance(made, AdaptiveWindowDetector):
-                self._main = made
-            (self._on_positions if member in POSITION_MEMBERS else self._on_torques).append(made)
+        self._main: AdaptiveWindowDetector = made["adaptive_window"]
+        self._on_positions: list[WindowedDetector] = [made[name] for name in made if name in POSITION_MEMBERS]
+        self._on_torques: list[WindowedDetector] = [made[name] for name in made if name not in POSITION_MEMBERS]
         self._all = self._on_positions + self._on_torques
 
     @property

@@ -36,7 +36,8 @@ class MixedBound:
 
         Args:
             tests: Weights on the newest rows (t, k).
-            references: Age of the sample around whose acceleration the variation counts (t,), periods.
+            references: Age of the sample around whose acceleration the variation counts (t,), periods; each age
+                equally often, in ascending order.
             length: Rows of the window, at least k.
             period: Sampling period, s.
             acceleration_variation: da (n,), rad/s^2.
@@ -53,14 +54,12 @@ class MixedBound:
         self._kernel = np.maximum(ages[:, None] - ages[None, :], 0.0) * period
         grid = np.arange(0.5 / _FINE, length - 1.0, 1.0 / _FINE)
         hats = np.maximum(1.0 - np.abs(ages[::-1, None] - grid), 0.0) * (period / _FINE)
-        kinds, self._kind = np.unique(references, return_inverse=True)
+        kinds = np.unique(references)
         self._moments = np.empty((len(kinds), length, len(acceleration_variation)))
         for kind, age in enumerate(kinds):
             distance = np.abs(length - 1.0 - age - grid) * period
             variation = np.minimum(acceleration_variation, np.outer(distance, jerk_bound))
             self._moments[kind] = hats @ variation
-        self._uniform = len(references) == len(kinds) * int(np.count_nonzero(self._kind == 0))
-        self._uniform = self._uniform and bool((np.diff(self._kind) >= 0).all())
 
     def weights(self, mixture: Array) -> Array:
         """Weights of the tests on real samples (t, length)."""
@@ -75,11 +74,8 @@ class MixedBound:
         """Largest errors that are no impact (t, n), rad."""
         weights = self.weights(mixture)
         kernel = np.abs(weights @ self._kernel.T)
-        if self._uniform:
-            grouped = kernel.reshape(len(self._moments), -1, kernel.shape[1])
-            bounds = np.matmul(grouped, self._moments).reshape(len(kernel), -1)
-        else:
-            bounds = np.einsum("tl,tln->tn", kernel, self._moments[self._kind])
+        grouped = kernel.reshape(len(self._moments), -1, kernel.shape[1])
+        bounds = np.matmul(grouped, self._moments).reshape(len(kernel), -1)
         bounds += np.abs(weights).sum(axis=1)[:, None] * self._half_step
         if self._noise.any():
             bounds += np.sqrt(np.einsum("tl,tl->t", weights, weights))[:, None] * self._noise

@@ -30,8 +30,8 @@ from impact_aware.detection.windowed_detector import (
     WindowParameters,
     finite_row,
     per_joint,
-    require,
-    require_per_joint,
+    ranged,
+    ranged_per_joint,
 )
 from impact_aware.errors import InvalidInputError
 from impact_aware.robot import RobotModel
@@ -54,24 +54,13 @@ class MomentumObserverParameters(WindowParameters):
         confirmation_samples: Samples in a row that have to be over the threshold.
     """
 
-    threshold: PerJoint = 6.0
-    samples: int = 4
-    baseline_samples: int = 10
-    effort_kind: str = "link"
-    effort_sign: float = 1.0
-    velocity_samples: int = 5
-    confirmation_samples: int = 2
-
-    def __post_init__(self) -> None:
-        """Check every range."""
-        super().__post_init__()
-        require(self, "samples", self.samples >= 1, "at least 1")
-        require(self, "baseline_samples", self.baseline_samples >= 0, "0 or more")
-        require(self, "effort_kind", self.effort_kind in EFFORT_KINDS, "one of " + ", ".join(EFFORT_KINDS))
-        require(self, "effort_sign", self.effort_sign in (-1.0, 1.0), "1 or -1")
-        require(self, "velocity_samples", self.velocity_samples >= 2, "at least 2")
-        require(self, "confirmation_samples", self.confirmation_samples >= 1, "at least 1")
-        require_per_joint(self, "threshold", positive=True)
+    threshold: PerJoint = ranged_per_joint(6.0)
+    samples: int = ranged(4, "at least 1", lambda value: value >= 1)
+    baseline_samples: int = ranged(10, "0 or more", lambda value: value >= 0)
+    effort_kind: str = ranged("link", "one of " + ", ".join(EFFORT_KINDS), lambda value: value in EFFORT_KINDS)
+    effort_sign: float = ranged(1.0, "1 or -1", lambda value: value in (-1.0, 1.0))
+    velocity_samples: int = ranged(5, "at least 2", lambda value: value >= 2)
+    confirmation_samples: int = ranged(2, "at least 1", lambda value: value >= 1)
 
 
 class MomentumObserverDetector(WindowedDetector):
@@ -82,12 +71,7 @@ class MomentumObserverDetector(WindowedDetector):
     def __init__(
         self, joint_count: int, parameters: MomentumObserverParameters | None = None, *, robot: RobotModel
     ) -> None:
-        """Prepare.
-
-        Args:
-            joint_count: Number of joints n.
-            parameters: Parameters; defaults if None.
-            robot: The arm; its kinematics memory is used, so it can't be shared with another thread.
+        """Prepare; `robot` can't be shared with another thread.
 
         Raises:
             InvalidInputError: The robot has another number of joints, or a threshold is missing.

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from impact_aware.detection.events import Array, JointSample
 from impact_aware.errors import InvalidInputError
+
+Signal = ArrayLike | None
 
 
 class Recording:
@@ -19,9 +19,9 @@ class Recording:
         joint_count: int,
         times: ArrayLike,
         positions: ArrayLike,
-        velocities: ArrayLike | None = None,
-        efforts: ArrayLike | None = None,
-        effort_references: ArrayLike | None = None,
+        velocities: Signal = None,
+        efforts: Signal = None,
+        effort_references: Signal = None,
     ) -> None:
         """Check the shapes.
 
@@ -30,8 +30,8 @@ class Recording:
             times: (m,) s.
             positions: (m, n) rad.
             velocities: (m, n) rad/s, or None.
-            efforts: (m, n) N m, or None.
-            effort_references: (m, n) N m, or None.
+            efforts: Joint torques (m, n), N m, or None.
+            effort_references: Those to be expected without contact (m, n), N m, or None.
 
         Raises:
             InvalidInputError: A shape does not fit.
@@ -71,14 +71,6 @@ class Recording:
             marked[1:] |= ~(steps != 0.0).any(axis=1)
             marked[1:] |= ~(np.abs(steps) <= 3.0).all(axis=1)
         return marked
-
-    def blocks(self, length: int, block: int = 4096) -> Iterator[tuple[int, Array]]:
-        """Yield (index of the first newest sample, windows (b, length, n)) over the whole recording."""
-        if len(self) < length:
-            return
-        windows = np.lib.stride_tricks.sliding_window_view(self.positions, length, axis=0)
-        for begin in range(0, len(windows), block):
-            yield begin + length - 1, windows[begin : begin + block].transpose(0, 2, 1)
 
 
 def _matrix(name: str, values: ArrayLike, shape: tuple[int, int]) -> Array:

@@ -14,26 +14,16 @@ from impact_aware.detection.sensitive_joint import SensitiveJointDetector, Sensi
 from impact_aware.detection.torque_residual import TorqueResidualDetector, TorqueResidualParameters
 from impact_aware.errors import InvalidInputError, UnknownNameError
 
-DETECTORS: dict[str, type[Any]] = {
-    detector.name: detector
-    for detector in (
-        AdaptiveWindowDetector,
-        AccelerationDetector,
-        TorqueResidualDetector,
-        MomentumObserverDetector,
-        SensitiveJointDetector,
-        FusionDetector,
-    )
-}
-
-PARAMETERS: dict[str, type[Any]] = {
-    AdaptiveWindowDetector.name: AdaptiveWindowParameters,
-    AccelerationDetector.name: AccelerationParameters,
-    TorqueResidualDetector.name: TorqueResidualParameters,
-    MomentumObserverDetector.name: MomentumObserverParameters,
-    SensitiveJointDetector.name: SensitiveJointParameters,
-    FusionDetector.name: FusionParameters,
-}
+_CLASSES: tuple[tuple[type[Any], type[Any]], ...] = (
+    (AdaptiveWindowDetector, AdaptiveWindowParameters),
+    (AccelerationDetector, AccelerationParameters),
+    (TorqueResidualDetector, TorqueResidualParameters),
+    (MomentumObserverDetector, MomentumObserverParameters),
+    (SensitiveJointDetector, SensitiveJointParameters),
+    (FusionDetector, FusionParameters),
+)
+DETECTORS = {detector.name: detector for detector, _ in _CLASSES}
+PARAMETERS = {detector.name: parameters for detector, parameters in _CLASSES}
 
 # What a detector needs beside numbers: the arm, and where it is going to touch.
 NEEDS: dict[str, tuple[str, ...]] = {

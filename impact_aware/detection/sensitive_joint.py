@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from impact_aware.contact.geometry import unit_vector
 from impact_aware.detection.adaptive_window import AdaptiveWindowDetector, AdaptiveWindowParameters
 from impact_aware.detection.events import Array
-from impact_aware.detection.windowed_detector import require
+from impact_aware.detection.windowed_detector import ranged
 from impact_aware.errors import InvalidInputError
 from impact_aware.robot import RobotModel
 
@@ -32,12 +32,7 @@ class SensitiveJointParameters(AdaptiveWindowParameters):
         watched_joints: How many joints, most sensitive first; 1 in the thesis.
     """
 
-    watched_joints: int = 1
-
-    def __post_init__(self) -> None:
-        """Check every range."""
-        super().__post_init__()
-        require(self, "watched_joints", self.watched_joints >= 1, "at least 1")
+    watched_joints: int = ranged(1, "at least 1", lambda value: value >= 1)
 
 
 def impact_sensitivity(robot: RobotModel, position: Array, normal: ArrayLike, frame: str | None = None) -> Array:
@@ -54,11 +49,6 @@ def impact_sensitivity(robot: RobotModel, position: Array, normal: ArrayLike, fr
     """
     jacobian = robot.frame_jacobian(position, frame)[:3]
     return np.asarray(np.linalg.solve(robot.mass_matrix(position), jacobian.T @ unit_vector("normal", normal)))
-
-
-def most_sensitive_joint(robot: RobotModel, position: Array, normal: ArrayLike, frame: str | None = None) -> int:
-    """Index of the joint that an impact along `normal` changes most: Aouaj thesis, (4.12); arguments as above."""
-    return int(np.abs(impact_sensitivity(robot, position, normal, frame)).argmax())
 
 
 class SensitiveJointDetector(AdaptiveWindowDetector):
@@ -80,7 +70,7 @@ class SensitiveJointDetector(AdaptiveWindowDetector):
         Args:
             joint_count: Number of joints n.
             parameters: Parameters; defaults if None.
-            robot: The arm; its kinematics memory is used, so it can't be shared with another thread.
+            robot: The arm, which can't be shared with another thread.
             normal: Expected contact normal from the obstacle into the robot (3,), base frame.
             frame: Frame whose origin touches; the tool if None.
 

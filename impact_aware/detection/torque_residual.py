@@ -25,7 +25,7 @@ from impact_aware.detection.windowed_detector import (
     WindowParameters,
     finite_row,
     joint_mask,
-    require,
+    ranged,
 )
 
 
@@ -43,22 +43,13 @@ class TorqueResidualParameters(WindowParameters):
         confirmation_samples: Samples in a row that have to be over the threshold.
     """
 
-    threshold: float = 8.0
+    threshold: float = ranged(8.0, "more than 0 N m", lambda value: value > 0.0)
     joints: tuple[int, ...] | None = None
-    effort_sign: float = 1.0
-    baseline_samples: int = 10
-    baseline_gap: int = 5
+    effort_sign: float = ranged(1.0, "1 or -1", lambda value: value in (-1.0, 1.0))
+    baseline_samples: int = ranged(10, "at least 1", lambda value: value >= 1)
+    baseline_gap: int = ranged(5, "0 or more", lambda value: value >= 0)
     bias_removal: bool = True
-    confirmation_samples: int = 2
-
-    def __post_init__(self) -> None:
-        """Check every range."""
-        super().__post_init__()
-        require(self, "threshold", self.threshold > 0.0, "more than 0 N m")
-        require(self, "effort_sign", self.effort_sign in (-1.0, 1.0), "1 or -1")
-        require(self, "baseline_samples", self.baseline_samples >= 1, "at least 1")
-        require(self, "baseline_gap", self.baseline_gap >= 0, "0 or more")
-        require(self, "confirmation_samples", self.confirmation_samples >= 1, "at least 1")
+    confirmation_samples: int = ranged(2, "at least 1", lambda value: value >= 1)
 
 
 class TorqueResidualDetector(WindowedDetector):

@@ -9,20 +9,17 @@ does better.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from impact_aware.detection.acceleration import AccelerationDetector, AccelerationParameters
 from impact_aware.detection.adaptive_window import AdaptiveWindowDetector, AdaptiveWindowParameters
 from impact_aware.detection.events import Array
-from impact_aware.detection.momentum_observer import MomentumObserverDetector, MomentumObserverParameters
 from impact_aware.detection.prediction_bound import detection_bound
-from impact_aware.detection.recording import Recording
-from impact_aware.detection.torque_residual import TorqueResidualDetector, TorqueResidualParameters
-from impact_aware.detection.windowed_detector import WindowedDetector
+from impact_aware.detection.recording import Recording, Signal
+from impact_aware.detection.registry import make_detector
 from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.robot import RobotModel
 
@@ -97,9 +94,9 @@ def tune(
     name: str,
     times: ArrayLike,
     positions: ArrayLike,
-    velocities: ArrayLike | None = None,
-    efforts: ArrayLike | None = None,
-    effort_references: ArrayLike | None = None,
+    velocities: Signal = None,
+    efforts: Signal = None,
+    effort_references: Signal = None,
     *,
     false_alarms_per_hour: float = 0.1,
     margin: float = 1.3,
@@ -112,9 +109,9 @@ def tune(
         name: One of `TUNABLE`.
         times: (m,) s.
         positions: (m, n) rad.
-        velocities: (m, n) rad/s, or None.
-        efforts: (m, n) N m, or None.
-        effort_references: (m, n) N m, or None.
+        velocities: As `Recording` takes them, like the two that follow.
+        efforts: Joint torques.
+        effort_references: Those to be expected.
         false_alarms_per_hour: Wanted rate at most.
         margin: Factor at least between the threshold and the largest signal seen.
         robot: The arm, for the momentum observer.
@@ -185,8 +182,10 @@ def _needed_variation(parameters: AdaptiveWindowParameters, recording: Recording
         ]
     )[:, None]
     needed = np.zeros((len(recording), joints))
-    for first, errors, bounds in detector.prediction_errors(recording):
-        needed[first : first + len(errors)] = ((np.abs(errors) - (bounds - scales)) / scales).max(axis=1)
+    for first, errors in detector.prediction_errors(recording):
+        needed[first : first + errors.shape[1]] = (
+            (errors - (detector.bounds - scales)[:, None]) / scales[:, None]
+        ).max(axis=0)
     irregular = detector._irregular(recording)
     reach = np.convolve(irregular, np.ones(detector.memory), mode="full")[: len(recording)] > 0.5
     needed[reach] = 0.0
@@ -195,23 +194,8 @@ def _needed_variation(parameters: AdaptiveWindowParameters, recording: Recording
 
 def _signals(name: str, learnt: dict[str, Any], recording: Recording, robot: RobotModel | None) -> Array:
     """The detector's signal in the unit of its threshold, per sample and joint (or in all for the torque residual)."""
-    joints = recording.positions.shape[1]
-    makers: dict[str, Any] = {
-        "acceleration": (AccelerationDetector, AccelerationParameters),
-        "torque_residual": (TorqueResidualDetector, TorqueResidualParameters),
-        "momentum_observer": (MomentumObserverDetector, MomentumObserverParameters),
-    }
-    kind, parameters = makers[name]
-    known = {field.name for field in fields(parameters)}
-    for key in learnt:
-        if key not in known:
-            raise InvalidInputError(f"parameter of detector {name}", repr(key), "one of " + ", ".join(sorted(known)))
-    others: dict[str, Any] = {}
-    if name == "momentum_observer":
-        if robot is None:
-            raise InvalidInputError("robot", None, "the arm, for the momentum observer")
-        others["robot"] = robot
-    detector: WindowedDetector = kind(joints, parameters(**{**learnt, "threshold": _UNREACHED}), **others)
+    others = {"robot": robot} if name == "momentum_observer" else {}
+    detector: Any = make_detector(name, recording.positions.shape[1], **learnt, **others, threshold=_UNREACHED)
     rows = []
     for index in range(len(recording)):
         detector.update(recording.sample(index))

@@ -8,17 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from impact_aware.detection.acceleration import AccelerationParameters
-from impact_aware.detection.adaptive_window import AdaptiveWindowParameters
 from impact_aware.detection.bounce import BounceDetector
 from impact_aware.detection.completion import CompletionDetector, CompletionParameters
 from impact_aware.detection.detector import ImpactDetector
 from impact_aware.detection.events import Array
 from impact_aware.detection.expectation import ExpectationClassifier, ExpectationParameters
+from impact_aware.detection.fusion import MEMBERS
 from impact_aware.detection.impact_watch import ImpactWatch
-from impact_aware.detection.momentum_observer import MomentumObserverParameters
-from impact_aware.detection.registry import NEEDS, OPTIONS, make_detector
-from impact_aware.detection.torque_residual import TorqueResidualParameters
+from impact_aware.detection.registry import NEEDS, OPTIONS, PARAMETERS, make_detector
 from impact_aware.detection.tuning import measured_noise
 from impact_aware.robot import RobotModel
 
@@ -84,7 +81,7 @@ def make_watch(
     Args:
         joint_count: Number of joints n.
         settings: The numbers.
-        robot: The arm, if it is known.
+        robot: The arm, if it is known; one of another number of joints counts for the detector only.
         tuning: Parameters of the detector that win over the settings, as `impact-aware tune-detector` writes them.
 
     Raises:
@@ -136,19 +133,16 @@ def _detector(
     tuning: Mapping[str, Any],
 ) -> ImpactDetector:
     name = settings.detector
-    parameters: dict[str, Any] = {**source, "refractory_time": settings.refractory_time, **tuning}
+    common = {**source, "refractory_time": settings.refractory_time}
+    parameters: dict[str, Any] = {**common, **tuning}
     if name == "fusion":
         members = tuple(settings.fusion_members)
         if not members:
             members = ("adaptive_window", "momentum_observer") if robot is not None else ("adaptive_window",)
-        common = {**source, "refractory_time": settings.refractory_time}
         parameters = {
             "members": members,
             "joint_share": JOINT_SHARE,
-            "adaptive_window": AdaptiveWindowParameters(**common),
-            "acceleration": AccelerationParameters(**common),
-            "torque_residual": TorqueResidualParameters(**common),
-            "momentum_observer": MomentumObserverParameters(**common),
+            **{member: PARAMETERS[member](**common) for member in MEMBERS},
             **tuning,
         }
     wanted = (*NEEDS.get(name, ()), *OPTIONS.get(name, ()))

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,8 +28,44 @@ ROUNDING = 1.0 - 1e-6
 """Vectorised screening sums in another order than `update`, so that the last digits may differ."""
 
 
+def ranged(default: Any, expected: str, accepts: Callable[[Any], bool]) -> Any:
+    """A field of `Parameters`: its default, the values that it may have in words, and the check of one."""
+    return field(default=default, metadata={"expected": expected, "accepts": accepts})
+
+
+def ranged_per_joint(default: PerJoint, *, positive: bool = True) -> Any:
+    """A field of one number, or one per joint, all finite and > 0, or >= 0 where not `positive`."""
+
+    def accepts(given: PerJoint) -> bool:
+        values = np.asarray(given, dtype=np.float64)
+        allowed = np.isfinite(values) & ((values > 0.0) if positive else (values >= 0.0))
+        return values.ndim <= 1 and bool(allowed.all())
+
+    return ranged(default, "finite and " + ("> 0" if positive else ">= 0"), accepts)
+
+
 @dataclass(frozen=True)
-class WindowParameters:
+class Parameters:
+    """Fields that are checked at construction."""
+
+    def __post_init__(self) -> None:
+        """Check every range.
+
+        Raises:
+            InvalidInputError: Naming the field.
+        """
+        for each in fields(self):
+            if each.metadata:
+                self.require(each.name, each.metadata["accepts"](getattr(self, each.name)), each.metadata["expected"])
+
+    def require(self, name: str, fine: bool, expected: str) -> None:
+        """Refuse the value of a field unless `fine`."""
+        if not fine:
+            raise InvalidInputError(name, getattr(self, name), expected)
+
+
+@dataclass(frozen=True)
+class WindowParameters(Parameters):
     """What every detector has to know about its source.
 
     Attributes:
@@ -38,41 +76,24 @@ class WindowParameters:
         largest_gap: Missing samples in a row that are bridged.
     """
 
-    sampling_period: float = 1e-3
-    encoder_resolution: PerJoint = 1e-5
-    position_noise: PerJoint = 0.0
-    refractory_time: float = 0.04
-    largest_gap: int = 3
+    sampling_period: float = ranged(1e-3, "more than 0 s", lambda value: value > 0.0)
+    encoder_resolution: PerJoint = ranged_per_joint(1e-5, positive=False)
+    position_noise: PerJoint = ranged_per_joint(0.0, positive=False)
+    refractory_time: float = ranged(0.04, "0 s or more", lambda value: value >= 0.0)
+    largest_gap: int = ranged(3, "0 or more", lambda value: value >= 0)
 
-    def __post_init__(self) -> None:
-        """Check every range."""
-        require(self, "sampling_period", self.sampling_period > 0.0, "more than 0 s")
-        require(self, "refractory_time", self.refractory_time >= 0.0, "0 s or more")
-        require(self, "largest_gap", self.largest_gap >= 0, "0 or more")
-        require_per_joint(self, "encoder_resolution", positive=False)
-        require_per_joint(self, "position_noise", positive=False)
+    def resolution(self, joint_count: int) -> Array:
+        """Encoder step of every joint (n,), rad."""
+        return per_joint(self, "encoder_resolution", joint_count)
 
+    def position_variance(self, joint_count: int) -> Array:
+        """Variance of every joint's position by steps and noise (n,), rad^2."""
+        return self.resolution(joint_count) ** 2 / 12.0 + per_joint(self, "position_noise", joint_count) ** 2
 
-def require(parameters: object, name: str, fine: bool, expected: str) -> None:
-    """Refuse a parameter.
-
-    Raises:
-        InvalidInputError: `fine` is false.
-    """
-    if not fine:
-        raise InvalidInputError(name, getattr(parameters, name), expected)
-
-
-def require_per_joint(parameters: object, name: str, *, positive: bool) -> None:
-    """Refuse a parameter that is not a number, or one per joint, of the right sign.
-
-    Raises:
-        InvalidInputError: A value is not finite, or negative, or zero where it must be positive.
-    """
-    values = np.asarray(getattr(parameters, name), dtype=np.float64)
-    allowed = np.isfinite(values) & ((values > 0.0) if positive else (values >= 0.0))
-    fine = values.ndim <= 1 and bool(allowed.all())
-    require(parameters, name, fine, "finite and " + ("> 0" if positive else ">= 0"))
+    def motion_window(self, joint_count: int, length: int) -> MotionWindow:
+        """A window of `length` samples of this source."""
+        resolution = self.resolution(joint_count)
+        return MotionWindow(joint_count, length, self.sampling_period, self.largest_gap, resolution)
 
 
 def per_joint(parameters: object, name: str, joint_count: int) -> Array:
@@ -127,22 +148,13 @@ class WindowedDetector(ImpactDetector):
     """A detector with a `MotionWindow`."""
 
     def __init__(self, joint_count: int, parameters: WindowParameters, length: int, kink_span: float) -> None:
-        """Make the window.
-
-        Args:
-            joint_count: Number of joints n.
-            parameters: What is known about the source.
-            length: Samples kept.
-            kink_span: Sampling periods before the newest sample in which the impact is looked for.
-        """
+        """Make a window of `length` samples; impacts are looked for in the last `kink_span` sampling periods."""
         self.joint_count = joint_count
         self._source = parameters
-        resolution = per_joint(parameters, "encoder_resolution", joint_count)
-        noise = per_joint(parameters, "position_noise", joint_count)
         # A signal without steps still has rounding.
-        self._noise_std = np.sqrt(resolution**2 / 12.0 + noise**2) + 1e-9
+        self._noise_std = np.sqrt(parameters.position_variance(joint_count)) + 1e-9
         self._kink_span = kink_span
-        self._window = MotionWindow(joint_count, length, parameters.sampling_period, parameters.largest_gap, resolution)
+        self._window = parameters.motion_window(joint_count, length)
         self.reset()
 
     @property

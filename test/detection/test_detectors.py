@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from impact_aware.detection import DETECTORS, JointSample, make_detector
-from impact_aware.detection.sensitive_joint import impact_sensitivity, most_sensitive_joint
+from impact_aware.detection.sensitive_joint import impact_sensitivity
 from impact_aware.errors import InvalidInputError
 from impact_aware.robot import RobotModel
 
@@ -201,8 +201,6 @@ def test_sensitivity_is_the_jump_of_a_frictionless_impact():
         jacobian = ROBOT.frame_jacobian(q)[:3]
         # Momentum balance (4.10): M gamma = J^T n for a unit impulse.
         np.testing.assert_allclose(ROBOT.mass_matrix(q) @ gamma, jacobian.T @ normal, atol=1e-10)
-        joint = most_sensitive_joint(ROBOT, q, normal)
-        assert np.abs(gamma[joint]) == np.abs(gamma).max()
 
 
 @pytest.mark.parametrize(
