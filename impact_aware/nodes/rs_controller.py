@@ -215,7 +215,8 @@ class RsControllerNode(SteadyLifecycleNode):
         """Log what has changed: another mode, the task done, no longer commanding."""
         session = self._session
         assert session is not None
-        mode = session.mode if session.command is None else session.command.mode
+        # A mode begins with its first command: the watchdog may look before.
+        mode = self._seen[0] if session.command is None else session.command.mode
         seen = mode, session.active, session.done
         if seen == self._seen:
             return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -263,6 +264,18 @@ def test_an_arm_that_carries_itself_is_sent_nothing_to_stay_where_it_is(bench):
     bench.state(count=50)
     # What is left holds the posture against the noise of nothing: rounding.
     assert np.abs(bench.commands[-1]).max() < 1e-6
+
+
+def test_each_mode_is_logged_once_also_when_the_watchdog_looks_before_the_first_command(bench, monkeypatch):
+    said = []
+    bench.activate()
+    logger = SimpleNamespace(info=said.append, error=said.append, warning=said.append)
+    monkeypatch.setattr(bench.node, "get_logger", lambda: logger)
+    bench.node._watch()
+    bench.state()
+    bench.node._watch()
+    bench.state()
+    assert [line for line in said if line.startswith("mode ")] == [f"mode ANTE at {bench.time - 0.001:.3f} s"]
 
 
 def test_activation_is_refused_when_the_impact_is_too_much_for_the_arm(bench):

@@ -110,8 +110,6 @@ def test_control_is_measured_in_each_mode_of_one_arm_and_of_two(capsys):
         assert set(result[label]) == {"ante", "interim", "post"}
         assert all(0.0 < figures["p50_us"] <= figures["p99_us"] for figures in result[label].values())
         assert result["random_states"][label]["cycles"] == 30
-    # Two arms cost more than one, whatever the machine does meanwhile.
-    assert result["two_arms"]["ante"]["p50_us"] > result["one_arm"]["ante"]["p50_us"]
 
 
 @pytest.mark.parametrize("words", [("--cycles", "0"), ("--random-states", "-1")])
