@@ -22,16 +22,16 @@ from impact_aware.estimation.identification import (
     identify_motor_inertia,
     identify_restitution,
 )
-from impact_aware.estimation.trials import ImpactTrial
-from impact_aware.impact.registry import DEFAULT_METHOD, IMPACT_MAPS
-from impact_aware.recordings.trial_tables import (
+from impact_aware.estimation.trial_tables import (
     BoxDefaults,
     ContactDefaults,
     read_force_profile,
     read_trials,
     recorded_trials,
 )
-from impact_aware.robot import RobotModel
+from impact_aware.estimation.trials import ImpactTrial
+from impact_aware.impact.registry import DEFAULT_METHOD, IMPACT_MAPS
+from impact_aware.robot import RobotModel, load_robot
 
 if TYPE_CHECKING:
     from impact_aware.recordings.bag import Bag
@@ -99,7 +99,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Identify and print."""
     if args.quantity == "plan":
-        return run_plan(args, _robot(args.robot))
+        return run_plan(args, load_robot(args.robot)[0])
     if not args.files:
         raise InvalidInputError("files", "none", "a table of impacts, a recording, a bag or a force profile")
     result = _contact(args) if args.quantity == "contact" else _impacts(args)
@@ -149,7 +149,7 @@ def as_text(result: Identification) -> str:
 
 
 def _impacts(args: argparse.Namespace) -> Identification:
-    robot = _robot(args.robot)
+    robot = load_robot(args.robot)[0]
     defaults = ContactDefaults(
         frame=args.contact_frame or robot.tool_frame,
         normal=None if args.normal is None else np.array(args.normal),
@@ -251,10 +251,6 @@ def _contact(args: argparse.Namespace) -> Identification:
         for path, speed in zip(args.files, speeds, strict=True)
     ]
     return identify_contact(profiles, model=args.model, interval=args.interval, confidence=args.confidence)
-
-
-def _robot(name: str) -> RobotModel:
-    return RobotModel.from_urdf(name) if name.endswith(".urdf") else RobotModel.from_profile(name)
 
 
 def _finite(value: float) -> float | None:

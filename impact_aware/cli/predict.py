@@ -20,7 +20,7 @@ from impact_aware.contact import Contact, FreeObject, contact_point
 from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.impact import DEFAULT_METHOD, IMPACT_MAPS, ImpactPrediction, predict
 from impact_aware.impact.uncertainty import InputCovariance, UncertainPrediction, predict_with_covariance
-from impact_aware.robot import INERTIA_CHOICES, RobotModel, profile_names
+from impact_aware.robot import INERTIA_CHOICES, RobotModel, load_robot
 
 # Edge of the cube that stands in for an object whose inertia or position is not given, m.
 _CUBE_EDGE = 0.2
@@ -282,28 +282,7 @@ def _covariance(path: Path) -> InputCovariance:
 
 def _robot(args: argparse.Namespace) -> RobotModel:
     b_theta = args.apparent_motor_inertia
-    path = Path(args.robot)
-    if path.suffix in (".urdf", ".xml"):
-        if not path.is_file():
-            raise InvalidInputError(
-                "robot", args.robot, "an existing URDF file, or one of " + ", ".join(profile_names())
-            )
-        values = None if b_theta is None else numbers("apparent-motor-inertia", b_theta)
-        return RobotModel.from_urdf(path, name=path.stem, apparent_motor_inertia=values)
-    robot = RobotModel.from_profile(args.robot)
-    if b_theta is None:
-        return robot
-    return RobotModel(
-        robot.model,
-        name=robot.name,
-        tool_frame=robot.tool_frame,
-        tool_radius=robot.tool_radius,
-        apparent_motor_inertia=numbers("apparent-motor-inertia", b_theta),
-        motor_inertia=robot.motor_inertia,
-        home=robot.home,
-        base_frame=robot.base_frame,
-        profile=robot.profile,
-    )
+    return load_robot(args.robot, None if b_theta is None else tuple(numbers("apparent-motor-inertia", b_theta)))[0]
 
 
 def _contact(args: argparse.Namespace, robot: RobotModel) -> Contact:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from impact_aware.arrays import Array
+from impact_aware.columns import Name, open_columns
 from impact_aware.errors import InvalidInputError
 from impact_aware.impact.contact_impulse import MODES
-from impact_aware.recordings.columns import Name, open_columns
 from impact_aware.robot import RobotModel
 
 if TYPE_CHECKING:

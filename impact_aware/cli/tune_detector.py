@@ -11,11 +11,11 @@ from typing import Any
 
 import yaml
 
+from impact_aware.columns import SUFFIXES as TABLES
 from impact_aware.detection.tuning import TUNABLE, Tuning, tune
 from impact_aware.errors import InvalidInputError
 from impact_aware.recordings.arm_samples import samples_in_bag, samples_in_table
 from impact_aware.recordings.bag import Bag
-from impact_aware.recordings.columns import SUFFIXES as TABLES
 from impact_aware.robot import RobotModel
 
 
@@ -48,18 +48,19 @@ def run(args: argparse.Namespace) -> int:
     else:
         with Bag(args.bag) as bag:
             names, samples = samples_in_bag(bag, args.topic, joints)
-    times, velocities, efforts = samples.times, samples.velocities, samples.efforts
+    times = samples.times
     kept = (times - times[0] >= args.begin) & (times - times[0] <= args.end)
     if not kept.any():
         raise InvalidInputError(
             "--begin, --end", f"{args.begin} .. {args.end} s", f"a part of {times[-1] - times[0]:.1f} s"
         )
+    used = samples.rows(kept)
     tuning = tune(
         args.detector,
-        times[kept],
-        samples.positions[kept],
-        None if velocities is None else velocities[kept],
-        None if efforts is None else efforts[kept],
+        used.times,
+        used.positions,
+        used.velocities,
+        used.efforts,
         false_alarms_per_hour=args.false_alarms_per_hour,
         robot=robot,
     )

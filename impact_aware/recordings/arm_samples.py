@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -29,8 +29,17 @@ class ArmSamples:
 
     times: Array
     positions: Array
-    velocities: Array | None
-    efforts: Array | None
+    velocities: Array | None = None
+    efforts: Array | None = None
+
+    def rows(self, chosen: NDArray[np.bool_] | slice) -> ArmSamples:
+        """The samples of a slice, or those that are marked in `chosen` (k,)."""
+        columns = (self.velocities, self.efforts)
+        return ArmSamples(
+            self.times[chosen],
+            self.positions[chosen],
+            *(None if column is None else column[chosen] for column in columns),
+        )
 
 
 class ArmSelector:
@@ -94,14 +103,13 @@ class ArmSelector:
         if unstamped.any():
             self.unstamped += int(np.count_nonzero(unstamped))
             times = np.where(unstamped, received, times)
+        samples = ArmSamples(times, positions, velocities, efforts)
         # One sum tells that all is well, which is nearly always.
         if not np.isfinite(positions.sum()):
-            usable = np.isfinite(positions).all(axis=1)
+            usable = np.asarray(np.isfinite(positions).all(axis=1))
             self.unusable += int(np.count_nonzero(~usable))
-            times, positions = times[usable], positions[usable]
-            velocities = None if velocities is None else velocities[usable]
-            efforts = None if efforts is None else efforts[usable]
-        return ArmSamples(times, positions, _known(velocities), _known(efforts))
+            samples = samples.rows(usable)
+        return replace(samples, velocities=_known(samples.velocities), efforts=_known(samples.efforts))
 
 
 def _known(values: Array | None) -> Array | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +12,7 @@ import pinocchio as pin
 from impact_aware.errors import ImpactAwareError, InvalidInputError
 from impact_aware.recordings.bag import Bag, BagError
 from impact_aware.recordings.joint_state_reader import JointStateDecoder
-from impact_aware.robot import RobotModel, profile_names
+from impact_aware.robot import RobotModel, load_robot, profile_names
 
 JOINT_STATE_TYPES = ("sensor_msgs/msg/JointState", "sensor_msgs/JointState")
 _DESCRIPTION = "robot_description"
@@ -59,24 +58,6 @@ class _Topic:
 
     def __post_init__(self) -> None:
         self.namespace = _namespace(self.name)
-
-
-def load_robot(name_or_file: str) -> tuple[RobotModel, str | None]:
-    """A robot by profile name, profile file or URDF file, and the text of its URDF.
-
-    Raises:
-        InvalidInputError: No such file, or one that can't be used.
-        UnknownNameError: No such profile.
-    """
-    path = Path(name_or_file)
-    if path.suffix in (".urdf", ".xml"):
-        if not path.is_file():
-            raise InvalidInputError(
-                "robot", name_or_file, "an existing URDF file, or one of " + ", ".join(profile_names())
-            )
-        return RobotModel.from_urdf(path, name=path.stem), path.read_text()
-    robot = RobotModel.from_profile(name_or_file)
-    return robot, None if robot.profile is None else robot.profile.urdf.read_text()
 
 
 def arms_in_bag(bag: Bag, robot: str | None, topics: Sequence[str]) -> tuple[list[ArmSource], list[str]]:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from impact_aware.columns import SUFFIXES as TABLES
 from impact_aware.detection import ImpactDetector, make_detector
 from impact_aware.detection.parameter_file import load_parameters
 from impact_aware.detection.registry import NEEDS, OPTIONS
@@ -20,9 +21,8 @@ from impact_aware.errors import ImpactAwareError, InvalidInputError
 from impact_aware.messages.impact_prediction import TYPE as PREDICTION_TYPE
 from impact_aware.recordings.ablation import group
 from impact_aware.recordings.arm_samples import ArmSelector
-from impact_aware.recordings.arm_selection import ArmSource, arm_of_table, arms_in_bag, load_robot
+from impact_aware.recordings.arm_selection import ArmSource, arm_of_table, arms_in_bag
 from impact_aware.recordings.bag import Bag, BagError, is_recording
-from impact_aware.recordings.columns import SUFFIXES as TABLES
 from impact_aware.recordings.impact_explanation import Surroundings, explain
 from impact_aware.recordings.impact_finder import NOMINAL_PERIOD, ImpactFinder
 from impact_aware.recordings.joint_state_reader import JointStateDecoder
@@ -37,7 +37,7 @@ from impact_aware.recordings.recorded_predictions import (
 from impact_aware.recordings.results import Analysis, AnalyzedImpact, ArmAnalysis
 from impact_aware.recordings.surface import Surface, load_surface
 from impact_aware.resources import read_mapping
-from impact_aware.robot import RobotModel
+from impact_aware.robot import RobotModel, load_robot
 
 Report = Callable[[Path, int, int], None]
 """Called with a file, its messages read so far, and how many there are (0 when that is not known)."""

@@ -17,12 +17,13 @@ from impact_aware.estimation import VelocityEstimate, estimate
 from impact_aware.estimation.estimate import position_at
 from impact_aware.impact.uncertainty import InputCovariance, predict_with_covariance
 from impact_aware.recordings.ablation import ablate
+from impact_aware.recordings.arm_samples import ArmSamples
 from impact_aware.recordings.arm_selection import ArmSource
 from impact_aware.recordings.impact_finder import FoundImpact
 from impact_aware.recordings.impact_fit import BEFORE, without_repeats
 from impact_aware.recordings.options import AnalysisOptions
 from impact_aware.recordings.recorded_predictions import RecordedFrames, RecordedPrediction, prediction_for
-from impact_aware.recordings.results import AnalyzedImpact, SignalWindow
+from impact_aware.recordings.results import AnalyzedImpact
 from impact_aware.recordings.surface import Surface, normal_from_jump, unit
 from impact_aware.robot import RobotModel
 
@@ -104,7 +105,7 @@ def explain(
 
 
 def _estimate(
-    window: SignalWindow,
+    window: ArmSamples,
     found: FoundImpact,
     options: AnalysisOptions,
     previous: float | None,

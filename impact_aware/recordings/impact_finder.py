@@ -7,10 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from impact_aware.arrays import Array
 from impact_aware.detection import ImpactDetector, ImpactEvent, InputMonitor, JointSample
 from impact_aware.recordings.arm_samples import ArmSamples, joined
-from impact_aware.recordings.results import DetectorResidual, SignalWindow
+from impact_aware.recordings.results import DetectorResidual
 
 BEFORE, AFTER = 0.25, 0.35
 """Time kept before and after an impact, s."""
@@ -48,7 +47,7 @@ class FoundImpact:
 
     event: ImpactEvent
     detectors: tuple[str, ...]
-    window: SignalWindow
+    window: ArmSamples
     residual: DetectorResidual | None = None
 
 
@@ -232,12 +231,7 @@ class ImpactFinder:
         parts: list[ArmSamples] = []
         begin = self._begin
         for block in self._blocks:
-            span = slice(max(low - begin, 0), max(high - begin, 0))
-            parts.append(
-                ArmSamples(
-                    block.times[span], block.positions[span], _rows(block.velocities, span), _rows(block.efforts, span)
-                )
-            )
+            parts.append(block.rows(slice(max(low - begin, 0), max(high - begin, 0))))
             begin += len(block.times)
         near = joined(parts)
         times = near.times
@@ -251,10 +245,10 @@ class ImpactFinder:
         kept &= (times >= event.time - BEFORE) & (times <= event.time + AFTER)
         # A repeated stamp says nothing new about when.
         kept[1:] &= ~(kept[:-1] & (np.diff(times) <= 0.0))
-        window = SignalWindow(times, near.positions, near.velocities, near.efforts).rows(kept)
+        window = near.rows(kept)
         return FoundImpact(event, pending.detectors, window, self._residual(event, window))
 
-    def _residual(self, event: ImpactEvent, window: SignalWindow) -> DetectorResidual | None:
+    def _residual(self, event: ImpactEvent, window: ArmSamples) -> DetectorResidual | None:
         detector = self._tracers.get(event.detector)
         if detector is None:
             names = [detector.name for detector in self._detectors]
@@ -275,7 +269,3 @@ class ImpactFinder:
             times.append(float(window.times[row]))
             levels.append(float(detector.level))
         return DetectorResidual(np.array(times), np.array(levels))
-
-
-def _rows(values: Array | None, span: slice) -> Array | None:
-    return None if values is None else values[span]

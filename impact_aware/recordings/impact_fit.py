@@ -11,7 +11,8 @@ from impact_aware.errors import InvalidInputError
 from impact_aware.estimation.estimate import AnteImpactSettings, fit_before
 from impact_aware.estimation.registry import ESTIMATORS
 from impact_aware.estimation.result import BranchFit
-from impact_aware.recordings.results import AnalyzedImpact, SignalWindow
+from impact_aware.recordings.arm_samples import ArmSamples
+from impact_aware.recordings.results import AnalyzedImpact
 
 BEFORE = (AnteImpactSettings(order=3), AnteImpactSettings(window=0.020, guard=0.002, order=2))
 """How the velocity before is read: a parabola over 50 ms takes the jerk of a quick motion for velocity, which is then
@@ -80,7 +81,7 @@ def _samples(impact: AnalyzedImpact) -> tuple[Array, Array]:
     return window.times[whole] - impact.time, window.positions[whole]
 
 
-def without_repeats(window: SignalWindow) -> SignalWindow:
+def without_repeats(window: ArmSamples) -> ArmSamples:
     """The window without samples that a slow or faulty source sent twice while the arm moved."""
     positions = window.positions
     if len(positions) < 3:

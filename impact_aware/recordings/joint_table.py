@@ -16,8 +16,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from impact_aware.columns import ColumnFile, Name, open_columns
 from impact_aware.errors import InvalidInputError
-from impact_aware.recordings.columns import ColumnFile, Name, open_columns
 from impact_aware.recordings.joint_state_reader import JointBatch
 from impact_aware.resources import read_mapping
 

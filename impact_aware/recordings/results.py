@@ -7,44 +7,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from impact_aware.arrays import Array
 from impact_aware.detection.events import ImpactEvent
 from impact_aware.estimation.metrics import absolute_error, jump_relative_error
 from impact_aware.estimation.result import VelocityEstimate
 from impact_aware.impact.prediction import ImpactPrediction
+from impact_aware.recordings.arm_samples import ArmSamples
 from impact_aware.recordings.surface import jump_impulse
 
 NORMAL_SOURCES = ("option", "config", "tf", "prediction", "jump")
 """Where a contact normal may come from: the command line, a surface file, a TF frame, a recorded prediction, or the
 jump itself."""
-
-
-@dataclass(frozen=True, eq=False)
-class SignalWindow:
-    """The samples around an impact as they were recorded, in the arm's joint order; NaN where a value was missing.
-
-    Attributes:
-        times: (k,) Stamps, s, on the same clock as the impact's `time`.
-        positions: (k, n) rad.
-        velocities: (k, n) rad/s, or None when the recording has none.
-        efforts: (k, n) N m, or None when the recording has none.
-    """
-
-    times: Array
-    positions: Array
-    velocities: Array | None = None
-    efforts: Array | None = None
-
-    def rows(self, chosen: NDArray[np.bool_]) -> SignalWindow:
-        """The samples that are marked in `chosen` (k,)."""
-        return SignalWindow(
-            self.times[chosen],
-            self.positions[chosen],
-            None if self.velocities is None else self.velocities[chosen],
-            None if self.efforts is None else self.efforts[chosen],
-        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +66,7 @@ class AnalyzedImpact:
         joint_names: (n,) Joint order of every array.
         event: What the detector found.
         position: (n,) At the impact, rad.
-        window: The samples around it.
+        window: The samples around it, on the same clock as its `time`.
         detectors: Every detector that found it, when several looked.
         detector_residual: What the detector saw, or None.
         estimate: What the samples around it show, or None when too few follow.
@@ -115,7 +89,7 @@ class AnalyzedImpact:
     joint_names: tuple[str, ...]
     event: ImpactEvent
     position: Array
-    window: SignalWindow
+    window: ArmSamples
     detectors: tuple[str, ...] = ()
     detector_residual: DetectorResidual | None = None
     estimate: VelocityEstimate | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from impact_aware.arrays import Array
 from impact_aware.errors import InvalidInputError, UnknownNameError
-from impact_aware.robot.profile import RobotProfile, Tool, load_profile
+from impact_aware.robot.profile import RobotProfile, Tool, load_profile, profile_names
 
 INERTIA_CHOICES = ("M", "M+B_theta", "M+B_rho")
 
@@ -312,6 +312,33 @@ class RobotModel:
         if values is None:
             return _frozen(default.copy())
         return _frozen(self.check_configuration(values, field).copy())
+
+
+def load_robot(
+    name_or_file: str, apparent_motor_inertia: tuple[float, ...] | None = None
+) -> tuple[RobotModel, str | None]:
+    """A robot by profile name, profile file or URDF file, and the text of its URDF.
+
+    Args:
+        name_or_file: Which one.
+        apparent_motor_inertia: (n,) B_theta in place of the profile's, kg m^2.
+
+    Raises:
+        InvalidInputError: No such file, or one that can't be used.
+        UnknownNameError: No such profile.
+    """
+    path = Path(name_or_file)
+    if path.suffix in (".urdf", ".xml"):
+        if not path.is_file():
+            raise InvalidInputError(
+                "robot", name_or_file, "an existing URDF file, or one of " + ", ".join(profile_names())
+            )
+        robot = RobotModel.from_urdf(path, name=path.stem, apparent_motor_inertia=apparent_motor_inertia)
+        return robot, path.read_text()
+    profile = load_profile(name_or_file)
+    if apparent_motor_inertia is not None:
+        profile = replace(profile, apparent_motor_inertia=apparent_motor_inertia)
+    return RobotModel.from_profile(profile), profile.urdf.read_text()
 
 
 def _frozen(array: Array) -> Array:

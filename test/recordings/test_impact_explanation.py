@@ -11,13 +11,14 @@ from impact_aware.detection.events import ImpactEvent
 from impact_aware.impact.predictor import predict
 from impact_aware.impact.uncertainty import InputCovariance, predict_with_covariance
 from impact_aware.recordings.ablation import ablate, group
+from impact_aware.recordings.arm_samples import ArmSamples
 from impact_aware.recordings.arm_selection import ArmSource
 from impact_aware.recordings.impact_explanation import Surroundings, explain
 from impact_aware.recordings.impact_finder import FoundImpact
 from impact_aware.recordings.impact_fit import without_repeats
 from impact_aware.recordings.options import AnalysisOptions
 from impact_aware.recordings.recorded_predictions import RecordedPrediction
-from impact_aware.recordings.results import ArmAnalysis, SignalWindow
+from impact_aware.recordings.results import ArmAnalysis
 from impact_aware.recordings.surface import Surface, normal_from_jump
 from impact_aware.robot import RobotModel
 
@@ -47,7 +48,7 @@ def found_impact(robot, truth, *, time=TIME, names=("slow",), window=None):
         time=time, time_detected=TIME + 0.0035, time_std=1e-4, detector=names[0], joint=2, position=robot.home + 0.1,
         velocity_before=truth.velocity_before + 0.05, velocity_after=None, residual=np.arange(7.0), confidence=0.9,
     )  # fmt: skip
-    return FoundImpact(event, names, window or SignalWindow(times, positions))
+    return FoundImpact(event, names, window or ArmSamples(times, positions))
 
 
 @pytest.fixture(scope="module")
@@ -106,7 +107,7 @@ def test_samples_of_other_impacts_are_not_used(explained, robot, truth):
     window = found.window
     bent = window.positions + np.where(window.times < TIME - 0.03, 0.3, 0.0)[:, None]
     bent += np.where(window.times > TIME + 0.06, -0.2, 0.0)[:, None]
-    spoilt = found_impact(robot, truth, window=SignalWindow(window.times, bent))
+    spoilt = found_impact(robot, truth, window=ArmSamples(window.times, bent))
     impact = explained(found=spoilt, previous=TIME - 0.03, following=TIME + 0.06)
     np.testing.assert_allclose(impact.velocity_before, truth.velocity_before, atol=1e-6)
     np.testing.assert_allclose(impact.velocity_after_estimated, truth.velocity_after, atol=1e-6)
@@ -116,13 +117,13 @@ def test_samples_of_other_impacts_are_not_used(explained, robot, truth):
 def test_without_enough_samples_the_detector_tells_the_velocity_before(explained, robot, truth):
     found = found_impact(robot, truth)
     few = slice(248, 253)
-    window = SignalWindow(found.window.times[few], found.window.positions[few])
+    window = ArmSamples(found.window.times[few], found.window.positions[few])
     impact = explained(found=found_impact(robot, truth, window=window), normal=(0.0, 0.6, 0.8))
     assert impact.estimate is None and impact.error is None
     np.testing.assert_array_equal(impact.velocity_before, found.event.velocity_before)
     assert np.isnan(impact.velocity_before_error).all() and not impact.prediction_std.any()
     assert impact.notes[0].startswith("no estimate of the velocity after, and the velocity before is the detector's")
-    none = SignalWindow(np.zeros(0), np.zeros((0, 7)))
+    none = ArmSamples(np.zeros(0), np.zeros((0, 7)))
     np.testing.assert_array_equal(
         explained(found=found_impact(robot, truth, window=none)).position, found.event.position
     )
@@ -209,7 +210,7 @@ def test_impacts_that_nothing_announced_are_unexpected_where_predictions_run(exp
 def test_repeated_samples_are_left_out_only_while_the_arm_moves():
     def kept(*positions):
         count = len(positions)
-        window = SignalWindow(np.arange(count), np.array(positions, float)[:, None], np.arange(count)[:, None])
+        window = ArmSamples(np.arange(count), np.array(positions, float)[:, None], np.arange(count)[:, None])
         found = without_repeats(window)
         np.testing.assert_array_equal(found.velocities[:, 0], found.times)
         return found.times.tolist()
@@ -277,7 +278,7 @@ def test_an_uncertain_time_makes_the_velocity_after_uncertain(explained, robot, 
     found = found_impact(robot, truth)
     since = (found.window.times - TIME)[:, None]
     # Half of 8 rad/s^2: a millisecond sooner or later is 8 mrad/s.
-    window = SignalWindow(found.window.times, found.window.positions + 4.0 * since**2)
+    window = ArmSamples(found.window.times, found.window.positions + 4.0 * since**2)
     late = replace(found, window=window, event=replace(found.event, time_std=1e-3))
     error = explained(found=late, normal=(0.0, 0.6, 0.8)).estimate.standard_error
     np.testing.assert_allclose(error, 8e-3, rtol=0.05)

@@ -10,6 +10,7 @@ from impact_aware.contact.geometry import Contact
 from impact_aware.detection.events import ImpactEvent
 from impact_aware.estimation.estimate import estimate
 from impact_aware.impact.predictor import predict
+from impact_aware.recordings.arm_samples import ArmSamples
 from impact_aware.recordings.results import (
     AblationGroup,
     AblationRow,
@@ -17,7 +18,6 @@ from impact_aware.recordings.results import (
     AnalyzedImpact,
     ArmAnalysis,
     DetectorResidual,
-    SignalWindow,
 )
 from impact_aware.robot import RobotModel
 
@@ -33,7 +33,7 @@ def _window(q, before, after, time, rng):
     oscillation = 0.25 * jump * np.exp(-40.0 * since) * np.sin(190.0 * since) / 190.0
     positions = q + np.where(times[:, None] < 0.0, before * times[:, None], after * since - 4.0 * oscillation)
     velocities = np.gradient(positions, times, axis=0) + rng.normal(0.0, 2e-3, positions.shape)
-    return SignalWindow(times + time, positions + rng.normal(0.0, 5e-6, positions.shape), velocities)
+    return ArmSamples(times + time, positions + rng.normal(0.0, 5e-6, positions.shape), velocities)
 
 
 def _rows(robot, q, before, contact, estimated):

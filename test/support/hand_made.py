@@ -11,13 +11,13 @@ from impact_aware.estimation.result import VelocityEstimate
 from impact_aware.impact.contact_impulse import ContactImpulse
 from impact_aware.impact.contact_space import ContactSpace
 from impact_aware.impact.prediction import ImpactPrediction
+from impact_aware.recordings.arm_samples import ArmSamples
 from impact_aware.recordings.results import (
     AblationRow,
     Analysis,
     AnalyzedImpact,
     ArmAnalysis,
     DetectorResidual,
-    SignalWindow,
 )
 
 TIME = 12.5
@@ -43,7 +43,7 @@ def make_window():
     times = TIME + 1e-3 * (np.arange(-100, 150) + 0.5)
     since = times - TIME
     positions = np.column_stack((1.0 + since**2, np.where(since < 0.0, -0.72 * since, -0.05 * since) - 2.0))
-    return SignalWindow(times, positions, np.column_stack((7.0 * since, -3.0 * since)))
+    return ArmSamples(times, positions, np.column_stack((7.0 * since, -3.0 * since)))
 
 
 def make_impact(**changes):

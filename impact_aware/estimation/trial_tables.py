@@ -21,13 +21,13 @@ from pathlib import Path
 import numpy as np
 
 from impact_aware.arrays import Array
+from impact_aware.columns import ColumnFile, Name, open_columns
 from impact_aware.contact.box import homogeneous_box
 from impact_aware.contact.geometry import Contact, FreeObject, contact_point
 from impact_aware.errors import InvalidInputError
 from impact_aware.estimation.contact_identification import ForceProfile
 from impact_aware.estimation.estimate import position_at
 from impact_aware.estimation.trials import ImpactTrial, trial_from_recording
-from impact_aware.recordings.columns import ColumnFile, Name, open_columns
 from impact_aware.robot import RobotModel
 
 # Standard error of a velocity when a table gives none, rad/s; only ratios between trials matter.
