@@ -149,11 +149,7 @@ class ObjectVelocity:
         if settings.impact_map == "sampled":
             self._sampled = sampled or sample_impact_map(IntendedImpact(task, robots, method=self._method))
         self._bases = [base_placement(arm) for arm in task.arms]
-        self._slices = []
-        first = 0
-        for robot in robots:
-            self._slices.append(slice(first, first + robot.n))
-            first += robot.n
+        self._ends = np.cumsum([robot.n for robot in robots])[:-1]
         self.predictions: list[tuple[int, ImpactPrediction]] = []
         self.velocities: list[tuple[Array, Array]] = []
 
@@ -169,8 +165,8 @@ class ObjectVelocity:
         used = direct
         if self._sampled is not None:
             tools = [
-                base.act(robot.placement(q[part]).translation)
-                for base, robot, part in zip(self._bases, self._robots, self._slices, strict=True)
+                base.act(robot.placement(part).translation)
+                for base, robot, part in zip(self._bases, self._robots, np.split(q, self._ends), strict=True)
             ]
             used = self._sampled(impact_coordinates(self._field, np.array(tools)))
         self.velocities.append((used, direct))
@@ -188,10 +184,9 @@ def task_plant(task: Task, settings: EpisodeSettings, robots: Sequence[RobotMode
     """The plant of a task with the world's truth, sensors and joint stiffness; `robots` are the arms as they are."""
     scene = task_scene(task, settings.truth)
     named = {mount.name: robot for mount, robot in zip(scene.arms, robots, strict=True)}
-    stiffness = settings.joint_stiffness
-    elasticity = (
-        None
-        if stiffness is None
-        else {name: JointElasticity.of(robot, stiffness=stiffness) for name, robot in named.items()}
-    )
+    elasticity = None
+    if settings.joint_stiffness is not None:
+        elasticity = {
+            name: JointElasticity.of(robot, stiffness=settings.joint_stiffness) for name, robot in named.items()
+        }
     return MujocoPlant(scene, named, settings.sensors, elasticity=elasticity)

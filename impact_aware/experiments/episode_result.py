@@ -19,6 +19,17 @@ from impact_aware.simulation.impact_truth import ImpactTruth
 from impact_aware.task import Task
 
 _TRUTH_MARGIN = 0.010
+_COMMAND_COLUMNS = (
+    "time",
+    "effort",
+    "mode",
+    "blend",
+    "tool_position",
+    "tool_twist",
+    "reference_twist",
+    "target_acceleration",
+    "qp_status",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,24 +207,10 @@ class EpisodeRecorder:
 
     def add(self, command: Command, q: Array, dq: Array, placement: pin.SE3, twist: Array) -> None:
         """One row: a command, the reading it answers, and the object's true pose and twist."""
-        self._rows.append(
-            {
-                "time": command.time,
-                "q": q,
-                "dq": dq,
-                "effort": command.effort,
-                "mode": int(command.mode),
-                "blend": command.blend,
-                "tool_position": command.tool_position,
-                "tool_twist": command.tool_twist,
-                "reference_twist": command.reference_twist,
-                "target_acceleration": command.target_acceleration,
-                "object_position": placement.translation,
-                "object_rotation": placement.rotation,
-                "object_twist": twist,
-                "qp_status": int(command.qp_status),
-            }
-        )
+        row = {name: getattr(command, name) for name in _COMMAND_COLUMNS}
+        row |= {"q": q, "dq": dq, "object_twist": twist}
+        row |= {"object_position": placement.translation, "object_rotation": placement.rotation}
+        self._rows.append(row)
 
     def arrays(self) -> dict[str, Any]:
         """All rows, column by column."""

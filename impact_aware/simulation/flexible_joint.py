@@ -79,12 +79,7 @@ class FlexibleJointArm:
     """
 
     def __init__(self, robot: RobotModel, elasticity: JointElasticity, *, substeps: int = 5) -> None:
-        """Prepare.
-
-        Args:
-            robot: The arm.
-            elasticity: One value per joint of `robot`.
-            substeps: Integration steps per period of the torque loop; 5 make 50 us at 4 kHz.
+        """Prepare for `substeps` integration steps per period of the torque loop; 5 make 50 us at 4 kHz.
 
         Raises:
             InvalidInputError: Another number of joints, or no step.
@@ -116,7 +111,7 @@ class FlexibleJointArm:
         Args:
             q: (n,) Link positions, rad.
             dq: (n,) Link and motor velocities, rad/s.
-            controller: Gives the desired link-side torques.
+            controller: See `Controller`.
             contact: The surface, or None for free motion.
             duration: s.
 

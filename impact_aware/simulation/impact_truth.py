@@ -179,30 +179,27 @@ class ImpactObserver:
 
     Call `look` between MuJoCo's `mj_step1` and `mj_step2`, when positions, velocities and contacts belong to the same
     instant, and `accumulate` after `mj_step2`, when the contact forces of that step are known.
+
+    Attributes:
+        geoms: Pair (arm, partner) -> MuJoCo's indices of the tip and of what it may touch.
     """
 
     def __init__(
         self, world: World, joint_state: Callable[[], tuple[Array, Array, Array]], separation_time: float = 0.005
     ) -> None:
-        """Prepare.
-
-        Args:
-            world: The compiled scene.
-            joint_state: Gives copies of q (n,), dq (n,) and the object's twist (6,).
-            separation_time: s.
-        """
+        """Prepare; `joint_state` gives copies of q (n,), dq (n,) and the object's twist (6,)."""
         self._world = world
         self._joint_state = joint_state
         self._separation_time = separation_time
         self._pairs: dict[tuple[int, int], tuple[tuple[str, str], float]] = {}
         self._bodies: dict[tuple[str, str], tuple[int, int]] = {}
-        self._geoms: dict[tuple[str, str], tuple[int, int]] = {}
+        self.geoms: dict[tuple[str, str], tuple[int, int]] = {}
         for name, arm in world.arms.items():
             for partner, geom in ((OBJECT, world.object_geom), (TABLE, world.table_geom)):
                 # MuJoCo's normal leads from the first geom to the second.
                 self._pairs[(geom, arm.tool_geom)] = ((name, partner), 1.0)
                 self._pairs[(arm.tool_geom, geom)] = ((name, partner), -1.0)
-                self._geoms[(name, partner)] = (arm.tool_geom, geom)
+                self.geoms[(name, partner)] = (arm.tool_geom, geom)
                 self._bodies[(name, partner)] = (arm.tool_body, int(world.model.geom_bodyid[geom]))
         self._jacobians = np.zeros((2, 3, world.model.nv))
         self.clear()
@@ -294,7 +291,7 @@ class ImpactObserver:
         return touches
 
     def _gap(self, data: mujoco.MjData, key: tuple[str, str]) -> float:
-        return float(mujoco.mj_geomDistance(self._world.model, data, *self._geoms[key], 2.0 * CONTACT_GAP, None))
+        return float(mujoco.mj_geomDistance(self._world.model, data, *self.geoms[key], 2.0 * CONTACT_GAP, None))
 
     def _separation_speed(self, data: mujoco.MjData, key: tuple[str, str], touch: _Touch) -> float:
         """Normal velocity of the tool relative to its partner at the contact point, m/s; negative on approach."""

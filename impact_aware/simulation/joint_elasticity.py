@@ -46,10 +46,9 @@ class JointElasticity:
         shape = np.shape(self.motor_inertia)
         for name in ("stiffness", "motor_inertia", "apparent_motor_inertia", "damping"):
             values = np.array(getattr(self, name), dtype=float)
-            lowest = "values >= 0" if name == "damping" else "values > 0"
-            good = np.all(values >= 0.0) if name == "damping" else np.all(values > 0.0)
-            if values.shape != shape or values.ndim != 1 or not (good and np.all(np.isfinite(values))):
-                raise InvalidInputError(name, values.tolist(), f"{lowest}, one per joint")
+            good, lowest = (values >= 0.0, ">= 0") if name == "damping" else (values > 0.0, "> 0")
+            if values.shape != shape or values.ndim != 1 or not np.all(good & np.isfinite(values)):
+                raise InvalidInputError(name, values.tolist(), f"values {lowest}, one per joint")
             values.setflags(write=False)
             object.__setattr__(self, name, values)
         if np.any(self.apparent_motor_inertia > self.motor_inertia):
@@ -78,8 +77,8 @@ class JointElasticity:
             InvalidInputError: The robot's motor inertia is unknown.
         """
         return cls(
-            np.broadcast_to(np.asarray(stiffness, dtype=float), (robot.n,)).copy(),
-            np.broadcast_to(np.asarray(damping, dtype=float), (robot.n,)).copy(),
+            np.broadcast_to(stiffness, robot.n),
+            np.broadcast_to(damping, robot.n),
             robot.motor_inertia_for("M+B_rho"),
             robot.apparent_motor_inertia,
             torque_rate,
@@ -89,22 +88,14 @@ class JointElasticity:
     def torque(self, theta: Array, dtheta: Array, q: Array, dq: Array) -> Array:
         """What the link-side torque sensors show, tau + D K^-1 dtau (n,), N m (Rey Arias 2024, (2)).
 
-        Args:
-            theta: (n,) Motor positions behind the gear, rad.
-            dtheta: (n,) Motor velocities, rad/s.
-            q: (n,) Link positions, rad.
-            dq: (n,) Link velocities, rad/s.
+        `theta` and `dtheta` (n,) are those of the motors behind the gear, `q` and `dq` (n,) of the links; rad, rad/s.
         """
         return self.stiffness * (theta - q) + self.damping * (dtheta - dq)
 
     def actuation(self, desired: Array, measured: Array) -> Array:
-        """Motor torques (n,) of the torque loop, N m: B_rho B_theta^-1 u + (I - B_rho B_theta^-1) times the reading.
+        """Motor torques (n,) of the torque loop, N m, from link-side torques `desired` u and `measured` (n,), N m.
 
-        Rey Arias 2024, (4).
-
-        Args:
-            desired: (n,) Commanded link-side torque u, N m.
-            measured: (n,) Reading of the torque sensors, filtered where there is a filter, N m.
+        B_rho B_theta^-1 u + (I - B_rho B_theta^-1) times the reading, which may be filtered (Rey Arias 2024, (4)).
         """
         gain = self.motor_inertia / self.apparent_motor_inertia
         return gain * desired + (1.0 - gain) * measured
@@ -126,11 +117,7 @@ class FlexibleDrive:
     """
 
     def __init__(self, elasticity: JointElasticity, timestep: float) -> None:
-        """Prepare for a physics step.
-
-        Args:
-            elasticity: The joints of one arm.
-            timestep: Physics step, s.
+        """Prepare for physics steps of `timestep` s.
 
         Raises:
             InvalidInputError: The torque loop's period is no whole number of physics steps.
@@ -162,10 +149,7 @@ class FlexibleDrive:
     def step(self, desired: Array, q: Array, dq: Array) -> Array:
         """Torque (n,) on the links over the coming physics step, N m, and the motors moved on by it.
 
-        Args:
-            desired: (n,) Commanded link-side torque u, N m.
-            q: (n,) Link positions at the start of the step, rad.
-            dq: (n,) Link velocities, rad/s.
+        `desired` (n,) is the commanded link-side torque u, N m; `q`, `dq` (n,) are the links' at the step's start.
         """
         elasticity = self.elasticity
         self.torque = elasticity.torque(self._theta, self._dtheta, q, dq)

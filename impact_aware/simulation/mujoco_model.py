@@ -89,13 +89,6 @@ def add_arm(
     return ArmNames(tuple(names), tool_site.name, tool_geom)
 
 
-def compile_arm(robot: RobotModel) -> tuple[mujoco.MjModel, ArmNames]:
-    """The arm alone, without anything to touch: for comparing the two engines and for free motion."""
-    spec = new_spec(robot)
-    names = add_arm(spec, robot)
-    return compile_spec(spec), names
-
-
 def new_spec(robot: RobotModel) -> mujoco.MjSpec:
     """An empty spec in radians, with the gravity of the robot's model."""
     spec = mujoco.MjSpec()

@@ -19,7 +19,7 @@ from impact_aware.simulation.joint_elasticity import FlexibleDrive, JointElastic
 from impact_aware.simulation.mujoco_model import quaternion_wxyz
 from impact_aware.simulation.scene import Scene
 from impact_aware.simulation.sensors import JointReading, JointSensors, SensorSettings
-from impact_aware.simulation.world import OBJECT, TABLE, build_world
+from impact_aware.simulation.world import build_world
 
 NEAR = 0.002
 """Gap below which every physics step is watched, m; more when a gap closes faster than half of this per cycle."""
@@ -144,11 +144,6 @@ class MujocoPlant:
             self._armature[self.slices[name]] = 0.0
         self._sensors = JointSensors(sensors, scene.cycle)
         self._observer = ImpactObserver(self._world, self._snapshot)
-        self._watched = {
-            (name, partner): (arm.tool_geom, geom)
-            for name, arm in self._arms.items()
-            for partner, geom in ((OBJECT, self._world.object_geom), (TABLE, self._world.table_geom))
-        }
         self.reset()
 
     def reset(
@@ -303,7 +298,7 @@ class MujocoPlant:
         """Whether something may begin or end within this cycle; a settled contact is looked at once per cycle."""
         watch = self._observer.unsettled(float(self._data.time))
         touching = self._observer.touching
-        for pair, geoms in self._watched.items():
+        for pair, geoms in self._observer.geoms.items():
             if pair in touching:
                 continue
             gap = mujoco.mj_geomDistance(self._model, self._data, *geoms, LOOK_AHEAD, None)

@@ -60,8 +60,6 @@ class ContinuousImpact:
         velocity_after: (n,) When contact has ended, rad/s.
         impulse: (3,) On the robot, N s, base frame.
         duration: Of the contact, s.
-        compression: Of it, until the normal velocity vanished, s.
-        largest_penetration: m.
         slip: (k, 3) Relative velocity in contact axes (normal, tangent, tangent) over the steps, m/s.
         normal_impulse: (k,) Normal impulse so far, N s.
     """
@@ -69,8 +67,6 @@ class ContinuousImpact:
     velocity_after: Array
     impulse: Array
     duration: float
-    compression: float
-    largest_penetration: float
     slip: Array
     normal_impulse: Array
 
@@ -81,12 +77,10 @@ def continuous_impact(
     dq: ArrayLike,
     contact: Contact,
     settings: ContinuousContactSettings | None = None,
-    *,
-    gravity_compensated: bool = True,
 ) -> ContinuousImpact:
     """Follow one contact of the rigid arm (M + B_theta) with a fixed surface from touch to release.
 
-    Leapfrog in the normal direction; the stiff friction is implicit.
+    Leapfrog in the normal direction; the stiff friction is implicit. The motors carry the arm's weight.
 
     Args:
         robot: The arm.
@@ -94,7 +88,6 @@ def continuous_impact(
         dq: (n,) Joint velocities then, rad/s.
         contact: Where and how it touches; its restitution is the energetic one.
         settings: Stiffness, rounding and step.
-        gravity_compensated: Whether the motors carry the arm's weight.
 
     Raises:
         InvalidInputError: A state of the wrong size, or a contact that is not approached.
@@ -103,7 +96,7 @@ def continuous_impact(
     settings = settings or ContinuousContactSettings()
     q = robot.check_configuration(q, "q").copy()
     dq = robot.check_configuration(dq, "dq").copy()
-    return _Follower(robot, q, dq, contact, settings, gravity_compensated).follow()
+    return _Follower(robot, q, dq, contact, settings).follow()
 
 
 class _Follower:
@@ -116,9 +109,8 @@ class _Follower:
         dq: Array,
         contact: Contact,
         settings: ContinuousContactSettings,
-        compensated: bool,
     ) -> None:
-        self._robot, self._contact, self._settings, self._compensated = robot, contact, settings, compensated
+        self._robot, self._contact, self._settings = robot, contact, settings
         self._q, self._dq = q, dq
         self._spring = VirtualSpring(settings.stiffness, contact.restitution)
         start = contact_point(robot, q, contact)
@@ -134,16 +126,14 @@ class _Follower:
         self._impulse = np.zeros(3)
         self._slip: list[Array] = [jacobian @ dq]
         self._normal: list[float] = [0.0]
-        self._speed_guess = settings.slip_regularisation
 
     def follow(self) -> ContinuousImpact:
         """Step until contact ends."""
-        time, compression = 0.0, float("nan")
+        time, compressing = 0.0, True
         for _ in range(_LONGEST * self._settings.steps):
-            step, turned, released = self._advance(self._step, compressing=math.isnan(compression))
+            step, turned, released = self._advance(self._step, compressing=compressing)
             time += step
-            if turned:
-                compression = time
+            compressing = compressing and not turned
             if released:
                 break
         else:
@@ -152,8 +142,6 @@ class _Follower:
             velocity_after=self._dq,
             impulse=self._impulse @ self._contact.axes,
             duration=time,
-            compression=compression,
-            largest_penetration=self._largest,
             slip=np.array(self._slip),
             normal_impulse=np.array(self._normal),
         )
@@ -194,8 +182,7 @@ class _Follower:
         return jacobian, self._surface.depth(point, np.zeros(6))
 
     def _bias(self, q: Array) -> Array:
-        carried = self._robot.gravity(q) if self._compensated else np.zeros(self._robot.n)
-        return carried - self._robot.bias(q, self._dq)
+        return self._robot.gravity(q) - self._robot.bias(q, self._dq)
 
     def _force(self, delassus: Array, free: Array, pressure: float, step: float) -> Array:
         """Normal and friction force (3,) in contact axes, friction taken at the end of the step."""

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 import pinocchio as pin
 
+from impact_aware.contact.force_model import check_not_negative, check_positive
 from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.resources import read_named, resource_names
 from impact_aware.simulation.mujoco_model import ToolTip
@@ -142,12 +143,12 @@ class Scene:
             raise InvalidInputError("arms", names, "names that differ")
         for arm in self.arms:
             _check_tip(arm)
-        _check_positive("object.mass", self.object.mass, "kg")
+        check_positive("object.mass", self.object.mass, "kg")
         for size in self.object.half_sizes:
-            _check_positive("object.half_sizes", size, "m")
+            check_positive("object.half_sizes", size, "m")
         if not all(math.isfinite(value) for value in (*self.object.position[:2], self.object.yaw, self.table_height)):
             raise InvalidInputError("object.position", self.object.position, "finite figures")
-        _check_positive("cycle", self.cycle, "s")
+        check_positive("cycle", self.cycle, "s")
         if self.substeps < 1:
             raise InvalidInputError("substeps", self.substeps, "an integer >= 1")
         if self.impact_substeps < self.substeps:
@@ -299,17 +300,12 @@ def _convert(value: Any, like: Any, where: str) -> Any:
     return value
 
 
-def _check_positive(where: str, value: float, unit: str) -> None:
-    if not (math.isfinite(value) and value > 0.0):
-        raise InvalidInputError(where, value, f"a finite figure > 0 {unit}")
-
-
 def _check_tip(arm: ArmMount) -> None:
     if arm.tip.shape not in ("sphere", "pad"):
         raise UnknownNameError(f"arms.{arm.name}.tip.shape", arm.tip.shape, ("sphere", "pad"))
     if arm.tip.shape == "pad":
         for size in arm.tip.half_sizes:
-            _check_positive(f"arms.{arm.name}.tip.half_sizes", size, "m")
+            check_positive(f"arms.{arm.name}.tip.half_sizes", size, "m")
     if not all(math.isfinite(value) for value in (*arm.position, arm.yaw)):
         raise InvalidInputError(f"arms.{arm.name}.position", arm.position, "finite figures")
 
@@ -321,9 +317,8 @@ def _check_contact(where: str, contact: ContactSettings, timestep: float) -> Non
             raise InvalidInputError(
                 f"{where}.{name}", getattr(contact, name), f">= two timesteps ({2.0 * timestep:g} s)"
             )
-    _check_positive(f"{where}.damping_ratio", contact.damping_ratio, "")
+    check_positive(f"{where}.damping_ratio", contact.damping_ratio, "")
     if not 0.0 < contact.impedance < 1.0:
         raise InvalidInputError(f"{where}.impedance", contact.impedance, "a figure between 0 and 1")
     for name in ("friction", "torsional_friction"):
-        if not (math.isfinite(getattr(contact, name)) and getattr(contact, name) >= 0.0):
-            raise InvalidInputError(f"{where}.{name}", getattr(contact, name), "a finite figure >= 0")
+        check_not_negative(f"{where}.{name}", getattr(contact, name), "")

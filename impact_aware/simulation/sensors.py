@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from impact_aware.arrays import Array
+from impact_aware.contact.force_model import check_not_negative
 from impact_aware.errors import InvalidInputError, UnknownNameError
 
 VELOCITY_SOURCES = ("true", "differences")
@@ -44,9 +45,7 @@ class SensorSettings:
             UnknownNameError: Another velocity source.
         """
         for name in ("encoder_resolution", "position_noise", "velocity_noise", "effort_noise"):
-            value = getattr(self, name)
-            if not (math.isfinite(value) and value >= 0.0):
-                raise InvalidInputError(f"sensors.{name}", value, "a finite figure >= 0")
+            check_not_negative(f"sensors.{name}", getattr(self, name), "")
         if self.delay < 0:
             raise InvalidInputError("sensors.delay", self.delay, "cycles >= 0")
         if self.velocity_source not in VELOCITY_SOURCES:

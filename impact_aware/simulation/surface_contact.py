@@ -54,11 +54,9 @@ class SurfaceContact:
         check_positive("slip_regularisation", self.slip_regularisation, "m/s")
 
     def depth(self, point: Array, displacement: Array) -> float:
-        """Penetration of the robot's lowest point `point` (3,), m.
+        """Penetration of the robot's lowest point `point` (3,), base frame, m.
 
-        Args:
-            point: (3,) Base frame, m.
-            displacement: (6,) Of the object since the start, translation and small rotation; ignored when fixed.
+        The object's `displacement` (6,) since the start is translation and small rotation; ignored when fixed.
         """
         gap = float(self.normal @ (point - self.point))
         if self.obstacle is not None:
@@ -66,24 +64,18 @@ class SurfaceContact:
         return -gap
 
     def slip(self, velocity: Array, point: Array, twist: Array) -> Array:
-        """Velocity (3,) of the robot's point relative to the surface's, m/s.
+        """Velocity (3,) relative to the surface's of a point (3,) of the robot with `velocity` (3,), m/s.
 
-        Args:
-            velocity: (3,) Of the robot's point, m/s.
-            point: (3,) That point, m.
-            twist: (6,) Of the object; ignored when fixed.
+        The object's `twist` (6,) is ignored when fixed.
         """
         if self.obstacle is None:
             return velocity
         return velocity - twist[:3] - np.cross(twist[3:], self._arm(point))
 
     def force(self, depth: float, slip: Array, internal: float = 0.0) -> Array:
-        """Force (3,) on the robot, N, base frame.
+        """Force (3,) on the robot at a penetration, m, and a relative velocity `slip` (3,), m/s; N, base frame.
 
-        Args:
-            depth: Penetration, m.
-            slip: (3,) Relative velocity, m/s.
-            internal: The force model's internal variable.
+        `internal` is the force model's internal variable.
         """
         normal_speed = float(self.normal @ slip)
         pressure = float(self.force_model.force(depth, -normal_speed, internal))

@@ -72,14 +72,9 @@ class TwoMassParameters:
             raise InvalidInputError("contact", self.contact, "a contact-force model without memory")
 
     @property
-    def robot_mass(self) -> float:
-        """Mass of tip and drive together, kg."""
-        return self.tip_mass + self.drive_mass
-
-    @property
-    def total_mass(self) -> float:
-        """Mass of everything, kg."""
-        return self.object_mass + self.robot_mass
+    def masses(self) -> Array:
+        """(3,) m0, m1, m2, kg."""
+        return np.array([self.object_mass, self.tip_mass, self.drive_mass])
 
 
 @dataclass(frozen=True)
@@ -115,6 +110,9 @@ class TwoMassRun:
 
 MODELS = ("A", "B", "C")
 
+# The coordinate of each body in the hybrid models, before the impact and after it; bodies that stick share one.
+_COORDINATES = {"B": ([0, 1, 2], [0, 0, 1]), "C": ([0, 1, 1], [0, 0, 0])}
+
 
 def simulate(
     model: str, parameters: TwoMassParameters | None = None, *, duration: float = 0.3, step: float = 1e-4
@@ -142,35 +140,29 @@ def simulate(
 def jump_map(model: str, parameters: TwoMassParameters) -> Array:
     """Jump map of the hybrid models: [positions, velocities] before to those after, bodies that stick merged.
 
-    Shape (4, 6) for model B ([x0 x1 x2] to [x01 x2]), (2, 4) for model C ([x0 x12] to [x012]); Aouaj thesis,
-    eqs. 3.18 and 3.28, from momentum balance.
+    (4, 6) for model B ([x0 x1 x2] to [x01 x2]), (2, 4) for model C ([x0 x12] to [x012]); Aouaj thesis, (3.18) and
+    (3.28), from momentum balance.
     """
-    m0 = parameters.object_mass
-    if model == "B":
-        merge, mass = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]), np.diag([m0, parameters.tip_mass, 1.0])
-    elif model == "C":
-        merge, mass = np.array([[1.0, 0.0]]), np.diag([m0, parameters.robot_mass])
-    else:
-        raise UnknownNameError("model", model, ("B", "C"))
-    # After the impact the velocities are S w with the merged ones w; momentum: S' M S w = S' M v.
-    spread = np.zeros((mass.shape[0], merge.shape[0]))
-    spread[0, 0] = spread[1, 0] = 1.0
-    if model == "B":
-        spread[2, 1] = 1.0
-    velocity = np.linalg.solve(spread.T @ mass @ spread, spread.T @ mass)
-    empty = np.zeros_like(merge)
-    return np.block([[merge, empty], [empty, velocity]])
+    if model not in _COORDINATES:
+        raise UnknownNameError("model", model, tuple(_COORDINATES))
+    free, held = (_selection(coordinates) for coordinates in _COORDINATES[model])
+    masses = parameters.masses
+    # After the impact the bodies have H w with the merged velocities w; momentum: H' M H w = H' M F v, H' M H diagonal.
+    velocity = (held.T * masses) @ free / (held.T @ masses)[:, None]
+    position = free[held.argmax(axis=0)]
+    empty = np.zeros_like(position)
+    return np.block([[position, empty], [empty, velocity]])
 
 
 def _simulate_compliant(parameters: TwoMassParameters, times: Array) -> TwoMassRun:
-    masses = np.array([parameters.object_mass, parameters.tip_mass, parameters.drive_mass])
+    masses = parameters.masses
 
     def contact_force(state: Array) -> Array:
         return parameters.contact.force(state[0] - state[1], state[3] - state[4])
 
     def derivative(_: float, state: Array) -> Array:
         force = float(contact_force(state))
-        spring = _spring(parameters, state[1], state[2], state[4], state[5])
+        spring = parameters.joint_stiffness * (state[2] - state[1]) + parameters.joint_damping * (state[5] - state[4])
         forces = np.array([-force, force + spring, -spring - parameters.drive_force])
         return np.concatenate([state[3:], forces / masses])
 
@@ -209,14 +201,7 @@ def _simulate_compliant(parameters: TwoMassParameters, times: Array) -> TwoMassR
 
 def _simulate_hybrid(model: str, parameters: TwoMassParameters, times: Array) -> TwoMassRun:
     """Free motion until the guard, the jump map, and the motion of the merged bodies."""
-    if model == "B":
-        free = _flexible_mode(parameters, np.array([parameters.object_mass, parameters.tip_mass]))
-        held = _flexible_mode(parameters, np.array([parameters.object_mass + parameters.tip_mass]))
-        bodies_free, bodies_held = [0, 1, 2], [0, 0, 1]
-    else:
-        free = _rigid_mode(parameters, np.array([parameters.object_mass]))
-        held = _rigid_mode(parameters, np.array([]))
-        bodies_free, bodies_held = [0, 1, 1], [0, 0, 0]
+    bodies_free, bodies_held = _COORDINATES[model]
     count = max(bodies_free) + 1
 
     def guard(_: float, state: Array) -> float:
@@ -226,12 +211,12 @@ def _simulate_hybrid(model: str, parameters: TwoMassParameters, times: Array) ->
     guard.direction = 1.0  # type: ignore[attr-defined]
     initial = np.zeros(2 * count)
     initial[1:count] = parameters.gap
-    before = _flow(free, 0.0, float(times[-1]), initial, guard)
+    before = _flow(parameters, bodies_free, 0.0, float(times[-1]), initial, guard)
     if before.t_events[0].size == 0:
         raise NoSolutionError(f"model {model}: no contact within {times[-1]:g} s", problem=parameters)
     impact_time, state = float(before.t_events[0][0]), before.y_events[0][0]
     start = jump_map(model, parameters) @ state
-    after = _flow(held, impact_time, float(times[-1]), start, None)
+    after = _flow(parameters, bodies_held, impact_time, float(times[-1]), start, None)
     early = times <= impact_time
     states_early, states_late = before.sol(times[early]), after.sol(times[~early])
     half = len(start) // 2
@@ -251,44 +236,32 @@ def _simulate_hybrid(model: str, parameters: TwoMassParameters, times: Array) ->
     )
 
 
-@dataclass(frozen=True)
-class _LinearMode:
-    """State space dx/dt = a x + b."""
-
-    a: Array
-    b: Array
-
-
-def _flexible_mode(parameters: TwoMassParameters, others: Array) -> _LinearMode:
-    """Bodies `others`, the last of which is the tip or carries it, and the drive behind its spring."""
-    masses = np.append(others, parameters.drive_mass)
-    pattern = np.zeros((masses.size, masses.size))
-    pattern[-2:, -2:] = [[1.0, -1.0], [-1.0, 1.0]]
-    return _mode(masses, parameters.joint_stiffness * pattern, parameters.joint_damping * pattern, parameters)
-
-
-def _rigid_mode(parameters: TwoMassParameters, others: Array) -> _LinearMode:
-    """The rigid robot beside the bodies `others`, or with everything merged into it when there are none."""
-    masses = np.append(others, parameters.robot_mass if others.size else parameters.total_mass)
-    return _mode(masses, np.zeros((masses.size,) * 2), np.zeros((masses.size,) * 2), parameters)
-
-
-def _mode(masses: Array, stiffness: Array, damping: Array, parameters: TwoMassParameters) -> _LinearMode:
-    count = masses.size
-    a = np.zeros((2 * count, 2 * count))
-    a[:count, count:] = np.eye(count)
-    a[count:, :count] = -stiffness / masses[:, None]
-    a[count:, count:] = -damping / masses[:, None]
-    b = np.zeros(2 * count)
-    b[-1] = -parameters.drive_force / masses[-1]
-    return _LinearMode(a, b)
+def _selection(coordinates: list[int]) -> Array:
+    """(3, c) From the coordinates to the bodies."""
+    return np.eye(max(coordinates) + 1)[coordinates]
 
 
 def _flow(
-    mode: _LinearMode, start: float, end: float, state: Array, guard: Callable[[float, Array], float] | None
+    parameters: TwoMassParameters,
+    coordinates: list[int],
+    start: float,
+    end: float,
+    state: Array,
+    guard: Callable[[float, Array], float] | None,
 ) -> Any:
+    """Motion without contact force, as a solution of SciPy's, of bodies of which some may share a coordinate."""
+    selection = _selection(coordinates)
+    masses = selection.T @ parameters.masses
+    spring = selection.T @ np.array([[0.0, 0.0, 0.0], [0.0, 1.0, -1.0], [0.0, -1.0, 1.0]]) @ selection
+    drive = selection.T @ np.array([0.0, 0.0, -parameters.drive_force])
+    count = masses.size
+    a = np.zeros((2 * count, 2 * count))
+    a[:count, count:] = np.eye(count)
+    a[count:, :count] = -parameters.joint_stiffness * spring / masses[:, None]
+    a[count:, count:] = -parameters.joint_damping * spring / masses[:, None]
+    b = np.append(np.zeros(count), drive / masses)
     solution = solve_ivp(
-        lambda _, x: mode.a @ x + mode.b,
+        lambda _, x: a @ x + b,
         (start, end),
         state,
         method="DOP853",
@@ -299,10 +272,5 @@ def _flow(
         max_step=_LONGEST_STEP,
     )
     if not solution.success:
-        raise NoSolutionError(f"the linear mode could not be integrated: {solution.message}", problem=mode)
+        raise NoSolutionError(f"the linear mode could not be integrated: {solution.message}", problem=parameters)
     return solution
-
-
-def _spring(parameters: TwoMassParameters, x1: float, x2: float, v1: float, v2: float) -> float:
-    """Force of spring and dashpot on m1, N."""
-    return parameters.joint_stiffness * (x2 - x1) + parameters.joint_damping * (v2 - v1)

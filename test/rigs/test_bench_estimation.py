@@ -6,8 +6,8 @@ import numpy as np
 
 from impact_aware.contact.geometry import Contact
 from impact_aware.estimation import ESTIMATORS
-from impact_aware.experiments.flexible_impacts import FlexibleImpact
 from impact_aware.rigs.bench import estimation as bench_estimation
+from impact_aware.rigs.bench.flexible_impacts import FlexibleImpact
 from impact_aware.robot import RobotModel
 
 

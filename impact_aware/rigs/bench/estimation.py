@@ -22,7 +22,7 @@ from impact_aware.estimation import (
     identify_restitution,
 )
 from impact_aware.estimation.experiment import candidate_impacts, choose_impacts, inertia_information
-from impact_aware.experiments.flexible_impacts import FlexibleImpact, simulate_flexible_impacts
+from impact_aware.rigs.bench.flexible_impacts import FlexibleImpact, simulate_flexible_impacts
 from impact_aware.robot import RobotModel
 
 DELAYS_MS = (0, 1, 2, 5, 10)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from impact_aware.experiments.flexible_impacts import FlexibleImpactSettings, simulate_flexible_impacts
+from impact_aware.rigs.bench.flexible_impacts import FlexibleImpactSettings, simulate_flexible_impacts
 from impact_aware.robot import RobotModel
 
 
