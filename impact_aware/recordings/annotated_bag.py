@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import shutil
 import struct
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -34,9 +34,6 @@ TOPICS = {"impacts": EVENT_TYPE, "predicted_jumps": PREDICTION_TYPE, "impact_mar
 
 _NEAR = 500_000_000
 """A stamp this long after an impact, ns, is not the next sample: the stamps have jumped."""
-
-_REPORT_EVERY = 20_000
-"""Messages between two calls of `progress`."""
 
 
 class AnnotatedBagError(ImpactAwareError):
@@ -62,14 +59,7 @@ def annotated_topics(topics: set[str], arms: Sequence[ArmAnalysis]) -> dict[str,
     return prefixes
 
 
-def write_annotated(
-    source: Path,
-    analysis: Analysis,
-    target: Path,
-    *,
-    overwrite: bool = False,
-    progress: Callable[[int], None] | None = None,
-) -> Path:
+def write_annotated(source: Path, analysis: Analysis, target: Path) -> Path:
     """Write the annotated copy of one recording as a rosbag2 folder: one MCAP file and its `metadata.yaml`.
 
     Streams: what is held at a time is a chunk of the source and one of the copy. Nothing is visible under the target's
@@ -79,8 +69,6 @@ def write_annotated(
         source: The recording, one of `analysis.files`.
         analysis: What was found in it.
         target: Folder to make.
-        overwrite: Replace the files of an earlier copy in that folder.
-        progress: Called now and then with the messages copied so far.
 
     Returns:
         The MCAP file.
@@ -90,7 +78,7 @@ def write_annotated(
         BagError: The source can't be read.
         AnnotatedBagError: The copy can't be written.
     """
-    _check_target(source, target, overwrite=overwrite)
+    _check_target(source, target)
     arms = [arm for arm in analysis.arms if arm.file == source and arm.topic]
     part = target.with_name(f".{target.name}.{os.getpid()}.part")
     name = f"{target.name}_0.mcap"
@@ -101,10 +89,10 @@ def write_annotated(
                 part.mkdir(parents=True)
                 with open(part / name, "wb") as stream:
                     copy = _Copy(stream, name, recording.type_hashes)
-                    copy.add_all(_merged(recording, arms, prefixes), progress)
+                    copy.add_all(_merged(recording, arms, prefixes))
                     copy.finish(_remarks(source, recording, prefixes))
                 (part / "metadata.yaml").write_text(yaml.safe_dump(copy.index(), sort_keys=False))
-                _put_in_place(part, target)
+                os.replace(part, target)
             except OSError as error:
                 raise AnnotatedBagError(f"{target}: can't be written ({error.strerror or error})") from error
     finally:
@@ -112,24 +100,15 @@ def write_annotated(
     return target / name
 
 
-def _check_target(source: Path, target: Path, *, overwrite: bool) -> None:
+def _check_target(source: Path, target: Path) -> None:
     recording, copy = source.resolve(), target.resolve()
     if not source.is_dir() and (recording.parent / "metadata.yaml").exists():
         # A file of a rosbag2 folder: the whole folder is the recording.
         recording = recording.parent
     if copy == recording or recording in copy.parents or copy in recording.parents:
         raise InvalidInputError("target", str(target), f"a folder apart from the recording {source}")
-    if target.exists() and not (overwrite and target.is_dir()):
+    if target.exists():
         raise InvalidInputError("target", str(target), "a folder that does not exist yet")
-
-
-def _put_in_place(part: Path, target: Path) -> None:
-    """Rename the finished folder; into an earlier one, file by file, the index last."""
-    if not target.exists():
-        os.replace(part, target)
-        return
-    for file in sorted(part.iterdir()):
-        os.replace(file, target / file.name)
 
 
 def _remarks(source: Path, recording: RawRecording, prefixes: dict[str, str]) -> dict[str, str]:
@@ -230,17 +209,11 @@ class _Copy:
         self._first: int | None = None
         self._last = 0
 
-    def add_all(
-        self, records: Iterator[RawMessage | Attachment | Metadata], progress: Callable[[int], None] | None
-    ) -> None:
+    def add_all(self, records: Iterator[RawMessage | Attachment | Metadata]) -> None:
         """Write records until there are no more."""
-        copied = 0
         for record in records:
             if isinstance(record, RawMessage):
                 self._add(record)
-                copied += 1
-                if progress is not None and copied % _REPORT_EVERY == 0:
-                    progress(copied)
             elif isinstance(record, Attachment):
                 self._writer.add_attachment(
                     record.create_time, record.log_time, record.name, record.media_type, record.data
@@ -248,8 +221,6 @@ class _Copy:
             elif record.name != "rosbag2":
                 # The source's own index; the copy has another.
                 self._writer.add_metadata(record.name, dict(record.metadata))
-        if progress is not None:
-            progress(copied)
 
     def finish(self, remarks: dict[str, str]) -> None:
         """Write the indexes."""

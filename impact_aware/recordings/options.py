@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+import json
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -106,14 +107,5 @@ class AnalysisOptions:
 
     def plain(self) -> dict[str, Any]:
         """Every option in types that JSON knows."""
-
-        def simple(value: Any) -> Any:
-            if isinstance(value, Path):
-                return str(value)
-            if isinstance(value, tuple):
-                return [simple(v) for v in value]
-            if isinstance(value, ColumnMap):
-                return {key.name: simple(getattr(value, key.name)) for key in fields(value)}
-            return value
-
-        return {field.name: simple(getattr(self, field.name)) for field in fields(self)}
+        plain: dict[str, Any] = json.loads(json.dumps(asdict(self), default=str))
+        return plain

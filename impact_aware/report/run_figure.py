@@ -59,15 +59,15 @@ def _headline(name: str, figures: dict[str, Any]) -> str:
 
 
 def _draw_joints(axes: Axes, run: RunSeries, arm: ArmSeries, figures: dict[str, Any], start: float) -> None:
-    shown = (arm.joints.times > start + WINDOW[0]) & (arm.joints.times < start + WINDOW[1])
-    times, velocities = 1e3 * (arm.joints.times[shown] - start), arm.joints.velocities[shown]
+    shown = (arm.joint_times > start + WINDOW[0]) & (arm.joint_times < start + WINDOW[1])
+    times, velocities = 1e3 * (arm.joint_times[shown] - start), arm.joint_velocities[shown]
     control_times, contact = 1e3 * (run.times - start), 1e3 * (figures["time_true"] - start)
     handles = [
         Line2D([], [], color="#555555", linewidth=1.4, label="measured"),
         Line2D([], [], color="#555555", linewidth=3.5, alpha=0.45, label="predicted after"),
         Line2D([], [], color="#555555", linewidth=0.9, linestyle="--", label="reference"),
     ]
-    for index, name in enumerate(arm.joints.names):
+    for index, name in enumerate(arm.joint_names):
         color = f"C{index}"
         handles += axes.plot(times, velocities[:, index], color=color, linewidth=1.4, label=name)
         axes.plot(control_times, arm.joint_reference_velocity[:, index], color=color, linewidth=0.9, linestyle="--")

@@ -24,29 +24,14 @@ MODE_IDLE, MODE_INTERIM, MODE_SAFE = 0, 2, 4
 
 
 @dataclass(frozen=True)
-class JointSeries:
-    """Joint states.
-
-    Attributes:
-        names: (n,) Joint names.
-        times: (k,) Header stamps, s.
-        positions: (k, n) rad.
-        velocities: (k, n) rad/s.
-    """
-
-    names: tuple[str, ...]
-    times: Array
-    positions: Array
-    velocities: Array
-
-
-@dataclass(frozen=True)
 class ArmSeries:
     """One arm in a run; arrays over the m cycles in which the controller was in command.
 
     Attributes:
         name: Of the arm.
-        joints: Its joint states.
+        joint_names: (n,) Its joints.
+        joint_times: (k,) Header stamps of its joint states, s.
+        joint_velocities: (k, n) rad/s.
         normal: (3,) Of the face it hits, from the object into the arm, controller's frame.
         target_acceleration: (m, 6) Linear, angular, m/s^2 and rad/s^2.
         joint_reference_velocity: (m, n) Joint velocity that gives the field's velocity, rad/s.
@@ -60,7 +45,9 @@ class ArmSeries:
     """
 
     name: str
-    joints: JointSeries
+    joint_names: tuple[str, ...]
+    joint_times: Array
+    joint_velocities: Array
     normal: Array
     target_acceleration: Array
     joint_reference_velocity: Array
@@ -134,23 +121,6 @@ def read_run(bag: Bag) -> RunSeries:
     )
 
 
-def read_joints(bag: Bag, topic: str = "joint_states") -> JointSeries:
-    """Read joint states.
-
-    Raises:
-        BagError: There are none.
-    """
-    messages = [message for _, message in bag.messages(topic)]
-    if not messages:
-        raise BagError(f"{bag.path}: no {topic}")
-    return JointSeries(
-        names=tuple(messages[0].name),
-        times=np.array([stamp_seconds(message) for message in messages]),
-        positions=np.array([message.position for message in messages]),
-        velocities=np.array([message.velocity for message in messages]),
-    )
-
-
 def _read_arm(bag: Bag, states: list[Any], index: int, field: Any) -> ArmSeries:
     own = [state.arms[index] for state in states]
     name = own[0].arm
@@ -161,9 +131,14 @@ def _read_arm(bag: Bag, states: list[Any], index: int, field: Any) -> ArmSeries:
     for _, event in bag.messages(f"{space}impacts"):
         if event.kind == CONTACT_MADE:
             events.setdefault(event.sequence, event)
+    joint_states = [message for _, message in bag.messages(f"{space}joint_states")]
+    if not joint_states:
+        raise BagError(f"{bag.path}: no {space}joint_states")
     return ArmSeries(
         name=name or "arm",
-        joints=read_joints(bag, f"{space}joint_states"),
+        joint_names=tuple(joint_states[0].name),
+        joint_times=np.array([stamp_seconds(message) for message in joint_states]),
+        joint_velocities=np.array([message.velocity for message in joint_states]),
         normal=vector(field.arms[index].normal),
         target_acceleration=np.array([np.append(vector(a.linear), vector(a.angular)) for a in targets]),
         joint_reference_velocity=np.array([arm.joint_reference_velocity for arm in own]),

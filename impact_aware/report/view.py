@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -27,86 +28,6 @@ class Fact:
     value: str
 
 
-@dataclass(frozen=True)
-class JointRow:
-    """One joint of one impact; velocities in rad/s."""
-
-    name: str
-    before: str
-    predicted: str
-    estimated: str
-    estimated_error: str
-    error: str
-    residual: str
-    largest: bool
-
-
-@dataclass(frozen=True)
-class VariantRow:
-    """One prediction of one impact with another inertia or friction."""
-
-    inertia: str
-    friction: str
-    error: str
-    error_degrees: str
-    relative: str
-    best: bool
-
-
-@dataclass(frozen=True)
-class ImpactView:
-    """One impact; `number` counts over the whole report."""
-
-    number: int
-    anchor: str
-    heading: str
-    arm: str
-    file: str
-    time: str
-    joint: str
-    approach: str
-    error: str
-    relative: str
-    mass: str
-    impulse: str
-    mode: str
-    expected: str
-    label: str
-    facts: tuple[Fact, ...]
-    joints: tuple[JointRow, ...]
-    variants: tuple[VariantRow, ...]
-    notes: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Tick:
-    """Where an impact stands on a recording's bar, in percent of its length."""
-
-    place: str
-    anchor: str
-    words: str
-
-
-@dataclass(frozen=True)
-class ArmView:
-    """One arm of one recording."""
-
-    file: str
-    arm: str
-    topic: str
-    robot: str
-    messages: str
-    samples: str
-    rate: str
-    span: str
-    impacts: int
-    quality: str
-    poor: bool
-    notes: tuple[str, ...]
-    drops: str
-    ticks: tuple[Tick, ...]
-
-
 def short_names(files: Sequence[Path]) -> dict[Path, str]:
     """Names of recordings with as many folders before them as it takes to tell them apart."""
     paths = list(dict.fromkeys(files))
@@ -118,11 +39,11 @@ def short_names(files: Sequence[Path]) -> dict[Path, str]:
     return dict(zip(paths, names, strict=True)) if paths else {}
 
 
-def impact_view(number: int, impact: AnalyzedImpact, names: Mapping[Path, str]) -> ImpactView:
-    """The texts of one impact; `names` are those of the recordings."""
+def impact_view(number: int, impact: AnalyzedImpact, names: Mapping[Path, str]) -> SimpleNamespace:
+    """The texts of one impact, whose `number` counts over the whole report; `names` are those of the recordings."""
     speed, prediction = _approach_speed(impact), impact.prediction
     where = f" of {impact.arm}" if impact.arm else ""
-    return ImpactView(
+    return SimpleNamespace(
         number=number,
         anchor=f"impact-{number}",
         heading=f"Impact {number}{where} at {impact.time:.4f} s",
@@ -145,8 +66,8 @@ def impact_view(number: int, impact: AnalyzedImpact, names: Mapping[Path, str]) 
     )
 
 
-def arm_view(arm: ArmAnalysis, numbers: Mapping[int, int], shown: int, names: Mapping[Path, str]) -> ArmView:
-    """The texts of one arm.
+def arm_view(arm: ArmAnalysis, numbers: Mapping[int, int], shown: int, names: Mapping[Path, str]) -> SimpleNamespace:
+    """The texts of one arm; a tick is where an impact stands on the recording's bar, in percent of its length.
 
     Args:
         arm: The arm.
@@ -160,8 +81,9 @@ def arm_view(arm: ArmAnalysis, numbers: Mapping[int, int], shown: int, names: Ma
         number = numbers[id(impact)]
         share = (impact.time - arm.first_time) / length if length > 0.0 else 0.5
         anchor = f"impact-{number}" if number <= shown else "impacts"
-        ticks.append(Tick(f"{100.0 * min(max(share, 0.0), 1.0):.2f}", anchor, f"impact {number}, {impact.time:.4f} s"))
-    return ArmView(
+        place, words = f"{100.0 * min(max(share, 0.0), 1.0):.2f}", f"impact {number}, {impact.time:.4f} s"
+        ticks.append(SimpleNamespace(place=place, anchor=anchor, words=words))
+    return SimpleNamespace(
         file=names.get(arm.file, arm.file.name),
         arm=arm.arm or UNKNOWN,
         topic=arm.topic or "table",
@@ -257,11 +179,11 @@ _SOURCES = {
 }
 
 
-def _joint_rows(impact: AnalyzedImpact) -> Iterable[JointRow]:
+def _joint_rows(impact: AnalyzedImpact) -> Iterable[SimpleNamespace]:
     errors = impact.joint_error
     largest = -1 if errors is None or not np.any(np.isfinite(errors)) else int(np.nanargmax(errors))
     for joint, name in enumerate(impact.joint_names):
-        yield JointRow(
+        yield SimpleNamespace(
             name=name,
             before=_of(impact.velocity_before, joint),
             predicted=_of(impact.velocity_after_predicted, joint),
@@ -273,10 +195,10 @@ def _joint_rows(impact: AnalyzedImpact) -> Iterable[JointRow]:
         )
 
 
-def _variant_rows(impact: AnalyzedImpact) -> Iterable[VariantRow]:
+def _variant_rows(impact: AnalyzedImpact) -> Iterable[SimpleNamespace]:
     best = min((row.error for row in impact.ablation), default=math.inf)
     for row in impact.ablation:
-        yield VariantRow(
+        yield SimpleNamespace(
             inertia=row.inertia,
             friction=f"{row.friction:g}",
             error=_number(row.error, 4),

@@ -343,14 +343,13 @@ def test_the_recording_itself_is_no_target(source, analysis, place):
         write_annotated(source / "trial.mcap", analysis, source / "inside")
 
 
-def test_an_earlier_copy_is_replaced_only_when_asked(source, analysis, tmp_path):
+def test_a_folder_that_exists_is_left_alone(source, analysis, tmp_path):
     target = tmp_path / "out"
     target.mkdir()
     (target / "mine.txt").write_text("keep")
     with pytest.raises(InvalidInputError, match="a folder that does not exist yet"):
         write_annotated(source, analysis, target)
-    file = write_annotated(source, analysis, target, overwrite=True)
-    assert sorted(path.name for path in target.iterdir()) == ["metadata.yaml", "mine.txt", file.name]
+    assert [path.name for path in target.iterdir()] == ["mine.txt"]
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 

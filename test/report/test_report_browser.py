@@ -86,7 +86,7 @@ def _is_of_a_page(event):
 @pytest.fixture(scope="module")
 def folder(make_analysis, tmp_path_factory):
     folder = tmp_path_factory.mktemp("browser")
-    write_report(make_analysis({"left": [1.0], "right": [1.002]}), folder, figure_formats=())
+    write_report(make_analysis({"left": [1.0], "right": [1.002]}), folder)
     (folder / "harness.html").write_text(HARNESS % json.dumps(WIDTHS))
     return folder
 
