@@ -170,8 +170,8 @@ class _Event:
     def lost(self) -> bool:
         return not math.isnan(self.absent_since)
 
-    def end_compression(self, time: float, dq: Array, twist: Array) -> None:
-        self.time_after, self.velocity_after, self.object_twist_after = time, dq, twist
+    def end_compression(self, time: float, state: tuple[Array, Array, Array]) -> None:
+        self.time_after, (_, self.velocity_after, self.object_twist_after) = time, state
 
 
 class ImpactObserver:
@@ -304,8 +304,7 @@ class ImpactObserver:
     def _follow(self, event: _Event, time: float, speed: float) -> None:
         if event.compressing:
             if speed >= -COMPRESSION_END * event.approach_speed:
-                _, dq, twist = self._joint_state()
-                event.end_compression(time, dq, twist)
+                event.end_compression(time, self._joint_state())
         else:
             event.separation_speed = max(event.separation_speed, speed)
 
@@ -314,8 +313,7 @@ class ImpactObserver:
             event.absent_since = time
             self._follow(event, time, self._separation_speed(data, key, event.touch))
             if event.compressing:
-                _, dq, twist = self._joint_state()
-                event.end_compression(time, dq, twist)
+                event.end_compression(time, self._joint_state())
         elif time - event.absent_since > self._separation_time:
             self._finished.append((key, self._active.pop(key)))
 

@@ -38,11 +38,7 @@ class JointElasticity:
     torque_cutoff: float = 300.0
 
     def __post_init__(self) -> None:
-        """Check every field.
-
-        Raises:
-            InvalidInputError: Naming the field.
-        """
+        """Check every field; an InvalidInputError names the wrong one."""
         shape = np.shape(self.motor_inertia)
         for name in ("stiffness", "motor_inertia", "apparent_motor_inertia", "damping"):
             values = np.array(getattr(self, name), dtype=float)
@@ -114,6 +110,7 @@ class FlexibleDrive:
     Attributes:
         elasticity: The joints.
         torque: (n,) What the link-side torque sensors show, N m.
+        theta: (n,) Motor positions behind the gear, rad.
     """
 
     def __init__(self, elasticity: JointElasticity, timestep: float) -> None:
@@ -134,17 +131,12 @@ class FlexibleDrive:
 
     def reset(self, q: Array, dq: Array, torque: Array) -> None:
         """Put the motors where joints at `q`, `dq` (n,) carry `torque` (n,), N m, and move along with the links."""
-        self._theta = q + torque / self.elasticity.stiffness
+        self.theta = q + torque / self.elasticity.stiffness
         self._dtheta = dq.copy()
         self._filtered = torque.copy()
         self._actuation = torque.copy()
         self._countdown = 0
         self.torque = torque.copy()
-
-    @property
-    def motor_position(self) -> Array:
-        """(n,) Motor positions behind the gear, rad."""
-        return self._theta.copy()
 
     def step(self, desired: Array, q: Array, dq: Array) -> Array:
         """Torque (n,) on the links over the coming physics step, N m, and the motors moved on by it.
@@ -152,12 +144,12 @@ class FlexibleDrive:
         `desired` (n,) is the commanded link-side torque u, N m; `q`, `dq` (n,) are the links' at the step's start.
         """
         elasticity = self.elasticity
-        self.torque = elasticity.torque(self._theta, self._dtheta, q, dq)
+        self.torque = elasticity.torque(self.theta, self._dtheta, q, dq)
         if self._countdown == 0:
             self._actuation = elasticity.actuation(desired, self._filtered)
             self._countdown = self._steps_per_sample
         self._countdown -= 1
         self._filtered = self._filtered + self._filter_share * (self.torque - self._filtered)
         self._dtheta = self._dtheta + self._timestep * elasticity.motor_acceleration(self._actuation, self.torque)
-        self._theta = self._theta + self._timestep * self._dtheta
+        self.theta = self.theta + self._timestep * self._dtheta
         return self.torque

@@ -78,7 +78,14 @@ class MujocoPlant:
         robots: Arm name -> robot that the plant simulates.
         n: Number of joints of all arms.
         joint_names: (n,) Names, `ARM/JOINT` with several arms.
+        slices: Arm name -> its joints among those of all arms.
+        modes: Arm name -> what drives it.
+        state: The true state now.
+        reading: What the sensors show now.
     """
+
+    state: PlantState
+    reading: JointReading
 
     def __init__(
         self,
@@ -179,8 +186,7 @@ class MujocoPlant:
         placement = self.scene.object_placement if object_placement is None else object_placement
         self._q[:] = q
         self._dq[:] = dq
-        self._pose[:3] = placement.translation
-        self._pose[3:] = quaternion_wxyz(placement.rotation)
+        self._put_object(placement)
         self._hold_posture = q.copy()
         self._brake_posture: dict[str, Array] = {}
         self._gaps: dict[tuple[str, str], float] = {}
@@ -191,19 +197,7 @@ class MujocoPlant:
         mujoco.mj_forward(self._model, self._data)
         gravity = self._bias.copy()
         self._reset_drives(self._drives, gravity)
-        self._state = self._make_state(gravity)
-        self._reading = self._sensors.read(self._state.time, self._state.q, self._state.dq, self._state.effort)
-        return self._state
-
-    @property
-    def state(self) -> PlantState:
-        """The true state now."""
-        return self._state
-
-    @property
-    def reading(self) -> JointReading:
-        """What the sensors show now."""
-        return self._reading
+        return self._finish(gravity)
 
     @property
     def impacts(self) -> tuple[ImpactTruth, ...]:
@@ -243,14 +237,11 @@ class MujocoPlant:
         measured = torque - self._armature * (self._dq - before) / self.scene.cycle
         for name, drive in self._drives.items():
             measured[self.slices[name]] = drive.torque
-        self._state = self._make_state(measured)
-        self._reading = self._sensors.read(self._state.time, self._state.q, self._state.dq, self._state.effort)
-        return self._state
+        return self._finish(measured)
 
     def place_object(self, placement: pin.SE3) -> None:
         """Put the object somewhere else, at rest, in the middle of a run; what it touched comes apart at once."""
-        self._pose[:3] = placement.translation
-        self._pose[3:] = quaternion_wxyz(placement.rotation)
+        self._put_object(placement)
         self._twist[:] = 0.0
         mujoco.mj_forward(self._model, self._data)
 
@@ -259,7 +250,7 @@ class MujocoPlant:
         name = next(iter(self.robots)) if arm is None else arm
         robot = self.robots[name]
         base: pin.SE3 = self.scene.arm(name).placement
-        return base.act(robot.placement(self._state.q[self.slices[name]]))
+        return base.act(robot.placement(self.state.q[self.slices[name]]))
 
     def _advance(self, torque: Array) -> None:
         """Make the cycle's physics steps; the first one's `mj_step1` is already done.
@@ -352,12 +343,19 @@ class MujocoPlant:
         mujoco.mju_rotVecQuat(twist[3:], self._twist[3:], self._pose[3:])
         return self._q.copy(), self._dq.copy(), twist
 
-    def _make_state(self, effort: Array) -> PlantState:
+    def _put_object(self, placement: pin.SE3) -> None:
+        self._pose[:3] = placement.translation
+        self._pose[3:] = quaternion_wxyz(placement.rotation)
+
+    def _finish(self, effort: Array) -> PlantState:
+        """The new state, which the sensors read."""
         q, dq, twist = self._snapshot()
         x, y, z, qw, qx, qy, qz = self._pose.tolist()
         # MuJoCo normalises the quaternion in every step, so that the pose can be taken as it is.
         placement = pin.XYZQUATToSE3([x, y, z, qx, qy, qz, qw])
-        return PlantState(float(self._data.time), q, dq, effort, placement, twist)
+        self.state = PlantState(float(self._data.time), q, dq, effort, placement, twist)
+        self.reading = self._sensors.read(self.state.time, q, dq, effort)
+        return self.state
 
     def _checked(self, field: str, values: ArrayLike) -> Array:
         array = np.asarray(values, dtype=float)

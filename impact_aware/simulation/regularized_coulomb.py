@@ -41,11 +41,7 @@ class ContinuousContactSettings:
     steps: int = 200
 
     def __post_init__(self) -> None:
-        """Check the settings.
-
-        Raises:
-            InvalidInputError: Naming the field.
-        """
+        """Check every field; an InvalidInputError names the wrong one."""
         check_positive("stiffness", self.stiffness, "N/m")
         check_positive("slip_regularisation", self.slip_regularisation, "m/s")
         if self.steps < 10:
@@ -59,14 +55,12 @@ class ContinuousImpact:
     Attributes:
         velocity_after: (n,) When contact has ended, rad/s.
         impulse: (3,) On the robot, N s, base frame.
-        duration: Of the contact, s.
         slip: (k, 3) Relative velocity in contact axes (normal, tangent, tangent) over the steps, m/s.
         normal_impulse: (k,) Normal impulse so far, N s.
     """
 
     velocity_after: Array
     impulse: Array
-    duration: float
     slip: Array
     normal_impulse: Array
 
@@ -129,10 +123,9 @@ class _Follower:
 
     def follow(self) -> ContinuousImpact:
         """Step until contact ends."""
-        time, compressing = 0.0, True
+        compressing = True
         for _ in range(_LONGEST * self._settings.steps):
-            step, turned, released = self._advance(self._step, compressing=compressing)
-            time += step
+            turned, released = self._advance(self._step, compressing=compressing)
             compressing = compressing and not turned
             if released:
                 break
@@ -141,13 +134,12 @@ class _Follower:
         return ContinuousImpact(
             velocity_after=self._dq,
             impulse=self._impulse @ self._contact.axes,
-            duration=time,
             slip=np.array(self._slip),
             normal_impulse=np.array(self._normal),
         )
 
-    def _advance(self, step: float, *, compressing: bool) -> tuple[float, bool, bool]:
-        """One step, shortened where compression ends: how long it was, whether that happened, whether all is over."""
+    def _advance(self, step: float, *, compressing: bool) -> tuple[bool, bool]:
+        """One step, shortened where compression ends: whether that happened, and whether contact has ended."""
         middle = self._q + 0.5 * step * self._dq
         jacobian, depth = self._kinematics(middle)
         response = np.linalg.solve(self._robot.mass_matrix(middle), np.column_stack([jacobian.T, self._bias(middle)]))
@@ -155,7 +147,7 @@ class _Follower:
         self._largest = max(self._largest, depth)
         pressure = float(self._spring.force(depth, 1.0 if compressing else -1.0, self._largest))
         if not compressing and pressure <= 0.0:
-            return 0.0, False, True
+            return False, True
         before = jacobian @ self._dq
         free = before + step * jacobian @ drift
         force = self._force(delassus, free, pressure, step)
@@ -171,7 +163,7 @@ class _Follower:
         self._impulse += step * force
         self._slip.append(after)
         self._normal.append(float(self._impulse[0]))
-        return step, turned, turned and self._contact.restitution == 0.0
+        return turned, turned and self._contact.restitution == 0.0
 
     def _kinematics(self, q: Array) -> tuple[Array, float]:
         """Jacobian (3, n) of the touching point in contact axes, and its penetration."""

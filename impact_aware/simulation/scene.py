@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import pinocchio as pin
@@ -116,7 +116,10 @@ class Scene:
         impact_substeps: Physics steps per cycle while an impact is near or going on. Finer, because a step in which the
             object is knocked along the table lifts it by MuJoCo's relaxed friction, the less the shorter the step.
         notes: Where the figures come from.
+        arm_count: How many arms a scene of this kind has; any number when None.
     """
+
+    arm_count: ClassVar[int | None] = None
 
     name: str = "scene"
     arms: tuple[ArmMount, ...] = (ArmMount(),)
@@ -131,13 +134,11 @@ class Scene:
     notes: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Refuse what can't be simulated.
-
-        Raises:
-            InvalidInputError: A value out of range; the message names the field.
-        """
+        """Refuse what can't be simulated; an InvalidInputError names the field."""
         if not self.arms:
             raise InvalidInputError("arms", "none", "at least one arm")
+        if self.arm_count is not None and len(self.arms) != self.arm_count:
+            raise InvalidInputError("arms", len(self.arms), f"{self.arm_count} in a scene of this kind")
         names = [arm.name for arm in self.arms]
         if len(set(names)) != len(names):
             raise InvalidInputError("arms", names, "names that differ")
@@ -175,23 +176,19 @@ class Scene:
         Raises:
             UnknownNameError: No such arm.
         """
-        for arm in self.arms:
-            if arm.name == name:
-                return arm
-        raise UnknownNameError("arm", name, tuple(arm.name for arm in self.arms))
+        arms = {arm.name: arm for arm in self.arms}
+        if name not in arms:
+            raise UnknownNameError("arm", name, tuple(arms))
+        return arms[name]
 
 
 @dataclass(frozen=True)
 class HitAndPushScene(Scene):
     """One arm hits a box that stands on a table and pushes it on (van Steen 2024, section V-A)."""
 
-    name: str = "hit_and_push"
+    arm_count: ClassVar[int | None] = 1
 
-    def __post_init__(self) -> None:
-        """Refuse more than one arm, besides what every scene refuses."""
-        super().__post_init__()
-        if len(self.arms) != 1:
-            raise InvalidInputError("arms", len(self.arms), "1 in a hit-and-push scene")
+    name: str = "hit_and_push"
 
 
 COMPLIANT_PAD = ContactSettings(time_constant=0.004, friction=0.8)
@@ -208,6 +205,8 @@ class DualArmGrabScene(Scene):
     says, so that the contact point that a sphere would have lies in the middle of the palm.
     """
 
+    arm_count: ClassVar[int | None] = 2
+
     name: str = "dual_arm_grab"
     arms: tuple[ArmMount, ...] = (
         ArmMount("left", position=(0.0, 0.35, 0.0), tip=_PALM),
@@ -216,12 +215,6 @@ class DualArmGrabScene(Scene):
     object: SceneObject = SceneObject(position=(0.55, 0.0, math.nan))
     table_height: float = 0.30
     tool_object: ContactSettings = COMPLIANT_PAD
-
-    def __post_init__(self) -> None:
-        """Refuse another number of arms than two, besides what every scene refuses."""
-        super().__post_init__()
-        if len(self.arms) != 2:
-            raise InvalidInputError("arms", len(self.arms), "2 in a dual-arm scene")
 
 
 SCENE_KINDS: dict[str, type[Scene]] = {"hit_and_push": HitAndPushScene, "dual_arm_grab": DualArmGrabScene}

@@ -39,11 +39,7 @@ class SurfaceContact:
     obstacle: FreeObject | None = None
 
     def __post_init__(self) -> None:
-        """Check every field.
-
-        Raises:
-            InvalidInputError: Naming the field.
-        """
+        """Check every field; an InvalidInputError names the wrong one."""
         normal = vector("normal", self.normal, 3)
         length = float(np.linalg.norm(normal))
         if not length > 1e-12:

@@ -166,10 +166,6 @@ def _simulate_compliant(parameters: TwoMassParameters, times: Array) -> TwoMassR
         forces = np.array([-force, force + spring, -spring - parameters.drive_force])
         return np.concatenate([state[3:], forces / masses])
 
-    def touches(_: float, state: Array) -> float:
-        return float(state[0] - state[1])
-
-    touches.direction = 1.0  # type: ignore[attr-defined]
     initial = np.array([0.0, parameters.gap, parameters.gap, 0.0, 0.0, 0.0])
     solution = solve_ivp(
         derivative,
@@ -177,7 +173,7 @@ def _simulate_compliant(parameters: TwoMassParameters, times: Array) -> TwoMassR
         initial,
         method="LSODA",
         t_eval=times,
-        events=touches,
+        events=_first_touch(terminal=False),
         rtol=1e-8,
         atol=1e-11,
         max_step=_LONGEST_STEP,
@@ -204,14 +200,9 @@ def _simulate_hybrid(model: str, parameters: TwoMassParameters, times: Array) ->
     bodies_free, bodies_held = _COORDINATES[model]
     count = max(bodies_free) + 1
 
-    def guard(_: float, state: Array) -> float:
-        return float(state[0] - state[1])
-
-    guard.terminal = True  # type: ignore[attr-defined]
-    guard.direction = 1.0  # type: ignore[attr-defined]
     initial = np.zeros(2 * count)
     initial[1:count] = parameters.gap
-    before = _flow(parameters, bodies_free, 0.0, float(times[-1]), initial, guard)
+    before = _flow(parameters, bodies_free, 0.0, float(times[-1]), initial, _first_touch(terminal=True))
     if before.t_events[0].size == 0:
         raise NoSolutionError(f"model {model}: no contact within {times[-1]:g} s", problem=parameters)
     impact_time, state = float(before.t_events[0][0]), before.y_events[0][0]
@@ -234,6 +225,14 @@ def _simulate_hybrid(model: str, parameters: TwoMassParameters, times: Array) ->
         velocity_after=velocity_after,
         impulse=float(-parameters.object_mass * (velocity_after[0] - velocity_before[0])),
     )
+
+
+def _first_touch(*, terminal: bool) -> Callable[[float, Array], float]:
+    def gap(_: float, state: Array) -> float:
+        return float(state[0] - state[1])
+
+    gap.terminal, gap.direction = terminal, 1.0  # type: ignore[attr-defined]
+    return gap
 
 
 def _selection(coordinates: list[int]) -> Array:

@@ -133,7 +133,7 @@ def test_motor_stands_where_the_spring_carries_the_torque(robot):
     drive = FlexibleDrive(elasticity, 5e-5)
     torque = np.arange(7.0)
     drive.reset(robot.home, np.zeros(7), torque)
-    np.testing.assert_allclose(elasticity.stiffness * (drive.motor_position - robot.home), torque, atol=1e-10)
+    np.testing.assert_allclose(elasticity.stiffness * (drive.theta - robot.home), torque, atol=1e-10)
     # In equilibrium with its own torque commanded, nothing moves.
     for _ in range(100):
         shown = drive.step(torque, robot.home, np.zeros(7))
