@@ -1,17 +1,15 @@
 """The robust estimator: window, order and number of oscillations are chosen by the data, in three families at once.
 
-A fixed recipe fails in its own way: a long polynomial averages over an oscillation that does not fit its window and
-over what a controller does after the impact, a short one follows the oscillation, a fitted oscillation takes a part of
-the gross motion for its own. Within each family the recipe with the smallest standard error wins: left-over oscillation
-is correlated over many samples and makes that error large, and so do parameters that the data can't tell apart. Between
-the families the error does not decide, because each is blind to its own kind of failure; their winners are averaged,
-each with the inverse of its error as weight, and what they disagree on is added to the error.
+Within each family (short polynomials, long ones, oscillations) the recipe with the smallest standard error wins:
+left-over oscillation is correlated over many samples and makes that error large. Between the families the error does
+not decide, because each is blind to its own kind of failure; their winners are averaged, each with the inverse of its
+error as weight, and what they disagree on is added to the error.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -41,11 +39,7 @@ class AdaptiveEstimator:
     modes: tuple[int, ...] = (1, 2)
 
     def fit(self, times: Array, positions: Array) -> BranchFit:
-        """Fit every recipe that the samples allow, and average the two families' best.
-
-        Args:
-            times: (k,) Time since the impact, s, increasing.
-            positions: (k, n) Positions.
+        """Fit every recipe that the samples allow, and average the families' best; see `Estimator.fit`.
 
         Raises:
             InvalidInputError: Too few samples for any recipe.
@@ -91,17 +85,10 @@ def _mean(fits: list[BranchFit]) -> BranchFit:
     weights /= weights.sum()
     velocity = weights @ velocities
     variance = weights @ (errors**2 + (velocities - velocity) ** 2)
-    last = fits[-1]
-    return BranchFit(
+    return replace(
+        fits[-1],
         velocity=velocity,
         standard_error=np.sqrt(variance),
         acceleration=weights @ np.array([fit.acceleration for fit in fits]),
-        residual_rms=last.residual_rms,
-        window=last.window,
-        samples=last.samples,
-        parameters=last.parameters,
-        residuals=last.residuals,
-        frequencies=last.frequencies,
-        decay_rates=last.decay_rates,
         settled=all(fit.settled for fit in fits),
     )

@@ -1,8 +1,7 @@
 """Least-squares fits with confidence intervals: by the profile of the likelihood, or by resampling whole trials.
 
-The profile likelihood follows the cost itself, so it stays right where a parameter meets a bound or where the data
-hardly depend on it; then the interval is open at that end, which is how the caller learns that the data cannot tell.
-Resampling assumes less (residuals may be correlated within a trial) but needs many trials.
+The profile likelihood stays right where a parameter meets a bound or the data hardly depend on it; then the interval is
+open at that end. Resampling assumes less (residuals may be correlated within a trial) but needs many trials.
 """
 
 from __future__ import annotations

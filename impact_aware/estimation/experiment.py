@@ -1,9 +1,8 @@
-"""Which impacts to record so that they tell the motor inertia of every joint: optimal design of the experiment.
+"""Which impacts to record so that they tell the motor inertia of every joint: a greedy A-optimal design.
 
-An impact at one posture moves some joints more than others, and the error of an identified parameter follows from the
-information matrix, the sum over the impacts of S' C^-1 S: S is the derivative of the predicted velocities by the
-parameters, C the covariance of what is measured. Impacts are taken one after the other from many candidates, each
-time the one that most lowers the sum of the relative variances (a greedy A-optimal design).
+The errors follow from the information matrix, the sum over the impacts of S' C^-1 S: S is the derivative of the
+predicted velocities by the parameters, C the covariance of what is measured. Each time, the candidate is taken that
+most lowers the sum of the relative variances.
 """
 
 from __future__ import annotations
@@ -117,10 +116,7 @@ def inertia_information(robot: RobotModel, trials: list[ImpactTrial]) -> Array:
     for joint in range(robot.n):
         step = np.zeros(robot.n)
         step[joint] = _STEP * known[joint]
-        more, less = (
-            predictions.residuals(motor_inertia=known + step),
-            predictions.residuals(motor_inertia=known - step),
-        )
+        more, less = (predictions.residuals(motor_inertia=known + sign * step) for sign in (1.0, -1.0))
         slopes[:, :, joint] = (more - less) / (2.0 * _STEP * predictions.typical_error)
     return np.einsum("kij,kil->kjl", slopes, slopes)
 
@@ -132,11 +128,7 @@ def expected_errors(information: ArrayLike) -> Array:
 
 
 def choose_impacts(information: ArrayLike, count: int) -> list[int]:
-    """Indices of the impacts to record, the most telling first.
-
-    Args:
-        information: (k, n, n) Information of each candidate.
-        count: How many to take.
+    """Indices of `count` impacts to record, the most telling first, by each one's `information` (k, n, n).
 
     Raises:
         InvalidInputError: More than there are, or less than one.

@@ -26,6 +26,9 @@ UNDETERMINED = 0.5
 # Share of the jump that a right model leaves unexplained at most; real arms leave some ten per cent.
 UNEXPLAINED = 0.3
 
+# An interval of a coefficient that is narrower than this to either side determines it, however small the value.
+COEFFICIENT = 0.05
+
 LARGEST_FRICTION = 2.0
 
 
@@ -86,9 +89,9 @@ def identify_friction(
         UnknownNameError: Unknown map or interval.
     """
     predictions = TrialPredictions(robot, list(trials), method)
-    problem = _scalar_problem(lambda value: predictions.residuals(friction=value), 0.0, LARGEST_FRICTION, 0.3)
+    problem = _scalar_problem(lambda value: predictions.residuals(friction=value), LARGEST_FRICTION, 0.3)
     fit = _fit(problem, lambda values: predictions.weigh(friction=float(values[0])), interval, confidence)
-    warnings = list(_undetermined(fit, ("friction",), absolute=0.05))
+    warnings = _undetermined(fit, ("friction",), COEFFICIENT)
     slipping = predictions.slip_speed > 0.05 * predictions.approach_speed
     if not np.any(slipping):
         warnings.insert(0, "friction: no impact slid along the surface, so friction had no direction to act in")
@@ -109,25 +112,12 @@ def identify_restitution(
 
     Friction is taken from each trial's contact, motor inertia from the robot. A restitution that depends on the
     approach speed, as Wang 2021 (25) predicts, is reported as a warning: then one number is not the whole truth.
-
-    Args:
-        robot: The arm.
-        trials: Recorded impacts.
-        method: Impact map.
-        interval: `likelihood` or `bootstrap`.
-        confidence: Of the interval.
-
-    Raises:
-        InvalidInputError: No trial, or trials of another robot.
-        UnknownNameError: Unknown map or interval.
+    Arguments and errors are those of `identify_friction`.
     """
     predictions = TrialPredictions(robot, list(trials), method)
-    problem = _scalar_problem(lambda value: predictions.residuals(restitution=value), 0.0, 1.0, 0.3)
+    problem = _scalar_problem(lambda value: predictions.residuals(restitution=value), 1.0, 0.3)
     fit = _fit(problem, lambda values: predictions.weigh(restitution=float(values[0])), interval, confidence)
-    warnings = list(_undetermined(fit, ("restitution",), absolute=0.05))
-    trend = _speed_trend(predictions)
-    if trend is not None:
-        warnings.append(trend)
+    warnings = _undetermined(fit, ("restitution",), COEFFICIENT) + _speed_trend(predictions)
     return _result("restitution", ("restitution",), "1", fit, predictions, interval, confidence, warnings)
 
 
@@ -145,34 +135,29 @@ def identify_motor_inertia(
     Friction and restitution are taken from each trial's contact. A joint that the impacts hardly move is left
     undetermined, with a warning; more and other postures help. `common_ratio` asks for less and gets it more surely.
 
-    Args:
+    Args, beside those of `identify_friction`:
         robot: The arm; its B_theta is the first guess.
-        trials: Recorded impacts.
         common_ratio: Identify one factor on the robot's B_theta (one torque-loop gain for all joints) instead.
-        method: Impact map.
-        interval: `likelihood` or `bootstrap`.
-        confidence: Of the intervals.
 
     Raises:
-        InvalidInputError: No trial, trials of another robot, or a common ratio for a robot without B_theta.
-        UnknownNameError: Unknown map or interval.
+        InvalidInputError: Beside what `identify_friction` refuses, a common ratio for a robot without B_theta.
     """
     predictions = TrialPredictions(robot, list(trials), method)
     known = robot.apparent_motor_inertia
     if common_ratio:
         if not np.any(known > 0.0):
             raise InvalidInputError("apparent_motor_inertia", known.tolist(), "values > 0 to scale")
-        problem = _scalar_problem(lambda ratio: predictions.residuals(motor_inertia=ratio * known), 0.0, 20.0, 1.0)
+        problem = _scalar_problem(lambda ratio: predictions.residuals(motor_inertia=ratio * known), 20.0, 1.0)
         names: tuple[str, ...] = ("ratio to the profile's B_theta",)
         unit = "1"
     else:
         typical = np.maximum(known, 0.02 * np.mean([np.diag(matrix) for matrix in predictions.link_inertia], axis=0))
         problem = Problem(
-            residuals=lambda values: predictions.residuals(motor_inertia=values),
-            start=typical.copy(),
-            lower=np.zeros(robot.n),
-            upper=50.0 * typical,
-            scale=typical,
+            lambda values: predictions.residuals(motor_inertia=values),
+            typical,
+            np.zeros(robot.n),
+            50 * typical,
+            typical,
         )
         names, unit = robot.joint_names, "kg m^2"
     fit = _fit(
@@ -181,7 +166,7 @@ def identify_motor_inertia(
         interval,
         confidence,
     )
-    warnings = list(_undetermined(fit, names, absolute=0.0))
+    warnings = _undetermined(fit, names, 0.0)
     return _result("inertia", names, unit, fit, predictions, interval, confidence, warnings)
 
 
@@ -192,14 +177,10 @@ def _fit(problem: Problem, weigh: Callable[[Array], None], interval: str, confid
     return fit_with_intervals(problem, method=interval, confidence=confidence)
 
 
-def _scalar_problem(residuals: Callable[[float], Array], lower: float, upper: float, scale: float) -> Problem:
-    return Problem(
-        residuals=lambda values: residuals(float(values[0])),
-        start=np.array([np.clip(scale, lower, upper)]),
-        lower=np.array([lower]),
-        upper=np.array([upper]),
-        scale=np.array([scale]),
-    )
+def _scalar_problem(residuals: Callable[[float], Array], upper: float, scale: float) -> Problem:
+    """A problem of one parameter between 0 and `upper`, of the typical size `scale`."""
+    typical = np.array([scale])
+    return Problem(lambda values: residuals(float(values[0])), typical, np.zeros(1), np.array([upper]), typical)
 
 
 def _undetermined(fit: Fit, names: Sequence[str], absolute: float) -> list[str]:
@@ -219,21 +200,21 @@ def _determined(fit: Fit, absolute: float) -> NDArray[np.bool_]:
     return (reach <= np.maximum(UNDETERMINED * np.abs(fit.values), absolute)) & ~fit.open_above
 
 
-def _speed_trend(predictions: TrialPredictions) -> str | None:
-    """A line when the trials' own restitutions rise or fall with the approach speed beyond their scatter."""
+def _speed_trend(predictions: TrialPredictions) -> list[str]:
+    """One line when the trials' own restitutions rise or fall with the approach speed beyond their scatter."""
     speed, own = predictions.approach_speed, predictions.own_restitution
     use = speed > 0.0
     if np.count_nonzero(use) < 5 or np.ptp(speed[use]) < 0.2 * np.mean(speed[use]):
-        return None
+        return []
     # A velocity error reaches the ratio divided by the speed, so slow trials weigh less.
     coefficients, covariance = np.polyfit(speed[use], own[use], 1, w=speed[use], cov=True)
     if abs(coefficients[0]) < 4.0 * np.sqrt(covariance[0, 0]):
-        return None
+        return []
     ends = np.polyval(coefficients, [speed[use].min(), speed[use].max()])
-    return (
+    return [
         f"restitution: it depends on the approach speed, {ends[0]:.2f} at {speed[use].min():.3f} m/s and {ends[1]:.2f}"
         f" at {speed[use].max():.3f} m/s; one number is a mean"
-    )
+    ]
 
 
 def _result(
@@ -246,7 +227,6 @@ def _result(
     confidence: float,
     warnings: list[str],
 ) -> Identification:
-    absolute = 0.0 if quantity == "inertia" else 0.05
     if fit.residual_rms > UNEXPLAINED * predictions.typical_jump:
         warnings.append(
             f"model: {fit.residual_rms:.2g} rad/s of jumps of {predictions.typical_jump:.2g} rad/s stay unexplained;"
@@ -261,7 +241,7 @@ def _result(
         upper=fit.upper,
         confidence=confidence,
         interval=interval,
-        determined=_determined(fit, absolute),
+        determined=_determined(fit, 0.0 if quantity == "inertia" else COEFFICIENT),
         error=fit.residual_rms,
         trials=len(predictions.trials),
         warnings=tuple(warnings),

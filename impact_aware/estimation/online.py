@@ -1,12 +1,8 @@
-"""The velocity after an impact while the robot runs: remember the samples, and estimate once there are enough.
-
-Feeding the samples costs a microsecond; the fit itself is left to a moment that the caller chooses, and gives what
-`estimate` gives on the same arrays.
-"""
+"""The velocity after an impact while the robot runs: remember the samples, and `estimate` when the caller has time."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -157,17 +153,11 @@ class OnlineEstimation:
         self._newest = time
 
     def begin(self, key: int, impact_time: float, impact_time_error: float = 0.0) -> None:
-        """Ask for an estimate; an earlier impact that still waits ends where this one begins.
+        """Ask for an estimate of the impact `key` at a time with a standard deviation, s.
 
-        Args:
-            key: Number of the impact.
-            impact_time: s.
-            impact_time_error: Standard deviation of it, s.
+        An earlier impact that still waits ends where this one begins.
         """
-        self._jobs = [
-            job if job.until is not None else _Job(job.key, job.impact_time, job.impact_time_error, impact_time)
-            for job in self._jobs
-        ]
+        self._jobs = [job if job.until is not None else replace(job, until=impact_time) for job in self._jobs]
         self._jobs.append(_Job(key, float(impact_time), max(float(impact_time_error), 0.0)))
         self._due_at = min(self._time_due(job) for job in self._jobs)
 
@@ -184,7 +174,7 @@ class OnlineEstimation:
         return self._times[order], self._positions[order]
 
     def _time_due(self, job: _Job) -> float:
-        return job.impact_time + self.window if job.until is None else min(job.until, job.impact_time + self.window)
+        return min(job.until if job.until is not None else np.inf, job.impact_time + self.window)
 
     def _estimate(self, job: _Job) -> LateEstimate:
         times, positions = self.samples()

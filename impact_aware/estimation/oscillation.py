@@ -9,7 +9,8 @@ Aouaj 2021 asks.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from scipy.optimize import least_squares
@@ -62,11 +63,7 @@ class OscillationEstimator:
                 raise InvalidInputError(name, (low, high), "0 < smallest < largest")
 
     def fit(self, times: Array, positions: Array) -> BranchFit:
-        """Fit the samples with `skip <= time <= window`.
-
-        Args:
-            times: (k,) Time since the impact, s, increasing.
-            positions: (k, n) Positions.
+        """Fit the samples with `skip <= time <= window`; see `Estimator.fit`.
 
         Raises:
             InvalidInputError: Fewer samples in the window than parameters plus two.
@@ -122,47 +119,15 @@ class OscillationEstimator:
         return list(np.exp(found.x).reshape(-1, 2))
 
 
-@dataclass(frozen=True)
-class OscillationGuess:
-    """Initial guess of (4.7) for one direction, by the recipe of Aouaj thesis, section 4.1.2.
+def initial_guess(times: Array, velocity: Array) -> Array:
+    """Frequency, rad/s, and decay rate, 1/s, (2,) of (4.7) from a velocity (k,): Aouaj thesis, section 4.1.2.
 
-    Attributes:
-        amplitude: A, largest difference in the data.
-        decay_rate: gamma, 1/s.
-        frequency: omega, rad/s, from the zero crossings of the data freed of its line.
-        phase: phi, rad, zero.
-        offset: a_0, mean of the first 20 ms.
-        slope: a_1, mean slope.
+    The frequency follows from the zero crossings of the data freed of its line. The recipe's decay rate, 0.01 "which
+    seems to work all the time", has no unit there; it is read as 0.01 per ms.
     """
-
-    amplitude: float
-    decay_rate: float
-    frequency: float
-    phase: float
-    offset: float
-    slope: float
-
-
-def initial_guess(times: Array, velocity: Array) -> OscillationGuess:
-    """Guess the parameters of (4.7) from a velocity after the impact.
-
-    The recipe's decay rate, 0.01 "which seems to work all the time", has no unit there; it is read as 0.01 per ms.
-
-    Args:
-        times: (k,) Time since the impact, s.
-        velocity: (k,) Velocity.
-    """
-    slope = (velocity[-1] - velocity[0]) / (times[-1] - times[0])
     detrended = velocity - np.polyval(np.polyfit(times, velocity, 1), times)
     crossings = int(np.count_nonzero(np.diff(np.signbit(detrended))))
-    return OscillationGuess(
-        amplitude=float(np.ptp(velocity)),
-        decay_rate=10.0,
-        frequency=float(np.pi * max(crossings, 1) / (times[-1] - times[0])),
-        phase=0.0,
-        offset=float(np.mean(velocity[times <= times[0] + 0.020])),
-        slope=float(slope),
-    )
+    return np.array([np.pi * max(crossings, 1) / (times[-1] - times[0]), 10.0])
 
 
 def design(times: Array, modes: Array) -> Array:
@@ -186,8 +151,7 @@ def _oscillation_guess(times: Array, positions: Array, low: Array, high: Array) 
     """Frequency and decay by the thesis's recipe, from the direction that oscillates most."""
     velocities = np.gradient(positions, times, axis=0)
     loudest = int(np.argmax(np.ptp(velocities, axis=0)))
-    guess = initial_guess(times, velocities[:, loudest])
-    return np.clip(np.array([guess.frequency, guess.decay_rate]), low, high)
+    return np.clip(initial_guess(times, velocities[:, loudest]), low, high)
 
 
 def _left_over(columns: Array, positions: Array) -> Array:
@@ -254,16 +218,6 @@ def _mode_derivatives(times: Array, modes: Array, linear: Array) -> Array:
 
 
 def _side_by_side(fits: list[BranchFit]) -> BranchFit:
-    return BranchFit(
-        velocity=np.concatenate([fit.velocity for fit in fits]),
-        standard_error=np.concatenate([fit.standard_error for fit in fits]),
-        acceleration=np.concatenate([fit.acceleration for fit in fits]),
-        residual_rms=np.concatenate([fit.residual_rms for fit in fits]),
-        window=fits[0].window,
-        samples=fits[0].samples,
-        parameters=fits[0].parameters,
-        residuals=np.concatenate([fit.residuals for fit in fits], axis=1),
-        frequencies=np.concatenate([fit.frequencies for fit in fits]),
-        decay_rates=np.concatenate([fit.decay_rates for fit in fits]),
-        settled=all(fit.settled for fit in fits),
-    )
+    joined = ("velocity", "standard_error", "acceleration", "residual_rms", "residuals", "frequencies", "decay_rates")
+    arrays: dict[str, Any] = {name: np.concatenate([getattr(fit, name) for fit in fits], axis=-1) for name in joined}
+    return replace(fits[0], **arrays, settled=all(fit.settled for fit in fits))

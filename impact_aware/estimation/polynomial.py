@@ -41,11 +41,7 @@ class PolynomialEstimator:
             raise InvalidInputError("order", self.order, "an integer >= 1")
 
     def fit(self, times: Array, positions: Array) -> BranchFit:
-        """Fit the samples with `skip <= time <= window`.
-
-        Args:
-            times: (k,) Time since the impact, s, increasing.
-            positions: (k, n) Positions.
+        """Fit the samples with `skip <= time <= window`; see `Estimator.fit`.
 
         Raises:
             InvalidInputError: Fewer samples in the window than parameters plus two.

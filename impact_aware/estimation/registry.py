@@ -18,7 +18,7 @@ class Estimator(Protocol):
     """Fits the branch after the impact."""
 
     def fit(self, times: NDArray[np.float64], positions: NDArray[np.float64]) -> BranchFit:
-        """Fit (k, n) positions at (k,) times since the impact, s."""
+        """Fit positions (k, n) at times (k,) since the impact, s, increasing."""
 
 
 ESTIMATORS: dict[str, Estimator] = {

@@ -1,8 +1,4 @@
-"""Standard error of a weighted sum of residuals that are correlated in time.
-
-What a fit leaves after an impact is not white: oscillation that the model does not have, and quantisation, stay for
-many samples. Taken as white, it would make every velocity look several times more certain than it is.
-"""
+"""Standard error of a weighted sum of residuals that are correlated in time, as a fit's are after an impact."""
 
 from __future__ import annotations
 

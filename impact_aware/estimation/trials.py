@@ -73,15 +73,8 @@ def trial_from_recording(
 ) -> ImpactTrial:
     """Make a trial of one recorded impact.
 
-    Args:
-        times: (k,) s.
-        positions: (k, n) Joint positions, rad.
-        impact_time: s.
-        contact: Where the robot touched.
-        obstacle: The free object it touched.
+    Args, beside those of `estimate` and fields of `ImpactTrial`:
         estimator: Estimator of the velocity after.
-        until: End of the usable record, s.
-        before: How the velocity before is read.
         least_error: Standard error below which no joint's velocity is accepted, rad/s: the impact map itself is not
             better than that.
 
