@@ -8,7 +8,6 @@ import numpy as np
 from scipy.integrate import solve_ivp
 
 from impact_aware.contact.force_model import Array, ContactForceModel, check_positive
-from impact_aware.contact.hunt_crossley import HuntCrossley
 from impact_aware.errors import NoSolutionError
 
 
@@ -168,21 +167,3 @@ def _phase(
         raise NoSolutionError(f"{model} at {scale[1]:g} m/s: the contact does not end", problem=model)
     times = np.linspace(start, float(solution.t_events[0][0]), samples)
     return times, solution.sol(times) * scale[:, None]
-
-
-def contact_duration(stiffness: float, effective_mass: float, speed: float, exponent: float = 1.5) -> float:
-    """Duration of an elastic impact under F = k delta^eta, s: 2.94 delta_max / speed for Hertz' exponent 3/2.
-
-    Useful as the time scale that a plant's step has to resolve.
-
-    Args:
-        stiffness: k, N/m^eta.
-        effective_mass: kg.
-        speed: Approach speed, m/s.
-        exponent: eta.
-    """
-    from scipy.special import gamma
-
-    depth = _depth_scale(HuntCrossley(stiffness, 0.0, exponent), effective_mass, speed)
-    power = 1.0 / (exponent + 1.0)
-    return float(2.0 * np.sqrt(np.pi) * gamma(1.0 + power) / gamma(0.5 + power) * depth / speed)

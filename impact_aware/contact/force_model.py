@@ -69,16 +69,6 @@ class ContactForceModel(ABC):
         """Energy lost at once where compression turns into restitution, J; zero unless the model says so."""
         return np.zeros(np.shape(penetration))
 
-    def history(self, time: Array, penetration: Array, rate: Array) -> Array:
-        """Force (k,), N, along a recorded motion that starts at first touch; for identification.
-
-        Args:
-            time: (k,) s, increasing.
-            penetration: (k,) m.
-            rate: (k,) m/s.
-        """
-        return self.force(penetration, rate)
-
 
 def check_positive(field: str, value: float, unit: str) -> float:
     """`value` as a float.

@@ -125,17 +125,12 @@ class FreeObject:
         return self.twist + self.inverse_inertia @ (self.jacobian(point).T @ impulse)
 
 
-def sphere_contact_point(centre: Array, radius: float, normal: Array) -> Array:
-    """Point (3,) of a sphere that touches an obstacle whose unit normal points into the sphere."""
-    return centre - radius * normal
-
-
 def contact_point(robot: RobotModel, q: Array, contact: Contact) -> Array:
     """Where the robot touches, (3,), base frame, m."""
     if contact.point is not None:
         return contact.point
-    placement = robot.placement(q, contact.frame)
-    return sphere_contact_point(placement.act(contact.offset), contact.radius, contact.normal)
+    centre: Array = robot.placement(q, contact.frame).act(contact.offset)
+    return centre - contact.radius * contact.normal
 
 
 def contact_jacobian(robot: RobotModel, q: Array, contact: Contact) -> Array:

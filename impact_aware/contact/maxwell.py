@@ -59,14 +59,3 @@ class Maxwell(ContactForceModel):
         square = self.stiffness / np.asarray(effective_mass, dtype=float) - decay**2 + 0.0 * np.asarray(speed)
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where(square > 0.0, np.exp(-np.pi * decay / np.sqrt(np.abs(square))), 0.0)
-
-    def history(self, time: Array, penetration: Array, rate: Array) -> Array:
-        """See `ContactForceModel.history`; exact between samples for a penetration that is linear there."""
-        steps = np.diff(time)
-        fade = np.exp(-self.stiffness / self.damping * steps)
-        gain = self.damping * (1.0 - fade) * np.diff(penetration) / steps
-        force = np.zeros(len(time))
-        for index in range(len(steps)):
-            touching = penetration[index + 1] >= 0.0
-            force[index + 1] = max(force[index] * fade[index] + gain[index], 0.0) if touching else 0.0
-        return force

@@ -79,10 +79,6 @@ class VirtualSpring(ContactForceModel):
         """The coefficient itself, at any speed and mass."""
         return self.coefficient_of_restitution * np.ones(np.broadcast(speed, effective_mass).shape)
 
-    def history(self, time: Array, penetration: Array, rate: Array) -> Array:
-        """See `ContactForceModel.history`."""
-        return self.force(penetration, rate, np.maximum.accumulate(np.maximum(penetration, 0.0)))
-
 
 def _at_largest(depth: Array, internal: ArrayLike) -> NDArray[np.bool_]:
     # An integrated memory lags the penetration by rounding errors, which must not look like unloading.

@@ -110,10 +110,10 @@ class AccelerationDetector(WindowedDetector):
     def _examine(self, sample: JointSample, steps: int) -> Finding | None:
         self._measure(sample, steps)
         magnitudes = np.abs(self._shares)
-        self._level = float(magnitudes[magnitudes.argmax()])
+        self.level = float(magnitudes[magnitudes.argmax()])
         share = self.parameters.confirmation_share
-        quiet = self._level < 1.0 and (not share or self._previous_level < 1.0)
-        self._previous_level = self._level
+        quiet = self.level < 1.0 and (not share or self._previous_level < 1.0)
+        self._previous_level = self.level
         if quiet:
             self._previous[:] = self._shares
             return None

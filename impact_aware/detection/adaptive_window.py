@@ -147,8 +147,8 @@ class AdaptiveWindowDetector(WindowedDetector):
         return super().settled and self._confirmed == 0
 
     def _examine(self, sample: JointSample, steps: int) -> Finding | None:
-        self._level = self._largest_excess(steps)
-        if self._level <= 1.0 and not self._confirmed:
+        self.level = self._largest_excess(steps)
+        if self.level <= 1.0 and not self._confirmed:
             return None
         if self._confirmed:
             self._candidate_age += steps
@@ -156,7 +156,7 @@ class AdaptiveWindowDetector(WindowedDetector):
                 self._confirmed += 1
             else:
                 self._discard_candidate()
-                self._level = self._largest_excess(steps)
+                self.level = self._largest_excess(steps)
         if not self._confirmed:
             self._open_candidate(steps)
         if self._confirmed < self.parameters.confirmation_samples:

@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 
 from impact_aware.contact.geometry import unit_vector
 from impact_aware.detection.events import Array, ImpactEvent, JointSample
+from impact_aware.detection.ring import Ring
 from impact_aware.detection.windowed_detector import Parameters, finite_row, ranged
 from impact_aware.robot import RobotModel
 
@@ -72,8 +73,8 @@ class BounceDetector:
         self.parameters = parameters or BounceParameters()
         self._robot, self._frame = robot, frame
         self._first: ImpactEvent | None = None
-        self._times = np.zeros(self.parameters.samples)
-        self._heights = np.zeros(self.parameters.samples)
+        # Time since the impact and height.
+        self._rows = Ring(self.parameters.samples, 2)
 
     @property
     def watching(self) -> bool:
@@ -98,7 +99,7 @@ class BounceDetector:
         self._first = event
         self._closing, self._jump = self._along_normal(event)
         self._lowest = self._height(event.position)
-        self._count = 0
+        self._rows.restart()
 
     def judge(self, event: ImpactEvent) -> ContactLoss | None:
         """Take note of a later impact; tells the loss that must have come before it, if it was the same contact."""
@@ -121,11 +122,7 @@ class BounceDetector:
         )
 
     def update(self, sample: JointSample) -> ContactLoss | None:
-        """Take the next sample in; never raises for what it contains.
-
-        Returns:
-            The loss when it becomes known with this sample.
-        """
+        """Take the next sample in, whatever it contains; the loss when it becomes known with it."""
         first = self._first
         if first is None:
             return None
@@ -137,18 +134,19 @@ class BounceDetector:
             return None
         height = self._height(position)
         self._lowest = min(self._lowest, height)
-        self._times[:-1] = self._times[1:]
-        self._heights[:-1] = self._heights[1:]
-        self._times[-1], self._heights[-1] = since, height
-        self._count += 1
+        self._rows.push(np.array((since, height)))
         rise = height - self._lowest
         chosen = self.parameters
-        if rise <= chosen.distance + chosen.swing_time * self._closing or self._count < chosen.samples:
+        if rise <= chosen.distance + chosen.swing_time * self._closing or self._rows.count < chosen.samples:
             return None
-        times, heights = self._times - self._times.mean(), self._heights - self._heights.mean()
+        # Contiguous, since the sums' rounding depends on it.
+        times, heights = self._rows.rows.T.copy()
+        steps, rises = np.diff(times), np.diff(heights)
+        times -= times.mean()
+        heights -= heights.mean()
         speed = float(times @ heights) / float(times @ times)
         # Receding at every step, not merely on average.
-        if not (np.diff(self._heights) > 0.0).all():
+        if not (rises > 0.0).all():
             return None
         self._first = None
         back = min(rise / speed, since)
@@ -156,7 +154,7 @@ class BounceDetector:
             time=sample.time - back,
             time_detected=sample.time,
             # The speed changes meanwhile, and the lowest position is not exactly where contact ends.
-            time_std=0.25 * back + 0.5 * float(np.median(np.diff(self._times))),
+            time_std=0.25 * back + 0.5 * float(np.median(steps)),
             position=position.copy(),
             speed=speed,
             reason="receding",

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from impact_aware.detection.events import ImpactEvent, JointSample
-from impact_aware.detection.motion_window import DropCounts
 from impact_aware.detection.windowed_detector import WindowParameters, ranged
 
 
@@ -73,16 +72,6 @@ class CompletionDetector:
         self._frequency = 2.0 * np.pi / (chosen.window * chosen.sampling_period)
         self.reset()
 
-    @property
-    def drops(self) -> DropCounts:
-        """What was refused or mended since construction."""
-        return self._window.drops
-
-    @property
-    def waiting(self) -> bool:
-        """Whether a sequence has begun and is not over."""
-        return bool(self._events)
-
     def reset(self) -> None:
         """Forget everything but the drop counts."""
         self._window.reset()
@@ -104,11 +93,7 @@ class CompletionDetector:
         return float(self._frequency * np.sqrt(variance.max()))
 
     def update(self, sample: JointSample) -> ContactCompletion | None:
-        """Take the next sample in; never raises for what it contains.
-
-        Returns:
-            The end of the sequence when it becomes known with this sample.
-        """
+        """Take the next sample in, whatever it contains; the end of the sequence when it becomes known with it."""
         if not self._window.accept(sample) or not self._events:
             return None
         chosen, now = self.parameters, self._window.time

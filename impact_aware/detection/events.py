@@ -70,14 +70,3 @@ class ImpactEvent:
         if measured is None or not unknown.any():
             return self
         return replace(self, velocity_before=np.where(unknown, measured, self.velocity_before))
-
-    def same_as(self, other: ImpactEvent) -> bool:
-        """Tell whether every field of both events is identical, NaN counting as equal to NaN."""
-        for name in self.__slots__:
-            mine, theirs = getattr(self, name), getattr(other, name)
-            if isinstance(mine, np.ndarray) or isinstance(theirs, np.ndarray):
-                if mine is None or theirs is None or not np.array_equal(mine, theirs, equal_nan=True):
-                    return False
-            elif mine != theirs and not (mine != mine and theirs != theirs):
-                return False
-        return True

@@ -93,13 +93,13 @@ class ImpactWatch:
         normal: ArrayLike | None = None,
         timing_tolerance: float = 0.1,
     ) -> None:
-        """Put together.
+        """Put together; what is None is not asked.
 
         Args:
             detector: Finds the impacts.
-            expectation: Tells whether they were meant; None leaves that open.
-            completion: Tells when a sequence of them is over, or None.
-            bounce: Tells when contact is lost, or None; it needs a normal, given here or with a prediction.
+            expectation: Tells whether they were meant.
+            completion: Tells when a sequence of them is over.
+            bounce: Tells when contact is lost; it needs a normal, given here or with a prediction.
             robot: Gives the inertia in which jumps are compared; the identity without it.
             normal: Contact normal from the obstacle into the robot (3,), base frame, where no prediction tells.
             timing_tolerance: How far the time of a prediction may be from the impact that it is taken for, s.

@@ -125,8 +125,8 @@ class MomentumObserverDetector(WindowedDetector):
             self._over = 0
             return None
         self._shares = shares = np.abs(external) / self._threshold
-        self._level = float(shares.max())
-        if self._level <= 1.0:
+        self.level = float(shares.max())
+        if self.level <= 1.0:
             self._over = 0
             return None
         self._over += 1

@@ -88,8 +88,8 @@ class TorqueResidualDetector(WindowedDetector):
     def _examine(self, sample: JointSample, steps: int) -> Finding | None:
         residual = self._measure(sample)
         if residual is not None:
-            self._level = float(residual.dot(self._weights)) / self.parameters.threshold
-        if residual is None or self._level <= 1.0:
+            self.level = float(residual.dot(self._weights)) / self.parameters.threshold
+        if residual is None or self.level <= 1.0:
             self._over = 0
             return None
         self._over += 1

@@ -10,6 +10,7 @@ does better.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,9 @@ from impact_aware.detection.events import Array
 from impact_aware.detection.prediction_bound import detection_bound
 from impact_aware.detection.recording import Recording, Signal
 from impact_aware.detection.registry import make_detector
+from impact_aware.detection.windowed_detector import WindowParameters
 from impact_aware.errors import InvalidInputError, UnknownNameError
+from impact_aware.resources import read_mapping
 from impact_aware.robot import RobotModel
 
 TUNABLE = ("adaptive_window", "acceleration", "torque_residual", "momentum_observer")
@@ -30,21 +33,6 @@ LEAST_VARIATION = 2.0
 """Variation of the acceleration that is always allowed, rad/s^2."""
 _UNREACHED = 1e9
 _CORNER = 20.0 / 30000.0
-
-
-@dataclass(frozen=True)
-class SourceQuality:
-    """What a recording says about its source.
-
-    Attributes:
-        sampling_period: Median time between stamps, s.
-        encoder_resolution: Step of every joint's position, rad; 0 where it has none.
-        position_noise: Standard deviation of the noise beside the steps, per joint, rad.
-    """
-
-    sampling_period: float
-    encoder_resolution: tuple[float, ...]
-    position_noise: tuple[float, ...]
 
 
 @dataclass(frozen=True)
@@ -68,8 +56,8 @@ class Tuning:
     largest: tuple[float, ...]
 
 
-def measure_source(times: ArrayLike, positions: ArrayLike) -> SourceQuality:
-    """Measure period, encoder step and noise of a recording.
+def measure_source(times: ArrayLike, positions: ArrayLike) -> WindowParameters:
+    """Measure the median period, and every joint's encoder step (0 for none) and noise, of a recording.
 
     Args:
         times: (m,) s.
@@ -87,7 +75,7 @@ def measure_source(times: ArrayLike, positions: ArrayLike) -> SourceQuality:
         raise InvalidInputError("times", "never increasing", "increasing stamps")
     steps = tuple(_encoder_step(column) for column in rows.T)
     noise = tuple(_noise(column, step) for column, step in zip(rows.T, steps, strict=True))
-    return SourceQuality(float(np.median(intervals)), steps, noise)
+    return WindowParameters(float(np.median(intervals)), steps, noise)
 
 
 def tune(
@@ -128,8 +116,7 @@ def tune(
     if not margin >= 1.0:
         raise InvalidInputError("margin", margin, "at least 1")
     quality = measure_source(times, positions)
-    joint_count = len(quality.encoder_resolution)
-    recording = Recording(joint_count, times, positions, velocities, efforts, effort_references)
+    recording = Recording(np.shape(positions)[1], times, positions, velocities, efforts, effort_references)
     duration = float(recording.times[-1] - recording.times[0])
     if duration < SHORTEST:
         raise InvalidInputError("recording", f"{duration:.1f} s", f"at least {SHORTEST:.0f} s without impacts")
@@ -164,6 +151,24 @@ def tune(
         duration / 3600.0,
         tuple(float(value) for value in maxima.max(axis=0)),
     )
+
+
+def load_parameters(path: str | Path, detector: str) -> dict[str, Any]:
+    """Parameters for a detector from a file that `impact-aware tune-detector` wrote.
+
+    Args:
+        path: The file.
+        detector: Name of the detector that they are for.
+
+    Raises:
+        InvalidInputError: No such file, not a tuning, or the tuning of another detector.
+    """
+    content = read_mapping("tuning", Path(path))
+    if not isinstance(content.get("parameters"), dict):
+        raise InvalidInputError("tuning", str(path), "a file of impact-aware tune-detector, with an entry 'parameters'")
+    if content.get("detector") != detector:
+        raise InvalidInputError("tuning", f"{path}, made for {content.get('detector')}", f"one made for {detector}")
+    return {key: tuple(value) if isinstance(value, list) else value for key, value in content["parameters"].items()}
 
 
 def _needed_variation(parameters: AdaptiveWindowParameters, recording: Recording) -> Array:

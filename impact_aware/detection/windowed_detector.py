@@ -145,7 +145,11 @@ class Finding:
 
 
 class WindowedDetector(ImpactDetector):
-    """A detector with a `MotionWindow`."""
+    """A detector with a `MotionWindow`.
+
+    Attributes:
+        level: The newest sample's signal over its bound: above 1 the detector suspects an impact.
+    """
 
     def __init__(self, joint_count: int, parameters: WindowParameters, length: int, kink_span: float) -> None:
         """Make a window of `length` samples; impacts are looked for in the last `kink_span` sampling periods."""
@@ -175,7 +179,7 @@ class WindowedDetector(ImpactDetector):
     def reset(self) -> None:
         """Forget every sample and event; the drop counts stay."""
         self._last_event = -np.inf
-        self._level = 0.0
+        self.level = 0.0
         self._window.reset()
         self._forget()
 
@@ -189,13 +193,13 @@ class WindowedDetector(ImpactDetector):
         before = window.time
         steps = window.accept(sample)
         if not steps:
-            self._level = 0.0
+            self.level = 0.0
             return None
         if window.fresh:
             self._forget()
             if window.time < before:
                 self._last_event = -np.inf
-        self._level = 0.0
+        self.level = 0.0
         if window.time - self._last_event < self._source.refractory_time:
             self._rest(sample, steps)
             return None
@@ -203,20 +207,15 @@ class WindowedDetector(ImpactDetector):
         return None if finding is None else self.conclude(finding)
 
     @property
-    def level(self) -> float:
-        """The newest sample's signal over its bound: above 1 the detector suspects an impact."""
-        return self._level
-
-    @property
     def levels(self) -> Array:
         """The same per joint (n,), or in all (1,), where the detector adds its joints up."""
-        return np.array([self._level])
+        return np.array([self.level])
 
     @abstractmethod
     def _examine(self, sample: JointSample, steps: int) -> Finding | None:
         """Judge the newest sample, which is in the window already, `steps` periods after the one before.
 
-        Sets `_level` as well.
+        Sets `level` as well.
         """
 
     def _rest(self, sample: JointSample, steps: int) -> None:

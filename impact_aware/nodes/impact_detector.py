@@ -17,7 +17,7 @@ from rclpy.node import Node
 
 from impact_aware.detection import DETECTORS, ImpactWatch, JointSample, WatchEvent, WatchEventKind
 from impact_aware.detection.fusion import MEMBERS
-from impact_aware.detection.parameter_file import load_parameters
+from impact_aware.detection.tuning import load_parameters
 from impact_aware.detection.watch_settings import WatchSettings, make_watch, noise_of
 from impact_aware.messages.impact_event import (
     CONTACT_MADE,

@@ -15,8 +15,8 @@ import numpy as np
 
 from impact_aware.columns import SUFFIXES as TABLES
 from impact_aware.detection import ImpactDetector, make_detector
-from impact_aware.detection.parameter_file import load_parameters
 from impact_aware.detection.registry import NEEDS, OPTIONS
+from impact_aware.detection.tuning import load_parameters
 from impact_aware.errors import ImpactAwareError, InvalidInputError
 from impact_aware.messages.impact_prediction import TYPE as PREDICTION_TYPE
 from impact_aware.recordings.ablation import group

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from impact_aware.contact.central_impact import central_impact, contact_duration
+from impact_aware.contact.central_impact import central_impact
 from impact_aware.contact.force_models import FORCE_MODELS, make_force_model, parameter_names
 from impact_aware.contact.hunt_crossley import ExponentialHuntCrossley, HuntCrossley, NonlinearViscoelastic
 from impact_aware.contact.kelvin_voigt import KelvinVoigt
@@ -143,18 +143,11 @@ def test_virtual_spring_keeps_its_force_and_loses_its_energy_at_the_turn():
     assert float(stored - kept) == pytest.approx(float(model.turning_loss(depth)))
 
 
-@pytest.mark.parametrize("model", [Maxwell(1e5, 2000.0), VirtualSpring(1e5, 0.6), HuntCrossley(1e8, 1e8)], ids=str)
-def test_history_along_the_recorded_motion_gives_the_force_of_the_impact(model):
-    impact = central_impact(model, 2.0, 0.3, samples=2000)
-    keep = np.r_[0:2000, 2001 : impact.time.size]
-    force = model.history(impact.time[keep], impact.penetration[keep], impact.rate[keep])
-    # The penetration is taken as linear between 4000 samples.
-    assert np.abs(force - impact.force[keep]).max() < 2e-3 * impact.force.max()
-
-
 def test_contact_duration_is_that_of_the_integrated_elastic_impact():
     impact = central_impact(HuntCrossley(1e8, 0.0), 3.0, 0.2)
-    assert contact_duration(1e8, 3.0, 0.2) == pytest.approx(impact.time[-1], rel=1e-5)
+    # delta_max = (5 m v^2 / 4 k)^(2/5), and 2 sqrt(pi) Gamma(7/5) / Gamma(9/10) of it over the speed.
+    depth = (1.25 * 3.0 * 0.2**2 / 1e8) ** 0.4
+    assert impact.time[-1] == pytest.approx(2.943275 * depth / 0.2, rel=1e-5)
 
 
 @pytest.mark.parametrize("name", sorted(FORCE_MODELS))

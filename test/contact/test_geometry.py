@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from impact_aware.contact import Contact, FreeObject, contact_jacobian, contact_point, sphere_contact_point
+from impact_aware.contact import Contact, FreeObject, contact_jacobian, contact_point
 from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.robot import RobotModel
 
@@ -83,7 +83,6 @@ def test_sphere_touches_on_the_side_of_the_obstacle(robot):
     contact = Contact("tool", (0, 0, 1), radius=robot.tool_radius)
     point = contact_point(robot, robot.home, contact)
     np.testing.assert_allclose(point, centre - [0.0, 0.0, robot.tool_radius], atol=1e-15)
-    np.testing.assert_array_equal(point, sphere_contact_point(centre, robot.tool_radius, contact.normal))
 
 
 def test_contact_jacobian_is_the_derivative_of_the_material_point(robot):

@@ -2,7 +2,7 @@ import pytest
 import yaml
 
 from impact_aware.detection import make_detector
-from impact_aware.detection.parameter_file import load_parameters
+from impact_aware.detection.tuning import load_parameters
 from impact_aware.errors import InvalidInputError
 
 
