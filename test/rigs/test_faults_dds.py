@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import subprocess
+import sys
 from types import SimpleNamespace
 
 import pytest
@@ -219,7 +221,12 @@ def test_a_fault_that_is_not_tried_over_dds_is_refused(capsys):
     [("missing", {"JOINT_MISSING"}), ("detector_restarted", {"UPSTREAM_LOST", "IMPACT_MISSED"})],
 )
 def test_a_fault_brings_the_arm_to_rest_through_the_whole_chain_and_it_moves_again(zygote, fault, outcomes):
-    ran = zygote.run(["impact_aware.cli.main", "faults", "--dds", fault, "--json"])
+    words = ["impact_aware.cli.main", "faults", "--dds", fault, "--json"]
+    if fault == "detector_restarted":
+        # A forked detector is back in a fifth of a second, before anybody misses it; a user's has to import first.
+        ran = subprocess.run([sys.executable, "-m", *words], capture_output=True, text=True, timeout=200.0)
+    else:
+        ran = zygote.run(words)
     (own,) = json.loads(ran.stdout)["results"]
     assert own["failures"] == []
     assert ran.returncode == 0
