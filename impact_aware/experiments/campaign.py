@@ -81,11 +81,7 @@ class RunOptions:
     maps: str | None = None
 
     def __post_init__(self) -> None:
-        """Check the choice.
-
-        Raises:
-            UnknownNameError: No such source of the object's velocity.
-        """
+        """Refuse an unknown source of the object's velocity with an UnknownNameError."""
         if self.impact_map not in PREDICTIONS:
             raise UnknownNameError("impact_map", self.impact_map, PREDICTIONS)
 

@@ -19,6 +19,7 @@ from impact_aware.reference.rotation import rotation_from_rpy
 from impact_aware.robot import RobotModel
 from impact_aware.robot.inverse_kinematics import solve_inverse_kinematics
 from impact_aware.task import ArmTask, Task, hit_normal, tool_placement
+from impact_aware.task.make_field import usual_posture
 
 
 @dataclass(frozen=True)
@@ -158,40 +159,34 @@ def draw_trial(
         "mass_factor": truth.mass_factor,
     }
     starts = [_draw_start(arm, generator, ranges) for arm in task.arms]
-    drawn["starts_m"] = [start.position.tolist() for start in starts]
+    drawn["starts_m"] = [position.tolist() for position, *_ in starts]
     postures, refused = [], ""
-    for arm, robot, start in zip(task.arms, robots, starts, strict=True):
+    for arm, robot, (_, placement, first_joint) in zip(task.arms, robots, starts, strict=True):
         try:
-            postures.append(start.posture(arm, robot))
+            postures.append(_posture(arm, robot, placement, first_joint))
         except InvalidInputError as error:
             refused = refused or str(error)
     posture = None if refused else tuple(float(angle) for angle in np.concatenate(postures))
     return RandomTrial(task, truth, posture, refused, drawn, int(generator.integers(2**31)))
 
 
-@dataclass(frozen=True, eq=False)
-class _Start:
-    position: Array
-    tilt: tuple[float, float, float]
-    first_joint: float
-
-    def posture(self, arm: ArmTask, robot: RobotModel) -> Array:
-        """Joint positions (n,), rad; raises InvalidInputError when there are none."""
-        placement = tool_placement(arm, self.position)
-        placement = pin.SE3(rotation_from_rpy(self.tilt) @ placement.rotation, placement.translation)
-        seed = np.array(arm.posture) if arm.posture else robot.home
-        joint = arm.null_space_joint
-        fixed = {joint: arm.null_space_position + self.first_joint} if joint >= 0 else None
-        return solve_inverse_kinematics(robot, placement, seed, fixed=fixed)
+def _posture(arm: ArmTask, robot: RobotModel, placement: pin.SE3, first_joint: float) -> Array:
+    """Joint positions (n,), rad; raises InvalidInputError when there are none."""
+    joint = arm.null_space_joint
+    fixed = {joint: arm.null_space_position + first_joint} if joint >= 0 else None
+    return solve_inverse_kinematics(robot, placement, usual_posture(arm, robot), fixed=fixed)
 
 
-def _draw_start(arm: ArmTask, generator: np.random.Generator, ranges: RandomRanges) -> _Start:
+def _draw_start(arm: ArmTask, generator: np.random.Generator, ranges: RandomRanges) -> tuple[Array, pin.SE3, float]:
+    """Tool position (3,) in the task's frame, its pose in the base's, and the null-space joint's offset, rad."""
     normal = hit_normal(arm)
     position = np.array(arm.starts[0]) + generator.uniform(*ranges.start_along) * normal
     position += generator.uniform(-1.0, 1.0) * ranges.start_across * np.cross((0.0, 0.0, 1.0), normal)
     position[2] += generator.uniform(*ranges.start_height)
     roll, pitch, yaw = (float(angle) for angle in generator.uniform(-ranges.start_tilt, ranges.start_tilt, 3))
-    return _Start(position, (roll, pitch, yaw), float(generator.uniform(-ranges.first_joint, ranges.first_joint)))
+    usual = tool_placement(arm, position)
+    placement = pin.SE3(rotation_from_rpy((roll, pitch, yaw)) @ usual.rotation, usual.translation)
+    return position, placement, float(generator.uniform(-ranges.first_joint, ranges.first_joint))
 
 
 def _plus(first: tuple[float, float, float], second: tuple[float, float, float]) -> tuple[float, float, float]:

@@ -38,12 +38,7 @@ class SensorSettings:
     velocity_cutoff: float = 100.0
 
     def __post_init__(self) -> None:
-        """Refuse what makes no sense.
-
-        Raises:
-            InvalidInputError: A negative or non-finite figure.
-            UnknownNameError: Another velocity source.
-        """
+        """Refuse a figure out of range (InvalidInputError) and another velocity source (UnknownNameError)."""
         for name in ("encoder_resolution", "position_noise", "velocity_noise", "effort_noise"):
             check_not_negative(f"sensors.{name}", getattr(self, name), "")
         if self.delay < 0:

@@ -52,12 +52,7 @@ class TwoMassParameters:
     contact: ContactForceModel = field(default_factory=lambda: HuntCrossley(1e8, 1e8, 1.5))
 
     def __post_init__(self) -> None:
-        """Check the parameters.
-
-        Raises:
-            InvalidInputError: A mass, stiffness, force or gap that is not positive, a negative damping, or a contact
-                model with a memory.
-        """
+        """Check every field, also that the contact model has no memory; an InvalidInputError names the wrong one."""
         for name, unit in (
             ("object_mass", "kg"),
             ("tip_mass", "kg"),

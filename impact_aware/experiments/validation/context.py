@@ -33,11 +33,7 @@ class ValidationContext:
     report: Callable[[float], None] = lambda share: None
 
     def __post_init__(self) -> None:
-        """Check the number of trials.
-
-        Raises:
-            InvalidInputError: Fewer than one.
-        """
+        """Refuse fewer than one trial with an InvalidInputError."""
         check_positive("trials", self.trials, "")
 
     def count(self, trials: int) -> Iterator[int]:
