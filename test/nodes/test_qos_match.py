@@ -85,7 +85,7 @@ def test_states_that_are_published_best_effort_while_lockstep_asks_for_reliable(
     pair.own.create_subscription(JointState, "qm/joint_states", lambda message: None, RELIABLE)
     pair.other.create_publisher(JointState, "/qm/joint_states", BEST_EFFORT)
     pair.wait("/qm/joint_states", 1, 1)
-    sentence = "/robot/driver offers /qm/joint_states with best effort, but asked for is reliable: it can't be heard"
+    sentence = "/robot/driver offers /qm/joint_states with best effort, but asked for is reliable: it can't be received"
     assert mismatches(pair.own) == silenced(pair.own, ["qm/joint_states"]) == [sentence]
     assert why_silent(pair.own, "qm/joint_states") == sentence
     assert mismatches(pair.own, ["another"]) == []

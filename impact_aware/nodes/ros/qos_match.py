@@ -125,7 +125,7 @@ def _mismatch(topic: str, own: Subscription | Publisher, other: TopicEndpointInf
         return f"{name} {verb} {topic} as {other.topic_type}, but here it is {kind}"
     if subscribes:
         gap = qos_gap(other.qos_profile, own.qos_profile)
-        return f"{name} offers {topic} with {gap[0]}, but asked for is {gap[1]}: it can't be heard" if gap else ""
+        return f"{name} offers {topic} with {gap[0]}, but asked for is {gap[1]}: it can't be received" if gap else ""
     gap = qos_gap(own.qos_profile, other.qos_profile)
     return f"{name} asks for {topic} with {gap[1]}, but offered is {gap[0]}: it can't hear" if gap else ""
 
