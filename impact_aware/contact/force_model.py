@@ -88,15 +88,6 @@ def check_not_negative(field: str, value: float, unit: str) -> float:
     return _checked(field, value, f"a finite number >= 0 {unit}".rstrip(), lambda number: number >= 0.0)
 
 
-def check_fraction(field: str, value: float) -> float:
-    """`value` as a float.
-
-    Raises:
-        InvalidInputError: Not a number in 0..1.
-    """
-    return _checked(field, value, "a number in 0..1", lambda number: 0.0 <= number <= 1.0)
-
-
 def in_contact(penetration: ArrayLike) -> tuple[Array, NDArray[np.bool_]]:
     """The penetration clipped at zero, and where the bodies touch: fractional powers of it stay real."""
     depth = np.asarray(penetration, dtype=float)

@@ -46,11 +46,7 @@ class Contact:
     axes: Array = field(init=False)
 
     def __post_init__(self) -> None:
-        """Check every field and freeze the arrays.
-
-        Raises:
-            InvalidInputError: Naming the field, its value and what was expected.
-        """
+        """Check every field; raises `InvalidInputError` with the name of one that is out of range."""
         if not isinstance(self.frame, str) or not self.frame:
             raise InvalidInputError("contact frame", repr(self.frame), "the name of a robot frame")
         normal = unit_vector("normal", self.normal)
@@ -87,11 +83,7 @@ class FreeObject:
     twist: Array = field(default_factory=lambda: np.zeros(6))
 
     def __post_init__(self) -> None:
-        """Check every field and freeze the arrays.
-
-        Raises:
-            InvalidInputError: Naming the field, its value and what was expected.
-        """
+        """Check every field; raises `InvalidInputError` with the name of one that is out of range."""
         check_scalar("object mass", self.mass, 0.0, math.inf, open_below=True)
         inertia = np.array(self.inertia, dtype=float)
         if inertia.shape != (3, 3) or not np.isfinite(inertia).all():

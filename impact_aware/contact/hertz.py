@@ -23,11 +23,7 @@ class Material:
     poisson_ratio: float
 
     def __post_init__(self) -> None:
-        """Check the constants.
-
-        Raises:
-            InvalidInputError: A modulus that is not positive, or a ratio that no isotropic material has.
-        """
+        """Check every field; raises `InvalidInputError` with the name of one that is out of range."""
         check_positive("youngs_modulus", self.youngs_modulus, "Pa")
         if not -1.0 < self.poisson_ratio <= 0.5:
             raise InvalidInputError("poisson_ratio", self.poisson_ratio, "a number > -1 and <= 0.5")

@@ -29,11 +29,7 @@ class HuntCrossley(ContactForceModel):
     exponent: float = 1.5
 
     def __post_init__(self) -> None:
-        """Check the parameters.
-
-        Raises:
-            InvalidInputError: A stiffness or exponent that is not positive, or a negative damping.
-        """
+        """Check every field; raises `InvalidInputError` with the name of one that is out of range."""
         object.__setattr__(self, "stiffness", check_positive("stiffness", self.stiffness, "N/m^eta"))
         object.__setattr__(self, "damping", check_not_negative("damping", self.damping, "N s/m^(eta+1)"))
         object.__setattr__(self, "exponent", check_positive("exponent", self.exponent, ""))

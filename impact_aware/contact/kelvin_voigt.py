@@ -28,11 +28,7 @@ class KelvinVoigt(ContactForceModel):
     tension: bool = False
 
     def __post_init__(self) -> None:
-        """Check the parameters.
-
-        Raises:
-            InvalidInputError: A stiffness that is not positive or a negative damping.
-        """
+        """Check every field; raises `InvalidInputError` with the name of one that is out of range."""
         object.__setattr__(self, "stiffness", check_positive("stiffness", self.stiffness, "N/m"))
         object.__setattr__(self, "damping", check_not_negative("damping", self.damping, "N s/m"))
 

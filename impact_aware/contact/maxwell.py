@@ -25,11 +25,7 @@ class Maxwell(ContactForceModel):
     has_memory: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        """Check the parameters.
-
-        Raises:
-            InvalidInputError: A stiffness or damping that is not positive.
-        """
+        """Check every field; raises `InvalidInputError` with the name of one that is out of range."""
         object.__setattr__(self, "stiffness", check_positive("stiffness", self.stiffness, "N/m"))
         object.__setattr__(self, "damping", check_positive("damping", self.damping, "N s/m"))
 

@@ -8,7 +8,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from impact_aware.contact.force_model import Array, ContactForceModel, check_fraction, check_positive, in_contact
+from impact_aware.contact.force_model import Array, ContactForceModel, check_positive, in_contact
+from impact_aware.contact.geometry import check_scalar
 
 
 @dataclass(frozen=True)
@@ -31,17 +32,10 @@ class VirtualSpring(ContactForceModel):
     has_memory: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        """Check the parameters.
-
-        Raises:
-            InvalidInputError: A stiffness that is not positive, or a coefficient outside 0..1.
-        """
+        """Check every field; raises `InvalidInputError` with the name of one that is out of range."""
         object.__setattr__(self, "stiffness", check_positive("stiffness", self.stiffness, "N/m"))
-        object.__setattr__(
-            self,
-            "coefficient_of_restitution",
-            check_fraction("coefficient_of_restitution", self.coefficient_of_restitution),
-        )
+        check_scalar("coefficient_of_restitution", self.coefficient_of_restitution, 0.0, 1.0)
+        object.__setattr__(self, "coefficient_of_restitution", float(self.coefficient_of_restitution))
 
     def force(self, penetration: ArrayLike, rate: ArrayLike, internal: ArrayLike = 0.0) -> Array:
         """See `ContactForceModel.force`."""

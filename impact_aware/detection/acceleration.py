@@ -1,17 +1,12 @@
 """Joint acceleration by central differences over a threshold: Rey Arias 2024, section IV-A.
 
-The detector looks at some joints in parallel and the earliest counts; which ones is a parameter, because light joints
-at the wrist shake more than they tell (Rey Arias 2024 leaves joint 7 out). Central differences have no phase lag but
-look at both sides, so what is known at a sample is the acceleration `half_width` periods before.
+The joints are watched in parallel, the earliest counts (Rey Arias 2024 leaves joint 7 out). What is known at a sample
+is the acceleration `half_width` periods before: from positions the second difference (q_k - 2 q_{k-s} + q_{k-2s}) /
+(s h)^2, whose error is up to 2 r / (s h)^2 for an encoder step r; from measured velocities (v_k - v_{k-2s}) / (2 s h).
 
-From positions it is the second difference (q_k - 2 q_{k-s} + q_{k-2s}) / (s h)^2, whose error is up to 2 r / (s h)^2
-for an encoder step r; from measured velocities it is (v_k - v_{k-2s}) / (2 s h), as trustworthy as the robot's velocity
-filter.
-
-Where a sample of the second difference is missing and bridged, the difference is made of other real samples, with
-weights of its own. The acceleration is then taken as the smaller one that would still explain it: over the factor by
-which encoder errors, or the accelerations themselves, count more than in the plain difference. Measured velocities are
-not bridged; a gap in them makes the detector wait.
+Where a sample of the second difference is bridged, the difference has other weights. The acceleration is then divided
+by the factor by which encoder errors, or the accelerations themselves, count more than in the plain difference.
+Measured velocities are not bridged; a gap in them makes the detector wait.
 """
 
 from __future__ import annotations
@@ -35,6 +30,7 @@ from impact_aware.detection.windowed_detector import (
     per_joint,
     ranged,
     ranged_per_joint,
+    sample_row,
 )
 
 SOURCES = ("position", "velocity")
@@ -162,7 +158,9 @@ class AccelerationDetector(WindowedDetector):
             self._shares /= max(steps, motion, 1.0)
 
     def _take_velocity(self, sample: JointSample, steps: int) -> None:
-        velocity = _row_or_nan(sample.velocity, self.joint_count)
+        velocity = sample_row(sample.velocity, self.joint_count)
+        if velocity is None:
+            velocity = np.full(self.joint_count, np.nan)
         finite = np.isfinite(velocity)
         if steps > 1:
             # The velocities between were not seen; the difference would be over another width.
@@ -195,15 +193,3 @@ class AccelerationDetector(WindowedDetector):
         if self.parameters.source == "velocity":
             marked |= ~np.isfinite(signal).all(axis=1)
         return marked
-
-
-def _row_or_nan(values: Array | None, joint_count: int) -> Array:
-    """Return a sample's optional array, or NaN where it is missing or malformed (n,)."""
-    if values is not None:
-        try:
-            row = np.asarray(values, dtype=np.float64)
-        except (TypeError, ValueError):
-            row = np.empty(0)
-        if row.shape == (joint_count,):
-            return row
-    return np.full(joint_count, np.nan)

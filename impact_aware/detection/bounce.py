@@ -81,10 +81,6 @@ class BounceDetector:
         """Whether there is a contact that may be lost."""
         return self._first is not None
 
-    def reset(self) -> None:
-        """Forget the contact."""
-        self._first = None
-
     def begin(self, event: ImpactEvent, normal: ArrayLike) -> None:
         """Start to watch.
 

@@ -1,9 +1,8 @@
 """When is the impact over: the end of a sequence of impacts by evidence, not by the clock.
 
 A contact is complete when every expected contact has been made, no new impact has come for a while, and the joints no
-longer shake. Shaking is what is left of the positions over some tens of milliseconds when a cubic is taken away: the
-motion that a controller wants is smooth over so short a time, while a flexible joint that was hit swings several
-times. It is stated as the velocity ripple that a vibration of the window's length would have.
+longer shake. Shaking is what is left of the positions over some tens of milliseconds when a cubic is taken away, stated
+as the velocity ripple that a vibration of the window's length would have.
 """
 
 from __future__ import annotations

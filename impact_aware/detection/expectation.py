@@ -1,17 +1,14 @@
 """Was the impact meant: the jump as it develops, compared with the predicted one and its uncertainty.
 
-An expected impact moves the joints along the predicted jump p, by about as much. What has changed by a time after the
-impact is seen as the deviation from the parabola of the motion before: a ramp dv (t - t0) per joint. In the norm of
-the inertia matrix M, in which light wrist joints count as little as they weigh, the share of dv that p does not
-explain is
+What has changed by a time after the impact is the deviation from the parabola of the motion before: a ramp dv (t - t0)
+per joint. In the norm of the inertia matrix M, the share of dv that the predicted jump p does not explain is
 
     u = 1 - (dv^T M p)^2 / (dv^T M dv  p^T M p),
 
-the squared sine of the angle between both: an impact elsewhere, or along another normal, has another direction. The
-size shows later than the direction, since flexible joints take several milliseconds to hand the impulse on, so dv^T M
-p / p^T M p only has to lie in a wide interval. The impact is expected while u stays below `limit`, plus the
-prediction's own variance. The verdict is final after `decide_after`, or earlier when the same answer has come
-`agreement` times in a row.
+the squared sine of the angle between both. The size shows later than the direction, since flexible joints take several
+milliseconds to hand the impulse on, so dv^T M p / p^T M p only has to lie in a wide interval. The impact is expected
+while u stays below `limit`, plus the prediction's own variance. The verdict is final after `decide_after`, or earlier
+when the same answer has come `agreement` times in a row.
 """
 
 from __future__ import annotations

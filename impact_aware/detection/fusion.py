@@ -2,10 +2,7 @@
 
 The rule: an impact takes two members. Either one member is convinced by its own rule, which asks for two samples in a
 row; or at one and the same sample a member that looks at positions and one that looks at torques are both over
-`joint_share` of their bounds. Encoder and torque sensor fail independently, so a smaller excess in both says more than
-a larger one in either, and says it one sample earlier.
-
-Members that lack their signal stay silent: on positions only, this is the adaptive window alone.
+`joint_share` of their bounds: encoder and torque sensor fail independently. Members that lack their signal stay silent.
 """
 
 from __future__ import annotations
@@ -58,7 +55,7 @@ class FusionParameters(Parameters):
 
 
 class FusionDetector(ImpactDetector):
-    """Finds impacts on which two of several detectors agree."""
+    """Finds impacts on which two of several detectors agree: `members`."""
 
     name: ClassVar[str] = "fusion"
 
@@ -83,12 +80,7 @@ class FusionDetector(ImpactDetector):
         self._main: AdaptiveWindowDetector = made["adaptive_window"]
         self._on_positions: list[WindowedDetector] = [made[name] for name in made if name in POSITION_MEMBERS]
         self._on_torques: list[WindowedDetector] = [made[name] for name in made if name not in POSITION_MEMBERS]
-        self._all = self._on_positions + self._on_torques
-
-    @property
-    def members(self) -> tuple[WindowedDetector, ...]:
-        """The members."""
-        return tuple(self._all)
+        self.members = self._on_positions + self._on_torques
 
     @property
     def drops(self) -> DropCounts:
@@ -98,28 +90,28 @@ class FusionDetector(ImpactDetector):
     @property
     def memory(self) -> int:
         """Samples after which a settled detector has forgotten all before."""
-        return max(member.memory for member in self._all)
+        return max(member.memory for member in self.members)
 
     @property
     def settled(self) -> bool:
         """Whether only the last `memory` samples and the last event matter."""
-        return all(member.settled for member in self._all)
+        return all(member.settled for member in self.members)
 
     def reset(self) -> None:
         """Forget every sample and event; the drop counts stay."""
-        for member in self._all:
+        for member in self.members:
             member.reset()
 
     def rearm(self) -> None:
         """End the refractory time, since the next impact may come at once."""
-        for member in self._all:
+        for member in self.members:
             member.rearm()
 
     def update(self, sample: JointSample) -> ImpactEvent | None:
         """Take the next sample in; see `ImpactDetector.update`."""
         found: ImpactEvent | None = None
         finder: WindowedDetector | None = None
-        for member in self._all:
+        for member in self.members:
             event = member.update(sample)
             if event is not None and found is None:
                 found, finder = event, member
@@ -130,7 +122,7 @@ class FusionDetector(ImpactDetector):
             if max(member.level for member in self._on_torques) < share:
                 return None
             found, finder = self._main.conclude(self._main.suspect()), self._main
-        for member in self._all:
+        for member in self.members:
             if member is not finder:
                 member.acknowledge()
         return replace(found, detector=self.name)
@@ -148,5 +140,5 @@ class FusionDetector(ImpactDetector):
         return np.asarray(marked | (families[0] & families[1]))
 
     def _resume(self) -> None:
-        for member in self._all:
+        for member in self.members:
             member._resume()

@@ -6,9 +6,8 @@ parabola per joint for the smooth motion,
     q_i(t) = c_i0 + c_i1 t + c_i2 t^2 + dv_i ramp_D(t - t0),    ramp_D(s) = s^2 / 2D up to D, then s - D/2,
 
 all joints share t0 and D; D = 0 is the ideal jump. For given t0 and D the rest is linear, so the parabola is projected
-out once and a fine grid of t0 and D is scored at the same time. How long the contact takes can hardly be found from the
-one or two samples that there are when the impact becomes known, and t0 hangs on it; so the impact time is the mean over
-the grid, weighted by likelihood, and the spread around it is its standard error.
+out once and a fine grid of t0 and D is scored at the same time. D can hardly be found from one or two samples after the
+impact, so its time is the mean over the grid, weighted by likelihood; the spread around it is its standard error.
 
 What to expect, whatever t0 and D up to 4 periods, with noise up to a thousandth of what a jump moves in a period: with
 two samples or more after the impact the time is within 0.75 periods, and the velocity after within 0.3 times the
@@ -67,9 +66,6 @@ def fit_kink(positions: Array, period: float, earliest: float, noise_std: Array)
         period: Sampling period, s.
         earliest: Earliest impact time considered, s relative to the newest sample; three samples stay before it.
         noise_std: Standard deviation of the position error per joint (n,), rad, positive.
-
-    Returns:
-        The kink.
     """
     samples, joints = positions.shape
     # In units of the sampling period the regressors are well scaled.

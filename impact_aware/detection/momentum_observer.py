@@ -4,10 +4,9 @@ With p = M(q) dq, the equation of motion reads dp/dt = tau + C(q, dq)^T dq - g(q
 
     r_k = (p_k - p_{k-N}) / (N h) - mean of (tau + C^T dq - g) over them
 
-is the mean external torque, without any differentiation of velocities. This is the momentum observer with a finite
-memory: where the usual first-order one forgets with a gain K, this one forgets at once after N h (about 2/K). It can't
-drift and is valid again N samples after a gap. Friction, payload and calibration are in r as well, but change slowly:
-the median of r before the last N periods is taken away, and an impact is what is left over a threshold.
+is the mean external torque: the momentum observer with a finite memory, which forgets at once after N h (about 2/K of
+the first-order one with gain K) and is valid again N samples after a gap. Friction, payload and calibration change
+slowly: the median of r before the last N periods is taken away, and an impact is what is left over a threshold.
 """
 
 from __future__ import annotations

@@ -20,16 +20,9 @@ from impact_aware.detection.events import Array
 
 
 def extrapolation_weights(window: int, horizon: int) -> Array:
-    """Weights P that extrapolate the parabola through `window`+1 uniform samples by `horizon` periods.
+    """Weights P (window + 1,), oldest first, that extrapolate the parabola through w+1 uniform samples by m periods.
 
     Aouaj thesis, (2.22)-(2.25), where `horizon` is 1. The sampling period cancels.
-
-    Args:
-        window: w, at least 2.
-        horizon: m, at least 1.
-
-    Returns:
-        Weights of the samples, oldest first (window + 1,).
     """
     grid = np.arange(-float(window), 1.0)
     regressors = np.stack((np.ones_like(grid), grid, 0.5 * grid**2), axis=1)
@@ -38,16 +31,7 @@ def extrapolation_weights(window: int, horizon: int) -> Array:
 
 
 def position_variation(duration: Array | float, acceleration_variation: float, jerk_bound: float) -> Array:
-    """Largest change of position that a bounded variation of the acceleration makes: Q of Aouaj thesis, (2.31).
-
-    Args:
-        duration: Time from the reference instant, s.
-        acceleration_variation: da, rad/s^2.
-        jerk_bound: j, rad/s^3.
-
-    Returns:
-        Q, rad, of the shape of `duration`.
-    """
+    """Largest change of position, rad, by da, rad/s^2, and j, rad/s^3, in a time, s: Q of Aouaj thesis, (2.31)."""
     duration = np.asarray(duration, dtype=np.float64)
     corner = acceleration_variation / jerk_bound
     late = 0.5 * acceleration_variation * (duration - corner) ** 2 + 0.5 * jerk_bound * corner**2 * (

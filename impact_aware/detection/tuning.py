@@ -1,10 +1,9 @@
 """Parameters of a detector, learnt from a recording without impacts, and how often it would then be wrong.
 
-What is measured of the source: sampling period, encoder step, noise. Then every second of the recording is asked
-which threshold would just have kept it quiet, and a Gumbel distribution of these maxima says how often a threshold is
-passed in an hour that is like the recording. The threshold is the lowest one that both meets the wanted rate and lies
-a margin above the largest value seen. The rate is that of single samples; a detector that wants its finds confirmed
-does better.
+Measured are the source (sampling period, encoder step, noise) and the threshold that would just have kept each second
+quiet; a Gumbel distribution of these maxima says how often a threshold is passed per hour. The threshold is the lowest
+one that both meets the wanted rate and lies a margin above the largest value seen. The rate is that of single samples,
+so that a detector that wants its finds confirmed does better.
 """
 
 from __future__ import annotations

@@ -45,11 +45,7 @@ class ForceProfile:
     effective_mass: float
 
     def __post_init__(self) -> None:
-        """Check the arrays and figures.
-
-        Raises:
-            InvalidInputError: Naming the field.
-        """
+        """Check every field; raises `InvalidInputError` with the name of one that is out of range."""
         time, force = np.array(self.time, dtype=float), np.array(self.force, dtype=float)
         if time.ndim != 1 or time.size < 8 or not np.all(np.diff(time) > 0.0):
             raise InvalidInputError("time", f"shape {time.shape}", "at least 8 increasing times, s")

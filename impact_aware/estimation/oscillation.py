@@ -49,11 +49,7 @@ class OscillationEstimator:
     decay_range: tuple[float, float] = (0.01, 400.0)
 
     def __post_init__(self) -> None:
-        """Refuse settings that can't be fitted.
-
-        Raises:
-            InvalidInputError: No mode, an empty window or an empty range.
-        """
+        """Check every field; raises `InvalidInputError` with the name of one that is out of range."""
         if self.modes < 1:
             raise InvalidInputError("modes", self.modes, "an integer >= 1")
         if not (np.isfinite(self.window) and self.skip >= 0.0 and self.window > self.skip):

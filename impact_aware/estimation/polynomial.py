@@ -30,11 +30,7 @@ class PolynomialEstimator:
     skip: float = 0.0
 
     def __post_init__(self) -> None:
-        """Refuse settings that can't give a velocity.
-
-        Raises:
-            InvalidInputError: A window that is not longer than `skip`, an order below one, or a negative `skip`.
-        """
+        """Check every field; raises `InvalidInputError` with the name of one that is out of range."""
         if not (np.isfinite(self.window) and self.skip >= 0.0 and self.window > self.skip):
             raise InvalidInputError("window", f"{self.window} s, skip {self.skip} s", "0 <= skip < window")
         if self.order < 1:

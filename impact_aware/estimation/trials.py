@@ -41,11 +41,7 @@ class ImpactTrial:
     before_error: Array | None = None
 
     def __post_init__(self) -> None:
-        """Check shapes and signs.
-
-        Raises:
-            InvalidInputError: Naming the field.
-        """
+        """Check every field; raises `InvalidInputError` with the name of one that is out of range."""
         size = np.size(self.q)
         if self.before_error is None:
             object.__setattr__(self, "before_error", self.standard_error)
