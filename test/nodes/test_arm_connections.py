@@ -107,7 +107,8 @@ def test_states_that_can_not_be_received_are_a_reason(controller):
     controller.driver.create_publisher(JointState, "/connections/left/joint_states", state_qos(reliable=False))
     controller.wait("/connections/left/joint_states", 2)
     reason = (
-        "/driver offers /connections/left/joint_states with best effort, but asked for is reliable: it can't be received"
+        "/driver offers /connections/left/joint_states with best effort, but asked for is reliable: "
+        "it can't be received"
     )
     assert controller.connections.refusal() == f"no left/joint_states yet: {reason}"
     # Somebody else was heard before.
