@@ -91,11 +91,7 @@ class GraphOptions:
 
 @dataclass(frozen=True)
 class SingleArmOptions(GraphOptions):
-    """What the single-arm graph can be asked for.
-
-    Attributes:
-        robot: Profile name.
-    """
+    """What the single-arm graph can be asked for; `robot` is the name of a profile."""
 
     robot: str = "panda"
 

@@ -47,10 +47,6 @@ def load_hardware(name_or_path: str | Path) -> Hardware:
         InvalidInputError: A file that can't be read, or an entry that is no topic, name or period.
     """
     content, path = read_named("hardware", "hardware", name_or_path)
-    return _parse(content, path)
-
-
-def _parse(content: dict[str, Any], path: Path) -> Hardware:
     where = f"hardware {path.name}"
     for key in content:
         if key not in (*_WORDS, "period"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 from launch import LaunchContext, LaunchDescriptionEntity
 from launch.actions import DeclareLaunchArgument
@@ -15,6 +15,8 @@ from impact_aware.bringup.hardware import Hardware, checked_period, load_hardwar
 from impact_aware.errors import InvalidInputError
 
 SWITCH = ("true", "false")
+
+Number = TypeVar("Number", int, float)
 
 _TEXTS = {
     "namespace": ("", "namespace of every node, such as cell"),
@@ -42,14 +44,9 @@ def graph_arguments(task: str) -> list[DeclareLaunchArgument]:
     """The arguments that every launch file has; `task` is the default one."""
     texts = {**_TEXTS, "task": (task, _TEXTS["task"][1])}
     return [
-        *(
-            DeclareLaunchArgument(name, default_value=default, choices=SWITCH, description=description)
-            for name, (default, description) in _SWITCHES.items()
-        ),
-        *(
-            DeclareLaunchArgument(name, default_value=default, description=description)
-            for name, (default, description) in texts.items()
-        ),
+        DeclareLaunchArgument(name, default_value=default, choices=choices, description=description)
+        for arguments, choices in ((_SWITCHES, SWITCH), (texts, None))
+        for name, (default, description) in arguments.items()
     ]
 
 
@@ -78,7 +75,7 @@ def graph_options(context: LaunchContext) -> dict[str, Any]:
         "period": checked_period("period", number("period", period)) if period else hardware.period,
         "namespace": text(context, "namespace").strip("/"),
         "parameter_file": text(context, "parameter_file") or None,
-        "seed": whole_number("seed", text(context, "seed")),
+        "seed": number("seed", text(context, "seed"), int),
     }
 
 
@@ -145,25 +142,13 @@ def typed(parameters: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def whole_number(name: str, value: str) -> int:
-    """An integer argument.
+def number(name: str, value: str, kind: type[Number] = float) -> Number:
+    """An argument that is a number, of this kind.
 
     Raises:
         InvalidInputError: It is none.
     """
     try:
-        return int(value)
+        return kind(value)
     except ValueError:
-        raise InvalidInputError(name, repr(value), "a whole number") from None
-
-
-def number(name: str, value: str) -> float:
-    """An argument that is a number.
-
-    Raises:
-        InvalidInputError: It is none.
-    """
-    try:
-        return float(value)
-    except ValueError:
-        raise InvalidInputError(name, repr(value), "a number") from None
+        raise InvalidInputError(name, repr(value), "a whole number" if kind is int else "a number") from None

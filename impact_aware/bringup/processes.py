@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import json
 import os
@@ -30,14 +31,7 @@ class NodeProcess:
     """
 
     def __init__(self, spec: NodeSpec, environment: dict[str, str], log_folder: Path, *, talk: bool = False) -> None:
-        """Start it.
-
-        Args:
-            spec: The node.
-            environment: Environment of the process.
-            log_folder: Where its log file goes.
-            talk: Keep its standard input and output as pipes, for `read_lines` and `write_line`.
-        """
+        """Start it; `talk` keeps its standard input and output as pipes, for `read_lines` and `write_line`."""
         self.spec = spec
         self.log = log_folder / f"{spec.full_name.replace('/', '.')}.log"
         self._log_file: IO[bytes] = self.log.open("wb")
@@ -73,12 +67,10 @@ class NodeProcess:
 
     def write_line(self, line: str) -> None:
         """Send a line; nothing happens when the process is gone."""
-        try:
-            assert self.process.stdin is not None
+        assert self.process.stdin is not None
+        with contextlib.suppress(BrokenPipeError, ValueError):
             self.process.stdin.write(f"{line}\n".encode())
             self.process.stdin.flush()
-        except (BrokenPipeError, ValueError):
-            pass
 
     @property
     def running(self) -> bool:
@@ -109,10 +101,8 @@ class NodeProcess:
         self._log_file.close()
         for pipe in (self.process.stdin, self.process.stdout):
             if pipe is not None:
-                try:
+                with contextlib.suppress(BrokenPipeError):
                     pipe.close()
-                except BrokenPipeError:
-                    pass
 
 
 def _end_with_parent() -> None:

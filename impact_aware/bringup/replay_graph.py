@@ -55,13 +55,8 @@ def plan_replay(
 ) -> Replay:
     """Look into a recording and plan its replay.
 
-    Args:
-        path: The recording.
-        namespaces: Arms to watch; those that have joint states when None.
-        robot: Profile of a single arm; the one that has the recorded joints when empty.
-        task: Task; when empty the recorded one, or else the default of as many arms.
-        parameter_file: Parameters of all nodes.
-        markers: Draw markers.
+    What is not given is found there: the arms are those with joint states, the profile of a single one is that with the
+    recorded joints, the task is the recorded one, or else the default of as many arms.
 
     Raises:
         BagError: The recording can't be read.
@@ -111,17 +106,10 @@ def player_arguments(
     delay: float = 0.0,
     qos_file: Path | str | None = None,
 ) -> list[str]:
-    """`ros2 bag play` with its arguments.
+    """`ros2 bag play` of these topics at `rate` seconds of the recording per second, `/clock` at `clock_rate`, Hz.
 
-    Args:
-        path: The recording.
-        topics: What is played.
-        rate: Seconds of the recording per second.
-        clock_rate: How often `/clock` is published, Hz.
-        start_paused: Wait for the space bar, or for the player's service `~/resume`.
-        loop: Begin again at the end.
-        delay: Before the first message, s: so long do nodes take to find the player.
-        qos_file: Quality of service of the topics, as `player_qos` gives it, in YAML.
+    It waits for `delay`, s, as nodes take time to find the player, and with `start_paused` for the space bar or the
+    service `~/resume`; `loop` begins again at the end. `qos_file` is what `player_qos` gives, in YAML.
 
     Raises:
         InvalidInputError: A rate or a delay that is none.
@@ -182,9 +170,8 @@ def _recorded_profile(bag: Bag, topic: str) -> str:
                     return profile
             except ImpactAwareError:
                 continue
-        raise InvalidInputError(
-            "robot", "nothing", f"a robot profile, as none has the recorded {', '.join(sorted(names))}"
-        )
+        expected = f"a robot profile, as none has the recorded {', '.join(sorted(names))}"
+        raise InvalidInputError("robot", "nothing", expected)
     raise InvalidInputError("bag", str(bag.path), f"messages on {topic}")
 
 

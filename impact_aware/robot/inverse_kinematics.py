@@ -15,6 +15,9 @@ from impact_aware.robot.model import RobotModel
 _SMALLEST_DAMPING = 1e-6
 _LARGEST_DAMPING = 1e3
 _LARGEST_STEP = 0.5
+_MOST_ITERATIONS = 200
+_TOLERANCE = 1e-8
+"""Largest accepted norm of the remaining twist, m and rad together."""
 
 
 def solve_inverse_kinematics(
@@ -22,14 +25,11 @@ def solve_inverse_kinematics(
     placement: pin.SE3,
     q_seed: ArrayLike | None = None,
     *,
-    frame: str | None = None,
     fixed: Mapping[int, float] | None = None,
-    tolerance: float = 1e-8,
-    max_iterations: int = 200,
     restarts: int = 10,
     seed: int = 0,
 ) -> Array:
-    """Find q with `robot.placement(q, frame) == placement`, near the seed when one solution is there.
+    """Find q with `robot.placement(q) == placement` for the tool, near the seed when one solution is there.
 
     Each iteration minimises ||J dq - e||^2 + lambda^2 ||dq||^2 with e the twist that leads to the wanted pose; lambda
     falls when the error does and rises otherwise. Joints that would leave their range stay at its end and the others
@@ -37,12 +37,9 @@ def solve_inverse_kinematics(
 
     Args:
         robot: The arm.
-        placement: Wanted pose of the frame in the base frame.
+        placement: Wanted pose of the tool in the base frame.
         q_seed: (n,) Where to start, rad; `robot.home` when None.
-        frame: Frame to place; the tool when None.
         fixed: Joint index -> angle (rad) of joints that must not move, such as the redundant one.
-        tolerance: Largest accepted norm of the remaining twist (m and rad together).
-        max_iterations: Per start.
         restarts: Random postures tried after the seed.
         seed: Seed of the random postures.
 
@@ -56,7 +53,6 @@ def solve_inverse_kinematics(
     start = robot.home if q_seed is None else robot.check_configuration(q_seed, "q_seed")
     if not (np.isfinite(placement.rotation).all() and np.isfinite(placement.translation).all()):
         raise InvalidInputError("placement", placement.homogeneous.tolist(), "a finite pose")
-    frame_id = robot.tool_frame_id if frame is None else robot.frame_id(frame)
     free = np.ones(robot.n, dtype=bool)
     values = dict(fixed or {})
     for index, angle in values.items():
@@ -71,8 +67,8 @@ def solve_inverse_kinematics(
         q = np.clip(start, lower, upper) if attempt == 0 else generator.uniform(*span)
         for index, angle in values.items():
             q[index] = angle
-        q, residual = _descend(robot, placement, q, frame_id, free, tolerance, max_iterations)
-        if residual <= tolerance:
+        q, residual = _descend(robot, placement, q, free)
+        if residual <= _TOLERANCE:
             return q
         best = min(best, residual)
     position = np.round(placement.translation, 4).tolist()
@@ -81,17 +77,9 @@ def solve_inverse_kinematics(
     )
 
 
-def _descend(
-    robot: RobotModel,
-    placement: pin.SE3,
-    q: Array,
-    frame_id: int,
-    free: NDArray[np.bool_],
-    tolerance: float,
-    max_iterations: int,
-) -> tuple[Array, float]:
+def _descend(robot: RobotModel, placement: pin.SE3, q: Array, free: NDArray[np.bool_]) -> tuple[Array, float]:
     """Follow the twist from `q`; returns the best posture and the norm of its remaining twist."""
-    model, data = robot.model, robot.data
+    model, data, frame_id = robot.model, robot.data, robot.tool_frame_id
     lower, upper = robot.limits.position_lower, robot.limits.position_upper
 
     def error_at(posture: Array) -> tuple[Array, float]:
@@ -101,8 +89,8 @@ def _descend(
 
     damping = 1e-2
     twist, residual = error_at(q)
-    for _ in range(max_iterations):
-        if residual <= tolerance:
+    for _ in range(_MOST_ITERATIONS):
+        if residual <= _TOLERANCE:
             break
         jacobian = pin.computeFrameJacobian(model, data, q, frame_id, pin.ReferenceFrame.LOCAL)
         candidate = _bounded_step(q, jacobian, twist, damping, free, lower, upper)

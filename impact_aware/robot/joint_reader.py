@@ -15,12 +15,6 @@ OUT_OF_ORDER = 0.05
 """A message older than the last by up to this was overtaken on its way, s; by more, the clock was set back."""
 
 
-def _teaches(names: Sequence[str], position: Sequence[float]) -> bool:
-    """Whether a message shows which joints there are: each named once, with a position."""
-    unambiguous = 0 < len(names) == len(set(names)) == len(position)
-    return unambiguous and bool(np.isfinite(np.asarray(position, dtype=float)).all())
-
-
 class JointReader:
     """Reads one message after the other.
 
@@ -85,7 +79,8 @@ class JointReader:
         """
         order = self._order
         if not order.joint_names:
-            if not _teaches(names, position):
+            unambiguous = 0 < len(names) == len(set(names)) == len(position)
+            if not unambiguous or not np.isfinite(np.asarray(position, dtype=float)).all():
                 return self._reject("no joints to learn", "joint_states does not name each joint once with a position")
             self._allocate(names)
             order = self._order

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pinocchio as pin
@@ -51,6 +52,7 @@ class RobotModel:
         home: (n,) A comfortable posture, rad.
         tool_frame: Name of the frame at the centre of the tool tip.
         tool_radius: Radius of the spherical tip, m.
+        apparent_motor_inertia: (n,) B_theta, kg m^2.
         motor_inertia: (n,) B_rho, kg m^2, or None when unknown.
         base_frame: Name of the frame everything is expressed in.
         profile: The profile it was made from, or None.
@@ -71,20 +73,10 @@ class RobotModel:
         base_frame: str = "base",
         profile: RobotProfile | None = None,
     ) -> None:
-        """Check the model and attach what a URDF does not carry.
+        """Check the model, whose joints have one coordinate each, and attach what a URDF does not carry.
 
-        Args:
-            model: Pinocchio model whose joints all have one position and one velocity coordinate.
-            name: Robot name.
-            tool_frame: Frame of `model` at the centre of the tool tip.
-            tool_radius: m.
-            apparent_motor_inertia: (n,) B_theta, kg m^2; zeros when None.
-            motor_inertia: (n,) B_rho, kg m^2.
-            effort_rate: (n,) N m/s; 1000 N m/s per joint when None, the figure published for the Franka arms.
-            position_margin: Distance kept from the position limits, rad.
-            home: (n,) rad; the middle of the position range when None.
-            base_frame: Name of the frame everything is expressed in.
-            profile: Kept for reference.
+        When None, `apparent_motor_inertia` is zero, `effort_rate` 1000 N m/s per joint, the figure published for the
+        Franka arms, and `home` the middle of the position range, which ends `position_margin`, rad, before the URDF's.
 
         Raises:
             InvalidInputError: A joint with several coordinates, or an array of the wrong shape or sign.
@@ -161,13 +153,7 @@ class RobotModel:
         joint_names: tuple[str, ...] = (),
         tool: Tool | None = None,
         tool_frame: str | None = None,
-        apparent_motor_inertia: ArrayLike | None = None,
-        motor_inertia: ArrayLike | None = None,
-        effort_rate: ArrayLike | None = None,
-        position_margin: float = 0.0,
-        home: ArrayLike | None = None,
-        base_frame: str = "base",
-        profile: RobotProfile | None = None,
+        **known: Any,
     ) -> RobotModel:
         """Make the model from a URDF file or a URDF string (`robot_description`).
 
@@ -177,13 +163,7 @@ class RobotModel:
             joint_names: Controlled joints; all others are locked at neutral. Every movable joint when empty.
             tool: Tool to attach; its frame becomes the tool frame.
             tool_frame: Frame at the tool tip when no tool is given; the last body frame when None.
-            apparent_motor_inertia: As in the constructor, in the order of `joint_names`.
-            motor_inertia: As in the constructor.
-            effort_rate: As in the constructor.
-            position_margin: As in the constructor.
-            home: As in the constructor.
-            base_frame: As in the constructor.
-            profile: As in the constructor.
+            **known: What else the constructor takes by name; arrays in the order of `joint_names`.
 
         Raises:
             InvalidInputError: The URDF can't be read or its joint order differs from `joint_names`.
@@ -207,13 +187,7 @@ class RobotModel:
             name=name,
             tool_frame=tool.frame if tool is not None else tool_frame or bodies[-1],
             tool_radius=tool.radius if tool is not None else 0.0,
-            apparent_motor_inertia=apparent_motor_inertia,
-            motor_inertia=motor_inertia,
-            effort_rate=effort_rate,
-            position_margin=position_margin,
-            home=home,
-            base_frame=base_frame,
-            profile=profile,
+            **known,
         )
 
     def frame_id(self, frame: str) -> int:

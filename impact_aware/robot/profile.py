@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import math
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -99,20 +99,14 @@ def load_profile(name_or_path: str | Path) -> RobotProfile:
         InvalidInputError: A field is missing or has the wrong number of entries.
     """
     content, path = read_named("robot", "robots", name_or_path)
-    return _parse(content, path)
-
-
-def _parse(content: dict[str, Any], path: Path) -> RobotProfile:
-    known = {"name", "urdf", "joints", "tool", "apparent_motor_inertia", "motor_inertia", "home", "effort_rate",
-             "position_margin", "joint_states_topic", "notes", "base_frame", "safety",
-             "command_includes_gravity", "effort_is_link_torque"}  # fmt: skip
+    where = f"robot profile {path.name}"
+    known = {"joints", *(entry.name for entry in fields(RobotProfile))} - {"joint_names"}
     for key in content:
         if key not in known:
-            raise UnknownNameError(f"robot profile {path.name}", key, tuple(sorted(known)))
+            raise UnknownNameError(where, key, tuple(sorted(known)))
     for key in ("urdf", "joints", "apparent_motor_inertia"):
         if key not in content:
-            raise InvalidInputError(f"robot profile {path.name}", f"no '{key}'", f"an entry '{key}'")
-    where = f"robot profile {path.name}"
+            raise InvalidInputError(where, f"no '{key}'", f"an entry '{key}'")
     joints = content["joints"]
     if not isinstance(joints, list) or not joints or not all(isinstance(joint, str) for joint in joints):
         raise InvalidInputError(f"{where}: joints", joints, "a list of joint names")

@@ -54,12 +54,12 @@ def single_arm(name: str, robot: str) -> tuple[Arm, ...]:
 
 
 def several_arms(names: Sequence[str], robots: Sequence[str], bases: Sequence[float]) -> tuple[Arm, ...]:
-    """Arms by name.
+    """Arms by name (m,), which is also the namespace of their topics.
 
     Args:
-        names: (m) Their names, which are also the namespaces of their topics.
-        robots: (m) Profiles; one is used for every arm.
-        bases: (4 m) x, y, z and yaw of each base in the common frame, arm after arm, m and rad.
+        names: (m,) Their names.
+        robots: (m,) Profiles; one is used for every arm.
+        bases: (4 m,) x, y, z and yaw of each base in the common frame, arm after arm, m and rad.
 
     Raises:
         InvalidInputError: Names that don't differ, or numbers of entries that don't agree.
@@ -73,12 +73,10 @@ def several_arms(names: Sequence[str], robots: Sequence[str], bases: Sequence[fl
     if len(bases) != BASE_NUMBERS * len(names):
         expected = f"{BASE_NUMBERS * len(names)} numbers: x, y, z and yaw of each of {', '.join(names)}"
         raise InvalidInputError("parameter bases", list(bases), expected)
-    arms = []
-    for index, (name, robot) in enumerate(zip(names, robots, strict=True)):
-        x, y, z, yaw = bases[BASE_NUMBERS * index : BASE_NUMBERS * (index + 1)]
-        base = base_placement(ArmTask(base_position=(x, y, z), base_yaw=yaw))
-        arms.append(Arm(name, name, RobotModel.from_profile(robot), base))
-    return tuple(arms)
+    return tuple(
+        Arm(name, name, RobotModel.from_profile(robot), base_placement(ArmTask(base_position=(x, y, z), base_yaw=yaw)))
+        for name, robot, (x, y, z, yaw) in zip(names, robots, np.reshape(bases, (-1, BASE_NUMBERS)), strict=True)
+    )
 
 
 def arms_of_task(task: Task, robot: str, name: str = "") -> tuple[Arm, ...]:
@@ -93,11 +91,7 @@ def arms_of_task(task: Task, robot: str, name: str = "") -> tuple[Arm, ...]:
 
 
 def check_names(arms: Sequence[Arm], names: Sequence[str]) -> None:
-    """Of several arms each one must follow its own reference; a single one follows whichever there is.
-
-    Args:
-        arms: Of a controller.
-        names: Of the arms in a field.
+    """Of several arms each must follow its own of a field's references, by `names`; a single one follows any.
 
     Raises:
         InvalidInputError: Other names, or another order.

@@ -29,11 +29,7 @@ def predict_grasp(task: Task, robots: Sequence[RobotModel], field: ReferenceFiel
     twist constraint A v+ = 0 over all joints and the object, v+ = v- - M^-1 A' (A M^-1 A')^-1 A v-. Before the impact
     every tool moves as the ante-impact field wants where it touches, without rotating, and the object is at rest.
 
-    Args:
-        task: The task.
-        robots: One model per arm.
-        field: Its reference field.
-        q: (n,) Joint positions of all arms, rad.
+    `q` (n,) are the joint positions of all arms, rad, each with its model in `robots`.
     """
     count = 6 * len(robots)
     object_rows, delassus, approach = np.zeros((count, 6)), np.zeros((count, count)), np.zeros(count)
@@ -60,11 +56,7 @@ def predict_grasp(task: Task, robots: Sequence[RobotModel], field: ReferenceFiel
 
 
 def predict_grasp_impact(
-    task: Task,
-    robots: Sequence[RobotModel],
-    field: ReferenceField,
-    q: Sequence[Array],
-    dq: Sequence[Array],
+    task: Task, robots: Sequence[RobotModel], field: ReferenceField, q: Sequence[Array], dq: Sequence[Array]
 ) -> SimultaneousPrediction:
     """Velocities just after all tools of a task hit its object at once, from the states just before.
 
@@ -72,12 +64,7 @@ def predict_grasp_impact(
     restitution between tool and object. What the object stands on is left out: the palms lift it. In the result arms
     go by their names in the task, the object by its own; vectors are in the task's frame.
 
-    Args:
-        task: The task.
-        robots: One model per arm.
-        field: Its reference field, for where the object is.
-        q: (n,) Joint positions of each arm, rad.
-        dq: (n,) Joint velocities of each arm just before, rad/s.
+    `q` and `dq` hold joint positions and velocities (n,) of each arm just before, rad and rad/s.
 
     Raises:
         InvalidInputError: A state that is not finite or of the wrong size.

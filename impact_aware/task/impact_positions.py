@@ -139,13 +139,10 @@ def impact_coordinates(field: ReferenceField, tool_positions: Array) -> Array:
 def sample_impact_map(
     direct: IntendedImpact, *, half_width: float = 0.03, count: int | None = None, shape: float = 0.5
 ) -> ImpactMap:
-    """The map of a task over squares about the intended positions.
+    """The map of a task over squares of `half_width`, m, about the intended positions.
 
-    Args:
-        direct: What is sampled.
-        half_width: Of the squares, m.
-        count: Positions per side; 5 of one arm and 3 of each of several when None.
-        shape: Of the basis functions, per grid spacing.
+    `count` positions per side are 5 of one arm and 3 of each of several when None; `shape` of the basis functions is
+    per grid spacing.
 
     Raises:
         InvalidInputError: A position out of reach.

@@ -26,11 +26,7 @@ def make_field(
 ) -> ReferenceField:
     """Reference field of a task (van Steen 2024, section III), all numbers checked.
 
-    Args:
-        task: The task.
-        robots: One model per arm, in the task's order.
-        object_velocity_after: (3,) Object velocity expected just after the impact, m/s, or None.
-        revision: Number of the field.
+    `object_velocity_after` (3,) is what is expected just after the impact, m/s; `robots` are in the order of the arms.
 
     Raises:
         InvalidInputError: A number of the task that makes it impossible, by name.
@@ -100,12 +96,7 @@ def usual_posture(arm: ArmTask, robot: RobotModel) -> Array:
 
 
 def start_posture(arm: ArmTask, robot: RobotModel, start: int | ArrayLike = 0) -> Array:
-    """Joint posture (n,) with the tool at a start position, rad.
-
-    Args:
-        arm: The arm's part of the task.
-        robot: Its model.
-        start: Index into `arm.starts`, or a tool position (3,) in the task's frame, m.
+    """Joint posture (n,) with the tool at a start, rad: an index into `arm.starts`, or (3,) in the task's frame, m.
 
     Raises:
         InvalidInputError: The position is out of reach.
