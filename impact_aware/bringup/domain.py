@@ -69,10 +69,9 @@ def _claim() -> tuple[socket.socket, int]:
 
 def _is_free(port: int) -> bool:
     found = _bound(port)
-    if found is None:
-        return False
-    found.close()
-    return True
+    if found is not None:
+        found.close()
+    return found is not None
 
 
 def _bound(port: int) -> socket.socket | None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from impact_aware.errors import InvalidInputError, UnknownNameError
-from impact_aware.resources import read_named, resource_names
+from impact_aware.resources import read_named
 
 _WORDS = ("robot", "joint_states", "commands", "controllers")
 
@@ -32,11 +32,6 @@ class Hardware:
     commands: str = "effort_controller/commands"
     period: float | None = None
     controllers: str = ""
-
-
-def hardware_names() -> tuple[str, ...]:
-    """Names of the drivers that the package knows."""
-    return resource_names("hardware")
 
 
 def load_hardware(name_or_path: str | Path) -> Hardware:

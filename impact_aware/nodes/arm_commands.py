@@ -20,7 +20,7 @@ COMMANDS_TOPIC = "effort_controller/commands"
 class ArmCommands:
     """One publisher per arm; messages are serialized here, which is quicker than to let DDS do it.
 
-    Packed, a Float64MultiArray is the same begin every time, and then its numbers.
+    Serialized, a Float64MultiArray is the same begin every time, and then its numbers.
     """
 
     def __init__(self, node: Node, arms: Sequence[Arm]) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import sys
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
 from impact_aware.errors import InvalidInputError
+from impact_aware.nodes.ros.messages import message_class
 from impact_aware.nodes.ros.ros_parameters import load_settings
 from impact_aware.nodes.ros.runtime import run_node
 from impact_aware.parameters import described
@@ -72,8 +73,7 @@ class BagRecorderNode(Node):
             self.get_logger().warning(f"{topic} is not recorded, type {type_name}: {error}")
 
     def _subscribe(self, topic: str, type_name: str, offered: list[QoSProfile]) -> None:
-        package, kind, name = type_name.split("/")
-        message_class = getattr(importlib.import_module(f"{package}.{kind}"), name)
+        kind = message_class(type_name)
         self._register(type_name)
         connection = self._writer.add_connection(topic, type_name, typestore=self._typestore)
         writer, clock = self._writer, self.get_clock()
@@ -89,7 +89,7 @@ class BagRecorderNode(Node):
             reliability=ReliabilityPolicy.RELIABLE if reliable else ReliabilityPolicy.BEST_EFFORT,
             durability=DurabilityPolicy.TRANSIENT_LOCAL if latched else DurabilityPolicy.VOLATILE,
         )
-        self.create_subscription(message_class, topic, write, qos, raw=True)
+        self.create_subscription(kind, topic, write, qos, raw=True)
 
     def _register(self, type_name: str) -> None:
         """Teach the type store a message type, and those it is made of, from the installed definitions."""
@@ -126,10 +126,4 @@ def _definition(package: str, name: str) -> Path:
     raise InvalidInputError("message type", f"{package}/{name}", f"its definition below one of {', '.join(prefixes)}")
 
 
-def main() -> None:
-    """Run the node."""
-    sys.exit(run_node(BagRecorderNode))
-
-
-if __name__ == "__main__":
-    main()
+main = partial(run_node, BagRecorderNode)

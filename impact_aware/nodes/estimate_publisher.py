@@ -28,15 +28,7 @@ class EstimatePublisher:
     def __init__(
         self, node: Node, publisher: Publisher, joint_count: int, method: str, window: float | None = None
     ) -> None:
-        """Prepare.
-
-        Args:
-            node: Whose timer and log are used.
-            publisher: Of predicted_jumps.
-            joint_count: Number of joints n.
-            method: Name of the estimator.
-            window: Longest time after an impact that is used, s; the estimator's own if None.
-        """
+        """Prepare the estimator `method`, which looks at most at `window` after an impact, s; at its own if None."""
         self._log = node.get_logger()
         self._publisher = publisher
         self._estimation = OnlineEstimation(joint_count, method, window=window)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import sys
 from collections import Counter
 from dataclasses import dataclass
 from functools import partial
@@ -217,10 +216,4 @@ class ImpactDetectorNode(Node):
         return (OK, "watching", values) if quality.reason is None else (WARN, quality.reason, values)
 
 
-def main() -> None:
-    """Run the node."""
-    sys.exit(run_node(ImpactDetectorNode))
-
-
-if __name__ == "__main__":
-    main()
+main = partial(run_node, ImpactDetectorNode)

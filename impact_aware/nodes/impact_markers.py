@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from dataclasses import dataclass, fields
+from functools import partial
 
 from geometry_msgs.msg import PoseStamped, TransformStamped
 from impact_aware_msgs.msg import ImpactEvent, ImpactPrediction
@@ -231,10 +231,4 @@ class ImpactMarkersNode(Node):
         self._broadcaster.sendTransform(transform)
 
 
-def main() -> None:
-    """Run the node."""
-    sys.exit(run_node(ImpactMarkersNode))
-
-
-if __name__ == "__main__":
-    main()
+main = partial(run_node, ImpactMarkersNode)

@@ -57,17 +57,10 @@ class JointStateSource(JointReader):
         lowest_rate: float = 200.0,
         gaps: bool = False,
     ) -> None:
-        """Subscribe.
+        """Subscribe, with `callback` called after each usable message with its stamp; names and gaps as in the base.
 
-        Args:
-            node: The node that listens.
-            joint_names: (n) The model's joint order; when empty it is learnt from the first message.
-            callback: Called after each usable message, with its stamp.
-            topic: Relative topic name.
-            reliable: Ask for reliable delivery, as lockstep needs.
-            newest: Of messages that wait, take only the last.
-            lowest_rate: Warn below this rate, Hz.
-            gaps: Take messages in which only some positions are not finite; those are NaN then.
+        Lockstep needs it `reliable`. `newest` takes only the last of messages that wait, `lowest_rate`, Hz, is where
+        warnings begin.
         """
         super().__init__(joint_names, gaps=gaps)
         self._node = node

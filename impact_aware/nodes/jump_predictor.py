@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import numpy as np
 from builtin_interfaces.msg import Time
@@ -28,7 +29,7 @@ from impact_aware.messages.stamps import seconds
 from impact_aware.nodes.estimate_publisher import EstimatePublisher
 from impact_aware.nodes.joint_state_source import JointStateSource
 from impact_aware.nodes.lockstep import LockstepReporter
-from impact_aware.nodes.ros.diagnostics import OK, WARN, DiagnosticsReporter, Report, refusals
+from impact_aware.nodes.ros.diagnostics import OK, REQUEST, WARN, DiagnosticsReporter, Report, refusals
 from impact_aware.nodes.ros.messages import ROS
 from impact_aware.nodes.ros.qos import EVENT_QOS
 from impact_aware.nodes.ros.robot_source import provide_robot
@@ -40,9 +41,6 @@ from impact_aware.robot import INERTIA_CHOICES, JointOrder, RobotModel
 
 WARN_PERIOD = 2.0
 """Shortest time between two warnings about what is refused, s."""
-
-REQUEST = "request"
-"""Reason under which requests are counted that can't be met."""
 
 
 @dataclass(frozen=True)
@@ -141,13 +139,8 @@ class JumpPredictorNode(Node):
         self._event_order = JointOrder(robot.joint_names)
         self._estimates: EstimatePublisher | None = None
         if settings.estimation:
-            self._estimates = EstimatePublisher(
-                self,
-                self._publisher,
-                robot.n,
-                settings.estimation_method,
-                settings.estimation_window or None,
-            )
+            method, window = settings.estimation_method, settings.estimation_window or None
+            self._estimates = EstimatePublisher(self, self._publisher, robot.n, method, window)
         self.create_subscription(ImpactEvent, "impacts", self._on_impact, EVENT_QOS)
         self.create_subscription(PoseStamped, "object_pose", self._on_object, 1)
         self.create_service(PredictPostImpact, "predict_post_impact", self._on_request)
@@ -202,52 +195,31 @@ class JumpPredictorNode(Node):
         self, source: str, time: float, position: Array, velocity: Array, time_to_impact: float, sequence: int = 0
     ) -> Impact:
         """Publish a prediction, or why there is none; with its spread, except while looking ahead, which is often."""
+        about = {"source": source, "time": time, "time_to_impact": time_to_impact, "event_sequence": sequence}
         try:
             prediction = self._predictor.predict(position, velocity, spread=source != "look_ahead")
-            impact = self._impact(prediction, source, time, position, time_to_impact, sequence)
+            impact = self._impact(prediction, position, **about)
             self._predicted += 1
         except ImpactAwareError as error:
             self._unpredicted += 1
-            impact = self._no_impact(source, time, str(error), time_to_impact, sequence)
+            impact = self._no_impact(error, **about)
         self._publisher.publish(impact_to_message(impact, ROS))
         return impact
 
-    def _impact(
-        self,
-        prediction: Prediction,
-        source: str,
-        time: float,
-        position: Array,
-        time_to_impact: float = -1.0,
-        sequence: int = 0,
-    ) -> Impact:
+    def _impact(self, prediction: Prediction, position: Array, **about: Any) -> Impact:
         return predicted_impact(
             prediction.outcome,
-            source=source,
-            time=time,
             arm=self._arm,
             frame=self._robot.base_frame,
             joint_names=self._robot.joint_names,
             position=position,
-            time_to_impact=time_to_impact,
-            event_sequence=sequence,
             object_name=self._settings.object_name,
             uncertain=prediction.uncertain,
+            **about,
         )
 
-    def _no_impact(
-        self, source: str, time: float, reason: str, time_to_impact: float = -1.0, sequence: int = 0
-    ) -> Impact:
-        return Impact(
-            source=source,
-            time=time,
-            arm=self._arm,
-            frame=self._robot.base_frame,
-            time_to_impact=time_to_impact,
-            event_sequence=sequence,
-            valid=False,
-            reason=reason,
-        )
+    def _no_impact(self, error: ImpactAwareError, **about: Any) -> Impact:
+        return Impact(arm=self._arm, frame=self._robot.base_frame, valid=False, reason=str(error), **about)
 
     def _on_request(
         self, request: PredictPostImpact.Request, response: PredictPostImpact.Response
@@ -259,7 +231,7 @@ class JumpPredictorNode(Node):
             self._refused[REQUEST] += 1
             response.success = False
             response.message = str(error)
-            impact = self._no_impact("service", 0.0, str(error))
+            impact = self._no_impact(error, source="service", time=0.0, time_to_impact=-1.0)
         impact_to_message(impact, ROS, response.prediction)
         return response
 
@@ -275,7 +247,7 @@ class JumpPredictorNode(Node):
             inertia=request.inertia or predictor.inertia,
         )
         time = self._source.time if np.isfinite(self._source.time) else 0.0
-        return self._impact(prediction, "service", time, position)
+        return self._impact(prediction, position, source="service", time=time, time_to_impact=-1.0)
 
     def _requested_contact(self, request: PredictPostImpact.Request) -> Contact:
         configured = self._predictor.contact
@@ -320,16 +292,9 @@ class JumpPredictorNode(Node):
         values |= {f"rejected: {reason}": count for reason, count in source.rejected.items()}
         values |= {"predicted": self._predicted, "unpredicted": self._unpredicted}
         values |= refusals(self._refused)
-        # A request for what can't be predicted is answered with the reason.
         if self._refused.total() > self._refused[REQUEST]:
             return WARN, "refused what can't be used", values
         return OK, "predicting" if source.received else "no joint_states yet", values
 
 
-def main() -> None:
-    """Run the node."""
-    sys.exit(run_node(JumpPredictorNode))
-
-
-if __name__ == "__main__":
-    main()
+main = partial(run_node, JumpPredictorNode)

@@ -44,14 +44,7 @@ class LockstepGate:
         on_answer: Callable[[], None],
         on_loss: Callable[[], None],
     ) -> None:
-        """Subscribe to the answers.
-
-        Args:
-            node: The simulator.
-            participants: Names of the nodes that are waited for.
-            on_answer: Called when one of them has answered the present state.
-            on_loss: Called when the publisher of an answer is gone.
-        """
+        """Subscribe to the answers: `on_answer` is called for each to the present state, `on_loss` when one is gone."""
         self.participants = frozenset(participants)
         self._node = node
         self._own = node.get_namespace().rstrip("/") + "/"

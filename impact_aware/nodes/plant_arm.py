@@ -36,15 +36,8 @@ class PlantArm:
         rejected: Commands that were not usable.
     """
 
-    def __init__(self, node: Node, arm: Arm, joints: slice, on_command: Callable[[PlantArm], None]) -> None:
-        """Create the topics.
-
-        Args:
-            node: The simulator.
-            arm: The arm.
-            joints: Its joints in the plant's arrays.
-            on_command: Called after each usable command.
-        """
+    def __init__(self, node: Node, arm: Arm, joints: slice, on_command: Callable[[], None]) -> None:
+        """Create the topics; `joints` are its own in the plant's arrays, `on_command` is called when one is usable."""
         self.arm = arm
         self.command: NDArray[np.float64] | None = None
         self.command_is_new = False
@@ -103,4 +96,4 @@ class PlantArm:
             )
             return
         self.command, self.command_is_new = command, True
-        self._on_command(self)
+        self._on_command()

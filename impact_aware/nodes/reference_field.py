@@ -6,7 +6,6 @@ at once. The topics of each arm are below its name then, with the pose of the ob
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from dataclasses import dataclass
 from functools import partial
@@ -28,7 +27,7 @@ from impact_aware.messages.impact_event import CONTACT_MADE, event_from_message
 from impact_aware.messages.impact_prediction import impact_from_message, impact_to_message
 from impact_aware.messages.reference_field import field_to_message
 from impact_aware.messages.stamps import stamp_seconds
-from impact_aware.nodes.ros.diagnostics import OK, WARN, DiagnosticsReporter, Report, refusals
+from impact_aware.nodes.ros.diagnostics import OK, REQUEST, WARN, DiagnosticsReporter, Report, refusals
 from impact_aware.nodes.ros.messages import ROS
 from impact_aware.nodes.ros.qos import EVENT_QOS, LATCHED_EVENT_QOS
 from impact_aware.nodes.ros.ros_parameters import load_settings
@@ -37,9 +36,6 @@ from impact_aware.nodes.ros.surroundings import TwinWatch
 from impact_aware.parameters import described
 from impact_aware.task import load_task
 from impact_aware.task.arms import arms_of_task
-
-REQUEST = "request"
-"""Reason under which requests are counted that can't be met."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +88,6 @@ class ReferenceFieldNode(Node):
         refused, live = self._refused.total(), self._live
         values: dict[str, object] = {"task": live.task.name, "revision": live.field.revision, "refused": refused}
         values |= refusals(self._refused)
-        # A client whose request is refused learns it from the answer.
         implausible = refused > self._refused[REQUEST]
         return (WARN, "refused what can't be true", values) if implausible else (OK, "field published", values)
 
@@ -190,15 +185,10 @@ def _changes(request: SetTask.Request) -> dict[str, Any]:
             raise InvalidInputError("yaml", request.yaml[:40], f"valid YAML ({str(error).splitlines()[0]})") from error
         if not isinstance(changes, dict):
             raise InvalidInputError("yaml", request.yaml[:40], "a mapping of names to values")
-    single = (
-        ("object_position", request.object_position),
-        ("goal", request.goal),
-        ("impact_speed", request.impact_speed),
-        ("object_mass", request.object_mass),
-    )
-    for name, values in single:
-        if len(values) > 1:
-            raise InvalidInputError(name, f"{len(values)} entries", "none or one")
+    for name in ("object_position", "goal", "impact_speed", "object_mass"):
+        count = len(getattr(request, name))
+        if count > 1:
+            raise InvalidInputError(name, f"{count} entries", "none or one")
     if request.object_position:
         changes.setdefault("object", {})["position"] = vector(request.object_position[0]).tolist()
     if len(request.object_mass):
@@ -208,10 +198,4 @@ def _changes(request: SetTask.Request) -> dict[str, Any]:
     return changes
 
 
-def main() -> None:
-    """Run the node."""
-    sys.exit(run_node(ReferenceFieldNode))
-
-
-if __name__ == "__main__":
-    main()
+main = partial(run_node, ReferenceFieldNode)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import select
 import sys
+from functools import partial
 
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.clock import Clock, ClockType
@@ -62,10 +63,4 @@ class RunMonitorNode(Node):
             self.finished = True
 
 
-def main() -> None:
-    """Run the node."""
-    sys.exit(run_node(RunMonitorNode))
-
-
-if __name__ == "__main__":
-    main()
+main = partial(run_node, RunMonitorNode)

@@ -9,10 +9,10 @@ time from the start. Commands that stop make an arm brake, as a robot's own refl
 from __future__ import annotations
 
 import math
-import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import partial
 
 import numpy as np
 import pinocchio as pin
@@ -103,7 +103,7 @@ class SimRobotNode(Node):
         self._cycle = self._plant.scene.cycle
         self._object_name = self._plant.scene.object.name
         self._arms = {
-            name: PlantArm(self, arm, self._plant.slices[name], self._on_command)
+            name: PlantArm(self, arm, self._plant.slices[name], partial(self._on_command, name))
             for name, arm in zip(self._plant.robots, arms, strict=True)
         }
         self._command_times = dict.fromkeys(self._arms, -math.inf)
@@ -146,14 +146,8 @@ class SimRobotNode(Node):
         if len(scene.arms) != len(arms):
             expected = f"a scene with {len(arms)} arms, as task {task.name} has"
             raise InvalidInputError("parameter scene", settings.scene, expected)
-        sensors = SensorSettings(
-            encoder_resolution=settings.encoder_resolution,
-            position_noise=settings.position_noise,
-            velocity_noise=settings.velocity_noise,
-            effort_noise=settings.effort_noise,
-            delay=settings.delay,
-            velocity_source=settings.velocity_source,
-        )
+        measured = {field.name for field in fields(SensorSettings)}
+        sensors = SensorSettings(**{name: value for name, value in vars(settings).items() if name in measured})
         robots = {mount.name: arm.robot for mount, arm in zip(scene.arms, arms, strict=True)}
         plant = MujocoPlant(scene, robots, sensors)
         usual = [start_posture(own, arm.robot) for own, arm in zip(task.arms, arms, strict=True)]
@@ -162,14 +156,11 @@ class SimRobotNode(Node):
 
     # When to go on
 
-    def _on_command(self, arm: PlantArm) -> None:
-        self._command_times[self._name_of(arm)] = self._plant.state.time
+    def _on_command(self, name: str) -> None:
+        self._command_times[name] = self._plant.state.time
         if all(own.command is not None for own in self._arms.values()):
             self._commanded = True
         self._go_on_if_complete()
-
-    def _name_of(self, arm: PlantArm) -> str:
-        return next(name for name, own in self._arms.items() if own is arm)
 
     @property
     def _driven(self) -> bool:
@@ -333,10 +324,4 @@ class SimRobotNode(Node):
         return OK, "holding until the first command" if mode is DriveMode.HOLD else "driven", values
 
 
-def main() -> None:
-    """Run the node."""
-    sys.exit(run_node(SimRobotNode))
-
-
-if __name__ == "__main__":
-    main()
+main = partial(run_node, SimRobotNode)

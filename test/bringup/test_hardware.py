@@ -9,8 +9,9 @@ import pytest
 import yaml
 
 from impact_aware.bringup.graph import DualArmOptions, NodeSpec, SingleArmOptions, dual_arm_graph, single_arm_graph
-from impact_aware.bringup.hardware import Hardware, hardware_names, load_hardware
+from impact_aware.bringup.hardware import Hardware, load_hardware
 from impact_aware.errors import InvalidInputError, UnknownNameError
+from impact_aware.resources import resource_names
 from impact_aware.robot import load_profile
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -32,12 +33,12 @@ def types(hardware: Hardware) -> dict[str, str]:
 
 
 def test_the_three_drivers_are_there_and_every_controller_file_belongs_to_one() -> None:
-    assert hardware_names() == ("franka", "kuka_fri", "ros2_control")
-    files = {load_hardware(name).controllers for name in hardware_names()}
+    assert resource_names("hardware") == ("franka", "kuka_fri", "ros2_control")
+    files = {load_hardware(name).controllers for name in resource_names("hardware")}
     assert files == {path.name for path in CONTROLLERS.iterdir()}
 
 
-@pytest.mark.parametrize("name", hardware_names())
+@pytest.mark.parametrize("name", resource_names("hardware"))
 def test_states_come_at_the_rate_of_the_controller_manager(name: str) -> None:
     hardware = load_hardware(name)
     period = 0.001 if hardware.period is None else hardware.period
@@ -45,13 +46,13 @@ def test_states_come_at_the_rate_of_the_controller_manager(name: str) -> None:
     assert types(hardware)["joint_state_broadcaster"] == "joint_state_broadcaster/JointStateBroadcaster"
 
 
-@pytest.mark.parametrize("name", hardware_names())
+@pytest.mark.parametrize("name", resource_names("hardware"))
 def test_every_controller_with_parameters_is_known_to_the_manager(name: str) -> None:
     hardware = load_hardware(name)
     assert set(controllers(hardware)) - {"controller_manager"} <= set(types(hardware))
 
 
-@pytest.mark.parametrize("name", [name for name in hardware_names() if load_hardware(name).commands])
+@pytest.mark.parametrize("name", [name for name in resource_names("hardware") if load_hardware(name).commands])
 def test_commands_go_to_a_forward_controller_of_efforts(name: str) -> None:
     hardware = load_hardware(name)
     controller, _, topic = hardware.commands.partition("/")
@@ -67,7 +68,7 @@ def test_commands_go_to_a_forward_controller_of_efforts(name: str) -> None:
 
 
 def test_a_driver_that_takes_no_efforts_alone_has_no_forward_controller() -> None:
-    for name in hardware_names():
+    for name in resource_names("hardware"):
         hardware = load_hardware(name)
         assert bool(hardware.commands) == (FORWARD in types(hardware).values())
 

@@ -75,7 +75,8 @@ def detector_process() -> Iterator[str]:
     namespace = f"replay_{os.getpid()}"
     # In lockstep the node asks for reliable delivery and answers each state: the player waits for the answers.
     parameters = {"lockstep": "true", "measure_noise": "false", "encoder_resolution": str(RESOLUTION)}
-    words = [sys.executable, "-m", "impact_aware.nodes.impact_detector", "--ros-args", "-r", f"__ns:=/{namespace}"]
+    words = [sys.executable, "-m", "impact_aware.bringup.start", "impact_detector"]
+    words += ["--ros-args", "-r", f"__ns:=/{namespace}"]
     for name, value in parameters.items():
         words += ["-p", f"{name}:={value}"]
     process = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)

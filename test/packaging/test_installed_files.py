@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from impact_aware.bringup.hardware import hardware_names
+from impact_aware.resources import resource_names
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "hardware.md").read_text(encoding="utf-8")
@@ -45,7 +45,7 @@ def test_every_file_that_the_hardware_page_names_is_there() -> None:
 
 
 def test_every_driver_has_its_commands_on_the_hardware_page() -> None:
-    assert set(re.findall(r"hardware:=(\w+)", PAGE)) == set(hardware_names())
+    assert set(re.findall(r"hardware:=(\w+)", PAGE)) == set(resource_names("hardware"))
 
 
 def test_every_link_within_the_hardware_page_leads_to_a_heading() -> None:

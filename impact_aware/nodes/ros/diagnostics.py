@@ -19,6 +19,9 @@ OK, WARN, ERROR = DiagnosticStatus.OK, DiagnosticStatus.WARN, DiagnosticStatus.E
 
 Report = tuple[bytes, str, Mapping[str, object]]
 
+REQUEST = "request"
+"""Reason under which requests are counted that can't be met: their client learns it from the answer."""
+
 TASK = "state"
 """Name of the one diagnostic task of each node; `diagnostic_updater` appends it to the node's name."""
 
@@ -27,13 +30,7 @@ class DiagnosticsReporter:
     """Publishes on `/diagnostics` what `collect` says."""
 
     def __init__(self, node: Node, collect: Callable[[], Report], period: float = 0.5) -> None:
-        """Start reporting.
-
-        Args:
-            node: Whose status it is.
-            collect: Returns level, one sentence, and named values.
-            period: Time between two reports, s of wall time.
-        """
+        """Start reporting every `period`, s of wall time; `collect` gives level, one sentence, and named values."""
         self._node = node
         self._collect = collect
         if diagnostic_updater is None:

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from lifecycle_msgs.srv import ChangeState
 from rclpy.lifecycle import LifecycleNode
-
-Answer = Callable[[ChangeState.Request, ChangeState.Response], ChangeState.Response]
 
 
 class SteadyLifecycleNode(LifecycleNode):
@@ -16,10 +12,7 @@ class SteadyLifecycleNode(LifecycleNode):
     def __init__(self, name: str) -> None:
         """Create the node with its transition services."""
         super().__init__(name)
-        self._service_change_state.callback = self._refusing(self._service_change_state.callback)
-
-    def _refusing(self, change: Answer) -> Answer:
-        """The same answer, except that what can't be done is refused."""
+        change = self._service_change_state.callback
 
         def answer(request: ChangeState.Request, response: ChangeState.Response) -> ChangeState.Response:
             try:
@@ -30,4 +23,4 @@ class SteadyLifecycleNode(LifecycleNode):
                 response.success = False
                 return response
 
-        return answer
+        self._service_change_state.callback = answer

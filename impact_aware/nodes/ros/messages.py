@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import array
+import functools
 import importlib
 from collections.abc import Sequence
 from typing import Any
@@ -16,20 +17,20 @@ from impact_aware.messages.geometry import write_vector
 from impact_aware.messages.stamps import write_stamp
 
 
+@functools.cache
+def message_class(name: str) -> Any:
+    """The generated class of a type such as `geometry_msgs/msg/Point`, imported when it is first needed."""
+    package, folder, short = name.split("/")
+    return getattr(importlib.import_module(f"{package}.{folder}"), short)
+
+
 class RosTypes:
-    """Generated classes by name, imported when they are first needed."""
+    """Generated classes by name."""
 
-    def __init__(self) -> None:
-        """Nothing is imported yet."""
-        self._classes: dict[str, type] = {}
-
-    def new(self, name: str) -> Any:
-        """An empty message, such as `geometry_msgs/msg/Point`."""
-        kind = self._classes.get(name)
-        if kind is None:
-            package, folder, short = name.split("/")
-            kind = self._classes[name] = getattr(importlib.import_module(f"{package}.{folder}"), short)
-        return kind()
+    @staticmethod
+    def new(name: str) -> Any:
+        """An empty message."""
+        return message_class(name)()
 
     @staticmethod
     def doubles(values: Array) -> array.array[float]:

@@ -18,43 +18,29 @@ def state_qos(reliable: bool, newest: bool = False) -> QoSProfile:
     return QoSProfile(depth=1 if newest else 10, history=HistoryPolicy.KEEP_LAST, reliability=policy)
 
 
-COMMAND_QOS = QoSProfile(depth=1, history=HistoryPolicy.KEEP_LAST, reliability=ReliabilityPolicy.RELIABLE)
+def _reliable(depth: int, *, latched: bool = False, leased: bool = False) -> QoSProfile:
+    """Keeps the last `depth`, for late joiners too when `latched`; `leased` shows the death of a publisher."""
+    profile = QoSProfile(depth=depth, history=HistoryPolicy.KEEP_LAST, reliability=ReliabilityPolicy.RELIABLE)
+    if latched:
+        profile.durability = DurabilityPolicy.TRANSIENT_LOCAL
+    if leased:
+        profile.liveliness = LivelinessPolicy.AUTOMATIC
+        profile.liveliness_lease_duration = Duration(seconds=LIVELINESS_LEASE)
+    return profile
 
-STREAM_QOS = QoSProfile(depth=50, history=HistoryPolicy.KEEP_LAST, reliability=ReliabilityPolicy.RELIABLE)
 
-EVENT_QOS = QoSProfile(
-    depth=50,
-    history=HistoryPolicy.KEEP_LAST,
-    reliability=ReliabilityPolicy.RELIABLE,
-    liveliness=LivelinessPolicy.AUTOMATIC,
-    liveliness_lease_duration=Duration(seconds=LIVELINESS_LEASE),
-)
+COMMAND_QOS = _reliable(1)
+
+STREAM_QOS = _reliable(50)
+
+EVENT_QOS = _reliable(50, leased=True)
 """impacts and predicted_jumps: a subscriber that asks for the lease learns of the death of their node."""
 
-LATCHED_QOS = QoSProfile(
-    depth=1,
-    history=HistoryPolicy.KEEP_LAST,
-    reliability=ReliabilityPolicy.RELIABLE,
-    durability=DurabilityPolicy.TRANSIENT_LOCAL,
-)
+LATCHED_QOS = _reliable(1, latched=True)
 
-LATCHED_EVENT_QOS = QoSProfile(
-    depth=1,
-    history=HistoryPolicy.KEEP_LAST,
-    reliability=ReliabilityPolicy.RELIABLE,
-    durability=DurabilityPolicy.TRANSIENT_LOCAL,
-    liveliness=LivelinessPolicy.AUTOMATIC,
-    liveliness_lease_duration=Duration(seconds=LIVELINESS_LEASE),
-)
+LATCHED_EVENT_QOS = _reliable(1, latched=True, leased=True)
 """reference_field: kept for late joiners, and its node's death is detected."""
 
-STEP_DONE_QOS = QoSProfile(
-    depth=50,
-    history=HistoryPolicy.KEEP_LAST,
-    reliability=ReliabilityPolicy.RELIABLE,
-    durability=DurabilityPolicy.TRANSIENT_LOCAL,
-    liveliness=LivelinessPolicy.AUTOMATIC,
-    liveliness_lease_duration=Duration(seconds=LIVELINESS_LEASE),
-)
+STEP_DONE_QOS = _reliable(50, latched=True, leased=True)
 """step_done: kept, so that a simulator which DDS introduces late still gets the answer it waits for; deep, since all
 participants write into one history; with a lease, which shows when one of them has died."""

@@ -28,10 +28,6 @@ def qos_gap(offered: QoSProfile, asked: QoSProfile) -> tuple[str, str] | None:
     The rules are those of the DDS specification, version 1.4, section 2.2.3: each policy has an order, and the offer
     must not be lower. A duration of zero stands for infinite, as everywhere in ROS 2. Policies that are not known are
     taken to match.
-
-    Args:
-        offered: Of a publisher.
-        asked: Of a subscription.
     """
     for name, words in (
         ("reliability", _RELIABILITIES),
@@ -53,31 +49,18 @@ def qos_gap(offered: QoSProfile, asked: QoSProfile) -> tuple[str, str] | None:
 def mismatches(node: Node, topics: Iterable[str] = ()) -> list[str]:
     """One sentence per other end that a node can't hear or that can't hear the node, as far as DDS has found.
 
-    Args:
-        node: The node; its own subscriptions and publishers are looked at.
-        topics: Only these of its topics, as they were named when they were created; empty: all.
+    Only those of `topics`, as they were named when they were created; empty: all.
     """
     return [sentence for _, bad in _surveys(node, topics) for sentence in bad]
 
 
 def silenced(node: Node, topics: Iterable[str] = ()) -> list[str]:
-    """The same, only for topics on which nobody matches: nothing passes there at all.
-
-    Args:
-        node: The node.
-        topics: Only these of its topics; empty: all.
-    """
+    """The same, only for topics on which nobody matches: nothing passes there at all."""
     return [sentence for matching, bad in _surveys(node, topics) if not matching for sentence in bad]
 
 
 def why_silent(node: Node, topic: str, source: str = "its source") -> str:
-    """Why a node has received nothing on a topic, for the end of a sentence.
-
-    Args:
-        node: The node.
-        topic: As it was named when the subscription was created.
-        source: Who publishes it, in words.
-    """
+    """Why a node has received nothing on a topic from `source`, its publisher in words, for the end of a sentence."""
     full = node.resolve_topic_name(topic)
     bad = mismatches(node, [topic])
     if bad:
@@ -89,16 +72,11 @@ def why_silent(node: Node, topic: str, source: str = "its source") -> str:
 
 
 def unheard(node: Node, topic: str) -> str:
-    """Whether nobody subscribes to what a node publishes, as one sentence; empty when somebody does.
-
-    Args:
-        node: The node.
-        topic: As it was named when the publisher was created.
-    """
+    """Whether nobody subscribes to what a node publishes, as one sentence; empty when somebody does."""
     full = node.resolve_topic_name(topic)
-    return (
-        "" if node.count_subscribers(full) else f"nobody listens to {full} in ROS domain {node.context.get_domain_id()}"
-    )
+    if node.count_subscribers(full):
+        return ""
+    return f"nobody listens to {full} in ROS domain {node.context.get_domain_id()}"
 
 
 def _surveys(node: Node, topics: Iterable[str]) -> Iterable[tuple[int, list[str]]]:

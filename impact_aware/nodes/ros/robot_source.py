@@ -16,11 +16,8 @@ from impact_aware.robot import RobotModel
 def provide_robot(node: Node, robot: str, tool_frame: str, callback: Callable[[RobotModel], None]) -> None:
     """Call back with the robot: at once for a profile, later, and once, when it comes as `robot_description`.
 
-    Args:
-        node: The node that needs it.
-        robot: Profile name or file; empty: wait for `robot_description`.
-        tool_frame: Tool frame for a robot that comes as a description; empty: its last body.
-        callback: Called with the model.
+    Without the name or file of a profile, `robot`, it waits for the description, whose tool frame is `tool_frame`, or
+    its last body where that is empty.
 
     Raises:
         ImpactAwareError: The profile can't be loaded.

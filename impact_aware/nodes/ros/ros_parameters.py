@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
+import numpy as np
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
 from rclpy.node import Node
 from rclpy.parameter import Parameter
@@ -37,7 +38,7 @@ def _declare(node: Node, row: ParameterRow) -> Any:
     if override is not None and row.type == "float" and override.type_ == Parameter.Type.INTEGER:
         # `-p speed:=1` on a command line is an integer to ROS; whoever typed it meant the number.
         override = node._parameter_overrides[row.name] = Parameter(row.name, value=float(override.value))
-    if override is not None and override.type_ != _TYPES[row.type] and not _is_empty_list(override):
+    if override is not None and override.type_ != _TYPES[row.type] and np.size(override.value):
         raise InvalidInputError(f"parameter {row.name}", repr(override.value), f"a value of type {row.type}")
     if override is not None:
         _check_range(row, override.value)
@@ -51,14 +52,6 @@ def _declare(node: Node, row: ParameterRow) -> Any:
     if row.choices and value not in row.choices:
         raise UnknownNameError(f"parameter {row.name}", str(value), row.choices)
     return list(value) if row.type.startswith("list") else value
-
-
-def _is_empty_list(parameter: Parameter) -> bool:
-    return (
-        parameter.value is not None
-        and not isinstance(parameter.value, (str, bool, int, float))
-        and not len(parameter.value)
-    )
 
 
 def _check_range(row: ParameterRow, value: Any) -> None:

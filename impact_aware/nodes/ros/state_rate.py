@@ -11,13 +11,8 @@ RATE_TOLERANCE = 0.2
 def rate_mismatch(topic: str, quality: InputQuality | None, period: float) -> str:
     """Why a control period does not suit the source of the states, as one sentence; empty when it does.
 
-    Gains, limits of torque rate and predictions over one cycle all count in periods. States that got lost on the way
-    don't matter: it is about how often the source makes one.
-
-    Args:
-        topic: For the sentence.
-        quality: What the last states say about their source; None: not known yet, so nothing is said.
-        period: Control period, s.
+    Gains, limits of torque rate and predictions over one cycle all count in periods, s. States that got lost on the way
+    don't matter: it is about how often the source makes one, which nobody knows before there is a `quality`.
     """
     if quality is None or not quality.rate > 0.0:
         return ""

@@ -31,12 +31,7 @@ class TwinWatch:
     """
 
     def __init__(self, node: Node, consequence: str = "") -> None:
-        """Look around now and then.
-
-        Args:
-            node: The node.
-            consequence: What follows from a twin, for the line in the log.
-        """
+        """Look around now and then; `consequence` is what follows from a twin, for the line in the log."""
         self.present = False
         self._node = node
         self._consequence = f", {consequence}" if consequence else ""
@@ -63,14 +58,7 @@ class TwinWatch:
 
 
 def expect_messages(node: Node, topic: str, received: Callable[[], bool], source: str) -> None:
-    """Log once why nothing is received on a topic, if that goes on for `PATIENCE`.
-
-    Args:
-        node: The node, which has a subscription to the topic.
-        topic: As it was named when the subscription was created.
-        received: Whether there has been a message.
-        source: Who publishes it, in words.
-    """
+    """Log once why nothing is received on a topic from `source`, if that goes on for `PATIENCE`."""
 
     def look() -> None:
         timer.cancel()

@@ -15,12 +15,7 @@ class Upstream:
     """Subscribes, and calls back when a topic has lost its last publisher."""
 
     def __init__(self, node: Node, on_loss: Callable[[str], None]) -> None:
-        """Nothing is subscribed to yet.
-
-        Args:
-            node: The node that listens.
-            on_loss: Called with the topic that nobody publishes any more.
-        """
+        """Nothing is subscribed to yet; `on_loss` is called with the topic that nobody publishes any more."""
         self._node = node
         self._on_loss = on_loss
 
