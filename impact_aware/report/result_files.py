@@ -6,11 +6,13 @@ import csv
 import io
 import math
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
-from impact_aware.arrays import Array
+import numpy as np
+
 from impact_aware.impact.prediction import ImpactPrediction
-from impact_aware.recordings.results import AblationGroup, Analysis, AnalyzedImpact, ArmAnalysis
+from impact_aware.recordings.results import AblationGroup, AblationRow, Analysis, AnalyzedImpact, ArmAnalysis
 
 
 def to_json(analysis: Analysis) -> dict[str, Any]:
@@ -18,67 +20,37 @@ def to_json(analysis: Analysis) -> dict[str, Any]:
     rates = [arm.rate_hz for arm in analysis.arms if math.isfinite(arm.rate_hz)]
     return {
         "files": [str(file) for file in analysis.files],
-        "messages": analysis.messages,
         # Of the arm whose source is the fastest; every arm's own stands with the arm.
         "rate_hz": max(rates) if rates else None,
-        "seconds_read": analysis.seconds_read,
-        "seconds": analysis.seconds,
+        **_picked(analysis, "messages", "seconds_read", "seconds", "settings", "versions", "notes"),
         "impacts": [impact_to_json(impact) for impact in analysis.impacts],
         "arms": [_arm_to_json(arm) for arm in analysis.arms],
         "ablation": [_group_to_json(group) for group in analysis.ablation_groups],
-        "settings": analysis.settings,
-        "versions": analysis.versions,
-        "notes": list(analysis.notes),
     }
 
 
 def impact_to_json(impact: AnalyzedImpact) -> dict[str, Any]:
     """One impact without its samples."""
-    event, prediction = impact.event, impact.prediction
+    velocities = {
+        "before": impact.velocity_before,
+        "after_predicted": impact.velocity_after_predicted,
+        "after_estimated": impact.velocity_after_estimated,
+    }
+    estimate, first = impact.estimate, impact.event.joint
     return {
-        "arm": impact.arm,
-        "index": impact.index,
-        "time": _finite(event.time),
-        "time_detected": _finite(event.time_detected),
-        "time_standard_error": _finite(event.time_std),
-        "detector": event.detector,
-        "confidence": _finite(event.confidence),
-        "residual": _list(event.residual),
-        "position": _list(impact.position),
-        "velocity_before": _list(impact.velocity_before),
-        "velocity_before_error": _list(impact.velocity_before_error),
-        "velocity_after_predicted": _list(impact.velocity_after_predicted),
-        "velocity_after_predicted_std": _list(impact.prediction_std),
-        "velocity_after_estimated": _list(impact.velocity_after_estimated),
-        "velocity_after_error": None if impact.estimate is None else _list(impact.estimate.standard_error),
-        "error": _finite(impact.error),
-        "joint_error": _list(impact.joint_error),
-        "relative_error": _finite(impact.relative_error),
-        "contact_frame": impact.contact_frame,
-        "normal_source": impact.normal_source,
-        "contact_velocity_before": _list(impact.contact_velocity(impact.velocity_before)),
-        "contact_velocity_after_predicted": _list(impact.contact_velocity(impact.velocity_after_predicted)),
-        "contact_velocity_after_estimated": _list(impact.contact_velocity(impact.velocity_after_estimated)),
-        "impulse_estimated": _list(impact.impulse_estimated),
-        **_prediction_to_json(prediction),
-        "expected": impact.expected,
-        "label": impact.label,
-        "file": str(impact.file),
-        "first_joint": impact.joint_names[event.joint] if event.joint >= 0 else None,
-        "joint_names": list(impact.joint_names),
-        "detectors": list(impact.detectors),
-        "ablation": [
-            {
-                "inertia": row.inertia,
-                "friction": row.friction,
-                "velocity_after": _list(row.velocity_after),
-                "joint_error": _list(row.joint_error),
-                "error": _finite(row.error),
-                "relative_error": _finite(row.relative_error),
-            }
-            for row in impact.ablation
-        ],
-        "notes": list(impact.notes),
+        **_picked(impact, "arm", "index", "file", "label", "joint_names", "detectors", "expected", "notes", "position"),
+        **_picked(impact.event, "time", "time_detected", "detector", "confidence", "residual"),
+        "time_standard_error": _plain(impact.event.time_std),
+        "first_joint": impact.joint_names[first] if first >= 0 else None,
+        **{f"velocity_{name}": _plain(velocity) for name, velocity in velocities.items()},
+        "velocity_before_error": _plain(impact.velocity_before_error),
+        "velocity_after_predicted_std": _plain(impact.prediction_std),
+        "velocity_after_error": None if estimate is None else _plain(estimate.standard_error),
+        **_picked(impact, "error", "joint_error", "relative_error", "contact_frame", "normal_source"),
+        **{f"contact_velocity_{name}": _plain(impact.contact_velocity(value)) for name, value in velocities.items()},
+        "impulse_estimated": _plain(impact.impulse_estimated),
+        **_prediction_to_json(impact.prediction),
+        "ablation": [_picked(row, *AblationRow.__dataclass_fields__) for row in impact.ablation],
     }
 
 
@@ -90,15 +62,9 @@ def _prediction_to_json(prediction: ImpactPrediction | None) -> dict[str, Any]:
             "mode": "", "friction": 0.0, "restitution": 0.0, "inertia": "",
         }  # fmt: skip
     return {
-        "point": _list(prediction.point),
-        "normal": _list(prediction.contact.normal),
-        "impulse": _list(prediction.impulse),
-        "effective_mass": _finite(prediction.effective_mass),
+        **_picked(prediction, "point", "impulse", "effective_mass", "mode", "inertia"),
+        **_picked(prediction.contact, "normal", "friction", "restitution"),
         "object_mass": None if prediction.obstacle is None else prediction.obstacle.mass,
-        "mode": prediction.mode,
-        "friction": prediction.contact.friction,
-        "restitution": prediction.contact.restitution,
-        "inertia": prediction.inertia,
     }
 
 
@@ -140,40 +106,16 @@ def ablation_csv(groups: Iterable[AblationGroup]) -> str:
 
 
 def _arm_to_json(arm: ArmAnalysis) -> dict[str, Any]:
-    return {
-        "arm": arm.arm,
-        "file": str(arm.file),
-        "topic": arm.topic,
-        "robot": arm.robot,
-        "base_frame": arm.base_frame,
-        "joint_names": list(arm.joint_names),
-        "messages": arm.messages,
-        "samples": arm.samples,
-        "rate_hz": _finite(arm.rate_hz),
-        "first_time": _finite(arm.first_time),
-        "last_time": _finite(arm.last_time),
-        "impacts": len(arm.impacts),
-        "quality": arm.quality,
-        "drops": arm.drops,
-        "notes": list(arm.notes),
-    }
+    found = _picked(
+        arm, "arm", "file", "topic", "robot", "base_frame", "joint_names", "messages", "samples", "rate_hz",
+        "first_time", "last_time", "quality", "drops", "notes",
+    )  # fmt: skip
+    return {**found, "impacts": len(arm.impacts)}
 
 
 def _group_to_json(group: AblationGroup) -> dict[str, Any]:
-    return {
-        "label": group.label,
-        "robot": group.robot,
-        "joint_names": list(group.joint_names),
-        "inertia": group.inertia,
-        "friction": group.friction,
-        "impacts": group.count,
-        "error_mean": group.error_mean,
-        "error_max": group.error_max,
-        **{
-            name: _list(getattr(group, name))
-            for name in ("joint_error_mean", "joint_error_max", "velocity_before_mean", "velocity_after_mean")
-        },
-    }
+    found = _picked(group, *AblationGroup.__dataclass_fields__)
+    return {"impacts": found.pop("count"), **found}
 
 
 def _csv(header: tuple[str, ...], rows: Iterable[dict[str, Any]]) -> str:
@@ -193,9 +135,17 @@ def _cell(value: Any) -> Any:
     return "" if value is None else value
 
 
-def _list(values: Array | None) -> list[float | None] | None:
-    return None if values is None else [_finite(value) for value in values.tolist()]
+def _picked(found: Any, *names: str) -> dict[str, Any]:
+    """Some attributes by their names."""
+    return {name: _plain(getattr(found, name)) for name in names}
 
 
-def _finite(value: Any) -> Any:
+def _plain(value: Any) -> Any:
+    """As JSON knows it; null for what is not finite."""
+    if isinstance(value, np.ndarray):
+        return [_plain(entry) for entry in value.tolist()]
+    if isinstance(value, tuple):
+        return list(value)
+    if isinstance(value, Path):
+        return str(value)
     return None if isinstance(value, float) and not math.isfinite(value) else value
