@@ -66,7 +66,10 @@ class Pair:
         deadline = time.monotonic() + 10.0
         while time.monotonic() < deadline:
             ends = self.own.count_publishers(topic) >= publishers and self.own.count_subscribers(topic) >= subscribers
-            if ends and ("driver", "/robot") in self.own.get_node_names_and_namespaces():
+            found = self.own.get_publishers_info_by_topic(topic) + self.own.get_subscriptions_info_by_topic(topic)
+            # An end can be known before its node's name is.
+            named = all("UNKNOWN" not in end.node_name for end in found)
+            if ends and named and ("driver", "/robot") in self.own.get_node_names_and_namespaces():
                 return
             time.sleep(0.01)
         pytest.fail(f"DDS did not introduce {topic}")
