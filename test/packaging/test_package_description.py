@@ -70,12 +70,19 @@ def imported_packages() -> dict[str, Path]:
     return found
 
 
+def defined_names(node: ast.stmt) -> list[str]:
+    """Names that a statement of a module defines: a function's, or those of an assignment."""
+    if isinstance(node, ast.FunctionDef):
+        return [node.name]
+    return [target.id for target in getattr(node, "targets", []) if isinstance(target, ast.Name)]
+
+
 def node_modules() -> dict[str, str]:
     """Executable -> module, of those modules of nodes/ and rigs/ that define `main`."""
     found = {}
     for path in [*(PACKAGE / "nodes").glob("*.py"), *(PACKAGE / "rigs").rglob("*.py")]:
         tree = ast.parse(path.read_text(encoding="utf-8"))
-        if any(isinstance(node, ast.FunctionDef) and node.name == "main" for node in tree.body):
+        if "main" in {name for node in tree.body for name in defined_names(node)}:
             found[path.stem] = ".".join(path.relative_to(ROOT).with_suffix("").parts)
     return found
 
