@@ -30,6 +30,7 @@ from typing import Literal, TypeAlias
 from impact_aware.arrays import Array
 from impact_aware.errors import NoSolutionError
 from impact_aware.impact.contact_impulse import MODES, ContactImpulse, ModeIndices, Rows, Triple
+from impact_aware.impact.slip_direction import departure, settled_direction
 
 RestitutionLaw: TypeAlias = Literal["energetic", "poisson", "newton"]
 RESTITUTION_LAWS: tuple[RestitutionLaw, ...] = ("energetic", "poisson", "newton")
@@ -52,6 +53,8 @@ _SETTLED = 1e-8
 # Entries and eigenvalues of the Delassus matrix below this share of the normal entry are zero.
 _NEGLIGIBLE = 1e-12
 _MAX_STEPS = 500
+# A step may go past its phase's end by this share of approach speed or impulse, unless it is that short.
+_PAST, _SHORTEST = 0.01, 1e-4
 
 # The contact in tangents along the eigenvectors of the tangential Delassus block, where the two slips are coupled by
 # friction alone: w normal entry, a_1, a_2 normal-tangent entries, l_1, l_2 eigenvalues, then the velocity before
@@ -95,8 +98,8 @@ def compiled_coulomb(law: RestitutionLaw) -> Callable[[Array, Array, float, floa
 
     from impact_aware.compiled import INDEX, MATRIX, NOTHING, NUMBER, WRITTEN_MATRIX, WRITTEN_VECTOR, compiled
 
-    for part in (_solve, _follow, _constants, _aimed, _impulse_left, _next_phase, _normal_work, _stop_slip, _slip_step,
-                 _settled_direction, _departure):  # fmt: skip
+    for part in (_solve, _follow, _stepped, _beyond, _constants, _aimed, _impulse_left, _next_phase, _normal_work,
+                 _stop_slip, _slip_step, settled_direction, departure):  # fmt: skip
         register_jitable(part)
 
     @compiled(NOTHING, MATRIX, MATRIX, NUMBER, NUMBER, INDEX, WRITTEN_MATRIX, WRITTEN_VECTOR)
@@ -186,10 +189,10 @@ def _follow(contact: _Contact, law: int) -> tuple[float, float, float, int]:
                     pull = a_1 * s_1 + a_2 * s_2 + (m_2 - m_1) * (s_1 * s_1 - s_2 * s_2)
                     settled = abs(turning) < _NEAR * pull and abs(turning) * slip * w < _SNAP * speed * pull * pull
                     if settled:
-                        s_1, s_2 = _settled_direction(s_1, s_2, a_1, a_2, m_2 - m_1)
+                        s_1, s_2 = settled_direction(s_1, s_2, a_1, a_2, m_2 - m_1)
                         turning = 0.0
                 else:
-                    s_1, s_2 = _departure(a_1, a_2, m_1, m_2)
+                    s_1, s_2 = departure(a_1, a_2, m_1, m_2)
                     settled = True
             d_1, d_2 = -friction * s_1, -friction * s_2
             growth = s_1 * (a_1 - m_1 * s_1) + s_2 * (a_2 - m_2 * s_2)
@@ -208,11 +211,13 @@ def _follow(contact: _Contact, law: int) -> tuple[float, float, float, int]:
                 if -1.0 < ratio < math.inf:
                     bend = friction * (a_1 * s_2 - a_2 * s_1) * turning * left / (slip * slope) if slope != 0.0 else 1.0
                     time = _aimed(time, left / slip, ratio, bend)
-                along_1, along_2, pressed, travelled = _slip_step(v_1, v_2, a_1, a_2, m_1, m_2, time)
-                p, slipped = p + pressed, slipped + travelled
-                p_1, p_2 = p_1 - friction * along_1, p_2 - friction * along_2
-                v_n = v_n0 + w * p + a_1 * p_1 + a_2 * p_2
-                v_1, v_2 = v_10 + a_1 * p + l_1 * p_1, v_20 + a_2 * p + l_2 * p_2
+                path, velocity = _stepped(contact, (p, p_1, p_2, slipped), (v_n, v_1, v_2), m_1, m_2, time)
+                # The straight way back to a phase's end holds for a short one only.
+                while time * rate > _SHORTEST and _beyond(contact, path, velocity, compressing, phase[4], law):
+                    time *= 0.5
+                    path, velocity = _stepped(contact, (p, p_1, p_2, slipped), (v_n, v_1, v_2), m_1, m_2, time)
+                p, p_1, p_2, slipped = path
+                v_n, v_1, v_2 = velocity
                 continue
             if rest <= left:
                 p, p_1, p_2 = _stop_slip(contact, p + rest, p_1 + d_1 * rest, p_2 + d_2 * rest)
@@ -232,6 +237,26 @@ def _follow(contact: _Contact, law: int) -> tuple[float, float, float, int]:
         phase = _next_phase(contact, (p, p_1, p_2, slipped), (v_n, v_1, v_2), compressing, phase, law)
         compressing, v_n = not compressing, 0.0
     return p, p_1, p_2, _FAILED
+
+
+def _stepped(
+    contact: _Contact, path: _Path, velocity: _Vector, m_1: float, m_2: float, time: float
+) -> tuple[_Path, _Vector]:
+    """Path and velocity after one `_slip_step`."""
+    w, a_1, a_2, l_1, l_2, v_n, v_1, v_2, friction, _ = contact
+    p, p_1, p_2, slipped = path
+    along_1, along_2, pressed, travelled = _slip_step(velocity[1], velocity[2], a_1, a_2, m_1, m_2, time)
+    p, slipped = p + pressed, slipped + travelled
+    p_1, p_2 = p_1 - friction * along_1, p_2 - friction * along_2
+    after = v_n + w * p + a_1 * p_1 + a_2 * p_2, v_1 + a_1 * p + l_1 * p_1, v_2 + a_2 * p + l_2 * p_2
+    return (p, p_1, p_2, slipped), after
+
+
+def _beyond(contact: _Contact, path: _Path, velocity: _Vector, compressing: bool, goal: float, law: int) -> bool:
+    """Whether a step has gone far past the end of its phase."""
+    if compressing:
+        return velocity[0] > -_PAST * contact[5]
+    return _impulse_left(contact, path, velocity, contact[0], goal, law)[0] < -_PAST * path[0]
 
 
 def _constants(contact: _Contact) -> tuple[float, float, float, bool, float, float, float, float]:
@@ -351,33 +376,3 @@ def _slip_step(
         share * (7.0 * (r + s) + 32.0 * (r_3 + r_5) + 12.0 * r_4),
         share * (7.0 * (r * r + s * s) + 32.0 * (r_3 * r_3 + r_5 * r_5) + 12.0 * r_4 * r_4),
     )
-
-
-def _settled_direction(s_1: float, s_2: float, a_1: float, a_2: float, difference: float) -> tuple[float, float]:
-    """The slip direction (2) near `s` that no longer turns, by Newton's method on the angle."""
-    for _ in range(5):
-        turning = s_1 * a_2 - s_2 * a_1 - difference * s_1 * s_2
-        angle = turning / (a_1 * s_1 + a_2 * s_2 + difference * (s_1 * s_1 - s_2 * s_2))
-        s_1, s_2 = s_1 - angle * s_2, s_2 + angle * s_1
-        length = math.sqrt(s_1 * s_1 + s_2 * s_2)
-        s_1, s_2 = s_1 / length, s_2 / length
-        if abs(angle) < 1e-8:
-            break
-    return s_1, s_2
-
-
-def _departure(a_1: float, a_2: float, m_1: float, m_2: float) -> tuple[float, float]:
-    """Direction (2) in which a contact that can't stick leaves rest: a - m s = growth s with growth > 0, |s| = 1."""
-    growth = max(math.sqrt(a_1 * a_1 + a_2 * a_2) - max(m_1, m_2), 1e-12 * (m_1 + m_2))
-    s_1, s_2 = a_1 / (m_1 + growth), a_2 / (m_2 + growth)
-    for _ in range(50):
-        # Newton's method on 1 / |s| = 1, which is concave in the growth: from below it never overshoots.
-        squared = s_1 * s_1 + s_2 * s_2
-        length = math.sqrt(squared)
-        change = (length - 1.0) * squared / (s_1 * s_1 / (m_1 + growth) + s_2 * s_2 / (m_2 + growth))
-        growth += change
-        s_1, s_2 = a_1 / (m_1 + growth), a_2 / (m_2 + growth)
-        if abs(change) <= 1e-15 * growth:
-            break
-    length = math.sqrt(s_1 * s_1 + s_2 * s_2)
-    return s_1 / length, s_2 / length

@@ -184,3 +184,15 @@ def test_a_contact_that_leaves_is_left_alone():
 def test_indefinite_matrix_is_named():
     with pytest.raises(NoSolutionError, match="semidefinite"):
         coulomb_impulse([[0.1, 1.0, 0.0], [1.0, 0.1, 0.0], [0.0, 0.0, 0.1]], [-1.0, 1.0, 0.0], 5.0, 0.0)
+
+
+@pytest.mark.parametrize("across", [6e-7, 1e-5, -1e-6])
+@pytest.mark.parametrize("law", LAWS)
+def test_slip_that_nearly_stops_on_its_way_stays_in_the_cone(across, law):
+    """The long first step once went past the end of compression, and back against friction."""
+    delassus = np.array([[2.05, 1.0, 0.0], [1.0, 2.05, 0.0], [0.0, 0.0, 0.05]])
+    p, _ = solve(delassus, np.array([-2.0, -1.5, across]), 0.5, 0.0, law)
+    assert math.hypot(p[1], p[2]) <= 0.5 * p[0]
+    # Without the slip across, the contact comes to stick: the path differs by what a long step misses.
+    stuck, _ = solve(delassus, np.array([-2.0, -1.5, 0.0]), 0.5, 0.0, law)
+    np.testing.assert_allclose(p, stuck, atol=0.01)

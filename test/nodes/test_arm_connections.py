@@ -63,8 +63,10 @@ class Controller:
         """Until DDS has introduced so many publishers and subscriptions to the controller."""
         deadline = time.monotonic() + 10.0
         while time.monotonic() < deadline:
-            found = self.node.count_publishers(topic) + self.node.count_subscribers(topic)
-            if found >= ends and ("driver", "/") in self.node.get_node_names_and_namespaces():
+            found = self.node.get_publishers_info_by_topic(topic) + self.node.get_subscriptions_info_by_topic(topic)
+            # An end can be known before its node's name is.
+            named = all("UNKNOWN" not in end.node_name for end in found)
+            if len(found) >= ends and named and ("driver", "/") in self.node.get_node_names_and_namespaces():
                 return
             time.sleep(0.01)
         pytest.fail(f"DDS did not introduce {topic}")
