@@ -68,7 +68,9 @@ def node_processes_only_where_marked(request, monkeypatch):
 def ros_domain():
     """A ROS domain for this run of the tests alone, on this machine alone."""
     from impact_aware.bringup.domain import own_domain
+    from impact_aware.bringup.middleware import choose_transport
 
     with own_domain() as domain:
         os.environ |= {"ROS_DOMAIN_ID": str(domain), "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST"}
+        choose_transport(os.environ)
         yield domain

@@ -17,6 +17,9 @@ from collections.abc import Callable
 from types import FrameType
 from typing import NoReturn
 
+from impact_aware.bringup.middleware import check_middleware, choose_transport
+from impact_aware.errors import UnknownNameError
+
 EXECUTABLES = {
     **{
         name: f"impact_aware.nodes.{name}"
@@ -46,6 +49,12 @@ def start(name: str) -> int | None:
     """Import a node's module and run it; returns the exit status where the node does not end the process itself."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _leave)
+    try:
+        check_middleware(os.environ)
+    except UnknownNameError as error:
+        print(f"{name}: error: {error}", file=sys.stderr)
+        return 2
+    choose_transport(os.environ)
     module = importlib.import_module(EXECUTABLES[name])
     status: int | None = module.main()
     return status

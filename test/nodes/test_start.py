@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from impact_aware.bringup import start
+from impact_aware.bringup.middleware import PROFILES, TRANSPORT
 
 
 def command(*words):
@@ -42,3 +43,16 @@ def test_a_node_that_does_not_exist_is_answered_with_the_usage():
         result = subprocess.run(command(*words), capture_output=True, text=True, env=os.environ, timeout=60)
         assert result.returncode == 1
         assert result.stderr.startswith("usage: python -m impact_aware.bringup.start NODE")
+
+
+@pytest.mark.parametrize(("chosen", "shared"), [("", False), ("DEFAULT", True)])
+def test_nodes_use_no_shared_memory_of_fast_dds_unless_asked_to_and_reach_those_that_do(
+    suite, monkeypatch, chosen, shared
+):
+    monkeypatch.setenv(TRANSPORT, chosen)
+    for name in PROFILES if chosen else ():
+        monkeypatch.delenv(name)
+    node = suite.start("impact_detector")
+    suite.until(lambda: suite.diagnosed("impact_detector", "received").isdecimal(), "diagnostics")
+    suite.until(lambda: int(suite.diagnosed("impact_detector", "received")) > 0, "states that were received")
+    assert ("/dev/shm/fastrtps" in Path(f"/proc/{node.process.pid}/maps").read_text()) is shared

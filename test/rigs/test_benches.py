@@ -123,11 +123,11 @@ def test_control_refuses_numbers_that_measure_nothing(capsys, words):
 
 def test_blocks_add_their_counts_and_average_their_percentiles():
     lines = [
-        {"sent": 100, "answered": 97, "lost": 3, "p50_us": 300.0, "p99_us": 500.0, "max_us": 900.0, "last": True},
-        {"sent": 50, "answered": 49, "lost": 1, "p50_us": 400.0, "p99_us": 800.0, "max_us": 850.0, "last": True},
+        {"sent": 100, "answered": 97, "lost": 3, "p50_us": 300.0, "p99_us": 500.0, "max_us": 900.0, "gap_ms": 2.0},
+        {"sent": 50, "answered": 49, "lost": 1, "p50_us": 400.0, "p99_us": 800.0, "max_us": 850.0, "gap_ms": 7.0},
     ]
     assert dds.together(lines) == {
-        "sent": 150, "answered": 146, "lost": 4, "p50_us": 350.0, "p99_us": 650.0, "max_us": 900.0,
+        "sent": 150, "answered": 146, "lost": 4, "p50_us": 350.0, "p99_us": 650.0, "max_us": 900.0, "gap_ms": 7.0,
     }  # fmt: skip
 
 
@@ -143,6 +143,7 @@ def probe(monkeypatch):
         # The second block of the echo is slower than the first.
         slow += 0.5 * (len(runs) == 3)
         line = {"sent": 1000, "answered": 990, "lost": 10, "p50_us": 100.0 * slow, "p99_us": 200.0 * slow**2}
+        line["gap_ms"] = 5.0 + 2.0 * len(more.get("late", ()))
         for own in (line | {"max_us": 1.0, "last": False}, line | {"lost": 30, "max_us": 2.0, "last": True}):
             more.get("on_line", lambda line: None)(own)
         return [line | {"max_us": 1.0, "last": False}, line | {"lost": 30, "max_us": 2.0, "last": True}]
@@ -153,7 +154,8 @@ def probe(monkeypatch):
 
 
 def options(**values):
-    return argparse.Namespace(**{"rate": 500.0, "robot": "panda", "priority": 7, "arms": 1, "seconds": 8.0} | values)
+    defaults = {"rate": 500.0, "robot": "panda", "priority": 7, "arms": 1, "seconds": 8.0, "late_joiners": 0}
+    return argparse.Namespace(**defaults | values)
 
 
 def test_the_controller_is_measured_between_two_halves_of_the_echo(probe):
@@ -182,6 +184,14 @@ def test_two_arms_have_an_echo_each_and_one_probe_of_all_joints(probe):
     assert (len(spec.parameters["joint_names"]), len(spec.parameters["posture"])) == (7, 14)
     assert spec.parameters["posture"][:7] != spec.parameters["posture"][7:]
     assert result["aim"] == {"p99_us": 1000.0}
+
+
+def test_late_joiners_join_the_controller_alone_one_after_each_report(probe):
+    result = dds.run(options(arms=2, late_joiners=3))
+    assert [spec.parameters["report_period"] for spec, _, _ in probe] == [2.0, 2.0]
+    assert all([n.executable for n in nodes] == ["reference_field", "rs_controller"] for _, nodes, _ in probe)
+    assert (result["alone"]["gap_ms"], result["joined"]["gap_ms"]) == (5.0, 11.0)
+    assert result["aim"] == {"gap_ms": 10.0}
 
 
 def test_a_soak_runs_the_whole_suite_and_reports_losses_and_logs(probe, tmp_path):

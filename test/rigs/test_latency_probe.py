@@ -29,7 +29,12 @@ def test_a_command_answers_the_newest_open_state():
     figures = matcher.report()
     assert (figures["sent"], figures["answered"], figures["lost"]) == (4, 3, 1)
     assert figures["p50_us"] == pytest.approx(400.0)
-    assert matcher.report()["sent"] == 0
+    # From 1.5 ms to 3.3 ms; what comes later is the next report's, from the last answer on.
+    assert figures["gap_ms"] == pytest.approx(1.8)
+    matcher.send(0.005)
+    matcher.receive(0.0058)
+    figures = matcher.report()
+    assert (figures["sent"], figures["gap_ms"]) == (1, pytest.approx(2.5))
 
 
 def test_two_commands_between_states_answer_both_of_them():
@@ -63,7 +68,8 @@ def test_of_many_open_states_the_last_ten_can_still_be_answered():
 
 
 def test_a_report_of_nothing_is_of_zeros():
-    assert Matcher().report() == {"sent": 0, "answered": 0, "lost": 0, "p50_us": 0.0, "p99_us": 0.0, "max_us": 0.0}
+    counts, times = dict.fromkeys(("sent", "answered", "lost"), 0), ("p50_us", "p99_us", "max_us", "gap_ms")
+    assert Matcher().report() == counts | dict.fromkeys(times, 0.0)
 
 
 @pytest.fixture
@@ -168,6 +174,23 @@ def test_the_echo_answers_over_dds(forked_nodes, tmp_path):
     assert 0 < lines[0]["answered"] <= 50
 
 
+def test_late_nodes_join_one_after_each_line(forked_nodes):
+    parameters = {"joint_names": ["a"], "posture": [0.1], "rate": 50.0, "duration": 4.0, "report_period": 2.0}
+    seen = []
+    run_probe(
+        NodeSpec("latency_probe", "latency_probe", parameters=parameters | {"warm_up": 0.0}),
+        [NodeSpec("latency_echo", "latency_echo", parameters={"joints": 1})],
+        4.0,
+        on_line=lambda line: seen.append("line"),
+        on_tick=lambda processes: seen.append(" ".join(sorted(processes))),
+        late=[NodeSpec("latency_echo", f"late_{index}", namespace="aside") for index in range(3)],
+    )
+    seen = [names.replace("latency_echo latency_probe", "both") for names in seen]
+    assert list(dict.fromkeys(seen)) == ["both", "line", "aside/late_0 both", "aside/late_0 aside/late_1 both"]
+    for count, names in enumerate(("aside/late_0 both", "aside/late_0 aside/late_1 both"), start=1):
+        assert seen[: seen.index(names)].count("line") == count
+
+
 def test_a_node_that_does_not_start_is_named(forked_nodes):
     probe = NodeSpec("latency_probe", "latency_probe", parameters={"joint_names": ["a"], "posture": [0.0]})
     with pytest.raises(BenchmarkFailedError, match="rs_controller ended with status 2"):
@@ -179,6 +202,8 @@ def test_a_node_that_does_not_start_is_named(forked_nodes):
     [
         (("dds", "--seconds", "0"), "--seconds"),
         (("dds", "--rate", "1e9"), "--rate"),
+        (("dds", "--late-joiners", "-1"), "--late-joiners"),
+        (("dds", "--late-joiners", "21"), "--late-joiners"),
         (("service", "--calls", "0"), "--calls"),
         (("soak", "--minutes", "0"), "--minutes"),
         (("dds", "--robot", "pandora"), "pandora"),

@@ -1,7 +1,8 @@
 """State to torque over DDS at 1 kHz: the controller beside a bare echo in the same run, for one arm and for two.
 
 The echo answers each JointState with a Float64MultiArray and computes nothing. It is measured before and after the
-controller, so that what the machine does meanwhile weighs on both.
+controller, so that what the machine does meanwhile weighs on both. With `--late-joiners` it is the controller, first
+undisturbed and then with nodes that are started beside it one after the other.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--arms", type=int, choices=(1, 2), default=1, help="one arm, or the two of the grab (default 1)"
     )
+    parser.add_argument("--late-joiners", type=int, default=0, help="nodes that join while the controller answers")
     add_priority(parser)
 
 
@@ -37,15 +39,19 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     """Measure; `{"echo": {"p50_us", "p99_us", "lost", ...}, "control": {...}, "ratio_p99": ...}`.
 
     Raises:
-        InvalidInputError: No time to measure, or no rate.
+        InvalidInputError: No time to measure, no rate, or no number of nodes that join.
         BenchmarkFailedError: The nodes did not run.
     """
     if not 1.0 <= options.seconds <= 86400.0:
         raise InvalidInputError("--seconds", options.seconds, "1 to 86400 s")
     if not 1.0 <= options.rate <= 5000.0:
         raise InvalidInputError("--rate", options.rate, "1 to 5000 Hz")
+    if not 0 <= options.late_joiners <= 20:
+        raise InvalidInputError("--late-joiners", options.late_joiners, "0 to 20 nodes")
     priority = chosen_priority(options.priority)
     arms = two_arms() if options.arms == 2 else one_arm(options.robot)
+    if options.late_joiners:
+        return with_late_joiners(arms, options, priority)
     blocks: dict[str, list[dict[str, float]]] = {"echo": [], "control": []}
     plan = (("echo", arms.echo, 0.5), ("control", arms.control, 1.0), ("echo", arms.echo, 0.5))
     with tqdm(total=2.0 * options.seconds, unit="s", disable=not sys.stderr.isatty()) as bar:
@@ -61,6 +67,20 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     result["priority"] = priority
     result["aim"] = {"p99_us": 1000.0} if options.arms == 2 else {"ratio_p99": 1.3}
     return result
+
+
+def with_late_joiners(arms: ProbedArms, options: argparse.Namespace, priority: int) -> dict[str, Any]:
+    """The controller undisturbed and with nodes that join; `{"alone": {..., "gap_ms": ...}, "joined": {...}, ...}`."""
+    count, seconds = options.late_joiners, options.seconds
+    parameters = {"rate": options.rate, "duration": seconds, "report_period": seconds / (count + 1)}
+    probe, *answering = urgent([arms.probe(**parameters), *arms.control], priority)
+    spaces = [arms.names[index % len(arms.names)] if arms.names else "" for index in range(count)]
+    late = [NodeSpec("impact_detector", f"late_{index}", namespace=name) for index, name in enumerate(spaces)]
+    result: dict[str, Any] = {
+        "alone": together(run_probe(probe, answering, seconds)),
+        "joined": together(run_probe(probe, answering, seconds, late=late)),
+    }
+    return result | {"late_joiners": count, "priority": priority, "aim": {"gap_ms": 10.0}}
 
 
 @dataclass(frozen=True)
@@ -121,4 +141,4 @@ def together(lines: list[dict[str, float]]) -> dict[str, float]:
     """Blocks as one: counts add up, percentiles are the mean of the blocks', the largest is the largest."""
     figures = {key: sum(line[key] for line in lines) for key in ("sent", "answered", "lost")}
     figures |= {key: sum(line[key] for line in lines) / len(lines) for key in ("p50_us", "p99_us")}
-    return figures | {"max_us": max(line["max_us"] for line in lines)}
+    return figures | {key: max(line[key] for line in lines) for key in ("max_us", "gap_ms")}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -89,6 +89,7 @@ def run_probe(
     *,
     on_line: Callable[[Line], object] = lambda line: None,
     on_tick: Callable[[dict[str, NodeProcess]], object] = lambda processes: None,
+    late: Sequence[NodeSpec] = (),
     logs: Path | None = None,
 ) -> list[Line]:
     """Start the nodes and the probe, wait until the probe ends, and end everything.
@@ -99,6 +100,7 @@ def run_probe(
         duration: How long the probe measures, s.
         on_line: Called with each line of the probe.
         on_tick: Called now and then with the running processes by name.
+        late: Nodes that join while it measures, one after each line of the probe.
         logs: Folder for the nodes' logs; a temporary one when None.
 
     Returns:
@@ -125,6 +127,8 @@ def run_probe(
             on_tick(graph.processes)
             if ended:
                 break
+            joined = sum(spec.full_name in graph.processes for spec in late)
+            graph.start(*late[joined : len(lines)])
             for death in graph.died(exempt=(probe.full_name,)):
                 raise BenchmarkFailedError(death)
             # Once the probe has ended a controller goes to its safe mode, and rightly so.

@@ -61,13 +61,16 @@ class Matcher:
     Attributes:
         sent: Times at which states were published, s.
         answered: Latency of each answered state, s, in the order of the answers.
+        gap: Longest time between two answers, s, the last one before the last report among them.
     """
 
     def __init__(self) -> None:
         """Start empty."""
         self.sent: list[float] = []
         self.answered: list[float] = []
+        self.gap = 0.0
         self._open: list[float] = []
+        self._last = math.nan
 
     def send(self, now: float) -> None:
         """A state is published."""
@@ -80,6 +83,9 @@ class Matcher:
         """A command came."""
         if self._open:
             self.answered.append(now - self._open.pop())
+            # A maximum with a number that is none, before the first answer, is its first argument.
+            self.gap = max(self.gap, now - self._last)
+            self._last = now
 
     def report(self) -> dict[str, float | bool]:
         """Figures since the last report, µs; times are 0 when nothing was answered."""
@@ -89,8 +95,9 @@ class Matcher:
             "lost": len(self.sent) - len(self.answered),
             **percentiles(self.answered),
             "max_us": 1e6 * max(self.answered, default=0.0),
+            "gap_ms": 1e3 * self.gap,
         }
-        self.sent, self.answered = [], []
+        self.sent, self.answered, self.gap = [], [], 0.0
         return figures
 
 

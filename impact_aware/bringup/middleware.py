@@ -1,0 +1,54 @@
+"""What every node asks of the DDS below ROS before it is loaded: a transport that no joining node can stall."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping, MutableMapping
+from pathlib import Path
+
+from impact_aware.errors import UnknownNameError
+from impact_aware.resources import find_resource
+
+TRANSPORT = "FASTDDS_BUILTIN_TRANSPORTS"
+"""Environment variable by which Fast DDS is told its transports; `DEFAULT` in it is shared memory and UDP."""
+
+PROFILES = ("FASTRTPS_DEFAULT_PROFILES_FILE", "FASTDDS_DEFAULT_PROFILES_FILE")
+"""Environment variables that name a file with its settings: up to version 2, and since then."""
+
+RANGE, PEERS = "ROS_AUTOMATIC_DISCOVERY_RANGE", "ROS_STATIC_PEERS"
+
+RMW = "RMW_IMPLEMENTATION"
+
+
+def choose_transport(environment: MutableMapping[str, str]) -> None:
+    """Make Fast DDS use UDP alone where the user has not chosen otherwise; other middleware is left as it is.
+
+    A process that joins is introduced to all others. Over the shared memory of Fast DDS they were seen to be held up by
+    that, and messages take longer (docs/performance.md). Within one machine, range LOCALHOST, rmw_fastrtps chooses the
+    transports itself and looks at no variable; the same range is a file of settings then.
+    """
+    loopback = str(find_resource("config", "dds", "loopback.xml"))
+    own = {environment.get(name) for name in (TRANSPORT, PEERS, *PROFILES)} - {None, "", loopback}
+    if own or not (environment.get(RMW) or "rmw_fastrtps_cpp").startswith("rmw_fastrtps"):
+        return
+    if environment.get(RANGE, "").upper() == "LOCALHOST":
+        environment[RANGE] = "SYSTEM_DEFAULT"
+        environment.update(dict.fromkeys(PROFILES, loopback))
+    elif environment.get(PROFILES[0]) != loopback:
+        environment[TRANSPORT] = "UDPv4"
+
+
+def check_middleware(environment: Mapping[str, str]) -> None:
+    """Refuse an `RMW_IMPLEMENTATION` that is not installed, as loading it ends the process.
+
+    Raises:
+        UnknownNameError: None of the prefixes has it.
+    """
+    name = environment.get(RMW, "")
+    prefixes = [*filter(None, environment.get("AMENT_PREFIX_PATH", "").split(os.pathsep)), sys.prefix]
+    folders = [Path(prefix) / "share" / "ament_index" / "resource_index" / "rmw_typesupport" for prefix in prefixes]
+    known = {path.name for folder in folders for path in folder.glob("rmw_*")} - {"rmw_implementation"}
+    # Where no prefix registers any, the loader knows more than this.
+    if name and known and name not in known:
+        raise UnknownNameError(RMW, name, tuple(sorted(known)))
