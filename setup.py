@@ -15,6 +15,7 @@ NODES = (
     "jump_predictor",
     "latency_echo",
     "latency_probe",
+    "node_group",
     "reference_field",
     "rs_controller",
     "run_monitor",

@@ -28,7 +28,8 @@ ARGUMENTS = [
 def start_nodes(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     """The nodes of the graph that the arguments ask for."""
     options = SingleArmOptions(robot=single_robot(context), **graph_options(context))
-    actions = graph_actions(context, single_arm_graph(options))
+    single_process = switched_on(context, "single_process")
+    actions = graph_actions(context, single_arm_graph(options), single_process=single_process)
     if switched_on(context, "rviz"):
         actions += view(options)
     return actions

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from launch import LaunchContext, LaunchDescriptionEntity
@@ -10,7 +11,7 @@ from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 
-from impact_aware.bringup.graph import PACKAGE, NodeSpec, select_nodes
+from impact_aware.bringup.graph import PACKAGE, NodeSpec, in_one_process, select_nodes
 from impact_aware.bringup.hardware import Hardware, checked_period, load_hardware
 from impact_aware.errors import InvalidInputError
 
@@ -36,6 +37,7 @@ _SWITCHES = {
     "control": ("false", "start the controller too"),
     "autostart": ("false", "the controller activates itself; otherwise `ros2 lifecycle set` does it, on purpose"),
     "markers": ("true", "start impact_markers"),
+    "single_process": ("false", "all nodes but the simulator in one process"),
     "rviz": ("false", "start RViz"),
 }
 
@@ -104,24 +106,38 @@ def single_robot(context: LaunchContext) -> str:
     return "panda"
 
 
-def graph_actions(context: LaunchContext, graph: tuple[NodeSpec, ...]) -> list[LaunchDescriptionEntity]:
-    """The nodes of a graph that the argument `nodes` asks for.
+def graph_actions(
+    context: LaunchContext, graph: tuple[NodeSpec, ...], *, single_process: bool = False
+) -> list[LaunchDescriptionEntity]:
+    """The nodes of a graph that the argument `nodes` asks for, each as a process, or those that can in one.
 
     Raises:
         UnknownNameError: A node that the graph does not have.
     """
-    return [
-        Node(
-            package=PACKAGE,
-            executable=spec.executable,
-            name=spec.name,
-            namespace=spec.namespace,
-            parameters=[*map(str, spec.parameter_files), typed(spec.parameters)],
-            remappings=list(spec.remappings.items()),
-            output="screen",
-        )
-        for spec in select_nodes(graph, text(context, "nodes"))
-    ]
+    wanted = select_nodes(graph, text(context, "nodes"))
+    if not single_process:
+        return [_node_action(spec) for spec in wanted]
+    return [_group_action(context, spec) if spec.members else _node_action(spec) for spec in in_one_process(wanted)]
+
+
+def _node_action(spec: NodeSpec) -> Node:
+    return Node(
+        package=PACKAGE,
+        executable=spec.executable,
+        name=spec.name,
+        namespace=spec.namespace,
+        parameters=[*map(str, spec.parameter_files), typed(spec.parameters)],
+        remappings=list(spec.remappings.items()),
+        output="screen",
+    )
+
+
+def _group_action(context: LaunchContext, group: NodeSpec) -> Node:
+    """A process that holds several nodes: launch sees only one, so the namespace around it is each member's."""
+    above = context.launch_configurations.get("ros_namespace", "").strip("/")
+    members = (replace(spec, namespace="/".join(filter(None, (above, spec.namespace)))) for spec in group.members)
+    words = replace(group, members=tuple(members)).arguments()
+    return Node(package=PACKAGE, executable=group.executable, arguments=words, output="screen")
 
 
 def text(context: LaunchContext, name: str) -> str:

@@ -36,7 +36,7 @@ class NodeProcess:
         self.log = log_folder / f"{spec.full_name.replace('/', '.')}.log"
         self._log_file: IO[bytes] = self.log.open("wb")
         self.process = subprocess.Popen(
-            [sys.executable, "-m", f"{PACKAGE}.bringup.start", spec.executable, *spec.ros_arguments()],
+            [sys.executable, "-m", f"{PACKAGE}.bringup.start", spec.executable, *spec.arguments()],
             env=environment,
             stdin=subprocess.PIPE if talk else subprocess.DEVNULL,
             stdout=subprocess.PIPE if talk else self._log_file,

@@ -28,6 +28,7 @@ EXECUTABLES = {
             "impact_detector",
             "impact_markers",
             "jump_predictor",
+            "node_group",
             "reference_field",
             "rs_controller",
             "run_monitor",

@@ -18,7 +18,14 @@ from typing import Any
 from tqdm import tqdm
 
 from impact_aware.bringup.domain import add_domain, own_domain
-from impact_aware.bringup.graph import DualArmOptions, NodeSpec, SingleArmOptions, dual_arm_graph, single_arm_graph
+from impact_aware.bringup.graph import (
+    DualArmOptions,
+    NodeSpec,
+    SingleArmOptions,
+    dual_arm_graph,
+    in_one_process,
+    single_arm_graph,
+)
 from impact_aware.bringup.processes import NodeProcess, end_processes, quiet_environment
 from impact_aware.errors import ImpactAwareError, InvalidInputError
 from impact_aware.report.run_report import RunReport, report_run
@@ -45,6 +52,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("task", choices=TASKS, metavar="TASK", help=" or ".join(TASKS))
     parser.add_argument("--robot", help="robot profile of hit-and-push (default: panda)")
     parser.add_argument("--free-running", action="store_true", help="keep wall time instead of lockstep")
+    parser.add_argument(
+        "--single-process",
+        action="store_true",
+        help="the nodes of the suite in one process, beside simulator and recorder",
+    )
     parser.add_argument("--seed", type=int, default=0, help="seed of the plant's sensor noise (default: %(default)s)")
     parser.add_argument(
         "--timeout", type=float, default=150.0, help="longest run, s of wall time (default: %(default)s)"
@@ -61,7 +73,8 @@ def run(args: argparse.Namespace) -> int:
     started = time.monotonic()
     try:
         with own_domain(args.domain) as domain:
-            demo = Demo(graph, folder, domain, quiet=args.json or not sys.stderr.isatty())
+            quiet = args.json or not sys.stderr.isatty()
+            demo = Demo(graph, folder, domain, quiet=quiet, single_process=args.single_process)
             demo.run(args.timeout)
     except DemoFailedError as error:
         print(f"impact-aware demo: error: {error}", file=sys.stderr)
@@ -120,12 +133,17 @@ def _new_folder(out: Path) -> Path:
 class Demo:
     """The processes of one run."""
 
-    def __init__(self, graph: tuple[NodeSpec, ...], folder: Path, domain: int, *, quiet: bool) -> None:
+    def __init__(
+        self, graph: tuple[NodeSpec, ...], folder: Path, domain: int, *, quiet: bool, single_process: bool = False
+    ) -> None:
         """Prepare; nothing is started yet."""
         recorder = NodeSpec(
             "bag_recorder", "bag_recorder", parameters={"bag": str(folder / "bag"), "use_sim_time": True}
         )
         self._graph = (recorder, *graph)
+        self._specs = in_one_process(self._graph) if single_process else self._graph
+        holds = {own.executable: spec.full_name for spec in self._specs for own in (spec, *spec.members)}
+        self._controller = holds["rs_controller"]
         self._monitor_spec = NodeSpec("run_monitor", "run_monitor")
         self._folder = folder
         self._domain = domain
@@ -157,7 +175,7 @@ class Demo:
     def _start(self, environment: dict[str, str]) -> None:
         logs = self._folder / "logs"
         self._processes["run_monitor"] = NodeProcess(self._monitor_spec, environment, logs, talk=True)
-        for spec in self._graph:
+        for spec in self._specs:
             self._processes[spec.full_name] = NodeProcess(spec, environment, logs)
 
     def _watch(self, timeout: float) -> None:
@@ -207,7 +225,7 @@ class Demo:
         """Bring the arm to rest by whoever is left, and wait until it is."""
         monitor = self._processes["run_monitor"]
         if dead == "run_monitor":
-            self._processes["rs_controller"].signal(signal.SIGINT)
+            self._processes[self._controller].signal(signal.SIGINT)
             time.sleep(1.0)
             return
         # What was reported before the death says nothing about now: the arm may have begun to move since.
@@ -224,7 +242,7 @@ class Demo:
         plant = self._latest.get("sim_robot", {})
         controller = self._latest.get("rs_controller", {})
         # A plant that still holds says little while the controller may be about to send its first command.
-        if self._processes["rs_controller"].running and controller.get("mode") not in ("SAFE", "IDLE"):
+        if self._processes[self._controller].running and controller.get("mode") not in ("SAFE", "IDLE"):
             return False
         if not self._processes["sim_robot"].running or plant.get("arm") == "hold":
             return True
@@ -238,7 +256,7 @@ class Demo:
             return "the controller was asked to stop and the simulator brakes the arm"
         if dead == "sim_robot":
             return f"the controller is in mode {controller.get('mode', 'unknown')} ({controller.get('reason', '')})"
-        if dead == "rs_controller":
+        if dead == self._controller:
             how = "the simulator braked the arm, as the robot's own reflex does"
         else:
             how = f"the controller is in mode {controller.get('mode', 'unknown')} ({controller.get('reason', '')})"
@@ -252,8 +270,8 @@ class Demo:
         """The controller first, so that its safe command still reaches the plant; the recorder after its sources."""
         last = ("bag_recorder", "run_monitor")
         groups: tuple[list[str], ...] = (
-            ["rs_controller"],
-            [name for name in self._processes if name not in ("rs_controller", *last)],
+            [self._controller],
+            [name for name in self._processes if name not in (self._controller, *last)],
             [name for name in self._processes if name in last],
         )
         for names in groups:

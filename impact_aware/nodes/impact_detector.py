@@ -80,9 +80,9 @@ class Settings:
 class ImpactDetectorNode(Node):
     """Watches the contacts of one arm by its joint states."""
 
-    def __init__(self) -> None:
-        """Declare the parameters and subscribe."""
-        super().__init__("impact_detector")
+    def __init__(self, **ros: Any) -> None:
+        """Declare the parameters and subscribe; `ros` goes to rclpy's node."""
+        super().__init__("impact_detector", **ros)
         self._settings = load_settings(self, Settings)
         self._arm = self._settings.arm or self.get_namespace().strip("/")
         settings = self._settings

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, fields
 from functools import partial
+from typing import Any
 
 from geometry_msgs.msg import PoseStamped, TransformStamped
 from impact_aware_msgs.msg import ImpactEvent, ImpactPrediction
@@ -90,9 +91,9 @@ class Settings:
 class ImpactMarkersNode(Node):
     """Draws what the other nodes publish, a few times a second; nothing in the control path waits for it."""
 
-    def __init__(self) -> None:
-        """Subscribe and publish."""
-        super().__init__("impact_markers")
+    def __init__(self, **ros: Any) -> None:
+        """Subscribe and publish; `ros` goes to rclpy's node."""
+        super().__init__("impact_markers", **ros)
         settings = load_settings(self, Settings)
         namespace = self.get_namespace().strip("/")
         self._scene = SceneMarkers(settings.style(), arm=settings.arm or namespace, frame_prefix=settings.frame_prefix)

@@ -115,9 +115,9 @@ class Settings:
 class JumpPredictorNode(Node):
     """One robot, one configured contact, three ways to ask; and what the impact really did, afterwards."""
 
-    def __init__(self) -> None:
-        """Declare the parameters; the rest follows when the robot is known."""
-        super().__init__("jump_predictor")
+    def __init__(self, **ros: Any) -> None:
+        """Declare the parameters; the rest follows when the robot is known; `ros` goes to rclpy's node."""
+        super().__init__("jump_predictor", **ros)
         self._settings = load_settings(self, Settings)
         self._arm = self._settings.arm or self.get_namespace().strip("/")
         self._next_look_ahead = -np.inf

@@ -54,9 +54,9 @@ class Settings:
 class ReferenceFieldNode(Node):
     """Publishes one field, and a new revision of it whenever object or prediction change it."""
 
-    def __init__(self) -> None:
-        """Load the task and publish its field."""
-        super().__init__("reference_field")
+    def __init__(self, **ros: Any) -> None:
+        """Load the task and publish its field; `ros` goes to rclpy's node."""
+        super().__init__("reference_field", **ros)
         self._settings = settings = load_settings(self, Settings)
         task = load_task(settings.task)
         self._arms = arms_of_task(task, settings.robot)

@@ -10,6 +10,7 @@ import sys
 import time
 import traceback
 from functools import partial
+from typing import Any
 
 from builtin_interfaces.msg import Time
 from impact_aware_msgs.msg import ImpactEvent, ImpactPrediction
@@ -54,9 +55,9 @@ WARN_PERIOD = 5.0
 class RsControllerNode(SteadyLifecycleNode):
     """Reference spreading control over topics."""
 
-    def __init__(self) -> None:
-        """Declare the parameters; everything else waits for `configure`."""
-        super().__init__("rs_controller")
+    def __init__(self, **ros: Any) -> None:
+        """Declare the parameters; everything else waits for `configure`; `ros` goes to rclpy's node."""
+        super().__init__("rs_controller", **ros)
         self._settings = load_settings(self, Settings)
         self._gains = load_settings(self, ControlParameters)
         self._arms: tuple[Arm, ...] = ()

@@ -16,6 +16,9 @@ from impact_aware.bringup.graph import (
     NodeSpec,
     SingleArmOptions,
     dual_arm_graph,
+    in_one_process,
+    node_of_word,
+    node_word,
     select_nodes,
     single_arm_graph,
 )
@@ -369,3 +372,47 @@ def test_the_parameter_file_names_nodes_of_the_graph_in_any_namespace(file: str,
         assert prefix == "/**", "only this wildcard fits whatever the namespace is"
         assert name in known
         assert list(entry) == ["ros__parameters"]
+
+
+# In one process
+
+
+def test_every_node_of_a_graph_survives_as_a_word() -> None:
+    graph = [*dual_arm_graph(DualArmOptions(namespace="cell", lockstep=True, joint_states="fast", seed=3))]
+    for spec in graph:
+        assert node_of_word(node_word(spec)) == spec
+    own = NodeSpec("a", "b", "c/d", (Path("/x/y.yaml"), Path("/z.yaml")), {"f": 1.0, "n": 1, "t": AWKWARD}, {"s": "é"})
+    found = node_of_word(node_word(own))
+    assert found == own
+    assert [type(found.parameters[name]) for name in "fn"] == [float, int]
+
+
+@pytest.mark.parametrize("word", ["", "detector", "[1]", "1", "{}", '{"executable": "a", "name": "b", "nodes": 1}'])
+def test_a_word_that_is_no_node_is_refused(word: str) -> None:
+    with pytest.raises(InvalidInputError, match="argument: got .*, expected a node as JSON"):
+        node_of_word(word)
+
+
+def test_one_process_holds_all_but_the_plant_and_starts_the_controller_first() -> None:
+    graph = dual_arm_graph(DualArmOptions(namespace="cell"))
+    recorder = NodeSpec("bag_recorder", "bag_recorder")
+    group, *alone = in_one_process((recorder, *graph))
+    assert [spec.name for spec in alone] == ["bag_recorder", "sim_robot"]
+    assert [spec.full_name for spec in group.members] == [
+        "cell/rs_controller",
+        "cell/left/impact_detector",
+        "cell/right/impact_detector",
+        "cell/left/jump_predictor",
+        "cell/right/jump_predictor",
+        "cell/reference_field",
+        "cell/left/impact_markers",
+        "cell/right/impact_markers",
+    ]
+    assert {spec.full_name for spec in (*group.members, *alone)} == {spec.full_name for spec in (recorder, *graph)}
+    assert group.arguments() == [node_word(spec) for spec in group.members]
+
+
+def test_a_node_without_company_needs_no_group() -> None:
+    graph = select_nodes(single_arm_graph(SingleArmOptions()), "rs_controller,sim_robot")
+    assert in_one_process(graph) == graph
+    assert graph[0].arguments() == graph[0].ros_arguments()

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from launch_started import ROOT, Started, evaluate, launch_file, started, started_by
 
+from impact_aware.bringup.graph import node_of_word
 from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.robot import load_profile
 
@@ -373,6 +374,28 @@ def test_the_namespace_of_an_including_launch_file_comes_in_front() -> None:
     assert nodes[0].full_name == "/left/arm/impact_detector"
 
 
+@pytest.mark.parametrize("name", [SINGLE, DUAL])
+def test_one_process_holds_the_same_nodes_but_the_plant(name: str) -> None:
+    words = {"simulation": "true", "control": "true", "lockstep": "true", "namespace": "cell"}
+    apart = {node.full_name: node for node in started(name, words)}
+    group, plant = started(name, words | {"single_process": "true"})
+    assert (group.executable, group.name, plant) == ("node_group", "", apart["/cell/sim_robot"])
+    members = [node_of_word(word) for word in group.arguments]
+    assert [spec.executable for spec in members][:2] == ["rs_controller", "impact_detector"]
+    assert {f"/{spec.full_name}" for spec in members} == set(apart) - {"/cell/sim_robot"}
+    for spec in members:
+        node = apart[f"/{spec.full_name}"]
+        assert (spec.executable, [*spec.parameter_files]) == (node.executable, node.files)
+        assert (spec.parameters, spec.remappings) == (node.parameters, node.remappings)
+
+
+def test_the_namespace_of_an_including_launch_file_comes_in_front_of_each_member() -> None:
+    words = {"single_process": "true", "namespace": "inner", "nodes": "impact_detector,jump_predictor"}
+    (group,) = started(SINGLE, words, ros_namespace="/outer")
+    names = [node_of_word(word).full_name for word in group.arguments]
+    assert names == ["outer/inner/impact_detector", "outer/inner/jump_predictor"]
+
+
 def test_text_that_looks_like_a_number_stays_text() -> None:
     from launch import LaunchContext
     from launch_ros.actions import Node
@@ -447,6 +470,7 @@ def test_every_argument_has_a_description_and_the_default_of_the_documentation(
         "control": "false",
         "autostart": "false",
         "markers": "true",
+        "single_process": "false",
         "rviz": "false",
         "namespace": "",
         "task": task,

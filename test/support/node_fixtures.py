@@ -89,16 +89,17 @@ class Suite:
                 entry.key: entry.value for entry in status.values
             }
 
-    def start(self, executable, name=None, domain=None, **parameters):
-        """Start a node, with a log of its own."""
+    def start(self, executable, name=None, domain=None, members=(), **parameters):
+        """Start a node, or several as `members` of one process, with a log of its own."""
         from impact_aware.bringup.graph import NodeSpec
         from impact_aware.bringup.processes import NodeProcess, quiet_environment
 
         folder = self.folder / str(len(self.processes))
         folder.mkdir()
         environment = quiet_environment(self.domain if domain is None else domain) | {"ROS_LOG_DIR": str(folder)}
+        spec = NodeSpec(executable, name or executable, parameters=parameters, members=tuple(members))
         with self.zygote.nodes():
-            process = NodeProcess(NodeSpec(executable, name or executable, parameters=parameters), environment, folder)
+            process = NodeProcess(spec, environment, folder)
         self.processes.append(process)
         return process
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from lifecycle_msgs.srv import ChangeState
 from rclpy.lifecycle import LifecycleNode
 
@@ -9,9 +11,9 @@ from rclpy.lifecycle import LifecycleNode
 class SteadyLifecycleNode(LifecycleNode):
     """rclpy's own lets the exception of a transition that is not there out of the executor, which ends the process."""
 
-    def __init__(self, name: str) -> None:
-        """Create the node with its transition services."""
-        super().__init__(name)
+    def __init__(self, name: str, **ros: Any) -> None:
+        """Create the node with its transition services; `ros` goes to rclpy's node."""
+        super().__init__(name, **ros)
         change = self._service_change_state.callback
 
         def answer(request: ChangeState.Request, response: ChangeState.Response) -> ChangeState.Response:

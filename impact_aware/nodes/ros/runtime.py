@@ -9,7 +9,7 @@ import signal
 import sys
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from types import FrameType
 from typing import NoReturn
 
@@ -55,6 +55,16 @@ def run_node(make_node: Callable[[], Node], argv: list[str] | None = None) -> in
         make_node: Creates the node after rclpy is initialised.
         argv: Arguments with `--ros-args`; those of the process when None.
     """
+    return run_nodes({_process_name(): make_node}, argv)
+
+
+def run_nodes(makers: Mapping[str, Callable[[], Node]], argv: list[str] | None = None) -> int:
+    """The same for several nodes on one executor, in this order: one that ends or can't start ends the process.
+
+    Args:
+        makers: By name, for errors: what creates each node.
+        argv: Arguments with `--ros-args` for all of them; those of the process when None.
+    """
     one_numeric_thread()
     rclpy.init(args=argv, signal_handler_options=SignalHandlerOptions.NO)
     stop_requested = False
@@ -65,24 +75,22 @@ def run_node(make_node: Callable[[], Node], argv: list[str] | None = None) -> in
 
     signal.signal(signal.SIGINT, request_stop)
     signal.signal(signal.SIGTERM, request_stop)
-    node: Node | None = None
+    nodes: list[Node] = []
     executor: Executor | None = None
-    status = 0
+    status, speaker = 0, _process_name()
     try:
-        node = make_node()
         executor = make_executor()
-        executor.add_node(node)
-        apply_realtime(node)
+        for speaker, make_node in makers.items():  # noqa: B007 - whose error it is, if there is one
+            nodes.append(make_node())
+            executor.add_node(nodes[-1])
+            apply_realtime(nodes[-1])
+        speaker = _process_name()
         freeze_garbage()
-        while not stop_requested and rclpy.ok() and not getattr(node, "finished", False):
-            _spin_once(executor, node, SPIN_TIMEOUT)
-        if hasattr(node, "prepare_stop"):
-            node.prepare_stop()
-            deadline = time.monotonic() + STOP_TIMEOUT
-            while rclpy.ok() and not getattr(node, "finished", True) and time.monotonic() < deadline:
-                _spin_once(executor, node, 0.01)
+        while not stop_requested and rclpy.ok() and not any(getattr(node, "finished", False) for node in nodes):
+            _spin_once(executor, nodes, SPIN_TIMEOUT)
+        _prepare_stop(executor, nodes)
     except ImpactAwareError as error:
-        print(f"{_process_name()}: error: {error}", file=sys.stderr)
+        print(f"{speaker}: error: {error}", file=sys.stderr)
         status = 2
     except Exception:
         traceback.print_exc()
@@ -90,16 +98,26 @@ def run_node(make_node: Callable[[], Node], argv: list[str] | None = None) -> in
     finally:
         # Ctrl-C reaches a node twice, from the terminal and from `ros2 launch`: the second must not spoil its end.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-        if node is not None:
-            _close(node)
+        list(map(_close, nodes))
         rclpy.try_shutdown()
     # Some extension modules complain at the end of the process about objects that were still alive.
-    executor = node = None
+    executor = None
+    nodes.clear()
     gc.unfreeze()
     gc.collect()
     if argv is None:
         _leave(status)
     return status
+
+
+def _prepare_stop(executor: Executor, nodes: Sequence[Node]) -> None:
+    """Give nodes that have something to bring to its end the time for it."""
+    stopping = [node for node in nodes if hasattr(node, "prepare_stop")]
+    for node in stopping:
+        node.prepare_stop()
+    deadline = time.monotonic() + STOP_TIMEOUT
+    while rclpy.ok() and not all(getattr(node, "finished", True) for node in stopping) and time.monotonic() < deadline:
+        _spin_once(executor, nodes, 0.01)
 
 
 def _leave(status: int) -> NoReturn:
@@ -110,12 +128,12 @@ def _leave(status: int) -> NoReturn:
     os._exit(status)
 
 
-def _spin_once(executor: Executor, node: Node, timeout: float) -> None:
+def _spin_once(executor: Executor, nodes: Sequence[Node], timeout: float) -> None:
+    """Spin; after an exception nobody knows whose callback it was, so one node that goes on keeps all of them."""
     try:
         executor.spin_once(timeout_sec=timeout)
     except Exception as error:
-        survive = getattr(node, "survive", None)
-        if survive is None or not survive(error):
+        if not any([node.survive(error) for node in nodes if hasattr(node, "survive")]):
             raise
 
 

@@ -29,5 +29,14 @@ class Upstream:
 
     def on_change(self, topic: str, info: QoSLivelinessChangedInfo) -> None:
         """Publishers of a topic have come or gone."""
-        if info.alive_count == 0 and info.alive_count_change < 0:
+        if info.alive_count == 0 and info.alive_count_change < 0 and not self._published_here(topic):
             self._on_loss(topic)
+
+    def _published_here(self, topic: str) -> bool:
+        """Whether a node of this very process publishes a topic.
+
+        It lives as long as this one, but Fast DDS renews leases between participants only: within one they run out.
+        """
+        full, executor = self._node.resolve_topic_name(topic), self._node.executor
+        nodes = executor.get_nodes() if executor is not None else ()
+        return any(publisher.topic_name == full for node in nodes for publisher in node.publishers)
