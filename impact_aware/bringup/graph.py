@@ -19,6 +19,9 @@ PACKAGE = "impact_aware"
 
 _ORDER = ("rs_controller", "impact_detector", "jump_predictor", "reference_field", "impact_markers")
 
+SIMULATION_TIMEOUT = 1.0
+"""`state_timeout` beside a plant in wall time, s."""
+
 GROUPED = {name: index for index, name in enumerate(_ORDER)}
 """Executables that can share a process, and in which order they are started there."""
 
@@ -276,6 +279,9 @@ class _Builder:
             parameters["state_timeout"] = 30.0
             # Nor does it matter then what publishing every cycle costs.
             parameters["state_decimation"] = 1
+        elif self._options.simulation:
+            # Of a plant that the machine holds up the arms stand still too; how far apart states are stays limited.
+            parameters["state_timeout"] = SIMULATION_TIMEOUT
         return parameters
 
     def _timing(self, name: str) -> dict[str, float]:

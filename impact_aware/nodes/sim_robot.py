@@ -32,6 +32,7 @@ from impact_aware.nodes.ros.qos import STREAM_QOS
 from impact_aware.nodes.ros.ros_parameters import load_settings
 from impact_aware.nodes.ros.runtime import run_node
 from impact_aware.nodes.ros.surroundings import TwinWatch
+from impact_aware.nodes.wall_pace import WallPace
 from impact_aware.parameters import described
 from impact_aware.simulation import DriveMode, MujocoPlant, SensorSettings, load_scene
 from impact_aware.simulation.task_scene import Truth, task_scene
@@ -55,9 +56,6 @@ SPEED_WINDOW = 1.0
 
 SLOW = 0.95
 """Real-time factor below which a free-running plant says that it is slow."""
-
-MOST_CATCH_UP = 20
-"""Most cycles made at once to catch up with wall time; beyond that the plant falls behind and says so."""
 
 
 @dataclass(frozen=True)
@@ -109,10 +107,10 @@ class SimRobotNode(Node):
         self._command_times = dict.fromkeys(self._arms, -math.inf)
         self._commanded = False
         self._waiting = settings.lockstep
-        self._last_step = self._wall_start = time.monotonic()
-        self._time_start = self._plant.state.time
+        self._last_step = time.monotonic()
+        self._pace = WallPace(self._cycle)
         self._speed = math.nan
-        self._speed_start = (self._wall_start, self._time_start)
+        self._speed_start = (self._last_step, self._plant.state.time)
         self._published_impacts = 0
         self._next_pose = -math.inf
         self._everybody_there = not settings.lockstep
@@ -180,7 +178,8 @@ class SimRobotNode(Node):
         if not self._begun and not self._begin(now):
             return
         if not self._waiting or self._gate is None:
-            self._keep_wall_time(now)
+            for _ in range(self._pace.due(now, self._plant.state.time)):
+                self._step()
             return
         waited = now - self._last_step
         if not self._driven:
@@ -199,7 +198,7 @@ class SimRobotNode(Node):
         if now < self._look_until or self._twins.present or self._twins.look():
             return False
         self._begun = True
-        self._start_wall_time(now)
+        self._pace.begin(now, self._plant.state.time)
         return True
 
     def _on_loss(self) -> None:
@@ -215,7 +214,7 @@ class SimRobotNode(Node):
         """Keep wall time from now on, so that whoever is left can bring the arms to rest."""
         self.get_logger().warning(f"lockstep ends, wall time from now on: {why}")
         self._waiting = False
-        self._start_wall_time(time.monotonic())
+        self._pace.begin(time.monotonic(), self._plant.state.time)
 
     def _is_everybody_there(self) -> bool:
         """Whether DDS has found all participants: a state that they miss would never be answered."""
@@ -227,17 +226,6 @@ class SimRobotNode(Node):
         if not self._everybody_there:
             self.get_logger().info(f"waiting for {', '.join(sorted(gate.participants))}", throttle_duration_sec=5.0)
         return self._everybody_there
-
-    def _start_wall_time(self, now: float) -> None:
-        self._wall_start = now
-        self._time_start = self._plant.state.time
-
-    def _keep_wall_time(self, now: float) -> None:
-        due = int((now - self._wall_start - (self._plant.state.time - self._time_start)) / self._cycle)
-        for _ in range(min(due, MOST_CATCH_UP)):
-            self._step()
-        if due > MOST_CATCH_UP:
-            self._start_wall_time(now)
 
     # One cycle
 
@@ -310,6 +298,7 @@ class SimRobotNode(Node):
             "time": self._settings.start_time + state.time,
             "largest_speed": float(np.abs(state.dq).max()),
             "real_time_factor": self._speed,
+            "given_up": self._pace.given_up,
             "lockstep": self._waiting,
             "rejected_commands": sum(arm.rejected for arm in self._arms.values()),
         }

@@ -71,7 +71,8 @@ class RunReport:
         lines = self._grasp_lines() if self.grasp else self._impact_lines()
         control = next(iter(self.arms.values()))["control"]
         lines += [
-            f"control cycles            {control['cycles']}, missed {control['missed']}, "
+            f"control cycles            {control['cycles']}, missed {control['missed']} "
+            f"({100 * self.summary['states_lost']:.2f} %), "
             f"{control['cycle_us']['p50']:.0f} us median, {control['cycle_us']['p99']:.0f} us p99",
             f"distance from the goal    {1e3 * self.summary['goal_error_m']:.1f} mm",
         ]
@@ -151,7 +152,7 @@ def summarise(run: RunSeries, folder: Path, more: dict[str, Any] | None = None) 
     """All figures of a run; `more` is added to the summary.
 
     `summary.json` gives one arm's impact as `impact` and its control as `control`; of several arms it gives `arms`, by
-    name, and `grasp`.
+    name, and `grasp`. `states_lost` is the share of states that the controller never answered.
 
     Raises:
         BagError: The recording lacks the detection of an impact, or the prediction at it.
@@ -174,6 +175,7 @@ def summarise(run: RunSeries, folder: Path, more: dict[str, Any] | None = None) 
             "goal_error_m": float(np.linalg.norm(moved[:2])),
         }
         grasp = {}
+    summary["states_lost"] = run.missed / max(run.cycles + run.missed, 1)
     return RunReport(folder, arms, grasp, summary | (more or {}))
 
 

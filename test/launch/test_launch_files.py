@@ -112,7 +112,8 @@ def expected_single(choice: Choice) -> list[Started]:
     states = renamed(("joint_states", driver.states))
     both = {**states, **renamed(("effort_controller/commands", driver.commands))}
     step = {"lockstep": True} if choice.waits else {}
-    patience = {"state_timeout": 30.0, "state_decimation": 1} if choice.waits else {}
+    patience = {"state_timeout": 1.0} if "simulation" in on else {}
+    patience = {"state_timeout": 30.0, "state_decimation": 1} if choice.waits else patience
     rows: list[tuple[str, bool, dict[str, Any], dict[str, str]]] = [
         (
             "impact_detector",
@@ -165,7 +166,8 @@ def expected_dual(choice: Choice) -> list[Started]:
         *((f"{arm}/effort_controller/commands", f"{arm}/{driver.commands}") for arm in sides)
     )
     step = {"lockstep": True} if choice.waits else {}
-    patience = {"state_timeout": 30.0, "state_decimation": 1} if choice.waits else {}
+    patience = {"state_timeout": 1.0} if "simulation" in on else {}
+    patience = {"state_timeout": 30.0, "state_decimation": 1} if choice.waits else patience
     file = "dual_arm.yaml"
     nodes = []
     for arm, other, contact in (("left", "right", LEFT), ("right", "left", RIGHT)):
@@ -438,6 +440,7 @@ def output_of(action: Any) -> str:
         (SINGLE, {"period": "0.5"}, InvalidInputError, "period: got 0.5, expected a period from"),
         (SINGLE, {"parameter_file": "missing.yaml"}, InvalidInputError, "parameter_file: got missing.yaml"),
         (SINGLE, {"simulation": "maybe"}, RuntimeError, "simulation"),
+        (DUAL, {"single_process": "maybe"}, RuntimeError, "single_process"),
         (SINGLE, {"task": "dual_arm_grab"}, InvalidInputError, "task: got dual_arm_grab, expected a task for one arm"),
         (DUAL, {"task": "hit_and_push"}, InvalidInputError, "task: got hit_and_push, expected a task for several arms"),
         (DUAL, {"nodes": "middle/impact_detector"}, UnknownNameError, "node: got 'middle/impact_detector'"),

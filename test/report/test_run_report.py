@@ -220,6 +220,7 @@ def test_the_control_of_one_arm(single):
     assert control["peak_target_acceleration_at_impact"] == pytest.approx(13.0)
     # Those of the last state; the idle state's cycle time is not counted.
     assert (control["cycles"], control["missed"]) == (1000, 10)
+    assert single.summary["states_lost"] == pytest.approx(10 / 1010)
     assert control["cycle_us"]["p50"] == pytest.approx(np.percentile(CYCLES_US[1:], 50))
     assert control["cycle_us"]["p99"] == pytest.approx(np.percentile(CYCLES_US[1:], 99))
 
@@ -294,7 +295,7 @@ def test_the_tables_put_each_figure_into_its_place(single, pair):
     assert lines[7].split()[4:6] + lines[7].split()[7:8] == ["0.300", "m/s", "0.284"]
     assert lines[8].endswith(" 10.0 % of the jump")
     assert lines[9].split()[3] == "60.00" and "13.00 around the impact" in lines[9]
-    assert "1000, missed 10, 145 us median" in lines[10]
+    assert "1000, missed 10 (0.99 %), 145 us median" in lines[10]
     assert lines[11].endswith(" 50.0 mm")
     lines = pair.table().splitlines()
     assert lines[0] == "left hit first, the last arm 15.0 ms later; false detections: 2"

@@ -1,0 +1,54 @@
+"""Wall time on a machine that stalls: in step with jitter, caught up slowly, given up when it is too much."""
+
+import pytest
+
+from impact_aware.nodes.wall_pace import MOST_BEHIND, WallPace
+
+CYCLE = 0.002
+
+
+def run(pace, ticks, time=3.0):
+    """Cycles made at each of these times of the wall clock, and simulated time in the end."""
+    made = []
+    for wall in ticks:
+        made.append(pace.due(wall, time))
+        time += made[-1] * CYCLE
+    return made, time
+
+
+@pytest.fixture
+def pace():
+    made = WallPace(CYCLE)
+    made.begin(100.0, 3.0)
+    return made
+
+
+def test_jitter_of_less_than_half_a_cycle_makes_neither_pairs_nor_gaps(pace):
+    ticks = [100.0 + CYCLE * (index + 0.45 * (-1) ** index) for index in range(1, 200)]
+    made, time = run(pace, ticks)
+    assert made == [1] * 199
+    assert time == pytest.approx(3.0 + 199 * CYCLE)
+    assert pace.given_up == 0.0
+
+
+def test_a_stall_is_caught_up_two_cycles_at_a_time(pace):
+    ticks = [100.0 + CYCLE * index for index in (1, 2, 8, 9, 10, 11, 12, 13, 14, 15)]
+    made, time = run(pace, ticks)
+    # Six are due at the 8th, and one more at each that follows.
+    assert made == [1, 1, 2, 2, 2, 2, 2, 1, 1, 1]
+    assert time == pytest.approx(3.0 + 15 * CYCLE)
+
+
+def test_a_long_stall_is_given_up_and_the_plant_goes_on_from_where_it_was(pace):
+    stall = MOST_BEHIND + 6
+    ticks = [100.0 + CYCLE * index for index in (1, 1 + stall, 2 + stall, 3 + stall)]
+    made, time = run(pace, ticks)
+    assert made == [1, 1, 1, 1]
+    assert time == pytest.approx(3.0 + 4 * CYCLE)
+    assert pace.given_up == pytest.approx((stall - 1) * CYCLE)
+
+
+def test_looking_too_often_makes_no_more_cycles(pace):
+    made, time = run(pace, [100.0 + 0.25 * CYCLE * index for index in range(1, 41)])
+    assert set(made) == {0, 1}
+    assert time == pytest.approx(3.0 + 10 * CYCLE)
