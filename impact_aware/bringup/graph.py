@@ -37,6 +37,7 @@ class NodeSpec:
         parameter_files: YAML files, later ones win.
         parameters: Single parameters, which win over the files.
         remappings: Topic names, from -> to.
+        arms: Names below which the topics of its arms are; empty for a single arm, or its own namespace.
         members: The nodes that this process holds, if it is a `node_group`.
     """
 
@@ -46,6 +47,7 @@ class NodeSpec:
     parameter_files: tuple[Path, ...] = ()
     parameters: dict[str, Any] = field(default_factory=dict)
     remappings: dict[str, str] = field(default_factory=dict)
+    arms: tuple[str, ...] = ("",)
     members: tuple[NodeSpec, ...] = ()
 
     @property
@@ -86,7 +88,7 @@ def node_of_word(word: str) -> NodeSpec:
     try:
         fields = json.loads(word)
         files = tuple(Path(path) for path in fields.pop("parameter_files", ()))
-        return NodeSpec(**fields, parameter_files=files)
+        return NodeSpec(**fields | {"arms": tuple(fields.get("arms", ("",)))}, parameter_files=files)
     except (ValueError, TypeError, AttributeError):
         raise InvalidInputError("argument", word, "a node as JSON: executable, name, namespace, ...") from None
 
@@ -251,6 +253,7 @@ class _Builder:
             parameter_files=(self._file,),
             parameters=parameters,
             remappings=remappings,
+            arms=("",) if arm else self._arms,
         )
 
     def watching(self, arm: ArmTask, robot: str, name: str, task: Task) -> list[NodeSpec]:

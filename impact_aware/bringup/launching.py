@@ -11,6 +11,7 @@ from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 
+from impact_aware.bringup.connections import connected
 from impact_aware.bringup.graph import PACKAGE, NodeSpec, in_one_process, select_nodes
 from impact_aware.bringup.hardware import Hardware, checked_period, load_hardware
 from impact_aware.errors import InvalidInputError
@@ -114,7 +115,8 @@ def graph_actions(
     Raises:
         UnknownNameError: A node that the graph does not have.
     """
-    wanted = select_nodes(graph, text(context, "nodes"))
+    above = context.launch_configurations.get("ros_namespace", "").strip("/")
+    wanted = connected(select_nodes(graph, text(context, "nodes")), above)
     if not single_process:
         return [_node_action(spec) for spec in wanted]
     return [_group_action(context, spec) if spec.members else _node_action(spec) for spec in in_one_process(wanted)]

@@ -17,6 +17,7 @@ from typing import Any
 
 from tqdm import tqdm
 
+from impact_aware.bringup.connections import connected
 from impact_aware.bringup.domain import add_domain, own_domain
 from impact_aware.bringup.graph import (
     DualArmOptions,
@@ -28,6 +29,7 @@ from impact_aware.bringup.graph import (
 )
 from impact_aware.bringup.processes import NodeProcess, end_processes, quiet_environment
 from impact_aware.errors import ImpactAwareError, InvalidInputError
+from impact_aware.recordings.bag import BagError
 from impact_aware.report.run_report import RunReport, report_run
 
 TASKS = ("hit-and-push", "dual-arm-grab")
@@ -80,7 +82,11 @@ def run(args: argparse.Namespace) -> int:
         print(f"impact-aware demo: error: {error}", file=sys.stderr)
         print(f"impact-aware demo: the logs are in {folder / 'logs'}", file=sys.stderr)
         return 1
-    report = report_run(folder / "bag", folder, demo.node_names)
+    try:
+        report = report_run(folder / "bag", folder, demo.node_names)
+    except BagError as error:
+        print(f"impact-aware demo: error: {_explained(error, demo.plant)}", file=sys.stderr)
+        return 1
     report.summary["wall_s"] = round(time.monotonic() - started, 2)
     report.write_summary()
     _print(report, as_json=args.json)
@@ -88,6 +94,14 @@ def run(args: argparse.Namespace) -> int:
         print(f"impact-aware demo: error: {failure}", file=sys.stderr)
         return 1
     return 0
+
+
+def _explained(error: BagError, plant: dict[str, Any]) -> str:
+    """What a recording lacks did either not happen, or was not recorded: the plant knows."""
+    impacts, states = int(plant.get("impacts", 0)), int(plant.get("states", 0))
+    if impacts:
+        return f"the recording lacks what happened, {impacts} impacts in {states} states of the plant: {error}"
+    return f"the plant counts no impact in {states} states: {error}"
 
 
 def _graph(args: argparse.Namespace) -> tuple[NodeSpec, ...]:
@@ -140,16 +154,21 @@ class Demo:
         recorder = NodeSpec(
             "bag_recorder", "bag_recorder", parameters={"bag": str(folder / "bag"), "use_sim_time": True}
         )
-        self._graph = (recorder, *graph)
+        self._monitor_spec, *nodes = connected((NodeSpec("run_monitor", "run_monitor"), recorder, *graph))
+        self._graph = tuple(nodes)
         self._specs = in_one_process(self._graph) if single_process else self._graph
         holds = {own.executable: spec.full_name for spec in self._specs for own in (spec, *spec.members)}
         self._controller = holds["rs_controller"]
-        self._monitor_spec = NodeSpec("run_monitor", "run_monitor")
         self._folder = folder
         self._domain = domain
         self._quiet = quiet
         self._processes: dict[str, NodeProcess] = {}
         self._latest: dict[str, dict[str, Any]] = {}
+
+    @property
+    def plant(self) -> dict[str, Any]:
+        """What the plant last said of itself."""
+        return self._latest.get("sim_robot", {})
 
     @property
     def node_names(self) -> list[str]:
@@ -239,7 +258,7 @@ class Demo:
             self._listen()
 
     def _at_rest(self) -> bool:
-        plant = self._latest.get("sim_robot", {})
+        plant = self.plant
         controller = self._latest.get("rs_controller", {})
         # A plant that still holds says little while the controller may be about to send its first command.
         if self._processes[self._controller].running and controller.get("mode") not in ("SAFE", "IDLE"):
@@ -250,7 +269,7 @@ class Demo:
         return stopped and float(plant.get("largest_speed", 1.0)) < AT_REST
 
     def _arm_report(self, dead: str) -> str:
-        plant = self._latest.get("sim_robot", {})
+        plant = self.plant
         controller = self._latest.get("rs_controller", {})
         if dead == "run_monitor":
             return "the controller was asked to stop and the simulator brakes the arm"

@@ -12,8 +12,9 @@ from impact_aware.control.session import NO_FIELD, ControlSession
 from impact_aware.nodes.arm_commands import COMMANDS_TOPIC, ArmCommands
 from impact_aware.nodes.joint_state_source import JointStateSource
 from impact_aware.nodes.ros.qos_match import mismatches, silenced, unheard, why_silent
+from impact_aware.nodes.ros.readiness import Readiness
 from impact_aware.nodes.ros.state_rate import rate_mismatch
-from impact_aware.nodes.ros.surroundings import TwinWatch, expect_messages
+from impact_aware.nodes.ros.surroundings import NameClaim, TwinWatch, expect_messages
 from impact_aware.task.arms import Arm
 
 DRIVER = "the robot's driver"
@@ -32,6 +33,7 @@ class ArmConnections:
         session: ControlSession,
         sources: Sequence[JointStateSource],
         commands: ArmCommands,
+        readiness: Readiness,
     ) -> None:
         """Warn of topics that nobody can be received from or reached on, as far as DDS has found.
 
@@ -41,13 +43,16 @@ class ArmConnections:
             session: Their control.
             sources: Their states.
             commands: Their commands.
+            readiness: Whether all nodes of the graph have found each other.
         """
         self._node = node
         self._arms = tuple(arms)
         self._session = session
         self._sources = tuple(sources)
         self._commands = commands
+        self._readiness = readiness
         self._twins = TwinWatch(node, "and only one of them can be active")
+        self._name = NameClaim(node)
         for arm, source in zip(self._arms, self._sources, strict=True):
             expect_messages(node, arm.topic("joint_states"), partial(_received, source), DRIVER)
         for sentence in mismatches(node):
@@ -64,7 +69,22 @@ class ArmConnections:
             if refusal != NO_FIELD:
                 return refusal
             return f"{refusal}: {why_silent(self._node, 'reference_field', 'the node reference_field')}"
-        return self._out_of_step() or self._out_of_reach()
+        return self._out_of_step() or self._out_of_reach() or self._apart()
+
+    def _apart(self) -> str:
+        """Nodes of the graph that have not found each other; and a twin, which DDS may still have to find."""
+        refusal = self._readiness.refusal()
+        if refusal:
+            return f"not everybody is there: {refusal}"
+        if not self._name.held():
+            return (
+                f"another {self._node.get_fully_qualified_name()} commands on this machine: is the suite running twice?"
+            )
+        return ""
+
+    def close(self) -> None:
+        """Leave the node's name to others."""
+        self._name.release()
 
     def _out_of_step(self) -> str:
         for arm, source in zip(self._arms, self._sources, strict=True):

@@ -17,6 +17,8 @@ from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
 from impact_aware.errors import InvalidInputError
 from impact_aware.nodes.ros.messages import message_class
+from impact_aware.nodes.ros.qos import LATCHED_QOS, STREAM_QOS
+from impact_aware.nodes.ros.readiness import Readiness
 from impact_aware.nodes.ros.ros_parameters import load_settings
 from impact_aware.nodes.ros.runtime import run_node
 from impact_aware.parameters import described
@@ -27,6 +29,9 @@ class Settings:
     """Parameters of the node."""
 
     bag: str = described("", "folder of the bag; must not exist yet")
+    topics: list[str] = described(
+        [], "topics that will come, such as `/impacts impact_aware_msgs/msg/ImpactEvent`, with ` latched` behind"
+    )
     exclude: list[str] = described(
         ["/parameter_events", "/rosout", "/step_done", "/clock"], "topics whose names end like this are left out"
     )
@@ -51,9 +56,27 @@ class BagRecorderNode(Node):
         self._writer.open()
         self._seen: set[str] = set()
         self._count = self._left_out = 0
+        for expected in self._settings.topics:
+            self._expect(expected)
         steady = Clock(clock_type=ClockType.STEADY_TIME)
+        self._readiness = Readiness(self)
         self.create_timer(self._settings.discovery_period, self._discover, clock=steady)
         self.get_logger().info(f"recording to {path}")
+
+    def _expect(self, text: str) -> None:
+        """Subscribe to a topic that nobody publishes yet; those who will are reliable.
+
+        Raises:
+            InvalidInputError: Not a topic and a type.
+        """
+        topic, _, kind = text.partition(" ")
+        type_name, _, latched = kind.partition(" ")
+        if not topic.startswith("/") or type_name.count("/") != 2 or latched not in ("", "latched"):
+            expected = "a topic and its type, such as /impacts impact_aware_msgs/msg/ImpactEvent"
+            raise InvalidInputError("parameter topics", repr(text), expected)
+        if not topic.endswith(tuple(self._settings.exclude)):
+            self._seen.add(topic)
+            self._record(topic, type_name, [LATCHED_QOS if latched else STREAM_QOS])
 
     def _discover(self) -> None:
         for topic, types in self.get_topic_names_and_types():

@@ -32,6 +32,7 @@ from impact_aware.nodes.lockstep import LockstepReporter
 from impact_aware.nodes.ros.diagnostics import OK, WARN, DiagnosticsReporter, Report, refusals
 from impact_aware.nodes.ros.messages import ROS
 from impact_aware.nodes.ros.qos import EVENT_QOS
+from impact_aware.nodes.ros.readiness import Readiness
 from impact_aware.nodes.ros.ros_parameters import load_settings
 from impact_aware.nodes.ros.runtime import run_node
 from impact_aware.nodes.ros.surroundings import TwinWatch, expect_messages
@@ -107,12 +108,13 @@ class ImpactDetectorNode(Node):
             lowest_rate=settings.lowest_rate,
             gaps=True,
         )
-        if settings.expectation:
-            self.create_subscription(ImpactPrediction, settings.expected_jumps, self._on_prediction, EVENT_QOS)
-        for topic in settings.other_impacts if settings.completion else []:
+        # Listened to whether it is used or not, as the graph's connections are checked before a motion.
+        self.create_subscription(ImpactPrediction, settings.expected_jumps, self._on_prediction, EVENT_QOS)
+        for topic in settings.other_impacts:
             self.create_subscription(ImpactEventMessage, topic, partial(self._on_other_impact, topic), EVENT_QOS)
         expect_messages(self, "joint_states", lambda: self._source.received > 0, "the robot's driver")
         self._twins = TwinWatch(self)
+        self._readiness = Readiness(self)
         self._diagnostics = DiagnosticsReporter(self, self._status)
         self.get_logger().info(f"watching joint_states with the {settings.detector} detector")
 
@@ -184,6 +186,8 @@ class ImpactDetectorNode(Node):
         wanted = (ImpactPrediction.SOURCE_LOOK_AHEAD, ImpactPrediction.SOURCE_AT_IMPACT)
         if self._watch is None or message.source not in wanted or not self._order.joint_names:
             return
+        if not self._settings.expectation:
+            return
         if message.arm and message.arm != self._arm:
             # Another arm's, on a topic that all of them share.
             return
@@ -197,6 +201,8 @@ class ImpactDetectorNode(Node):
         # A repeat only adds a meaning to an impact that was counted before.
         seen = (message.sequence, message.stamp_detected.sec * 10**9 + message.stamp_detected.nanosec)
         if message.kind != CONTACT_MADE or self._seen.get(topic) == seen or not self._watch:
+            return
+        if not self._settings.completion:
             return
         self._seen[topic] = seen
         self._watch.notify_other(event_from_message(message))

@@ -28,6 +28,7 @@ from impact_aware.messages.stamps import seconds, stamp_seconds, write_stamp
 from impact_aware.nodes.ros.diagnostics import OK, WARN, DiagnosticsReporter, Report, refusals
 from impact_aware.nodes.ros.messages import ROS
 from impact_aware.nodes.ros.qos import LATCHED_QOS, STREAM_QOS
+from impact_aware.nodes.ros.readiness import Readiness
 from impact_aware.nodes.ros.robot_source import provide_robot
 from impact_aware.nodes.ros.ros_parameters import load_settings
 from impact_aware.nodes.ros.runtime import run_node
@@ -118,6 +119,7 @@ class ImpactMarkersNode(Node):
             self.create_subscription(ReferenceFieldMessage, topic, self._keep("field"), LATCHED_QOS)
         self.create_subscription(PoseStamped, "object_pose", self._keep("object"), 1)
         self._twins = TwinWatch(self)
+        self._readiness = Readiness(self)
         # Wall time: a paused replay is drawn too.
         self.create_timer(1.0 / settings.rate, self._draw, clock=Clock(clock_type=ClockType.STEADY_TIME))
         self._diagnostics = DiagnosticsReporter(self, self._status)

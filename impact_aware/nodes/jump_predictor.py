@@ -32,6 +32,7 @@ from impact_aware.nodes.lockstep import LockstepReporter
 from impact_aware.nodes.ros.diagnostics import OK, REQUEST, WARN, DiagnosticsReporter, Report, refusals
 from impact_aware.nodes.ros.messages import ROS
 from impact_aware.nodes.ros.qos import EVENT_QOS
+from impact_aware.nodes.ros.readiness import Readiness
 from impact_aware.nodes.ros.robot_source import provide_robot
 from impact_aware.nodes.ros.ros_parameters import load_settings
 from impact_aware.nodes.ros.runtime import run_node
@@ -128,6 +129,7 @@ class JumpPredictorNode(Node):
         self._publisher = self.create_publisher(ImpactPrediction, "predicted_jumps", EVENT_QOS)
         self._lockstep = LockstepReporter(self, self._settings.lockstep)
         self._twins = TwinWatch(self)
+        self._readiness = Readiness(self)
         provide_robot(self, self._settings.robot, self._settings.contact_frame, self._start)
         self._diagnostics = DiagnosticsReporter(self, self._status)
 

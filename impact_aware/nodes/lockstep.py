@@ -52,9 +52,8 @@ class LockstepGate:
         self._stamp = Time()
         self._done: set[str] = set()
         self._seen: set[str] = set()
-        self._topics = sorted({f"{_namespace(name)}{TOPIC}" for name in ("", *participants)})
         watch = SubscriptionEventCallbacks(liveliness=self._on_liveliness)
-        for topic in self._topics:
+        for topic in sorted({f"{_namespace(name)}{TOPIC}" for name in ("", *participants)}):
             node.create_subscription(StepDone, topic, self._on_step_done, STEP_DONE_QOS, event_callbacks=watch)
 
     @property
@@ -76,14 +75,6 @@ class LockstepGate:
         """A new state was published with this stamp: everybody shall answer it."""
         self._stamp = Time(sec=stamp.sec, nanosec=stamp.nanosec)
         self._done.clear()
-
-    def listeners_of(self, prefix: str) -> int:
-        """How many participants listen to the states of the arm with this prefix, empty for a single arm."""
-        return sum(1 for name in self.participants if _namespace(name) in ("", f"{prefix}/"))
-
-    def answering(self) -> bool:
-        """Whether DDS has found the answers of everybody."""
-        return sum(self._node.count_publishers(topic) for topic in self._topics) >= len(self.participants)
 
     def _on_step_done(self, message: StepDone) -> None:
         if message.stamp.nanosec == self._stamp.nanosec and message.stamp.sec == self._stamp.sec:

@@ -58,11 +58,6 @@ class PlantArm:
             description.publish(String(data=arm.robot.profile.urdf.read_text()))
         node.create_subscription(Float64MultiArray, arm.topic(COMMANDS_TOPIC), self._receive, COMMAND_QOS)
 
-    @property
-    def listeners(self) -> int:
-        """Subscribers to the joint states that DDS has found."""
-        return int(self._state_publisher.get_subscription_count())
-
     def torque(self, positions: NDArray[np.float64]) -> NDArray[np.float64] | None:
         """What the arm makes of its last command at the plant's joint positions, N m; None before there is one."""
         if self.command is None:

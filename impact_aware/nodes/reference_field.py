@@ -30,6 +30,7 @@ from impact_aware.messages.stamps import stamp_seconds
 from impact_aware.nodes.ros.diagnostics import OK, REQUEST, WARN, DiagnosticsReporter, Report, refusals
 from impact_aware.nodes.ros.messages import ROS
 from impact_aware.nodes.ros.qos import EVENT_QOS, LATCHED_EVENT_QOS
+from impact_aware.nodes.ros.readiness import Readiness
 from impact_aware.nodes.ros.ros_parameters import load_settings
 from impact_aware.nodes.ros.runtime import run_node
 from impact_aware.nodes.ros.surroundings import TwinWatch
@@ -81,6 +82,7 @@ class ReferenceFieldNode(Node):
         self.create_service(SetTask, "set_task", self._on_set_task)
         self._publish()
         self._twins = TwinWatch(self)
+        self._readiness = Readiness(self)
         self._diagnostics = DiagnosticsReporter(self, self._status)
         self.get_logger().info(f"field for task {task.name}")
 

@@ -33,6 +33,7 @@ from impact_aware.nodes.joint_state_source import JointStateSource
 from impact_aware.nodes.lockstep import LockstepReporter
 from impact_aware.nodes.ros.diagnostics import ERROR, OK, WARN, DiagnosticsReporter, Report
 from impact_aware.nodes.ros.lifecycle import SteadyLifecycleNode
+from impact_aware.nodes.ros.readiness import Readiness
 from impact_aware.nodes.ros.realtime import freeze_garbage
 from impact_aware.nodes.ros.ros_parameters import load_settings
 from impact_aware.nodes.ros.runtime import run_node
@@ -74,6 +75,7 @@ class RsControllerNode(SteadyLifecycleNode):
             if self._settings.autostart
             else None
         )
+        self._readiness = Readiness(self, busy=lambda: self._session is not None and self._session.active)
         self._diagnostics = DiagnosticsReporter(self, self._status)
 
     @property
@@ -126,7 +128,7 @@ class RsControllerNode(SteadyLifecycleNode):
             send=self._commands.publish,
             present=self._now,
         )
-        self._connections = ArmConnections(self, self._arms, session, sources, self._commands)
+        self._connections = ArmConnections(self, self._arms, session, sources, self._commands, self._readiness)
         self._report = ControlReport(self, session, self._arms, sources, settings.state_decimation)
         self.create_service(Trigger, "~/safe_stop", self._on_safe_stop)
         self.create_service(Trigger, "~/reset", self._on_reset)
@@ -320,6 +322,12 @@ class RsControllerNode(SteadyLifecycleNode):
         if self._session is not None:
             self._session.send_without_state()
             self._commands.flush()
+
+    def destroy_node(self) -> None:
+        """Leave the name to others, too."""
+        if self._session is not None:
+            self._connections.close()
+        super().destroy_node()
 
     def _status(self) -> Report:
         session = self._session

@@ -18,6 +18,7 @@ from rclpy.node import Node
 from std_srvs.srv import Trigger
 
 from impact_aware.nodes.ros.diagnostics import node_of_status
+from impact_aware.nodes.ros.readiness import Readiness
 from impact_aware.nodes.ros.runtime import run_node
 
 REQUESTS = ("safe_stop", "reset", "start")
@@ -34,6 +35,7 @@ class RunMonitorNode(Node):
         """Subscribe to the diagnostics of the whole graph."""
         super().__init__("run_monitor")
         self.finished = False
+        self._readiness = Readiness(self)
         self.create_subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, 50)
         self._requests = {name: self.create_client(Trigger, f"rs_controller/{name}") for name in REQUESTS}
         self.create_timer(INPUT_PERIOD, self._read_input, clock=Clock(clock_type=ClockType.STEADY_TIME))

@@ -29,6 +29,7 @@ from impact_aware.nodes.plant_arm import PlantArm
 from impact_aware.nodes.ros.diagnostics import ERROR, OK, WARN, DiagnosticsReporter, Report
 from impact_aware.nodes.ros.messages import stamp
 from impact_aware.nodes.ros.qos import STREAM_QOS
+from impact_aware.nodes.ros.readiness import Readiness
 from impact_aware.nodes.ros.ros_parameters import load_settings
 from impact_aware.nodes.ros.runtime import run_node
 from impact_aware.nodes.ros.surroundings import TwinWatch
@@ -92,6 +93,7 @@ class SimRobotNode(Node):
         super().__init__("sim_robot")
         self._settings = settings = load_settings(self, Settings)
         self._twins = TwinWatch(self, "this one publishes no states until that has ended")
+        self._readiness = Readiness(self)
         self._begun = False
         self._look_until = time.monotonic() + LOOK_AROUND
         task = load_task(settings.task)
@@ -111,7 +113,7 @@ class SimRobotNode(Node):
         self._pace = WallPace(self._cycle)
         self._speed = math.nan
         self._speed_start = (self._last_step, self._plant.state.time)
-        self._published_impacts = 0
+        self._published_impacts = self._states = 0
         self._next_pose = -math.inf
         self._everybody_there = not settings.lockstep
         self._clock_message = ClockMessage()
@@ -217,14 +219,12 @@ class SimRobotNode(Node):
         self._pace.begin(time.monotonic(), self._plant.state.time)
 
     def _is_everybody_there(self) -> bool:
-        """Whether DDS has found all participants: a state that they miss would never be answered."""
-        gate = self._gate
-        if self._everybody_there or gate is None:
-            return True
-        received = all(arm.listeners >= gate.listeners_of(arm.arm.prefix) for arm in self._arms.values())
-        self._everybody_there = received and gate.answering()
+        """Whether all nodes of the graph have found each other: a state that one misses would never be answered."""
         if not self._everybody_there:
-            self.get_logger().info(f"waiting for {', '.join(sorted(gate.participants))}", throttle_duration_sec=5.0)
+            refusal = self._readiness.refusal()
+            self._everybody_there = not refusal
+            if refusal:
+                self.get_logger().info(f"waiting for the others: {refusal}", throttle_duration_sec=5.0)
         return self._everybody_there
 
     # One cycle
@@ -258,6 +258,7 @@ class SimRobotNode(Node):
             self._gate.expect(time)
         for arm in self._arms.values():
             arm.publish_state(reading, time)
+        self._states += 1
 
     def _publish_object(self) -> None:
         state = self._plant.state
@@ -300,6 +301,8 @@ class SimRobotNode(Node):
             "real_time_factor": self._speed,
             "given_up": self._pace.given_up,
             "lockstep": self._waiting,
+            "states": self._states,
+            "impacts": len(self._plant.impacts),
             "rejected_commands": sum(arm.rejected for arm in self._arms.values()),
         }
         braking = [name for name, own in self._plant.modes.items() if own is DriveMode.BRAKE]

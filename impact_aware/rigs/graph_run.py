@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Self
 
+from impact_aware.bringup.connections import connected
 from impact_aware.bringup.domain import own_domain
 from impact_aware.bringup.graph import NodeSpec
 from impact_aware.bringup.processes import NodeProcess, end_processes, quiet_environment
@@ -62,7 +63,7 @@ class GraphRun:
 
     def start(self, *nodes: NodeSpec, listener: bool = False) -> None:
         """Start nodes; the JSON lines of a listener are taken in by `listen`."""
-        for spec in nodes:
+        for spec in connected(nodes):
             self._start(spec, self.folder, listener=listener)
 
     def restart(self, name: str) -> None:

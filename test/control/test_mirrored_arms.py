@@ -69,9 +69,7 @@ def setup():
     field = make_field(task, [robot, robot])
     field = dataclasses.replace(field, arms=(field.arms[0], mirrored_arm(field.arms[0])))
     left = base_placement(task.arms[0])
-    controller = LawLoop(
-        [robot, mirrored_robot(robot)], field=field, bases=[left, mirrored_placement(left)]
-    )
+    controller = LawLoop([robot, mirrored_robot(robot)], field=field, bases=[left, mirrored_placement(left)])
     return controller, start_posture(task.arms[0], robot)
 
 

@@ -225,8 +225,24 @@ def expected_dual(choice: Choice) -> list[Started]:
 EXPECTED = {SINGLE: expected_single, DUAL: expected_dual}
 
 
+def assert_connected(found: list[Started]) -> None:
+    """Whom a node shall find is started, and shall find it from the other side; removes these parameters."""
+    peers = {node.full_name: set(node.parameters.pop("peers", ())) for node in found if node.package == "impact_aware"}
+    for name, own in peers.items():
+        for topic, sign, other in (peer.split(" ") for peer in own):
+            assert f"{topic} {'<' if sign == '>' else '>'} {name}" in peers[other]
+    assert all(peers.values()) or len(peers) < 2, "nobody stands apart"
+    for node in found:
+        companions = node.parameters.pop("companions", None)
+        if node.executable in ("rs_controller", "sim_robot"):
+            assert set(companions) == peers.keys() - {node.full_name}
+        else:
+            assert companions is None
+
+
 def assert_same(found: list[Started], wanted: list[Started]) -> None:
     """Equal in everything; a robot's description is compared by the robot that it names."""
+    assert_connected(found)
     assert [node.full_name for node in found] == [node.full_name for node in wanted]
     for node, row in zip(found, wanted, strict=True):
         description = node.parameters.get("robot_description")

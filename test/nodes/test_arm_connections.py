@@ -21,6 +21,8 @@ from impact_aware.nodes.arm_commands import ArmCommands
 from impact_aware.nodes.arm_connections import ArmConnections
 from impact_aware.nodes.joint_state_source import JointStateSource
 from impact_aware.nodes.ros.qos import state_qos
+from impact_aware.nodes.ros.readiness import Readiness
+from impact_aware.nodes.ros.surroundings import NameClaim
 from impact_aware.task import load_task, make_field
 from impact_aware.task.arms import several_arms
 
@@ -45,7 +47,8 @@ class Controller:
         robots = [arm.robot for arm in ARMS]
         self.session = ControlSession(robots, readers=self.sources, topics=TOPICS, state_timeout=60.0)
         self.commands = ArmCommands(self.node, ARMS)
-        self.connections = ArmConnections(self.node, ARMS, self.session, self.sources, self.commands)
+        self.readiness = Readiness(self.node)
+        self.connections = ArmConnections(self.node, ARMS, self.session, self.sources, self.commands, self.readiness)
 
     def _on_state(self, arm: int, _stamp) -> None:
         self.session.receive(arm)
@@ -72,6 +75,7 @@ class Controller:
         pytest.fail(f"DDS did not introduce {topic}")
 
     def close(self) -> None:
+        self.connections.close()
         self.node.destroy_node()
         self.driver.destroy_node()
         self.context.shutdown()
@@ -102,6 +106,30 @@ def test_with_states_and_somebody_who_takes_commands_nothing_is_in_the_way(contr
         controller.driver.create_subscription(Float64MultiArray, topic, print, 1)
         controller.wait(topic, 2)
     assert controller.connections.refusal() == ""
+    # A twin that DDS has not found yet: the name in this domain belongs to who was ready first.
+    twin = NameClaim(controller.node)
+    assert not twin.held()
+    controller.connections.close()
+    assert twin.held()
+    assert controller.connections.refusal().startswith("another /connections/controller commands on this machine")
+    twin.release()
+    assert controller.connections.refusal() == ""
+    other = Node("controller", namespace="elsewhere")
+    free = NameClaim(other)
+    assert free.held()
+    free.release()
+    other.destroy_node()
+
+
+def test_a_node_of_the_graph_that_is_missing_is_a_reason(controller):
+    controller.field()
+    controller.receive()
+    for arm in ("left", "right"):
+        topic = f"/connections/{arm}/effort_controller/commands"
+        controller.driver.create_subscription(Float64MultiArray, topic, print, 1)
+        controller.wait(topic, 2)
+    controller.readiness._companions = frozenset({"/bag_recorder"})
+    assert controller.connections.refusal() == "not everybody is there: /bag_recorder has not said to be ready"
 
 
 def test_states_that_can_not_be_received_are_a_reason(controller):

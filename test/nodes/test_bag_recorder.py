@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
+import time
 from types import SimpleNamespace
 
 import pytest
-from rclpy.qos import QoSProfile
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile
 from rclpy.serialization import serialize_message
 from rosbags.highlevel import AnyReader
 from std_msgs.msg import String
 
+from impact_aware.errors import InvalidInputError
 from impact_aware.nodes import bag_recorder
 from impact_aware.nodes.bag_recorder import BagRecorderNode
 
@@ -52,3 +55,48 @@ def test_what_can_not_be_recorded_is_left_out_and_the_rest_is_in_the_bag(recorde
         assert [(own.topic, bytes(packed)) for own, _, packed in bag.messages()] == [
             ("/words", data), ("/words", b""), ("/words", data[:5]),
         ]  # fmt: skip
+
+
+@pytest.fixture
+def expecting(ros_context, monkeypatch, tmp_path):
+    """Makes a recorder that is given topics beforehand."""
+    load, made = bag_recorder.load_settings, []
+
+    def make(*topics: str) -> BagRecorderNode:
+        own = {"bag": str(tmp_path / "bag"), "topics": list(topics)}
+        monkeypatch.setattr(bag_recorder, "load_settings", lambda n, k: dataclasses.replace(load(n, k), **own))
+        made.append(BagRecorderNode())
+        return made[-1]
+
+    yield make
+    for node in made:
+        node.destroy_node()
+
+
+def test_topics_known_beforehand_are_listened_to_at_once_and_once(expecting, tmp_path):
+    node = expecting(
+        "/words std_msgs/msg/String", "/kept std_msgs/msg/String latched", "/step_done std_msgs/msg/String"
+    )
+    found = {own.topic_name: own.qos_profile.durability for own in node.subscriptions}
+    assert found == {"/words": DurabilityPolicy.VOLATILE, "/kept": DurabilityPolicy.TRANSIENT_LOCAL}
+    writer = Node("writer")
+    writer.create_publisher(String, "/words", 1)
+    deadline = time.monotonic() + 10.0
+    while not node.get_publishers_info_by_topic("/words") and time.monotonic() < deadline:
+        time.sleep(0.01)
+    node._discover()
+    assert len([own for own in node.subscriptions if own.topic_name == "/words"]) == 1
+    next(own for own in node.subscriptions if own.topic_name == "/words").callback(serialize_message(String(data="a")))
+    node.close()
+    writer.destroy_node()
+    with AnyReader([tmp_path / "bag"]) as bag:
+        counts = {topic: info.msgcount for topic, info in bag.topics.items() if topic != "/readiness"}
+    assert counts == {"/words": 1, "/kept": 0}
+
+
+@pytest.mark.parametrize(
+    "text", ["/words", "words std_msgs/msg/String", "/words String", "/words std_msgs/msg/String x"]
+)
+def test_what_is_no_topic_with_its_type_is_refused(expecting, text):
+    with pytest.raises(InvalidInputError, match="parameter topics"):
+        expecting(text)

@@ -217,7 +217,7 @@ def test_an_error_in_any_callback_leads_to_the_safe_mode_and_not_to_an_arm_alone
 
     timer = bench.node.create_timer(0.001, fail)
     for _ in range(200):
-        runtime._spin_once(spinner, bench.node, 0.05)
+        runtime._spin_once(spinner, [bench.node], 0.05)
         if bench.mode is Mode.SAFE:
             break
     timer.cancel()

@@ -6,6 +6,7 @@ import importlib
 
 from impact_aware.bringup.start import EXECUTABLES
 from impact_aware.control import ControlParameters
+from impact_aware.nodes.ros.readiness import ReadinessSettings
 from impact_aware.nodes.ros.realtime import RealtimeSettings
 from impact_aware.parameters import ParameterRow, parameter_rows
 
@@ -32,6 +33,8 @@ def page() -> str:
     ]
     lines += ["", "## Every node", "", "Against jitter; what is not permitted is logged in one line at the start.", ""]
     lines += _table(parameter_rows(RealtimeSettings))
+    lines += ["", "Before a motion; the launch files and `impact-aware demo` set them.", ""]
+    lines += _table(parameter_rows(ReadinessSettings))
     for name in NODES:
         module = importlib.import_module(EXECUTABLES[name])
         summary = (module.__doc__ or "").split("\n")[0].partition(": ")[2]

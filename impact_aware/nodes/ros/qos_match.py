@@ -65,7 +65,7 @@ def why_silent(node: Node, topic: str, source: str = "its source") -> str:
     bad = mismatches(node, [topic])
     if bad:
         return "; ".join(bad)
-    sources = sorted({_name(end) for end in node.get_publishers_info_by_topic(full)})
+    sources = sorted({end_name(end) for end in node.get_publishers_info_by_topic(full)})
     if sources:
         return f"{', '.join(sources)} can publish it, but no message came"
     return f"nobody publishes it in ROS domain {node.context.get_domain_id()}, is {source} running there?"
@@ -90,13 +90,13 @@ def _surveys(node: Node, topics: Iterable[str]) -> Iterable[tuple[int, list[str]
         subscribes = isinstance(own, Subscription)
         find = node.get_publishers_info_by_topic if subscribes else node.get_subscriptions_info_by_topic
         others = find(topic)
-        bad = [sentence for other in others if (sentence := _mismatch(topic, own, other))]
+        bad = [sentence for other in others if (sentence := mismatch(topic, own, other))]
         yield len(others) - len(bad), bad
 
 
-def _mismatch(topic: str, own: Subscription | Publisher, other: TopicEndpointInfo) -> str:
+def mismatch(topic: str, own: Subscription | Publisher, other: TopicEndpointInfo) -> str:
     """Why two ends of a topic are not joined; empty when they are."""
-    name, subscribes = _name(other), isinstance(own, Subscription)
+    name, subscribes = end_name(other), isinstance(own, Subscription)
     verb = "publishes" if subscribes else "listens to"
     kind = _type_name(own.msg_type)
     if other.topic_type != kind:
@@ -108,7 +108,7 @@ def _mismatch(topic: str, own: Subscription | Publisher, other: TopicEndpointInf
     return f"{name} asks for {topic} with {gap[1]}, but offered is {gap[0]}: it can't hear" if gap else ""
 
 
-def _name(end: TopicEndpointInfo) -> str:
+def end_name(end: TopicEndpointInfo) -> str:
     """Full name of the node, which DDS may find a moment after the end itself."""
     if end.node_name == _UNKNOWN_NODE:
         return "somebody"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+import sys
 import time
 from collections.abc import Callable
 
@@ -55,6 +57,36 @@ class TwinWatch:
         if not present and time.monotonic() > self._until:
             self._timer.cancel()
         return present
+
+
+class NameClaim:
+    """A node's name in its domain for itself alone on this machine: DDS may take a second to find a twin.
+
+    An abstract socket of Linux, which ends with the process, however that ends; elsewhere there is nothing to claim.
+    """
+
+    def __init__(self, node: Node) -> None:
+        """Claim nothing yet."""
+        self._address = f"\0impact_aware/{node.context.get_domain_id()}{node.get_fully_qualified_name()}"
+        self._socket: socket.socket | None = None
+
+    def held(self) -> bool:
+        """Whether the name is this node's, which tries to get it if it isn't."""
+        if self._socket is None and sys.platform == "linux":
+            claim = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+            try:
+                claim.bind(self._address)
+            except OSError:
+                claim.close()
+                return False
+            self._socket = claim
+        return True
+
+    def release(self) -> None:
+        """Leave the name to others."""
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
 
 
 def expect_messages(node: Node, topic: str, received: Callable[[], bool], source: str) -> None:
