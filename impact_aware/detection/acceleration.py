@@ -175,7 +175,7 @@ class AccelerationDetector(WindowedDetector):
         """Whether only the last `memory` samples and the last event matter."""
         return super().settled and (self.parameters.source == "position" or bool((self._trusted > self._width).all()))
 
-    def _screen(self, recording: Recording, limit: float = 1.0) -> NDArray[np.bool_]:
+    def _screen(self, recording: Recording, limit: float) -> NDArray[np.bool_]:
         marked = self._irregular(recording)
         width, half = self._width, self._width // 2
         signal = recording.positions if self.parameters.source == "position" else recording.velocities

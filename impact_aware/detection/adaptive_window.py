@@ -268,7 +268,7 @@ class AdaptiveWindowDetector(WindowedDetector):
             np.abs(errors, out=errors)
             yield begin + used - 1, errors.reshape(-1, count, self.joint_count)
 
-    def _screen(self, recording: Recording, limit: float = 1.0) -> NDArray[np.bool_]:
+    def _screen(self, recording: Recording, limit: float) -> NDArray[np.bool_]:
         marked = self._irregular(recording)
         limit *= ROUNDING
         inverse_bounds = self._inverse_bounds[:, None, :]

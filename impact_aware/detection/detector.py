@@ -52,7 +52,7 @@ class ImpactDetector(ABC):
         """Whether the state is a function of the last `memory` raw samples and the last event only."""
 
     @abstractmethod
-    def _screen(self, recording: Recording, limit: float = 1.0) -> NDArray[np.bool_]:
+    def _screen(self, recording: Recording, limit: float) -> NDArray[np.bool_]:
         """Mark every sample at which `update` could do more than take a regular sample in (m,).
 
         Args:
@@ -85,7 +85,7 @@ class ImpactDetector(ABC):
             InvalidInputError: A shape does not fit.
         """
         recording = Recording(self.joint_count, times, positions, *signals, **named)
-        marked = self._screen(recording)
+        marked = self._screen(recording, 1.0)
         # What came before and what comes after this stretch is not marked in it, so both ends are walked through.
         marked[:1] = marked[-1:] = True
         events: list[ImpactEvent] = []

@@ -127,7 +127,7 @@ class FusionDetector(ImpactDetector):
                 member.acknowledge()
         return replace(found, detector=self.name)
 
-    def _screen(self, recording: Recording, limit: float = 1.0) -> NDArray[np.bool_]:
+    def _screen(self, recording: Recording, limit: float) -> NDArray[np.bool_]:
         marked = np.zeros(len(recording), dtype=bool)
         share = limit * self.parameters.joint_share
         families = []

@@ -74,21 +74,20 @@ class InputMonitor:
         try:
             time, position = float(sample.time), np.asarray(sample.position, dtype=np.float64)
         except (TypeError, ValueError, OverflowError):
-            time, position = math.nan, np.zeros(0)
+            time, position = math.nan, self._last
         broken = not math.isfinite(time) or position.shape != (self._joint_count,)
         broken = broken or not math.isfinite(position.dot(position))
-        if not broken and self._rows.count and time < self._rows.newest[0]:
-            self.reset()
-        step = 0.0
         if not broken:
-            if self._rows.count:
-                step = float(np.abs(position - self._last).max())
+            if self._rows.count and time < self._rows.newest[0]:
+                self.reset()
+            # Of the first sample it means nothing and is not looked at.
+            self._row[2] = np.abs(position - self._last).max()
             self._last[:] = position
         elif self._rows.count:
             time = float(self._rows.newest[0])
         else:
             return
-        self._row[:] = time, float(broken), step
+        self._row[:2] = time, broken
         self._rows.push(self._row)
 
     def quality(self) -> InputQuality:

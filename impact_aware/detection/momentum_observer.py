@@ -170,7 +170,7 @@ class MomentumObserverDetector(WindowedDetector):
         coriolis = pin.computeCoriolisMatrix(model, data, position, velocity)
         return momentum, self.parameters.effort_sign * effort + velocity @ coriolis - gravity
 
-    def _screen(self, recording: Recording, limit: float = 1.0) -> NDArray[np.bool_]:
+    def _screen(self, recording: Recording, limit: float) -> NDArray[np.bool_]:
         marked = self._irregular(recording)
         efforts, velocities = recording.efforts, recording.velocities
         if efforts is None:

@@ -120,7 +120,7 @@ class TorqueResidualDetector(WindowedDetector):
             residual = residual - median_row(ring.rows[self._baseline])
         return np.abs(residual)
 
-    def _screen(self, recording: Recording, limit: float = 1.0) -> NDArray[np.bool_]:
+    def _screen(self, recording: Recording, limit: float) -> NDArray[np.bool_]:
         marked = self._irregular(recording)
         efforts, references = recording.efforts, recording.effort_references
         if efforts is None:

@@ -1,8 +1,15 @@
+import dataclasses
+import re
+from pathlib import Path
+
 import pytest
 
-from impact_aware.control import VARIANTS, ControlParameters
+from impact_aware.control import VARIANTS, ControlParameters, Mode
+from impact_aware.control.qp import QpStatus
 from impact_aware.errors import InvalidInputError
 from impact_aware.parameters import parameter_rows
+
+ROOT = Path(__file__).parents[2]
 
 
 def test_the_defaults_are_table_one_of_paper_002():
@@ -41,3 +48,38 @@ def test_every_parameter_is_described():
 def test_refuses_a_value_out_of_its_range_by_name(field, value):
     with pytest.raises(InvalidInputError, match=field):
         ControlParameters(**{field: value})
+
+
+PAGE = (ROOT / "docs" / "parameters.md").read_text(encoding="utf-8").partition("ControlParameters`):")[2]
+STATED = {
+    name: (float(default), float(low), float(high))
+    for name, default, low, high in re.findall(
+        r"^\| `(\w+)` \| float \| `(.+?)` \| (\S+) to (\S+) \|", PAGE.partition("\n## ")[0], re.MULTILINE
+    )
+}
+
+
+def test_every_number_has_a_default_and_a_range_on_the_page_of_parameters():
+    numbers = {entry.name for entry in dataclasses.fields(ControlParameters) if not entry.metadata["choices"]}
+    assert set(STATED) == numbers
+
+
+@pytest.mark.parametrize("name", STATED)
+def test_a_number_is_as_the_page_of_parameters_says(name):
+    default, low, high = STATED[name]
+    assert getattr(ControlParameters(), name) == default
+    for value in (low, high):
+        assert getattr(ControlParameters(**{name: value}), name) == value
+    for value in (low - 1e-9, high + 1e-9, float("inf"), float("nan")):
+        with pytest.raises(InvalidInputError, match=name):
+            ControlParameters(**{name: value})
+
+
+def test_modes_and_solver_states_have_the_numbers_of_the_message():
+    text = (ROOT / "msg" / "msg" / "ControllerState.msg").read_text(encoding="utf-8")
+    assert {mode.name: mode.value for mode in Mode} == {
+        name: int(number) for name, number in re.findall(r"MODE_(\w+) = (\d)", text)
+    }
+    words = {"solved": "SOLVED", "solved with softened bounds": "SOFTENED", "failed": "FAILED"}
+    found = re.findall(r"(\d) ([a-z ]+)", re.search(r"solver_status\s*# (.*)", text)[1])
+    assert {status.name: status.value for status in QpStatus} == {words[name]: int(number) for number, name in found}

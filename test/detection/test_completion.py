@@ -87,3 +87,85 @@ def test_the_longest_time_counts_from_the_first_impact():
     completion = run(times, ringing(times, 0.1, 0.0, 0.01), [0.1, 0.25], expected_contacts=3)
     assert (completion.reason, completion.time_first, completion.time_last) == ("timeout", 0.1, 0.25)
     assert completion.time == pytest.approx(0.6, abs=2 * PERIOD)
+
+
+EXACT = 1.0 / 1024.0
+"""A period whose multiples are numbers without rounding, s."""
+
+
+def ends_at(instants=(100,), shaking=None, count=900, **parameters):
+    """Number of the sample that ends the sequence, and its reason; an impact is known in its own sample."""
+    values = {"sampling_period": EXACT, "quiet_time": 16 * EXACT, "longest": 512 * EXACT, **parameters}
+    detector = CompletionDetector(2, CompletionParameters(**values))
+    zeros = np.zeros(2)
+    for k in range(count):
+        if k in instants:
+            time = k * EXACT
+            detector.notify(ImpactEvent(time - 2 * EXACT, time, 3e-4, "test", 0, zeros, zeros, zeros, zeros, 1.0))
+        position = np.array([0.3, -0.2]) * k * EXACT + (0.0 if shaking is None else shaking(k))
+        completion = detector.update(JointSample(k * EXACT, position))
+        if completion is not None:
+            return k, completion
+    return None
+
+
+def test_window_and_quiet_time_follow_the_sample_of_the_last_impact():
+    number, completion = ends_at()
+    assert (number, completion.reason) == (100 + 30 + 16, "settled")
+    assert (completion.time_first, completion.time_last) == (98 * EXACT, 98 * EXACT)
+    assert ends_at(window=20)[0] == 100 + 20 + 16
+    assert ends_at(quiet_time=0.0)[0] == 100 + 30
+    assert ends_at((100, 120, 140), expected_contacts=3)[0] == 140 + 30 + 16
+    # A late impact within the quiet time starts it again, also where it is one more than expected.
+    assert ends_at((100, 140))[0] == 140 + 30 + 16
+
+
+def test_the_longest_time_ends_a_sequence_that_shakes_or_lacks_an_impact():
+    for more in ({"expected_contacts": 2}, {"shaking": lambda k: 0.01 * (-1) ** k}):
+        number, completion = ends_at(**more)
+        assert (number, completion.reason) == (98 + 512, "timeout")
+
+
+def test_shaking_within_the_quiet_time_starts_it_again():
+    # A single blow in the quiet time is in the window for 30 samples.
+    number, _ = ends_at(shaking=lambda k: 0.05 * (k == 135))
+    assert number == 135 + 30 + 16
+
+
+def test_a_sequence_ends_once_and_the_next_begins_anew():
+    detector = CompletionDetector(2, CompletionParameters(quiet_time=0.0, sampling_period=EXACT))
+    ends = []
+    for k in range(400):
+        if k in (100, 250):
+            zeros, time = np.zeros(2), k * EXACT
+            detector.notify(ImpactEvent(time, time, 3e-4, "test", 0, zeros, zeros, zeros, zeros, 1.0))
+        completion = detector.update(JointSample(k * EXACT, np.array([0.3, -0.2]) * k * EXACT))
+        if completion is not None:
+            ends.append((k, completion.contacts, completion.time_first))
+    assert ends == [(130, 1, 100 * EXACT), (280, 1, 250 * EXACT)]
+
+
+def test_time_that_ran_backwards_past_the_impact_forgets_it():
+    detector = CompletionDetector(2, CompletionParameters(sampling_period=EXACT))
+    for k in range(60):
+        detector.update(JointSample(k * EXACT, np.array([0.3, -0.2]) * k))
+    zeros = np.zeros(2)
+    detector.notify(ImpactEvent(50 * EXACT, 52 * EXACT, 3e-4, "test", 0, zeros, zeros, zeros, zeros, 1.0))
+    for k in range(300):
+        assert detector.update(JointSample((k + 10) * EXACT, np.array([0.3, -0.2]) * k)) is None
+
+
+def test_the_ripple_is_what_a_cubic_leaves_of_the_worst_joint_as_a_velocity():
+    times = np.arange(30) * PERIOD
+    swing = np.stack((2e-4 * np.sin(900.0 * times), 5e-4 * np.sin(400.0 * times + 1.0)), axis=1)
+    positions = np.stack((times**3, 3.0 * times**2 - times), axis=1) + swing
+    detector = CompletionDetector(2, CompletionParameters(encoder_resolution=6e-5, position_noise=4e-5))
+    for k in range(30):
+        assert np.isnan(detector.ripple())
+        detector.update(JointSample(float(times[k]), positions[k]))
+    grid = np.linspace(-1.0, 1.0, 30)
+    rest = positions - np.stack([np.polyval(np.polyfit(grid, column, 3), grid) for column in positions.T], axis=1)
+    # 30 samples less the four of a cubic; encoder steps and noise have a share of their own.
+    variance = (rest**2).sum(axis=0) / 26.0 - (6e-5**2 / 12.0 + 4e-5**2)
+    assert detector.ripple() == pytest.approx(2.0 * np.pi / 0.030 * np.sqrt(variance.max()), rel=1e-6)
+    assert variance.argmax() == 1

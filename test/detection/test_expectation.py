@@ -75,3 +75,103 @@ def test_wrong_predictions_are_refused():
     ):
         with pytest.raises(InvalidInputError, match=field):
             classifier.begin(event, *arguments)
+
+
+def judged(jump, predicted, *, acceleration=(0.0, 0.0, 0.0), inertia=None, std=None, count=120, **parameters):
+    """The verdict on a motion without any error, whose jump begins at the event's time, 0.1003 s."""
+    times, instant = np.arange(count) * PERIOD, 0.1003
+    since = (times - instant)[:, None]
+    positions = [0.5, -0.2, 0.1] + since * [0.3, -0.1, 0.2] + 0.5 * since**2 * acceleration
+    positions = positions + np.maximum(since, 0.0) * jump
+    classifier = ExpectationClassifier(3, ExpectationParameters(encoder_resolution=0.0, **parameters))
+    zeros = np.zeros(3)
+    for index, position in enumerate(positions):
+        answer = classifier.update(JointSample(float(times[index]), position))
+        if answer is not None:
+            return answer
+        if index == 102:
+            event = ImpactEvent(instant, 0.102, 3e-4, "test", 0, zeros, zeros, zeros, zeros, 1.0)
+            classifier.begin(event, predicted, inertia, std)
+    return None
+
+
+JUMP = np.array([0.3, -0.2, 0.1])
+
+
+def test_the_jump_is_the_ramp_over_the_parabola_of_the_motion_before():
+    found = judged(JUMP, 0.8 * JUMP, acceleration=(9.0, -7.0, 3.0))
+    np.testing.assert_allclose(found.jump, JUMP, rtol=1e-6)
+    assert found.share == pytest.approx(1.25, rel=1e-6)
+    assert found.unexplained == pytest.approx(0.0, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "index"),
+    [
+        # The first sample 3 ms behind the impact is 104; four answers, or the first one 9 ms behind it.
+        ({}, 107),
+        ({"agreement": 1}, 104),
+        ({"agreement": 6}, 109),
+        ({"agreement": 90}, 110),
+        ({"agreement": 90, "decide_after": 0.012}, 113),
+        ({"agreement": 1, "earliest": 0.005}, 106),
+    ],
+)
+def test_a_verdict_comes_when_answers_agree_or_when_it_is_time(parameters, index):
+    found = judged(JUMP, JUMP, **parameters)
+    assert found.expected and found.time == index * PERIOD
+
+
+@pytest.mark.parametrize(
+    ("share", "expected"), [(0.19, False), (0.21, True), (1.98, True), (2.02, False), (-1.0, False)]
+)
+def test_an_expected_jump_is_a_fifth_to_twice_the_prediction(share, expected):
+    found = judged(share * JUMP, JUMP)
+    assert found.share == pytest.approx(share, rel=1e-6)
+    assert found.expected is expected
+
+
+def aside(sine, weights=(1.0, 1.0, 1.0)):
+    """A unit vector, and one that is off it by an angle of this sine, in the norm of the weights."""
+    one, other = np.array([1.0, 2.0, -2.0]) / 3.0, np.array([2.0, 1.0, 2.0]) / 3.0
+    turned = np.sqrt(1.0 - sine**2) * one + sine * other
+    return one / np.sqrt(weights), turned / np.sqrt(weights)
+
+
+@pytest.mark.parametrize("weights", [(1.0, 1.0, 1.0), (4.0, 0.5, 2.0)])
+@pytest.mark.parametrize(("square", "expected"), [(0.068, True), (0.072, False), (0.5, False)])
+def test_the_unexplained_share_is_the_squared_sine_in_the_norm_of_the_inertia(square, expected, weights):
+    predicted, jump = aside(np.sqrt(square), weights)
+    found = judged(jump, predicted, inertia=np.diag(weights))
+    assert found.unexplained == pytest.approx(square, rel=1e-5)
+    assert found.expected is expected
+
+
+def test_masses_that_are_coupled_count_too():
+    inertia = np.array([[2.0, 0.5, 0.0], [0.5, 1.0, 0.0], [0.0, 0.0, 3.0]])
+    predicted, jump = np.array([1.0, 0.0, 0.0]), np.array([0.0, 1.0, 0.0])
+    # (dv' M p)^2 / (dv' M dv  p' M p) = 0.25 / 2.
+    assert judged(jump, predicted, inertia=inertia).unexplained == pytest.approx(0.875, rel=1e-6)
+
+
+@pytest.mark.parametrize(("square", "expected"), [(0.168, True), (0.172, False)])
+def test_a_predictions_variance_widens_the_limit(square, expected):
+    weights, std = np.array([4.0, 0.5, 2.0]), np.array([0.05, 0.2, 0.1])
+    predicted, jump = aside(np.sqrt(square), weights)
+    # sum of m s^2 over p' M p, which is 1: 0.01 + 0.02 + 0.02; doubled by the size of the prediction.
+    scale = np.sqrt(0.5)
+    found = judged(scale * jump, scale * predicted, inertia=np.diag(weights), std=std)
+    assert found.expected is expected
+
+
+def test_noise_of_the_positions_is_no_unexplained_jump():
+    # 1 mrad of noise is stated of a motion that has none: all of u, and no less than nothing, is taken off.
+    predicted, jump = aside(np.sqrt(0.09))
+    assert not judged(0.02 * jump, 0.02 * predicted).expected
+    noisy = judged(0.02 * jump, 0.02 * predicted, position_noise=1e-4)
+    assert noisy.expected and noisy.unexplained == 0.0
+
+
+@pytest.mark.parametrize(("before", "known"), [(12, True), (101, True), (103, False)])
+def test_so_many_samples_before_the_impact_are_needed(before, known):
+    assert (judged(JUMP, JUMP, before=before) is not None) is known

@@ -77,3 +77,126 @@ def test_nonsense_and_few_samples_are_survived():
     assert monitor.quality().reason is None
     with pytest.raises(InvalidInputError, match="lowest_rate"):
         InputMonitor(2, lowest_rate=0.0)
+
+
+def judge_with(monitor, times, positions):
+    for time, position in zip(times, positions, strict=True):
+        monitor.update(JointSample(float(time), position))
+    return monitor.quality()
+
+
+@pytest.mark.parametrize("lowest", [200.0, 90.0])
+def test_a_rate_below_the_lowest_is_too_slow(lowest):
+    for share, fine in ((0.99, False), (1.01, True)):
+        times = np.arange(200) / (share * lowest)
+        quality = judge_with(InputMonitor(2, lowest_rate=lowest), times, moving(times))
+        assert quality.rate == pytest.approx(share * lowest)
+        assert (quality.reason is None) is fine
+        # Every value sent twice: they come quickly enough, and half of them are new.
+        times = np.arange(400) / (2.0 * share * lowest)
+        quality = judge_with(InputMonitor(2, lowest_rate=lowest), times, moving(times[np.arange(400) // 2 * 2]))
+        assert (quality.rate, quality.fresh_rate) == (
+            pytest.approx(2.0 * share * lowest), pytest.approx(share * lowest),
+        )  # fmt: skip
+        assert (quality.reason is None) is fine
+    assert "repeated" in judge_with(InputMonitor(2), np.arange(400) / 300.0, moving(np.arange(400) // 2 / 150.0)).reason
+
+
+@pytest.mark.parametrize(("every", "words"), [(19, "5 % of the samples have positions"), (21, None)])
+def test_broken_samples_count_from_one_in_twenty_on(every, words):
+    times = np.arange(every * 20) * 1e-3
+    positions = moving(times)
+    positions[every - 1 :: every, 0] = np.inf
+    quality = judge_with(InputMonitor(2, samples=len(times)), times, positions)
+    assert quality.broken_share == pytest.approx(1.0 / every)
+    assert quality.reason is None if words is None else words in quality.reason
+
+
+@pytest.mark.parametrize(("every", "words"), [(19, "5 % of the samples are missing"), (21, None)])
+def test_missing_samples_count_from_one_in_twenty_on(every, words):
+    number = np.arange(every * 20 + 1)
+    times = number[number % every != 5] * 1e-3
+    quality = judge_with(InputMonitor(2, samples=len(times)), times, moving(times))
+    assert quality.missing_share == pytest.approx(1.0 / every)
+    assert quality.reason is None if words is None else words in quality.reason
+
+
+@pytest.mark.parametrize(("jitter", "fine"), [(0.29, True), (0.31, False)])
+def test_stamps_scatter_by_the_standard_deviation_of_their_distances(jitter, fine):
+    # Distances of 1 + j and 1 - j periods.
+    intervals = 1e-3 * (1.0 + jitter * (-1.0) ** np.arange(400))
+    times = np.concatenate([[0.0], np.cumsum(intervals)])
+    quality = judge(times, moving(times))
+    assert quality.jitter == pytest.approx(jitter, rel=1e-6) and quality.missing_share == 0.0
+    assert quality.reason is None if fine else "31 % of their period" in quality.reason
+
+
+def test_only_the_newest_samples_count():
+    times = np.concatenate([np.arange(100) * 0.1, 9.9 + np.arange(1, 51) * 1e-3])
+    monitor = InputMonitor(2, samples=50)
+    assert judge_with(monitor, times, moving(times)).rate == pytest.approx(1000.0)
+    assert judge_with(InputMonitor(2, samples=150), times, moving(times)).rate < 20.0
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "least"), [("joint_count", 0, 1), ("samples", 19, 20), ("lowest_rate", 0.0, 1e-9)]
+)
+def test_a_monitor_has_joints_samples_and_a_rate(field, value, least):
+    with pytest.raises(InvalidInputError, match=field):
+        InputMonitor(**{"joint_count": 2, field: value})
+    InputMonitor(**{"joint_count": 2, field: least})
+
+
+def test_ten_usable_samples_are_needed_and_twenty_of_any_kind_to_complain():
+    times = np.arange(10) * 1e-3
+    assert np.isnan(judge(times[:9], moving(times[:9])).rate)
+    assert judge(times, moving(times)).rate == pytest.approx(1000.0)
+    monitor = InputMonitor(2)
+    monitor.update(JointSample(0.0, np.zeros(2)))
+    for count in range(2, 25):
+        monitor.update(JointSample(0.0, "left"))
+        quality = monitor.quality()
+        assert quality.broken_share == pytest.approx((count - 1) / count)
+        assert (quality.reason is None) is (count < 20)
+    assert "no usable positions" in quality.reason
+
+
+def test_a_broken_sample_spoils_neither_the_steps_nor_the_stamps():
+    monitor = InputMonitor(2)
+    for k in range(100):
+        time = k * 1e-3
+        monitor.update(JointSample(time, moving(np.array([time]))[0]))
+        if k == 50:
+            for wrong in (JointSample(float("nan"), np.zeros(2)), JointSample(9.0, np.full(2, np.nan))):
+                monitor.update(wrong)
+            monitor.update(JointSample(9.0, np.zeros(3)))
+            monitor.update(JointSample("never", np.zeros(2)))
+    quality = monitor.quality()
+    assert (quality.rate, quality.fresh_rate) == (pytest.approx(1000.0), pytest.approx(1000.0))
+    assert quality.broken_share == pytest.approx(4 / 104) and quality.jitter < 1e-9
+
+
+def test_time_that_runs_backwards_begins_anew():
+    monitor = InputMonitor(2)
+    times = np.arange(100) * 0.1
+    judge_with(monitor, times, moving(times))
+    later = np.arange(100) * 1e-3
+    assert judge_with(monitor, later, moving(later)).rate == pytest.approx(1000.0)
+
+
+@pytest.mark.parametrize(("step", "is_moving"), [(2.1e-5, True), (1.9e-5, False)])
+def test_steps_of_the_encoder_are_no_motion(step, is_moving):
+    times = np.arange(100) * 1e-3
+    positions = np.outer(np.arange(100) // 10 * step, [0.5, 1.0])
+    quality = judge(times, positions)
+    assert quality.moving is is_moving
+    assert quality.fresh_rate == pytest.approx(100.0 if is_moving else 1000.0)
+
+
+def test_what_is_wrong_is_told_in_per_cent():
+    times = np.arange(500) * 1e-3
+    positions = moving(times)
+    positions[np.arange(500) % 5 < 3] = np.nan
+    assert judge(times, positions).reason.startswith("60 % of the samples have positions")
+    kept = times[np.arange(500) % 10 < 4]
+    assert judge(kept, moving(kept)).reason.startswith("60 % of the samples are missing")

@@ -119,3 +119,59 @@ def test_velocities_and_position_are_those_at_the_kink():
     np.testing.assert_allclose(found.velocity_before, before, atol=0.06)
     np.testing.assert_allclose(found.velocity_after, before + jump, atol=0.06)
     np.testing.assert_allclose(found.position, 0.3 + 0.5 * acceleration * (kink + 0.02) ** 2, atol=1e-3)
+
+
+def test_a_motion_without_any_misfit_has_no_kink_to_explain():
+    found = fit_kink(np.zeros((8, 2)), PERIOD, -4e-3, np.full(2, 1e-6))
+    assert found.explained == 0.0
+    np.testing.assert_array_equal([found.velocity_before, found.velocity_after], 0.0)
+
+
+def test_what_is_explained_is_the_share_of_the_misfit():
+    rng = np.random.default_rng(3)
+    times = np.arange(-12.0, 1.0) * PERIOD
+    rows = np.outer(np.maximum(times + 3e-3, 0.0), [0.1, -0.06]) + rng.normal(0.0, 2e-5, (13, 2))
+    noise = np.array([1e-5, 3e-5])
+    found = fit_kink(rows, PERIOD, -6e-3, noise)
+    # By NumPy: a parabola alone, and with the best ramp of any instant on the grid and any contact time.
+    shape = np.stack([times**0, times, times**2], axis=1)
+
+    def misfit(columns):
+        left = rows - columns @ np.linalg.lstsq(columns, rows, rcond=None)[0]
+        return float(((left / noise) ** 2).sum())
+
+    ramps = []
+    for start in np.arange(-6.0, 0.0, 1.0 / SUBDIVISIONS) * PERIOD:
+        for contact in (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0):
+            late = np.maximum(times - start, 0.0)
+            if contact:
+                end = contact * PERIOD
+                late = np.where(late < end, late**2 / (2.0 * end), late - 0.5 * end)
+            ramps.append(late)
+    best = min(misfit(np.column_stack([shape, ramp])) for ramp in ramps)
+    assert found.explained == pytest.approx(1.0 - best / misfit(shape), rel=1e-9)
+    assert 0.5 < found.explained < 0.99
+
+
+@pytest.mark.parametrize("period", [PERIOD, 0.005])
+def test_instants_and_velocities_are_in_seconds_whatever_the_period(period):
+    times = np.arange(-12.0, 1.0)
+    rows = 0.3 + 0.02 * times[:, None] * [1.0, -2.0] + np.maximum(times + 3.0, 0.0)[:, None] * [0.01, 0.004]
+    found = fit_kink(rows, period, -6.0 * period, np.full(2, 1e-9))
+    assert found.time / period == pytest.approx(-3.0, abs=1e-3)
+    np.testing.assert_allclose(found.velocity_before * period, [0.02, -0.04], rtol=1e-3)
+    np.testing.assert_allclose((found.velocity_after - found.velocity_before) * period, [0.01, 0.004], rtol=1e-3)
+    np.testing.assert_allclose(found.position, [0.3 - 0.06, 0.3 + 0.12], atol=1e-4)
+    # What no fit can remove: a quarter of a period.
+    assert found.time_std / period == pytest.approx(0.25, abs=1e-3)
+
+
+def test_an_instant_is_looked_for_from_the_earliest_on():
+    rows = np.maximum(np.arange(-12.0, 1.0) + 4.0, 0.0)[:, None] * [0.01]
+    for earliest, low, high in ((-6.0, -4.06, -3.94), (-99.0, -4.06, -3.94), (-3.0, -3.0, -2.5)):
+        assert low <= fit_kink(rows, PERIOD, earliest * PERIOD, np.full(1, 1e-7)).time / PERIOD <= high
+
+
+def test_three_samples_stay_before_the_kink():
+    rows = np.maximum(np.arange(-4.0, 1.0) + 3.5, 0.0)[:, None] * [0.01]
+    assert fit_kink(rows, PERIOD, -99.0 * PERIOD, np.full(1, 1e-7)).time >= -2.0 * PERIOD

@@ -3,6 +3,7 @@
 import numpy as np
 import pinocchio as pin
 import pytest
+from sliders import two_sliders
 
 from impact_aware.detection import JointSample, make_detector
 from impact_aware.detection.detector import ImpactDetector
@@ -73,24 +74,13 @@ def test_torque_residual_below_the_threshold_is_silent():
     assert events == []
 
 
-def slider():
-    """Two sliders without gravity, 2 and 5 kg, with motors of 3 and 1 kg."""
-    model = pin.Model()
-    joint = 0
-    for number, (kind, mass) in enumerate(((pin.JointModelPX, 3.0), (pin.JointModelPY, 5.0))):
-        joint = model.addJoint(joint, kind(), pin.SE3.Identity(), f"slider{number}")
-        model.appendBodyToJoint(joint, pin.Inertia(mass, np.zeros(3), np.eye(3)), pin.SE3.Identity())
-    model.addFrame(pin.Frame("tool", joint, 0, pin.SE3.Identity(), pin.FrameType.OP_FRAME))
-    return RobotModel(model, name="sliders", tool_frame="tool", apparent_motor_inertia=[2.0, 1.0], home=[0.0, 0.0])
-
-
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 @pytest.mark.parametrize(("kind", "masses"), [("link", (8.0, 5.0)), ("motor", (10.0, 6.0))])
 def test_momentum_observer_sees_the_force_that_nobody_commanded(sign, kind, masses):
     # Accelerations 0.5 and -0.2; from sample 40 on the first needs 12 N more than its inertia explains.
     detector = make_detector(
-        "momentum_observer", 2, robot=slider(), effort_kind=kind, effort_sign=sign, threshold=(10.0, 40.0), samples=4,
-        baseline_samples=6, confirmation_samples=2,
+        "momentum_observer", 2, robot=two_sliders(), effort_kind=kind, effort_sign=sign, threshold=(10.0, 40.0),
+        samples=4, baseline_samples=6, confirmation_samples=2,
     )  # fmt: skip
     rates = np.array([0.5, -0.2])
 
@@ -111,7 +101,7 @@ def test_momentum_observer_sees_the_force_that_nobody_commanded(sign, kind, mass
 
 def test_momentum_observer_takes_the_median_of_earlier_torques_away():
     def drawn(baseline):
-        detector = make_detector("momentum_observer", 2, robot=slider(), baseline_samples=baseline)
+        detector = make_detector("momentum_observer", 2, robot=two_sliders(), baseline_samples=baseline)
         sample = lambda k: JointSample(k * PERIOD, moving(k), np.array([0.1, 0.4]), np.array([4.5, -3.0]))  # noqa: E731
         return feed(detector, 40, sample)[0][-1]
 

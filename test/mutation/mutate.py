@@ -2,8 +2,9 @@
 
 cosmic-ray makes the mutants and runs the tests, here on a copy of the clone. (mutmut 3 leaves out every decorated
 function, so all that is compiled and every property.) A seeded sample is drawn by lines, so that a line with many
-numbers weighs no more than one with a sign. In `results/mutation` are left: a table, and per room its survivors as
-differences and cosmic-ray's own session, which `cr-html` turns into a page.
+numbers weighs no more than one with a sign. Only test files that run the mutated line are started, the quickest first.
+In `results/mutation` are left: a table, and per room its survivors as differences and cosmic-ray's own session, which
+`cr-html` turns into a page.
 """
 
 from __future__ import annotations
@@ -20,12 +21,14 @@ import sys
 import time
 from collections import Counter
 from pathlib import Path
+from typing import NamedTuple
 
 import cosmic_ray.plugins
+import coverage
 from cosmic_ray.commands import init
 from cosmic_ray.mutating import mutate_and_test
 from cosmic_ray.work_db import WorkDB, use_db
-from cosmic_ray.work_item import WorkItem, WorkResult
+from cosmic_ray.work_item import MutationSpec, WorkItem, WorkResult
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from operators import OPERATORS, PROVIDER  # noqa: E402
@@ -55,7 +58,10 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0, help="of the sample (default: %(default)s)")
     parser.add_argument("--module", default="", help="only modules whose path has this in it")
     args = parser.parse_args()
-    cosmic_ray.plugins.OPERATOR_PROVIDERS[PROVIDER] = OPERATORS
+    providers = cosmic_ray.plugins.OPERATOR_PROVIDERS
+    # Without those that are not kept every file is searched several times faster.
+    kept = {name: providers["core"][name] for name in providers["core"] if KEPT.fullmatch(name)}
+    providers.update({"core": kept, PROVIDER: OPERATORS})
     RESULTS.mkdir(parents=True, exist_ok=True)
     counts = {}
     for room in args.room or ROOMS:
@@ -85,6 +91,22 @@ def row(name: str, count: Counter[str]) -> str:
     return f"{name:<12} {tried:>8} {count['killed']:>8} {count['survived']:>9} {share:>9.0f}"
 
 
+class Baseline(NamedTuple):
+    """The room's tests without any mutant.
+
+    Attributes:
+        deselected: Words for pytest that leave out the tests that fail.
+        seconds: That all of them take.
+        seconds_of: The same by test file.
+        contexts: Module -> line -> tests that run it, as coverage writes them.
+    """
+
+    deselected: list[str]
+    seconds: float
+    seconds_of: Counter[str]
+    contexts: dict[Path, dict[int, list[str]]]
+
+
 class Room:
     """One room's mutants and its tests, in a copy of the clone."""
 
@@ -101,8 +123,7 @@ class Room:
             if (ROOT / line).is_file():
                 (self._copy / line).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(ROOT / line, self._copy / line)
-        self._deselected: dict[str, list[str]] = {}
-        self._seconds: dict[str, float] = {}
+        self._baselines: dict[str, Baseline] = {}
 
     def run(self, most: int, seconds: float, module: str) -> Counter[str]:
         """Try a sample of the mutants; returns how many were killed and how many survived."""
@@ -139,12 +160,16 @@ class Room:
 
     def _sample(self, items: tuple[WorkItem, ...]) -> list[WorkItem]:
         """One mutant of each line that has any, the lines in random order."""
-        excluded = {path: excluded_spans(path) for path in {item.mutations[0].module_path for item in items}}
+        paths = {item.mutations[0].module_path for item in items}
+        excluded = {path: excluded_spans(path) for path in paths}
+        sources = {path: path.read_text(encoding="utf-8") for path in paths}
         lines: dict[tuple[Path, int], list[WorkItem]] = {}
         for item in items:
             (spec,) = item.mutations
             provider, _, operator = spec.operator_name.partition("/")
             wanted = provider == PROVIDER or KEPT.fullmatch(operator)
+            if is_star(sources[spec.module_path], spec):
+                continue
             if wanted and not any(first <= spec.start_pos < last for first, last in excluded[spec.module_path]):
                 lines.setdefault((spec.module_path, spec.start_pos[0]), []).append(item)
         order = sorted(lines)
@@ -157,35 +182,71 @@ class Room:
         # What Numba kept of a mutant, or of another module that calls it, must not answer for this one.
         os.environ["NUMBA_DISABLE_JIT"] = "1" if interpreted else "0"
         mode = os.environ["NUMBA_DISABLE_JIT"]
-        if mode not in self._seconds:
-            self._baseline(mode)
-        command = [sys.executable, *PYTEST, *self._deselected[mode], *self._tests(spec.module_path)]
-        return mutate_and_test(item.mutations, shlex.join(command), 60.0 + 4.0 * self._seconds[mode])
+        if mode not in self._baselines:
+            self._baselines[mode] = self._baseline(mode)
+        baseline = self._baselines[mode]
+        files = covering_files(baseline, spec.module_path, spec.start_pos[0])
+        # Where no test runs the line, nothing can fail.
+        command = [sys.executable, *PYTEST, *baseline.deselected, *files] if files else [sys.executable, "-c", ""]
+        return mutate_and_test(item.mutations, shlex.join(command), 60.0 + 4.0 * baseline.seconds)
 
-    def _baseline(self, mode: str) -> None:
-        """Which tests fail without any mutant, and how long all of them take."""
+    def _baseline(self, mode: str) -> Baseline:
+        """Run the tests without any mutant."""
         words = [word for word in PYTEST if word != "-x"]
+        words += [f"--cov=impact_aware/{self.name}", "--cov-context=test", "--cov-report=", "--durations=0", "-rfE"]
+        data = self._copy / f"coverage-{mode}"
+        os.environ["COVERAGE_FILE"] = str(data)
         started = time.monotonic()
         result = subprocess.run(
-            [sys.executable, *words, "-rfE", f"test/{self.name}"], capture_output=True, text=True, check=False
+            [sys.executable, *words, f"test/{self.name}"], capture_output=True, text=True, check=False
         )
+        seconds = time.monotonic() - started
         failing = re.findall(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", result.stdout, flags=re.MULTILINE)
-        self._deselected[mode] = [word for test in failing for word in ("--deselect", test)]
-        self._seconds[mode] = time.monotonic() - started
+        seconds_of: Counter[str] = Counter()
+        for taken, path in re.findall(r"^([\d.]+)s \w+ +(.+?)::", result.stdout, flags=re.MULTILINE):
+            seconds_of[path] += float(taken)
+        found = coverage.CoverageData(str(data))
+        found.read()
+        contexts = {
+            Path(file).relative_to(self._copy): found.contexts_by_lineno(file) for file in found.measured_files()
+        }
         told = f"; without {len(failing)} that fail unmutated: {', '.join(failing)}" if failing else ""
         how = "interpreted" if mode == "1" else "compiled"
-        print(f"[{self.name}] the room's tests, {how}: {self._seconds[mode]:.0f} s{told}", flush=True)
+        print(f"[{self.name}] the room's tests, {how}: {seconds:.0f} s{told}", flush=True)
+        return Baseline([word for test in failing for word in ("--deselect", test)], seconds, seconds_of, contexts)
 
-    def _tests(self, module: Path) -> list[str]:
-        """The room's test files, those about this module first."""
-        files = sorted(Path("test", self.name).rglob("test_*.py"))
 
-        def distance(path: Path) -> tuple[int, int, str]:
-            near = path.stem != f"test_{module.stem}"
-            text = path.read_text(encoding="utf-8")
-            return near, -len(re.findall(rf"\b{module.stem}\b", text)), str(path)
+def covering_files(baseline: Baseline, module: Path, line: int) -> list[str]:
+    """The test files that run a line, the quickest first.
 
-        return [str(path) for path in sorted(files, key=distance)]
+    Of what an import or a fixture runs, which other files may share, those that run any line of the module.
+    """
+    contexts = baseline.contexts.get(module, {})
+    own = {context for number in statement_lines(module, line) for context in contexts.get(number, [])}
+    if any(not context or context.endswith("|setup") for context in own):
+        own = {context for found in contexts.values() for context in found}
+    files = {context.partition("::")[0] for context in own if context}
+    return sorted(files, key=lambda path: (baseline.seconds_of[path], path))
+
+
+def statement_lines(module: Path, line: int) -> range:
+    """The lines of the innermost statement that a line belongs to; of a block, those up to its first statement."""
+    found = range(line, line + 1)
+    for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.stmt):
+            body = getattr(node, "body", None)
+            last = body[0].lineno - 1 if body else node.end_lineno or node.lineno
+            if node.lineno <= line <= max(last, node.lineno):
+                found = range(node.lineno, max(last, node.lineno) + 1)
+    return found
+
+
+def is_star(source: str, spec: MutationSpec) -> bool:
+    """Whether what looks like a product is the star of an argument."""
+    row, column = spec.start_pos
+    lines = source.splitlines()
+    before = "".join(lines[: row - 1])[-200:] + lines[row - 1][:column]
+    return re.search(r"Operator_(Mul|Pow)_", spec.operator_name) is not None and before.rstrip()[-1:] in "([{,:="
 
 
 def key(item: WorkItem) -> tuple[str, int]:

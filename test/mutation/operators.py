@@ -19,6 +19,9 @@ FUNCTIONS = {
 }  # fmt: skip
 """What stands where another function belongs."""
 
+COMMUTATIVE = {"min", "max", "minimum", "maximum", "hypot", "add", "multiply", "isclose"}
+"""Functions to which the order of their arguments is all the same."""
+
 Positions = Iterator[tuple[tuple[int, int], tuple[int, int]]]
 
 
@@ -81,6 +84,10 @@ class SwapArguments(Operator):
         if node.type not in ("arglist", "testlist_comp") or len(node.children) < 3:
             return
         if node.children[1].type != "operator":
+            return
+        opening = node.get_first_leaf().get_previous_leaf()
+        called = opening.get_previous_leaf() if opening is not None else None
+        if called is not None and called.value in COMMUTATIVE:
             return
         first, second = node.children[0], node.children[2]
         plain = all(child.type not in ("argument", "string", "fstring") for child in (first, second))

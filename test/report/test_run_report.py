@@ -150,7 +150,8 @@ def recording(arms):
             event(2, hit - 0.001, hit + 0.002),
             event(2, hit - 0.001, hit + 0.009),  # the same, published again
             event(3, 2.31, 2.32, kind=1),  # contact lost
-            event(4, 2.95, 2.96),  # after the task
+            event(4, 2.95, 2.96),  # after the task, as the next one
+            event(5, 2.97, 2.98),
         )
         bag.add(
             f"{space}/predicted_jumps",
