@@ -1,11 +1,19 @@
 """Affinity, priority and memory locking: done where permitted, told in one line where not, never fatal."""
 
+import ctypes
 import os
+import platform
+import re
+import struct
+import threading
 
 import pytest
 
 from impact_aware.nodes.ros import realtime
 from impact_aware.nodes.ros.realtime import RealtimeSettings
+
+GETATTR = {"x86_64": 315, "aarch64": 275}
+"""Number of the system call `sched_getattr`."""
 
 
 @pytest.fixture
@@ -44,6 +52,37 @@ def test_what_is_not_permitted_is_said_and_nothing_more(monkeypatch):
     told = list(realtime._requests(RealtimeSettings(realtime_priority=80, lock_memory=True)))
     assert len(told) == 2
     assert all("limits.conf" in why_not for _, why_not in told)
+
+
+def slice_of(thread):
+    """Time slice of a thread, ns, and its nice value, by `sched_getattr`."""
+    attributes = ctypes.create_string_buffer(48)
+    assert ctypes.CDLL(None).syscall(GETATTR[platform.machine()], thread, attributes, 48, 0) == 0
+    _, _, _, nice, _, runtime, _, _ = struct.unpack("=IIQiIQQQ", attributes.raw)
+    return runtime, nice
+
+
+def test_short_slices_are_asked_for_without_another_share_and_inherited():
+    seen = {}
+
+    def ask():
+        number = threading.get_native_id()
+        os.setpriority(os.PRIO_PROCESS, number, 7)
+        before, _ = slice_of(number)
+        realtime.ask_for_short_slices()
+        child = threading.Thread(target=lambda: seen.update(child=slice_of(threading.get_native_id())))
+        child.start()
+        child.join()
+        seen.update(before=before, own=slice_of(number))
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    thread.join()
+    # Linux grants them since 6.12, and before it says nothing of a slice.
+    release = tuple(int(part) for part in re.findall(r"\d+", platform.release())[:2])
+    assert seen["own"] == seen["child"] == (100_000 if release >= (6, 12) else seen["before"], 7)
+    # The other threads of the process were not asked about.
+    assert slice_of(0)[0] == seen["before"]
 
 
 def test_every_node_has_the_parameters(node):

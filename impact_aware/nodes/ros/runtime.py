@@ -19,7 +19,7 @@ from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
 from impact_aware.errors import ImpactAwareError
-from impact_aware.nodes.ros.realtime import apply_realtime, freeze_garbage, one_numeric_thread
+from impact_aware.nodes.ros.realtime import apply_realtime, ask_for_short_slices, freeze_garbage, one_numeric_thread
 
 SPIN_TIMEOUT = 0.1
 """Longest time that a signal waits to be seen, s."""
@@ -43,7 +43,7 @@ def make_executor() -> Executor:
     return SingleThreadedExecutor()
 
 
-def run_node(make_node: Callable[[], Node], argv: list[str] | None = None) -> int:
+def run_node(make_node: Callable[[], Node], argv: list[str] | None = None, *, patient: bool = False) -> int:
     """Create a node, spin it until SIGINT or SIGTERM, let it close, and return the exit status.
 
     A node may have `finished`, a flag with which it ends its own process; `prepare_stop()`, called when a signal
@@ -54,18 +54,24 @@ def run_node(make_node: Callable[[], Node], argv: list[str] | None = None) -> in
     Args:
         make_node: Creates the node after rclpy is initialised.
         argv: Arguments with `--ros-args`; those of the process when None.
+        patient: Whether nobody waits for what the node does.
     """
-    return run_nodes({_process_name(): make_node}, argv)
+    return run_nodes({_process_name(): make_node}, argv, patient=patient)
 
 
-def run_nodes(makers: Mapping[str, Callable[[], Node]], argv: list[str] | None = None) -> int:
+def run_nodes(
+    makers: Mapping[str, Callable[[], Node]], argv: list[str] | None = None, *, patient: bool = False
+) -> int:
     """The same for several nodes on one executor, in this order: one that ends or can't start ends the process.
 
     Args:
         makers: By name, for errors: what creates each node.
         argv: Arguments with `--ros-args` for all of them; those of the process when None.
+        patient: Whether nobody waits for what they do.
     """
     one_numeric_thread()
+    if not patient:
+        ask_for_short_slices()
     rclpy.init(args=argv, signal_handler_options=SignalHandlerOptions.NO)
     stop_requested = False
 
