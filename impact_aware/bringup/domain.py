@@ -8,7 +8,7 @@ import os
 import socket
 from collections.abc import Iterator
 
-from impact_aware.errors import ImpactAwareError
+from impact_aware.errors import ImpactAwareError, InvalidInputError
 
 LARGEST = 101
 """Of the ROS domains: the ports of those above are what Linux hands out to anybody."""
@@ -36,17 +36,25 @@ def _number(text: str) -> int:
 
 
 @contextlib.contextmanager
-def own_domain(wanted: int | None = None) -> Iterator[int]:
-    """A domain that nobody else uses for as long as this lasts, or simply the one that is `wanted`.
+def own_domain(wanted: int | None = None, *, alone: bool = False) -> Iterator[int]:
+    """A domain that nobody else uses for as long as this lasts, or the one that is `wanted`.
+
+    Others may listen in a domain that is wanted, as RViz does; `alone`, no second run may have it that is to be alone.
 
     The claim is the last UDP port of the domain, which only the 120th participant would need: the system gives it to
     one process, and takes it back however that ends.
 
     Raises:
         NoFreeDomainError: All of them are in use.
+        InvalidInputError: Another run has the domain that is wanted.
     """
     if wanted is not None:
-        yield wanted
+        # The last port of a larger one may be anybody's.
+        claim = _bound(_ports(wanted)[-1]) if alone and wanted <= COUNT else None
+        if alone and wanted <= COUNT and claim is None:
+            raise InvalidInputError("--domain", wanted, "a ROS domain in which no other run of impact-aware is")
+        with claim or contextlib.nullcontext():
+            yield wanted
         return
     claim, domain = _claim()
     with claim:
@@ -56,7 +64,7 @@ def own_domain(wanted: int | None = None) -> Iterator[int]:
 def _claim() -> tuple[socket.socket, int]:
     for offset in range(COUNT):
         domain = 1 + (os.getpid() + offset) % COUNT
-        ports = range(_FIRST_PORT + _PORTS * domain, _FIRST_PORT + _PORTS * (domain + 1))
+        ports = _ports(domain)
         claim = _bound(ports[-1])
         if claim is None:
             continue
@@ -65,6 +73,10 @@ def _claim() -> tuple[socket.socket, int]:
             return claim, domain
         claim.close()
     raise NoFreeDomainError(f"all ROS domains from 1 to {COUNT} are in use on this machine: choose one by --domain")
+
+
+def _ports(domain: int) -> range:
+    return range(_FIRST_PORT + _PORTS * domain, _FIRST_PORT + _PORTS * (domain + 1))
 
 
 def _is_free(port: int) -> bool:

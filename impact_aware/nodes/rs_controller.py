@@ -67,7 +67,7 @@ class RsControllerNode(SteadyLifecycleNode):
         self._cold = True
         self._seen = (Mode.IDLE, False, False)
         self._simulated_time = False
-        self._complaint = ""
+        self._complaint = self._waiting_for = ""
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self._watchdog = self.create_timer(WATCHDOG_PERIOD, self._watch, clock=steady)
         self._autostart = (
@@ -174,8 +174,10 @@ class RsControllerNode(SteadyLifecycleNode):
         if session is None:
             if self.trigger_configure() is not TransitionCallbackReturn.SUCCESS:
                 self._given_up = True
-        elif not session.active and not self._connections.refusal():
-            self.trigger_activate()
+        elif not session.active:
+            self._waiting_for = self._connections.refusal()
+            if not self._waiting_for:
+                self.trigger_activate()
         if self._session is not None and self._session.active and self._autostart is not None:
             self._autostart.cancel()
 
@@ -340,6 +342,7 @@ class RsControllerNode(SteadyLifecycleNode):
             values["mode"] = Mode.SAFE.name
             return ERROR, f"safe mode: {values['detail']}", values
         if not session.active:
+            values["waiting_for"] = self._waiting_for
             return (WARN, self._complaint, values) if self._complaint else (OK, "watching", values)
         return OK, f"mode {mode.name}", values
 

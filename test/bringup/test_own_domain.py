@@ -9,6 +9,7 @@ import pytest
 from impact_aware.bringup import domain as domains
 from impact_aware.bringup.domain import NoFreeDomainError, own_domain
 from impact_aware.cli.main import main
+from impact_aware.errors import InvalidInputError
 
 
 def test_two_runs_at_once_get_different_domains_and_give_them_back():
@@ -44,6 +45,16 @@ def test_a_domain_in_which_somebody_takes_part_is_passed_over():
 def test_a_domain_that_was_asked_for_is_taken_as_it_is():
     with own_domain(7) as first, own_domain(7) as second:
         assert (first, second) == (7, 7)
+
+
+def test_a_domain_that_was_asked_for_alone_is_nobody_elses():
+    with own_domain(7, alone=True) as first, own_domain(8, alone=True), own_domain(7):
+        assert first == 7
+        with pytest.raises(InvalidInputError, match="--domain: got 7, expected a ROS domain in which no other run"):
+            with own_domain(7, alone=True):
+                pass
+    with own_domain(7, alone=True):
+        pass
 
 
 @pytest.mark.parametrize("words", [["demo", "hit-and-push"], ["faults", "--dds", "nan"]])

@@ -20,6 +20,7 @@ BENCHMARKS = (
     "service",
     "shutdowns",
     "soak",
+    "starts",
 )
 """Modules of this folder with `add_arguments(parser)` and `run(args)`, which returns the figures."""
 
