@@ -16,6 +16,7 @@ from impact_aware.detection import InputMonitor, InputQuality, JointSample
 from impact_aware.messages.joint_state import JointStateLayout, learn_layout
 from impact_aware.messages.stamps import STAMP, STAMP_OFFSET
 from impact_aware.nodes.ros.qos import state_qos
+from impact_aware.nodes.serving_order import ServingOrder
 from impact_aware.robot.joint_reader import JointReader
 
 JUDGE_SAMPLES = 500
@@ -23,6 +24,9 @@ JUDGE_SAMPLES = 500
 
 JUDGE_PERIOD = 2.0
 """The same as a time, s, for a slow source."""
+
+ORDER: ServingOrder | None = None
+"""Of the readers of this process; None where a process has one node."""
 
 _UNUSABLE = np.full(1, np.nan)
 
@@ -54,13 +58,14 @@ class JointStateSource(JointReader):
         topic: str = "joint_states",
         reliable: bool = False,
         newest: bool = False,
+        first: bool = False,
         lowest_rate: float = 200.0,
         gaps: bool = False,
     ) -> None:
         """Subscribe, with `callback` called after each usable message with its stamp; names and gaps as in the base.
 
-        Lockstep needs it `reliable`. `newest` takes only the last of messages that wait, `lowest_rate`, Hz, is where
-        warnings begin.
+        Lockstep needs it `reliable`. `newest` takes only the last of messages that wait, `first` is served before the
+        others of a `node_group`, `lowest_rate`, Hz, is where warnings begin.
         """
         super().__init__(joint_names, gaps=gaps)
         self._node = node
@@ -76,7 +81,10 @@ class JointStateSource(JointReader):
         self._judged_at = float("nan")
         self._judged_count = 0
         qos = state_qos(reliable, newest)
-        self.subscription = node.create_subscription(JointState, topic, self._receive, qos, raw=True)
+        receive: Callable[[bytes], None] = self._receive
+        if ORDER is not None:
+            receive = ORDER.join(node.resolve_topic_name(topic), receive, first=first)
+        self.subscription = node.create_subscription(JointState, topic, receive, qos, raw=True)
 
     def _receive(self, serialized: bytes) -> None:
         self.received += 1

@@ -11,12 +11,14 @@ from functools import partial
 
 from impact_aware.bringup.graph import GROUPED, NodeSpec, node_of_word
 from impact_aware.errors import InvalidInputError, UnknownNameError
+from impact_aware.nodes import joint_state_source
 from impact_aware.nodes.impact_detector import ImpactDetectorNode
 from impact_aware.nodes.impact_markers import ImpactMarkersNode
 from impact_aware.nodes.jump_predictor import JumpPredictorNode
 from impact_aware.nodes.reference_field import ReferenceFieldNode
 from impact_aware.nodes.ros.runtime import run_nodes
 from impact_aware.nodes.rs_controller import RsControllerNode
+from impact_aware.nodes.serving_order import ServingOrder
 
 NODES = {
     "impact_detector": ImpactDetectorNode,
@@ -51,4 +53,5 @@ def main() -> int:
     except InvalidInputError as error:
         print(f"node_group: error: {error}", file=sys.stderr)
         return 2
+    joint_state_source.ORDER = ServingOrder()
     return run_nodes({spec.full_name: partial(NODES[spec.executable], cli_args=spec.ros_arguments()) for spec in found})

@@ -112,6 +112,7 @@ class RsControllerNode(SteadyLifecycleNode):
                 topic=arm.topic("joint_states"),
                 reliable=settings.lockstep,
                 newest=True,
+                first=True,
                 lowest_rate=LOWEST_RATE,
             )
             for index, arm in enumerate(self._arms)
