@@ -6,9 +6,10 @@ import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-import matplotlib
+import matplotlib.style
 import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
@@ -37,6 +38,8 @@ _LINE_RECORDED: dict[str, Any] = {"color": COLORS["ink"], "linewidth": 0.7, "alp
 _LINE_PREDICTED: dict[str, Any] = {"color": COLORS["predicted"], "linewidth": 1.4, "linestyle": (0, (4, 2))}
 _LINE_IMPULSE: dict[str, Any] = {"linewidth": 1.2, "linestyle": (0, (2, 1.5))}
 
+_SIZES = Path(__file__).with_name("templates") / "figures.mplstyle"
+
 _SHOWN = (-0.060, 0.120)
 """Time shown around an impact, s."""
 
@@ -61,35 +64,15 @@ class ImpactFigure:
 @contextmanager
 def figure_style() -> Iterator[None]:
     """Look of every figure of the report."""
-    style: dict[Any, Any] = {
-        "font.family": "sans-serif",
-        "font.size": 9.5,
+    colors = {
         "text.color": COLORS["ink"],
         "axes.labelcolor": COLORS["muted"],
         "axes.edgecolor": COLORS["muted"],
-        "axes.linewidth": 0.7,
-        "axes.titlesize": 9.5,
-        "axes.titlelocation": "left",
-        "axes.titlepad": 3.0,
-        "axes.spines.top": False,
-        "axes.spines.right": False,
-        "axes.grid": True,
-        "axes.axisbelow": True,
-        "axes.facecolor": "none",
         "grid.color": COLORS["grid"],
-        "grid.linewidth": 0.6,
         "xtick.color": COLORS["muted"],
         "ytick.color": COLORS["muted"],
-        "xtick.labelsize": 8.5,
-        "ytick.labelsize": 8.5,
-        "xtick.major.size": 2.5,
-        "ytick.major.size": 2.5,
-        "legend.frameon": False,
-        "legend.fontsize": 9.0,
-        "svg.fonttype": "none",
-        "path.simplify_threshold": 0.3,
     }
-    with matplotlib.rc_context(style):
+    with matplotlib.style.context([_SIZES, colors]):
         yield
 
 

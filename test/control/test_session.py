@@ -246,6 +246,37 @@ def test_stamps_a_little_ahead_of_this_clock_are_not_old(driver):
     assert driver.session.mode is Mode.ANTE and driver.session.age == pytest.approx(-0.5)
 
 
+@pytest.mark.parametrize(("offset", "age"), [(999.0, 999.0), (-999.0, -999.0), (1001.0, -1.0), (-1001.0, -1.0)])
+def test_clocks_a_quarter_of_an_hour_apart_are_no_longer_one(driver, offset, age):
+    driver.offset = offset
+    driver.run(0.001)
+    assert driver.session.age == pytest.approx(age)
+    assert (driver.session.command.reason is SafeReason.STATE_STALE) is (age == 999.0)
+
+
+def test_the_time_of_a_cycle_is_from_the_state_to_its_torques():
+    now = [5.0]
+
+    def clock():
+        now[0] += 0.25
+        return now[0]
+
+    session = ControlSession(ROBOT, field=FIELD, clock=clock, present=lambda: 1.0)
+    reader = session.states.readers[0]
+    for k in range(2):
+        reader.take(1.0 + 1e-3 * k, reader.joint_names, START, REST, ())
+        session.receive()
+        if k == 0:
+            session.start(check=False)
+    assert session.cycle_time == 0.25
+
+
+def test_a_limit_that_is_still_left_in_the_safe_mode_is_no_new_violation(session):
+    for k in range(6, 12):
+        command = session.cycle(1.0 + 1e-3 * k, START, REST + 2.6)
+    assert command.reason is SafeReason.VELOCITY_LIMIT and session.violations == {SafeReason.VELOCITY_LIMIT: 1}
+
+
 def test_before_it_is_started_and_after_it_has_stopped_nothing_is_sent():
     driver = Driver()
     assert driver.state() and driver.sent == [] and driver.session.command is None

@@ -4,11 +4,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_hex
 from matplotlib.patches import Polygon
+from matplotlib.text import Text
 
 from impact_aware.estimation.estimate import estimate
+from impact_aware.recordings.arm_samples import ArmSamples
 from impact_aware.recordings.impact_fit import FitCurve
+from impact_aware.recordings.results import DetectorResidual
 from impact_aware.report import figures
 from impact_aware.report.figures import (
     COLORS,
@@ -210,3 +214,159 @@ def test_the_fits_are_drawn_on_the_samples_that_they_used():
     assert lines["fit after"].get_xdata()[0] >= 0.0 > lines["fit before"].get_xdata()[-1]
     np.testing.assert_allclose(lines["fit after"].get_ydata(), -0.05, atol=1e-6)
     np.testing.assert_allclose(lines["fit before"].get_ydata(), -0.72, atol=1e-6)
+
+
+def impact_of(*names):
+    """An impact of as many joints, of which only the motion is known."""
+    count, motion = len(names), make_impact().window
+    window = ArmSamples(motion.times, np.outer(motion.times - TIME, 1.0 + np.arange(count)), None)
+    event = replace(make_impact().event, velocity_before=np.zeros(count), position=np.zeros(count))
+    bare = {"estimate": None, "prediction": None, "prediction_std": None, "ablation": ()}
+    return make_impact(joint_names=names, position=np.zeros(count), window=window, event=event, **bare)
+
+
+def times_shown(axes):
+    """Labels of the time axis that can be read."""
+    return [label.get_text() for label in axes.get_xticklabels() if label.get_visible() and label.get_text()]
+
+
+@pytest.mark.parametrize(("names", "last"), [("ab", "ab"), ("abc", "bc"), ("abcd", "cd")])
+def test_times_stand_below_the_last_panel_of_each_column_and_nowhere_else(names, last):
+    figure = draw_positions(impact_of(*names))
+    FigureCanvasAgg(figure).draw()
+    panels = {axes.get_title("left"): axes for axes in figure.axes if axes.axison}
+    assert "".join(panels) == names
+    assert "".join(name for name, axes in panels.items() if times_shown(axes)) == last
+    columns = {name: round(axes.get_position().x0, 3) for name, axes in panels.items()}
+    assert len({columns[name] for name in names[::2]}) == len({columns[name] for name in names[1::2]}) == 1
+    assert figure.get_figheight() == pytest.approx(0.5 + 1.2 * (len(names) // 2 + 1))
+
+
+def test_nothing_is_cut_off_or_drawn_over_another_panel(fits):
+    # As a detector keeps it: the words beside the detection have room.
+    residual = DetectorResidual(TIME + 1e-3 * np.arange(-60, 4), np.linspace(0.2, 4.5, 64))
+    impact = make_impact(detector_residual=residual)
+    for draw in (draw_velocities, draw_positions, draw_residual, draw_contact_point):
+        figure = draw(impact)
+        canvas = FigureCanvasAgg(figure)
+        canvas.draw()
+        # All of them stand in columns of one width.
+        assert figure.get_figwidth() == 4.9 and 2.5 < figure.get_figheight() < 3.2
+        renderer = canvas.get_renderer()
+        whole = figure.bbox
+        panels = [axes for axes in figure.axes if axes.axison]
+        boxes = [axes.get_tightbbox(renderer) for axes in panels]
+        legends = [axes.get_legend() for axes in figure.axes if axes.get_legend()] + figure.legends
+        boxes += [legend.get_window_extent(renderer) for legend in legends]
+        labels = [label for label in (figure._supxlabel, figure._supylabel) if label is not None]
+        boxes += [label.get_window_extent(renderer) for label in labels]
+        for index, box in enumerate(boxes):
+            assert box.x0 >= 0.0 and box.y0 >= 0.0 and box.x1 <= whole.x1 and box.y1 <= whole.y1, (draw, index)
+            for other in boxes[:index]:
+                assert not box.overlaps(other), (draw, index)
+        # Most of the width is panels.
+        columns = {round(axes.get_position().x0, 3): axes.get_position().width for axes in panels}
+        assert sum(columns.values()) > 0.6
+
+
+def test_letters_can_be_read_and_lines_be_told_from_bands(fits):
+    for figure in impact_figures(make_impact()):
+        drawn = figure.draw()
+        FigureCanvasAgg(drawn).draw()
+        texts = [text for text in drawn.findobj(Text) if text.get_text()]
+        assert all(8.0 <= text.get_fontsize() <= 10.0 for text in texts)
+        widths = [line.get_linewidth() for axes in drawn.axes for line in axes.get_lines()]
+        assert all(0.5 <= width <= 3.0 for width in widths)
+        sizes = [line.get_markersize() for axes in drawn.axes for line in axes.get_lines()]
+        assert all(2.0 <= size <= 6.0 for size in sizes)
+
+
+def test_the_view_of_the_contact_point_holds_every_arrow_with_a_margin():
+    figure = draw_contact_point(make_impact())
+    side, top = figure.axes
+    slip, across = np.array([1.0, 0.0, 3.0]) / 10**0.5, np.array([3.0, 0.0, -1.0]) / 10**0.5
+    velocities = np.array([(0.11, -1.44, 0.33), (0.2, 0.7, 0.6), (0.5, -0.1, 1.5)])
+    reach = 1.2 * np.abs(np.concatenate([velocities @ slip, velocities[:, 1]])).max()
+    assert side.get_xlim() == pytest.approx((-reach, reach))
+    above = 1.2 * np.abs(np.concatenate([velocities @ slip, velocities @ across])).max()
+    assert top.get_xlim() == pytest.approx((-above, above))
+    # The cone and the impulse reach nine tenths of it, as long as their edges are.
+    cone = next(patch for patch in side.patches if patch.get_alpha() == 0.1).get_xy()
+    np.testing.assert_allclose(np.hypot(*cone[1:3].T), 0.9 * reach)
+    assert cone[0].tolist() == [0.0, 0.0] and cone[1, 0] == -cone[2, 0] < 0.0 < cone[1, 1] == cone[2, 1]
+    along, line = np.array([0.4, 1.7, -0.6]), lines_of(side)["impulse in its cone"].get_xydata()
+    assert line[0].tolist() == [0.0, 0.0]
+    np.testing.assert_allclose(line[1], 0.9 * reach * np.array([slip @ along, 1.7]) / np.linalg.norm(along))
+    # The solid half below the surface, and words at the corners.
+    (solid,) = [patch for patch in side.patches if patch.get_alpha() is None]
+    assert solid.get_xy()[:, 1].max() == 0.0 and (solid.get_xy().min(axis=0) < -reach).all()
+    assert solid.get_xy()[:, 0].max() > reach
+    words = {text.get_text(): text.get_position() for text in side.texts if text.get_text()}
+    assert words["leaving"] == pytest.approx((-0.95 * reach, 0.95 * reach))
+    assert words["approaching"] == pytest.approx((-0.95 * reach, -0.95 * reach))
+
+
+def test_a_velocity_of_nothing_is_a_ring():
+    prediction = make_impact().prediction
+    stopped = make_impact(estimate=None, prediction=prediction._replace(velocity_after=np.zeros(2)))
+    side, _ = draw_contact_point(stopped).axes
+    assert list(arrows(side)) == ["before"]
+    ring = next(line for line in side.get_lines() if line.get_fillstyle() == "none")
+    assert (color_of(ring), ring.get_xydata().tolist()) == ("predicted", [[0.0, 0.0]])
+
+
+@pytest.mark.parametrize(
+    ("times", "values", "window", "top"),
+    [
+        # At most the 60 ms before the impact; 4 ms behind the detection; a bound that is not reached still has room.
+        ((-0.2, -0.01), (0.3, 0.2), (-60.0, 7.0), 1.6),
+        ((-0.02, -0.01), (1.0, np.nan), (-20.0, 7.0), 1.6),
+        ((-0.02, -0.01), (1.0, 2.0), (-20.0, 7.0), 2.24),
+    ],
+)
+def test_the_residual_is_shown_from_its_first_sample_to_behind_the_detection(times, values, window, top):
+    impact = make_impact(detector_residual=DetectorResidual(TIME + np.array(times), np.array(values)))
+    (axes,) = draw_residual(impact).axes
+    assert (axes.get_xlim(), axes.get_ylim()) == (pytest.approx(window), pytest.approx((0.0, top)))
+    band = axes.patches[0].get_bbox()
+    assert (band.y0, band.y1, to_hex(axes.patches[0].get_facecolor())) == (0.0, 1.0, COLORS["band"])
+    places = {text.get_text().strip(): text.get_position() for text in axes.texts}
+    assert places["bound"] == pytest.approx((window[0], 1.0))
+    assert places["known 3.0 ms after the impact"] == pytest.approx((0.0, top))
+
+
+def test_a_detection_before_the_fitted_time_of_the_impact_is_shown_too():
+    event = replace(make_impact().event, time_detected=TIME - 0.002)
+    (axes,) = draw_residual(make_impact(event=event)).axes
+    assert axes.get_xlim()[1] == pytest.approx(4.0)
+    assert axes.texts[1].get_position()[0] == pytest.approx(-2.0)
+
+
+@pytest.mark.parametrize("normal", [(0.0, 0.0, 2.0), (0.6, 0.0, 0.8), (0.0, -1.0, 0.0)])
+def test_axes_of_an_approach_are_slip_across_and_normal(normal):
+    normal = np.array(normal)
+    unit = normal / np.linalg.norm(normal)
+    velocity = np.array([0.3, 0.2, -0.5])
+    axes = figures._approach_axes(normal, velocity)
+    np.testing.assert_allclose(axes @ axes.T, np.eye(3), atol=1e-12)
+    assert np.linalg.det(axes) * (1 if axes[0] @ np.cross(axes[1], unit) > 0 else -1) == pytest.approx(1.0)
+    np.testing.assert_allclose(axes[2], unit)
+    np.testing.assert_allclose(axes[1], np.cross(unit, axes[0]), atol=1e-12)
+    # The slip is all along the first of them.
+    along, across, closing = axes @ velocity
+    assert along > 0.0 and across == pytest.approx(0.0, abs=1e-12) and closing == pytest.approx(unit @ velocity)
+    # Straight into the surface there is no slip; any axis along the surface will do.
+    straight = figures._approach_axes(normal, -0.7 * unit)
+    np.testing.assert_allclose(straight @ straight.T, np.eye(3), atol=1e-12)
+    np.testing.assert_allclose(straight[2], unit)
+
+
+def test_words_for_what_is_predicted_only_and_for_nothing():
+    words = {figure.name: figure.alt for figure in impact_figures(make_impact(estimate=None))}
+    # Without an estimate the velocity before is the detector's: 0.15 and -0.75.
+    assert "The largest jump is that of b, from -0.750 to 0.350 rad/s." in words["velocities"]
+    assert "microradians" not in words["positions"]
+    nothing = impact_figures(make_impact(estimate=None, prediction=None, detector_residual=None))
+    assert "largest jump" not in nothing[0].alt
+    unknown = replace(make_impact().estimate, residual_rms=np.array([1e-6, np.nan]))
+    assert "microradians" not in impact_figures(make_impact(estimate=unknown))[1].alt

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -65,3 +67,29 @@ def test_a_label_without_one_variant_shows_a_gap():
 @pytest.mark.parametrize("groups", [(), GROUPS[:1]])
 def test_nothing_to_compare_gives_no_table(groups):
     assert ablation_tables(groups) == []
+
+
+@pytest.mark.parametrize(("difference", "verdict"), [(0.99, ""), (1.01, "better"), (-0.99, ""), (-1.01, "worse")])
+def test_a_degree_per_second_is_essential(difference, verdict):
+    groups = [_group("M+B_theta", 0.3, [5.0, 1.0]), _group("M+B_rho", 0.3, [5.0 + difference, 1.0])]
+    (table,) = ablation_tables(groups)
+    assert [cell.verdict for cell in table.lines[0].cells] == [verdict, verdict, "", ""]
+
+
+def test_by_inertia_is_with_the_largest_friction_and_all_inertias_in_order():
+    errors = {"M": 0.0, "M+B_rho": 1.0}
+    groups = [_group(name, mu, [mu + error, 1.0]) for mu in (0.0, 0.3) for name, error in errors.items()]
+    groups.append(_group("M+B_theta", 0.3, [9.0, float("nan")]))
+    # By friction there is nothing to compare: the first inertia has one only.
+    (first,) = ablation_tables(groups)
+    assert (first.title, first.variants) == ("By inertia", ("M+B_theta", "M+B_rho", "M"))
+    assert [cell.text for cell in first.lines[0].cells] == ["9.00", "1.30", "0.30", "\u2013", "1.00", "1.00"]
+    # The third column is never marked, and what is not known differs from nothing.
+    assert [cell.verdict for cell in first.lines[0].cells] == ["worse", "worse", "", "", "", ""]
+
+
+def test_robots_are_told_apart_where_there_are_several():
+    other = [replace(group, robot="three") for group in GROUPS]
+    titles = [table.title for table in ablation_tables([*GROUPS, *other])]
+    assert titles == ["By inertia, two", "By friction, two", "By inertia, three", "By friction, three"]
+    assert [table.title for table in ablation_tables(GROUPS)] == ["By inertia", "By friction"]

@@ -1,15 +1,18 @@
 """The report of a run from a hand-made recording, of one arm and of two: every figure has a known answer."""
 
 import json
+import re
 from collections import defaultdict
 from pathlib import Path
 from types import SimpleNamespace as Message
 
 import numpy as np
 import pytest
+from matplotlib.colors import to_hex
 
 from impact_aware.recordings.bag import BagError
-from impact_aware.report.run_figure import run_figure
+from impact_aware.report import run_series
+from impact_aware.report.run_figure import MODE_COLORS, run_figure
 from impact_aware.report.run_report import RunReport, summarise
 from impact_aware.report.run_series import read_run
 
@@ -85,7 +88,9 @@ CYCLES_US = [9000.0, 100.0, 110.0, 120.0, 130.0, 140.0, 150.0, 160.0, 170.0, 900
 
 def arm_state(name, k, scale):
     # Far larger before the impact (k = 2) than around it (k = 5): norms 60 and 13, the latter of both parts.
+    # What is just outside that time (k = 3 and 8) is larger again.
     target = {2: ((0.0, 60.0, 0.0), (0.0, 0.0, 0.0)), 5: ((3.0, 0.0, 4.0), (0.0, 12.0, 0.0))}
+    target |= {3: ((0.0, 0.0, 30.0), (0.0, 0.0, 0.0)), 8: ((0.0, 20.0, 0.0), (0.0, 0.0, 0.0))}
     linear, angular = target.get(k, ((0.1, 0.0, 0.0), (0.0, 0.0, 0.0)))
     return Message(
         arm=name,
@@ -357,3 +362,108 @@ def test_the_figure_shows_each_arm_from_the_first_contact_on(pair):
     assert body.get_lines()[5].get_ydata()[0] == pytest.approx(150.0)
     shades = {text.get_text(): text.get_position()[0] for text in left.texts}
     assert shades["interim"] == pytest.approx(1e3 * (2.5 - 2.395) + 2.0)
+
+
+@pytest.fixture
+def axes_of_pair(pair):
+    return run_figure(read_run(recording(["left", "right"])), pair.arms).axes
+
+
+def test_every_panel_says_what_it_shows(axes_of_pair):
+    *arms, body = axes_of_pair
+    names = ["joint velocity, rad/s", "tool speed towards\nthe object, m/s", "target acceleration"]
+    assert [axes.get_ylabel() for axes in arms] == 2 * names
+    assert body.get_ylabel() == "displacement of\nthe object, mm"
+    # Below the last panel of each column.
+    assert [axes.get_xlabel() for axes in arms] == 2 * ["", "", "time from the first contact, ms"]
+    assert body.get_xlabel() == "time from the first contact, s"
+    assert [axes.get_xlim() for axes in arms] == 6 * [(-100.0, 300.0)]
+    legends = [[text.get_text() for text in axes.get_legend().get_texts()] for axes in (*arms[:3], body)]
+    assert legends == [
+        ["measured", "predicted after", "reference", *JOINTS],
+        ["measured", "reference"],
+        ["linear, m/s²", "angular, rad/s²"],
+        ["x", "y", "z", "goal"],
+    ]
+    assert [bool(axes.get_title()) for axes in arms] == 2 * [True, False, False]
+
+
+def uprights(axes):
+    return [line.get_xdata()[0] for line in axes.get_lines() if list(line.get_ydata()) == [0, 1]]
+
+
+def test_contact_and_detection_stand_upright_in_every_panel_of_their_arm(axes_of_pair):
+    for axes in axes_of_pair[:3]:
+        np.testing.assert_allclose(uprights(axes), [0.0, 2.0], atol=1e-6)
+    for axes in axes_of_pair[3:6]:
+        np.testing.assert_allclose(uprights(axes), [15.0, 17.0], atol=1e-6)
+
+
+def test_joints_have_their_references_and_room(axes_of_pair):
+    right = axes_of_pair[3]
+    dashed = [line for line in right.get_lines() if line.get_linestyle() == "--"]
+    for factor, line in zip((1.0, 2.0, 3.0), dashed, strict=True):
+        np.testing.assert_allclose(line.get_xdata(), 1e3 * (TIMES[1:] - 2.395), atol=1e-6)
+        np.testing.assert_allclose(line.get_ydata(), factor * np.arange(1, 11))
+    measured = [line for line in right.get_lines() if line.get_label() in JOINTS]
+    assert [line.get_color() for line in measured] == [line.get_color() for line in dashed]
+    # Velocities from -2.45 to 2.45 rad/s, and 15 % of that beyond.
+    assert right.get_ylim() == pytest.approx((-2.45 - 0.735, 2.45 + 0.735))
+
+
+def test_modes_are_shaded_and_those_in_view_are_named(axes_of_pair):
+    left, tool = axes_of_pair[:2]
+    to_data = left.transData.inverted()
+    shades = [(to_hex(patch.get_facecolor()), patch.get_extents().transformed(to_data)) for patch in left.patches]
+    expected = {MODE_COLORS[INTERIM]: (2.5, 2.7), MODE_COLORS[POST]: (2.7, 2.9), MODE_COLORS[HOLD]: (2.9, 3.0)}
+    found = {color: (box.x0, box.x1) for color, box in shades if color != MODE_COLORS[SAFE]}
+    assert list(found) == list(expected)
+    for color, ends in expected.items():
+        np.testing.assert_allclose(found[color], 1e3 * (np.array(ends) - 2.395), atol=1e-6)
+    assert [text.get_text() for text in left.texts] == ["interim"] and not tool.texts
+    assert len(tool.patches) == len(left.patches) == 4
+
+
+def test_the_object_moves_from_where_it_was_to_its_goal(axes_of_pair):
+    body = axes_of_pair[-1]
+    x, x_goal, y, y_goal, z, z_goal = body.get_lines()[:6]
+    np.testing.assert_allclose(x.get_xdata(), np.array([2.1, 2.45, 2.6, 2.7, 2.8, 2.9]) - 2.395, atol=1e-6)
+    np.testing.assert_allclose(x.get_ydata(), [0.0, 0.0, 0.0, 0.0, -4.0, 0.0], atol=1e-9)
+    np.testing.assert_allclose(y.get_ydata(), [0.0, 40.0, 60.0, 80.0, 80.0, -300.0], atol=1e-9)
+    np.testing.assert_allclose(z.get_ydata(), [0.0, 0.0, 100.0, 160.0, 103.0, 140.0], atol=1e-9)
+    goals = [line.get_ydata()[0] for line in (x_goal, y_goal, z_goal)]
+    np.testing.assert_allclose(goals, [-30.0, -260.0, 150.0], atol=1e-9)
+
+
+def test_one_arm_has_one_column_and_the_error_of_its_own_prediction(single):
+    figure = run_figure(read_run(recording([""])), single.arms)
+    assert len(figure.axes) == 4
+    assert figure.axes[0].get_title() == "arm: predicted jump 10.0 % off the plant's; detected after 2.0 ms"
+
+
+@pytest.mark.parametrize(("late", "found"), [(0.0, True), (0.0499, True), (0.0501, False), (-0.0001, False)])
+def test_a_detection_up_to_fifty_milliseconds_late_is_that_of_the_contact(late, found):
+    bag = recording([""])
+    bag.replace("/impacts", event(2, 2.394, 2.395 + late))
+    if found:
+        assert summarise(read_run(bag), Path()).summary["impact"]["delay_ms"] == pytest.approx(1e3 * late, abs=1e-6)
+    else:
+        with pytest.raises(BagError, match="was not detected"):
+            summarise(read_run(bag), Path())
+
+
+def test_constants_are_those_of_the_messages():
+    folder = Path(__file__).parents[2] / "msg" / "msg"
+    stated = {
+        name: int(number)
+        for path in ("ImpactEvent", "ImpactPrediction", "ControllerState")
+        for name, number in re.findall(r"^uint8 (\w+) *= *(\d+)", (folder / f"{path}.msg").read_text(), re.MULTILINE)
+    }
+    assert run_series.CONTACT_MADE == stated["KIND_CONTACT_MADE"]
+    assert (run_series.SOURCE_LOOK_AHEAD, run_series.SOURCE_AT_IMPACT) == (
+        stated["SOURCE_LOOK_AHEAD"], stated["SOURCE_AT_IMPACT"],
+    )  # fmt: skip
+    assert (run_series.MODE_IDLE, run_series.MODE_INTERIM, run_series.MODE_SAFE) == (
+        stated["MODE_IDLE"], stated["MODE_INTERIM"], stated["MODE_SAFE"],
+    )  # fmt: skip
+    assert [stated[f"MODE_{name}"] for name in ("INTERIM", "POST", "SAFE", "HOLD")] == list(MODE_COLORS)

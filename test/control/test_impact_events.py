@@ -1,0 +1,148 @@
+"""Events that are taken once, when a stop is complete, and what an arm can be asked for."""
+
+import numpy as np
+import pinocchio as pin
+import pytest
+
+from impact_aware.control.arm import ControlledArm
+from impact_aware.control.coming_to_rest import ComingToRest
+from impact_aware.control.impact_events import MOST_REMEMBERED, ImpactEvents
+from impact_aware.control.safety.impact_check import check_prediction, expected_impact
+from impact_aware.errors import InvalidInputError
+from impact_aware.robot import RobotModel
+from impact_aware.task import base_placement, load_task, make_field
+
+ROBOT = RobotModel.from_profile("panda")
+FIELD = make_field(load_task("hit_and_push"), [ROBOT])
+GRAB = load_task("dual_arm_grab")
+PAIR = [RobotModel.from_profile(arm.robot) for arm in GRAB.arms]
+
+
+class Law:
+    """Takes every event down."""
+
+    def __init__(self, arms=2, field=None, takes=True):
+        self.arms, self.field, self.takes = [None] * arms, field, takes
+        self.impacts, self.complete = [], []
+
+    def notify_impact(self, time, time_detected, object_velocity, *, arm, event_sequence):
+        self.impacts.append((time, time_detected, object_velocity, arm, event_sequence))
+        return self.takes
+
+    def notify_contact_complete(self, time):
+        self.complete.append(time)
+        return True
+
+
+def test_an_event_reaches_the_law_as_it_came():
+    law = Law()
+    assert ImpactEvents(law).notify_impact(1.0, 1.002, [0.1, 0.2, 0.3], arm=1, sequence=4)
+    assert law.impacts == [(1.0, 1.002, [0.1, 0.2, 0.3], 1, 4)]
+
+
+def test_a_number_is_taken_once_of_each_arm_and_kind():
+    law = Law()
+    events = ImpactEvents(law)
+    assert [events.notify_impact(1.0, 1.0, arm=arm, sequence=n) for arm, n in ((0, 3), (0, 3), (1, 3), (0, 4))] == [
+        True, False, True, True,
+    ]  # fmt: skip
+    assert events.sequence == 4 and len(law.impacts) == 3
+    # An event without a number is always new, and leaves the number of the last one.
+    assert events.notify_impact(1.0, 1.0) and events.notify_impact(1.0, 1.0)
+    assert events.sequence == 4
+    assert not events.notify_contact_complete(1.1, arm=0, sequence=3)
+    assert events.notify_contact_complete(1.2, arm=1, sequence=3) and law.complete == [1.2]
+    events.begin()
+    assert events.notify_impact(2.0, 2.0, arm=0, sequence=3)
+    assert not events.notify_contact_complete(2.1, arm=1, sequence=3)
+
+
+def test_an_event_that_the_law_has_no_use_for_is_not_acted_upon():
+    events = ImpactEvents(Law(takes=False))
+    assert not events.notify_impact(1.0, 1.0, sequence=7) and events.sequence == 0
+
+
+def test_the_oldest_of_very_many_events_is_forgotten():
+    events = ImpactEvents(Law())
+    for number in range(MOST_REMEMBERED):
+        assert events.notify_impact(1.0, 1.0, sequence=number)
+    assert not events.notify_impact(1.0, 1.0, sequence=0)
+    assert events.notify_impact(1.0, 1.0, sequence=MOST_REMEMBERED)
+    assert not events.notify_impact(1.0, 1.0, sequence=1) and events.notify_impact(1.0, 1.0, sequence=0)
+
+
+def test_a_velocity_that_can_not_be_true_is_left_out_and_counted():
+    law = Law(field=FIELD)
+    events = ImpactEvents(law)
+    for velocity in ([0.0, -1.01, 0.0], [0.0, -0.99, 0.0], None):
+        events.notify_impact(1.0, 1.0, velocity)
+    assert [entry[2] for entry in law.impacts] == [None, [0.0, -0.99, 0.0], None]
+    assert events.refused_predictions == 1
+
+
+@pytest.mark.parametrize(("share", "released"), [(0.0199, True), (-0.0199, True), (0.0201, False), (-0.0201, False)])
+def test_an_arm_is_left_alone_with_nearly_its_gravity_torque(share, released):
+    limit, gravity = np.array([100.0, 50.0]), np.array([10.0, -20.0])
+    rest = ComingToRest(limit, 0.02)
+    assert rest.may_release(gravity + [0.0, 50.0 * share], gravity) is released
+    for speed, time, done in ((0.019, 1.0, released), (0.021, 1.0, False), (0.021, 3.0, False), (0.021, 3.001, True)):
+        rest = ComingToRest(limit, 0.02)
+        assert not rest.stopping and not rest.update(time, gravity, gravity, 0.0)
+        rest.stop(1.0)
+        assert rest.stopping
+        assert rest.update(time, gravity + [0.0, 50.0 * share], gravity, speed) is done
+        assert rest.stopping is not done and not rest.finished
+
+
+def test_a_shutdown_is_complete_at_rest_whatever_the_time():
+    rest = ComingToRest(np.ones(2), 0.02)
+    rest.shutting_down = True
+    assert not rest.update(1e9, np.zeros(2), np.zeros(2), 0.03) and not rest.finished
+    assert not rest.update(1e9, np.zeros(2), np.zeros(2), 0.01) and rest.finished
+
+
+@pytest.mark.parametrize("still", [-1, 0, 2])
+def test_a_twist_is_given_by_the_smallest_velocity_with_one_joint_at_rest(still):
+    arm = ControlledArm(ROBOT, pin.SE3(pin.utils.rotate("z", 0.4), np.array([0.1, 0.2, 0.3])))
+    twist = np.array([0.1, -0.2, 0.3, 0.4, -0.5, 0.6])
+    found = arm.joint_velocity_for(twist, still)
+    np.testing.assert_allclose(arm.jacobian @ found, twist, atol=1e-12)
+    if still < 0:
+        np.testing.assert_allclose(found, np.linalg.pinv(arm.jacobian) @ twist, atol=1e-12)
+        assert np.abs(found).min() > 1e-3
+    else:
+        assert found[still] == pytest.approx(0.0, abs=1e-12)
+
+
+def test_restitution_and_friction_are_those_that_are_given():
+    plain, elastic = (expected_impact(FIELD, ROBOT, restitution=e) for e in (0.0, 0.4))
+    # Without friction the impulse grows with 1 + e, and with it every joint's jump.
+    np.testing.assert_allclose(elastic.jump, 1.4 * plain.jump, rtol=1e-9)
+    assert np.abs(expected_impact(FIELD, ROBOT, friction=0.5).jump - plain.jump).max() > 1e-6
+    assert (plain.energy, plain.normal_speed) == (elastic.energy, elastic.normal_speed)
+
+
+def test_each_arm_of_two_is_asked_in_its_own_base():
+    field = make_field(GRAB, PAIR)
+    for index, arm in enumerate(GRAB.arms):
+        base = base_placement(arm)
+        found = expected_impact(field, PAIR[index], index, base=base, posture=np.array(arm.posture))
+        assert found.arm == arm.name
+        tool = base.act(PAIR[index].placement(found.posture).translation)
+        np.testing.assert_allclose(tool, field.arms[index].impact_position, atol=1e-5)
+        velocity = base.rotation @ PAIR[index].frame_jacobian(found.posture)[:3] @ found.velocity_before
+        np.testing.assert_allclose(velocity, field.arms[index].impact_velocity, atol=1e-9)
+        assert found.velocity_before[field.arms[index].null_space_joint] == pytest.approx(0.0, abs=1e-12)
+        assert found.normal_speed == pytest.approx(-field.arms[index].impact_velocity @ field.arms[index].normal)
+
+
+def test_an_object_gets_at_most_twice_the_speed_of_all_that_hit_it():
+    field = make_field(GRAB, PAIR)
+    fastest = 2.0 * sum(float(np.linalg.norm(arm.impact_velocity)) for arm in field.arms)
+    for share, fine in ((0.99, True), (-0.99, True), (1.01, False), (-1.01, False)):
+        velocity = [0.0, 0.0, share * fastest]
+        if fine:
+            check_prediction(field, velocity)
+        else:
+            with pytest.raises(InvalidInputError, match=f"at most {fastest:.3g} m/s, twice what hits it"):
+                check_prediction(field, velocity)

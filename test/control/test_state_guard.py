@@ -1,0 +1,160 @@
+"""Which states may be used, by their stamps and by how far an arm can have moved; which limits count in which mode."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from impact_aware.control import Mode
+from impact_aware.control.arm import ControlledArm
+from impact_aware.control.safety.contact_force import ContactForceObserver
+from impact_aware.control.safety.reasons import SafeReason
+from impact_aware.control.safety.state_guard import StateGuard
+from impact_aware.robot import RobotModel
+from impact_aware.robot.safety_limits import SafetyLimits
+from impact_aware.task import load_task, make_field, start_posture
+
+ROBOT = RobotModel.from_profile("panda")
+REST = np.zeros(ROBOT.n)
+TASK = load_task("hit_and_push")
+FIELD = make_field(TASK, [ROBOT])
+
+
+def begun(time=5.0, q=ROBOT.home):
+    guard = StateGuard([ControlledArm(ROBOT)])
+    assert guard.refusal(time, q, REST, 0.0) == (None, True)
+    return guard
+
+
+@pytest.mark.parametrize(
+    ("interval", "reason", "detail"),
+    [
+        (0.0199, None, ""),
+        (0.0211, SafeReason.STATE_STALE, "no joint state for 21 ms"),
+        (0.999, SafeReason.STATE_STALE, "no joint state for 999 ms"),
+        (1.002, SafeReason.CLOCK_JUMP, "the stamps of joint_states jumped by +1.002 s"),
+        (-0.0199, None, ""),
+        (-0.021, SafeReason.CLOCK_JUMP, "the stamps of joint_states jumped by -0.021 s"),
+    ],
+)
+def test_a_stamp_follows_the_last_one_within_the_state_age(interval, reason, detail):
+    found, usable = begun().refusal(5.0 + interval, ROBOT.home, REST, 0.0)
+    assert usable
+    assert found is None if reason is None else found == (reason, detail)
+
+
+@pytest.mark.parametrize(("age", "detail"), [(0.0199, None), (0.0206, "joint state 21 ms old")])
+def test_a_state_is_as_young_as_the_state_age(age, detail):
+    guard = begun()
+    found, _ = guard.refusal(5.001, ROBOT.home, REST, age)
+    assert (found and found.detail) == detail
+    assert StateGuard([ControlledArm(ROBOT)], state_age=0.03).refusal(1.0, ROBOT.home, REST, age)[0] is None
+
+
+@pytest.mark.parametrize(("time", "repeats"), [(5.0, True), (4.981, True), (4.979, False), (5.0001, False)])
+def test_what_is_not_newer_repeats_the_last_state(time, repeats):
+    assert begun().repeats(time) is repeats
+
+
+def test_how_far_a_joint_can_have_moved_counts_from_the_last_state_that_was_accepted():
+    guard, moved = begun(), ROBOT.home + 0.03 * np.eye(ROBOT.n)[2]
+    # 30 mrad are more than twice 2.175 rad/s allow in a millisecond and 5 mrad of noise; in 6 ms they are less.
+    for time, usable in ((5.001, False), (5.003, False), (5.006, True)):
+        found, taken = guard.refusal(time, moved, REST, 0.0)
+        assert (taken, found is None) == (usable, usable)
+        np.testing.assert_array_equal(guard.position, moved if usable else ROBOT.home)
+    guard.begin()
+    assert guard.refusal(1.0, ROBOT.home + 0.5, REST, 0.0) == (None, True)
+
+
+def at(shift):
+    """A guard that has seen the arm with its tool `shift` m in front of its impact position."""
+    arm = ControlledArm(ROBOT)
+    guard, own = StateGuard([arm]), FIELD.arms[0]
+    q = np.array(start_posture(TASK.arms[0], ROBOT, tuple(own.impact_position + shift * own.normal)))
+    arm.update(q, REST)
+    guard.refusal(5.0, q, REST, 0.0)
+    return guard
+
+
+@pytest.mark.parametrize("mode", list(Mode))
+def test_a_tool_behind_its_impact_position_matters_before_the_impact_only(mode):
+    limit = SafetyLimits.of(ROBOT).impact_overrun
+    for shift, missed in ((-limit - 0.005, True), (-limit + 0.005, False), (limit + 0.02, False)):
+        found = at(shift).left(REST, None, mode, FIELD)
+        if mode is Mode.ANTE and missed:
+            assert found.reason is SafeReason.IMPACT_MISSED and f"{-shift:.3g} m past" in found.detail
+        else:
+            assert found is None
+    assert at(-limit - 0.005).left(REST, None, mode, None) is None
+
+
+def test_forces_are_judged_of_arms_that_measure_them_behind_the_motor():
+    push = ROBOT.gravity(ROBOT.home) - ROBOT.frame_jacobian(ROBOT.home)[:3].T @ [0.0, 200.0, 0.0]
+    motor = RobotModel.from_profile(dataclasses.replace(ROBOT.profile, effort_is_link_torque=False))
+    for robot, stops in ((ROBOT, True), (motor, False)):
+        guard = StateGuard([ControlledArm(robot)])
+        found = None
+        for k in range(300):
+            guard.refusal(5.0 + 1e-3 * k, ROBOT.home, REST, 0.0)
+            found = found or guard.left(REST, push, Mode.ANTE, None)
+            assert guard.left(REST, None, Mode.ANTE, None) is None
+        assert (found is not None) is stops
+
+
+# The observer of contact forces
+
+PUSH = np.array([10.0, -40.0, 20.0])
+
+
+def observed(count, *, interval=1e-3, **options):
+    """The force after so many states of an arm held still against a push."""
+    observer = ContactForceObserver(ControlledArm(ROBOT), **options)
+    effort = ROBOT.gravity(ROBOT.home) - ROBOT.frame_jacobian(ROBOT.home)[:3].T @ PUSH
+    for _ in range(count):
+        force = observer.update(ROBOT.home, REST, effort, interval)
+    return observer, effort, force
+
+
+@pytest.mark.parametrize(("options", "constant"), [({}, 0.05), ({"time_constant": 0.02}, 0.02)])
+def test_the_force_comes_up_with_the_time_constant(options, constant):
+    # The first state only begins; each further one takes 1 ms / T of what is left.
+    share = 1.0 - (1.0 - 1e-3 / constant) ** 50
+    assert observed(51, **options)[2] == pytest.approx(share * np.linalg.norm(PUSH), rel=3e-3)
+
+
+def test_the_first_state_tells_no_force():
+    assert observed(1)[2] == 0.0
+
+
+@pytest.mark.parametrize(("interval", "kept"), [(0.0099, True), (0.0101, False), (0.0, False), (-0.001, False)])
+def test_it_starts_over_after_a_gap_and_when_time_stands_still(interval, kept):
+    observer, effort, before = observed(200)
+    force = observer.update(ROBOT.home, REST, effort, interval)
+    assert (force > 0.9 * before) is kept
+    assert kept or force == 0.0 and not observer.external_torque.any()
+    assert observed(200, interval=0.0199, period=0.002)[2] > 0.9 * before
+
+
+def test_a_torque_that_is_not_finite_starts_it_over():
+    observer, effort, _ = observed(200)
+    assert observer.update(ROBOT.home, REST, effort * np.nan, 1e-3) == 0.0
+    assert not observer.external_torque.any()
+    assert observer.update(ROBOT.home, REST, effort, 1e-3) == 0.0
+    assert observer.update(ROBOT.home, REST, effort, 1e-3) > 0.0
+
+
+def test_motion_alone_is_no_force():
+    # Free motion under known torques: the momentum grows by what the torques and the inertia of the links say.
+    arm = ControlledArm(ROBOT)
+    observer = ContactForceObserver(arm)
+    rates = np.array([1.0, -0.8, 0.9, 1.1, -0.7, 1.2, 0.6])
+    for k in range(400):
+        time = 1e-3 * k
+        q, dq = ROBOT.home + 0.2 * np.sin(rates * time), 0.2 * rates * np.cos(rates * time)
+        ddq = -0.2 * rates**2 * np.sin(rates * time)
+        arm.update(q, dq)
+        links = arm.mass_matrix - np.diag(ROBOT.apparent_motor_inertia)
+        force = observer.update(q, dq, links @ ddq + arm.bias, 1e-3)
+    # A half step's change of the torques is left.
+    assert 0.0 < force < 0.5

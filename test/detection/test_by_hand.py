@@ -1,0 +1,314 @@
+"""Events of detectors on motions made for them: what an event says when little is known, and who decides with whom."""
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+from sliders import two_sliders
+
+from impact_aware.detection import JointSample, make_detector
+from impact_aware.detection.sensitive_joint import impact_sensitivity
+from impact_aware.detection.tuning import _second_maxima, _threshold, measure_source, tune
+from impact_aware.detection.windowed_detector import WindowParameters, joint_mask, per_joint
+from impact_aware.errors import InvalidInputError
+from impact_aware.robot import RobotModel
+
+PERIOD = 1e-3
+SPEED = np.array([0.3, -0.2])
+
+
+def pushed(k, push=9.0, begin=40, position=None):
+    """A sample of steady motion on which the first joint's torque is off by `push` from sample `begin` on."""
+    position = SPEED * k * PERIOD if position is None else position
+    return JointSample(k * PERIOD, position, None, np.array([push * (k >= begin), 0.0]), np.zeros(2))
+
+
+def torque_detector(**options):
+    return make_detector("torque_residual", 2, **{"bias_removal": False, "confirmation_samples": 1, **options})
+
+
+def run(detector, count, sample):
+    return [(k, event) for k in range(count) if (event := detector.update(sample(k))) is not None]
+
+
+def test_an_impact_on_a_joint_that_has_just_come_back_is_at_the_sample_that_showed_it():
+    def sample(k):
+        lost = np.where([k == 37, False], math.nan, SPEED * k * PERIOD)
+        return pushed(k, position=lost)
+
+    ((index, event),) = run(torque_detector(sampling_period=PERIOD), 60, sample)
+    # Three samples of that joint are known, and four are needed for a fit.
+    assert (index, event.time, event.time_detected) == (40, 40 * PERIOD, 40 * PERIOD)
+    assert (event.time_std, event.confidence) == (PERIOD, 0.0)
+    assert np.isnan(event.velocity_before).all() and np.isnan(event.velocity_after).all()
+    np.testing.assert_array_equal(event.position, SPEED * 40 * PERIOD)
+
+
+def test_with_one_sample_more_it_is_fitted():
+    def sample(k):
+        return pushed(k, position=np.where([k == 36, False], math.nan, SPEED * k * PERIOD))
+
+    ((_, event),) = run(torque_detector(), 60, sample)
+    assert event.time < event.time_detected
+    np.testing.assert_allclose(event.velocity_before, SPEED, atol=1e-6)
+
+
+def test_a_joint_without_values_keeps_the_last_position_and_has_no_velocity():
+    def sample(k):
+        return pushed(k, position=np.where([False, k >= 35], math.nan, SPEED * k * PERIOD))
+
+    ((_, event),) = run(torque_detector(), 60, sample)
+    assert np.isnan(event.velocity_before).tolist() == np.isnan(event.velocity_after).tolist() == [False, True]
+    assert event.position[1] == SPEED[1] * 34 * PERIOD
+    assert event.velocity_before[0] == pytest.approx(SPEED[0], abs=1e-6)
+
+
+def test_rearmed_a_detector_reports_the_next_impact_at_once_and_time_set_back_does_so_too():
+    for rearmed in (True, False):
+        detector = torque_detector()
+        assert [k for k, _ in run(detector, 42, pushed)] == [40]
+        if rearmed:
+            detector.rearm()
+        assert [k for k, _ in run(detector, 40, lambda k: pushed(k + 42))] == ([0] if rearmed else [38])
+    detector = torque_detector()
+    run(detector, 42, pushed)
+    assert [k for k, _ in run(detector, 42, pushed)] == [40]
+
+
+def test_the_level_of_a_sample_that_is_refused_or_in_the_refractory_time_is_none():
+    detector = torque_detector()
+    run(detector, 40, lambda k: pushed(k, 4.0, 0))
+    assert detector.level == 0.5
+    detector.update(pushed(39, 4.0, 0))
+    assert detector.level == 0.0
+    run(detector, 2, lambda k: pushed(k + 40))
+    assert detector.level == 0.0
+
+
+@pytest.mark.parametrize("chosen", [(2,), (-1,), (), (0, 2)])
+def test_joints_are_chosen_among_those_there_are(chosen):
+    with pytest.raises(InvalidInputError, match="joints: got .*, expected indices from 0 to 1"):
+        make_detector("acceleration", 2, joints=chosen)
+    values = dataclasses.make_dataclass("Chosen", ["joints"])((1, 2))
+    assert joint_mask(values, "joints", 4).tolist() == [False, True, True, False]
+
+
+def test_one_value_stands_for_every_joint_and_several_for_each_its_own():
+    for given, expected in ((2e-5, [2e-5] * 3), ((1e-5, 2e-5, 3e-5), [1e-5, 2e-5, 3e-5])):
+        parameters = WindowParameters(encoder_resolution=given, position_noise=4e-5)
+        assert per_joint(parameters, "encoder_resolution", 3).tolist() == expected
+        variance = np.array(expected) ** 2 / 12.0 + 4e-5**2
+        np.testing.assert_allclose(parameters.position_variance(3), variance, rtol=1e-12)
+    with pytest.raises(InvalidInputError, match="one value or 2 of them"):
+        per_joint(WindowParameters(encoder_resolution=(1e-5,) * 3), "encoder_resolution", 2)
+
+
+EXACT = 1.0 / 1024.0
+
+
+def velocities_events(velocities, **options):
+    """Numbers of the samples at which velocities (k,) of one joint are an impact: 0.125 rad/s in two periods."""
+    detector = make_detector(
+        "acceleration", 1, sampling_period=EXACT, source="velocity", half_width=1, threshold=64.0, **options
+    )
+    positions = np.cumsum([0.25, *velocities[:-1]]) * EXACT
+    return [
+        k
+        for k, (q, v) in enumerate(zip(positions, velocities, strict=True))
+        if detector.update(JointSample(k * EXACT, np.array([q]), np.array([v]))) is not None
+    ]
+
+
+@pytest.mark.parametrize(
+    ("steps", "options", "found"),
+    [
+        # The threshold itself counts, and so does the share of it that confirms.
+        ((0.125, 0.0, 0.05), {"confirmation_share": 0.4}, [21]),
+        ((0.124, 0.0, 0.05), {"confirmation_share": 0.4}, []),
+        ((0.125, -0.0625, 0.0), {"confirmation_share": 0.5}, [21]),
+        ((0.125, -0.063, 0.0), {"confirmation_share": 0.5}, []),
+        ((-0.125, 0.0625, 0.0), {"confirmation_share": 0.5}, [21]),
+        ((0.125, 0.0, 0.0), {"confirmation_share": 0.0}, [20]),
+        ((0.124, 0.0, 0.0), {"confirmation_share": 0.0}, []),
+        # The strongest of two samples' excesses, the second of which is confirmed by the third.
+        ((0.06, 0.06, 0.06), {"confirmation_share": 1.0}, []),
+        ((0.0625, 0.0625, 0.0625), {"confirmation_share": 1.0}, [22]),
+    ],
+)
+def test_an_acceleration_is_confirmed_by_its_share_at_the_next_sample(steps, options, found):
+    velocities = [0.5] * 20 + np.cumsum([0.5 + steps[0], *steps[1:]]).tolist()
+    velocities += [velocities[-1]] * 5
+    assert velocities_events(velocities, **options)[:1] == found
+
+
+@pytest.mark.parametrize("share", [0.4, 0.6, 0.8])
+@pytest.mark.parametrize("torque", [5.0, 0.0])
+def test_positions_and_torques_together_are_an_impact_at_a_share_of_their_bounds(share, torque):
+    jump = np.array([0.03, 0.0])
+
+    def sample(k):
+        time = k * PERIOD
+        position = np.round((SPEED * time + jump * max(time - 0.0502, 0.0)) / 1e-6) * 1e-6
+        return JointSample(time, position, None, np.array([torque * (k >= 51), 0.0]), np.zeros(2))
+
+    options = {"encoder_resolution": 1e-6}
+    alone = [
+        make_detector("adaptive_window", 2, **options),
+        make_detector("torque_residual", 2, encoder_resolution=1e-6, threshold=7.0),
+    ]
+    levels = []
+    for k in range(70):
+        for detector in alone:
+            assert detector.update(sample(k)) is None
+        levels.append([detector.level for detector in alone])
+    both = np.flatnonzero((np.array(levels) >= share).all(axis=1))
+    assert 0.8 < np.max(levels, axis=0)[0] < 1.0
+    together = make_detector(
+        "fusion",
+        2,
+        joint_share=share,
+        adaptive_window=alone[0].parameters,
+        torque_residual=alone[1].parameters,
+    )
+    events = run(together, 70, sample)
+    assert [k for k, _ in events] == both[:1].tolist()
+    assert bool(events) is (torque > 0.0 and share < 0.7)
+    if events:
+        (k, event) = events[0]
+        assert (event.detector, event.joint, event.time_detected) == ("fusion", 0, k * PERIOD)
+        # All members know of it and rest.
+        assert all(member.level == 0.0 for member in together.members if member.update(sample(k + 1)) is None)
+        together.rearm()
+        assert [member._last_event for member in together.members] == [-math.inf] * 2
+
+
+def test_the_fusion_remembers_as_long_as_its_members_and_is_settled_with_them():
+    together = make_detector("fusion", 2)
+    window, torque = together.members
+    assert together.memory == max(window.memory, torque.memory)
+    assert together.drops is window.drops
+    for k in range(60):
+        assert together.settled is (window.settled and torque.settled)
+        together.update(pushed(k, 0.0))
+    assert together.settled
+    together.reset()
+    assert not (together.settled or window.settled or torque.settled)
+
+
+def test_the_sensitive_joint_is_the_one_that_the_contact_moves_most():
+    robot = two_sliders()
+    # M + B_theta is diag(10, 6) kg: an impulse along (0.8, 0.6) moves the first by 0.08, the second by 0.1 per N s.
+    gamma = impact_sensitivity(robot, np.zeros(2), (8.0, 6.0, 0.0))
+    np.testing.assert_allclose(gamma, [0.08, 0.1], rtol=1e-12)
+    jump = np.array([0.5, 0.5])
+
+    def sample(k, joint):
+        moved = jump * np.eye(2)[joint] * max(k * PERIOD - 0.0502, 0.0)
+        return JointSample(k * PERIOD, SPEED * k * PERIOD + moved)
+
+    for count, seen in ((1, [False, True]), (2, [True, True]), (9, [True, True])):
+        for joint in range(2):
+            detector = make_detector("sensitive_joint", 2, robot=robot, normal=(8.0, 6.0, 0.0), watched_joints=count)
+            assert bool(run(detector, 70, lambda k, joint=joint: sample(k, joint))) is seen[joint]
+
+
+# What is learnt
+
+
+def test_the_largest_of_every_whole_second():
+    signals = np.arange(25.0)[:, None] * [1.0, -1.0]
+    np.testing.assert_array_equal(_second_maxima(signals, 0.1), [[9.0, 0.0], [19.0, -10.0]])
+    assert _second_maxima(signals, 5.0).shape == (25, 2)
+
+
+def test_a_threshold_is_passed_as_often_as_wanted_by_the_gumbel_distribution_of_the_maxima():
+    stats = pytest.importorskip("scipy.stats")
+    maxima = stats.gumbel_r.rvs(3.0, 0.5, size=200, random_state=np.random.default_rng(2))
+    spread = maxima.std() * math.sqrt(6.0) / math.pi
+    mode = maxima.mean() - np.euler_gamma * spread
+    for rate in (0.1, 2.0):
+        threshold, expected = _threshold(maxima, rate, 1.0)
+        assert threshold > maxima.max() and expected == pytest.approx(rate, rel=1e-9)
+        assert 3600.0 * stats.gumbel_r.sf(threshold, mode, spread) == pytest.approx(rate, rel=1e-9)
+    # A margin that is above wins, and fewer are to be expected.
+    threshold, expected = _threshold(maxima, 0.1, 3.0)
+    assert threshold == pytest.approx(3.0 * maxima.max())
+    assert expected == pytest.approx(3600.0 * stats.gumbel_r.sf(threshold, mode, spread), rel=1e-6) and expected < 0.1
+
+
+def test_maxima_that_are_all_alike_leave_the_margin():
+    assert _threshold(np.full(20, 2.0), 0.1, 1.3) == (pytest.approx(2.6), 0.0)
+    assert _threshold(np.zeros(20), 0.1, 1.5)[0] == pytest.approx(1.5e-9)
+
+
+def rest(seconds=12.0, joints=2):
+    times = np.arange(round(seconds / PERIOD)) * PERIOD
+    return times, np.outer(0.3 * np.sin(times), np.linspace(1.0, 0.7, joints))
+
+
+def test_a_tuning_tells_length_rate_and_what_was_seen():
+    times, positions = rest()
+    efforts = np.zeros_like(positions)
+    efforts[3456, 0], efforts[7890, 1] = 4.0, -5.0
+    found = tune("torque_residual", times, positions, None, efforts, np.zeros_like(efforts), margin=1.5, joints=(0, 1))
+    assert found.largest == (pytest.approx(5.0),) and found.detector == "torque_residual"
+    assert found.hours == pytest.approx(11.999 / 3600.0)
+    assert found.false_alarms_bound == pytest.approx(3.0 / found.hours)
+    assert found.parameters["threshold"] >= 7.5 and found.parameters["joints"] == (0, 1)
+    assert found.parameters["sampling_period"] == pytest.approx(PERIOD)
+    fewer = tune("torque_residual", times, positions, None, efforts, np.zeros_like(efforts), false_alarms_per_hour=1e-3)
+    assert fewer.false_alarms_per_hour == pytest.approx(1e-3) and fewer.parameters["threshold"] > 7.5
+
+
+def test_every_joint_has_its_share_of_the_false_alarms():
+    times, positions = rest()
+    rng = np.random.default_rng(7)
+    velocities = rng.normal(0.0, [0.01, 0.03], positions.shape)
+    found = tune("acceleration", times, positions, velocities, source="velocity", false_alarms_per_hour=0.4, margin=1.0)
+    assert found.false_alarms_per_hour == pytest.approx(0.4)
+    one, other = found.parameters["threshold"]
+    assert other == pytest.approx(3.0 * one, rel=0.1)
+    # Of differences over four periods: the largest of 12000, some four standard deviations of 0.01 * sqrt 2 / 4 ms.
+    assert found.largest[0] == pytest.approx(4.0 * 0.01 * math.sqrt(2.0) / 4e-3, rel=0.15)
+
+
+def test_a_motion_that_needs_no_variation_still_allows_some():
+    times, positions = rest()
+    found = tune("adaptive_window", times, 1e-3 * positions, margin=1.25)
+    assert found.parameters["acceleration_variation"] == pytest.approx((2.5, 2.5))
+    # The jerk builds it up within the same time as the defaults': 20 rad/s^2 at 30000 rad/s^3.
+    assert found.parameters["jerk_bound"] == pytest.approx((2.5 * 1500.0,) * 2)
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"false_alarms_per_hour": 0.0}, "false_alarms_per_hour"),
+        ({"margin": 0.99}, "margin"),
+        ({"times": np.zeros(12_000)}, "times"),
+        ({"times": np.arange(99.0), "positions": np.zeros((99, 2))}, "positions"),
+        ({"times": np.arange(11_999.0)}, "positions"),
+        ({"times": np.arange(12_000) * 9.9e-4 * 10.0 / 11.88}, "recording"),
+    ],
+)
+def test_what_nothing_can_be_learnt_from_is_refused(changes, field):
+    times, positions = rest()
+    with pytest.raises(InvalidInputError, match=field):
+        tune("acceleration", **{"times": times, "positions": positions, **changes})
+
+
+def test_a_hundred_rows_tell_of_their_source():
+    times, positions = rest(0.1)
+    assert measure_source(times, positions).sampling_period == pytest.approx(PERIOD)
+    # Stamps that stand still or are missing do not count.
+    times[50:53] = times[50]
+    times[70] = math.nan
+    assert measure_source(times, positions).sampling_period == pytest.approx(PERIOD)
+
+
+def test_detectors_with_a_robot_have_as_many_joints():
+    robot = RobotModel.from_profile("panda")
+    for name, more in (("momentum_observer", {}), ("sensitive_joint", {"normal": (0.0, 0.0, 1.0)})):
+        with pytest.raises(InvalidInputError, match="robot: got 7 joints, expected 2 joints"):
+            make_detector(name, 2, robot=robot, **more)
