@@ -1,3 +1,5 @@
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -7,7 +9,7 @@ from impact_aware.contact import Contact, FreeObject, contact_jacobian, contact_
 from impact_aware.errors import InvalidInputError, NoSolutionError, UnknownNameError
 from impact_aware.impact import cone_complementarity, predict
 from impact_aware.impact.cone_complementarity import solve_cone_complementarity
-from impact_aware.impact.simultaneous import ArmState, BodyContact, contact_patch, predict_simultaneous
+from impact_aware.impact.simultaneous import ArmState, BodyContact, _modes, contact_patch, predict_simultaneous
 from impact_aware.robot import RobotModel
 
 SEED = 13
@@ -249,3 +251,21 @@ def test_refuses_bad_input(robot):
         ArmState(robot, robot.home, np.zeros(7), rotation=np.diag([1.0, 1.0, -1.0]))
     with pytest.raises(InvalidInputError, match="along"):
         contact_patch(BodyContact("box", (0, 0, 1), (0, 0, 0)), (0, 0, 2), 0.1, 0.1)
+
+
+@pytest.mark.parametrize(
+    ("pressed", "slip", "friction", "mode"),
+    [
+        # What is left of a solver's accuracy beside the largest impulse, 2 N s, or the approach, 0.5 m/s, is nothing.
+        (1.9e-6, 0.3, 0.4, "separate"),
+        (2.1e-6, 0.3, 0.4, "slide"),
+        (2.1e-6, 4.9e-7, 0.4, "stick"),
+        (2.1e-6, 5.1e-7, 0.4, "slide"),
+        (2.1e-6, 0.0, 0.0, "slide"),
+    ],
+)
+def test_modes_are_told_from_impulse_and_slip_of_some_size(pressed, slip, friction, mode):
+    contacts = [SimpleNamespace(friction=0.3), SimpleNamespace(friction=friction)]
+    impulse = np.array([1.0, -2.0, 0.1, pressed, 0.0, 0.0])
+    after = np.array([0.0, 0.0, 0.0, 0.0, 0.6 * slip, -0.8 * slip])
+    assert _modes(contacts, impulse, after, 0.5) == ("stick", mode)

@@ -87,7 +87,7 @@ class SwapArguments(Operator):
             return
         opening = node.get_first_leaf().get_previous_leaf()
         called = opening.get_previous_leaf() if opening is not None else None
-        if called is not None and called.value in COMMUTATIVE:
+        if called is not None and called.value in (*COMMUTATIVE, "except"):
             return
         first, second = node.children[0], node.children[2]
         plain = all(child.type not in ("argument", "string", "fstring") for child in (first, second))

@@ -39,6 +39,7 @@ def test_a_mutation_writes_what_it_says(operator, before: str, after: str) -> No
         (DropTranspose, "y = x.Ti\n"),
         (SwapArguments, "f(a, a)\nf(a, b=c)\n"),
         (SwapArguments, "x = min(a, b) + np.hypot(a, b)\n"),
+        (SwapArguments, "try:\n    x\nexcept (A, B):\n    pass\n"),
         (DropStatement, "x = f(1)\nx: int = 1\n"),
     ],
 )
