@@ -60,3 +60,12 @@ def resident_bytes(pid: int) -> int | None:
     except (OSError, IndexError, ValueError):
         return None
     return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def processor_seconds(pid: int) -> float | None:
+    """Processor time that a process has used, s; None where the system does not say, or when it is gone."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    except (OSError, IndexError, ValueError):
+        return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
+import math
 from types import SimpleNamespace
 
 import numpy as np
@@ -155,6 +156,7 @@ def probe(monkeypatch):
 
 def options(**values):
     defaults = {"rate": 500.0, "robot": "panda", "priority": 7, "arms": 1, "seconds": 8.0, "late_joiners": 0}
+    defaults["single_process"] = False
     return argparse.Namespace(**defaults | values)
 
 
@@ -192,6 +194,35 @@ def test_late_joiners_join_the_controller_alone_one_after_each_report(probe):
     assert all([n.executable for n in nodes] == ["reference_field", "rs_controller"] for _, nodes, _ in probe)
     assert (result["alone"]["gap_ms"], result["joined"]["gap_ms"]) == (5.0, 11.0)
     assert result["aim"] == {"gap_ms": 10.0}
+
+
+def test_one_process_and_many_answer_the_same_probe(probe):
+    result = dds.run(options(single_process=True))
+    (_, many, _), (_, one, _) = probe
+    executables = ["rs_controller", "impact_detector", "jump_predictor", "reference_field"]
+    assert sorted(spec.executable for spec in many) == sorted(executables)
+    (group,) = one
+    assert [spec.executable for spec in group.members] == executables
+    assert all(spec.parameters["realtime_priority"] == 7 for spec in group.members)
+    assert result["many"]["p50_us"] == 300.0
+    assert result["one"]["p50_us"] == 100.0
+
+
+def test_the_share_of_a_processor_is_of_the_end_of_a_run(monkeypatch):
+    clock, used = SimpleNamespace(now=0.0), {1: 0.0, 2: 0.0, 3: 100.0}
+    monkeypatch.setattr(dds, "processor_seconds", used.get)
+    use = dds.ProcessorUse("probe", clock=lambda: clock.now)
+    assert math.isnan(use.share(1.0))
+    names = {"left/a": 1, "b": 2, "probe": 3}
+    processes = {name: SimpleNamespace(process=SimpleNamespace(pid=pid)) for name, pid in names.items()}
+    for clock.now, used[1], used[2] in ((10.0, 5.0, 5.0), (16.0, 6.0, 7.5), (18.0, 6.5, 8.0), (20.0, 7.0, 8.5)):
+        use.look(processes)
+        used[3] += 50.0
+    used[2] = None
+    clock.now = 21.0
+    use.look(processes)
+    assert use.share(4.5) == pytest.approx(2.0 / 4.0)
+    assert math.isnan(use.share(1.0))
 
 
 def test_a_soak_runs_the_whole_suite_and_reports_losses_and_logs(probe, tmp_path):

@@ -2,21 +2,34 @@
 
 The echo answers each JointState with a Float64MultiArray and computes nothing. It is measured before and after the
 controller, so that what the machine does meanwhile weighs on both. With `--late-joiners` it is the controller, first
-undisturbed and then with nodes that are started beside it one after the other.
+undisturbed and then with nodes that are started beside it one after the other; with `--single-process` it is the whole
+graph but markers, as many processes and as one.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import sys
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from tqdm import tqdm
 
-from impact_aware.bringup.graph import DualArmOptions, NodeSpec, SingleArmOptions, dual_arm_graph, single_arm_graph
+from impact_aware.bringup.graph import (
+    DualArmOptions,
+    NodeSpec,
+    SingleArmOptions,
+    dual_arm_graph,
+    in_one_process,
+    single_arm_graph,
+)
+from impact_aware.bringup.processes import NodeProcess
 from impact_aware.errors import InvalidInputError
 from impact_aware.rigs.bench.probe_run import add_priority, chosen_priority, patient, run_probe, urgent
+from impact_aware.rigs.figures import processor_seconds
 from impact_aware.robot import RobotModel
 from impact_aware.task import load_task, start_posture
 
@@ -32,6 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--arms", type=int, choices=(1, 2), default=1, help="one arm, or the two of the grab (default 1)"
     )
     parser.add_argument("--late-joiners", type=int, default=0, help="nodes that join while the controller answers")
+    parser.add_argument("--single-process", action="store_true", help="compare the graph in one process with many")
     add_priority(parser)
 
 
@@ -52,6 +66,8 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     arms = two_arms() if options.arms == 2 else one_arm(options.robot)
     if options.late_joiners:
         return with_late_joiners(arms, options, priority)
+    if options.single_process:
+        return one_process_and_many(arms, options, priority)
     blocks: dict[str, list[dict[str, float]]] = {"echo": [], "control": []}
     plan = (("echo", arms.echo, 0.5), ("control", arms.control, 1.0), ("echo", arms.echo, 0.5))
     with tqdm(total=2.0 * options.seconds, unit="s", disable=not sys.stderr.isatty()) as bar:
@@ -81,6 +97,41 @@ def with_late_joiners(arms: ProbedArms, options: argparse.Namespace, priority: i
         "joined": together(run_probe(probe, answering, seconds, late=late)),
     }
     return result | {"late_joiners": count, "priority": priority, "aim": {"gap_ms": 10.0}}
+
+
+def one_process_and_many(arms: ProbedArms, options: argparse.Namespace, priority: int) -> dict[str, Any]:
+    """The whole graph; `{"many": {"p50_us", ..., "processor_share"}, "one": {...}, ...}`, shares of one processor."""
+    probe, *nodes = urgent([arms.probe(rate=options.rate, duration=options.seconds), *arms.graph], priority)
+    result: dict[str, Any] = {}
+    for name, answering in (("many", tuple(nodes)), ("one", in_one_process(nodes))):
+        used = ProcessorUse(exempt=probe.full_name)
+        figures = together(run_probe(probe, answering, options.seconds, on_tick=used.look))
+        result[name] = figures | {"processor_share": used.share(0.8 * options.seconds)}
+    return result | {"priority": priority}
+
+
+class ProcessorUse:
+    """Processor time of some processes together."""
+
+    def __init__(self, exempt: str, clock: Callable[[], float] = time.monotonic) -> None:
+        """Of all but the one that is `exempt`."""
+        self._exempt, self._clock = exempt, clock
+        self._samples: list[tuple[float, float]] = []
+
+    def look(self, processes: Mapping[str, NodeProcess]) -> None:
+        """Note how much they have used."""
+        used = [processor_seconds(own.process.pid) for name, own in processes.items() if name != self._exempt]
+        if None not in used:
+            self._samples.append((self._clock(), sum(filter(None, used))))
+
+    def share(self, duration: float) -> float:
+        """Of one processor, over the last `duration`, s; NaN where that was not seen."""
+        last = self._samples[-1][0] if self._samples else 0.0
+        late = [sample for sample in self._samples if sample[0] >= last - duration]
+        if len(late) < 2:
+            return math.nan
+        (begin, before), (end, after) = late[0], late[-1]
+        return (after - before) / (end - begin)
 
 
 @dataclass(frozen=True)
