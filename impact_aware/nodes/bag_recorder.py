@@ -149,4 +149,4 @@ def _definition(package: str, name: str) -> Path:
     raise InvalidInputError("message type", f"{package}/{name}", f"its definition below one of {', '.join(prefixes)}")
 
 
-main = partial(run_node, BagRecorderNode, patient=True)
+main = partial(run_node, BagRecorderNode)

@@ -234,4 +234,4 @@ class ImpactMarkersNode(Node):
         self._broadcaster.sendTransform(transform)
 
 
-main = partial(run_node, ImpactMarkersNode, patient=True)
+main = partial(run_node, ImpactMarkersNode)

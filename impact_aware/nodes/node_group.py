@@ -54,4 +54,5 @@ def main() -> int:
         print(f"node_group: error: {error}", file=sys.stderr)
         return 2
     joint_state_source.ORDER = ServingOrder()
-    return run_nodes({spec.full_name: partial(NODES[spec.executable], cli_args=spec.ros_arguments()) for spec in found})
+    makers = {spec.full_name: partial(NODES[spec.executable], cli_args=spec.ros_arguments()) for spec in found}
+    return run_nodes(makers, prompt=any(spec.executable == "rs_controller" for spec in found))

@@ -350,7 +350,7 @@ class RsControllerNode(SteadyLifecycleNode):
 
 def main() -> None:
     """Run the node."""
-    sys.exit(run_node(RsControllerNode))
+    sys.exit(run_node(RsControllerNode, prompt=True))
 
 
 if __name__ == "__main__":

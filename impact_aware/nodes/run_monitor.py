@@ -65,4 +65,4 @@ class RunMonitorNode(Node):
             self.finished = True
 
 
-main = partial(run_node, RunMonitorNode, patient=True)
+main = partial(run_node, RunMonitorNode)

@@ -316,4 +316,4 @@ class SimRobotNode(Node):
         return OK, "holding until the first command" if mode is DriveMode.HOLD else "driven", values
 
 
-main = partial(run_node, SimRobotNode)
+main = partial(run_node, SimRobotNode, prompt=True)

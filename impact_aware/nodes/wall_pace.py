@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-MOST_AT_ONCE = 2
-"""Most cycles made at once to catch up: more states in a row than somebody waits for are lost on the way."""
+PAIR_EVERY = 8
+"""A plant that is behind makes a second cycle at once every so many looks: more in a row are lost on the way."""
 
 MOST_BEHIND = 20
 """Cycles that are caught up; of a longer stall none is, as no arm of steel moves on while its driver stands still."""
@@ -12,8 +12,8 @@ MOST_BEHIND = 20
 class WallPace:
     """Says how many cycles are due, so that simulated time follows wall time.
 
-    After a stall of the machine simulated time catches up by `MOST_AT_ONCE` cycles per look, or falls behind for good:
-    made all at once, those cycles would be a gap to everybody who reads only the newest state.
+    After a stall of the machine simulated time catches up by an eighth more cycles, or falls behind for good: made all
+    at once, those cycles would be a gap to everybody who reads only the newest state.
 
     Attributes:
         given_up: Wall time by which simulated time has fallen behind for good, s.
@@ -23,6 +23,7 @@ class WallPace:
         """Prepare for cycles of this length, s."""
         self.given_up = 0.0
         self._cycle = cycle
+        self._looks = PAIR_EVERY
         self._wall = self._time = 0.0
 
     def begin(self, wall: float, time: float) -> None:
@@ -40,4 +41,9 @@ class WallPace:
             self.given_up += behind - self._cycle
             self.begin(wall - self._cycle, time)
             return 1
-        return min(max(int(behind / self._cycle + 0.5), 0), MOST_AT_ONCE)
+        self._looks += 1
+        count = max(int(behind / self._cycle + 0.5), 0)
+        if count > 1 and self._looks >= PAIR_EVERY:
+            self._looks = 0
+            return 2
+        return min(count, 1)

@@ -31,12 +31,12 @@ def test_jitter_of_less_than_half_a_cycle_makes_neither_pairs_nor_gaps(pace):
     assert pace.given_up == 0.0
 
 
-def test_a_stall_is_caught_up_two_cycles_at_a_time(pace):
-    ticks = [100.0 + CYCLE * index for index in (1, 2, 8, 9, 10, 11, 12, 13, 14, 15)]
+def test_a_stall_is_caught_up_by_a_pair_every_eight_looks(pace):
+    ticks = [100.0 + CYCLE * index for index in (1, 2, *range(5, 30))]
     made, time = run(pace, ticks)
-    # Six are due at the 8th, and one more at each that follows.
-    assert made == [1, 1, 2, 2, 2, 2, 2, 1, 1, 1]
-    assert time == pytest.approx(3.0 + 15 * CYCLE)
+    # Three are due at the third look, one more at each that follows: two pairs make up for the two that were missed.
+    assert made == [1, 1, 2, *[1] * 7, 2, *[1] * 16]
+    assert time == pytest.approx(3.0 + 29 * CYCLE)
 
 
 def test_a_long_stall_is_given_up_and_the_plant_goes_on_from_where_it_was(pace):

@@ -43,7 +43,7 @@ def make_executor() -> Executor:
     return SingleThreadedExecutor()
 
 
-def run_node(make_node: Callable[[], Node], argv: list[str] | None = None, *, patient: bool = False) -> int:
+def run_node(make_node: Callable[[], Node], argv: list[str] | None = None, *, prompt: bool = False) -> int:
     """Create a node, spin it until SIGINT or SIGTERM, let it close, and return the exit status.
 
     A node may have `finished`, a flag with which it ends its own process; `prepare_stop()`, called when a signal
@@ -54,23 +54,23 @@ def run_node(make_node: Callable[[], Node], argv: list[str] | None = None, *, pa
     Args:
         make_node: Creates the node after rclpy is initialised.
         argv: Arguments with `--ros-args`; those of the process when None.
-        patient: Whether nobody waits for what the node does.
+        prompt: Whether the node is in the loop from state to torque.
     """
-    return run_nodes({_process_name(): make_node}, argv, patient=patient)
+    return run_nodes({_process_name(): make_node}, argv, prompt=prompt)
 
 
 def run_nodes(
-    makers: Mapping[str, Callable[[], Node]], argv: list[str] | None = None, *, patient: bool = False
+    makers: Mapping[str, Callable[[], Node]], argv: list[str] | None = None, *, prompt: bool = False
 ) -> int:
     """The same for several nodes on one executor, in this order: one that ends or can't start ends the process.
 
     Args:
         makers: By name, for errors: what creates each node.
         argv: Arguments with `--ros-args` for all of them; those of the process when None.
-        patient: Whether nobody waits for what they do.
+        prompt: Whether one of them is in the loop from state to torque.
     """
     one_numeric_thread()
-    if not patient:
+    if prompt:
         ask_for_short_slices()
     rclpy.init(args=argv, signal_handler_options=SignalHandlerOptions.NO)
     stop_requested = False

@@ -108,4 +108,4 @@ class ForwardCommandControllerNode(Node):
 
 def main() -> None:
     """Run the node."""
-    sys.exit(run_node(ForwardCommandControllerNode))
+    sys.exit(run_node(ForwardCommandControllerNode, prompt=True))

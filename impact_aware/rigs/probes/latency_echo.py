@@ -48,4 +48,4 @@ class LatencyEchoNode(Node):
 
 def main() -> None:
     """Run the node."""
-    sys.exit(run_node(LatencyEchoNode))
+    sys.exit(run_node(LatencyEchoNode, prompt=True))

@@ -194,4 +194,4 @@ class LatencyProbeNode(Node):
 
 def main() -> None:
     """Run the node."""
-    sys.exit(run_node(LatencyProbeNode))
+    sys.exit(run_node(LatencyProbeNode, prompt=True))
