@@ -82,11 +82,14 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     if args.runs < 1:
         raise InvalidInputError("--runs", args.runs, "a number >= 1")
     options = ["--free-running"] * args.free_running + ["--single-process"] * args.single_process
-    rows = []
-    with tqdm(planned(args), unit="demo", disable=args.json or not sys.stderr.isatty()) as bar:
+    rows: list[dict[str, Any]] = []
+    # What is done is not lost with what an interrupt leaves undone.
+    with contextlib.suppress(KeyboardInterrupt), tqdm(planned(args), unit="demo", disable=args.json or not sys.stderr.isatty()) as bar:
         for start in bar:
             bar.set_description(start.text)
             rows.append(measured(start, options))
+    if not rows:
+        raise InvalidInputError("bench starts", "an interrupt", "the end of one demo")
     return summary(rows)
 
 
