@@ -83,8 +83,9 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         raise InvalidInputError("--runs", args.runs, "a number >= 1")
     options = ["--free-running"] * args.free_running + ["--single-process"] * args.single_process
     rows: list[dict[str, Any]] = []
+    quiet = args.json or not sys.stderr.isatty()
     # What is done is not lost with what an interrupt leaves undone.
-    with contextlib.suppress(KeyboardInterrupt), tqdm(planned(args), unit="demo", disable=args.json or not sys.stderr.isatty()) as bar:
+    with contextlib.suppress(KeyboardInterrupt), tqdm(planned(args), unit="demo", disable=quiet) as bar:
         for start in bar:
             bar.set_description(start.text)
             rows.append(measured(start, options))
