@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+LONGEST_VALUE = 200
+"""Characters of a value that a message shows."""
+
 
 class ImpactAwareError(Exception):
     """Base of every error that `impact_aware` raises on purpose."""
@@ -21,7 +24,7 @@ class InvalidInputError(ImpactAwareError, ValueError):
         self.field = field
         self.value = value
         self.expected = expected
-        super().__init__(f"{field}: got {value}, expected {expected}")
+        super().__init__(one_line(f"{field}: got {_shown(value)}, expected {expected}"))
 
 
 class UnknownNameError(InvalidInputError):
@@ -41,3 +44,19 @@ class NoSolutionError(ImpactAwareError):
         self.problem = problem
         self.status = status
         super().__init__(message)
+
+
+def one_line(text: str) -> str:
+    """The text without line breaks and other characters that a terminal would obey, as names from outside may hold."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else " " if c.isspace() else ascii(c)[1:-1] for c in text)
+
+
+def _shown(value: object) -> str:
+    try:
+        text = str(value)
+    except (ValueError, RecursionError):
+        # Python refuses to write numbers of thousands of digits.
+        return f"a {type(value).__name__} too long to show"
+    return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}..."

@@ -6,9 +6,17 @@ import os
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from impact_aware.errors import InvalidInputError, UnknownNameError
+from impact_aware.yaml_text import read_yaml_mapping
+
+LARGEST_TEXT = 1 << 22
+"""Size of a text file of the user, bytes; the largest URDFs of example-robot-data have 100 000."""
+
+EXPANSION = 200
+"""How many times its size a file may unpack to; joint states of an arm at rest unpack to 30 times theirs."""
+
+LEAST_UNPACKED = 1 << 28
+"""Size that every file may unpack to, bytes."""
 
 
 def share_folders() -> list[Path]:
@@ -71,12 +79,34 @@ def read_mapping(kind: str, path: Path) -> dict[str, Any]:
     Raises:
         InvalidInputError: No such file, or not a mapping in YAML.
     """
+    return read_yaml_mapping(kind, str(path), read_text(kind, path, "YAML file"))
+
+
+def read_text(kind: str, path: Path, format_name: str = "file", largest: int = LARGEST_TEXT) -> str:
+    """The text of a file of the user, `largest` bytes at most; `kind` and `format_name` are for messages.
+
+    Raises:
+        InvalidInputError: No regular file, one that is too large or can't be read, or no text in UTF-8.
+    """
     try:
-        content = yaml.safe_load(path.read_text())
+        # A pipe would be waited for, and /dev/zero has no end.
+        if path.exists() and not path.is_file():
+            raise InvalidInputError(kind, str(path), f"a {format_name}")
+        with open(path, "rb") as file:
+            content = file.read(largest + 1)
     except OSError as error:
-        raise InvalidInputError(kind, str(path), f"a readable YAML file ({error.strerror})") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise InvalidInputError(kind, str(path), f"valid YAML ({str(error).splitlines()[0]})") from error
-    if not isinstance(content, dict):
-        raise InvalidInputError(kind, str(path), "a mapping of names to values")
-    return content
+        raise InvalidInputError(kind, str(path), f"a readable {format_name} ({error.strerror})") from error
+    except ValueError as error:
+        # A path with a zero byte.
+        raise InvalidInputError(kind, repr(str(path)), f"a path ({error})") from error
+    if len(content) > largest:
+        raise InvalidInputError(kind, str(path), f"a {format_name} of {largest} bytes at most")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InvalidInputError(kind, str(path), f"text in UTF-8 (byte {error.start} is none)") from error
+
+
+def most_unpacked(path: Path) -> int:
+    """Size that a compressed file may unpack to, bytes: one that is made to fill a disk unpacks to far more."""
+    return max(LEAST_UNPACKED, EXPANSION * path.stat().st_size)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -31,6 +30,7 @@ from impact_aware.estimation.trial_tables import (
 )
 from impact_aware.estimation.trials import ImpactTrial
 from impact_aware.impact.registry import DEFAULT_METHOD, IMPACT_MAPS
+from impact_aware.json_text import finite, json_text
 from impact_aware.robot import RobotModel, load_robot
 
 if TYPE_CHECKING:
@@ -106,8 +106,8 @@ def run(args: argparse.Namespace) -> int:
     summary = as_dict(result)
     if args.out is not None:
         args.out.mkdir(parents=True, exist_ok=True)
-        (args.out / f"identify_{args.quantity}.json").write_text(json.dumps(summary, indent=2) + "\n")
-    print(json.dumps(summary) if args.json else as_text(result))
+        (args.out / f"identify_{args.quantity}.json").write_text(json_text(summary, indent=2) + "\n")
+    print(json_text(summary) if args.json else as_text(result))
     return 0
 
 
@@ -123,8 +123,8 @@ def as_dict(result: Identification) -> dict[str, Any]:
         "parameters": {
             name: {
                 "value": float(result.values[index]),
-                "lower": _finite(result.lower[index]),
-                "upper": _finite(result.upper[index]),
+                "lower": finite(float(result.lower[index])),
+                "upper": finite(float(result.upper[index])),
                 "determined": bool(result.determined[index]),
             }
             for index, name in enumerate(result.names)
@@ -251,7 +251,3 @@ def _contact(args: argparse.Namespace) -> Identification:
         for path, speed in zip(args.files, speeds, strict=True)
     ]
     return identify_contact(profiles, model=args.model, interval=args.interval, confidence=args.confidence)
-
-
-def _finite(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from impact_aware.estimation.experiment import (
     inertia_information,
 )
 from impact_aware.estimation.trials import ImpactTrial
+from impact_aware.json_text import json_text
 from impact_aware.robot import RobotModel
 
 FILE = "impacts_to_record.csv"
@@ -55,7 +55,7 @@ def run_plan(args: argparse.Namespace, robot: RobotModel) -> int:
         args.out.mkdir(parents=True, exist_ok=True)
         _write_table(args.out / FILE, robot, chosen)
         summary["file"] = str(args.out / FILE)
-    print(json.dumps(summary) if args.json else _as_text(robot, summary, args.out is not None))
+    print(json_text(summary) if args.json else _as_text(robot, summary, args.out is not None))
     return 0
 
 

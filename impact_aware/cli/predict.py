@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import re
 import time
 from dataclasses import fields
@@ -20,10 +19,15 @@ from impact_aware.contact import Contact, FreeObject, contact_point
 from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.impact import DEFAULT_METHOD, IMPACT_MAPS, ImpactPrediction, predict
 from impact_aware.impact.uncertainty import InputCovariance, UncertainPrediction, predict_with_covariance
+from impact_aware.json_text import json_text
+from impact_aware.resources import read_text
 from impact_aware.robot import INERTIA_CHOICES, RobotModel, load_robot
+from impact_aware.robot.plausible_state import check_state
 
 # Edge of the cube that stands in for an object whose inertia or position is not given, m.
 _CUBE_EDGE = 0.2
+
+_DEGREES = "; --degrees if they are degrees"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -37,6 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     state.add_argument("--robot", metavar="NAME_OR_URDF", default="panda", help="profile name, profile .yaml or .urdf")
     state.add_argument("--q", nargs="+", metavar="RAD", help="joint positions, rad; the robot's home when absent")
     state.add_argument("--dq", nargs="+", metavar="RAD/S", help="joint velocities just before the impact, rad/s")
+    state.add_argument("--degrees", action="store_true", help="q, dq and the states are in degrees, not radians")
     state.add_argument("--inertia", default="M+B_theta", metavar="|".join(INERTIA_CHOICES), help="default M+B_theta")
     state.add_argument(
         "--apparent-motor-inertia",
@@ -105,13 +110,15 @@ def run(args: argparse.Namespace) -> int:
     if args.states is not None:
         return _run_states(args)
     robot = _robot(args)
-    q = robot.home if args.q is None else numbers("q", args.q)
+    unit = np.pi / 180.0 if args.degrees else 1.0
+    q = robot.home if args.q is None else unit * numbers("q", args.q)
     if args.dq is None:
         raise InvalidInputError("dq", "nothing", f"{robot.n} joint velocities, rad/s")
     contact = _contact(args, robot)
-    q = robot.check_configuration(q, "q")
+    q, dq = robot.check_configuration(q, "q"), robot.check_configuration(unit * numbers("dq", args.dq), "dq")
+    check_state(robot, q, dq, _DEGREES)
     obstacle = _obstacle(args, contact, contact_point(robot, q, contact))
-    dq, choices = numbers("dq", args.dq), {"method": args.method, "inertia": args.inertia}
+    choices = {"method": args.method, "inertia": args.inertia}
     uncertain = None
     if args.covariance is None:
         prediction = predict(robot, q, dq, contact, obstacle=obstacle, **choices)
@@ -128,7 +135,7 @@ def run(args: argparse.Namespace) -> int:
         }
     _keep(args, result)
     if args.json:
-        print(json.dumps(result))
+        print(json_text(result))
     else:
         print(format_prediction(robot, prediction))
         if uncertain is not None:
@@ -144,7 +151,8 @@ def _run_states(args: argparse.Namespace) -> int:
     robot = _robot(args)
     contact = _contact(args, robot)
     obstacle = _obstacle(args, contact, np.zeros(3))
-    table = state_table.read_states(Path(args.states), robot)
+    table = state_table.read_states(Path(args.states), robot, degrees=args.degrees)
+    check_state(robot, table.q, table.dq, _DEGREES)
     # The compiler takes longer to load than one prediction takes, so only tables pay for it.
     from impact_aware.impact.batch import predict_batch
 
@@ -155,7 +163,7 @@ def _run_states(args: argparse.Namespace) -> int:
     seconds = time.perf_counter() - start
     written = None if args.out is None else state_table.write_predictions(args.out, robot, prediction)
     if args.json:
-        print(json.dumps(state_table.to_json(prediction)))
+        print(json_text(state_table.to_json(prediction)))
     else:
         print(state_table.format_predictions(prediction, seconds))
         if written is not None:
@@ -170,7 +178,7 @@ def _run_map(args: argparse.Namespace) -> int:
     _refuse(args, "map", ("q", "dq", "states", "covariance"))
     answer = sample_map.answer_position(Path(args.map), numbers("position", args.place))
     _keep(args, answer)
-    print(json.dumps(answer) if args.json else sample_map.format_answer(answer))
+    print(json_text(answer) if args.json else sample_map.format_answer(answer))
     return 0
 
 
@@ -186,7 +194,7 @@ def _keep(args: argparse.Namespace, result: dict[str, Any]) -> None:
     try:
         args.out.mkdir(parents=True, exist_ok=True)
         with path.open("x") as file:
-            file.write(json.dumps(result, indent=2) + "\n")
+            file.write(json_text(result, indent=2) + "\n")
     except FileExistsError as error:
         raise InvalidInputError("--out", str(path), "a folder without an earlier prediction.json") from error
     except OSError as error:
@@ -212,8 +220,8 @@ def to_json(robot: RobotModel, prediction: ImpactPrediction) -> dict[str, Any]:
         "velocity_before": prediction.velocity_before.tolist(),
         "velocity_after": prediction.velocity_after.tolist(),
         "impulse": prediction.impulse.tolist(),
-        "effective_mass": _finite(prediction.effective_mass),
-        "reduced_mass": _finite(prediction.reduced_mass),
+        "effective_mass": prediction.effective_mass,
+        "reduced_mass": prediction.reduced_mass,
         "contact_point": prediction.point.tolist(),
         "contact_velocity_before": prediction.contact_velocity_before.tolist(),
         "contact_velocity_after": prediction.contact_velocity_after.tolist(),
@@ -265,11 +273,10 @@ def format_spread(robot: RobotModel, uncertain: UncertainPrediction) -> str:
 
 
 def _covariance(path: Path) -> InputCovariance:
+    text = read_text("covariance", path, "JSON file")
     try:
-        content = json.loads(path.read_text())
-    except OSError as error:
-        raise InvalidInputError("covariance", str(path), "a readable JSON file") from error
-    except ValueError as error:
+        content = json.loads(text)
+    except (ValueError, RecursionError) as error:
         raise InvalidInputError("covariance", str(path), f"valid JSON ({error})") from error
     known = tuple(entry.name for entry in fields(InputCovariance))
     if not isinstance(content, dict):
@@ -327,7 +334,3 @@ def _row(values: NDArray[np.float64]) -> str:
 
 def _list(values: NDArray[np.float64] | None) -> list[float] | None:
     return None if values is None else values.tolist()
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None

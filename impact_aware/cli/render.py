@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from impact_aware.errors import InvalidInputError
+from impact_aware.json_text import json_text
 from impact_aware.recordings.bag import Bag
 from impact_aware.render import RecordedScene, draw_scene, read_scene
 from impact_aware.render.camera import VIEWS, view_direction
@@ -48,7 +48,7 @@ def run(args: argparse.Namespace) -> int:
     except OSError as error:
         raise InvalidInputError("--out", str(path), f"a file that can be written ({error.strerror})") from error
     if args.json:
-        print(json.dumps(summary(scene, path)))
+        print(json_text(summary(scene, path)))
         return 0
     others = [found for found in scene.impact_times if abs(found - scene.time) > 1e-3]
     print(f"picture  {path}")

@@ -9,7 +9,6 @@ asked for.
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from impact_aware.arrays import Array
 from impact_aware.errors import InvalidInputError
 from impact_aware.impact import DEFAULT_METHOD, IMPACT_MAPS
 from impact_aware.impact.sampled_map import ImpactMap
+from impact_aware.json_text import json_text
 from impact_aware.robot import INERTIA_CHOICES
 from impact_aware.task import load_task
 from impact_aware.task.impact_positions import MAP_KIND, IntendedImpact, sample_impact_map
@@ -53,7 +53,7 @@ def run(args: argparse.Namespace) -> int:
     except OSError as error:
         raise InvalidInputError("file", str(path), f"a file that can be written ({error.strerror})") from error
     summary["file"] = str(path)
-    print(json.dumps(summary) if args.json else format_summary(summary))
+    print(json_text(summary) if args.json else format_summary(summary))
     return 0
 
 

@@ -33,11 +33,11 @@ class StateTable(NamedTuple):
     dq: Array
 
 
-def read_states(path: Path, robot: RobotModel) -> StateTable:
+def read_states(path: Path, robot: RobotModel, *, degrees: bool = False) -> StateTable:
     """Read a table of states.
 
     It has columns `q_<joint>` and `dq_<joint>`, in any order and among others, or arrays `q` and `dq` of (m, n); a CSV
-    table without a header has 2 n columns, positions first.
+    table without a header has 2 n columns, positions first. With `degrees` all are in degrees and deg/s.
 
     Raises:
         InvalidInputError: No such file, other columns, a row with something else than finite numbers, or no row.
@@ -63,7 +63,8 @@ def read_states(path: Path, robot: RobotModel) -> StateTable:
             expected = f"one of each of {names[0][0]} .. {names[1][-1]}, or arrays q and dq"
             raise InvalidInputError(_FIELD, f"no column {missing} in {path}", expected)
     found = source.whole([name for kind in columns for name in kind])
-    return StateTable(*(np.column_stack([found[name] for name in kind]) for kind in columns))
+    states = (np.column_stack([found[name] for name in kind]) for kind in columns)
+    return StateTable(*(np.radians(values) if degrees else values for values in states))
 
 
 def write_predictions(folder: Path, robot: RobotModel, prediction: BatchPrediction) -> Path:

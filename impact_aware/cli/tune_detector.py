@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import math
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,6 +13,7 @@ import yaml
 from impact_aware.columns import SUFFIXES as TABLES
 from impact_aware.detection.tuning import TUNABLE, Tuning, tune
 from impact_aware.errors import InvalidInputError
+from impact_aware.json_text import json_text
 from impact_aware.recordings.arm_samples import samples_in_bag, samples_in_table
 from impact_aware.recordings.bag import Bag
 from impact_aware.robot import RobotModel
@@ -68,7 +68,7 @@ def run(args: argparse.Namespace) -> int:
     if args.out is not None:
         args.out.mkdir(parents=True, exist_ok=True)
         (args.out / "detector.yaml").write_text(yaml.safe_dump(result, sort_keys=False))
-    print(json.dumps(result) if args.json else yaml.safe_dump(result, sort_keys=False).rstrip())
+    print(json_text(result) if args.json else yaml.safe_dump(result, sort_keys=False).rstrip())
     return 0
 
 

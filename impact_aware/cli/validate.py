@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import textwrap
 import time
@@ -13,6 +12,7 @@ from impact_aware.errors import UnknownNameError
 from impact_aware.experiments.validation.check import Check
 from impact_aware.experiments.validation.context import ValidationContext
 from impact_aware.experiments.validation.registry import VALIDATIONS, run_validation
+from impact_aware.json_text import json_text
 
 _BAR = 30
 
@@ -33,7 +33,7 @@ def run(args: argparse.Namespace) -> int:
     """
     if args.list:
         listed = {name: validation.summary for name, validation in VALIDATIONS.items()}
-        print(json.dumps(listed) if args.json else "\n".join(f"{name:<20} {text}" for name, text in listed.items()))
+        print(json_text(listed) if args.json else "\n".join(f"{name:<20} {text}" for name, text in listed.items()))
         return 0
     names = args.names or list(VALIDATIONS)
     for name in names:
@@ -59,9 +59,9 @@ def run(args: argparse.Namespace) -> int:
     }
     if args.out is not None:
         args.out.mkdir(parents=True, exist_ok=True)
-        (args.out / "validate.json").write_text(json.dumps(result, indent=2) + "\n")
+        (args.out / "validate.json").write_text(json_text(result, indent=2) + "\n")
     if args.json:
-        print(json.dumps(result))
+        print(json_text(result))
     else:
         print(f"{len(checks) - len(failed)} of {len(checks)} checks hold")
         for path in context.figures:

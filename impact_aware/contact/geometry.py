@@ -15,7 +15,20 @@ from numpy.typing import ArrayLike
 
 from impact_aware.arrays import Array
 from impact_aware.errors import InvalidInputError
+from impact_aware.ranges import Range
 from impact_aware.robot import RobotModel
+
+FRICTION = Range(0.0, 1000.0)
+"""Coulomb's coefficient; rubber has 1 to 2, and a thousand means that nothing ever slides."""
+
+RESTITUTION = Range(0.0, 1.0)
+"""Coefficient of restitution; more than 1 would create energy."""
+
+RADIUS = Range(0.0, 10.0, "m")
+"""Of a spherical tip."""
+
+OBJECT_MASS = Range(0.0, 1e12, "kg", open_below=True)
+"""Of an object that is hit; from there on it is a fixed surface to double precision."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,9 +63,9 @@ class Contact:
         if not isinstance(self.frame, str) or not self.frame:
             raise InvalidInputError("contact frame", repr(self.frame), "the name of a robot frame")
         normal = unit_vector("normal", self.normal)
-        check_scalar("friction", self.friction, 0.0, math.inf)
-        check_scalar("restitution", self.restitution, 0.0, 1.0)
-        check_scalar("radius", self.radius, 0.0, math.inf)
+        FRICTION.check("friction", self.friction)
+        RESTITUTION.check("restitution", self.restitution)
+        RADIUS.check("radius", self.radius)
         axes = contact_axes(normal)
         for name, value in (
             ("normal", frozen(normal)),
@@ -84,7 +97,7 @@ class FreeObject:
 
     def __post_init__(self) -> None:
         """Check every field; raises `InvalidInputError` with the name of one that is out of range."""
-        check_scalar("object mass", self.mass, 0.0, math.inf, open_below=True)
+        OBJECT_MASS.check("object mass", self.mass)
         inertia = np.array(self.inertia, dtype=float)
         if inertia.shape != (3, 3) or not np.isfinite(inertia).all():
             raise InvalidInputError("object inertia", np.shape(self.inertia), "a finite (3, 3) matrix, kg m^2")
@@ -186,21 +199,6 @@ def unit_vector(field_name: str, values: ArrayLike) -> Array:
     if not length > 1e-12:
         raise InvalidInputError(field_name, array.tolist(), "a vector that is not of zero length")
     return array / length
-
-
-def check_scalar(field_name: str, value: float, low: float, high: float, *, open_below: bool = False) -> None:
-    """Refuse a number outside [low, high], (low, high] when `open_below`, or not finite.
-
-    Raises:
-        InvalidInputError: Naming the field.
-    """
-    expected = f"a number {'>' if open_below else '>='} {low:g}" + ("" if math.isinf(high) else f" and <= {high:g}")
-    try:
-        number = float(value)
-    except (TypeError, ValueError) as error:
-        raise InvalidInputError(field_name, value, expected) from error
-    if not (math.isfinite(number) and low <= number <= high) or (open_below and number == low):
-        raise InvalidInputError(field_name, value, expected)
 
 
 def frozen(array: Array) -> Array:

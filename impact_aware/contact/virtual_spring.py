@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from impact_aware.contact.force_model import Array, ContactForceModel, check_positive, in_contact
-from impact_aware.contact.geometry import check_scalar
+from impact_aware.contact.geometry import RESTITUTION
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class VirtualSpring(ContactForceModel):
     def __post_init__(self) -> None:
         """Check every field; raises `InvalidInputError` with the name of one that is out of range."""
         object.__setattr__(self, "stiffness", check_positive("stiffness", self.stiffness, "N/m"))
-        check_scalar("coefficient_of_restitution", self.coefficient_of_restitution, 0.0, 1.0)
+        RESTITUTION.check("coefficient_of_restitution", self.coefficient_of_restitution)
         object.__setattr__(self, "coefficient_of_restitution", float(self.coefficient_of_restitution))
 
     def force(self, penetration: ArrayLike, rate: ArrayLike, internal: ArrayLike = 0.0) -> Array:

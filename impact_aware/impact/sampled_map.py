@@ -7,10 +7,11 @@ holds a map.
 
 from __future__ import annotations
 
+import io
 import itertools
 import json
-import os
 import zipfile
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -19,8 +20,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from impact_aware.arrays import Array
-from impact_aware.contact.geometry import check_scalar
 from impact_aware.errors import InvalidInputError, NoSolutionError, UnknownNameError
+from impact_aware.output_folder import write_whole
+from impact_aware.ranges import check_scalar
 
 Trend: TypeAlias = Literal["linear", "none"]
 
@@ -205,10 +207,9 @@ class ImpactMap:
             "trend": self.trend,
             "notes": self.notes,
         }
-        partial = path.with_suffix(".partial")
-        with open(partial, "wb") as file:
-            np.savez(file, header=json.dumps(header), states=self.states, values=self.values, scale=self.scale)
-        os.replace(partial, path)
+        content = io.BytesIO()
+        np.savez(content, header=json.dumps(header), states=self.states, values=self.values, scale=self.scale)
+        write_whole(path, content.getvalue())
 
     @classmethod
     def load(cls, path: str | Path) -> ImpactMap:
@@ -236,7 +237,10 @@ class ImpactMap:
             raise InvalidInputError("impact map", str(path), "an existing file") from error
         except InvalidInputError:
             raise
-        except (KeyError, TypeError, ValueError, EOFError, OSError, zipfile.BadZipFile) as error:
+        except (
+            KeyError, TypeError, ValueError, EOFError, OSError, RecursionError, MemoryError, NotImplementedError,
+            AttributeError, IndexError, zlib.error, zipfile.BadZipFile,
+        ) as error:  # fmt: skip
             raise InvalidInputError("impact map", str(path), f"a file written by ImpactMap.save ({error})") from error
 
     def _affine(self, states: Array) -> Array:

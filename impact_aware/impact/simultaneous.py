@@ -17,8 +17,9 @@ import numpy as np
 
 from impact_aware.arrays import Array
 from impact_aware.contact.geometry import (
+    FRICTION,
+    RESTITUTION,
     FreeObject,
-    check_scalar,
     contact_axes,
     frozen,
     point_jacobian,
@@ -29,6 +30,7 @@ from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.impact.cone_complementarity import solve_cone_complementarity
 from impact_aware.impact.contact_impulse import Mode
 from impact_aware.impact.registry import DEFAULT_METHOD, impact_map
+from impact_aware.ranges import check_scalar
 from impact_aware.robot import RobotModel
 
 # A contact slower than this after the impact, relative to the fastest before it, sticks or stays.
@@ -99,8 +101,8 @@ class BodyContact:
         Raises:
             InvalidInputError: Naming the field.
         """
-        check_scalar("friction", self.friction, 0.0, np.inf)
-        check_scalar("restitution", self.restitution, 0.0, 1.0)
+        FRICTION.check("friction", self.friction)
+        RESTITUTION.check("restitution", self.restitution)
         if self.other == self.body:
             raise InvalidInputError("other", repr(self.other), f"another body than {self.body!r}")
         object.__setattr__(self, "normal", frozen(unit_vector("normal", self.normal)))

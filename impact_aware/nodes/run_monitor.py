@@ -7,7 +7,6 @@ again.
 
 from __future__ import annotations
 
-import json
 import select
 import sys
 from functools import partial
@@ -17,6 +16,7 @@ from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from std_srvs.srv import Trigger
 
+from impact_aware.json_text import json_text
 from impact_aware.nodes.ros.diagnostics import node_of_status
 from impact_aware.nodes.ros.readiness import Readiness
 from impact_aware.nodes.ros.runtime import run_node
@@ -59,7 +59,7 @@ class RunMonitorNode(Node):
 
     def _print(self, line: dict[str, object]) -> None:
         try:
-            print(json.dumps(line), flush=True)
+            print(json_text(line), flush=True)
         except BrokenPipeError:
             # Whoever started this process is gone.
             self.finished = True

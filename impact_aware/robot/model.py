@@ -13,7 +13,9 @@ from numpy.typing import ArrayLike
 
 from impact_aware.arrays import Array
 from impact_aware.errors import InvalidInputError, UnknownNameError
-from impact_aware.robot.profile import RobotProfile, Tool, load_profile, profile_names
+from impact_aware.resources import read_text
+from impact_aware.robot.profile import MOST_JOINTS, RobotProfile, Tool, load_profile, profile_names
+from impact_aware.robot.urdf_text import build_model
 
 INERTIA_CHOICES = ("M", "M+B_theta", "M+B_rho")
 
@@ -86,6 +88,8 @@ class RobotModel:
             raise InvalidInputError("model", f"nq={model.nq}, nv={model.nv}", "joints with one coordinate each")
         if model.nv == 0:
             raise InvalidInputError("model", "no movable joint", "at least one")
+        if model.nv > MOST_JOINTS:
+            raise InvalidInputError("model", f"{model.nv} movable joints", f"{MOST_JOINTS} at most, or a profile's")
         self.name = name
         self.model = model = model.copy()
         self.n: int = model.nv
@@ -153,23 +157,25 @@ class RobotModel:
         joint_names: tuple[str, ...] = (),
         tool: Tool | None = None,
         tool_frame: str | None = None,
+        tool_radius: float = 0.0,
         **known: Any,
     ) -> RobotModel:
         """Make the model from a URDF file or a URDF string (`robot_description`).
 
         Args:
-            urdf: Path, or the XML itself.
+            urdf: Path of a file, or the XML itself: a text is never taken for a path.
             name: Robot name.
             joint_names: Controlled joints; all others are locked at neutral. Every movable joint when empty.
             tool: Tool to attach; its frame becomes the tool frame.
             tool_frame: Frame at the tool tip when no tool is given; the last body frame when None.
+            tool_radius: Radius of its spherical tip when no tool is given, m.
             **known: What else the constructor takes by name; arrays in the order of `joint_names`.
 
         Raises:
             InvalidInputError: The URDF can't be read or its joint order differs from `joint_names`.
             UnknownNameError: A joint or frame is not in the URDF.
         """
-        model = _load_urdf(urdf)
+        model = build_model(read_text("urdf", urdf) if isinstance(urdf, Path) else urdf)
         if joint_names:
             available = tuple(model.names)[1:]
             for joint in joint_names:
@@ -186,7 +192,7 @@ class RobotModel:
             model,
             name=name,
             tool_frame=tool.frame if tool is not None else tool_frame or bodies[-1],
-            tool_radius=tool.radius if tool is not None else 0.0,
+            tool_radius=tool.radius if tool is not None else tool_radius,
             **known,
         )
 
@@ -308,33 +314,16 @@ def load_robot(
                 "robot", name_or_file, "an existing URDF file, or one of " + ", ".join(profile_names())
             )
         robot = RobotModel.from_urdf(path, name=path.stem, apparent_motor_inertia=apparent_motor_inertia)
-        return robot, path.read_text()
+        return robot, read_text("urdf", path)
     profile = load_profile(name_or_file)
     if apparent_motor_inertia is not None:
         profile = replace(profile, apparent_motor_inertia=apparent_motor_inertia)
-    return RobotModel.from_profile(profile), profile.urdf.read_text()
+    return RobotModel.from_profile(profile), read_text("urdf", profile.urdf)
 
 
 def _frozen(array: Array) -> Array:
     array.setflags(write=False)
     return array
-
-
-def _load_urdf(urdf: str | Path) -> pin.Model:
-    shown = " ".join(str(urdf).split())[:120]
-    try:
-        if isinstance(urdf, str) and urdf.lstrip().startswith("<"):
-            text = urdf
-        else:
-            text = Path(urdf).read_text()
-    except (OSError, ValueError) as error:
-        # Whatever a robot_description is, it may be no path at all: too long, or with a zero byte.
-        raise InvalidInputError("urdf", shown, "an existing file or URDF XML") from error
-    try:
-        return pin.buildModelFromXML(text)
-    except (ValueError, RuntimeError) as error:
-        reason = " ".join(str(error).split()) or type(error).__name__
-        raise InvalidInputError("urdf", shown, f"a valid URDF ({reason})") from error
 
 
 def _attach_tool(model: pin.Model, tool: Tool) -> None:

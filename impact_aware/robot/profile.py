@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import importlib.metadata
-import math
 import os
+import sys
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 from impact_aware.errors import InvalidInputError, UnknownNameError
+from impact_aware.ranges import Range
 from impact_aware.resources import read_named, resource_names
 
 _SAFETY_SIZES = {
@@ -18,6 +19,38 @@ _SAFETY_SIZES = {
     "contact_force": 1, "impact_energy": 1, "impact_overrun": 1,
 }  # fmt: skip
 """Entries of `safety` and how many numbers each takes; 0 stands for one per joint."""
+
+MOST_JOINTS = 64
+"""Joints of an arm; two arms of seven with their hands have 18."""
+
+RANGES = {
+    # Beyond these no arm that people build can be: a slip of sign, unit or exponent, or a limit that limits nothing.
+    "apparent_motor_inertia": Range(0.0, 1000.0, "kg m^2"),
+    "motor_inertia": Range(0.0, 1000.0, "kg m^2"),
+    "home": Range(-20.0, 20.0, "rad"),
+    "effort_rate": Range(0.0, 1e5, "N m/s", open_below=True),
+    "position_margin": Range(0.0, 1.0, "rad"),
+    "tool.radius": Range(0.0, 1.0, "m"),
+    "tool.mass": Range(0.0, 100.0, "kg"),
+    "tool.position": Range(-2.0, 2.0, "m"),
+    "tool.rotation_rpy": Range(-6.3, 6.3, "rad"),
+    "tool.center_of_mass": Range(-2.0, 2.0, "m"),
+    "tool.inertia_diagonal": Range(0.0, 100.0, "kg m^2"),
+    "safety.position_lower": Range(-20.0, 20.0, "rad"),
+    "safety.position_upper": Range(-20.0, 20.0, "rad"),
+    "safety.braking_deceleration": Range(0.0, 200.0, "rad/s^2", open_below=True),
+    "safety.velocity": Range(0.0, 50.0, "rad/s", open_below=True),
+    "safety.effort": Range(0.0, 5000.0, "N m", open_below=True),
+    "safety.effort_rate": Range(0.0, 1e5, "N m/s", open_below=True),
+    "safety.velocity_jump": Range(0.0, 50.0, "rad/s", open_below=True),
+    "safety.workspace_lower": Range(-10.0, 10.0, "m"),
+    "safety.workspace_upper": Range(-10.0, 10.0, "m"),
+    "safety.tool_speed": Range(0.0, 10.0, "m/s", open_below=True),
+    "safety.contact_force": Range(0.0, 5000.0, "N", open_below=True),
+    "safety.impact_energy": Range(0.0, 500.0, "J", open_below=True),
+    "safety.impact_overrun": Range(0.0, 1.0, "m", open_below=True),
+}
+"""Of every number of a profile."""
 
 
 @dataclass(frozen=True)
@@ -112,8 +145,10 @@ def load_profile(name_or_path: str | Path) -> RobotProfile:
         raise InvalidInputError(f"{where}: joints", joints, "a list of joint names")
     if len(set(joints)) != len(joints):
         raise InvalidInputError(f"{where}: joints", joints, "each joint once")
+    if len(joints) > MOST_JOINTS:
+        raise InvalidInputError(f"{where}: joints", f"{len(joints)} joints", f"{MOST_JOINTS} at most")
     columns = {
-        key: _numbers(f"{where}: {key}", content[key], len(joints)) if key in content else ()
+        key: _numbers(where, key, content[key], len(joints)) if key in content else ()
         for key in ("apparent_motor_inertia", "motor_inertia", "home", "effort_rate")
     }
     notes = content.get("notes") or {}
@@ -124,7 +159,7 @@ def load_profile(name_or_path: str | Path) -> RobotProfile:
         urdf=_urdf_path(content["urdf"], path),
         joint_names=tuple(joints),
         tool=_parse_tool(content["tool"], path) if content.get("tool") else None,
-        position_margin=_number(f"{where}: position_margin", content.get("position_margin", 0.05)),
+        position_margin=_number(where, "position_margin", content.get("position_margin", 0.05)),
         joint_states_topic=str(content.get("joint_states_topic", "joint_states")),
         notes=notes,
         base_frame=str(content.get("base_frame", "base")),
@@ -150,58 +185,62 @@ def _parse_safety(content: Any, where: str, joints: int) -> dict[str, float | tu
         if key not in _SAFETY_SIZES:
             raise UnknownNameError(f"{where}: safety", str(key), tuple(_SAFETY_SIZES))
         size = _SAFETY_SIZES[key]
-        name = f"{where}: safety.{key}"
         if size == 1 or not isinstance(value, list):
-            values[key] = _number(name, value)
+            values[key] = _number(where, f"safety.{key}", value)
         else:
-            values[key] = _numbers(name, value, size or joints)
+            values[key] = _numbers(where, f"safety.{key}", value, size or joints)
     return values
 
 
 def _parse_tool(content: Any, path: Path) -> Tool:
-    where = f"robot profile {path.name}: tool"
+    where = f"robot profile {path.name}"
     if not isinstance(content, dict):
-        raise InvalidInputError(where, repr(content), "the fields of Tool")
+        raise InvalidInputError(f"{where}: tool", repr(content), "the fields of Tool")
     values: dict[str, Any] = {}
     for key, value in content.items():
         if key in ("position", "rotation_rpy", "center_of_mass", "inertia_diagonal"):
-            values[key] = _numbers(f"{where}: {key}", value, 3)
+            values[key] = _numbers(where, f"tool.{key}", value, 3)
         elif key in ("radius", "mass"):
-            values[key] = _number(f"{where}: {key}", value)
-        else:
+            values[key] = _number(where, f"tool.{key}", value)
+        elif isinstance(value, str):
             values[key] = value
+        else:
+            raise InvalidInputError(f"{where}: tool.{key}", repr(value), "the name of a frame")
     try:
-        return Tool(**values)
+        tool = Tool(**values)
     except TypeError as error:
-        raise InvalidInputError(where, str(error), "the fields of Tool") from error
+        raise InvalidInputError(f"{where}: tool", str(error), "the fields of Tool") from error
+    if tool.mass == 0.0 and any(tool.inertia_diagonal):
+        raise InvalidInputError(f"{where}: tool.mass", tool.mass, "a mass > 0 kg along with tool.inertia_diagonal")
+    first, second, third = sorted(tool.inertia_diagonal)
+    if first + second < third * (1.0 - 1e-6):
+        given = list(tool.inertia_diagonal)
+        raise InvalidInputError(f"{where}: tool.inertia_diagonal", given, "none larger than the other two together")
+    return tool
 
 
-def _number(field_name: str, value: Any) -> float:
-    if isinstance(value, str):
-        # YAML 1.1 reads 1e-5, without a dot, as text.
-        try:
-            value = float(value)
-        except ValueError:
-            pass
+def _number(where: str, key: str, value: Any) -> float:
     # bool is an int to Python, but `radius: yes` is a slip.
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-        raise InvalidInputError(field_name, repr(value), "a finite number")
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) <= sys.float_info.max:
+        raise InvalidInputError(f"{where}: {key}", repr(value), "a finite number")
+    RANGES[key].check(f"{where}: {key}", value)
     return float(value)
 
 
-def _numbers(field_name: str, values: Any, count: int) -> tuple[float, ...]:
+def _numbers(where: str, key: str, values: Any, count: int) -> tuple[float, ...]:
     if not isinstance(values, list):
-        raise InvalidInputError(field_name, repr(values), f"a list of {count} numbers")
+        raise InvalidInputError(f"{where}: {key}", repr(values), f"a list of {count} numbers")
     if len(values) != count:
-        raise InvalidInputError(field_name, f"{len(values)} values", f"{count}")
-    return tuple(_number(field_name, value) for value in values)
+        raise InvalidInputError(f"{where}: {key}", f"{len(values)} values", f"{count}")
+    return tuple(_number(where, key, value) for value in values)
 
 
 def _urdf_path(entry: Any, path: Path) -> Path:
     """A path beside the profile, or `{package: NAME, path: ...}` below the robots of that description package."""
-    if isinstance(entry, str):
+    if isinstance(entry, str) and "\0" not in entry:
         return (path.parent / entry).resolve()
-    if not isinstance(entry, dict) or set(entry) != {"package", "path"}:
+    words = entry.values() if isinstance(entry, dict) else ()
+    if set(entry if words else ()) != {"package", "path"} or not all(isinstance(word, str) for word in words):
         raise InvalidInputError(f"robot profile {path.name}: urdf", entry, "a path, or {package: NAME, path: ...}")
     for folder in _description_folders(entry["package"]):
         urdf = folder / entry["path"]

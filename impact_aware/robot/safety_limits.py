@@ -16,6 +16,16 @@ VELOCITY_MARGIN = 1.1
 """Default velocity limit over that of the URDF: the controller keeps to the URDF's, the envelope stands around it."""
 
 
+DEFAULTS = {"tool_speed": 1.7, "contact_force": 140.0, "impact_energy": 2.5, "impact_overrun": 0.1}
+"""Limits that no URDF says: m/s, N, J, m."""
+
+DECELERATION = 15.0
+"""Default `braking_deceleration`, rad/s^2."""
+
+USUAL_DECELERATION = 20.0
+"""Largest one that the manufacturers of the profiles' arms publish for any joint, rad/s^2."""
+
+
 @dataclass(frozen=True)
 class SafetyLimits:
     """Limits of one arm, per joint in the order of the model.
@@ -89,17 +99,14 @@ class SafetyLimits:
         values: dict[str, Any] = {
             "position_lower": np.array(robot.model.lowerPositionLimit),
             "position_upper": np.array(robot.model.upperPositionLimit),
-            "braking_deceleration": np.full(n, 15.0),
+            "braking_deceleration": np.full(n, DECELERATION),
             "velocity": VELOCITY_MARGIN * own.velocity,
             "effort": own.effort,
             "effort_rate": own.effort_rate,
             "workspace_lower": np.full(3, -math.inf),
             "workspace_upper": np.full(3, math.inf),
-            "tool_speed": 1.7,
-            "contact_force": 140.0,
-            "impact_energy": 2.5,
             "velocity_jump": own.velocity,
-            "impact_overrun": 0.1,
+            **DEFAULTS,
         }
         said = {} if robot.profile is None else dict(robot.profile.safety)
         for name, value in {**said, **changes}.items():
@@ -111,3 +118,30 @@ class SafetyLimits:
                 array = np.full(np.shape(values[name]), float(array))
             values[name] = float(array) if scalar else array
         return cls(**values)
+
+    def loosened(self, robot: RobotModel) -> tuple[str, ...]:
+        """Which limits are looser than those of the robot's URDF, or than the defaults, one phrase each."""
+        own, model = robot.limits, robot.model
+        bounds = {
+            "position_upper": (self.position_upper, np.array(model.upperPositionLimit), "the URDF's"),
+            "position_lower": (-self.position_lower, -np.array(model.lowerPositionLimit), "the URDF's"),
+            "velocity": (self.velocity, VELOCITY_MARGIN * own.velocity, f"{VELOCITY_MARGIN:g} times the URDF's"),
+            "effort": (self.effort, own.effort, "the URDF's"),
+            "effort_rate": (self.effort_rate, own.effort_rate, "the profile's"),
+            "velocity_jump": (self.velocity_jump, own.velocity, "the URDF's velocity"),
+            "braking_deceleration": (
+                self.braking_deceleration, np.full(robot.n, USUAL_DECELERATION), "what manufacturers publish",
+            ),
+        }  # fmt: skip
+        found = []
+        for name, (value, usual, whose) in bounds.items():
+            over = value > usual * (1.0 + np.sign(usual) * 1e-9)
+            if over.any():
+                joint = int(np.argmax(over))
+                sign = -1.0 if name == "position_lower" else 1.0
+                figures = f"{sign * value[joint]:g}, {whose} is {sign * usual[joint]:g}"
+                found.append(f"safety.{name} of {robot.joint_names[joint]}: {figures}")
+        for name, default in DEFAULTS.items():
+            if getattr(self, name) > default:
+                found.append(f"safety.{name}: {getattr(self, name):g}, the default is {default:g}")
+        return tuple(found)

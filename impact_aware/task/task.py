@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,7 +12,9 @@ from typing import Any, TypeVar
 import numpy as np
 
 from impact_aware.arrays import Array
+from impact_aware.contact.geometry import FRICTION, OBJECT_MASS, RESTITUTION
 from impact_aware.errors import InvalidInputError, UnknownNameError
+from impact_aware.ranges import Range
 from impact_aware.reference.rotation import quaternion_from_rotation, rotation_from_rpy
 from impact_aware.resources import read_named, resource_names
 
@@ -19,6 +22,57 @@ Vector = tuple[float, float, float]
 Content = TypeVar("Content", bound="TaskObject | ArmTask | FieldParameters")
 
 STANDARD_GRAVITY = 9.81
+
+LONGEST_NAME = 100
+"""Characters of the name of a task, an object, a robot or a frame."""
+
+MOST_ARMS = 2
+"""Arms of a task."""
+
+MOST_ENTRIES = 64
+"""Starts of an arm, joints of a posture, other objects of a task."""
+
+POSITION = Range(-10.0, 10.0, "m")
+"""In the task's frame: no arm of this size reaches further from where the frames of a cell are."""
+
+_ANGLE = Range(-6.3, 6.3, "rad")
+_LENGTH = Range(0.0, 5.0, "m")
+_SPEED = Range(0.0, 5.0, "m/s", open_below=True)
+_GAIN = Range(0.0, 1000.0, "1/s", open_below=True)
+
+_OBJECT_RANGES = {
+    "mass": OBJECT_MASS,
+    "half_extents": Range(0.0, 5.0, "m", open_below=True),
+    "position": POSITION,
+    "friction_table": FRICTION,
+    "friction_tool": FRICTION,
+    "restitution": RESTITUTION,
+}
+_ARM_RANGES = {
+    "base_position": POSITION,
+    "base_yaw": _ANGLE,
+    "impact_velocity": Range(-5.0, 5.0, "m/s"),
+    "impact_offset": Range(-5.0, 5.0, "m"),
+    "orientation_rpy": _ANGLE,
+    "null_space_position": Range(-20.0, 20.0, "rad"),
+    "posture": Range(-20.0, 20.0, "rad"),
+    "pad_half_sizes": Range(0.0, 1.0, "m"),
+    "load_share": Range(0.0, 1.0),
+    "clamping_margin": Range(0.0, 100.0),
+    "clamping_floor": Range(0.0, 1000.0, "N"),
+}
+_FIELD_RANGES = {
+    # A gain times the control period of 1 ms is the share of a distance that one cycle would undo: 1 at 1000 1/s.
+    "alpha": _GAIN,
+    "ante_radius_min": _LENGTH,
+    "ante_radius_ratio": Range(0.0, 100.0, open_below=True),
+    "ante_rotation_gain": _GAIN,
+    "start_ramp": Range(0.0, 60.0, "s"),
+    "post_gain": _GAIN,
+    "post_radius_min": _LENGTH,
+    "post_radius_max": _LENGTH,
+    "post_rotation_gain": _GAIN,
+}
 
 
 @dataclass(frozen=True)
@@ -45,17 +99,7 @@ class TaskObject:
 
     def __post_init__(self) -> None:
         """Refuse a number that makes no object."""
-        if not (np.isfinite(self.mass) and self.mass > 0.0):
-            raise InvalidInputError("object.mass", self.mass, "a mass > 0 kg")
-        if not (np.isfinite(self.half_extents).all() and min(self.half_extents) > 0.0):
-            raise InvalidInputError("object.half_extents", list(self.half_extents), "three lengths > 0 m")
-        if not np.isfinite(self.position).all():
-            raise InvalidInputError("object.position", list(self.position), "three finite numbers")
-        for name in ("friction_table", "friction_tool"):
-            if not 0.0 <= getattr(self, name) < np.inf:
-                raise InvalidInputError(f"object.{name}", getattr(self, name), "a coefficient >= 0")
-        if not 0.0 <= self.restitution <= 1.0:
-            raise InvalidInputError("object.restitution", self.restitution, "a coefficient 0..1")
+        _check_ranges(self, "object", _OBJECT_RANGES)
 
 
 @dataclass(frozen=True)
@@ -101,14 +145,13 @@ class ArmTask:
     def __post_init__(self) -> None:
         """Refuse a number that makes no task."""
         label = f"arms[{self.name}]" if self.name else "arm"
-        speed = float(np.linalg.norm(self.impact_velocity))
-        if not (np.isfinite(speed) and speed > 0.0):
+        _check_ranges(self, label, _ARM_RANGES)
+        if not any(self.impact_velocity):
             raise InvalidInputError(f"{label}.impact_velocity", list(self.impact_velocity), "a speed > 0 m/s")
         if not self.starts:
             raise InvalidInputError(f"{label}.starts", 0, "at least one tool position")
-        for name in ("clamping_margin", "clamping_floor", "load_share"):
-            if not 0.0 <= getattr(self, name) < np.inf:
-                raise InvalidInputError(f"{label}.{name}", getattr(self, name), "a value >= 0")
+        for start in self.starts:
+            POSITION.check(f"{label}.starts", start)
 
     @property
     def orientation(self) -> Array:
@@ -142,6 +185,10 @@ class FieldParameters:
     post_radius_max: float = 0.3
     post_rotation_gain: float = 30.0
 
+    def __post_init__(self) -> None:
+        """Refuse a number that shapes no field."""
+        _check_ranges(self, "fields", _FIELD_RANGES)
+
 
 @dataclass(frozen=True)
 class Task:
@@ -169,8 +216,7 @@ class Task:
         """Refuse a task without arms and a goal that is not finite."""
         if not self.arms:
             raise InvalidInputError("arms", 0, "one arm or more")
-        if not np.isfinite(self.goal).all():
-            raise InvalidInputError("goal", list(self.goal), "three finite numbers")
+        POSITION.check("goal", self.goal)
 
     @property
     def table_height(self) -> float:
@@ -188,8 +234,7 @@ class Task:
         Raises:
             InvalidInputError: A speed that is not a finite number > 0.
         """
-        if not (np.isfinite(speed) and speed > 0.0):
-            raise InvalidInputError("impact_speed", speed, "a speed > 0 m/s")
+        _SPEED.check("impact_speed", speed)
         arms = []
         for arm in self.arms:
             scaled = np.array(arm.impact_velocity) * (speed / np.linalg.norm(arm.impact_velocity))
@@ -242,20 +287,20 @@ def parse_task(content: Mapping[str, Any]) -> Task:
     known = tuple(entry.name for entry in dataclasses.fields(Task))
     for key in content:
         if key not in known:
-            raise UnknownNameError("task entry", key, known)
+            raise UnknownNameError("task entry", str(key), known)
     for key in ("name", "goal", "object", "arms"):
         if key not in content:
             raise InvalidInputError(key, "nothing", f"an entry '{key}' in the task")
-    if not isinstance(content["arms"], list):
-        raise InvalidInputError("arms", content["arms"], "a list of arms")
+    arms = _entries("arms", content["arms"], MOST_ARMS)
+    others = _entries("objects", content.get("objects", []), MOST_ENTRIES)
     return Task(
-        name=str(content["name"]),
+        name=_word("name", content["name"]),
         goal=_numbers("goal", content["goal"], 3),
         object=_parse(TaskObject, content["object"], "object"),
-        arms=tuple(_parse(ArmTask, entry, f"arms[{index}]") for index, entry in enumerate(content["arms"])),
+        arms=tuple(_parse(ArmTask, entry, f"arms[{index}]") for index, entry in enumerate(arms)),
         fields=_parse(FieldParameters, content.get("fields", {}), "fields"),
-        frame=str(content.get("frame", "base")),
-        objects=tuple(_parse(TaskObject, entry, "objects") for entry in content.get("objects", ())),
+        frame=_word("frame", content.get("frame", "base")),
+        objects=tuple(_parse(TaskObject, entry, f"objects[{index}]") for index, entry in enumerate(others)),
     )
 
 
@@ -268,6 +313,24 @@ def _merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, An
     return result
 
 
+def _check_ranges(part: object, where: str, ranges: Mapping[str, Range]) -> None:
+    for name, allowed in ranges.items():
+        allowed.check(f"{where}.{name}", getattr(part, name))
+
+
+def _entries(name: str, value: Any, most: int) -> list[Any]:
+    if not isinstance(value, list) or len(value) > most:
+        shown = f"{len(value)} entries" if isinstance(value, list) else repr(value)
+        raise InvalidInputError(name, shown, f"a list of {most} entries at most")
+    return value
+
+
+def _word(name: str, value: Any) -> str:
+    if not isinstance(value, str) or len(value) > LONGEST_NAME:
+        raise InvalidInputError(name, repr(value), f"a name of {LONGEST_NAME} characters at most")
+    return value
+
+
 def _parse(kind: type[Content], content: Any, where: str) -> Content:
     """One of the dataclasses above from its mapping, each entry in the type of its default."""
     if not isinstance(content, Mapping):
@@ -276,30 +339,28 @@ def _parse(kind: type[Content], content: Any, where: str) -> Content:
     values: dict[str, Any] = {}
     for key, value in content.items():
         if key not in kind.__dataclass_fields__:
-            raise UnknownNameError(f"{where} entry", key, tuple(kind.__dataclass_fields__))
+            raise UnknownNameError(f"{where} entry", str(key), tuple(kind.__dataclass_fields__))
         default, name = getattr(defaults, key), f"{where}.{key}"
         if isinstance(default, str):
-            values[key] = str(value)
+            values[key] = _word(name, value)
         elif isinstance(default, float):
             values[key] = _numbers(name, [value], 1)[0]
         elif isinstance(default, int):
             if not isinstance(value, int) or isinstance(value, bool):
                 raise InvalidInputError(name, value, "a whole number")
+            Range(-1, MOST_ENTRIES - 1).check(name, value)
             values[key] = value
         elif key == "starts":
-            if not isinstance(value, list):
-                raise InvalidInputError(name, value, "a list of positions")
-            values[key] = tuple(_numbers(name, entry, 3) for entry in value)
+            values[key] = tuple(_numbers(name, entry, 3) for entry in _entries(name, value, MOST_ENTRIES))
         else:
-            values[key] = _numbers(name, value, len(value) if key == "posture" and isinstance(value, list) else 3)
+            count = len(_entries(name, value, MOST_ENTRIES)) if key == "posture" else 3
+            values[key] = _numbers(name, value, count)
     return kind(**values)
 
 
 def _numbers(name: str, value: Any, count: int) -> Any:
-    try:
-        numbers = tuple(float(entry) for entry in value)
-    except (TypeError, ValueError):
-        raise InvalidInputError(name, value, f"{count} number{'s' if count > 1 else ''}") from None
-    if len(numbers) != count or not np.isfinite(numbers).all():
-        raise InvalidInputError(name, list(numbers), f"{count} finite number{'s' if count > 1 else ''}")
-    return numbers
+    # bool is an int to Python, and "12" would be the numbers 1 and 2.
+    plain = isinstance(value, (list, tuple)) and all(type(entry) in (int, float) for entry in value)
+    if not plain or len(value) != count or not all(abs(entry) <= sys.float_info.max for entry in value):
+        raise InvalidInputError(name, value, f"{count} finite number{'s' if count > 1 else ''}")
+    return tuple(float(entry) for entry in value)

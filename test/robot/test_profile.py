@@ -7,6 +7,7 @@ import yaml
 
 from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.robot import RobotModel, load_profile, profile_names
+from impact_aware.robot.safety_limits import SafetyLimits
 
 GOOD = {
     "urdf": "arm.urdf",
@@ -108,10 +109,28 @@ MALFORMED = {
     "urdf not a path": (GOOD | {"urdf": 3}, "urdf"),
     "urdf package incomplete": (GOOD | {"urdf": {"path": "arm.urdf"}}, "urdf"),
     "urdf package not installed": (GOOD | {"urdf": {"package": "no-such-arm", "path": "arm.urdf"}}, "urdf"),
+    "limits switched off": (GOOD | {"position_margin": -5}, "position_margin: got -5"),
+    "tool of negative mass": (GOOD | {"tool": {"mount_frame": "tip", "mass": -0.2}}, "tool.mass: got -0.2"),
+    "tool of no mass": (GOOD | {"tool": {"mount_frame": "tip", "inertia_diagonal": [1, 1, 1]}}, "tool.mass"),
+    "tool that no body can be": (
+        GOOD | {"tool": {"mount_frame": "tip", "mass": 1, "inertia_diagonal": [1, 1, 2.1]}}, "inertia_diagonal",
+    ),
+    "tool on a number": (GOOD | {"tool": {"mount_frame": 5}}, "tool.mount_frame"),
+    "torque limit of 1e9": (GOOD | {"safety": {"effort": 1e9}}, "safety.effort: got 1000000000.0"),
+    "one velocity limit of 1e9": (GOOD | {"safety": {"velocity": [1, 1e9]}}, "safety.velocity"),
+    "energy without end": (GOOD | {"safety": {"impact_energy": ".inf"}}, "impact_energy"),
+    "deceleration of 1e9": (GOOD | {"safety": {"braking_deceleration": 1e9}}, "braking_deceleration"),
+    "absurd inertia": (GOOD | {"apparent_motor_inertia": [1e300, 0.1]}, "apparent_motor_inertia"),
+    "home in degrees": (GOOD | {"home": [0.0, -45.0]}, "home: got -45.0"),
+    "urdf with a zero byte": (GOOD | {"urdf": "arm\0.urdf"}, "urdf"),
+    "urdf package is a number": (GOOD | {"urdf": {"package": 5, "path": "arm.urdf"}}, "urdf"),
+    "65 joints": (
+        GOOD | {"joints": [f"j{i}" for i in range(65)], "apparent_motor_inertia": [0.1] * 65}, "65 joints",
+    ),
     "a list": (["a"], "mapping"),
     "empty": ("", "mapping"),
     "broken YAML": ("urdf: [", "YAML"),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("content", "word"), MALFORMED.values(), ids=MALFORMED.keys())
@@ -136,3 +155,35 @@ def test_ament_prefixes_are_searched_for_a_description_package(tmp_path, monkeyp
     monkeypatch.setenv("AMENT_PREFIX_PATH", f"/nowhere:{tmp_path}")
     path = write(tmp_path, GOOD | {"urdf": {"package": "some_arm", "path": "arm.urdf"}})
     assert load_profile(path).urdf == robots / "arm.urdf"
+
+
+def test_the_package_s_own_profiles_loosen_no_limit():
+    for name in profile_names():
+        robot = RobotModel.from_profile(name)
+        assert SafetyLimits.of(robot).loosened(robot) == ()
+
+
+LOOSENED = {
+    "position_upper": (
+        [2.8, 1.7, 2.8, -0.05, 2.8, 3.7, 2.8], "safety.position_upper of panda_joint4: -0.05, the URDF's is -0.0698",
+    ),
+    "position_lower": (-3.5, "safety.position_lower of panda_joint1: -3.5, the URDF's is -2.8973"),
+    "velocity": (2.4, "safety.velocity of panda_joint1: 2.4, 1.1 times the URDF's is 2.3925"),
+    "effort": (13.0, "safety.effort of panda_joint5: 13, the URDF's is 12"),
+    "effort_rate": (1001.0, "safety.effort_rate of panda_joint1: 1001, the profile's is 1000"),
+    "velocity_jump": (2.3, "safety.velocity_jump of panda_joint1: 2.3, the URDF's velocity is 2.175"),
+    "braking_deceleration": (21.0, "safety.braking_deceleration of panda_joint1: 21, what man"),
+    "tool_speed": (1.8, "safety.tool_speed: 1.8, the default is 1.7"),
+    "contact_force": (141.0, "safety.contact_force: 141, the default is 140"),
+    "impact_energy": (2.6, "safety.impact_energy: 2.6, the default is 2.5"),
+    "impact_overrun": (0.2, "safety.impact_overrun: 0.2, the default is 0.1"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LOOSENED)
+def test_a_loosened_limit_is_named(name):
+    value, phrase = LOOSENED[name]
+    robot = RobotModel.from_profile("panda")
+    limits = SafetyLimits.of(robot, **{name: value})
+    found = limits.loosened(robot)
+    assert len(found) == 1 and found[0].startswith(phrase)

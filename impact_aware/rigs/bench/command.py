@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import json
 from pathlib import Path
 
 from impact_aware.errors import UnknownNameError
+from impact_aware.json_text import json_text
 
 BENCHMARKS = (
     "bag",
@@ -51,8 +51,8 @@ def run(args: argparse.Namespace) -> int:
     result = module.run(options)
     if options.out is not None:
         options.out.mkdir(parents=True, exist_ok=True)
-        (options.out / f"bench_{args.name}.json").write_text(json.dumps(result, indent=2) + "\n")
-    print(json.dumps(result) if options.json else format_result(result))
+        (options.out / f"bench_{args.name}.json").write_text(json_text(result, indent=2) + "\n")
+    print(json_text(result) if options.json else format_result(result))
     return 0
 
 

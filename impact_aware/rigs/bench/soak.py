@@ -7,7 +7,6 @@ would on hardware. A process grows when its memory at the end exceeds that after
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import tempfile
 import time
@@ -19,6 +18,7 @@ from tqdm import tqdm
 
 from impact_aware.bringup.processes import NodeProcess
 from impact_aware.errors import InvalidInputError
+from impact_aware.json_text import json_text
 from impact_aware.rigs.bench.dds import one_arm
 from impact_aware.rigs.bench.probe_run import add_priority, chosen_priority, run_probe, urgent
 from impact_aware.rigs.figures import resident_bytes
@@ -63,7 +63,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
                 bar.update()
                 if options.out is not None:
                     with (options.out / "soak_blocks.jsonl").open("a") as file:
-                        file.write(json.dumps(line) + "\n")
+                        file.write(json_text(line) + "\n")
 
             try:
                 blocks = run_probe(probe, nodes, duration, on_line=show, on_tick=memory.look, logs=logs)
@@ -122,4 +122,4 @@ class MemoryLog:
             name: [[round(when - began, 1), round(resident, 2)] for when, resident in samples]
             for name, samples in self._samples.items()
         }
-        path.write_text(json.dumps(rounded))
+        path.write_text(json_text(rounded))

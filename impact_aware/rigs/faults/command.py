@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 from typing import Any
@@ -12,6 +11,7 @@ from tqdm import tqdm
 
 from impact_aware.bringup.domain import add_domain
 from impact_aware.errors import InvalidInputError
+from impact_aware.json_text import json_text
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -53,8 +53,8 @@ def run(args: argparse.Namespace) -> int:
         summary, text = _run_campaign(args)
     if args.out is not None:
         args.out.mkdir(parents=True, exist_ok=True)
-        (args.out / "summary.json").write_text(json.dumps(summary, indent=2) + "\n")
-    print(json.dumps(summary) if args.json else text)
+        (args.out / "summary.json").write_text(json_text(summary, indent=2) + "\n")
+    print(json_text(summary) if args.json else text)
     return 1 if summary["failed"] else 0
 
 
@@ -62,7 +62,7 @@ def _list_classes(*, as_json: bool) -> int:
     from impact_aware.rigs.faults.classes import FAULT_CLASSES
 
     if as_json:
-        print(json.dumps({name: fault.text for name, fault in FAULT_CLASSES.items()}))
+        print(json_text({name: fault.text for name, fault in FAULT_CLASSES.items()}))
     else:
         for name, fault in FAULT_CLASSES.items():
             print(f"{name:22s}{fault.text}")
