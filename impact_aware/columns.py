@@ -7,7 +7,10 @@ file without a header line, or of an `.npy` file without fields, are numbers fro
 from __future__ import annotations
 
 import csv
+import struct
+import tokenize
 import zipfile
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,6 +24,7 @@ import pyarrow.parquet
 
 from impact_aware.arrays import Array
 from impact_aware.errors import InvalidInputError
+from impact_aware.resources import most_unpacked
 
 Name: TypeAlias = "str | int"
 
@@ -30,7 +34,16 @@ SUFFIXES = (".csv", ".parquet", ".npz", ".npy", ".h5", ".hdf5")
 ROWS = 65536
 """Rows of an array read at a time."""
 
-_UNREADABLE = (OSError, ValueError, EOFError, zipfile.BadZipFile, pyarrow.ArrowException, csv.Error)
+MOST_COLUMNS = 4096
+"""Columns of a table; two arms of seven joints with all that is known about them have some hundred."""
+
+_UNREADABLE = (
+    OSError, ValueError, EOFError, KeyError, TypeError, IndexError, AttributeError, RuntimeError, OverflowError,
+    MemoryError, NotImplementedError, SyntaxError, struct.error, zlib.error, zipfile.BadZipFile, tokenize.TokenError,
+    pyarrow.ArrowException, csv.Error,
+)  # fmt: skip
+"""What the libraries raise for files that are cut off or spoilt: NumPy's header is Python, HDF5's has any type."""
+
 _MISSING = ["", " ", "NA", "N/A", "#N/A", "null", "NULL"]
 
 
@@ -46,6 +59,8 @@ class ColumnFile:
         """Find the columns; `open_columns` chooses the class and mends the errors."""
         self.path = path
         self.widths = self._find()
+        if len(self.widths) > MOST_COLUMNS:
+            raise InvalidInputError(f"table {path}", f"{len(self.widths)} columns", f"{MOST_COLUMNS} at most")
 
     def pieces(self, names: Sequence[Name]) -> Iterator[dict[Name, Array]]:
         """Some columns, a piece of all of them at a time; an entry that is missing is NaN.
@@ -139,13 +154,13 @@ def _arrays(path: Path) -> Iterator[Mapping[Name, Any]]:
     """The arrays of a NumPy or HDF5 file by name; none of them read yet where the file allows it."""
     if path.suffix.lower() in (".h5", ".hdf5"):
         with h5py.File(path) as file:
-            found: dict[Name, Any] = {}
-            file.visititems(lambda name, item: found.update({name: item}) if _is_numeric(item) else None)
-            yield found
+            yield _datasets(path, file)
         return
     loaded = np.load(path, mmap_mode="r", allow_pickle=False)
     if isinstance(loaded, np.lib.npyio.NpzFile):
         with loaded:
+            with zipfile.ZipFile(path) as archive:
+                _check_unpacked(path, sum(entry.file_size for entry in archive.infolist()))
             yield cast(Mapping[Name, Any], loaded)
     elif loaded.dtype.names:
         yield {name: loaded[name] for name in loaded.dtype.names}
@@ -156,13 +171,40 @@ def _arrays(path: Path) -> Iterator[Mapping[Name, Any]]:
         raise InvalidInputError("table", given, "arrays with names, or in a .npy file rows of numbers")
 
 
-def _is_numeric(item: object) -> bool:
-    return isinstance(item, h5py.Dataset) and item.dtype.kind in "fiu"
+def _datasets(path: Path, file: h5py.File) -> dict[Name, Any]:
+    """The numeric datasets of an HDF5 file by their paths in it.
+
+    Links are not followed, and a dataset whose bytes are in another file is refused: a recording would show what that
+    file holds.
+    """
+    found: dict[Name, Any] = {}
+
+    def visit(name: str, item: object) -> None:
+        if not isinstance(item, h5py.Dataset) or item.dtype.kind not in "fiu":
+            return
+        if item.external or item.is_virtual:
+            raise InvalidInputError(f"table {path}", f"{name} in another file", "datasets within the file")
+        if len(found) >= MOST_COLUMNS:
+            raise InvalidInputError(f"table {path}", f"more than {MOST_COLUMNS} datasets", f"{MOST_COLUMNS} at most")
+        _check_unpacked(path, item.nbytes)
+        found[name] = item
+
+    # Soft and external links are passed over by h5py's visitor, which goes along hard ones only.
+    file.visititems(visit)
+    return found
+
+
+def _check_unpacked(path: Path, size: int) -> None:
+    most = most_unpacked(path)
+    if size > most:
+        raise InvalidInputError(f"table {path}", f"{size} bytes when unpacked", f"{most} at most")
 
 
 class _Parquet(ColumnFile):
     def _find(self) -> dict[Name, int]:
-        return dict.fromkeys(pyarrow.parquet.ParquetFile(self.path).schema_arrow.names, 1)
+        with pyarrow.parquet.ParquetFile(self.path) as file:
+            _check_unpacked(self.path, 8 * file.metadata.num_rows)
+            return dict.fromkeys(file.schema_arrow.names, 1)
 
     def _pieces(self, names: Sequence[Name]) -> Iterator[dict[Name, Array]]:
         with pyarrow.parquet.ParquetFile(self.path) as file:

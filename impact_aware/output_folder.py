@@ -1,15 +1,32 @@
-"""A folder of results that appears whole or not at all, and never over other results by accident."""
+"""A folder of results that is one unit: it appears whole or not at all, and takes the place of another one whole.
+
+Results carry a marker, `.impact_aware.json`, that says which command wrote them. They are collected in a hidden folder
+beside the wanted one, which is locked as long as its process lives; one that a killed process left is removed by the
+next run.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import errno
+import fcntl
+import json
 import os
 import shutil
-from collections.abc import Collection, Iterable
+import sys
+from collections.abc import Iterable
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 from impact_aware.errors import ImpactAwareError, InvalidInputError
+
+MARKER = ".impact_aware.json"
+"""Name of the file by which a folder of results is known as ours."""
+
+_AT_FDCWD, _EXCHANGE = -100, 2
+_MOST_ASIDE = 100_000
 
 
 class OutputError(ImpactAwareError):
@@ -17,35 +34,47 @@ class OutputError(ImpactAwareError):
 
 
 class OutputFolder:
-    """Collects results in a folder beside the wanted one, and moves them there when all of them are written.
+    """Collects results, and moves them to where they belong when all of them are written.
 
-    Used as a context manager, which gives the folder to write to. When something goes wrong inside, nothing stays.
+    Used as a context manager, which gives the folder to write to.
+
+    Attributes:
+        kept: Where the results of a run that failed are, with `aside`; None before.
     """
 
-    def __init__(self, folder: Path, *, results: Collection[str], inputs: Iterable[Path], force: bool) -> None:
+    def __init__(
+        self, folder: Path, command: str, *, inputs: Iterable[Path] = (), force: bool = False, aside: bool = False
+    ) -> None:
         """Refuse a folder that must not be written to.
 
         Args:
             folder: Where the results shall be.
-            results: Names that results have; one of them in the folder means that there are results already.
+            command: What makes them, such as `analyze`; only its own results are replaced.
             inputs: Recordings that were read, into which nothing may be written.
-            force: Replace results that are there.
+            force: Replace results that are there; files that others put beside them stay.
+            aside: Move results that are there aside, to a name with a number, and those of a run that fails too.
 
         Raises:
-            InvalidInputError: The folder is, or is inside, a recording, is a file, or holds results.
+            InvalidInputError: The folder is a recording or in one, holds one, is a file or a link, holds results that
+                may not be replaced or something else, or is the current folder or one around it.
         """
-        self._target = folder
-        resolved = folder.resolve()
+        self._command, self._aside = command, aside
+        self._target = usable_folder(folder)
         for recording in inputs:
             inside = recording.resolve()
-            if resolved == inside or (recording.is_dir() and inside in resolved.parents):
+            within = recording.is_dir() and inside in self._target.parents
+            if self._target in (inside, *inside.parents) or within:
                 raise InvalidInputError("out", str(folder), f"a folder outside the recording {recording}")
-        if folder.exists() and not folder.is_dir():
-            raise InvalidInputError("out", str(folder), "a folder")
-        there = sorted(name for name in results if (folder / name).exists())
-        if there and not force:
-            raise InvalidInputError("out", f"{folder}, which has {', '.join(there)}", "another folder, or --force")
-        self._unfinished = resolved.with_name(f".{resolved.name}.unfinished-{os.getpid()}")
+        written = marker_of(self._target)
+        if written is None and _has_entries(self._target):
+            raise InvalidInputError("out", f"{folder}, which is no result of this project", "a new or empty folder")
+        if written is not None and written.get("command") != command:
+            raise InvalidInputError("out", f"{folder}, a result of {written.get('command')}", "a new or empty folder")
+        if written is not None and not (force or aside):
+            raise InvalidInputError("out", f"{folder}, which has results", "another folder, or --force")
+        self._unfinished = self._target.with_name(f".{self._target.name}.unfinished-{os.getpid()}")
+        self._lock: FolderLock | None = None
+        self.kept: Path | None = None
 
     def __enter__(self) -> Path:
         """Make the folder to write to.
@@ -54,41 +83,208 @@ class OutputFolder:
             OutputError: It can't be made.
         """
         try:
+            sweep(self._target)
             self._unfinished.mkdir(parents=True)
+            (self._unfinished / MARKER).write_text(json.dumps({"command": self._command, "complete": False}))
+            self._lock = FolderLock(self._unfinished)
         except OSError as error:
+            shutil.rmtree(self._unfinished, ignore_errors=True)
             raise OutputError(self._sentence(error)) from error
         return self._unfinished
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Move the results to where they belong, or remove them after an error.
+        """Move the results to where they belong; after an error remove them, or keep them aside.
 
         Raises:
             OutputError: There is no room, or no right to write.
         """
         try:
             if error is None:
-                self._move()
+                self._finish()
+            elif self._aside:
+                with contextlib.suppress(OSError):
+                    kept = free_name(self._target.with_name(f"{self._target.name}.failed"))
+                    os.rename(self._unfinished, kept)
+                    self.kept = kept
         except OSError as problem:
             error = problem
         finally:
             shutil.rmtree(self._unfinished, ignore_errors=True)
+            if self._lock is not None:
+                self._lock.close()
         cause = error if isinstance(error, OSError) else getattr(error, "__cause__", None)
         if isinstance(cause, OSError):
             raise OutputError(self._sentence(cause)) from error
 
-    def _move(self) -> None:
-        if not self._target.exists():
+    def _finish(self) -> None:
+        own = sorted(path.name for path in self._unfinished.iterdir() if path.name != MARKER)
+        before = marker_of(self._target)
+        if before is not None and not self._aside:
+            _carry_over(self._target, self._unfinished, {MARKER, *map(str, before.get("files") or ()), *own})
+        content = {"command": self._command, "complete": True, "files": own}
+        write_whole(self._unfinished / MARKER, json.dumps(content, indent=1) + "\n")
+        _sync(self._unfinished)
+        if before is None:
+            # A folder can take the place of an empty one.
             os.rename(self._unfinished, self._target)
-            return
-        for path in sorted(self._unfinished.iterdir()):
-            place = self._target / path.name
-            if place.is_dir() and not place.is_symlink():
-                shutil.rmtree(place)
-            os.replace(path, place)
+        else:
+            exchange(self._unfinished, self._target)
+            if self._aside:
+                # Another run may have swept the earlier results aside in this very moment.
+                with contextlib.suppress(FileNotFoundError):
+                    os.rename(self._unfinished, free_name(self._target))
+        _sync(self._target.parent)
 
     def _sentence(self, error: OSError) -> str:
         full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
         reason = "there is no room" if full else (error.strerror or str(error)).lower()
         return f"{self._target}: the results can't be written ({reason}); nothing was left there"
+
+
+def usable_folder(folder: Path) -> Path:
+    """The folder with its full path.
+
+    Raises:
+        InvalidInputError: A file, a link, or the current folder or one around it.
+    """
+    try:
+        resolved = folder.resolve()
+        here = Path.cwd().resolve()
+        if folder.is_symlink():
+            raise InvalidInputError("out", str(folder), "a folder, not a link to one")
+        if folder.exists() and not folder.is_dir():
+            raise InvalidInputError("out", str(folder), "a folder")
+    except InvalidInputError:
+        raise
+    except (OSError, RuntimeError, ValueError) as error:
+        raise InvalidInputError("out", str(folder), f"a folder that can be reached ({error})") from error
+    if resolved == here or resolved in here.parents:
+        raise InvalidInputError("out", repr(str(folder)), "a folder of its own, not the current one or one around it")
+    return resolved
+
+
+def marker_of(folder: Path) -> dict[str, Any] | None:
+    """What the marker of a folder says; None without one, or with one that is none."""
+    try:
+        content = json.loads((folder / MARKER).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return None
+    return content if isinstance(content, dict) and "command" in content else None
+
+
+class FolderLock:
+    """A lock on a folder, which moves with it and ends with its process at the latest.
+
+    Attributes:
+        held: Whether it is this one's; on file systems that have no locks it always is.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        """Take the lock if nobody has it.
+
+        Raises:
+            OSError: The folder can't be opened.
+        """
+        self._number = os.open(folder, os.O_RDONLY)
+        self.held = True
+        try:
+            fcntl.flock(self._number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            self.held = error.errno not in (errno.EWOULDBLOCK, errno.EACCES)
+
+    def close(self) -> None:
+        """Give it back."""
+        os.close(self._number)
+
+
+def sweep(target: Path) -> None:
+    """Remove what killed processes left beside a folder of results; whole results among it are kept aside."""
+    for left in target.parent.glob(f".{_escaped(target.name)}.unfinished-*"):
+        with contextlib.suppress(OSError):
+            lock = FolderLock(left)
+            try:
+                if lock.held and (marker_of(left) or {}).get("complete"):
+                    os.rename(left, free_name(target))
+                elif lock.held:
+                    shutil.rmtree(left)
+            finally:
+                lock.close()
+
+
+def free_name(path: Path) -> Path:
+    """The path with the first number after it that nothing has yet."""
+    for number in range(1, _MOST_ASIDE):
+        candidate = path.with_name(f"{path.name}.{number}")
+        if not candidate.exists() and not candidate.is_symlink():
+            return candidate
+    raise OSError(errno.EEXIST, f"there are {_MOST_ASIDE} of {path.name}")
+
+
+def write_whole(path: Path, content: str | bytes) -> None:
+    """Write a file that is there with its old content or with the new one, whenever the process is killed.
+
+    Raises:
+        OSError: It can't be written.
+    """
+    partial = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        with open(partial, "wb") as file:
+            file.write(content.encode() if isinstance(content, str) else content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(partial, path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def exchange(one: Path, other: Path) -> None:
+    """Let two folders change places at once; where the system can't, there is a moment without `other`.
+
+    Raises:
+        OSError: They can't.
+    """
+    if sys.platform == "linux":
+        libc = ctypes.CDLL(None, use_errno=True)
+        rename = getattr(libc, "renameat2", None)
+        if rename is not None:
+            if rename(_AT_FDCWD, os.fsencode(one), _AT_FDCWD, os.fsencode(other), _EXCHANGE) == 0:
+                return
+            number = ctypes.get_errno()
+            if number not in (errno.EINVAL, errno.ENOSYS, errno.EPERM):
+                raise OSError(number, os.strerror(number), str(other))
+    between = one.with_name(f"{one.name}.between")
+    os.rename(other, between)
+    os.rename(one, other)
+    os.rename(between, one)
+
+
+def _has_entries(folder: Path) -> bool:
+    return folder.is_dir() and any(folder.iterdir())
+
+
+def _carry_over(source: Path, target: Path, without: set[str]) -> None:
+    """Copy what others put beside earlier results."""
+    for path in source.iterdir():
+        if path.name in without:
+            continue
+        if path.is_dir() and not path.is_symlink():
+            shutil.copytree(path, target / path.name, symlinks=True)
+        else:
+            shutil.copy2(path, target / path.name, follow_symlinks=False)
+
+
+def _sync(folder: Path) -> None:
+    """Have the entries of a folder on the disk."""
+    with contextlib.suppress(OSError):
+        number = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(number)
+        finally:
+            os.close(number)
+
+
+def _escaped(name: str) -> str:
+    """A name as a pattern that fits itself only."""
+    return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in name)

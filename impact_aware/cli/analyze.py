@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import re
 import sys
@@ -16,6 +15,7 @@ from impact_aware.cli.numbers import number, numbers
 from impact_aware.detection.registry import DETECTORS
 from impact_aware.estimation.registry import ESTIMATORS
 from impact_aware.impact.registry import DEFAULT_METHOD, IMPACT_MAPS
+from impact_aware.json_text import json_text
 from impact_aware.output_folder import OutputFolder
 from impact_aware.recordings.bag import is_recording
 from impact_aware.recordings.impact_analysis import analyze, load_labels
@@ -25,7 +25,7 @@ from impact_aware.recordings.results import Analysis, AnalyzedImpact
 from impact_aware.report.result_files import ablation_csv, impacts_csv, to_json
 from impact_aware.robot import INERTIA_CHOICES
 
-_JSON, _IMPACTS, _ABLATION, _REPORT = "analysis.json", "impacts.csv", "ablation.csv", "report.html"
+_JSON, _IMPACTS, _ABLATION = "analysis.json", "impacts.csv", "ablation.csv"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -44,6 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--columns", metavar="MAP",
         help="of tables: a YAML file or 'time=t q=q1,q2 dq=... tau=... joints=...'; usual names are found anyway",
     )  # fmt: skip
+    source.add_argument("--degrees", action="store_true", help="positions and velocities are in degrees, not radians")
     source.add_argument("--labels", type=Path, metavar="FILE", help="YAML or CSV, recording name -> label, for groups")
     finding = parser.add_argument_group("finding impacts")
     finding.add_argument(
@@ -98,23 +99,18 @@ def run(args: argparse.Namespace) -> int:
         object_mass=_optional("object-mass", args.object_mass),
         ablation=not args.no_ablation,
         labels=None if args.labels is None else load_labels(args.labels),
+        degrees=args.degrees,
     )
-    names = output_names(args.recordings)
     if args.out is None:
         analysis = _analyzed(args.recordings, options)
     else:
         # Refused before the work, not after it.
-        output = OutputFolder(args.out, results=names, inputs=args.recordings, force=args.force)
+        output = OutputFolder(args.out, "analyze", inputs=args.recordings, force=args.force)
         analysis = _analyzed(args.recordings, options)
         with output as folder:
             write_results(analysis, folder, report=not args.no_report, annotated=not args.no_annotated)
-    print(json.dumps(to_json(analysis)) if args.json else format_analysis(analysis, args.out))
+    print(json_text(to_json(analysis)) if args.json else format_analysis(analysis, args.out))
     return 0
-
-
-def output_names(recordings: list[Path]) -> list[str]:
-    """Names that results may have in the output folder."""
-    return [_JSON, _IMPACTS, _ABLATION, _REPORT, *(_annotated_name(path, recordings) for path in recordings)]
 
 
 def write_results(analysis: Analysis, folder: Path, *, report: bool, annotated: bool) -> None:
@@ -123,7 +119,7 @@ def write_results(analysis: Analysis, folder: Path, *, report: bool, annotated: 
     Raises:
         OSError: No room, or no right to write.
     """
-    (folder / _JSON).write_text(json.dumps(to_json(analysis), indent=1) + "\n")
+    (folder / _JSON).write_text(json_text(to_json(analysis), indent=1) + "\n")
     (folder / _IMPACTS).write_text(impacts_csv(analysis.impacts))
     if analysis.ablation_groups:
         (folder / _ABLATION).write_text(ablation_csv(analysis.ablation_groups))

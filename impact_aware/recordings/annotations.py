@@ -13,7 +13,7 @@ from impact_aware.messages.impact_prediction import impact_to_message, predicted
 from impact_aware.messages.marker import changes_to_message
 from impact_aware.recordings.message_types import RECORDED
 from impact_aware.recordings.results import AnalyzedImpact, ArmAnalysis
-from impact_aware.robot import RobotModel
+from impact_aware.robot import RobotModel, profile_names
 
 EVENT_TYPE, PREDICTION_TYPE, MARKERS_TYPE = impact_event.TYPE, impact_prediction.TYPE, marker.TYPE
 
@@ -90,15 +90,11 @@ class ArmMessages:
 
 
 def _robot(arm: ArmAnalysis) -> RobotModel | None:
-    """The arm's model: its profile, else the URDF of the recording; None when neither fits."""
-    for make in (
-        lambda: RobotModel.from_profile(arm.robot),
-        lambda: RobotModel.from_urdf(arm.urdf or "", joint_names=arm.joint_names),
-    ):
+    """The arm's model where its joints are those of the messages; of an analysis without one, the profile's."""
+    robot = arm.model
+    if robot is None and arm.robot in profile_names():
         try:
-            robot = make()
-        except (ImpactAwareError, ValueError, OSError):
-            continue
-        if robot.joint_names == arm.joint_names:
-            return robot
-    return None
+            robot = RobotModel.from_profile(arm.robot)
+        except ImpactAwareError:
+            return None
+    return robot if robot is not None and robot.joint_names == arm.joint_names else None

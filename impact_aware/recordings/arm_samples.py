@@ -52,9 +52,10 @@ class ArmSelector:
         unstamped: Of those, the ones without a stamp, for which the recording time stands in.
     """
 
-    def __init__(self, joint_names: Sequence[str]) -> None:
-        """Remember the names."""
+    def __init__(self, joint_names: Sequence[str], *, degrees: bool = False) -> None:
+        """Remember the names, and whether positions and velocities are in degrees."""
         self.joint_names = tuple(joint_names)
+        self._degrees = degrees
         self.messages = self.unusable = self.unstamped = 0
         self._places: dict[tuple[str, ...], NDArray[np.intp] | None] = {}
 
@@ -103,6 +104,8 @@ class ArmSelector:
         if unstamped.any():
             self.unstamped += int(np.count_nonzero(unstamped))
             times = np.where(unstamped, received, times)
+        if self._degrees:
+            positions, velocities = np.radians(positions), None if velocities is None else np.radians(velocities)
         samples = ArmSamples(times, positions, velocities, efforts)
         # One sum tells that all is well, which is nearly always.
         if not np.isfinite(positions.sum()):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
 
 import numpy as np
 import pinocchio as pin
@@ -12,10 +11,16 @@ import pinocchio as pin
 from impact_aware.errors import ImpactAwareError, InvalidInputError
 from impact_aware.recordings.bag import Bag, BagError
 from impact_aware.recordings.joint_state_reader import JointStateDecoder
-from impact_aware.robot import RobotModel, load_robot, profile_names
+from impact_aware.recordings.recorded_description import Description, descriptions_in, robot_of
+from impact_aware.robot import RobotModel, load_robot
 
 JOINT_STATE_TYPES = ("sensor_msgs/msg/JointState", "sensor_msgs/JointState")
-_DESCRIPTION = "robot_description"
+MOST_TOPICS = 32
+"""Topics of joint states in a recording."""
+
+MOST_GROUPS = 32
+"""Lists of joint names that take turns on a topic; a driver of several arms and hands has some."""
+
 _COPY_RATIO = 1.5
 _SLOW = 200.0
 
@@ -39,13 +44,6 @@ class ArmSource:
     robot: RobotModel | None = None
     urdf: str | None = None
     notes: tuple[str, ...] = ()
-
-
-class _Description(NamedTuple):
-    topic: str
-    text: str
-    model: pin.Model | None
-    problem: str
 
 
 @dataclass
@@ -86,7 +84,7 @@ def arms_in_bag(bag: Bag, robot: str | None, topics: Sequence[str]) -> tuple[lis
             f"{t.name} was left out: it does not have the joints of {model.name}" for t in found if t.name not in used
         ]
         return _without_copies(arms, found, notes), notes
-    descriptions = _descriptions(bag)
+    descriptions = descriptions_in(bag)
     arms = [arm for topic in found for arm in _of_description(topic, descriptions)]
     return _without_copies(arms, found, notes), notes
 
@@ -111,6 +109,8 @@ def arm_of_table(joint_names: tuple[str, ...], robot: str | None) -> ArmSource:
 def _topics(bag: Bag, wanted: Sequence[str]) -> list[str]:
     usable = sorted(topic for topic, kind in bag.topics.items() if kind in JOINT_STATE_TYPES)
     if not wanted:
+        if len(usable) > MOST_TOPICS:
+            raise BagError(f"{bag.path}: {len(usable)} topics of joint states; --topic picks {MOST_TOPICS} at most")
         if not usable:
             listed = ", ".join(f"{topic} ({kind})" for topic, kind in sorted(bag.topics.items())) or "none at all"
             raise BagError(f"{bag.path}: no sensor_msgs/JointState among its topics: {listed}")
@@ -139,24 +139,7 @@ def _survey(bag: Bag, topic: str) -> _Topic:
         bag.deserialize(topic, first.payload(0))
     span = float(first.received[-1] - first.received[0]) * 1e-9
     rate = (len(first) - 1) / span if span > 0.0 else np.nan
-    return _Topic(topic, len(first), tuple(dict.fromkeys(batch.names for batch in batches)), rate)
-
-
-def _descriptions(bag: Bag) -> list[_Description]:
-    found = []
-    for topic, kind in sorted(bag.topics.items()):
-        if topic.rsplit("/", 1)[-1] != _DESCRIPTION or kind not in ("std_msgs/msg/String", "std_msgs/String"):
-            continue
-        first = next(iter(bag.serialized(topic)), None)
-        if first is None:
-            continue
-        try:
-            text = str(bag.deserialize(topic, first[1]).data)
-            found.append(_Description(topic, text, pin.buildModelFromXML(text), ""))
-        except (BagError, ValueError, RuntimeError) as error:
-            reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-            found.append(_Description(topic, "", None, reason))
-    return found
+    return _Topic(topic, len(first), tuple(dict.fromkeys(batch.names for batch in batches))[:MOST_GROUPS], rate)
 
 
 def _of_model(topic: _Topic, robot: RobotModel, urdf: str | None) -> list[ArmSource]:
@@ -192,7 +175,7 @@ def _refuse_missing(bag: Bag, found: list[_Topic], robot: RobotModel, arms: list
     raise BagError(f"{bag.path}: no topic has the joints of {robot.name}: {'; '.join(lines)}")
 
 
-def _of_description(topic: _Topic, descriptions: list[_Description]) -> list[ArmSource]:
+def _of_description(topic: _Topic, descriptions: list[Description]) -> list[ArmSource]:
     names = tuple(dict.fromkeys(name for group in topic.joints for name in group))
     bare = [ArmSource(topic.namespace, topic.name, group) for group in _disjoint(topic.joints)]
     chosen = _nearest(topic.namespace, descriptions)
@@ -211,56 +194,12 @@ def _of_description(topic: _Topic, descriptions: list[_Description]) -> list[Arm
         several = len(groups) > 1
         arm = "/".join(part for part in (topic.namespace, _common_name(group) if several else "") if part)
         try:
-            robot, notes = _robot_of(chosen, group)
+            robot, notes = robot_of(chosen, group)
         except ImpactAwareError as error:
             arms.append(ArmSource(arm, topic.name, group, notes=(f"{chosen.topic} can't be used: {error}",)))
             continue
         arms.append(ArmSource(arm, topic.name, robot.joint_names, robot, chosen.text, notes))
     return arms
-
-
-def _robot_of(description: _Description, joints: tuple[str, ...]) -> tuple[RobotModel, tuple[str, ...]]:
-    """The model of one arm of a description; a profile of the same arm knows its tool and motors too."""
-    assert description.model is not None
-    for name in profile_names():
-        try:
-            profile = RobotModel.from_profile(name)
-        except ImpactAwareError:
-            continue
-        if _same_arm(profile.model, description.model):
-            return profile, (
-                f"{description.topic} is the arm of profile {name}, whose tool and motor inertia were taken",
-            )
-    model = description.model
-    members = {model.getJointId(joint) for joint in joints}
-    carried = [
-        frame.name
-        for frame in model.frames
-        if frame.type == pin.FrameType.BODY and members & set(model.supports[frame.parentJoint].tolist())
-    ]
-    bodies = [frame.name for frame in model.frames if frame.type == pin.FrameType.BODY]
-    robot = RobotModel.from_urdf(
-        description.text,
-        name=model.name or "robot",
-        joint_names=joints,
-        tool_frame=carried[-1],
-        base_frame=bodies[0],
-    )
-    return robot, (f"{description.topic} says nothing about motor inertia: M+B_theta is M; --robot takes a profile",)
-
-
-def _same_arm(profile: pin.Model, described: pin.Model) -> bool:
-    """Whether a description has the joints of a profile, each at the same position on the one before."""
-    for joint in range(1, profile.njoints):
-        name = profile.names[joint]
-        if not described.existJointName(name):
-            return False
-        other = described.getJointId(name)
-        if profile.names[profile.parents[joint]] != described.names[described.parents[other]]:
-            return False
-        if not described.jointPlacements[other].isApprox(profile.jointPlacements[joint], 1e-6):
-            return False
-    return True
 
 
 def _branches(model: pin.Model, names: Sequence[str]) -> list[tuple[str, ...]]:
@@ -284,7 +223,7 @@ def _gap(model: pin.Model, names: Sequence[str]) -> tuple[str, str] | None:
     return None
 
 
-def _nearest(namespace: str, descriptions: list[_Description]) -> _Description | None:
+def _nearest(namespace: str, descriptions: list[Description]) -> Description | None:
     """The description of the same namespace, else of one around it, else the only one."""
     around = [d for d in descriptions if f"{namespace}/".startswith(f"{_namespace(d.topic)}/".lstrip("/"))]
     if around:

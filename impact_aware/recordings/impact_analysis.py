@@ -20,7 +20,7 @@ from impact_aware.detection.tuning import load_parameters
 from impact_aware.errors import ImpactAwareError, InvalidInputError
 from impact_aware.messages.impact_prediction import TYPE as PREDICTION_TYPE
 from impact_aware.recordings.ablation import group
-from impact_aware.recordings.arm_samples import ArmSelector
+from impact_aware.recordings.arm_samples import ArmSamples, ArmSelector
 from impact_aware.recordings.arm_selection import ArmSource, arm_of_table, arms_in_bag
 from impact_aware.recordings.bag import Bag, BagError, is_recording
 from impact_aware.recordings.impact_explanation import Surroundings, explain
@@ -36,8 +36,10 @@ from impact_aware.recordings.recorded_predictions import (
 )
 from impact_aware.recordings.results import Analysis, AnalyzedImpact, ArmAnalysis
 from impact_aware.recordings.surface import Surface, load_surface
+from impact_aware.recordings.unit_check import UnitCheck
 from impact_aware.resources import read_mapping
 from impact_aware.robot import RobotModel, load_robot
+from impact_aware.robot.profile import MOST_JOINTS
 
 Report = Callable[[Path, int, int], None]
 """Called with a file, its messages read so far, and how many there are (0 when that is not known)."""
@@ -55,7 +57,12 @@ class _Arm:
     source: ArmSource
     selector: ArmSelector
     finder: ImpactFinder
+    units: UnitCheck
     notes: list[str]
+
+    def feed(self, samples: ArmSamples) -> None:
+        self.units.feed(samples)
+        self.finder.feed(samples)
 
 
 def analyze(files: Sequence[Path], options: AnalysisOptions, report: Report | None = None) -> Analysis:
@@ -143,6 +150,10 @@ def _analyze_file(
             notes.append(bag.damage)
         if not any(arm.finder.samples for arm in arms):
             raise BagError(f"{file}: {_why_nothing(arms)}")
+        for arm in arms:
+            # Wheels turn for ever: in a recording, where joints of all kinds meet, only known limits count.
+            if arm.source.robot is not None:
+                arm.units.check(f"{arm.source.topic} in {file.name}")
         around = _surroundings(bag, arms, options, surface)
         return _note_shared_objects([_concluded(file, arm, options, around) for arm in arms]), seconds, notes
 
@@ -159,18 +170,22 @@ def _analyze_table(
         samples = arm.selector.pick([batch])
         seconds += spent + time.perf_counter() - start
         if samples is not None:
-            arm.finder.feed(samples)
+            arm.feed(samples)
         rows += len(batch.rows)
         if report is not None:
             report(file, rows, 0)
     arm.finder.finish()
     if not arm.finder.samples:
         raise InvalidInputError("table", str(file), "at least one row of finite positions")
+    arm.units.check(file.name)
     return [_concluded(file, arm, options, Surroundings(surface))], seconds, []
 
 
 def _arm(source: ArmSource, options: AnalysisOptions) -> _Arm:
-    count = len(source.message_names)
+    count, names = len(source.message_names), source.message_names
+    if count > MOST_JOINTS:
+        expected = f"{MOST_JOINTS} at most; --robot picks those of an arm"
+        raise InvalidInputError(f"joints of {source.topic or 'the table'}", f"{count} joints", expected)
     makers, notes = [], []
     for name in options.detectors:
         try:
@@ -183,7 +198,8 @@ def _arm(source: ArmSource, options: AnalysisOptions) -> _Arm:
         makers.append(maker)
     if not makers:
         raise InvalidInputError("detector", options.detector, f"one that needs no more than is known ({notes[0]})")
-    return _Arm(source, ArmSelector(source.message_names), ImpactFinder(count, makers), notes)
+    selector = ArmSelector(names, degrees=options.degrees)
+    return _Arm(source, selector, ImpactFinder(count, makers), UnitCheck(names, source.robot), notes)
 
 
 def _detector_maker(
@@ -221,7 +237,7 @@ def _read(bag: Bag, arms: list[_Arm], report: Report | None) -> float:
         seconds += spent + time.perf_counter() - start
         for arm, samples in picked:
             if samples is not None:
-                arm.finder.feed(samples)
+                arm.feed(samples)
         done += len(raw)
         if report is not None:
             report(bag.path, done, total)
@@ -303,6 +319,7 @@ def _concluded(file: Path, arm: _Arm, options: AnalysisOptions, around: Surround
         topic=source.topic,
         robot="" if source.robot is None else source.robot.name,
         urdf=source.urdf,
+        model=source.robot,
         base_frame="base" if source.robot is None else source.robot.base_frame,
         joint_names=source.message_names,
         messages=selector.messages,

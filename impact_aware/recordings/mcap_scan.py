@@ -7,6 +7,8 @@ equal messages, and for a file that a crash left without its end, it is enough t
 
 from __future__ import annotations
 
+import binascii
+import os
 import struct
 from collections.abc import Collection, Iterator
 from pathlib import Path
@@ -14,9 +16,8 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from rosbags.rosbag2.storage_mcap import decompress
-from zstandard import ZstdDecompressor
 
+from impact_aware.recordings.bag_files import LARGEST_CHUNK, decompress, one_reason
 from impact_aware.recordings.raw_messages import BATCH, RawMessages
 
 MAGIC = b"\x89MCAP0\r\n"
@@ -31,6 +32,12 @@ _CHUNK_HEADER = struct.Struct("<QQQII")
 _MESSAGE_HEAD = np.dtype(
     [("kind", "u1"), ("size", "<u8"), ("channel", "<u2"), ("sequence", "<u4"), ("time", "<u8"), ("published", "<u8")]
 )
+
+LARGEST_RECORD = 1 << 30
+"""Size of a record, bytes; compressed chunks have 1 to 10 MB, pictures and point clouds some ten."""
+
+_LATEST = np.iinfo(np.int64).max
+"""Latest time of a message, ns: what ROS can say."""
 
 _SHORT_RUN = 16
 """Messages of equal size in a row from which on they are taken together."""
@@ -80,6 +87,8 @@ class McapScan:
             if kind == CHUNK:
                 yield from loose.take(topics)
                 yield from self._select(body, begin, topics)
+            elif kind == MESSAGE and len(body) < MESSAGE_HEADER.size:
+                self.damage = self.damage or f"has a damaged message at byte {begin}, which was left out"
             elif kind == MESSAGE:
                 loose.add(body)
                 if loose.count >= BATCH:
@@ -92,13 +101,15 @@ class McapScan:
         """Kind and content of every record but chunks, whose records are among them, up to the end of the data."""
         for kind, begin, body in self._outer_records():
             if kind != CHUNK:
-                yield kind, body
+                if kind != MESSAGE or len(body) >= MESSAGE_HEADER.size:
+                    yield kind, body
                 continue
             position = 0
             while position + _RECORD.size <= len(body):
                 inner, size = _RECORD.unpack_from(body, position)
                 position += _RECORD.size
-                if inner == 0 or position + size > len(body):
+                short = inner == MESSAGE and size < MESSAGE_HEADER.size
+                if inner == 0 or short or position + size > len(body):
                     self._note_damaged_records(begin)
                     break
                 yield inner, body[position : position + size]
@@ -111,6 +122,7 @@ class McapScan:
         """
         self.damage = None
         with open(self.path, "rb") as file:
+            end = os.fstat(file.fileno()).st_size
             if file.read(len(MAGIC)) != MAGIC:
                 self.damage = "is not an MCAP file"
                 return
@@ -123,11 +135,14 @@ class McapScan:
                 kind, size = _RECORD.unpack(head)
                 if kind in (_DATA_END, _FOOTER):
                     return
-                if wanted and kind not in wanted:
-                    file.seek(size, 1)
-                    continue
                 begin = file.tell()
-                body = file.read(size)
+                if wanted and kind not in wanted:
+                    file.seek(min(begin + size, end))
+                    continue
+                if size > LARGEST_RECORD:
+                    self.damage = self.damage or f"has a record of {size} bytes at byte {begin}"
+                    return
+                body = file.read(min(size, end - begin))
                 if kind == CHUNK:
                     content = self._chunk(body, begin, whole=len(body) == size)
                     if content is not None:
@@ -142,18 +157,23 @@ class McapScan:
         """The records of a chunk, as far as they go; None where they can't be read."""
         if not whole:
             self.damage = f"ends in the middle of a chunk at byte {begin + len(body)}"
-            if len(body) < _CHUNK_HEADER.size:
-                return None
+        if len(body) < _CHUNK_HEADER.size:
+            self.damage = self.damage or f"has a damaged chunk at byte {begin}, which was left out"
+            return None
         _, _, size, checksum, name_length = _CHUNK_HEADER.unpack_from(body)
         start = _CHUNK_HEADER.size + name_length + 8
         compression = body[_CHUNK_HEADER.size : _CHUNK_HEADER.size + name_length].decode(errors="replace")
         content = body[start:]
         try:
-            if whole:
-                return decompress(content, compression, size, checksum)
-            return ZstdDecompressor().decompressobj().decompress(content) if compression == "zstd" else content
+            # What the chunk says of its size is believed only as far as it is usual.
+            records = decompress(content, compression, min(size, LARGEST_CHUNK))
+            if whole and len(records) != size:
+                raise ValueError(f"{len(records)} bytes, where {size} are expected")
+            if whole and checksum and binascii.crc32(records) != checksum:
+                raise ValueError("its checksum does not match")
+            return records
         except Exception as error:  # the decompressors' errors have no common base
-            why = str(error).rstrip(".")
+            why = one_reason(error)
             self.damage = self.damage or f"has a damaged chunk at byte {begin}, which was left out ({why})"
             return None
 
@@ -185,7 +205,7 @@ class McapScan:
                     walked = patience
                     continue
             position += 9
-            if kind == 0 or position + size > end:
+            if kind == 0 or position + size > end or (kind == MESSAGE and size < MESSAGE_HEADER.size):
                 self._note_damaged_records(begin)
                 break
             if kind == MESSAGE:
@@ -211,8 +231,13 @@ class McapScan:
     ) -> Iterator[RawMessages]:
         if not numbers:
             return
-        of_channel = np.array(numbers)
-        columns = [np.array(column, dtype=np.int64) for column in (times, offsets, lengths)]
+        of_channel, stamps = np.array(numbers), np.array(times, dtype=np.uint64)
+        columns = [stamps.astype(np.int64), *(np.array(column, dtype=np.int64) for column in (offsets, lengths))]
+        late = stamps > _LATEST
+        if late.any():
+            count = np.count_nonzero(late)
+            self.damage = self.damage or f"has {count} messages after the year 2262, which were left out"
+            of_channel, columns = of_channel[~late], [column[~late] for column in columns]
         for number in np.unique(of_channel).tolist():
             rows = np.flatnonzero(of_channel == number)
             self.counts[number] = self.counts.get(number, 0) + len(rows)

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from impact_aware.contact.geometry import check_scalar, vector
+from impact_aware.contact.geometry import FRICTION, OBJECT_MASS, RADIUS, RESTITUTION, vector
 from impact_aware.detection.registry import DETECTORS
 from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.estimation.registry import find_estimator
@@ -48,6 +48,7 @@ class AnalysisOptions:
         object_mass: Mass of the free object that is hit, kg; of the recorded prediction, else a fixed surface.
         ablation: Predict with every inertia, with and without friction.
         labels: Recording name -> label.
+        degrees: Whether recorded positions and velocities are in degrees, in place of radians.
     """
 
     robot: str | None = None
@@ -69,6 +70,7 @@ class AnalysisOptions:
     object_mass: float | None = None
     ablation: bool = True
     labels: dict[str, str] | None = None
+    degrees: bool = False
 
     def __post_init__(self) -> None:
         """Refuse what makes no sense.
@@ -84,11 +86,10 @@ class AnalysisOptions:
         impact_map(self.method)
         if self.inertia not in INERTIA_CHOICES:
             raise UnknownNameError("inertia", self.inertia, INERTIA_CHOICES)
-        for field, high in (("friction", float("inf")), ("restitution", 1.0), ("tool_radius", float("inf"))):
+        ranges = {"friction": FRICTION, "restitution": RESTITUTION, "tool_radius": RADIUS, "object_mass": OBJECT_MASS}
+        for field, allowed in ranges.items():
             if getattr(self, field) is not None:
-                check_scalar(field, getattr(self, field), 0.0, high)
-        if self.object_mass is not None:
-            check_scalar("object_mass", self.object_mass, 0.0, float("inf"), open_below=True)
+                allowed.check(field, getattr(self, field))
         if self.normal is not None and not vector("normal", self.normal, 3).any():
             raise InvalidInputError("normal", list(self.normal), "a vector that is not of zero length")
         vector("offset", self.offset, 3)

@@ -2,34 +2,26 @@
 
 from __future__ import annotations
 
-import shutil
-import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 import yaml
 from mcap.data_stream import ReadDataStream
-from mcap.exceptions import McapError
 from mcap.opcode import Opcode
 from mcap.reader import SeekingReader
 from mcap.records import Attachment, Channel, Metadata, Schema
-from mcap.stream_reader import CRCValidationError
 from rosbags.highlevel import AnyReader
 from rosbags.interfaces import ConnectionExtRosbag2, MessageDefinitionFormat
 from rosbags.rosbag2.metadata import dump_qos_v9
 from rosbags.typesys import Stores, get_typestore
-from zstandard import ZstdDecompressor, ZstdError
 
-from impact_aware.recordings.bag import BagError
+from impact_aware.recordings.bag_files import BagError, decompress, find_bag_files, one_reason
+from impact_aware.recordings.bag_parts import LARGEST_MESSAGE
 from impact_aware.recordings.mcap_scan import CHANNEL, MESSAGE, MESSAGE_HEADER, SCHEMA, McapScan
-
-_DAMAGE = (McapError, CRCValidationError, ZstdError, struct.error, RuntimeError, EOFError, IndexError, ValueError)
-"""What the MCAP library raises where a file was cut off or spoilt."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +82,8 @@ class RawRecording:
         self.damage: str | None = None
         self.type_hashes: dict[str, str] = {}
         self._stack = ExitStack()
-        self._files: list[Path] | None = None
+        self._files: tuple[Path, ...] = ()
+        self._packed = False
 
     def __enter__(self) -> RawRecording:
         """Find the files, and decompress them into a temporary folder where they are compressed as a whole.
@@ -99,10 +92,14 @@ class RawRecording:
             BagError: There is no recording.
         """
         try:
-            self._files = self._mcap_files()
-        except (OSError, ZstdError) as error:
+            if not self.path.exists():
+                raise BagError(f"{self.path}: not a recording that can be read (no such file or folder)")
+            found = find_bag_files(self.path, self._stack)
+        except BaseException:
             self._stack.close()
-            raise BagError(f"{self.path}: not a recording that can be read ({error})") from error
+            raise
+        self._files, self._packed = found.files, found.packed_messages
+        self.type_hashes |= found.type_hashes
         return self
 
     def __exit__(self, *exception: object) -> None:
@@ -111,12 +108,13 @@ class RawRecording:
 
     def topics(self) -> set[str]:
         """Names of all topics; read from the index where there is one, else from the whole recording."""
-        if self._files is None:
-            with closing(self._library()) as reader:
-                return {connection.topic for connection in reader.connections}
         names: set[str] = set()
         for file in self._files:
-            names |= _topics_of_mcap(file)
+            if file.suffix == ".mcap":
+                names |= _topics_of_mcap(file)
+            else:
+                with closing(self._library(file)) as reader:
+                    names |= {connection.topic for connection in reader.connections}
         return names
 
     def records(self) -> Iterator[RawMessage | Extra]:
@@ -126,43 +124,8 @@ class RawRecording:
             BagError: A recording other than MCAP that can't be read to its end.
         """
         self.damage = None
-        if self._files is None:
-            yield from self._through_library()
-            return
         for file in self._files:
-            yield from self._of_mcap(file)
-
-    def _mcap_files(self) -> list[Path] | None:
-        """Its files when all are MCAP and their messages are not compressed one by one; else None, for the library."""
-        if not self.path.is_dir():
-            self.path.stat()
-            if self.path.suffix in (".zstd", ".zst") and Path(self.path.stem).suffix == ".mcap":
-                return [self._decompressed(self.path)]
-            return [self.path] if self.path.suffix == ".mcap" else None
-        index = self.path / "metadata.yaml"
-        if not index.exists():
-            files = sorted(self.path.glob("*.mcap"), key=lambda file: (len(file.name), file.name))
-            if not files:
-                raise FileNotFoundError("there is neither metadata.yaml nor an MCAP file in it")
-            return files
-        try:
-            content = yaml.safe_load(index.read_text())["rosbag2_bagfile_information"]
-            names = [Path(name).name for name in content["relative_file_paths"]]
-            mode = str(content.get("compression_mode") or "").lower()
-            for entry in content["topics_with_message_count"]:
-                known = entry["topic_metadata"]
-                self.type_hashes[known["type"]] = str(known.get("type_description_hash") or "")
-        except (yaml.YAMLError, KeyError, TypeError):
-            return None
-        if content.get("storage_identifier") != "mcap" or mode == "message":
-            return None
-        return [self._decompressed(self.path / name) if mode == "file" else self.path / name for name in names]
-
-    def _decompressed(self, path: Path) -> Path:
-        target = Path(self._stack.enter_context(TemporaryDirectory(prefix="impact_aware_"))) / path.stem
-        with open(path, "rb") as source, open(target, "wb") as file:
-            shutil.copyfileobj(ZstdDecompressor().stream_reader(source, read_across_frames=True), file)
-        return target
+            yield from self._of_mcap(file) if file.suffix == ".mcap" else self._of_sqlite(file)
 
     def _of_mcap(self, file: Path) -> Iterator[RawMessage | Extra]:
         scan = McapScan(file)
@@ -172,31 +135,51 @@ class RawRecording:
             if kind == MESSAGE:
                 channel_id, sequence, recorded, published = MESSAGE_HEADER.unpack_from(body)
                 topic = topics.get(channel_id)
-                if topic is not None:
-                    yield RawMessage(topic, recorded, published, sequence, body[MESSAGE_HEADER.size :])
-            elif kind == SCHEMA:
-                schema = Schema.read(_content(body))
-                schemas[schema.id] = schema
-            elif kind == CHANNEL:
-                channel = Channel.read(_content(body))
-                topics.setdefault(channel.id, _topic(channel, schemas.get(channel.schema_id)))
-            elif kind == Opcode.ATTACHMENT:
-                yield Attachment.read(_content(body))
-            elif kind == Opcode.METADATA:
-                yield Metadata.read(_content(body))
+                data = None if topic is None else self._unpacked(file, body[MESSAGE_HEADER.size :])
+                if topic is not None and data is not None:
+                    yield RawMessage(topic, recorded, published, sequence, data)
+                continue
+            record = self._record(file, kind, body)
+            if isinstance(record, Schema):
+                schemas[record.id] = record
+            elif isinstance(record, Channel):
+                topics.setdefault(record.id, _topic(record, schemas.get(record.schema_id)))
+            elif record is not None:
+                yield record
         if scan.damage:
             self.damage = f"{file.name} {scan.damage}; it was copied up to there"
 
-    def _library(self) -> AnyReader:
+    def _record(self, file: Path, kind: int, body: bytes) -> Schema | Channel | Extra | None:
+        """A record that is no message; None for one that is not needed, or is spoilt."""
+        reader = _RECORDS.get(kind)
+        if reader is None:
+            return None
         try:
-            reader = AnyReader([self.path], default_typestore=get_typestore(Stores.ROS2_JAZZY))
+            return reader(ReadDataStream(BytesIO(body)))
+        except Exception as error:  # the library's errors have no common base
+            self.damage = self.damage or f"{file.name} has a damaged record, which was left out ({one_reason(error)})"
+            return None
+
+    def _unpacked(self, file: Path, data: bytes) -> bytes | None:
+        """A message, decompressed where each is on its own; None when that can't be."""
+        if not self._packed:
+            return data
+        try:
+            return decompress(data, "zstd", LARGEST_MESSAGE)
+        except Exception as error:  # the decompressor's errors have no common base
+            self.damage = self.damage or f"{file.name} has a damaged message, which was left out ({one_reason(error)})"
+            return None
+
+    def _library(self, file: Path) -> AnyReader:
+        try:
+            reader = AnyReader([file], default_typestore=get_typestore(Stores.ROS2_JAZZY))
             reader.open()
-        except Exception as error:
-            raise BagError(f"{self.path}: not a recording that can be read ({error})") from error
+        except Exception as error:  # the library and its database raise errors without a common base
+            raise BagError(f"{self.path}: not a recording that can be read ({one_reason(error)})") from error
         return reader
 
-    def _through_library(self) -> Iterator[RawMessage]:
-        with closing(self._library()) as reader:
+    def _of_sqlite(self, file: Path) -> Iterator[RawMessage]:
+        with closing(self._library(file)) as reader:
             topics: dict[int, RawTopic] = {}
             for connection in reader.connections:
                 if connection.msgdef.format == MessageDefinitionFormat.IDL:
@@ -214,14 +197,19 @@ class RawRecording:
                 )  # fmt: skip
             try:
                 for connection, time, data in reader.messages():
-                    yield RawMessage(topics[connection.id], time, time, 0, bytes(data))
-            except Exception as error:
-                self.damage = f"{self.path.name} is damaged and was copied up to there ({error})"
+                    unpacked = self._unpacked(file, bytes(data))
+                    if unpacked is not None:
+                        yield RawMessage(topics[connection.id], time, time, 0, unpacked)
+            except Exception as error:  # the library and its database raise errors without a common base
+                self.damage = f"{self.path.name} is damaged and was copied up to there ({one_reason(error)})"
 
 
-def _content(body: bytes) -> ReadDataStream:
-    return ReadDataStream(BytesIO(body))
-
+_RECORDS: dict[int, Callable[[ReadDataStream], Schema | Channel | Extra]] = {
+    SCHEMA: Schema.read,
+    CHANNEL: Channel.read,
+    int(Opcode.ATTACHMENT): Attachment.read,
+    int(Opcode.METADATA): Metadata.read,
+}
 
 def _topic(channel: Channel, schema: Schema | None) -> RawTopic:
     return RawTopic(
@@ -241,7 +229,7 @@ def _topics_of_mcap(file: Path) -> set[str]:
             summary = SeekingReader(stream).get_summary()
         if summary is not None and summary.channels:
             return {channel.topic for channel in summary.channels.values()}
-    except _DAMAGE:
+    except Exception:  # an index can be spoilt in any way; then the file is read from front to back
         pass
     scan = McapScan(file)
     for _ in scan.messages(()):

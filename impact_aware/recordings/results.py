@@ -15,6 +15,7 @@ from impact_aware.estimation.result import VelocityEstimate
 from impact_aware.impact.prediction import ImpactPrediction
 from impact_aware.recordings.arm_samples import ArmSamples
 from impact_aware.recordings.surface import jump_impulse
+from impact_aware.robot import RobotModel
 
 NORMAL_SOURCES = ("option", "config", "tf", "prediction", "jump")
 """Where a contact normal may come from: the command line, a surface file, a TF frame, a recorded prediction, or the
@@ -187,6 +188,7 @@ class ArmAnalysis:
         impacts: In order of time.
         drops: What the detector refused or mended, by reason, without zeros.
         notes: What a reader has to know about this arm, one sentence each.
+        model: The robot model, or None.
     """
 
     arm: str
@@ -205,6 +207,7 @@ class ArmAnalysis:
     base_frame: str = "base"
     drops: dict[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    model: RobotModel | None = None
 
 
 @dataclass(frozen=True, eq=False)

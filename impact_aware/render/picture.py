@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import matplotlib
 import numpy as np
 import pinocchio as pin
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -52,6 +53,7 @@ ORIGINS = {
 }
 
 
+@matplotlib.rc_context({"text.parse_math": False})
 def draw_scene(scene: RecordedScene, path: str | Path, *, view: str = "iso", title: str = "") -> Path:
     """Write the picture as PNG; an existing file is replaced.
 

@@ -8,8 +8,10 @@ from typing import Any
 from impact_aware.errors import ImpactAwareError, InvalidInputError
 from impact_aware.recordings.bag import Bag
 from impact_aware.render.robot_shape import RobotShape, robot_shape
+from impact_aware.resources import read_text
 from impact_aware.robot import RobotModel, RobotProfile, load_profile
 from impact_aware.robot.profile import profile_names
+from impact_aware.robot.urdf_text import try_foreign_urdf
 
 
 def recorded_robot(
@@ -47,6 +49,7 @@ def recorded_robot(
     if text is None:
         return None, RobotShape(())
     try:
+        try_foreign_urdf(text)
         full = RobotModel.from_urdf(text)
         known = tuple(name for name in full.joint_names if name in set(joint_names))
         robot = full if known == full.joint_names else RobotModel.from_urdf(text, joint_names=known)
@@ -56,7 +59,7 @@ def recorded_robot(
 
 
 def _of_profile(profile: RobotProfile) -> tuple[RobotModel, RobotShape]:
-    return RobotModel.from_profile(profile), robot_shape(profile.urdf.read_text())
+    return RobotModel.from_profile(profile), robot_shape(read_text("urdf", profile.urdf))
 
 
 def _description(bag: Bag, arm: str) -> str | None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 import pinocchio as pin
@@ -14,6 +14,7 @@ import pinocchio as pin
 from impact_aware.arrays import Array
 from impact_aware.render.solids import ball, box, capsule, placed, revolved
 from impact_aware.robot import RobotModel
+from impact_aware.robot.urdf_text import build_model
 
 ROD_RADIUS = 0.035
 """Of a link whose shape is not known, m."""
@@ -46,11 +47,11 @@ class RobotShape:
 
 def robot_shape(urdf: str) -> RobotShape:
     """Read the collision bodies of a URDF text; without them, or without its mesh files, there are no bodies."""
-    folders = _package_folders(urdf)
-    if folders is None:
-        return RobotShape(())
     try:
-        model = pin.buildModelFromXML(urdf)
+        model = build_model(urdf)
+        folders = _package_folders(urdf)
+        if folders is None:
+            return RobotShape(())
         geometry = pin.buildGeomFromUrdfString(
             model, urdf, pin.GeometryType.COLLISION, package_dirs=[str(folder) for folder in folders]
         )
@@ -67,10 +68,15 @@ def robot_shape(urdf: str) -> RobotShape:
 
 
 def _package_folders(urdf: str) -> list[Path] | None:
-    """Folders below which every `package://` mesh of the URDF is; None when a mesh is missing."""
-    meshes = set(
-        re.findall(r'filename="package://([^"]+)"', "".join(re.findall(r"<collision.*?</collision>", urdf, re.S)))
-    )
+    """Folders below which every mesh of the URDF is; None when one is missing, or is not in a package.
+
+    A recording names its meshes, so that another file than one of an installed package is not opened.
+    """
+    meshes_of = ElementTree.fromstring(urdf.strip()).iterfind(".//collision//mesh")
+    names = {mesh.get("filename", "") for mesh in meshes_of}
+    meshes = {name.removeprefix("package://") for name in names}
+    if any(not name.startswith("package://") or ".." in Path(name).parts for name in names):
+        return None
     prefixes = [
         Path(prefix) / "share" for prefix in os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep) if prefix
     ]

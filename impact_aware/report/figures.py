@@ -71,6 +71,8 @@ def figure_style() -> Iterator[None]:
         "grid.color": COLORS["grid"],
         "xtick.color": COLORS["muted"],
         "ytick.color": COLORS["muted"],
+        # Names of joints and arms are texts as they are, whatever stands between their dollar signs.
+        "text.parse_math": False,
     }
     with matplotlib.style.context([_SIZES, colors]):
         yield

@@ -118,6 +118,10 @@ def _group_to_json(group: AblationGroup) -> dict[str, Any]:
     return {"impacts": found.pop("count"), **found}
 
 
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+"""First characters of what spreadsheets take for formulas."""
+
+
 def _csv(header: tuple[str, ...], rows: Iterable[dict[str, Any]]) -> str:
     text = io.StringIO()
     writer = csv.DictWriter(text, header, lineterminator="\n")
@@ -132,6 +136,9 @@ def _cell(value: Any) -> Any:
         return repr(float(value))
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if isinstance(value, str) and value.startswith(_FORMULA):
+        # A spreadsheet would compute it, and a name in a recording is whatever its author wrote.
+        return f"'{value}"
     return "" if value is None else value
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -24,6 +25,7 @@ MODE_NAMES = {2: "interim", 3: "post-impact", 4: "safe", 5: "hold"}
 _OBJECT_AXES = (("x", "#888888"), ("y", "#3b7d3b"), ("z", "#333333"))
 
 
+@matplotlib.rc_context({"text.parse_math": False})
 def run_figure(run: RunSeries, arms: dict[str, dict[str, Any]]) -> Figure:
     """One column per arm with joint velocities, tool speed and target acceleration; the object below.
 

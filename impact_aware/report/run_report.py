@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from impact_aware.arrays import Array
+from impact_aware.json_text import json_text
 from impact_aware.messages.geometry import vector
 from impact_aware.messages.stamps import seconds, stamp_seconds
 from impact_aware.recordings.bag import Bag, BagError
@@ -51,7 +51,7 @@ class RunReport:
 
     def write_summary(self) -> None:
         """Write `summary.json`."""
-        (self.folder / "summary.json").write_text(json.dumps(self.summary, indent=2) + "\n")
+        (self.folder / "summary.json").write_text(json_text(self.summary, indent=2) + "\n")
 
     def failure(self) -> str:
         """What kept the task from being done; empty when it was."""

@@ -17,6 +17,7 @@ from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
 
 from impact_aware.cli.main import main
+from impact_aware.output_folder import MARKER
 from impact_aware.robot import load_profile
 
 STORE = get_typestore(Stores.ROS2_JAZZY)
@@ -92,7 +93,7 @@ def test_results_are_written_once_and_the_input_stays(
     words = ["analyze", str(bag), "--robot", "panda", "--out", str(out), "--no-report", "--no-annotated"]
     assert main(words) == 0
     capsys.readouterr()
-    assert sorted(file.name for file in out.iterdir()) == ["ablation.csv", "analysis.json", "impacts.csv"]
+    assert sorted(file.name for file in out.iterdir()) == [MARKER, "ablation.csv", "analysis.json", "impacts.csv"]
     rows = (out / "impacts.csv").read_text().splitlines()
     assert len(rows) == 8 and rows[0].startswith("file,arm,index,label,time")
     first = json.loads((out / "analysis.json").read_text())

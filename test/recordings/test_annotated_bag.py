@@ -366,7 +366,7 @@ def test_a_full_disk_leaves_nothing(source, analysis, tmp_path, monkeypatch):
 def test_no_recording_is_one_clear_line(analysis, tmp_path):
     empty = tmp_path / "empty"
     empty.mkdir()
-    with pytest.raises(BagError, match="there is neither metadata.yaml nor an MCAP file in it"):
+    with pytest.raises(BagError, match="neither metadata.yaml nor .mcap or .db3 files in it"):
         write_annotated(empty, analysis, tmp_path / "out")
     text = tmp_path / "words.db3"
     text.write_text("no database")

@@ -21,7 +21,7 @@ from rosbags.typesys import Stores, get_typestore
 from impact_aware.arrays import Array
 from impact_aware.contact.geometry import Contact
 from impact_aware.detection import make_detector
-from impact_aware.errors import ImpactAwareError
+from impact_aware.errors import ImpactAwareError, InvalidInputError
 from impact_aware.impact.predictor import predict
 from impact_aware.recordings import impact_finder
 from impact_aware.recordings.arm_samples import ArmSamples
@@ -604,6 +604,40 @@ def test_tables_give_what_the_bag_gives(
         # The stamps of a bag are whole nanoseconds.
         assert mine.time == pytest.approx(other.time, abs=1e-6)
         np.testing.assert_allclose(mine.velocity_after_predicted, other.velocity_after_predicted, atol=1e-4)
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_a_table_in_degrees_is_not_taken_for_radians(
+    robot: RobotModel, recorded: Recorded, reference: Analysis, tmp_path: Path, known: bool
+) -> None:
+    content = {"time": recorded.times}
+    degrees = np.degrees(recorded.positions)
+    content |= {f"q_{joint}": degrees[:, index] for index, joint in enumerate(robot.joint_names)}
+    _write_csv(tmp_path / "run.csv", content)
+    chosen = options() if known else options(robot=None, normal=None)
+    with pytest.raises(InvalidInputError, match=r"positions of run.csv: got .*panda_joint.*--degrees"):
+        analyze([tmp_path / "run.csv"], chosen)
+    read = analyze([tmp_path / "run.csv"], dataclasses.replace(chosen, degrees=True))
+    check_impacts(read.impacts, recorded.impacts)
+    for mine, other in zip(read.impacts, reference.impacts, strict=True):
+        np.testing.assert_allclose(mine.velocity_before, other.velocity_before, atol=1e-4)
+
+
+def test_a_recording_in_degrees_is_not_taken_for_radians(
+    robot: RobotModel, recorded: Recorded, tmp_path: Path
+) -> None:
+    turned = Recorded(recorded.times, np.degrees(recorded.positions), np.degrees(recorded.velocities), ())
+    bag = write_bag(tmp_path / "bag", {"/joint_states": payloads(robot.joint_names, turned)})
+    with pytest.raises(InvalidInputError, match="positions of /joint_states in bag: got .*--degrees"):
+        analyze([bag], options())
+    check_impacts(analyze([bag], options(degrees=True)).impacts, recorded.impacts)
+
+
+def test_too_many_joints_are_refused(tmp_path: Path) -> None:
+    columns = {"time": np.arange(0.0, 1.0, 0.01)} | {f"q_j{i}": np.zeros(100) for i in range(200)}
+    _write_npz(tmp_path / "run.npz", columns)
+    with pytest.raises(InvalidInputError, match="joints of the table: got 200 joints, expected 64 at most"):
+        analyze([tmp_path / "run.npz"], options(robot=None, normal=None))
 
 
 def test_a_detector_that_finds_thousands_does_not_fill_the_memory(

@@ -1,0 +1,192 @@
+"""The files of a recording, each read on its own: MCAP from front to back, SQLite through a library."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+from mcap.reader import SeekingReader
+from rosbags.highlevel import AnyReader
+from rosbags.typesys import Stores, get_types_from_idl, get_types_from_msg, get_typestore
+from rosbags.typesys.store import Typestore
+
+from impact_aware.recordings.bag_files import BagError, decompress, one_reason
+from impact_aware.recordings.mcap_scan import McapScan
+from impact_aware.recordings.raw_messages import RawMessages, batches
+
+LARGEST_DEFINITION = 1 << 20
+"""Characters of a message definition; those of ROS have 10 000 at most, with all that they are made of."""
+
+LARGEST_MESSAGE = 1 << 26
+"""Unpacked size of a message that is compressed on its own, bytes."""
+
+
+class Part(ABC):
+    """A recording, or one of its files, that can be read on its own.
+
+    Attributes:
+        topics: Topic name -> message type.
+        counts: Topic name -> number of messages.
+        types: What the messages are made of.
+        damage: What is wrong with the file, one sentence, or None.
+    """
+
+    def __init__(self, path: Path, *, packed_messages: bool) -> None:
+        """Nothing is read yet; `packed_messages` says that messages are compressed one by one."""
+        self.path = path
+        self.topics: dict[str, str] = {}
+        self.counts: dict[str, int] = {}
+        self.types: Typestore = get_typestore(Stores.ROS2_JAZZY)
+        self.damage: str | None = None
+        self._packed = packed_messages
+
+    def __enter__(self) -> Part:
+        """Open the file."""
+        return self
+
+    def __exit__(  # noqa: B027 - most files are opened anew for each look at them
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close the file."""
+
+    def serialized(self, topic: str) -> Iterator[tuple[int, bytes]]:
+        """Messages of a topic with their recording time in ns."""
+        for raw in self.raw([topic]):
+            for row in np.argsort(raw.received, kind="stable").tolist():
+                yield int(raw.received[row]), raw.payload(row)
+
+    def raw(self, topics: Collection[str]) -> Iterator[RawMessages]:
+        """Blocks of undecoded messages."""
+        blocks = self._blocks(topics)
+        yield from batches(self._unpacked(blocks)) if self._packed else blocks
+
+    @abstractmethod
+    def _blocks(self, topics: Collection[str]) -> Iterator[RawMessages]:
+        """Blocks of messages as they lie in the file."""
+
+    def _unpacked(self, blocks: Iterator[RawMessages]) -> Iterator[tuple[str, int, bytes]]:
+        for raw in blocks:
+            for row in range(len(raw)):
+                try:
+                    data = decompress(raw.payload(row), "zstd", LARGEST_MESSAGE)
+                except Exception as error:  # the decompressor's errors have no common base
+                    self._note(f"has a message on {raw.topic} that can't be decompressed ({one_reason(error)})")
+                    continue
+                yield raw.topic, int(raw.received[row]), data
+
+    def _note(self, damage: str) -> None:
+        self.damage = self.damage or f"{self.path.name} {damage}"
+
+
+class McapPart(Part):
+    """An MCAP file: topics from the index at its end, or from all of it when a crash left it without."""
+
+    def __enter__(self) -> McapPart:
+        """Learn the topics.
+
+        Raises:
+            BagError: Nothing of it can be read.
+        """
+        if not self._read_index():
+            self._walk()
+        if not self.topics and self.damage:
+            raise BagError(f"{self.path}: not a recording that can be read ({self.damage})")
+        return self
+
+    def _blocks(self, topics: Collection[str]) -> Iterator[RawMessages]:
+        scan = McapScan(self.path)
+        yield from scan.messages(topics)
+        if scan.damage:
+            self._note(f"{scan.damage}; it was read as far as it goes")
+
+    def _read_index(self) -> bool:
+        """Whether there is an index with all that has to be known."""
+        try:
+            with open(self.path, "rb") as file:
+                summary = SeekingReader(file).get_summary()
+            if summary is None or summary.statistics is None or not summary.channels:
+                return False
+            counts = summary.statistics.channel_message_counts
+            definitions = []
+            for number, channel in summary.channels.items():
+                schema = summary.schemas.get(channel.schema_id)
+                self.topics[channel.topic] = "" if schema is None else schema.name
+                self.counts[channel.topic] = self.counts.get(channel.topic, 0) + counts.get(number, 0)
+                if schema is not None:
+                    definitions.append((schema.name, schema.encoding, schema.data.decode(errors="replace")))
+        except Exception:  # an index can be spoilt in any way; then the file is read from front to back
+            self.topics, self.counts = {}, {}
+            return False
+        self._learn(definitions)
+        return True
+
+    def _walk(self) -> None:
+        scan = McapScan(self.path)
+        for _ in scan.messages(()):
+            pass
+        if scan.damage:
+            self._note(f"{scan.damage}; it was read as far as it goes")
+        for number, channel in scan.channels.items():
+            self.topics[channel.topic] = channel.type
+            self.counts[channel.topic] = self.counts.get(channel.topic, 0) + scan.counts.get(number, 0)
+        self._learn((channel.type, channel.encoding, channel.definition) for channel in scan.channels.values())
+
+    def _learn(self, definitions: Any) -> None:
+        """Teach the type store what it does not know of (type, language, definition)."""
+        for name, encoding, text in definitions:
+            if name in self.types.fielddefs or len(text) > LARGEST_DEFINITION:
+                continue
+            try:
+                found = get_types_from_idl(text) if "idl" in encoding else get_types_from_msg(text, name)
+                self.types.register({own: fields for own, fields in found.items() if own not in self.types.fielddefs})
+            except Exception:  # a type that nobody asks for must not keep the others from being read
+                continue
+
+
+class SqlitePart(Part):
+    """A SQLite file."""
+
+    def __init__(self, path: Path, *, packed_messages: bool) -> None:
+        """As every part."""
+        super().__init__(path, packed_messages=packed_messages)
+        self._reader = AnyReader([path], default_typestore=self.types)
+
+    def __enter__(self) -> SqlitePart:
+        """Open the file.
+
+        Raises:
+            BagError: Nothing of it can be read.
+        """
+        try:
+            self._reader.open()
+        except Exception as error:  # the library and its database raise errors without a common base
+            raise BagError(f"{self.path}: not a recording that can be read ({one_reason(error)})") from error
+        self.types = self._reader.typestore
+        for connection in self._reader.connections:
+            self.topics[connection.topic] = connection.msgtype
+            self.counts[connection.topic] = self.counts.get(connection.topic, 0) + connection.msgcount
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close the file."""
+        self._reader.close()
+
+    def _blocks(self, topics: Collection[str]) -> Iterator[RawMessages]:
+        return batches(self._messages(topics))
+
+    def _messages(self, topics: Collection[str]) -> Iterator[tuple[str, int, bytes]]:
+        """Messages through the library, until it stumbles."""
+        wanted = [connection for connection in self._reader.connections if connection.topic in topics]
+        if not wanted:
+            return
+        try:
+            for connection, time, data in self._reader.messages(wanted):
+                yield connection.topic, time, bytes(data)
+        except Exception as error:  # the library and its database raise errors without a common base
+            self._note(f"is damaged and was read up to there ({one_reason(error)})")

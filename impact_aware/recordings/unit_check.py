@@ -1,0 +1,58 @@
+"""Whether the positions of a recording can be radians."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from impact_aware.arrays import Array
+from impact_aware.errors import InvalidInputError
+from impact_aware.recordings.arm_samples import ArmSamples
+from impact_aware.robot import RobotModel
+from impact_aware.robot.plausible_state import implausible_position, position_range
+
+LARGEST_UNKNOWN = 4.0 * np.pi
+"""Position that is accepted of a joint whose limits are not known, rad: two turns."""
+
+SHARE = 0.5
+"""Of the samples that may be implausible: readings that are spoilt are few, those in another unit are nearly all."""
+
+
+class UnitCheck:
+    """Counts samples that can't be in radians."""
+
+    def __init__(self, joint_names: tuple[str, ...], robot: RobotModel | None) -> None:
+        """Without a robot only positions of more than `LARGEST_UNKNOWN` are counted."""
+        self._names, self._robot = joint_names, robot
+        self._seen = self._beyond = 0
+        self._worst: tuple[int, float] | None = None
+
+    def feed(self, samples: ArmSamples) -> None:
+        """Count the next samples."""
+        beyond = self._implausible(samples.positions)
+        self._seen += len(beyond)
+        if not beyond.any():
+            return
+        self._beyond += int(np.count_nonzero(beyond.any(axis=1)))
+        if self._worst is None:
+            row, joint = np.unravel_index(int(np.argmax(beyond)), beyond.shape)
+            self._worst = int(joint), float(samples.positions[row, joint])
+
+    def check(self, source: str) -> None:
+        """Refuse the recording `source` when most of its samples can't be in radians.
+
+        Raises:
+            InvalidInputError: With the joint and its value.
+        """
+        if self._worst is None or self._beyond <= SHARE * self._seen:
+            return
+        joint, value = self._worst
+        limit = f"radians within two turns, {LARGEST_UNKNOWN:.4g}"
+        expected = limit if self._robot is None else position_range(self._robot, joint)
+        share = f"in {self._beyond} of {self._seen} samples"
+        given = f"{value:.4g} for {self._names[joint]}, and the like {share}"
+        raise InvalidInputError(f"positions of {source}", given, f"{expected}; --degrees if they are degrees")
+
+    def _implausible(self, positions: Array) -> Array:
+        if self._robot is None:
+            return np.asarray(np.abs(positions) > LARGEST_UNKNOWN)
+        return implausible_position(self._robot, positions)

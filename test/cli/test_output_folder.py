@@ -1,0 +1,189 @@
+"""Results as one unit: what is refused, what is replaced, and what is there after a kill at any moment."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from impact_aware import output_folder as module
+from impact_aware.errors import InvalidInputError
+from impact_aware.output_folder import MARKER, FolderLock, OutputError, OutputFolder, free_name, marker_of, write_whole
+
+
+def write(folder, text, command="analyze", **more):
+    with OutputFolder(folder, command, **more) as inside:
+        (inside / "one.txt").write_text(text)
+        (inside / "deep").mkdir()
+        (inside / "deep" / "two.txt").write_text(text)
+
+
+def content(folder):
+    return {str(path.relative_to(folder)): path.read_text() for path in folder.rglob("*.txt")}
+
+
+def whole(text):
+    return {"one.txt": text, "deep/two.txt": text}
+
+
+def test_results_appear_with_their_marker(tmp_path):
+    write(tmp_path / "out", "a")
+    assert content(tmp_path / "out") == whole("a")
+    assert marker_of(tmp_path / "out") == {"command": "analyze", "complete": True, "files": ["deep", "one.txt"]}
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+    (tmp_path / "empty").mkdir()
+    write(tmp_path / "empty", "b")
+    assert content(tmp_path / "empty") == whole("b")
+
+
+def test_results_are_replaced_whole_and_what_others_put_there_stays(tmp_path):
+    out = tmp_path / "out"
+    write(out, "a")
+    (out / "mine.txt").write_text("keep")
+    (out / "notes").mkdir()
+    (out / "notes" / "b.txt").write_text("keep too")
+    with pytest.raises(InvalidInputError, match="which has results, expected another folder, or --force"):
+        write(out, "b")
+    with OutputFolder(out, "analyze", force=True) as inside:
+        (inside / "other.txt").write_text("c")
+    assert content(out) == {"other.txt": "c", "mine.txt": "keep", "notes/b.txt": "keep too"}
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_results_can_be_moved_aside(tmp_path):
+    out = tmp_path / "out"
+    for text in "abc":
+        write(out, text, "demo", aside=True)
+    assert [content(tmp_path / name) for name in ("out", "out.1", "out.2")] == [whole("c"), whole("a"), whole("b")]
+    with pytest.raises(ZeroDivisionError), OutputFolder(out, "demo", aside=True) as inside:
+        (inside / "log.txt").write_text("d")
+        raise ZeroDivisionError
+    assert content(out) == whole("c") and content(tmp_path / "out.failed.1") == {"log.txt": "d"}
+
+
+def test_an_error_leaves_the_earlier_results(tmp_path):
+    out = tmp_path / "out"
+    write(out, "a")
+    with pytest.raises(ZeroDivisionError), OutputFolder(out, "analyze", force=True) as inside:
+        (inside / "one.txt").write_text("b")
+        raise ZeroDivisionError
+    assert content(out) == whole("a") and [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_what_is_not_ours_is_refused_in_one_line(tmp_path, monkeypatch):
+    theirs, recording = tmp_path / "theirs", tmp_path / "bag"
+    for folder in (theirs, recording):
+        folder.mkdir()
+        (folder / "precious.txt").write_text("x")
+    (tmp_path / "file").write_text("x")
+    (tmp_path / "link").symlink_to(theirs)
+    (tmp_path / "dangling").symlink_to(tmp_path / "nowhere")
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    write(tmp_path / "demo", "a", "demo")
+    monkeypatch.chdir(recording)
+    for out, words in {
+        theirs: "no result of this project",
+        tmp_path / "demo": "a result of demo",
+        tmp_path / "file": "expected a folder",
+        tmp_path / "link": "not a link",
+        tmp_path / "dangling": "not a link",
+        tmp_path / "loop": "a folder",
+        tmp_path: "not the current one or one around it",
+        Path(""): "not the current one",
+        Path("."): "not the current one",
+        Path("/"): "not the current one",
+        Path(".."): "not the current one",
+        recording / "inside": "outside the recording",
+        Path("a\0b"): "a folder",
+    }.items():
+        with pytest.raises(InvalidInputError) as error:
+            OutputFolder(out, "analyze", inputs=[recording], force=True)
+        assert words in str(error.value) and str(error.value).isprintable()
+    monkeypatch.chdir("/")
+    with pytest.raises(InvalidInputError, match="outside the recording"):
+        OutputFolder(tmp_path, "analyze", inputs=[recording], force=True)
+    assert (theirs / "precious.txt").read_text() == "x"
+
+
+def test_a_place_that_can_not_be_written_to_is_one_line():
+    with pytest.raises(OutputError, match="can't be written"), OutputFolder(Path("/proc/nothing/here"), "analyze"):
+        pass
+
+
+def test_what_a_killed_run_left_is_swept_and_what_a_living_one_writes_is_not(tmp_path):
+    dead, done, living = (tmp_path / f".o*t.unfinished-{number}" for number in (1, 2, 3))
+    for folder, complete in ((dead, False), (done, True), (living, False)):
+        folder.mkdir()
+        (folder / MARKER).write_text(json.dumps({"command": "analyze", "complete": complete}))
+    other = tmp_path / ".oXt.unfinished-4"
+    other.mkdir()
+    lock = FolderLock(living)
+    write(tmp_path / "o*t", "a")
+    assert not dead.exists() and living.exists() and other.exists()
+    assert marker_of(tmp_path / "o*t.1") == {"command": "analyze", "complete": True}
+    lock.close()
+    write(tmp_path / "o*t", "a", force=True)
+    assert not living.exists()
+
+
+def test_a_lock_is_held_by_one(tmp_path):
+    first, second = FolderLock(tmp_path), FolderLock(tmp_path)
+    assert first.held and not second.held
+    first.close()
+    third = FolderLock(tmp_path)
+    assert third.held
+    second.close()
+    third.close()
+
+
+def test_without_an_exchange_in_the_system_folders_change_places_all_the_same(tmp_path, monkeypatch):
+    monkeypatch.setattr(module.sys, "platform", "elsewhere")
+    out = tmp_path / "out"
+    write(out, "a")
+    write(out, "b", force=True)
+    assert content(out) == whole("b") and [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_a_file_is_whole_and_a_number_is_free(tmp_path):
+    write_whole(tmp_path / "a", "one")
+    write_whole(tmp_path / "a", b"two")
+    assert (tmp_path / "a").read_text() == "two" and [path.name for path in tmp_path.iterdir()] == ["a"]
+    (tmp_path / "a.1").symlink_to(tmp_path / "nowhere")
+    assert free_name(tmp_path / "a").name == "a.2"
+
+
+REPEAT = """
+import sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[3])
+from test_output_folder import write
+number = int(sys.argv[2])
+print("ready", flush=True)
+while True:
+    number += 1
+    write(Path(sys.argv[1]), f"{number}", "demo" if number < 0 else "analyze", force=True)
+"""
+
+
+def test_after_a_kill_at_any_moment_there_is_one_whole_result(tmp_path):
+    """Twelve kills of a process that does nothing but replace its results."""
+    out, rng = tmp_path / "out", np.random.default_rng(5)
+    for number in range(12):
+        words = [sys.executable, "-c", REPEAT, str(out), str(1000 * number), str(Path(__file__).parent)]
+        process = subprocess.Popen(words, stdout=subprocess.PIPE, env={**os.environ, "PYTHONSAFEPATH": "1"})
+        assert process.stdout.readline() == b"ready\n"
+        time.sleep(rng.uniform(0.0, 0.05))
+        process.kill()
+        process.communicate()
+        if out.exists():
+            texts = content(out)
+            assert set(texts) == set(whole("")) and len(set(texts.values())) == 1
+    write(out, "last", force=True)
+    assert content(out) == whole("last")
+    # Complete results that were about to be replaced, or to replace, are kept; nothing else is left.
+    assert all(path.name.startswith("out") for path in tmp_path.iterdir())
+    assert all(len(set(content(path).values())) == 1 for path in tmp_path.iterdir())

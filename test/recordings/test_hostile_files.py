@@ -1,0 +1,222 @@
+"""Recordings and tables made to harm: bombs, absurd sizes and times, links to other files, names that are formulas."""
+
+import csv
+import io
+import struct
+
+import h5py
+import lz4.frame
+import numpy as np
+import pytest
+import yaml
+import zstandard
+from hand_made import make_impact
+from mcap.writer import CompressionType
+from mcap.writer import Writer as McapWriter
+from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin
+from small_recordings import ROWS, bag_bytes, write_bag
+
+from impact_aware.columns import open_columns
+from impact_aware.errors import ImpactAwareError, InvalidInputError
+from impact_aware.recordings.bag import Bag, BagError
+from impact_aware.recordings.bag_files import LARGEST_CHUNK, decompress
+from impact_aware.recordings.raw_recording import RawRecording
+from impact_aware.report.result_files import impacts_csv
+
+TOPIC = "/joint_states"
+
+
+def count(path):
+    """Messages that can be read, and what is said about the damage."""
+    with Bag(path) as bag:
+        return sum(len(raw) for raw in bag.raw([TOPIC])), bag.damage or ""
+
+
+def test_a_bomb_is_not_unpacked(tmp_path, monkeypatch):
+    monkeypatch.setattr("impact_aware.resources.LEAST_UNPACKED", 1 << 20)
+    bomb = tmp_path / "bag.mcap.zstd"
+    bomb.write_bytes(zstandard.ZstdCompressor().compress(bytes(64 << 20)))
+    assert bomb.stat().st_size < 10_000
+    for kind in (Bag, RawRecording):
+        with pytest.raises(BagError, match=r"bag.mcap.zstd unpacks to more than \d+ bytes"), kind(bomb):
+            pass
+    monkeypatch.setattr("impact_aware.resources.LEAST_UNPACKED", 1 << 28)
+    with pytest.raises(BagError, match="not an MCAP file"), Bag(bomb):
+        pass
+
+
+@pytest.mark.parametrize("compression", ["zstd", "lz4"])
+def test_a_chunk_is_unpacked_no_further_than_it_says(compression):
+    content = bytes(range(256)) * 400
+    packed = zstandard.ZstdCompressor().compress(content) if compression == "zstd" else lz4.frame.compress(content)
+    assert decompress(packed, compression, len(content)) == content
+    for most in (len(content) - 1, 1000, 0):
+        with pytest.raises(ValueError, match=f"more than {most} bytes"):
+            decompress(packed, compression, most)
+    with pytest.raises(ValueError, match="unsupported compression 'xz'"):
+        decompress(packed, "xz")
+
+
+def chunk(content, said, compression="zstd"):
+    """A chunk record whose header says that it unpacks to `said` bytes."""
+    name = compression.encode()
+    body = struct.pack("<QQQII", 0, 0, said, 0, len(name)) + name + struct.pack("<Q", len(content)) + content
+    return struct.pack("<BQ", 6, len(body)) + body
+
+
+@pytest.mark.parametrize("said", [100, 7 << 30, 2**64 - 1])
+def test_a_chunk_that_lies_about_its_size_is_left_out(tmp_path, said):
+    bomb = zstandard.ZstdCompressor().compress(bytes(LARGEST_CHUNK // 16))
+    path = tmp_path / "bag.mcap"
+    good = bag_bytes("chunked")
+    path.write_bytes(good[:8] + chunk(bomb, said) + good[8:])
+    read, damage = count(path)
+    assert read == ROWS
+    assert "damaged chunk at byte 17, which was left out" in damage
+
+
+def test_sizes_of_records_beyond_the_file_do_not_matter(tmp_path):
+    good = bag_bytes("mcap")
+    for size in (2**31, 2**40, 2**63, 2**64 - 1):
+        for kind in (3, 4, 5, 6, 8, 0x7F):
+            path = tmp_path / "bag.mcap"
+            path.write_bytes(good[:8] + struct.pack("<BQ", kind, size) + good[8:])
+            try:
+                with Bag(path) as bag:
+                    list(bag.raw([TOPIC]))
+            except BagError as error:
+                assert str(error).isprintable()
+
+
+def test_times_after_2262_are_left_out_and_told(tmp_path):
+    with open(tmp_path / "late.mcap", "wb") as stream:
+        writer = McapWriter(stream, compression=CompressionType.NONE)
+        writer.start(profile="ros2", library="test")
+        schema = writer.register_schema("sensor_msgs/msg/JointState", "ros2msg", b"string[] name")
+        channel = writer.register_channel(TOPIC, "cdr", schema)
+        for time in (5, 2**63 - 1, 2**63, 2**64 - 1):
+            writer.add_message(channel, log_time=time, publish_time=0, data=b"\0\1\0\0\0\0\0\0")
+        writer.finish()
+    read, damage = count(tmp_path / "late.mcap")
+    assert read == 2 and "late.mcap has 2 messages after the year 2262" in damage
+
+
+def test_a_message_shorter_than_its_header_is_left_out(tmp_path):
+    good = bag_bytes("mcap")
+    path = tmp_path / "bag.mcap"
+    path.write_bytes(good[:8] + struct.pack("<BQ", 5, 3) + b"abc" + good[8:])
+    read, damage = count(path)
+    assert read == ROWS and "damaged message at byte 17" in damage
+    with RawRecording(path) as recording:
+        assert len(list(recording.records())) >= ROWS
+
+
+@pytest.mark.parametrize("plugin", [StoragePlugin.MCAP, StoragePlugin.SQLITE3])
+def test_messages_compressed_one_by_one_are_bounded(tmp_path, monkeypatch, plugin):
+    path = write_bag(tmp_path / "bag", plugin=plugin, compression=(CompressionMode.MESSAGE, CompressionFormat.ZSTD))
+    assert count(path) == (ROWS, "")
+    with RawRecording(path) as recording:
+        messages = [record for record in recording.records() if hasattr(record, "topic")]
+    assert len(messages) == ROWS and all(b"elbow" in message.data for message in messages)
+    monkeypatch.setattr("impact_aware.recordings.bag_parts.LARGEST_MESSAGE", 20)
+    read, damage = count(path)
+    assert read == 0 and "can't be decompressed (it unpacks to more than 20 bytes)" in damage
+
+
+def test_files_compressed_as_a_whole_stay_in_their_folder(tmp_path):
+    path = write_bag(tmp_path / "bag", compression=(CompressionMode.FILE, CompressionFormat.ZSTD))
+    assert count(path) == (ROWS, "")
+    index = path / "metadata.yaml"
+    secret = tmp_path / "secret.mcap"
+    secret.write_bytes(bag_bytes("mcap"))
+    content = yaml.safe_load(index.read_text())
+    content["rosbag2_bagfile_information"]["relative_file_paths"] = ["../secret.mcap"]
+    index.write_text(yaml.safe_dump(content))
+    with pytest.raises(BagError, match="secret.mcap is missing"), Bag(path):
+        pass
+
+
+INDEXES = {
+    "empty": "",
+    "no mapping": "- 1",
+    "brackets": "[" * 5000,
+    "names are numbers": "rosbag2_bagfile_information: {relative_file_paths: [1, 2], topics_with_message_count: []}",
+    "no topics": "rosbag2_bagfile_information: {relative_file_paths: [bag_0.mcap]}",
+    "python": "!!python/object/apply:os.system [true]",
+}
+
+
+@pytest.mark.parametrize("text", INDEXES.values(), ids=INDEXES.keys())
+def test_a_spoilt_index_leaves_the_files_readable(tmp_path, text):
+    path = write_bag(tmp_path / "bag")
+    (path / "metadata.yaml").write_text(text)
+    read, damage = count(path)
+    assert read == ROWS and "its files are read one after the other" in damage
+    with RawRecording(path) as recording:
+        assert recording.topics() == {TOPIC}
+
+
+@pytest.mark.parametrize("kind", ["mcap", "chunked", "db3", "mcap.zstd"])
+def test_a_recording_cut_off_anywhere_gives_what_is_left_or_one_line(tmp_path, kind):
+    good = bag_bytes(kind)
+    path = tmp_path / f"bag.{kind.replace('chunked', 'mcap')}"
+    for size in np.linspace(0, len(good) - 1, 25).astype(int).tolist():
+        path.write_bytes(good[:size])
+        try:
+            read, damage = count(path)
+        except ImpactAwareError as error:
+            assert str(error).isprintable() and path.name in str(error)
+        else:
+            assert read <= ROWS and (damage or read == ROWS)
+
+
+def test_bytes_of_other_files_do_not_come_out_of_hdf5(tmp_path):
+    other = tmp_path / "secret"
+    other.write_bytes(np.arange(3.0).tobytes())
+    with h5py.File(tmp_path / "external.h5", "w") as file:
+        file.create_dataset("time", (3,), "f8", external=[(str(other), 0, 24)])
+    with h5py.File(tmp_path / "inner.h5", "w") as file:
+        file["q1"] = np.arange(3.0)
+    with h5py.File(tmp_path / "virtual.h5", "w") as file:
+        layout = h5py.VirtualLayout((3,), "f8")
+        layout[:] = h5py.VirtualSource(str(tmp_path / "inner.h5"), "q1", (3,))
+        file.create_virtual_dataset("q1", layout)
+    for name in ("external.h5", "virtual.h5"):
+        with pytest.raises(InvalidInputError, match="in another file, expected datasets within the file"):
+            open_columns(tmp_path / name)
+    with h5py.File(tmp_path / "links.h5", "w") as file:
+        file["time"] = np.arange(3.0)
+        file["q1"] = h5py.ExternalLink(str(tmp_path / "inner.h5"), "q1")
+        file["q2"] = h5py.SoftLink("/time")
+    assert set(open_columns(tmp_path / "links.h5").widths) == {"time"}
+
+
+def test_arrays_that_exist_only_in_a_header_are_refused(tmp_path):
+    with h5py.File(tmp_path / "huge.h5", "w") as file:
+        file.create_dataset("time", (10**12,), "f8", chunks=(1024,))
+    with pytest.raises(InvalidInputError, match="8000000000000 bytes when unpacked"):
+        open_columns(tmp_path / "huge.h5")
+    header = b"{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000000, 3), }"
+    (tmp_path / "huge.npy").write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header)
+    with pytest.raises(InvalidInputError, match="a table that can be read"):
+        open_columns(tmp_path / "huge.npy")
+    np.savez_compressed(tmp_path / "bomb.npz", time=np.zeros(50_000_000))
+    with pytest.raises(InvalidInputError, match="400000128 bytes when unpacked"):
+        open_columns(tmp_path / "bomb.npz")
+
+
+def test_a_table_has_a_bounded_number_of_columns(tmp_path):
+    (tmp_path / "wide.csv").write_text(",".join(f"c{i}" for i in range(5000)) + "\n")
+    with pytest.raises(InvalidInputError, match="5000 columns, expected 4096 at most"):
+        open_columns(tmp_path / "wide.csv")
+
+
+def test_a_name_is_no_formula_in_a_spreadsheet():
+    names = ('=cmd|"/c calc"!A1', "@SUM(A1)")
+    text = impacts_csv([make_impact(joint_names=names, arm="+1", label="-2")])
+    rows = list(csv.DictReader(io.StringIO(text)))
+    assert [row["joint"] for row in rows] == [f"'{name}" for name in names]
+    assert rows[0]["arm"] == "'+1" and rows[0]["label"] == "'-2"
+    # Numbers are numbers, also below zero.
+    assert float(rows[1]["position"]) == -2.0
+    assert not any(value.startswith(("=", "@", "+")) for row in rows for value in row.values())
