@@ -7,12 +7,12 @@ table, the figure and `summary.json`. When any node dies it brings the arm to th
 from __future__ import annotations
 
 import argparse
-import json
 import random
 import signal
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,8 @@ from impact_aware.bringup.graph import (
 )
 from impact_aware.bringup.processes import NodeProcess, end_processes, quiet_environment
 from impact_aware.errors import ImpactAwareError, InvalidInputError
+from impact_aware.json_text import json_text
+from impact_aware.output_folder import OutputFolder
 from impact_aware.recordings.bag import BagError
 from impact_aware.report.run_report import RunReport, report_run
 
@@ -75,24 +77,21 @@ def run(args: argparse.Namespace) -> int:
     if not args.timeout > 0.0:
         raise InvalidInputError("--timeout", args.timeout, "a time > 0 s")
     graph = _graph(args)
-    folder = _new_folder(args.out or Path("results") / args.task)
+    out = args.out or Path("results") / args.task
+    output = OutputFolder(out, "demo", aside=True)
     started = time.monotonic()
     try:
-        with own_domain(args.domain, alone=True) as domain:
+        with own_domain(args.domain, alone=True) as domain, output as folder:
+            (folder / "logs").mkdir()
             quiet = args.json or not sys.stderr.isatty()
             demo = Demo(graph, folder, domain, quiet=quiet, single_process=args.single_process, order=args.start_order)
             demo.run(args.timeout)
+            report = _report(demo, folder, out, round(time.monotonic() - started, 2))
     except DemoFailedError as error:
         print(f"impact-aware demo: error: {error}", file=sys.stderr)
-        print(f"impact-aware demo: the logs are in {folder / 'logs'}", file=sys.stderr)
+        if output.kept is not None:
+            print(f"impact-aware demo: the logs are in {output.kept / 'logs'}", file=sys.stderr)
         return 1
-    try:
-        report = report_run(folder / "bag", folder, demo.node_names)
-    except BagError as error:
-        print(f"impact-aware demo: error: {_explained(error, demo.plant)}", file=sys.stderr)
-        return 1
-    report.summary["wall_s"] = round(time.monotonic() - started, 2)
-    report.write_summary()
     _print(report, as_json=args.json)
     if failure := report.failure():
         print(f"impact-aware demo: error: {failure}", file=sys.stderr)
@@ -106,6 +105,17 @@ def _explained(error: BagError, plant: dict[str, Any]) -> str:
     if impacts:
         return f"the recording lacks what happened, {impacts} impacts in {states} states of the plant: {error}"
     return f"the plant counts no impact in {states} states: {error}"
+
+
+def _report(demo: Demo, folder: Path, out: Path, seconds: float) -> RunReport:
+    """The report of a run, written beside its bag in `folder`; it speaks of the folder where both will be, `out`."""
+    try:
+        report = report_run(folder / "bag", folder, demo.node_names)
+    except BagError as error:
+        raise DemoFailedError(_explained(error, demo.plant)) from error
+    report.summary.update(wall_s=seconds, bag=str(out / "bag"), figure=str(out / Path(report.summary["figure"]).name))
+    report.write_summary()
+    return replace(report, folder=out)
 
 
 def _graph(args: argparse.Namespace) -> tuple[NodeSpec, ...]:
@@ -124,28 +134,12 @@ def _graph(args: argparse.Namespace) -> tuple[NodeSpec, ...]:
 
 def _print(report: RunReport, *, as_json: bool) -> None:
     if as_json:
-        print(json.dumps(report.summary))
+        print(json_text(report.summary))
         return
     print(report.table())
     print(f"figure   {report.summary['figure']}")
     print(f"bag      {report.summary['bag']}")
     print(f"summary  {report.folder / 'summary.json'}")
-
-
-def _new_folder(out: Path) -> Path:
-    """The folder for this run; an earlier one is moved aside, as nothing recorded is ever lost."""
-    if out.exists() and not out.is_dir():
-        raise InvalidInputError("--out", str(out), "a folder, not a file")
-    try:
-        if out.exists() and any(out.iterdir()):
-            number = 1
-            while (aside := out.with_name(f"{out.name}.{number}")).exists():
-                number += 1
-            out.rename(aside)
-        (out / "logs").mkdir(parents=True)
-    except OSError as error:
-        raise InvalidInputError("--out", str(out), f"a folder that can be written ({error.strerror})") from error
-    return out
 
 
 class Demo:

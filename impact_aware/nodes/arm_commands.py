@@ -41,6 +41,18 @@ class ArmCommands:
         """Topics on which somebody else publishes commands too, as far as DDS has found."""
         return [topic for topic in self._topics if self._node.count_publishers(topic) > 1]
 
+    def rival_names(self) -> list[str]:
+        """The same topics, each with the nodes that publish on it beside this one."""
+        own, found = self._node.get_fully_qualified_name(), []
+        for topic in self.rivals():
+            offers = self._node.get_publishers_info_by_topic(topic)
+            names = [f"{offer.node_namespace.rstrip('/')}/{offer.node_name}" for offer in offers]
+            # DDS learns of an end before it learns whose it is.
+            others = [name for name in names if name != own and "_UNKNOWN_" not in name]
+            twins = [own] if names.count(own) > 1 else []
+            found.append(f"{topic} by {', '.join(others + twins) or 'a node without a name yet'}")
+        return found
+
     def flush(self, timeout: float = 0.1) -> None:
         """Wait until everybody has the last commands, for up to `timeout`, s."""
         for publisher, *_ in self._outputs:

@@ -39,6 +39,7 @@ from impact_aware.nodes.ros.runtime import run_node
 from impact_aware.nodes.ros.surroundings import TwinWatch, expect_messages
 from impact_aware.parameters import described
 from impact_aware.robot import INERTIA_CHOICES, JointOrder, RobotModel
+from impact_aware.robot.plausible_state import check_state
 
 WARN_PERIOD = 2.0
 """Shortest time between two warnings about what is refused, s."""
@@ -280,6 +281,7 @@ class JumpPredictorNode(Node):
         for field, values, out in (("position", request.position, position), ("velocity", request.velocity, velocity)):
             if len(values) != len(names) or not self._request_order.pick(values, out):
                 raise InvalidInputError(field, list(values), f"{len(names)} finite values")
+        check_state(self._robot, position, velocity)
         return position, velocity
 
     def _refuse(self, reason: str, what: str) -> None:

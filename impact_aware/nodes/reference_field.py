@@ -12,7 +12,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import yaml
 from geometry_msgs.msg import PoseStamped
 from impact_aware_msgs.msg import ImpactEvent, ImpactPrediction
 from impact_aware_msgs.msg import ReferenceField as ReferenceFieldMessage
@@ -21,7 +20,7 @@ from rclpy.node import Node
 
 from impact_aware.arrays import Array
 from impact_aware.control.live_field import LiveField
-from impact_aware.errors import ImpactAwareError, InvalidInputError
+from impact_aware.errors import ImpactAwareError, InvalidInputError, UnknownNameError
 from impact_aware.messages.geometry import vector, write_vector
 from impact_aware.messages.impact_event import CONTACT_MADE, event_from_message
 from impact_aware.messages.impact_prediction import impact_from_message, impact_to_message
@@ -35,8 +34,9 @@ from impact_aware.nodes.ros.ros_parameters import load_settings
 from impact_aware.nodes.ros.runtime import run_node
 from impact_aware.nodes.ros.surroundings import TwinWatch
 from impact_aware.parameters import described
-from impact_aware.task import load_task
+from impact_aware.task import load_task, task_names
 from impact_aware.task.arms import arms_of_task
+from impact_aware.yaml_text import read_yaml_mapping
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,10 @@ class Settings:
     velocity_tolerance: float = described(
         0.01, "a look-ahead prediction that changes the velocity by more than this goes into the field, m/s", 0.0, 10.0
     )
+
+
+LARGEST_YAML = 1 << 16
+"""Changes of a task in one request, characters; a whole task has 2000."""
 
 
 class ReferenceFieldNode(Node):
@@ -163,7 +167,7 @@ class ReferenceFieldNode(Node):
 
     def _on_set_task(self, request: SetTask.Request, response: SetTask.Response) -> SetTask.Response:
         try:
-            task = load_task(request.task or self._settings.task, _changes(request))
+            task = load_task(self._requested_task(request), _changes(request))
             if len(request.impact_speed):
                 task = task.with_impact_speed(float(request.impact_speed[0]))
             self._live.set_task(task)
@@ -177,27 +181,40 @@ class ReferenceFieldNode(Node):
         return response
 
 
+    def _requested_task(self, request: SetTask.Request) -> str:
+        """The task asked for: one of the package's, or the node's own; a request opens no other file."""
+        name, known = request.task or self._settings.task, (*task_names(), self._settings.task)
+        if name not in known:
+            raise UnknownNameError("task", name, tuple(dict.fromkeys(known)))
+        return name
+
+
 def _changes(request: SetTask.Request) -> dict[str, Any]:
     """The entries of the task file that a request replaces."""
     changes: dict[str, Any] = {}
     if request.yaml:
-        try:
-            changes = yaml.safe_load(request.yaml)
-        except yaml.YAMLError as error:
-            raise InvalidInputError("yaml", request.yaml[:40], f"valid YAML ({str(error).splitlines()[0]})") from error
-        if not isinstance(changes, dict):
-            raise InvalidInputError("yaml", request.yaml[:40], "a mapping of names to values")
+        if len(request.yaml) > LARGEST_YAML:
+            raise InvalidInputError("yaml", f"{len(request.yaml)} characters", f"{LARGEST_YAML} at most")
+        changes = read_yaml_mapping("yaml", repr(request.yaml[:40]), request.yaml)
     for name in ("object_position", "goal", "impact_speed", "object_mass"):
         count = len(getattr(request, name))
         if count > 1:
             raise InvalidInputError(name, f"{count} entries", "none or one")
     if request.object_position:
-        changes.setdefault("object", {})["position"] = vector(request.object_position[0]).tolist()
+        _object_of(changes)["position"] = vector(request.object_position[0]).tolist()
     if len(request.object_mass):
-        changes.setdefault("object", {})["mass"] = float(request.object_mass[0])
+        _object_of(changes)["mass"] = float(request.object_mass[0])
     if request.goal:
         changes["goal"] = vector(request.goal[0]).tolist()
     return changes
+
+
+def _object_of(changes: dict[str, Any]) -> dict[str, Any]:
+    """The entry `object`, into which further changes go."""
+    entry = changes.setdefault("object", {})
+    if not isinstance(entry, dict):
+        raise InvalidInputError("yaml: object", repr(entry), "a mapping of names to values")
+    return entry
 
 
 main = partial(run_node, ReferenceFieldNode)

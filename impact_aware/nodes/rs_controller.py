@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import sys
 import time
-import traceback
 from functools import partial
 from typing import Any
 
@@ -38,6 +37,7 @@ from impact_aware.nodes.ros.realtime import freeze_garbage
 from impact_aware.nodes.ros.ros_parameters import load_settings
 from impact_aware.nodes.ros.runtime import run_node
 from impact_aware.nodes.ros.upstream import Upstream
+from impact_aware.robot.safety_limits import SafetyLimits
 from impact_aware.task.arms import Arm, check_names, several_arms, single_arm
 
 WATCHDOG_PERIOD = 0.02
@@ -45,6 +45,9 @@ WATCHDOG_PERIOD = 0.02
 
 AUTOSTART_PERIOD = 0.1
 """Wall time between two attempts to start by itself, s."""
+
+RIVAL_PERIOD = 0.5
+"""Wall time between two looks for others who command the arms, s."""
 
 LOWEST_RATE = 500.0
 """Rate of joint_states below which a controller is warned, Hz."""
@@ -70,6 +73,7 @@ class RsControllerNode(SteadyLifecycleNode):
         self._complaint = self._waiting_for = ""
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self._watchdog = self.create_timer(WATCHDOG_PERIOD, self._watch, clock=steady)
+        self._rival_watch = self.create_timer(RIVAL_PERIOD, self._look_for_rivals, clock=steady)
         self._autostart = (
             self.create_timer(AUTOSTART_PERIOD, self._start_by_itself, clock=steady)
             if self._settings.autostart
@@ -135,6 +139,9 @@ class RsControllerNode(SteadyLifecycleNode):
         self.create_service(Trigger, "~/reset", self._on_reset)
         self.create_service(Trigger, "~/start", self._on_start)
         self._session = session
+        for arm in self._arms:
+            for looser in SafetyLimits.of(arm.robot).loosened(arm.robot):
+                self.get_logger().warning(f"{arm.robot.name} {arm.prefix}".strip() + f" has a loosened limit, {looser}")
         names = ", ".join(f"{arm.robot.name} {arm.prefix}".strip() for arm in self._arms)
         self.get_logger().info(f"configured for {names}: watching, nothing is commanded")
         return TransitionCallbackReturn.SUCCESS
@@ -303,15 +310,21 @@ class RsControllerNode(SteadyLifecycleNode):
             self._session.watch()
             self._follow()
 
-    def survive(self, error: Exception) -> bool:
+    def _look_for_rivals(self) -> None:
+        """Two controllers on one arm: this one stops and says who the other one is."""
+        session = self._session
+        if session is None or not session.active or session.mode is Mode.SAFE:
+            return
+        if rivals := self._commands.rival_names():
+            session.safe_stop(SafeReason.COMMAND_RIVAL, f"somebody else sends commands too: {', '.join(rivals)}")
+            self._follow()
+
+    def survive(self, error: Exception) -> None:
         """A callback failed: no arm must be left with its last torque, so the safe mode outlives the error."""
         session = self._session
-        if session is None or not session.active:
-            return False
-        self.get_logger().error("".join(traceback.format_exception(error)), throttle_duration_sec=2.0)
-        session.fail(error)
-        self._follow()
-        return True
+        if session is not None and session.active:
+            session.fail(error)
+            self._follow()
 
     def prepare_stop(self) -> None:
         """The process was asked to end: bring the arms to rest first."""

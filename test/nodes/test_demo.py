@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from impact_aware.cli.main import main
+from impact_aware.output_folder import marker_of
 from impact_aware.recordings.bag import Bag
 
 pytestmark = pytest.mark.dds
@@ -76,15 +78,16 @@ def test_the_result_is_complete(run):
     assert expected | {"object_pose", "true_impacts", "impact_markers", "robot_description"} <= names
 
 
-def test_a_second_run_moves_the_first_one_aside(run):
-    from impact_aware.cli.demo import _new_folder
-
+def test_the_result_is_one_unit_and_another_folder_is_refused(run, capsys):
     out, _ = run
-    copy = out.with_name("again")
-    (copy / "logs").mkdir(parents=True)
-    (copy / "summary.json").write_text("precious")
-    assert _new_folder(copy) == copy
-    assert (copy.with_name("again.1") / "summary.json").read_text() == "precious"
+    written = ["bag", "impact.png", "logs", "summary.json"]
+    assert marker_of(out) == {"command": "demo", "complete": True, "files": written}
+    theirs = out.with_name("theirs")
+    theirs.mkdir()
+    (theirs / "notes.txt").write_text("precious")
+    assert main(["demo", "hit-and-push", "--out", str(theirs)]) == 2
+    assert "no result of this project" in capsys.readouterr().err
+    assert [path.name for path in theirs.iterdir()] == ["notes.txt"]
 
 
 @pytest.mark.slow
@@ -148,10 +151,11 @@ def wait_until_moving(out: Path, process: subprocess.Popen) -> None:
 
 def wait_for_controller(out: Path, process: subprocess.Popen, words: str) -> None:
     deadline = time.monotonic() + LIMIT
-    log = out / "logs" / "rs_controller.log"
     while time.monotonic() < deadline and process.poll() is None:
-        if log.exists() and words in log.read_text():
-            return
+        # A run becomes `out` when it is done.
+        for log in out.parent.glob(f".{out.name}.unfinished-*/logs/rs_controller.log"):
+            if words in log.read_text():
+                return
         time.sleep(0.05)
     ending = "timeout" if process.poll() is None else process.communicate()[1]
     raise AssertionError(f"the controller never said {words!r}: {ending}")

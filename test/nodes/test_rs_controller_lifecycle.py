@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import time
 from types import SimpleNamespace
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
 from rclpy.lifecycle import TransitionCallbackReturn
+from rclpy.node import Node
 from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
@@ -231,9 +233,32 @@ def test_an_error_in_any_callback_leads_to_the_safe_mode_and_not_to_an_arm_alone
     spinner.shutdown()
 
 
-def test_an_error_while_it_only_watches_ends_it(bench):
+def test_an_error_while_it_only_watches_commands_nothing(bench):
     bench.configure()
-    assert not bench.node.survive(ZeroDivisionError("a mistake"))
+    bench.node.survive(ZeroDivisionError("a mistake"))
+    assert bench.mode is Mode.IDLE and not bench.commands
+
+
+def test_a_rival_that_appears_in_motion_is_named_and_stops_it(bench):
+    bench.activate()
+    bench.state(count=3)
+    bench.node._look_for_rivals()
+    assert bench.mode is not Mode.SAFE
+    rival = Node("pirate", namespace="/sea")
+    publisher = rival.create_publisher(Float64MultiArray, "/effort_controller/commands", 1)
+    named = ["/effort_controller/commands by /sea/pirate"]
+    try:
+        for _ in range(200):
+            if bench.node._commands.rival_names() == named:
+                break
+            time.sleep(0.05)
+        bench.node._look_for_rivals()
+        bench.state(count=2)
+        assert bench.node._session.command.reason is SafeReason.COMMAND_RIVAL
+        assert bench.node._session.command.detail == f"somebody else sends commands too: {named[0]}"
+    finally:
+        rival.destroy_publisher(publisher)
+        rival.destroy_node()
 
 
 def test_a_second_source_of_commands_makes_activation_refused(bench):

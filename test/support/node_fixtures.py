@@ -1,5 +1,6 @@
 """rclpy for tests that need a node but no other process, and for those that need real ones."""
 
+import sys
 import time
 
 import pytest
@@ -29,6 +30,15 @@ def forked_nodes(zygote):
     """Node processes that the test's own process asks for are forked."""
     with zygote.nodes():
         yield
+
+
+@pytest.fixture(autouse=True)
+def no_failures_of_earlier_tests():
+    """A process counts the callbacks that failed in it."""
+    yield
+    supervision = sys.modules.get("impact_aware.nodes.ros.supervision")
+    if supervision is not None:
+        supervision.SUPERVISION.failures.clear()
 
 
 @pytest.fixture

@@ -9,6 +9,8 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 
+from impact_aware.nodes.ros.supervision import SUPERVISION
+
 try:
     import diagnostic_updater
 except ImportError:
@@ -32,7 +34,7 @@ class DiagnosticsReporter:
     def __init__(self, node: Node, collect: Callable[[], Report], period: float = 0.5) -> None:
         """Start reporting every `period`, s of wall time; `collect` gives level, one sentence, and named values."""
         self._node = node
-        self._collect = collect
+        self._own = collect
         if diagnostic_updater is None:
             publisher = node.create_publisher(DiagnosticArray, "/diagnostics", 10)
             self._publish: Callable[[], None] = lambda: publisher.publish(self._message())
@@ -40,6 +42,15 @@ class DiagnosticsReporter:
             self._publish = self._make_updater(period).force_update
         # Wall time, also while a simulator's clock stands still: that is when somebody wants to know why.
         node.create_timer(period, self.report, clock=Clock(clock_type=ClockType.STEADY_TIME))
+
+    def _collect(self) -> Report:
+        """The node's own report, and what failed in its process."""
+        level, sentence, values = self._own()
+        if not SUPERVISION.failures:
+            return level, sentence, values
+        failed = f"{SUPERVISION.failures.total()} callbacks failed"
+        worst = max(level, ERROR)
+        return worst, sentence if level == ERROR else failed, {**values, **SUPERVISION.values()}
 
     def report(self) -> None:
         """Publish now."""

@@ -5,7 +5,11 @@ from __future__ import annotations
 import array
 import functools
 import importlib
+import os
+import re
+import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,15 +17,35 @@ from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Point
 
 from impact_aware.arrays import Array
+from impact_aware.errors import InvalidInputError
 from impact_aware.messages.geometry import write_vector
 from impact_aware.messages.stamps import write_stamp
+
+_TYPE = re.compile(r"(?P<package>[a-z][a-z0-9_]*)/msg/(?P<short>[A-Z][A-Za-z0-9]*)")
 
 
 @functools.cache
 def message_class(name: str) -> Any:
-    """The generated class of a type such as `geometry_msgs/msg/Point`, imported when it is first needed."""
-    package, folder, short = name.split("/")
-    return getattr(importlib.import_module(f"{package}.{folder}"), short)
+    """The generated class of a type such as `geometry_msgs/msg/Point`, imported when it is first needed.
+
+    Raises:
+        InvalidInputError: No message type, or none of an installed package of interfaces: other nodes name types too,
+            and to import a module is to run it.
+    """
+    match = _TYPE.fullmatch(name)
+    if match is None or not _has_interface(match["package"], match["short"]):
+        raise InvalidInputError("message type", repr(name), "a type of an installed package of messages")
+    kind = getattr(importlib.import_module(f"{match['package']}.msg"), match["short"], None)
+    if kind is None or not hasattr(kind, "get_fields_and_field_types"):
+        raise InvalidInputError("message type", repr(name), "a type of an installed package of messages")
+    return kind
+
+
+def _has_interface(package: str, short: str) -> bool:
+    """Whether the package's share folder has the definition of the message: that is what makes it one of messages."""
+    prefixes = [*filter(None, os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep)), sys.prefix]
+    folders = [Path(prefix) / "share" / package / "msg" for prefix in prefixes]
+    return any((folder / f"{short}{suffix}").is_file() for folder in folders for suffix in (".msg", ".idl"))
 
 
 class RosTypes:

@@ -11,6 +11,7 @@ from impact_aware.errors import ImpactAwareError
 from impact_aware.nodes.ros.qos import LATCHED_QOS
 from impact_aware.nodes.ros.surroundings import expect_messages
 from impact_aware.robot import RobotModel
+from impact_aware.robot.urdf_text import try_foreign_urdf
 
 
 def provide_robot(node: Node, robot: str, tool_frame: str, callback: Callable[[RobotModel], None]) -> None:
@@ -32,6 +33,7 @@ def provide_robot(node: Node, robot: str, tool_frame: str, callback: Callable[[R
         if given:
             return
         try:
+            try_foreign_urdf(message.data)
             model = RobotModel.from_urdf(message.data, tool_frame=tool_frame or None)
         except ImpactAwareError as error:
             node.get_logger().error(f"robot_description can't be used: {error}")

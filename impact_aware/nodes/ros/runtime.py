@@ -20,6 +20,7 @@ from rclpy.signals import SignalHandlerOptions
 
 from impact_aware.errors import ImpactAwareError
 from impact_aware.nodes.ros.realtime import apply_realtime, ask_for_short_slices, freeze_garbage, one_numeric_thread
+from impact_aware.nodes.ros.supervision import SUPERVISION
 
 SPIN_TIMEOUT = 0.1
 """Longest time that a signal waits to be seen, s."""
@@ -47,9 +48,8 @@ def run_node(make_node: Callable[[], Node], argv: list[str] | None = None, *, pr
     """Create a node, spin it until SIGINT or SIGTERM, let it close, and return the exit status.
 
     A node may have `finished`, a flag with which it ends its own process; `prepare_stop()`, called when a signal
-    came, after which it is spun on until it is `finished` or `STOP_TIMEOUT` is over; `survive(error)`, which says
-    whether the node goes on after an exception of a callback; and `close()`, called last, while publishing is still
-    possible.
+    came, after which it is spun on until it is `finished` or `STOP_TIMEOUT` is over; `survive(error)`, called after an
+    exception of a callback, which ends no node; and `close()`, called last, while publishing is still possible.
 
     Args:
         make_node: Creates the node after rclpy is initialised.
@@ -135,12 +135,11 @@ def _leave(status: int) -> NoReturn:
 
 
 def _spin_once(executor: Executor, nodes: Sequence[Node], timeout: float) -> None:
-    """Spin; after an exception nobody knows whose callback it was, so one node that goes on keeps all of them."""
+    """Spin; no callback's exception ends a node, because a message from anywhere may have caused it."""
     try:
         executor.spin_once(timeout_sec=timeout)
-    except Exception as error:
-        if not any([node.survive(error) for node in nodes if hasattr(node, "survive")]):
-            raise
+    except Exception as error:  # whatever a callback raised
+        SUPERVISION.note(nodes, error)
 
 
 def _close(node: Node) -> None:

@@ -1,0 +1,75 @@
+"""What becomes of an exception in a callback: it is logged, counted on `/diagnostics`, and the node goes on."""
+
+from __future__ import annotations
+
+import time
+import traceback
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from rclpy.node import Node
+
+from impact_aware.errors import ImpactAwareError, one_line
+
+LOG_PERIOD = 5.0
+"""Shortest time between two lines about failures of the same kind, s."""
+
+MOST_KINDS = 50
+"""Kinds of failures that are told apart; the rest are counted together."""
+
+OTHERS = "others"
+
+
+class Supervision:
+    """The failures of the callbacks of this process.
+
+    Attributes:
+        failures: How often, by kind: what was raised and where.
+    """
+
+    def __init__(self) -> None:
+        """Nothing has failed yet."""
+        self.failures: Counter[str] = Counter()
+        self._logged: dict[str, float] = {}
+
+    def note(self, nodes: Sequence[Node], error: Exception) -> None:
+        """Count an exception and log it; nodes that have `survive` bring their arms to safety.
+
+        Args:
+            nodes: Those on the executor: whose callback it was, it does not say.
+            error: What was raised.
+        """
+        kind = _kind(error)
+        if kind not in self.failures and len(self.failures) >= MOST_KINDS:
+            kind = OTHERS
+        self.failures[kind] += 1
+        now = time.monotonic()
+        if nodes and now - self._logged.get(kind, -LOG_PERIOD) >= LOG_PERIOD:
+            self._logged[kind] = now
+            nodes[0].get_logger().error(_described(error, kind, self.failures[kind]))
+        for node in nodes:
+            survive = getattr(node, "survive", None)
+            if survive is not None:
+                survive(error)
+
+    def values(self) -> dict[str, object]:
+        """The counts as named values of a status."""
+        return {f"failed: {kind}": count for kind, count in self.failures.items()}
+
+
+def _kind(error: Exception) -> str:
+    frames = traceback.extract_tb(error.__traceback__)
+    where = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
+    return f"{type(error).__name__}{where}"
+
+
+def _described(error: Exception, kind: str, count: int) -> str:
+    times = "" if count == 1 else f", {count} times so far"
+    if isinstance(error, ImpactAwareError):
+        return f"a callback failed{times}: {one_line(str(error))}"
+    return f"a callback failed{times}, {kind}:\n{''.join(traceback.format_exception(error)).rstrip()}"
+
+
+SUPERVISION = Supervision()
+"""Of this process."""

@@ -1,0 +1,200 @@
+"""What a stranger in the ROS domain can send: each is answered or refused in one line, counted, and no node ends."""
+
+import math
+import os
+import time
+
+import pytest
+from impact_aware_msgs.srv import PredictPostImpact, SetTask
+from rclpy.clock import Clock, ClockType
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+from rosgraph_msgs.msg import Clock as ClockMessage
+from std_msgs.msg import String
+
+from impact_aware.nodes.jump_predictor import JumpPredictorNode
+from impact_aware.nodes.reference_field import ReferenceFieldNode
+from impact_aware.nodes.ros import diagnostics, runtime
+from impact_aware.nodes.ros.diagnostics import ERROR, OK, DiagnosticsReporter
+from impact_aware.nodes.ros.messages import message_class
+from impact_aware.nodes.ros.robot_source import provide_robot
+from impact_aware.nodes.ros.supervision import MOST_KINDS, OTHERS, Supervision
+from impact_aware.resources import find_resource
+
+BOMB = "a: &a [x, x]\n" + "".join(f"{b}: &{b} [*{a}, *{a}]\n" for a, b in zip("abcdefghi", "bcdefghij", strict=True))
+
+REQUESTS = {
+    "empty object": {"yaml": "object:"},
+    "empty object with a mass": {"yaml": "object:", "object_mass": [1.0]},
+    "a date": {"yaml": "goal: 2001-01-01"},
+    "not an int": {"yaml": "goal: !!int x"},
+    "3000 brackets": {"yaml": "[" * 3000},
+    "3000 braces": {"yaml": "{a: " * 3000},
+    "400 digits": {"yaml": "object: {mass: " + "1" * 400 + "}"},
+    "39 digits": {"yaml": "object: {mass: " + "1" * 39 + "}"},
+    "alias bomb": {"yaml": BOMB},
+    "megabytes": {"yaml": "a" * 5_000_000},
+    "a list as key": {"yaml": "? [a, b]\n: c"},
+    "a number as key": {"yaml": "1: 2"},
+    "null arms": {"yaml": "arms:"},
+    "arms of nothing": {"yaml": "arms: [null]"},
+    "absurd mass": {"object_mass": [1e300]},
+    "absurd gain": {"yaml": "fields: {alpha: 1e9}"},
+    "no mass": {"object_mass": [math.nan]},
+    "absurd speed": {"impact_speed": [1e300]},
+    "a file": {"task": "/etc/passwd.yaml"},
+    "a device": {"task": "/dev/zero"},
+    "a terminal's commands": {"task": "\x1b[2J"},
+}
+
+
+@pytest.fixture
+def field_node(ros_context):
+    node = ReferenceFieldNode()
+    yield node
+    node.destroy_node()
+
+
+@pytest.mark.parametrize("fields", REQUESTS.values(), ids=REQUESTS.keys())
+def test_set_task_refuses_in_one_line_and_keeps_the_field(field_node, fields):
+    before = field_node._live.field
+    answer = field_node._on_set_task(SetTask.Request(**fields), SetTask.Response())
+    assert not answer.success and answer.message.isprintable() and len(answer.message) < 600
+    assert field_node._live.field is before
+    assert field_node._refused.total() == 1
+
+
+def test_set_task_opens_no_file_but_the_node_s_own(field_node, tmp_path):
+    own = tmp_path / "mine.yaml"
+    own.write_text(find_resource("config", "tasks", "hit_and_push.yaml").read_text())
+    answer = field_node._on_set_task(SetTask.Request(task=str(own)), SetTask.Response())
+    assert not answer.success and "one of dual_arm_grab, hit_and_push" in answer.message
+
+
+def description_callback(node, robots):
+    provide_robot(node, "", "", robots.append)
+    (subscription,) = [s for s in node.subscriptions if s.topic_name.endswith("robot_description")]
+    return subscription.callback
+
+
+def test_a_description_is_never_a_path(node, tmp_path):
+    robots = []
+    receive = description_callback(node, robots)
+    os.mkfifo(tmp_path / "pipe")
+    for text in ("/dev/zero", str(tmp_path / "pipe"), "/etc/passwd", "", "\0", "<robot", "<robot>" + "<a>" * 100_000):
+        receive(String(data=text))
+    assert not robots
+
+
+def test_the_state_of_a_request_has_to_be_possible(ros_context):
+    node = JumpPredictorNode()
+    request = PredictPostImpact.Request(position=[0.0, -45.0, 0.0, -135.0, 0.0, 90.0, 45.0], velocity=[0.1] * 7)
+    answer = node._on_request(request, PredictPostImpact.Response())
+    assert not answer.success and "got -45 for panda_joint2, expected radians" in answer.message
+    request = PredictPostImpact.Request(
+        position=[0.0, -0.8, 0.0, -2.3, 0.0, 1.5, 0.8], velocity=[0.1] * 7, object_mass=1e300
+    )
+    answer = node._on_request(request, PredictPostImpact.Response())
+    assert not answer.success and "object" in answer.message
+    node.destroy_node()
+
+
+TYPES = ("os/path/join", "antigravity/msg/x", "std_msgs/msg/__init__", "std_msgs/msg/String/x", "x", "", "../a/msg/B",
+         "std_msgs/msg/sys", "impact_aware.nodes/msg/Evil", "Std_msgs/msg/String")  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_a_type_is_imported_only_from_an_installed_message_package(ros_context, tmp_path, name):
+    with pytest.raises(ValueError, match="type"):
+        message_class(name)
+
+
+def test_a_module_that_is_no_message_package_is_not_imported(tmp_path, monkeypatch):
+    folder = tmp_path / "evil_msgs" / "msg"
+    folder.mkdir(parents=True)
+    (folder.parent / "__init__.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')")
+    (folder / "__init__.py").write_text("class Bad: pass")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(ValueError, match="evil_msgs/msg/Bad"):
+        message_class("evil_msgs/msg/Bad")
+    assert not (tmp_path / "ran").exists()
+    assert message_class("std_msgs/msg/String") is String
+
+
+class Raising:
+    """An executor whose callbacks fail."""
+
+    def __init__(self, *errors):
+        self.errors = list(errors)
+
+    def spin_once(self, timeout_sec):
+        if self.errors:
+            raise self.errors.pop(0)
+
+
+@pytest.fixture
+def supervision(monkeypatch):
+    fresh = Supervision()
+    monkeypatch.setattr(runtime, "SUPERVISION", fresh)
+    monkeypatch.setattr(diagnostics, "SUPERVISION", fresh)
+    return fresh
+
+
+def test_a_failed_callback_is_counted_and_the_node_goes_on(node, supervision):
+    reporter = DiagnosticsReporter(node, lambda: (OK, "fine", {"own": 1}))
+    assert reporter._collect() == (OK, "fine", {"own": 1})
+    spinner = Raising(ZeroDivisionError("a"), MemoryError("b"), ZeroDivisionError("c"), RecursionError("d"))
+    for _ in range(6):
+        runtime._spin_once(spinner, [node], 0.01)
+    assert supervision.failures.total() == 4
+    level, sentence, values = reporter._collect()
+    assert (level, sentence, values["own"]) == (ERROR, "4 callbacks failed", 1)
+    counted = {key.split(" at ")[0]: value for key, value in values.items() if key != "own"}
+    assert counted == {"failed: ZeroDivisionError": 2, "failed: MemoryError": 1, "failed: RecursionError": 1}
+
+
+def test_kinds_of_failures_are_bounded(node):
+    supervision = Supervision()
+    for number in range(MOST_KINDS + 30):
+        supervision.note([], type(f"Error{number}", (Exception,), {})())
+    assert len(supervision.failures) == MOST_KINDS + 1
+    assert supervision.failures[OTHERS] == 30
+
+
+def test_a_timer_that_fails_does_not_end_a_real_executor(node, supervision):
+    calls = []
+
+    def fail():
+        calls.append(1)
+        raise ValueError("a mistake")
+
+    node.create_timer(0.005, fail, clock=Clock(clock_type=ClockType.STEADY_TIME))
+    executor = runtime.make_executor()
+    executor.add_node(node)
+    deadline = time.monotonic() + 20.0
+    while len(calls) < 3 and time.monotonic() < deadline:
+        runtime._spin_once(executor, [node], 0.05)
+    executor.remove_node(node)
+    executor.shutdown()
+    assert len(calls) >= 3 and supervision.failures.total() >= 3
+
+
+def test_a_clock_below_zero_does_not_end_a_node(ros_context, supervision):
+    node = Node("timed", parameter_overrides=[Parameter("use_sim_time", value=True)])
+    publisher = node.create_publisher(ClockMessage, "/clock", 10)
+    executor = runtime.make_executor()
+    executor.add_node(node)
+    message = ClockMessage()
+    deadline = time.monotonic() + 20.0
+    while not supervision.failures and time.monotonic() < deadline:
+        message.clock.sec = -5
+        publisher.publish(message)
+        runtime._spin_once(executor, [node], 0.05)
+    message.clock.sec = 7
+    while node.get_clock().now().nanoseconds != 7 * 10**9 and time.monotonic() < deadline:
+        publisher.publish(message)
+        runtime._spin_once(executor, [node], 0.05)
+    assert node.get_clock().now().nanoseconds == 7 * 10**9
+    executor.remove_node(node)
+    executor.shutdown()
+    node.destroy_node()
