@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import fcntl
 import os
+import shlex
 import sys
 import time
 from pathlib import Path
@@ -60,7 +61,7 @@ def main() -> int:
         print("\n[setup] interrupted", file=sys.stderr)
         return 130
     if arguments.enter:
-        arguments.enter.write_text(f". '{venv / 'enter.sh'}'\n", encoding="utf-8")
+        arguments.enter.write_text(f". {shlex.quote(str(venv / 'enter.sh'))}\n", encoding="utf-8")
     elapsed = time.monotonic() - started
     if elapsed > 1.0:
         say(f"{venv.name} is ready after {elapsed:.0f} s")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -122,6 +123,7 @@ def setup() -> Path:
     if not translated.matches(arithmetic := fingerprint(kernels.sources(), base)):
         kernels.translate(VENV / "bin" / "python", log)
         translated.write(arithmetic)
-    text = f". '{ROOT / 'install' / 'local_setup.sh'}'\nexport PATH='{VENV / 'bin'}':\"$PATH\"\n"
+    setup, programs = shlex.quote(str(ROOT / "install" / "local_setup.sh")), shlex.quote(str(VENV / "bin"))
+    text = f'. {setup}\nexport PATH={programs}:"$PATH"\n'
     (VENV / "enter.sh").write_text(text, encoding="utf-8")
     return VENV

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import shlex
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -36,7 +37,7 @@ PROOF = """
 import rclpy, rclpy.action, rclpy.executors, rclpy.lifecycle, rclpy.node, rclpy.serialization
 import diagnostic_msgs.msg, geometry_msgs.msg, rosgraph_msgs.msg, sensor_msgs.msg, std_msgs.msg, std_srvs.srv
 import lifecycle_msgs.msg, visualization_msgs.msg, impact_aware_msgs.msg, impact_aware_msgs.srv
-import matplotlib.pyplot, mujoco, numpy, pinocchio, proxsuite, rosbags.highlevel, rosbags.rosbag2, yaml
+import matplotlib.pyplot, mujoco, numpy, pinocchio, rosbags.highlevel, rosbags.rosbag2, yaml
 import scipy.integrate, scipy.interpolate, scipy.optimize, scipy.signal, scipy.spatial.transform
 from rclpy.serialization import deserialize_message, serialize_message
 for package in (impact_aware_msgs.msg, impact_aware_msgs.srv):
@@ -226,7 +227,7 @@ def setup(distro: str) -> Path:
 def write_entrance(venv: Path) -> None:
     """Write the lines that `make` reads before a command: they leave any other ROS 2 and put this one on the path."""
     names = [name for name in FOREIGN_VARIABLES if not name.startswith("M")]
-    text = f"unset {' '.join(names)}\nexport PATH='{venv / 'bin'}':\"$PATH\"\n"
+    text = f"unset {' '.join(names)}\nexport PATH={shlex.quote(str(venv / 'bin'))}:\"$PATH\"\n"
     entrance = venv / "enter.sh"
     if not entrance.is_file() or entrance.read_text(encoding="utf-8") != text:
         entrance.write_text(text, encoding="utf-8")

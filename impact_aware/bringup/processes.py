@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import json
 import os
 import queue
@@ -17,8 +16,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from impact_aware.bringup.graph import PACKAGE, NodeSpec
-
-_PR_SET_PDEATHSIG = 1
+from impact_aware.child_process import end_with_parent
 
 
 class NodeProcess:
@@ -42,7 +40,7 @@ class NodeProcess:
             stdout=subprocess.PIPE if talk else self._log_file,
             stderr=self._log_file if talk else subprocess.STDOUT,
             start_new_session=True,
-            preexec_fn=_end_with_parent,
+            preexec_fn=end_with_parent,
         )
         self._lines: queue.SimpleQueue[str] = queue.SimpleQueue()
         self._reader = threading.Thread(target=self._collect, daemon=True)
@@ -105,12 +103,6 @@ class NodeProcess:
                     pipe.close()
 
 
-def _end_with_parent() -> None:
-    """Run in the new process: Linux sends it SIGTERM when its parent has died."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
-
-
 def end_processes(processes: Iterable[NodeProcess], patience: float = 3.0) -> list[str]:
     """End processes side by side: SIGINT, then SIGTERM, then SIGKILL, each `patience` seconds after the other.
 
@@ -132,11 +124,14 @@ def end_processes(processes: Iterable[NodeProcess], patience: float = 3.0) -> li
 
 
 def quiet_environment(domain: int) -> dict[str, str]:
-    """The environment of node processes: traffic stays on this machine, in a domain of its own, one thread each."""
+    """The environment of node processes: traffic stays on this machine, in a domain of its own, one thread each.
+
+    Modules come from where they are installed, never from the current folder, whatever a stranger left there.
+    """
     environment = dict(os.environ)
     environment["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
     environment["ROS_DOMAIN_ID"] = str(domain)
-    environment["PYTHONUNBUFFERED"] = "1"
+    environment["PYTHONUNBUFFERED"] = environment["PYTHONSAFEPATH"] = "1"
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         environment[name] = "1"
     return environment

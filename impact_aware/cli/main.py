@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import os
 import sys
 from pathlib import Path
 
-from impact_aware.errors import ImpactAwareError
+from impact_aware.errors import ImpactAwareError, one_line
 
 SUBCOMMANDS = {
     "demo": ("impact_aware.cli.demo", "run the real node graph over DDS against the embedded simulator"),
@@ -49,6 +50,8 @@ def build_parser(wanted: str | None) -> argparse.ArgumentParser:
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command; returns the exit status (2: bad input, 130: interrupted)."""
+    # For every process that a command starts: no module of the current folder stands in for an installed one.
+    os.environ["PYTHONSAFEPATH"] = "1"
     argv = sys.argv[1:] if argv is None else argv
     wanted = next((word for word in argv if word in SUBCOMMANDS), None)
     try:
@@ -64,6 +67,13 @@ def main(argv: list[str] | None = None) -> int:
         # The reader of a pipe went away, as `| head` does: nothing to say, and nobody to say it to.
         sys.stderr.close()
         return 1
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        print(f"impact-aware: error: {one_line(f'{where}{error.strerror or error}')}", file=sys.stderr)
+        return 2
+    except MemoryError:
+        print("impact-aware: error: there is not enough memory for this input", file=sys.stderr)
+        return 2
 
 
 if __name__ == "__main__":

@@ -1,0 +1,63 @@
+"""A file that a stranger left in the current folder, or a quote in the clone's path, runs nothing."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from impact_aware.bringup.processes import quiet_environment
+from impact_aware.cli.main import main
+from impact_aware.robot.urdf_text import TRIAL
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def trap(tmp_path):
+    """A folder whose `yaml.py` says that it ran."""
+    (tmp_path / "yaml.py").write_text("print('foreign code ran')\n")
+    (tmp_path / "impact_aware").mkdir()
+    (tmp_path / "impact_aware" / "__init__.py").write_text("print('foreign code ran')\n")
+    return tmp_path
+
+
+def python(folder, environment, *words):
+    command = [sys.executable, *words]
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120).stdout
+
+
+def test_the_trap_works(trap):
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONSAFEPATH"}
+    assert "foreign code ran" in python(trap, environment, "-c", "import yaml")
+
+
+def test_nodes_take_no_module_of_the_current_folder(trap):
+    assert "foreign" not in python(trap, quiet_environment(7), "-c", "import yaml, impact_aware")
+
+
+def test_what_a_command_starts_takes_no_module_of_the_current_folder(trap, monkeypatch):
+    monkeypatch.delenv("PYTHONSAFEPATH", raising=False)
+    assert main(["predict", "--robot", "nobody"]) == 2
+    assert "foreign" not in python(trap, None, "-c", "import yaml, impact_aware")
+
+
+def test_a_urdf_is_tried_without_modules_of_the_current_folder(trap, monkeypatch):
+    monkeypatch.delenv("PYTHONSAFEPATH", raising=False)
+    assert "-P" in TRIAL
+    done = subprocess.run(TRIAL, cwd=trap, input=b"<robot", capture_output=True, timeout=120)
+    assert b"foreign" not in done.stdout and b"a valid URDF" in done.stdout and done.returncode == 2
+
+
+@pytest.mark.parametrize("name", ["it's", 'a "b"', "$(touch ran)", "`touch ran`", "a; touch ran"])
+def test_a_path_with_quotes_is_a_path(tmp_path, name):
+    """What `make` reads before a command: the environment's entrance, made from the clone's path."""
+    venv = tmp_path / name
+    (venv / "bin").mkdir(parents=True)
+    script = "import sys; sys.path.insert(0, sys.argv[1]); import wheels, pathlib; "
+    script += "wheels.write_entrance(pathlib.Path(sys.argv[2]))"
+    subprocess.run([sys.executable, "-c", script, str(ROOT / "environment"), str(venv)], check=True, timeout=60)
+    shell = ["bash", "-c", '. "$1/enter.sh"; printf %s "$PATH"', "bash", str(venv)]
+    path = subprocess.run(shell, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+    assert path.split(":")[0] == str(venv / "bin") and not (tmp_path / "ran").exists()
