@@ -60,6 +60,14 @@ mutate: enter  ## put small mistakes into the code, do the tests find them? (ROO
 	@$(enter) && nice -n 5 python test/mutation/mutate.py $(addprefix --room ,$(ROOM)) $(addprefix --most ,$(MOST)) \
 	    $(addprefix --minutes ,$(MINUTES)) $(addprefix --seed ,$(SEED)) $(ARGS)
 
+.PHONY: fuzz
+fuzz: enter  ## spoilt bags, tables, YAML, URDFs and requests, steered by coverage (TARGETS="urdf profile" MINUTES=30)
+	@$(enter) && nice -n 5 python test/fuzz/fuzz.py $(addprefix --minutes ,$(MINUTES)) $(TARGETS) $(ARGS)
+
+.PHONY: licences
+licences: enter  ## list the licence of every pinned package that is installed
+	@$(enter) && python environment/licences.py $(ARGS)
+
 .PHONY: lint
 lint: enter  ## check style (ruff) and types (mypy)
 	@$(enter) || exit 1; failed=0; \
