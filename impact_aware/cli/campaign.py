@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import json
-import math
+import io
 import sys
 import time
 from collections.abc import Sequence
@@ -16,11 +15,14 @@ from tqdm import tqdm
 from impact_aware.control import VARIANTS
 from impact_aware.errors import InvalidInputError
 from impact_aware.experiments.campaign import COLUMNS, RANDOM_COLUMNS, Row, Run, RunOptions, keep_maps, simulate
-from impact_aware.experiments.campaign_execution import CampaignStore, execute
+from impact_aware.experiments.campaign_execution import execute
 from impact_aware.experiments.campaign_plan import CAMPAIGNS, CONTROLLERS, Setup, plan
 from impact_aware.experiments.campaign_report import format_random, format_table, summarise, summarise_random
+from impact_aware.experiments.campaign_store import CampaignStore
 from impact_aware.experiments.episode_settings import PREDICTIONS
 from impact_aware.experiments.random_setup import RANGES, plan_random
+from impact_aware.json_text import finite, json_text
+from impact_aware.output_folder import write_whole
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -72,6 +74,22 @@ def run(args: argparse.Namespace) -> int:
     planned = plan(args.task, args.repeats, controllers)
     setups: Sequence[Run] = plan_random(args.task, args.random, controllers) if random else planned
     store = CampaignStore(out, options.head(args.task, random=random), RANDOM_COLUMNS if random else COLUMNS)
+    try:
+        return _run(args, options, planned, setups, store, begin)
+    finally:
+        store.close()
+
+
+def _run(
+    args: argparse.Namespace,
+    options: RunOptions,
+    planned: Sequence[Setup],
+    setups: Sequence[Run],
+    store: CampaignStore,
+    begin: float,
+) -> int:
+    """The same with the folder open; `begin` is when the command began, s of the performance counter."""
+    random, out = args.random is not None, store.path.parent
     done = sum(setup.key in store.rows for setup in setups)
     keep_maps(setups, options)
     quiet = args.json or not sys.stderr.isatty()
@@ -81,7 +99,9 @@ def run(args: argparse.Namespace) -> int:
     summary = summarise_random(rows) if random else summarise(rows)
     if not args.no_figures:
         for name, figure in _figures(args.task, rows, summary, planned, options, random).items():
-            figure.savefig(out / f"{name}.png", dpi=150)
+            picture = io.BytesIO()
+            figure.savefig(picture, dpi=150)
+            write_whole(out / f"{name}.png", picture.getvalue())
     summary |= {
         "task": args.task,
         "seed": args.seed,
@@ -93,9 +113,9 @@ def run(args: argparse.Namespace) -> int:
         "resumed": done,
     }
     text = format_random(summary) if random else format_table(summary)
-    summary = _plain(summary)
-    (out / "summary.json").write_text(json.dumps(summary, indent=2) + "\n")
-    print(json.dumps(summary) if args.json else f"{text}\n\n{summary['runs']} runs, results in {out}")
+    summary = finite(summary)
+    write_whole(out / "summary.json", json_text(summary, indent=2) + "\n")
+    print(json_text(summary) if args.json else f"{text}\n\n{summary['runs']} runs, results in {args.out or out}")
     return 0
 
 
@@ -113,10 +133,3 @@ def _figures(
         if (setup.object, setup.displacement, setup.start, setup.repeat) == (*CAMPAIGNS[task].shown, 0, 0)
     }
     return {"groups": plot_groups(summary, task), "comparison": plot_comparison(shown)}
-
-
-def _plain(value: Any) -> Any:
-    """For JSON, which knows no number that is not finite: null in its place."""
-    if isinstance(value, dict):
-        return {name: _plain(entry) for name, entry in value.items()}
-    return None if isinstance(value, float) and not math.isfinite(value) else value

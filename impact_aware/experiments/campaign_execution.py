@@ -1,123 +1,26 @@
-"""The runs of a campaign: done by several processes or a Dask cluster, and kept, so that a killed campaign goes on."""
+"""The runs of a campaign, done by several processes or a Dask cluster; a worker that dies is replaced."""
 
 from __future__ import annotations
 
-import csv
-import json
 import multiprocessing
 import os
 import signal
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 
-from impact_aware.errors import InvalidInputError
+from impact_aware.child_process import end_with_parent
+from impact_aware.errors import ImpactAwareError, InvalidInputError
 from impact_aware.experiments.campaign import Row, Run, RunOptions, run_setup
+from impact_aware.experiments.campaign_store import CampaignStore
 
 _CLUSTER_TIMEOUT = "10s"
-_TEXT = ("key", "campaign", "object", "controller", "cause", "drawn")
-_WHOLE = ("start", "repeat", "number", "false_detections")
+MOST_DEATHS = 3
+"""Workers that may die one after the other without a finished run between them: then it is the runs that kill them."""
 
 
-def _text(value: Any) -> str:
-    return repr(value) if isinstance(value, float) else str(value)
-
-
-def _value(name: str, text: str) -> Any:
-    if name in _TEXT:
-        return text
-    if name == "success":
-        return text == "True"
-    if text == "":
-        return float("nan")
-    return int(text) if name in _WHOLE else float(text)
-
-
-class CampaignStore:
-    """A folder with one row per finished run.
-
-    Attributes:
-        path: Of the table.
-        columns: Its columns.
-        rows: Finished runs by their key.
-    """
-
-    def __init__(self, folder: Path, head: Mapping[str, Any], columns: Sequence[str]) -> None:
-        """Open or begin the folder.
-
-        Args:
-            folder: Made when it does not exist.
-            head: What makes the campaign, in JSON's types; a folder keeps to the one that it began with.
-            columns: Of the table.
-
-        Raises:
-            InvalidInputError: It holds another campaign, or files that no campaign wrote.
-        """
-        self.path, self.columns = folder / "runs.csv", tuple(columns)
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            self._check_head(folder, json.loads(json.dumps(head)))
-        except OSError as error:
-            raise InvalidInputError("--out", str(folder), f"a folder to write to ({error.strerror})") from error
-        self.rows: dict[str, Row] = {}
-        if self.path.exists():
-            self._read()
-
-    def add(self, row: Row) -> None:
-        """Keep a finished run at once."""
-        fresh = not self.path.exists()
-        with self.path.open("a", newline="") as file:
-            writer = csv.DictWriter(file, self.columns, lineterminator="\n")
-            if fresh:
-                writer.writeheader()
-            writer.writerow(self._line(row))
-            file.flush()
-            os.fsync(file.fileno())
-        self.rows[row["key"]] = row
-
-    def write_in_order(self, keys: Iterable[str]) -> None:
-        """Rewrite the file in the order of `keys`, whatever order the runs ended in; others follow."""
-        ordered = [self.rows[key] for key in keys if key in self.rows]
-        known = {row["key"] for row in ordered}
-        ordered += [row for key, row in self.rows.items() if key not in known]
-        temporary = self.path.with_suffix(".tmp")
-        with temporary.open("w", newline="") as file:
-            writer = csv.DictWriter(file, self.columns, lineterminator="\n")
-            writer.writeheader()
-            writer.writerows(map(self._line, ordered))
-        temporary.replace(self.path)
-
-    def _check_head(self, folder: Path, head: Mapping[str, Any]) -> None:
-        header = folder / "campaign.json"
-        if not header.exists():
-            partial = header.with_suffix(".tmp")
-            partial.write_text(json.dumps(head, indent=2) + "\n")
-            partial.replace(header)
-            return
-        try:
-            found = dict(json.loads(header.read_text()))
-        except (ValueError, TypeError) as error:
-            raise InvalidInputError("--out", str(header), "a file that a campaign wrote") from error
-        for name, value in head.items():
-            if found.get(name) != value:
-                raise InvalidInputError(f"--out {folder}", f"{name} {found.get(name)}", f"{value}, or a new folder")
-
-    def _line(self, row: Row) -> dict[str, str]:
-        # A row is one line, also when the message of an error is not.
-        return {name: " ".join(_text(row.get(name, "")).split()) for name in self.columns}
-
-    def _read(self) -> None:
-        text = self.path.read_text()
-        # A run that was being written when the campaign was killed has no end of line: it is done again.
-        whole = text[: text.rfind("\n") + 1]
-        if whole != text:
-            self.path.write_text(whole)
-        reader = csv.DictReader(whole.splitlines())
-        if whole and tuple(reader.fieldnames or ()) != self.columns:
-            raise InvalidInputError("--out", str(self.path), "a table with this version's columns, or a new folder")
-        for line in reader:
-            row = {name: _value(name, value) for name, value in line.items()}
-            self.rows[row["key"]] = row
+class CampaignError(ImpactAwareError):
+    """A campaign can't go on; what it has done is kept."""
 
 
 def execute(
@@ -141,6 +44,7 @@ def execute(
 
     Raises:
         InvalidInputError: Less than one worker, no Dask for a cluster, or no scheduler at its address.
+        CampaignError: Workers die again and again.
     """
     if workers < 1:
         raise InvalidInputError("workers", workers, "a number >= 1")
@@ -158,9 +62,30 @@ def _rows(todo: list[tuple[Run, RunOptions]], workers: int, cluster: str | None)
     elif workers == 1 or len(todo) < 2:
         yield from map(_run, todo)
     else:
+        yield from _worker_rows(todo, workers)
+
+
+def _worker_rows(todo: list[tuple[Run, RunOptions]], workers: int) -> Iterator[Row]:
+    """Rows as processes finish them; when one is killed, what it and its neighbours had begun is done again."""
+    waiting = {setup.key: (setup, options) for setup, options in todo}
+    deaths = 0
+    while waiting:
         # Fresh interpreters: MuJoCo and BLAS threads do not survive a fork.
-        with multiprocessing.get_context("spawn").Pool(min(workers, len(todo)), _single_threaded) as pool:
-            yield from pool.imap_unordered(_run, todo)
+        context = multiprocessing.get_context("spawn")
+        pool = ProcessPoolExecutor(min(workers, len(waiting)), context, _prepare_worker)
+        try:
+            for future in as_completed([pool.submit(_run, job) for job in waiting.values()]):
+                row = future.result()
+                del waiting[row["key"]]
+                deaths = 0
+                yield row
+        except BrokenProcessPool as error:
+            deaths += 1
+            if deaths > MOST_DEATHS:
+                reason = f"{deaths} times a worker died and no run was finished in between"
+                raise CampaignError(f"{reason}: is there memory enough? What is done is kept") from error
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
 
 
 def _cluster_rows(todo: list[tuple[Run, RunOptions]], address: str) -> Iterator[Row]:
@@ -182,8 +107,10 @@ def _run(job: tuple[Run, RunOptions]) -> Row:
     return run_setup(*job)
 
 
-def _single_threaded() -> None:
+def _prepare_worker() -> None:
     """One thread per process: the matrices are small and the processes share the cores. Ctrl-C is the parent's."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+    end_with_parent(signal.SIGKILL, None if parent is None else parent.pid)
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         os.environ[name] = "1"

@@ -62,7 +62,8 @@ def test_the_papers_setups_are_run_once_each_and_summed_up(made, tmp_path, capsy
     # What is not known is null in JSON.
     assert summary["slip_m"]["proposed"] is None
     assert {path.name for path in tmp_path.iterdir()} == {
-        "campaign.json",
+        ".impact_aware.json",
+        "runs.sqlite",
         "runs.csv",
         "summary.json",
         "groups.png",

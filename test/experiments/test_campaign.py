@@ -16,8 +16,9 @@ from impact_aware.experiments.campaign import (
     run_setup,
     simulate,
 )
-from impact_aware.experiments.campaign_execution import CampaignStore, execute
+from impact_aware.experiments.campaign_execution import execute
 from impact_aware.experiments.campaign_plan import plan
+from impact_aware.experiments.campaign_store import CampaignStore
 from impact_aware.experiments.judgement import cause_class
 from impact_aware.experiments.random_setup import RandomSetup, plan_random
 
@@ -71,26 +72,27 @@ def test_a_killed_campaign_continues_and_gives_the_same_numbers(tmp_path, brief)
     execute(setups, whole, OPTIONS)
     part = open_store(tmp_path / "part")
     execute(setups[:1], part, OPTIONS)
-    with part.path.open("a") as file:
-        file.write("hit-and-push/juice_pa")  # killed while writing
+    part.close()
     again = open_store(tmp_path / "part")
     done = []
     execute(setups, again, OPTIONS, on_row=done.append)
     assert len(done) == 2
+    again.close()
     read = open_store(tmp_path / "part")
     assert without_wall(read.rows.values()) == without_wall(whole.rows[setup.key] for setup in setups)
 
 
 def test_a_folder_of_another_campaign_is_refused(tmp_path):
-    open_store(tmp_path)
+    open_store(tmp_path).close()
     with pytest.raises(InvalidInputError, match="seed"):
         open_store(tmp_path, options=RunOptions(seed=1))
     with pytest.raises(InvalidInputError, match="campaign"):
         open_store(tmp_path, "dual-arm-grab")
     with pytest.raises(InvalidInputError, match="impact_map"):
         open_store(tmp_path, options=RunOptions(impact_map="sampled"))
-    (tmp_path / "campaign.json").write_text("{ not json")
-    with pytest.raises(InvalidInputError, match="a file that a campaign wrote"):
+    open_store(tmp_path).close()
+    (tmp_path / "runs.sqlite").write_text("no database at all, but long enough to be looked at" * 3)
+    with pytest.raises(InvalidInputError, match="what a campaign wrote"):
         open_store(tmp_path)
 
 
@@ -132,12 +134,14 @@ def test_random_trials_are_rows_with_what_was_drawn(tmp_path, brief):
     setups = plan_random("hit-and-push", 3)
     store = CampaignStore(tmp_path, OPTIONS.head("hit-and-push", random=True), RANDOM_COLUMNS)
     execute(setups, store, OPTIONS)
+    store.close()
     read = CampaignStore(tmp_path, OPTIONS.head("hit-and-push", random=True), RANDOM_COLUMNS)
     for number, setup in enumerate(setups):
         row = read.rows[setup.key]
         assert row["number"] == number
         assert cause_class(row["cause"]) in ("object missed", "start refused")
         assert 0.5 <= json.loads(row["drawn"])["mass_kg"] <= 2.5
+    read.close()
     with pytest.raises(InvalidInputError, match="random"):
         open_store(tmp_path)
 

@@ -19,7 +19,10 @@ ROS = re.compile(r"rclpy|\w+_msgs|\w+_srvs|\w+_interfaces|rosidl_\w+|tf2_ros|dia
 LONGEST_FILE = 400
 LONGEST_FUNCTION = 80
 # What holds the house up and belongs to no room.
-FOUNDATION = {"arrays", "columns", "compiled", "errors", "output_folder", "parameters", "resources"}
+FOUNDATION = {
+    "arrays", "child_process", "columns", "compiled", "errors", "json_text", "output_folder", "parameters", "ranges",
+    "resources", "yaml_text",
+}  # fmt: skip
 
 SOURCES = {path.relative_to(PACKAGE): path.read_text(encoding="utf-8") for path in sorted(PACKAGE.rglob("*.py"))}
 TREES = {path: ast.parse(text) for path, text in SOURCES.items()}

@@ -1,0 +1,155 @@
+"""What a campaign has done: one row per finished run, in a database that a kill at any moment leaves whole."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from impact_aware.errors import InvalidInputError
+from impact_aware.experiments.campaign import Row
+from impact_aware.json_text import json_text
+from impact_aware.output_folder import MARKER, FolderLock, marker_of, usable_folder, write_whole
+
+DATABASE, TABLE = "runs.sqlite", "runs.csv"
+
+_TEXT = ("key", "campaign", "object", "controller", "cause", "drawn")
+_PATIENCE = 10.0
+
+
+class CampaignStore:
+    """A folder with one row per finished run, for one campaign at a time.
+
+    Attributes:
+        path: The rows as a table, for people and spreadsheets; written from the database.
+        columns: Its columns.
+        rows: Finished runs by their key.
+    """
+
+    def __init__(self, folder: Path, head: Mapping[str, Any], columns: Sequence[str]) -> None:
+        """Open or begin the folder, and lock it until `close` or the end of the process.
+
+        Args:
+            folder: Made when it does not exist.
+            head: What makes the campaign, in JSON's types; a folder keeps to the one that it began with.
+            columns: Of a row.
+
+        Raises:
+            InvalidInputError: It holds another campaign, or something else; another campaign is writing to it.
+        """
+        self.columns = tuple(columns)
+        self.rows: dict[str, Row] = {}
+        self._folder = folder
+        resolved = usable_folder(folder)
+        self.path = resolved / TABLE
+        try:
+            resolved.mkdir(parents=True, exist_ok=True)
+            self._lock = FolderLock(resolved)
+        except OSError as error:
+            raise InvalidInputError("--out", str(folder), f"a folder to write to ({error.strerror})") from error
+        try:
+            if not self._lock.held:
+                raise InvalidInputError("--out", str(folder), "a folder that no other campaign is writing to")
+            self._open(resolved, json.loads(json.dumps(head)))
+        except OSError as error:
+            self._lock.close()
+            raise InvalidInputError("--out", str(folder), f"a folder to write to ({error.strerror})") from error
+        except sqlite3.Error as error:
+            self._lock.close()
+            raise InvalidInputError("--out", str(resolved / DATABASE), f"what a campaign wrote ({error})") from error
+        except BaseException:
+            self._lock.close()
+            raise
+
+    def add(self, row: Row) -> None:
+        """Keep a finished run at once; one that is there already stays.
+
+        Raises:
+            InvalidInputError: It can't be written.
+        """
+        text = json_text({name: row.get(name, "") for name in self.columns})
+        try:
+            with self._database:
+                self._database.execute("INSERT OR IGNORE INTO runs VALUES (?, ?)", (row["key"], text))
+        except sqlite3.Error as error:
+            raise InvalidInputError("--out", str(self._folder), f"a folder to write to ({error})") from error
+        # As it will be read again, so that a campaign that was interrupted gives what another one gives.
+        self.rows.setdefault(row["key"], self._row(text))
+
+    def write_in_order(self, keys: Iterable[str]) -> None:
+        """Write the table in the order of `keys`, whatever order the runs ended in; others follow.
+
+        Raises:
+            InvalidInputError: It can't be written.
+        """
+        ordered = [self.rows[key] for key in keys if key in self.rows]
+        known = {row["key"] for row in ordered}
+        ordered += [row for key, row in self.rows.items() if key not in known]
+        text = io.StringIO()
+        writer = csv.DictWriter(text, self.columns, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(map(self._line, ordered))
+        try:
+            write_whole(self.path, text.getvalue())
+        except OSError as error:
+            raise InvalidInputError("--out", str(self._folder), f"a folder to write to ({error.strerror})") from error
+
+    def close(self) -> None:
+        """Let others write to the folder."""
+        self._database.close()
+        self._lock.close()
+
+    def _open(self, folder: Path, head: dict[str, Any]) -> None:
+        for partial in folder.glob(".*.part"):
+            # Of a process that was killed while it wrote.
+            partial.unlink(missing_ok=True)
+        written = marker_of(folder)
+        if written is None and any(path.name != MARKER for path in folder.iterdir()):
+            raise InvalidInputError("--out", str(self._folder), "a new or empty folder, or one of this campaign")
+        if written is not None and written.get("command") != "campaign":
+            command = written.get("command")
+            raise InvalidInputError("--out", f"{self._folder}, a result of {command}", "a new or empty folder")
+        if written is None:
+            write_whole(folder / MARKER, json.dumps({"command": "campaign"}) + "\n")
+        self._database = sqlite3.connect(folder / DATABASE, timeout=_PATIENCE)
+        with self._database:
+            self._database.execute("CREATE TABLE IF NOT EXISTS head (name TEXT PRIMARY KEY, value TEXT NOT NULL)")
+            self._database.execute("CREATE TABLE IF NOT EXISTS runs (key TEXT PRIMARY KEY, row TEXT NOT NULL)")
+            found = {name: json.loads(value) for name, value in self._database.execute("SELECT name, value FROM head")}
+            if not found:
+                pairs = [(name, json.dumps(value)) for name, value in head.items()]
+                self._database.executemany("INSERT INTO head VALUES (?, ?)", pairs)
+                found = head
+        for name, value in head.items():
+            if found.get(name) != value:
+                given = f"{name} {found.get(name)}"
+                raise InvalidInputError(f"--out {self._folder}", given, f"{value}, or a new folder")
+        for (text,) in self._database.execute("SELECT row FROM runs ORDER BY rowid"):
+            row = self._row(text)
+            self.rows[row["key"]] = row
+
+    def _row(self, text: str) -> Row:
+        try:
+            content = json.loads(text)
+            if set(content) != set(self.columns):
+                raise ValueError("other columns")
+        except (ValueError, TypeError) as error:
+            expected = f"rows with this version's columns ({error}), or a new folder"
+            raise InvalidInputError("--out", str(self._folder / DATABASE), expected) from error
+        return {
+            name: math.nan if name not in _TEXT and (value is None or value == "") else value
+            for name, value in content.items()
+        }
+
+    def _line(self, row: Row) -> dict[str, str]:
+        # A row is one line, also when the message of an error is not.
+        return {name: " ".join(_text(row.get(name, "")).split()) for name in self.columns}
+
+
+def _text(value: Any) -> str:
+    return repr(value) if isinstance(value, float) else str(value)
