@@ -14,10 +14,10 @@ from impact_aware.bringup.connections import published, subscribed
 from impact_aware.bringup.graph import DualArmOptions, NodeSpec, SingleArmOptions, dual_arm_graph, single_arm_graph
 
 GRAPHS = {
-    "hit-and-push": lambda: single_arm_graph(SingleArmOptions()),
-    "dual-arm-grab": lambda: dual_arm_graph(DualArmOptions()),
+    "hit-and-push": lambda: single_arm_graph(SingleArmOptions(simulation=False)),
+    "dual-arm-grab": lambda: dual_arm_graph(DualArmOptions(simulation=False)),
 }
-"""Graphs by the names of their tasks."""
+"""Graphs by the names of their tasks, for real arms."""
 
 _PARAMETERS = ("describe_parameters", "get_parameters", "get_parameter_types", "list_parameters", "set_parameters",
                "set_parameters_atomically")  # fmt: skip
