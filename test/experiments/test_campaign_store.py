@@ -141,9 +141,8 @@ def test_workers_end_with_a_parent_that_is_killed(tmp_path):
     children = set()
     deadline = time.monotonic() + 60.0
     while len(children) < 2 and time.monotonic() < deadline:
-        words = ["ps", "-o", "pid=", "-o", "args=", "--ppid", str(process.pid)]
-        listing = subprocess.run(words, capture_output=True, text=True)
-        children = {int(line.split()[0]) for line in listing.stdout.splitlines() if "spawn_main" in line}
+        listed = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+        children = {int(pid) for pid in listed if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes()}
         time.sleep(0.05)
     process.send_signal(signal.SIGKILL)
     process.communicate()
