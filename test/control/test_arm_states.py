@@ -98,6 +98,14 @@ def test_the_quietest_arm_is_named_with_how_long_it_has_been_silent():
     assert arms.states.refusal(0.1) == ""
 
 
+def test_an_arm_may_be_silent_for_all_of_the_timeout():
+    arms = Arms(RIGHT)
+    arms.take(0, 1.0)
+    arms.now += 0.25
+    assert arms.states.refusal(0.25) == "" and arms.states.overdue(0.25) == []
+    assert arms.states.refusal(0.249) and arms.states.overdue(0.249)
+
+
 def test_messages_without_velocities_let_no_motion_begin():
     arms = Arms()
     arms.take(0, 1.0)

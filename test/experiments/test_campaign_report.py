@@ -62,6 +62,11 @@ def test_the_objects_keep_their_order_and_the_other_factors_are_sorted():
     assert list(summary["groups"]["displacement"]) == ["-30 mm", "0 mm"]
 
 
+def test_a_displacement_has_its_sign():
+    moved = [{**row, "displacement": -row["displacement"]} for row in rows()]
+    assert list(summarise(moved)["groups"]["displacement"]) == ["0 mm", "+30 mm"]
+
+
 def test_means_by_controller():
     summary = summarise(rows())
     assert summary["peak"]["no_impact_map"] == pytest.approx(7.5)
