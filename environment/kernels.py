@@ -7,13 +7,13 @@ from pathlib import Path
 
 from steps import ROOT, run
 
-MARK = "\n@compiled("
+MARKS = "\n@compiled(", "\nTRANSLATED = "
 
 
 def sources() -> list[Path]:
-    """The modules with compiled functions, and what compiles them."""
+    """The modules with compiled functions or parts of some, and what compiles them."""
     package = ROOT / "impact_aware"
-    marked = [path for path in package.rglob("*.py") if MARK in path.read_text(encoding="utf-8")]
+    marked = [path for path in package.rglob("*.py") if any(mark in path.read_text(encoding="utf-8") for mark in MARKS)]
     return [package / "compiled.py", *sorted(marked)]
 
 

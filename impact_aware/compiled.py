@@ -3,17 +3,22 @@
 A NumPy call on seven numbers takes longer than the arithmetic in it by a hundred times, and more where the processor's
 caches were used by others meanwhile, as they are between two cycles. Functions that carry `@compiled` are plain Python
 with loops, which Numba translates once, when their module is imported for the first time; the result is kept beside the
-source, or in the user's cache folder where that can't be written to.
+source, or in the user's cache folder where that can't be written to, until one of the files changes that hold them.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
+import hashlib
+import os
 import signal
-from collections.abc import Callable, Iterator
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any, TypeVar
 
-from numba import njit, types
+from numba import config, njit, types
 
 Function = TypeVar("Function", bound=Callable[..., object])
 
@@ -43,7 +48,52 @@ def _later_interrupts() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def compiled(returned: Any, *given: Any) -> Callable[[Function], Function]:
+MARKS = b"\n@compiled(", b"\nTRANSLATED = "
+"""What a file has in it that holds compiled functions, or parts of some."""
+
+
+def fingerprint(package: Path) -> str:
+    """Of this file and those marked: Numba itself compares the file of a function only, not those of what it calls."""
+    digest = hashlib.sha256(Path(__file__).read_bytes())
+    for path in sorted(package.rglob("*.py")):
+        content = path.read_bytes()
+        if any(mark in content for mark in MARKS):
+            digest.update(content)
+    return digest.hexdigest()[:16]
+
+
+def first_writable(folders: Sequence[Path]) -> Path | None:
+    """The first folder in which a file can be made, the folder itself included; None where there is none."""
+    for folder in folders:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=folder):
+                return folder
+        except OSError:
+            continue
+    return None
+
+
+@functools.cache
+def _cache_folder() -> Path | None:
+    package = Path(__file__).parent
+    bases = [Path(config.CACHE_DIR)] if config.CACHE_DIR else [package / "__pycache__"]
+    with contextlib.suppress(RuntimeError):  # no home
+        bases.append(Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "impact_aware")
+    name = f"numba-{fingerprint(package)}"
+    return first_writable([base / name for base in bases])
+
+
+@contextlib.contextmanager
+def _cached_in(folder: Path) -> Iterator[None]:
+    before, config.CACHE_DIR = config.CACHE_DIR, str(folder)
+    try:
+        yield
+    finally:
+        config.CACHE_DIR = before
+
+
+def compiled(returned: Any, *given: Any, nogil: bool = False) -> Callable[[Function], Function]:
     """Translate a function for these types; anything else that it is called with is a TypeError.
 
     Division by zero gives infinities as in NumPy, sums are not reordered, values that are not finite compare as IEEE
@@ -52,14 +102,16 @@ def compiled(returned: Any, *given: Any) -> Callable[[Function], Function]:
     Args:
         returned: Type of the result.
         given: Types of the arguments.
+        nogil: Whether other threads may run Python meanwhile, for what takes long.
     """
 
     def translate(function: Function) -> Function:
+        folder = _cache_folder()
         with _later_interrupts():
-            try:
-                return njit(returned(*given), cache=True, error_model="numpy")(function)
-            except (OSError, RuntimeError):
+            if folder is None:
                 # Nowhere to keep the result, as under a service without a home: every process translates anew.
-                return njit(returned(*given), error_model="numpy")(function)
+                return njit(returned(*given), error_model="numpy", nogil=nogil)(function)
+            with _cached_in(folder):
+                return njit(returned(*given), cache=True, error_model="numpy", nogil=nogil)(function)
 
     return translate

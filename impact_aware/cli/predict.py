@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from impact_aware.cli import sample_map, state_table
+from impact_aware.cli import state_table
 from impact_aware.cli.numbers import number, numbers
 from impact_aware.contact import Contact, FreeObject, contact_point
 from impact_aware.errors import InvalidInputError, UnknownNameError
@@ -176,6 +176,9 @@ def _run_map(args: argparse.Namespace) -> int:
     if args.map is None or args.place is None:
         raise InvalidInputError("map" if args.map is None else "position", "nothing", "map and position together")
     _refuse(args, "map", ("q", "dq", "states", "covariance"))
+    # Tasks bring the compiler along with their fields.
+    from impact_aware.cli import sample_map
+
     answer = sample_map.answer_position(Path(args.map), numbers("position", args.place))
     _keep(args, answer)
     print(json_text(answer) if args.json else sample_map.format_answer(answer))

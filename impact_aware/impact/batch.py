@@ -1,13 +1,14 @@
 """Prediction at many states in one call: arrays of (q, dq) in, arrays of velocities after out.
 
-The states are taken in blocks whose arrays stay in the processor's cache, so a million of them need little more memory
-than their inputs and outputs.
+One compiled function goes from the joints to the joints, state by state, in as many threads as there are processors; a
+million states need no memory beside their inputs and outputs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple, TypeAlias
+import os
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,18 +16,16 @@ from numpy.typing import ArrayLike
 from impact_aware.arrays import Array
 from impact_aware.contact.geometry import Contact, FreeObject
 from impact_aware.errors import InvalidInputError
-from impact_aware.impact.batch_dynamics import BatchDynamics, velocities_after
+from impact_aware.impact.compiled_maps import METHODS, no_solution, predict_rows
 from impact_aware.impact.contact_impulse import MODES, Mode, ModeIndices
-from impact_aware.impact.coulomb import compiled_coulomb
-from impact_aware.impact.fixed_direction import compiled_fixed_direction
+from impact_aware.impact.prediction import ImpactPrediction
+from impact_aware.impact.predictor import ImpactPredictor
 from impact_aware.impact.registry import DEFAULT_METHOD, impact_map
+from impact_aware.impact.serial_arm import arm_constants, contact_entries
 from impact_aware.robot import RobotModel
 
-# (delassus, velocity, friction, restitution) -> impulses (N, 3) in contact axes, N s, and modes (N,). The Delassus
-# matrices are given by their upper triangles (N, 6), row by row, 1/kg, the relative velocities (N, 3), m/s.
-BatchMap: TypeAlias = Callable[[Array, Array, float, float], tuple[Array, ModeIndices]]
-
-_BLOCK = 2048
+# States that a thread takes at once, a few hundredths of a second's work.
+_BLOCK = 16384
 
 
 class BatchPrediction(NamedTuple):
@@ -73,70 +72,49 @@ def predict_batch(
         inertia: One of `INERTIA_CHOICES`.
 
     Raises:
-        InvalidInputError: An array of the wrong shape or not finite; a robot or contact `BatchDynamics` refuses.
+        InvalidInputError: An array of the wrong shape or not finite, a robot that is no serial arm, or a fixed point.
         UnknownNameError: Unknown frame, method or inertia.
+        NoSolutionError: No impulse at one of the states, as `predict` says.
     """
     positions, velocities = _states(robot, q, "q"), _states(robot, dq, "dq")
     if len(positions) != len(velocities):
         raise InvalidInputError("dq", f"{len(velocities)} rows", f"{len(positions)}, as many as q")
-    dynamics = BatchDynamics(robot, contact, inertia)
-    solve = batch_map(method)
+    if contact.point is not None:
+        raise InvalidInputError("contact point", "a fixed base-frame point", "an offset in the contact frame")
+    impact_map(method)
+    arm, entries = arm_constants(robot, inertia), contact_entries(robot, contact, obstacle)
     count = len(positions)
-    after, mode, mass = np.empty((count, robot.n)), np.empty(count, dtype=np.int8), np.empty(count)
-    impulse, velocity = np.empty((count, 3)), np.empty((count, 3))
-    for start in range(0, count, _BLOCK):
-        rows = slice(start, start + _BLOCK)
-        problems = dynamics(positions[rows], velocities[rows])
-        with np.errstate(divide="ignore"):
-            mass[rows] = 1.0 / problems.delassus[:, 0]
-        if obstacle is not None:
-            _add_obstacle(problems.delassus, problems.velocity, contact, obstacle, problems.point)
-        solved, mode[rows] = solve(problems.delassus, problems.velocity, contact.friction, contact.restitution)
-        velocities_after(problems, solved, velocities[rows], after[rows])
-        impulse[rows], velocity[rows] = solved @ contact.axes, problems.velocity @ contact.axes
-    return BatchPrediction(after, impulse, mode, mass, velocity)
+    mode, mass = np.empty(count, dtype=np.int8), np.empty(count)
+    result = BatchPrediction(np.empty((count, robot.n)), np.empty((count, 3)), mode, mass, np.empty((count, 3)))
+    if method not in METHODS:
+        predictor = ImpactPredictor(robot, contact, obstacle=obstacle, method=method, inertia=inertia)
+        for row in range(count):
+            _fill_row(result, row, predictor(positions[row], velocities[row]))
+        return result
+
+    def work(rows: slice) -> None:
+        outputs = (array[rows] for array in result)
+        predict_rows(METHODS[method], arm, entries, positions[rows], velocities[rows], *outputs)
+
+    blocks = [slice(start, start + _BLOCK) for start in range(0, count, _BLOCK)]
+    threads = min(len(blocks), len(os.sched_getaffinity(0)))
+    if threads < 2:
+        for block in blocks:
+            work(block)
+    else:
+        with ThreadPoolExecutor(threads) as pool:
+            list(pool.map(work, blocks))
+    failed = np.flatnonzero(mode < 0)
+    if failed.size:
+        row = int(failed[0])
+        raise no_solution(int(mode[row]), (positions[row], velocities[row], contact, obstacle))
+    return result
 
 
-def batch_map(method: str) -> BatchMap:
-    """The map of that name for arrays; one that is not compiled is asked once per contact.
-
-    Raises:
-        UnknownNameError: No such map.
-    """
-    one = impact_map(method)
-    if method in _BATCH_MAPS:
-        return _BATCH_MAPS[method]
-
-    def loop(delassus: Array, velocity: Array, friction: float, restitution: float) -> tuple[Array, ModeIndices]:
-        matrices = delassus[:, [0, 1, 2, 1, 3, 4, 2, 4, 5]].reshape(-1, 3, 3).tolist()
-        answers = [one(*each, friction, restitution) for each in zip(matrices, velocity.tolist(), strict=True)]
-        modes = np.array([MODES.index(answer.mode) for answer in answers], dtype=np.int8)
-        return np.array([answer[:3] for answer in answers]).reshape(-1, 3), modes
-
-    return loop
-
-
-_BATCH_MAPS: dict[str, BatchMap] = {
-    "coulomb": compiled_coulomb("energetic"),
-    "coulomb-poisson": compiled_coulomb("poisson"),
-    "coulomb-newton": compiled_coulomb("newton"),
-    "fixed-direction": compiled_fixed_direction(),
-    "frictionless": lambda delassus, velocity, _, restitution: compiled_coulomb("newton")(
-        delassus, velocity, 0.0, restitution
-    ),
-}
-
-
-def _add_obstacle(delassus: Array, velocity: Array, contact: Contact, obstacle: FreeObject, point: Array) -> None:
-    """Add a free object's share to the contact problems, in place."""
-    axes = contact.axes
-    # Rows of the object's Jacobian: (axis, lever x axis).
-    moments = np.cross((point - obstacle.position)[:, None, :], axes[None])
-    shares = np.eye(3) / obstacle.mass + np.einsum(
-        "kia,ab,kjb->kij", moments, obstacle.inverse_inertia[3:, 3:], moments
-    )
-    delassus += shares[:, *np.triu_indices(3)]
-    velocity -= axes @ obstacle.twist[:3] + moments @ obstacle.twist[3:]
+def _fill_row(result: BatchPrediction, row: int, prediction: ImpactPrediction) -> None:
+    result.velocity_after[row], result.impulse[row] = prediction.velocity_after, prediction.impulse
+    result.mode[row], result.effective_mass[row] = MODES.index(prediction.mode), prediction.effective_mass
+    result.contact_velocity_before[row] = prediction.contact_velocity_before
 
 
 def _states(robot: RobotModel, values: ArrayLike, field: str) -> Array:

@@ -8,6 +8,8 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from impact_aware.errors import NoSolutionError
+
 Mode: TypeAlias = Literal["slide", "stick", "separate"]
 MODES: tuple[Mode, ...] = ("slide", "stick", "separate")
 ModeIndices: TypeAlias = NDArray[np.int8]
@@ -39,3 +41,17 @@ NO_IMPULSE = ContactImpulse(0.0, 0.0, 0.0, "separate")
 # (delassus, velocity, friction, restitution) -> impulse. The Delassus matrix (3 x 3, 1/kg) maps an impulse in contact
 # axes to the jump of the relative velocity (3, m/s, robot minus obstacle) in the same axes, normal first.
 ImpactMapFunction: TypeAlias = Callable[[Rows, Triple, float, float], ContactImpulse]
+
+
+def not_semidefinite(problem: object) -> NoSolutionError:
+    """Why there is no impulse of Coulomb's law."""
+    return NoSolutionError(
+        "the contact never stops approaching: the Delassus matrix is not positive semidefinite", problem=problem
+    )
+
+
+def not_finite(problem: object) -> NoSolutionError:
+    """Why there is no contact problem."""
+    return NoSolutionError(
+        "the inertia or velocity at the contact is not finite: positions or velocities are too large", problem=problem
+    )

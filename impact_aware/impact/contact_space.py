@@ -24,20 +24,13 @@ class ContactSpace(NamedTuple):
         answers: (4, n) Jump of the joint velocities per unit impulse along each axis, then the velocities before:
             `(*impulse, 1) @ answers` are the velocities after.
         problem: (3, 4) Delassus matrix, the object's part included, and the relative velocity before.
-        origin: (3,) Of the touching frame, base frame, m.
-        lever: (3,) From there to the contact point, base-frame axes, m.
+        point: (3,) Contact point, base frame, m.
     """
 
     jacobian: Array
     answers: Array
     problem: Array
-    origin: list[float]
-    lever: Array
-
-    @property
-    def point(self) -> Array:
-        """Contact point (3,), base frame, m."""
-        return np.array(self.origin) + self.lever
+    point: Array
 
     @property
     def response(self) -> Array:
@@ -111,9 +104,10 @@ class ContactSpaceBuilder:
         answers[3] = dq
         jacobian.dot(inverse, answers[:3])
         problem = jacobian.dot(answers.T)
+        point = self._frame_position + lever
         if self._obstacle is not None:
-            self._add_obstacle(problem, self._frame_position + lever)
-        return ContactSpace(jacobian, answers, problem, self._frame_position.tolist(), lever)
+            self._add_obstacle(problem, point)
+        return ContactSpace(jacobian, answers, problem, point)
 
     def _lever(self) -> Array:
         """From the frame's origin to the contact point, base-frame axes."""

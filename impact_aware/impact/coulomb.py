@@ -12,49 +12,38 @@ and may stop, stick or come back. Compression ends where the normal velocity van
 The three agree without friction, or when the slip never turns; otherwise only the energetic one can't create energy,
 for any e <= 1, which is why it is the default. At e = 0 the three are the same map.
 
-Slip is stepped in a time tau with dp = |v_t| d(tau), in which its equation has no singularity at rest, by a fifth-order
-Runge-Kutta method whose weights are all positive, so the impulse stays in the cone. Stick, and slip that has settled on
-a direction, are followed exactly. Momentum, the end conditions and the energy balance hold to rounding whatever the
-steps are; only where on the cone the impulse ends carries their error, about 1e-6 of it and seldom above 1e-5.
+Slip that turns is a power series in a time tau with dp = |v_t| d(tau), in which it has no singularity at rest
+(`slip_series`): it is followed through the sharpest turn, and a phase ends at a zero within a series. Stick, and slip
+that keeps its direction, are followed exactly. In the norm of W_tt^-1 two slips never part under friction, so that an
+error made on the way does not grow: the impulse is right to about 1e-10 of it, wherever the slip goes.
 
-One contact is solved by the interpreter, many by the same functions compiled (`compiled_coulomb`).
+The same functions are run by the interpreter and compiled (`compiled_maps`).
 """
 
 from __future__ import annotations
 
-import functools
 import math
-from collections.abc import Callable
 from typing import Literal, TypeAlias
 
-from impact_aware.arrays import Array
-from impact_aware.errors import NoSolutionError
-from impact_aware.impact.contact_impulse import MODES, ContactImpulse, ModeIndices, Rows, Triple
+from impact_aware.impact.contact_impulse import MODES, ContactImpulse, Rows, Triple, not_semidefinite
 from impact_aware.impact.slip_direction import departure, settled_direction
+from impact_aware.impact.slip_series import SERIES_LENGTH, Series, expand, integrals
 
 RestitutionLaw: TypeAlias = Literal["energetic", "poisson", "newton"]
 RESTITUTION_LAWS: tuple[RestitutionLaw, ...] = ("energetic", "poisson", "newton")
 _ENERGETIC, _POISSON, _NEWTON = range(3)
 _SLIDE, _STICK, _SEPARATE = (MODES.index(mode) for mode in ("slide", "stick", "separate"))
-_FAILED = -1
+FAILED = -1
 
-# Longest step in units of the fastest rate of the slip's equation; a little below where the method turns unstable.
-_LONGEST = 2.5
-# Error allowed per step, in units that the sixth power of the step's length and the turn it makes are measured in.
-_ALLOWED = 3e-3
-# A step while slip is this small, relative to the speed at impact, presses too little to matter more than that.
-_FLOOR = 1e-3
-# Relative impulse that a slip still turning onto its settled direction may miss, and its largest angle to it, rad.
-_SNAP, _NEAR = 1e-6, 1e-2
-# A turn below this, rad, is none: the step is the exact straight one.
-_STRAIGHT = 1e-7
-# Square of the slip left, over the speed at impact, times the turn left, below which a contact that can stick does.
-_SETTLED = 1e-8
+# Slip, or what it has across a direction that it would keep, that is nothing, over the speed before; so is a turn, rad.
+_ALLOWED = 1e-10
+# Error allowed in a series relative to slip that is nearly nothing.
+_ROUGHEST = 1e-6
+# Angle to a direction that slip keeps within which Newton's method finds that one, rad.
+_NEAR = 1e-2
 # Entries and eigenvalues of the Delassus matrix below this share of the normal entry are zero.
 _NEGLIGIBLE = 1e-12
 _MAX_STEPS = 500
-# A step may go past its phase's end by this share of approach speed or impulse, unless it is that short.
-_PAST, _SHORTEST = 0.01, 1e-4
 
 # The contact in tangents along the eigenvectors of the tangential Delassus block, where the two slips are coupled by
 # friction alone: w normal entry, a_1, a_2 normal-tangent entries, l_1, l_2 eigenvalues, then the velocity before
@@ -63,6 +52,8 @@ _Contact: TypeAlias = tuple[float, float, float, float, float, float, float, flo
 # Impulse so far (normal, tangents), and the integral of the slip speed over the normal impulse.
 _Path: TypeAlias = tuple[float, float, float, float]
 _Vector: TypeAlias = tuple[float, float, float]
+# A path, the series that goes on from it, and what its integrals are in units of.
+_Curve: TypeAlias = tuple[_Path, Series, float]
 _Phase: TypeAlias = tuple[float, float, float, float, float]
 
 
@@ -84,59 +75,20 @@ def coulomb_impulse(
     (w_nn, w_n1, w_n2), (_, w_11, w_12), (_, _, w_22) = delassus
     matrix = w_nn, w_n1, w_n2, w_11, w_12, w_22
     v_n, v_1, v_2 = velocity
-    p_n, p_1, p_2, mode = _solve(matrix, (v_n, v_1, v_2), friction, restitution, RESTITUTION_LAWS.index(law))
-    if mode == _FAILED:
-        raise _not_semidefinite((delassus, velocity, friction, restitution, law))
+    index = RESTITUTION_LAWS.index(law)
+    p_n, p_1, p_2, mode = solve(matrix, (v_n, v_1, v_2), friction, restitution, index, [0.0] * SERIES_LENGTH)
+    if mode == FAILED:
+        raise not_semidefinite((delassus, velocity, friction, restitution, law))
     return ContactImpulse(p_n, p_1, p_2, MODES[mode])
 
 
-@functools.cache
-def compiled_coulomb(law: RestitutionLaw) -> Callable[[Array, Array, float, float], tuple[Array, ModeIndices]]:
-    """The same map for many contacts, compiled; see `BatchMap` of `impact.batch` for its arguments."""
-    import numpy as np
-    from numba.extending import register_jitable
-
-    from impact_aware.compiled import INDEX, MATRIX, NOTHING, NUMBER, WRITTEN_MATRIX, WRITTEN_VECTOR, compiled
-
-    for part in (_solve, _follow, _stepped, _beyond, _constants, _aimed, _impulse_left, _next_phase, _normal_work,
-                 _stop_slip, _slip_step, settled_direction, departure):  # fmt: skip
-        register_jitable(part)
-
-    @compiled(NOTHING, MATRIX, MATRIX, NUMBER, NUMBER, INDEX, WRITTEN_MATRIX, WRITTEN_VECTOR)
-    def solve_all(
-        delassus: Array, velocity: Array, friction: float, restitution: float, law: int, impulse: Array, mode: Array
-    ) -> None:
-        for k in range(len(velocity)):
-            w, v = delassus[k], velocity[k]
-            matrix = w[0], w[1], w[2], w[3], w[4], w[5]
-            p_n, p_1, p_2, mode[k] = _solve(matrix, (v[0], v[1], v[2]), friction, restitution, law)
-            impulse[k, 0], impulse[k, 1], impulse[k, 2] = p_n, p_1, p_2
-
-    index = RESTITUTION_LAWS.index(law)
-
-    def impulses(delassus: Array, velocity: Array, friction: float, restitution: float) -> tuple[Array, ModeIndices]:
-        impulse, mode = np.empty((len(velocity), 3)), np.empty(len(velocity))
-        solve_all(delassus, velocity, friction, restitution, index, impulse, mode)
-        failed = np.flatnonzero(mode == _FAILED)
-        if failed.size:
-            raise _not_semidefinite((delassus[failed[0]], velocity[failed[0]], friction, restitution, law))
-        return impulse, mode.astype(np.int8)
-
-    return impulses
-
-
-def _not_semidefinite(problem: object) -> NoSolutionError:
-    return NoSolutionError(
-        "the contact never stops approaching: the Delassus matrix is not positive semidefinite", problem=problem
-    )
-
-
-def _solve(
+def solve(
     matrix: tuple[float, float, float, float, float, float],
     velocity: _Vector,
     friction: float,
     restitution: float,
     law: int,
+    series: Series,
 ) -> tuple[float, float, float, int]:
     """Impulse in contact axes and the index of the mode, from the upper triangle of the Delassus matrix."""
     w_nn, w_n1, w_n2, w_11, w_12, w_22 = matrix
@@ -145,8 +97,7 @@ def _solve(
         return 0.0, 0.0, 0.0, _SEPARATE
     if friction == 0.0:
         return -(1.0 + restitution) * v_n / w_nn, 0.0, 0.0, _SLIDE
-    angle = 0.5 * math.atan2(2.0 * w_12, w_11 - w_22)
-    cos, sin = math.cos(angle), math.sin(angle)
+    cos, sin = _principal(w_11, w_12, w_22)
     contact = (
         w_nn,
         w_n1 * cos + w_n2 * sin,
@@ -159,111 +110,209 @@ def _solve(
         friction,
         restitution,
     )
-    p_n, p_1, p_2, mode = _follow(contact, law)
+    p_n, p_1, p_2, mode = _follow(contact, law, series)
     return p_n, p_1 * cos - p_2 * sin, p_1 * sin + p_2 * cos, mode
 
 
-def _follow(contact: _Contact, law: int) -> tuple[float, float, float, int]:
+def _principal(w_11: float, w_12: float, w_22: float) -> tuple[float, float]:
+    """Cosine and sine of the angle from the first tangent to the eigenvector of the larger eigenvalue."""
+    difference = 0.5 * (w_11 - w_22)
+    length = math.sqrt(difference * difference + w_12 * w_12)
+    if length == 0.0:
+        return 1.0, 0.0
+    if difference >= 0.0:
+        cos = math.sqrt(0.5 * (1.0 + difference / length))
+        return cos, 0.5 * w_12 / (length * cos)
+    sin = math.copysign(math.sqrt(0.5 * (1.0 - difference / length)), w_12)
+    return 0.5 * w_12 / (length * sin), sin
+
+
+def _follow(contact: _Contact, law: int, series: Series) -> tuple[float, float, float, int]:
     """Follow the impulse to the end of restitution: its three components, and the mode then."""
     w, a_1, a_2, l_1, l_2, v_n0, v_10, v_20, friction, restitution = contact
-    v_n, v_1, v_2 = v_n0, v_10, v_20
-    speed, hold_1, hold_2, can_stick, m_1, m_2, rate, weight = _constants(contact)
-    negligible, resting, floor = _NEGLIGIBLE * w, 1e-12 * speed, _FLOOR * speed
-    p, p_1, p_2, slipped = 0.0, 0.0, 0.0, 0.0
-    compressing, sticks, settled = True, False, False
+    speed, hold_1, hold_2, can_stick, m_1, m_2, rate = _constants(contact)
+    path, velocity, compressing = (0.0, 0.0, 0.0, 0.0), (v_n0, v_10, v_20), True
     # Normal work and impulse at the last change of phase, what compression took, what restitution gave, and its goal.
     phase = 0.0, 0.0, 0.0, 0.0, 0.0
-    slip, s_1, s_2, growth, turning, rest = 0.0, 0.0, 0.0, 0.0, 0.0, math.inf
+    keeps_work = law == _ENERGETIC and restitution > 0.0
     for _ in range(_MAX_STEPS):
-        if not sticks:
-            slip = math.sqrt(v_1 * v_1 + v_2 * v_2)
-            sticks = not settled and can_stick and not slip > resting
-        if sticks:
-            d_1, d_2 = hold_1, hold_2
+        v_n, v_1, v_2 = velocity
+        slip = math.sqrt(v_1 * v_1 + v_2 * v_2)
+        moves, sticks, s_1, s_2, turning, growth = slip > _ALLOWED * speed, False, 0.0, 0.0, 0.0, 0.0
+        if moves:
+            s_1, s_2, turning = _heading(v_1 / slip, v_2 / slip, a_1, a_2, m_1, m_2, slip / speed)
+        elif can_stick:
+            sticks = True
         else:
-            turning = 0.0
-            if not settled:
-                if slip > resting:
-                    s_1, s_2 = v_1 / slip, v_2 / slip
-                    turning = s_1 * (a_2 - m_2 * s_2) - s_2 * (a_1 - m_1 * s_1)
-                    pull = a_1 * s_1 + a_2 * s_2 + (m_2 - m_1) * (s_1 * s_1 - s_2 * s_2)
-                    settled = abs(turning) < _NEAR * pull and abs(turning) * slip * w < _SNAP * speed * pull * pull
-                    if settled:
-                        s_1, s_2 = settled_direction(s_1, s_2, a_1, a_2, m_2 - m_1)
-                        turning = 0.0
-                else:
-                    s_1, s_2 = departure(a_1, a_2, m_1, m_2)
-                    settled = True
-            d_1, d_2 = -friction * s_1, -friction * s_2
-            growth = s_1 * (a_1 - m_1 * s_1) + s_2 * (a_2 - m_2 * s_2)
-            rest = slip / -growth if growth < 0.0 else math.inf
+            s_1, s_2 = departure(a_1, a_2, m_1, m_2)
+        d_1, d_2 = (hold_1, hold_2) if sticks else (-friction * s_1, -friction * s_2)
         slope = w + a_1 * d_1 + a_2 * d_2
-        if sticks and slope <= negligible:
-            return p, p_1, p_2, _STICK  # the normal can't move while the tangents are held, as on a one-joint arm
+        if sticks and slope <= _NEGLIGIBLE * w:
+            return path[0], path[1], path[2], _STICK  # the normal can't move while the tangents are held
+        if not sticks:
+            growth = s_1 * (a_1 - m_1 * s_1) + s_2 * (a_2 - m_2 * s_2)
+        rest = slip / -growth if growth < 0.0 else math.inf
         left, ends = -v_n / slope if slope > 0.0 else math.inf, True
         if not compressing:
-            left, ends = _impulse_left(contact, (p, p_1, p_2, slipped), (v_n, v_1, v_2), slope, phase[4], law)
-        if not sticks:
-            settles = rest < left and can_stick and slip * slip * abs(turning) < _SETTLED * speed * speed * -growth
-            if not settles and abs(turning * min(left, rest)) > _STRAIGHT * slip:
-                time = min(_LONGEST, (weight / (abs(turning) * (slip + floor))) ** (1.0 / 6.0)) / rate
-                ratio = growth * left / slip
-                if -1.0 < ratio < math.inf:
-                    bend = friction * (a_1 * s_2 - a_2 * s_1) * turning * left / (slip * slope) if slope != 0.0 else 1.0
-                    time = _aimed(time, left / slip, ratio, bend)
-                path, velocity = _stepped(contact, (p, p_1, p_2, slipped), (v_n, v_1, v_2), m_1, m_2, time)
-                # The straight way back to a phase's end holds for a short one only.
-                while time * rate > _SHORTEST and _beyond(contact, path, velocity, compressing, phase[4], law):
-                    time *= 0.5
-                    path, velocity = _stepped(contact, (p, p_1, p_2, slipped), (v_n, v_1, v_2), m_1, m_2, time)
-                p, p_1, p_2, slipped = path
-                v_n, v_1, v_2 = velocity
+            left, ends = _impulse_left(contact, path, velocity, slope, phase[4], law)
+        if abs(turning) * min(left, rest) > _ALLOWED * slip:
+            held = can_stick and rest < left
+            if not (held and slip * slip * abs(turning) * w < _ALLOWED * (speed * growth) ** 2):
+                tolerance, weight = min(_ALLOWED * speed / slip, _ROUGHEST), slip / speed if keeps_work else 0.0
+                step = expand(
+                    slip, s_1, s_2, a_1 / rate, a_2 / rate, m_1 / rate, m_2 / rate, tolerance, weight, series
+                )  # fmt: skip
+                path, compressing, phase, over = _turn(contact, law, 1.0 / rate, path, compressing, phase, series, step)
+                velocity = _velocity(contact, path)
+                if over:
+                    return path[0], path[1], path[2], _SLIDE
                 continue
-            if rest <= left:
-                p, p_1, p_2 = _stop_slip(contact, p + rest, p_1 + d_1 * rest, p_2 + d_2 * rest)
-                slipped += 0.5 * slip * rest
-                v_n, v_1, v_2 = v_n0 + w * p + a_1 * p_1 + a_2 * p_2, 0.0, 0.0
-                settled = False
-                continue
-            slipped += left * (slip + 0.5 * growth * left)
+        if rest <= left:
+            p, p_1, p_2 = _stop_slip(contact, path[0] + rest, path[1] + d_1 * rest, path[2] + d_2 * rest)
+            path, velocity = (
+                (p, p_1, p_2, path[3] + 0.5 * slip * rest),
+                (v_n0 + w * p + a_1 * p_1 + a_2 * p_2, 0.0, 0.0),
+            )
+            continue
         if left == math.inf:
             break
-        p, p_1, p_2 = p + left, p_1 + d_1 * left, p_2 + d_2 * left
+        p, p_1, p_2 = path[0] + left, path[1] + d_1 * left, path[2] + d_2 * left
         if ends and (restitution == 0.0 or not compressing):
             return p, p_1, p_2, _STICK if sticks else _SLIDE
         if not sticks:
-            v_1, v_2 = v_10 + a_1 * p + l_1 * p_1, v_20 + a_2 * p + l_2 * p_2
-        v_n = v_n0 + w * p + a_1 * p_1 + a_2 * p_2
-        phase = _next_phase(contact, (p, p_1, p_2, slipped), (v_n, v_1, v_2), compressing, phase, law)
-        compressing, v_n = not compressing, 0.0
-    return p, p_1, p_2, _FAILED
+            path = p, p_1, p_2, path[3] + left * (slip + 0.5 * growth * left)
+            velocity = _velocity(contact, path)
+        else:
+            path, velocity = (p, p_1, p_2, path[3]), (v_n0 + w * p + a_1 * p_1 + a_2 * p_2, 0.0, 0.0)
+        phase = _next_phase(contact, path, velocity, compressing, phase, law)
+        compressing, velocity = not compressing, (0.0, velocity[1], velocity[2])
+    return path[0], path[1], path[2], FAILED
 
 
-def _stepped(
-    contact: _Contact, path: _Path, velocity: _Vector, m_1: float, m_2: float, time: float
-) -> tuple[_Path, _Vector]:
-    """Path and velocity after one `_slip_step`."""
-    w, a_1, a_2, l_1, l_2, v_n, v_1, v_2, friction, _ = contact
-    p, p_1, p_2, slipped = path
-    along_1, along_2, pressed, travelled = _slip_step(velocity[1], velocity[2], a_1, a_2, m_1, m_2, time)
-    p, slipped = p + pressed, slipped + travelled
-    p_1, p_2 = p_1 - friction * along_1, p_2 - friction * along_2
-    after = v_n + w * p + a_1 * p_1 + a_2 * p_2, v_1 + a_1 * p + l_1 * p_1, v_2 + a_2 * p + l_2 * p_2
-    return (p, p_1, p_2, slipped), after
+def _heading(
+    s_1: float, s_2: float, a_1: float, a_2: float, m_1: float, m_2: float, slip: float
+) -> tuple[float, float, float]:
+    """Direction of slip (2) and its turning; a direction that it keeps, where what it has across that is nothing.
+
+    `slip` is its size over the speed before.
+    """
+    turning = s_1 * (a_2 - m_2 * s_2) - s_2 * (a_1 - m_1 * s_1)
+    pull = abs(a_1 * s_1 + a_2 * s_2 + (m_2 - m_1) * (s_1 * s_1 - s_2 * s_2))
+    if abs(turning) <= _NEAR * pull and abs(turning) * slip <= _ALLOWED * pull:
+        s_1, s_2 = settled_direction(s_1, s_2, a_1, a_2, m_2 - m_1)
+        turning = 0.0
+    return s_1, s_2, turning
 
 
-def _beyond(contact: _Contact, path: _Path, velocity: _Vector, compressing: bool, goal: float, law: int) -> bool:
-    """Whether a step has gone far past the end of its phase."""
-    if compressing:
-        return velocity[0] > -_PAST * contact[5]
-    return _impulse_left(contact, path, velocity, contact[0], goal, law)[0] < -_PAST * path[0]
+def _turn(
+    contact: _Contact,
+    law: int,
+    scale: float,
+    path: _Path,
+    compressing: bool,
+    phase: _Phase,
+    series: Series,
+    step: float,
+) -> tuple[_Path, bool, _Phase, bool]:
+    """Go on from `path` by `step` along the series in units of `scale`; the flag tells that the impact ends there."""
+    curve = path, series, scale
+    end, rises = _along(contact, curve, step), _count(contact, path, _NEWTON)[1] > 0.0
+    if (_count(contact, end, _NEWTON)[1] > 0.0) != rises:
+        # Not beyond the extreme of the normal velocity, so that a zero of it is the only one.
+        low = 0.0
+        for _ in range(50):
+            middle = 0.5 * (low + step)
+            if (_count(contact, _along(contact, curve, middle), _NEWTON)[1] > 0.0) == rises:
+                low = middle
+            else:
+                step = middle
+        end = _along(contact, curve, step)
+    approaches = _count(contact, end, _NEWTON)[0] < 0.0
+    begin, there = 0.0, path
+    for _ in range(2):
+        found, over = -1.0, False
+        if compressing and not approaches:
+            found, over = _reached(contact, curve, (begin, step), there, end, 0.0, _NEWTON), contact[9] == 0.0
+        elif not compressing:
+            stop, before = step, end
+            if approaches:
+                found = stop = _reached(contact, curve, (begin, step), there, end, 0.0, _NEWTON)
+                before = _along(contact, curve, stop)
+            if _count(contact, before, law)[0] >= phase[4]:
+                found, over = _reached(contact, curve, (begin, stop), there, before, phase[4], law), True
+        if found < 0.0:
+            break
+        there = _along(contact, curve, found)
+        if over:
+            return there, compressing, phase, True
+        phase = _next_phase(contact, there, _velocity(contact, there), compressing, phase, law)
+        begin, compressing = found, not compressing
+    return end, compressing, phase, False
 
 
-def _constants(contact: _Contact) -> tuple[float, float, float, bool, float, float, float, float]:
+def _along(contact: _Contact, curve: _Curve, time: float) -> _Path:
+    """The path at a time of its curve."""
+    (p, p_1, p_2, slipped), series, scale = curve
+    pressed, along_1, along_2, squared = integrals(series, time)
+    push = scale * contact[8]
+    return p + scale * pressed, p_1 - push * along_1, p_2 - push * along_2, slipped + scale * squared
+
+
+def _velocity(contact: _Contact, path: _Path) -> _Vector:
+    w, a_1, a_2, l_1, l_2, v_n, v_1, v_2, _, _ = contact
+    p, p_1, p_2, _ = path
+    return v_n + w * p + a_1 * p_1 + a_2 * p_2, v_1 + a_1 * p + l_1 * p_1, v_2 + a_2 * p + l_2 * p_2
+
+
+def _count(contact: _Contact, path: _Path, law: int) -> tuple[float, float]:
+    """What the law counts (normal work, impulse or velocity) and its change per time tau of `slip_series`."""
+    velocity = _velocity(contact, path)
+    v_n, v_1, v_2 = velocity
+    slip = math.sqrt(v_1 * v_1 + v_2 * v_2)
+    if law == _ENERGETIC:
+        return _normal_work(contact, path, velocity), v_n * slip
+    if law == _POISSON:
+        return path[0], slip
+    return v_n, contact[0] * slip - contact[8] * (contact[1] * v_1 + contact[2] * v_2)
+
+
+def _reached(
+    contact: _Contact, curve: _Curve, span: tuple[float, float], first: _Path, last: _Path, goal: float, law: int
+) -> float:
+    """The time within `span`, from the path `first` to `last`, at which what the law counts has come to its goal.
+
+    Newton's method, by half where that leaves the span; it starts on the cubic of time over count that fits both ends.
+    """
+    scale, (low, high) = curve[2], span
+    (below, slope_below), (above, slope_above) = _count(contact, first, law), _count(contact, last, law)
+    rise, length, rises = above - below, high - low, above > below
+    if rise == 0.0:
+        return high
+    share, secant = (goal - below) / rise, rise / (scale * length)
+    time = low + math.sqrt(max(share, 0.0)) * length  # for the work of restitution, which begins without any
+    if 3.0 * slope_below * secant > secant * secant and 3.0 * slope_above * secant > secant * secant:
+        bend = share * (1.0 - share) * ((1.0 - share) / slope_below - share / slope_above)
+        time = low + (share * share * (3.0 - 2.0 * share) + bend * secant) * length
+    for _ in range(_MAX_STEPS):
+        if not low < time < high:
+            time = 0.5 * (low + high)
+        counted, slope = _count(contact, _along(contact, curve, time), law)
+        if (counted < goal) == rises:
+            low = time
+        else:
+            high = time
+        move = (goal - counted) / (scale * slope) if slope != 0.0 else math.inf
+        time += move
+        if abs(move) <= 1e-7 * high or high - low <= 1e-15 * high:
+            break
+    return min(max(time, low), high)
+
+
+def _constants(contact: _Contact) -> tuple[float, float, float, bool, float, float, float]:
     """What does not change on the way.
 
     The speed before; the tangential impulse (2) per normal impulse that holds the contact, and whether it lies in the
-    cone; how friction slows the slip (2); the slip equation's fastest rate; the error weight of a step.
+    cone; how friction slows the slip (2); the slip equation's fastest rate.
     """
     w, a_1, a_2, l_1, l_2, v_n, v_1, v_2, friction, _ = contact
     speed = math.sqrt(v_n * v_n + v_1 * v_1 + v_2 * v_2)
@@ -272,18 +321,7 @@ def _constants(contact: _Contact) -> tuple[float, float, float, bool, float, flo
     can_stick = hold_1 * hold_1 + hold_2 * hold_2 <= friction * friction
     m_1, m_2 = friction * l_1, friction * l_2
     rate = math.sqrt(a_1 * a_1 + a_2 * a_2) + max(m_1, m_2)
-    return speed, hold_1, hold_2, can_stick, m_1, m_2, rate, _ALLOWED * rate * speed / max(friction, 0.1)
-
-
-def _aimed(time: float, whole: float, ratio: float, bend: float) -> float:
-    """The step `time`, shortened where the phase ends within it, when slip changes by `ratio` until then.
-
-    `whole` is the impulse left over the slip; `bend` how far the slope of the normal velocity turns with the slip.
-    """
-    needed = whole * (math.log1p(ratio) / ratio if abs(ratio) > 1e-9 else 1.0)
-    if needed >= 1.5 * time:
-        return time
-    return min(time, needed * (1.0 - 0.5 * bend if -1.0 < bend < 1.0 else 1.0))
+    return speed, hold_1, hold_2, can_stick, m_1, m_2, rate
 
 
 def _next_phase(
@@ -344,35 +382,8 @@ def _stop_slip(contact: _Contact, p: float, p_1: float, p_2: float) -> _Vector:
     return p, p_1, p_2
 
 
-def _slip_step(
-    v_1: float, v_2: float, a_1: float, a_2: float, m_1: float, m_2: float, step: float
-) -> tuple[float, float, float, float]:
-    """Integrals of slip (2), its speed and its squared speed over `step` of a time in which dv = (a |v| - m v) d(time).
-
-    Butcher's fifth order with Boole's weights.
-    """
-    sqrt = math.sqrt
-    a_1, a_2, m_1, m_2 = a_1 * step, a_2 * step, m_1 * step, m_2 * step
-    r = sqrt(v_1 * v_1 + v_2 * v_2)
-    e_1, e_2 = a_1 * r - m_1 * v_1, a_2 * r - m_2 * v_2
-    x, y = v_1 + 0.25 * e_1, v_2 + 0.25 * e_2
-    s = sqrt(x * x + y * y)
-    f_1, f_2 = a_1 * s - m_1 * x, a_2 * s - m_2 * y
-    x_3, y_3 = v_1 + 0.125 * (e_1 + f_1), v_2 + 0.125 * (e_2 + f_2)
-    r_3 = sqrt(x_3 * x_3 + y_3 * y_3)
-    g_1, g_2 = a_1 * r_3 - m_1 * x_3, a_2 * r_3 - m_2 * y_3
-    x_4, y_4 = v_1 + g_1 - 0.5 * f_1, v_2 + g_2 - 0.5 * f_2
-    r_4 = sqrt(x_4 * x_4 + y_4 * y_4)
-    h_1, h_2 = a_1 * r_4 - m_1 * x_4, a_2 * r_4 - m_2 * y_4
-    x_5, y_5 = v_1 + 0.1875 * e_1 + 0.5625 * h_1, v_2 + 0.1875 * e_2 + 0.5625 * h_2
-    r_5 = sqrt(x_5 * x_5 + y_5 * y_5)
-    x = v_1 + (2.0 * f_1 - 3.0 * e_1 + 12.0 * (g_1 - h_1) + 8.0 * (a_1 * r_5 - m_1 * x_5)) / 7.0
-    y = v_2 + (2.0 * f_2 - 3.0 * e_2 + 12.0 * (g_2 - h_2) + 8.0 * (a_2 * r_5 - m_2 * y_5)) / 7.0
-    s = sqrt(x * x + y * y)
-    share = step / 90.0
-    return (
-        share * (7.0 * (v_1 + x) + 32.0 * (x_3 + x_5) + 12.0 * x_4),
-        share * (7.0 * (v_2 + y) + 32.0 * (y_3 + y_5) + 12.0 * y_4),
-        share * (7.0 * (r + s) + 32.0 * (r_3 + r_5) + 12.0 * r_4),
-        share * (7.0 * (r * r + s * s) + 32.0 * (r_3 * r_3 + r_5 * r_5) + 12.0 * r_4 * r_4),
-    )
+TRANSLATED = (
+    solve, _principal, _follow, _heading, _turn, _along, _velocity, _count, _reached, _constants, _next_phase,
+    _normal_work, _impulse_left, _stop_slip,
+)  # fmt: skip
+"""The functions that `compiled_maps` translates."""

@@ -8,12 +8,9 @@ much friction along the same line brings the slip along it to rest, at most mu e
 
 from __future__ import annotations
 
-import functools
 import math
-from collections.abc import Callable
 
-from impact_aware.arrays import Array
-from impact_aware.impact.contact_impulse import MODES, ContactImpulse, ModeIndices, Rows, Triple
+from impact_aware.impact.contact_impulse import MODES, ContactImpulse, Rows, Triple
 
 _SLIDE, _STICK, _SEPARATE = (MODES.index(mode) for mode in ("slide", "stick", "separate"))
 # Slower than any encoder resolves: the slip has no direction.
@@ -31,40 +28,11 @@ def fixed_direction_impulse(delassus: Rows, velocity: Triple, friction: float, r
     """
     (w_nn, w_n1, w_n2), (_, w_11, w_12), (_, _, w_22) = delassus
     v_n, v_1, v_2 = velocity
-    p_n, p_1, p_2, mode = _solve((w_nn, w_n1, w_n2, w_11, w_12, w_22), (v_n, v_1, v_2), friction, restitution)
+    p_n, p_1, p_2, mode = solve((w_nn, w_n1, w_n2, w_11, w_12, w_22), (v_n, v_1, v_2), friction, restitution)
     return ContactImpulse(p_n, p_1, p_2, MODES[mode])
 
 
-@functools.cache
-def compiled_fixed_direction() -> Callable[[Array, Array, float, float], tuple[Array, ModeIndices]]:
-    """The same map for many contacts, compiled; see `BatchMap` of `impact.batch` for its arguments."""
-    import numpy as np
-    from numba.extending import register_jitable
-
-    from impact_aware.compiled import MATRIX, NOTHING, NUMBER, WRITTEN_MATRIX, WRITTEN_VECTOR, compiled
-
-    register_jitable(_solve)
-    register_jitable(_stick)
-
-    @compiled(NOTHING, MATRIX, MATRIX, NUMBER, NUMBER, WRITTEN_MATRIX, WRITTEN_VECTOR)
-    def solve_all(
-        delassus: Array, velocity: Array, friction: float, restitution: float, impulse: Array, mode: Array
-    ) -> None:
-        for k in range(len(velocity)):
-            w, v = delassus[k], velocity[k]
-            matrix = w[0], w[1], w[2], w[3], w[4], w[5]
-            p_n, p_1, p_2, mode[k] = _solve(matrix, (v[0], v[1], v[2]), friction, restitution)
-            impulse[k, 0], impulse[k, 1], impulse[k, 2] = p_n, p_1, p_2
-
-    def impulses(delassus: Array, velocity: Array, friction: float, restitution: float) -> tuple[Array, ModeIndices]:
-        impulse, mode = np.empty((len(velocity), 3)), np.empty(len(velocity))
-        solve_all(delassus, velocity, friction, restitution, impulse, mode)
-        return impulse, mode.astype(np.int8)
-
-    return impulses
-
-
-def _solve(
+def solve(
     matrix: tuple[float, float, float, float, float, float],
     velocity: tuple[float, float, float],
     friction: float,
@@ -117,3 +85,7 @@ def _stick(
         (c01 * b0 + c11 * b1 + c12 * b2) / determinant,
         (c02 * b0 + c12 * b1 + c22 * b2) / determinant,
     )
+
+
+TRANSLATED = solve, _stick
+"""The functions that `compiled_maps` translates."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import ArrayLike
 from impact_aware.arrays import Array
 from impact_aware.contact import Contact, FreeObject
 from impact_aware.contact.box import homogeneous_box, near_face_point
+from impact_aware.errors import InvalidInputError
 from impact_aware.impact.look_ahead import Approach, look_ahead
 from impact_aware.impact.prediction import ImpactPrediction
 from impact_aware.impact.predictor import ImpactPredictor
@@ -76,7 +78,9 @@ class JumpPredictor:
         self._covariance = covariance
         self._box: FreeObject | None = None
         self._prepared: ImpactPredictor | None = None
-        self._obstacle(object_mass)
+        obstacle = self._obstacle(object_mass)
+        with contextlib.suppress(InvalidInputError):  # which every prediction will say
+            self._prepare(contact, obstacle, method, inertia)
 
     @property
     def plane_point(self) -> Array:

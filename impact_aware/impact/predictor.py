@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from impact_aware.arrays import Array
 from impact_aware.contact.geometry import Contact, FreeObject
-from impact_aware.errors import NoSolutionError
-from impact_aware.impact.contact_space import ContactSpaceBuilder
+from impact_aware.errors import InvalidInputError
+from impact_aware.impact.contact_impulse import MODES, ContactImpulse, not_finite
+from impact_aware.impact.contact_space import ContactSpace, ContactSpaceBuilder
 from impact_aware.impact.prediction import ImpactPrediction
-from impact_aware.impact.registry import DEFAULT_METHOD, impact_map
+from impact_aware.impact.registry import DEFAULT_METHOD, IMPACT_MAPS, compiled_is_loaded, impact_map
+from impact_aware.impact.serial_arm import arm_constants, contact_entries
 from impact_aware.robot import RobotModel
+
+# (q, dq) -> velocities after (n,), impulse, and the problem that was solved.
+_Way: TypeAlias = Callable[[Array, Array], tuple[Array, ContactImpulse, ContactSpace]]
 
 
 class ImpactPredictor:
     """Predicts at many states for one robot and one contact: checks once, then trusts.
 
-    It belongs to the thread that made it, whose scratch memory of the robot it works in.
+    For a serial arm it is compiled, which loads the compiler when the process makes its first one. It belongs to the
+    thread that made it, whose scratch memory it works in.
 
     Attributes:
         robot: The arm.
@@ -37,17 +45,25 @@ class ImpactPredictor:
         obstacle: FreeObject | None = None,
         method: str = DEFAULT_METHOD,
         inertia: str = "M+B_theta",
+        compiled: bool = True,
     ) -> None:
         """Prepare what does not change with the state.
+
+        Args:
+            robot: The arm.
+            contact: Where and how it touches.
+            obstacle: The free object it touches; a fixed surface when None.
+            method: One of `IMPACT_MAPS`.
+            inertia: One of `INERTIA_CHOICES`.
+            compiled: False: Pinocchio and the interpreter, as for what the compiled code does not know.
 
         Raises:
             UnknownNameError: Unknown frame, method or inertia.
             InvalidInputError: M+B_rho for a robot whose motor inertia is unknown.
         """
-        self._map = impact_map(method)
-        self._build = ContactSpaceBuilder(robot, contact, obstacle, inertia)
-        self._friction, self._restitution = contact.friction, contact.restitution
-        self._weights = np.ones(4)
+        impact_map(method)
+        way = _compiled_way(robot, contact, obstacle, method, inertia) if compiled else None
+        self._way: _Way = way or _interpreted_way(robot, contact, obstacle, method, inertia)
         self.robot = robot
         self.contact = contact
         self.obstacle = obstacle
@@ -63,18 +79,7 @@ class ImpactPredictor:
             NoSolutionError: Numbers so large that the contact's inertia or velocity overflows, as with an object that
                 is said to be 1e300 m away.
         """
-        space = self._build(q, dq)
-        (w_00, w_01, w_02, v_0), (_, w_11, w_12, v_1), (_, _, w_22, v_2) = space.problem.tolist()
-        if not math.isfinite(w_00 + w_01 + w_02 + w_11 + w_12 + w_22 + v_0 + v_1 + v_2):
-            raise NoSolutionError(
-                "the inertia or velocity at the contact is not finite: positions or velocities are too large",
-                problem=(space.problem, q, dq),
-            )
-        delassus = (w_00, w_01, w_02), (w_01, w_11, w_12), (w_02, w_12, w_22)
-        impulse = self._map(delassus, (v_0, v_1, v_2), self._friction, self._restitution)
-        weights = self._weights
-        weights[0], weights[1], weights[2], mode = impulse
-        after = dq.copy() if mode == "separate" else weights.dot(space.answers)
+        after, impulse, space = self._way(q, dq)
         return ImpactPrediction(dq, after, impulse, space, self.contact, self.obstacle, self.method, self.inertia)
 
 
@@ -88,7 +93,7 @@ def predict(
     method: str = DEFAULT_METHOD,
     inertia: str = "M+B_theta",
 ) -> ImpactPrediction:
-    """Predict the state just after one impact.
+    """Predict the state just after one impact; compiled only where the process has loaded that already.
 
     Args:
         robot: The arm.
@@ -105,4 +110,51 @@ def predict(
     """
     q = robot.check_configuration(q, "q")
     dq = robot.check_configuration(dq, "dq")
-    return ImpactPredictor(robot, contact, obstacle=obstacle, method=method, inertia=inertia)(q, dq)
+    how: dict[str, Any] = {"obstacle": obstacle, "method": method, "inertia": inertia}
+    return ImpactPredictor(robot, contact, **how, compiled=compiled_is_loaded())(q, dq)
+
+
+def _compiled_way(
+    robot: RobotModel, contact: Contact, obstacle: FreeObject | None, method: str, inertia: str
+) -> _Way | None:
+    """The compiled way; None where there is none for this robot or map."""
+    try:
+        arm = arm_constants(robot, inertia)
+    except InvalidInputError:
+        return None
+    from impact_aware.impact import compiled_maps
+
+    index, predict_one = compiled_maps.METHODS.get(method), compiled_maps.predict_one
+    if index is None:
+        return None
+    entries, n = contact_entries(robot, contact, obstacle), robot.n
+    scratch, empty = np.empty(compiled_maps.scratch_length(n)), np.empty
+
+    def way(q: Array, dq: Array) -> tuple[Array, ContactImpulse, ContactSpace]:
+        after, jacobian, answers, problem, point = empty(n), empty((3, n)), empty((4, n)), empty((3, 4)), empty(3)
+        p_n, p_1, p_2, mode = predict_one(index, arm, entries, q, dq, scratch, after, jacobian, answers, problem, point)
+        if mode < 0.0:
+            raise compiled_maps.no_solution(int(mode), (problem, q, dq))
+        impulse = ContactImpulse(p_n, p_1, p_2, MODES[int(mode)])
+        return after, impulse, ContactSpace(jacobian, answers, problem, point)
+
+    return way
+
+
+def _interpreted_way(
+    robot: RobotModel, contact: Contact, obstacle: FreeObject | None, method: str, inertia: str
+) -> _Way:
+    """Pinocchio's kinematics and dynamics, and the map as the interpreter runs it."""
+    solve, build, weights = IMPACT_MAPS[method], ContactSpaceBuilder(robot, contact, obstacle, inertia), np.ones(4)
+
+    def way(q: Array, dq: Array) -> tuple[Array, ContactImpulse, ContactSpace]:
+        space = build(q, dq)
+        (w_00, w_01, w_02, v_0), (_, w_11, w_12, v_1), (_, _, w_22, v_2) = space.problem.tolist()
+        if not math.isfinite(w_00 + w_01 + w_02 + w_11 + w_12 + w_22 + v_0 + v_1 + v_2):
+            raise not_finite((space.problem, q, dq))
+        delassus = (w_00, w_01, w_02), (w_01, w_11, w_12), (w_02, w_12, w_22)
+        impulse = solve(delassus, (v_0, v_1, v_2), contact.friction, contact.restitution)
+        weights[0], weights[1], weights[2], mode = impulse
+        return dq.copy() if mode == "separate" else weights.dot(space.answers), impulse, space
+
+    return way

@@ -2,11 +2,12 @@
 
 Coulomb's law with energetic restitution is the default. An arm couples its directions, so the slip usually turns, and
 often stops or comes back within the impact; a friction direction fixed beforehand is then wrong by a large part of the
-jump, while the exact map costs some tens of microseconds. Only the energetic restitution never creates energy.
+jump, while the exact map costs a microsecond. Only the energetic restitution never creates energy.
 """
 
 from __future__ import annotations
 
+import sys
 from functools import partial
 
 from impact_aware.errors import UnknownNameError
@@ -26,12 +27,24 @@ IMPACT_MAPS: dict[str, ImpactMapFunction] = {
 DEFAULT_METHOD = "coulomb"
 
 
+_COMPILED = "impact_aware.impact.compiled_maps"
+
+
+def compiled_is_loaded() -> bool:
+    """Whether this process has loaded the compiled maps, which takes longer than ten thousand predictions."""
+    return hasattr(sys.modules.get(_COMPILED), "contact_map")
+
+
 def impact_map(method: str) -> ImpactMapFunction:
-    """The map of that name.
+    """The map of that name, compiled where the process has loaded that already.
 
     Raises:
         UnknownNameError: No such map.
     """
     if method not in IMPACT_MAPS:
         raise UnknownNameError("method", method, tuple(IMPACT_MAPS))
+    if compiled_is_loaded():
+        compiled: ImpactMapFunction | None = sys.modules[_COMPILED].contact_map(method)
+        if compiled is not None:
+            return compiled
     return IMPACT_MAPS[method]

@@ -33,3 +33,7 @@ def departure(a_1: float, a_2: float, m_1: float, m_2: float) -> tuple[float, fl
             break
     length = math.sqrt(s_1 * s_1 + s_2 * s_2)
     return s_1 / length, s_2 / length
+
+
+TRANSLATED = settled_direction, departure
+"""The functions that `compiled_maps` translates."""

@@ -23,11 +23,11 @@ from impact_aware.errors import InvalidInputError, NoSolutionError
 from impact_aware.impact.contact_impulse import ImpactMapFunction, Mode
 from impact_aware.impact.contact_space import ContactSpaceBuilder
 from impact_aware.impact.prediction import ImpactPrediction
-from impact_aware.impact.predictor import ImpactPredictor
+from impact_aware.impact.predictor import predict
 from impact_aware.impact.registry import DEFAULT_METHOD, impact_map
 from impact_aware.robot import RobotModel
 
-# Steps of the central differences: of smooth kinematics, and of a map that carries 1e-6 of integration error.
+# Steps of the central differences: of kinematics, and of a map.
 _SMALL, _LARGE = 1e-6, 1e-3
 # How many standard deviations out the mode is looked at.
 _SPREAD = 3.0
@@ -120,7 +120,7 @@ def predict_with_covariance(
     """
     q, dq = robot.check_configuration(q, "q"), robot.check_configuration(dq, "dq")
     inputs = covariance.stacked(robot.n)
-    prediction = ImpactPredictor(robot, contact, obstacle=obstacle, method=method, inertia=inertia)(q, dq)
+    prediction = predict(robot, q, dq, contact, obstacle=obstacle, method=method, inertia=inertia)
     n = robot.n
     if prediction.mode == "separate":
         spread = inputs[n : 2 * n, n : 2 * n]

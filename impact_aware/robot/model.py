@@ -219,7 +219,7 @@ class RobotModel:
             raise InvalidInputError(field, q, f"{self.n} numbers") from error
         if array.shape != (self.n,):
             raise InvalidInputError(field, f"{array.size} values", f"{self.n} ({', '.join(self.joint_names)})")
-        if not np.all(np.isfinite(array)):
+        if not np.isfinite(array).all():
             raise InvalidInputError(field, array.tolist(), "finite values")
         return array
 

@@ -101,3 +101,25 @@ def test_words_that_are_no_command_are_refused(subcommand, words, capsys):
         main(words)
     assert ended.value.code == 2
     assert "usage: impact-aware" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "loads"),
+    [
+        (["--help"], {"numpy": False, "pinocchio": False, "numba": False}),
+        (["predict", "--help"], {"numba": False, "rclpy": False, "mujoco": False}),
+        (["predict", "--dq", *"0.1 -0.3 0.2 0.1 0.1 0.2 0".split()], {"pinocchio": True, "numba": False}),
+    ],
+)  # fmt: skip
+def test_a_command_loads_no_more_than_it_needs(arguments, loads):
+    program = f"""
+import sys
+from impact_aware.cli.main import main
+try:
+    status = main({arguments!r})
+except SystemExit as done:
+    status = done.code
+print(status, *sorted(sys.modules.keys() & {set(loads)!r}))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.splitlines()[-1].split() == ["0", *sorted(name for name, loaded in loads.items() if loaded)]

@@ -14,7 +14,7 @@ import pytest
 from impact_aware.bringup.graph import NodeSpec
 from impact_aware.cli.main import main
 from impact_aware.contact import contact_jacobian
-from impact_aware.rigs.bench import command, dds, predict, probe_run, service, shutdowns, soak
+from impact_aware.rigs.bench import command, dds, predict, probe_run, service, shutdowns, soak, startup
 from impact_aware.rigs.bench.shutdowns import STATES, Shutdown, left_behind
 from impact_aware.robot import RobotModel, load_profile
 
@@ -97,11 +97,24 @@ def test_predict_is_measured(capsys):
     result = bench(capsys, "predict", "--states", "2", "--calls", "2", "--batch", "50")
     assert set(result["ratio_to_baseline"]) == {"fixed_direction", "exact_coulomb", "predict_function"}
     assert all(value > 0.0 for value in result["microseconds"].values())
-    single, batch = result["microseconds"], result["batch_microseconds"]
-    assert result["batch_speedup"]["coulomb"] == pytest.approx(single["exact_coulomb"] / batch["coulomb"])
-    assert result["batch_speedup"]["fixed-direction"] == pytest.approx(
-        single["fixed_direction"] / batch["fixed-direction"]
-    )
+    baseline = result["microseconds"][predict.BASELINE]
+    for figures in result["batch"].values():
+        assert figures["ratio_to_baseline"] == pytest.approx(figures["wall_microseconds"] / baseline)
+        assert figures["difference_from_single"] < 1e-9
+    assert result["peak_megabytes"] > 50.0
+
+
+def test_starts_are_measured_by_what_the_whole_process_took(capsys):
+    result = bench(capsys, "startup", "--runs", "1")
+    seconds = result["seconds"]
+    assert set(seconds) == {"python", "numpy_pinocchio", "help", "predict"}
+    # Whatever a command does comes on top of the interpreter's own start.
+    assert all(0.0 < seconds["python"] < taken for name, taken in seconds.items() if name != "python")
+
+
+def test_a_start_that_fails_is_no_figure():
+    with pytest.raises(probe_run.BenchmarkFailedError, match="odd ended with 3: no such thing"):
+        startup._processor_seconds("odd", ("-c", "import sys; print('no such thing', file=sys.stderr); sys.exit(3)"))
 
 
 def test_control_is_measured_in_each_mode_of_one_arm_and_of_two(capsys):

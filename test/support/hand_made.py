@@ -32,7 +32,7 @@ def make_prediction():
     jacobian = contact.axes @ JACOBIAN
     before = np.array([0.11, -0.72])
     answers = np.vstack([jacobian / INERTIA, before])
-    space = ContactSpace(jacobian, answers, jacobian @ answers.T, [0.3, -0.2, 0.8], np.array([0.0, 0.0, 0.1]))
+    space = ContactSpace(jacobian, answers, jacobian @ answers.T, np.array([0.3, -0.2, 0.9]))
     impulse = ContactImpulse(*(contact.axes @ [0.4, 1.7, -0.6]).tolist(), "slide")
     box = homogeneous_box(2.25, (0.1, 0.1, 0.1), (0.3, -0.3, 0.9))
     return ImpactPrediction(before, np.array([0.2, 0.35]), impulse, space, contact, box, "coulomb", "M+B_rho")

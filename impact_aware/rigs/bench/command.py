@@ -21,6 +21,7 @@ BENCHMARKS = (
     "shutdowns",
     "soak",
     "starts",
+    "startup",
 )
 """Modules of this folder with `add_arguments(parser)` and `run(args)`, which returns the figures."""
 

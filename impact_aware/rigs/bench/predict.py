@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import os
+import resource
+import time
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -24,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of `bench predict`."""
     parser.add_argument("--states", type=int, default=200, metavar="N", help="random impacts; default 200")
     parser.add_argument("--calls", type=int, default=50, metavar="N", help="calls timed together; default 50")
-    parser.add_argument("--batch", type=int, default=65536, metavar="N", help="states of the batch; default 65536")
+    parser.add_argument("--batch", type=int, default=1_000_000, metavar="N", help="states of the batch (1000000)")
     parser.add_argument("--seed", type=int, default=0, metavar="S", help="seed of the impacts; default 0")
 
 
@@ -65,8 +68,8 @@ def run(args: argparse.Namespace) -> dict[str, object]:
         calls = {name: contender(*state) for name, contender in contenders.items()}
         for name, microseconds in best_processor_times(calls, args.calls).items():
             times[name][number] = microseconds
+    baseline, threads = float(np.median(times[BASELINE])), len(os.sched_getaffinity(0))
     batch = {method: _batched(robot, method, args.batch, args.seed) for method in ("fixed-direction", "coulomb")}
-    single = {"fixed-direction": times["fixed_direction"], "coulomb": times["exact_coulomb"]}
     result: dict[str, object] = {
         "baseline": "pin.computeAllTerms, updateFramePlacements, getFrameJacobian, impulseDynamics",
         "leanest": "pin.computeFrameJacobian, impulseDynamics with q",
@@ -76,23 +79,52 @@ def run(args: argparse.Namespace) -> dict[str, object]:
         "ratio_to_baseline": _ratios(times, BASELINE),
         "ratio_to_leanest": _ratios(times, "pin_impulse_dynamics_leanest"),
         "batch_states": args.batch,
-        "batch_microseconds": batch,
-        "batch_speedup": {method: float(np.median(single[method])) / batch[method] for method in batch},
-        "aim": {"fixed_direction": 1.5, "exact_coulomb": 5.0, "batch_speedup": 20.0},
-    }
+        "threads": threads,
+        "batch": {
+            method: figures
+            | {
+                "ratio_to_baseline": figures["wall_microseconds"] / baseline,
+                # What it would be if nobody else used the processors.
+                "ratio_of_processor_time": figures["processor_microseconds"] / threads / baseline,
+            }
+            for method, figures in batch.items()
+        },
+        "peak_megabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        "aim": {
+            "fixed_direction": 1.3, "exact_coulomb": 2.5, "predict_function": 4.0, "batch": 0.12,
+            "difference_from_single": 1e-9, "peak_megabytes": 1000,
+        },
+    }  # fmt: skip
     return result
 
 
-def _batched(robot: RobotModel, method: str, count: int, seed: int) -> float:
-    """Microseconds of processor time per state of one call with `count` approaching states, best of three."""
+def _batched(robot: RobotModel, method: str, count: int, seed: int) -> dict[str, float]:
+    """Figures of one call with `count` approaching states, best of three.
+
+    Microseconds per state, of wall time and of processor time of all threads, and the largest difference of velocities
+    from those of a prediction at a time, over the largest velocity.
+    """
     generator = np.random.default_rng(seed)
     contact = Contact("tool", np.array([0.3, 0.2, 1.0]), friction=0.3, radius=0.03)
     q = generator.uniform(robot.limits.position_lower, robot.limits.position_upper, (count, robot.n))
     dq = generator.uniform(-1.0, 1.0, (count, robot.n))
     reached = predict_batch(robot, q, dq, contact, method="frictionless").contact_velocity_before @ contact.normal
     dq[reached > 0.0] *= -1.0
-    call = partial(predict_batch, robot, q, dq, contact, method=method)
-    return best_processor_times({method: call}, 1)[method] / count
+    wall, processor = np.inf, np.inf
+    for _ in range(3):
+        begin = time.perf_counter(), time.process_time()
+        answer = predict_batch(robot, q, dq, contact, method=method)
+        wall, processor = min(wall, time.perf_counter() - begin[0]), min(processor, time.process_time() - begin[1])
+    one = ImpactPredictor(robot, contact, method=method)
+    differences = [
+        float(np.abs(one(q[k], dq[k]).velocity_after - answer.velocity_after[k]).max() / np.abs(dq[k]).max())
+        for k in range(min(count, 10_000))
+    ]
+    return {
+        "wall_microseconds": 1e6 * wall / count,
+        "processor_microseconds": 1e6 * processor / count,
+        "difference_from_single": max(differences),
+    }
 
 
 def _ratios(times: dict[str, Array], to: str) -> dict[str, float]:
