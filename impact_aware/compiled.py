@@ -74,10 +74,13 @@ def first_writable(folders: Sequence[Path]) -> Path | None:
     return None
 
 
+_settings = vars(config)
+
+
 @functools.cache
 def _cache_folder() -> Path | None:
     package = Path(__file__).parent
-    bases = [Path(config.CACHE_DIR)] if config.CACHE_DIR else [package / "__pycache__"]
+    bases = [Path(_settings["CACHE_DIR"] or package / "__pycache__")]
     with contextlib.suppress(RuntimeError):  # no home
         bases.append(Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "impact_aware")
     name = f"numba-{fingerprint(package)}"
@@ -86,11 +89,11 @@ def _cache_folder() -> Path | None:
 
 @contextlib.contextmanager
 def _cached_in(folder: Path) -> Iterator[None]:
-    before, config.CACHE_DIR = config.CACHE_DIR, str(folder)
+    before, _settings["CACHE_DIR"] = _settings["CACHE_DIR"], str(folder)
     try:
         yield
     finally:
-        config.CACHE_DIR = before
+        _settings["CACHE_DIR"] = before
 
 
 def compiled(returned: Any, *given: Any, nogil: bool = False) -> Callable[[Function], Function]:

@@ -93,8 +93,11 @@ def predict_batch(
         return result
 
     def work(rows: slice) -> None:
-        outputs = (array[rows] for array in result)
-        predict_rows(METHODS[method], arm, entries, positions[rows], velocities[rows], *outputs)
+        predict_rows(
+            METHODS[method], arm, entries, positions[rows], velocities[rows],
+            result.velocity_after[rows], result.impulse[rows], mode[rows], mass[rows],
+            result.contact_velocity_before[rows],
+        )  # fmt: skip
 
     blocks = [slice(start, start + _BLOCK) for start in range(0, count, _BLOCK)]
     threads = min(len(blocks), len(os.sched_getaffinity(0)))

@@ -1,7 +1,7 @@
 """The impact maps compiled, alone and behind the kinematics of a serial arm, at one state or at many.
 
 The maps are the functions that the interpreter runs too. Loading the compiler takes longer than ten thousand
-predictions, so a process that predicts once does without this module: see `map_if_loaded` of `compiled_if_loaded`.
+predictions, so a process that predicts once does without this module (`compiled_is_loaded` of `registry`).
 """
 
 from __future__ import annotations
@@ -212,7 +212,10 @@ def contact_map(method: str) -> ImpactMapFunction | None:
 
     def impulse(delassus: Rows, velocity: Triple, friction: float, restitution: float) -> ContactImpulse:
         (w_nn, w_n1, w_n2), (_, w_11, w_12), (_, _, w_22) = delassus
-        p_n, p_1, p_2, mode = solve(index, w_nn, w_n1, w_n2, w_11, w_12, w_22, *velocity, friction, restitution)
+        v_n, v_1, v_2 = velocity
+        p_n, p_1, p_2, mode = solve(
+            index, w_nn, w_n1, w_n2, w_11, w_12, w_22, v_n, v_1, v_2, friction, restitution
+        )  # fmt: skip
         if mode < 0.0:
             raise not_semidefinite((delassus, velocity, friction, restitution, method))
         return ContactImpulse(p_n, p_1, p_2, MODES[int(mode)])

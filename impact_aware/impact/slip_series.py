@@ -12,12 +12,14 @@ import math
 from collections.abc import MutableSequence
 from typing import TypeAlias
 
+from impact_aware.arrays import Array
+
 ORDER = 16
 """Highest power of the slip's series; its sixteenth root is four square roots."""
 
 # Integrals over tau of the slip's size, its components (2) and its square, one after the other: ORDER + 1 coefficients
 # each, those of tau, tau^2, ...
-Series: TypeAlias = MutableSequence[float]
+Series: TypeAlias = MutableSequence[float] | Array
 
 _X, _Y, _SQUARE = ORDER + 1, 2 * (ORDER + 1), 3 * (ORDER + 1)
 SERIES_LENGTH = 4 * (ORDER + 1)

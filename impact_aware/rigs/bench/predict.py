@@ -68,7 +68,7 @@ def run(args: argparse.Namespace) -> dict[str, object]:
         calls = {name: contender(*state) for name, contender in contenders.items()}
         for name, microseconds in best_processor_times(calls, args.calls).items():
             times[name][number] = microseconds
-    baseline, threads = float(np.median(times[BASELINE])), len(os.sched_getaffinity(0))
+    each, threads = float(np.median(times[BASELINE])), len(os.sched_getaffinity(0))
     batch = {method: _batched(robot, method, args.batch, args.seed) for method in ("fixed-direction", "coulomb")}
     result: dict[str, object] = {
         "baseline": "pin.computeAllTerms, updateFramePlacements, getFrameJacobian, impulseDynamics",
@@ -83,9 +83,9 @@ def run(args: argparse.Namespace) -> dict[str, object]:
         "batch": {
             method: figures
             | {
-                "ratio_to_baseline": figures["wall_microseconds"] / baseline,
+                "ratio_to_baseline": figures["wall_microseconds"] / each,
                 # What it would be if nobody else used the processors.
-                "ratio_of_processor_time": figures["processor_microseconds"] / threads / baseline,
+                "ratio_of_processor_time": figures["processor_microseconds"] / threads / each,
             }
             for method, figures in batch.items()
         },
