@@ -105,7 +105,7 @@ class RunReport:
     def _grasp_lines(self) -> list[str]:
         """Of several arms: their impacts, and what became of the object."""
         arms, grasp = self.arms, self.grasp
-        width = max(3, *(len(name) for name in arms))
+        width = max(len(name) for name in ("arm", *arms))
         lines = [
             f"{grasp['first_arm']} hit first, the last arm {1e3 * grasp['lead_s']:.1f} ms later; "
             f"false detections: {grasp['false_detections']}",

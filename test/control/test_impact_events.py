@@ -1,12 +1,18 @@
 """Events that are taken once, when a stop is complete, and what an arm can be asked for."""
 
+import dataclasses
+from types import SimpleNamespace
+
 import numpy as np
 import pinocchio as pin
 import pytest
 
+from impact_aware.control import Mode, QpStatus, SafeReason
 from impact_aware.control.arm import ControlledArm
 from impact_aware.control.coming_to_rest import ComingToRest
+from impact_aware.control.controller import ReferenceSpreadingController
 from impact_aware.control.impact_events import MOST_REMEMBERED, ImpactEvents
+from impact_aware.control.qp import QpSolution
 from impact_aware.control.safety.impact_check import check_prediction, expected_impact
 from impact_aware.errors import InvalidInputError
 from impact_aware.robot import RobotModel
@@ -146,3 +152,24 @@ def test_an_object_gets_at_most_twice_the_speed_of_all_that_hit_it():
         else:
             with pytest.raises(InvalidInputError, match=f"at most {fastest:.3g} m/s, twice what hits it"):
                 check_prediction(field, velocity)
+
+
+@pytest.mark.parametrize("joint", [-2, 7])
+def test_a_field_that_holds_a_joint_that_there_is_not_is_refused(joint):
+    law = ReferenceSpreadingController(ROBOT)
+    wrong = dataclasses.replace(FIELD, arms=(dataclasses.replace(FIELD.arms[0], null_space_joint=joint),))
+    with pytest.raises(InvalidInputError, match=r"null_space_joint: got .*, expected -1\.\.6"):
+        law.set_field(wrong)
+    for fine in (-1, 6):
+        law.set_field(dataclasses.replace(FIELD, arms=(dataclasses.replace(FIELD.arms[0], null_space_joint=fine),)))
+
+
+def test_a_program_without_a_solution_leads_to_the_safe_mode(monkeypatch):
+    law = ReferenceSpreadingController(ROBOT, field=FIELD)
+    law.start(0.0, ROBOT.home, np.zeros(7))
+    assert law.update(0.0, ROBOT.home, np.zeros(7)).mode is Mode.ANTE
+    failed = QpSolution(np.zeros(7), np.zeros(7), QpStatus.FAILED)
+    monkeypatch.setattr(law, "_solver", SimpleNamespace(solve=lambda program: failed))
+    command = law.update(0.001, ROBOT.home, np.zeros(7))
+    assert (command.mode, command.reason) == (Mode.SAFE, SafeReason.QP_INFEASIBLE)
+    assert (command.qp_status, command.detail) == (QpStatus.FAILED, "the quadratic program has no solution")
