@@ -18,6 +18,12 @@ def sources() -> list[Path]:
 
 
 def translate(python: Path, log: Path, environment: Mapping[str, str] | None = None) -> None:
-    """Import them with this Python, upon which Numba keeps what it made of them."""
+    """Import them with this Python, upon which Numba keeps what it made of them.
+
+    What it has kept is removed first: it looks only for changes of a function's own file, not of those it calls.
+    """
+    for path in sources():
+        for kept in (path.parent / "__pycache__").glob(f"{path.stem}.*.nb[ic]"):
+            kept.unlink(missing_ok=True)
     modules = [".".join(path.relative_to(ROOT).with_suffix("").parts) for path in sources()]
     run("the control cycle's arithmetic, compiled", [python, "-c", f"import {', '.join(modules)}"], log, environment)

@@ -34,6 +34,16 @@ PAIR, TRIPLE, FOUR, SIX = (types.UniTuple(types.float64, count) for count in (2,
 VECTOR, MATRIX = (types.Array(types.float64, dimensions, "A", readonly=True) for dimensions in (1, 2))
 """Arrays that are only read, of any memory layout."""
 
+DENSE_VECTOR, DENSE_MATRIX = (types.Array(types.float64, dimensions, "C") for dimensions in (1, 2))
+"""Arrays that are written to, row after row in memory: room to work in, which is quicker so."""
+
+INDICES, INDEX_MATRIX = (types.Array(types.int64, dimensions, "C") for dimensions in (1, 2))
+"""The same of whole numbers."""
+
+THREE_INDICES = types.UniTuple(types.int64, 3)
+NUMBER_AND_INDEX = types.Tuple((types.float64, types.int64))
+"""Answers of one function."""
+
 WRITTEN_VECTOR, WRITTEN_MATRIX = (types.Array(types.float64, dimensions, "A") for dimensions in (1, 2))
 """Arrays that are written to."""
 

@@ -55,7 +55,7 @@ class ControlledArm:
         pin.updateFramePlacement(model, data, frame)
         self.jacobian: Array = pin.getFrameJacobian(model, data, frame, pin.LOCAL_WORLD_ALIGNED)
         self.drift: Array = pin.getFrameClassicalAcceleration(model, data, frame, pin.LOCAL_WORLD_ALIGNED).vector
-        self.twist: Array = self.jacobian @ dq
+        self.twist: Array = self.jacobian.dot(dq)
 
     def acceleration_from_wrench(self, wrench: Array) -> Array:
         """Lambda^-1 f (6,) for a wrench f (6,) at the tool (van Steen 2024, eqs. 38-39)."""

@@ -3,22 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
 from impact_aware.arrays import Array
 from impact_aware.control import kernels
 from impact_aware.robot import JointLimits
-
-
-class AccelerationBounds(NamedTuple):
-    """Bounds on joint accelerations (n,), rad/s^2; position and velocity apart, because they soften in that order."""
-
-    position_lower: Array
-    position_upper: Array
-    velocity_lower: Array
-    velocity_upper: Array
 
 
 class LimitBounds:
@@ -46,35 +36,31 @@ class LimitBounds:
             braking_acceleration: a, rad/s^2.
             velocity_horizon: s; at least one period is taken, which is (30) itself.
         """
-        self._upper = np.concatenate([entry.position_upper for entry in limits])
-        self._lower = np.concatenate([entry.position_lower for entry in limits])
-        self._fastest = np.concatenate([entry.velocity for entry in limits])
-        self._effort_upper = np.concatenate([entry.effort for entry in limits])
-        self._effort_lower = -self._effort_upper
-        self._period = period
-        self._braking = braking_acceleration
-        self._rate = 1.0 / max(velocity_horizon, period)
-        rows = np.empty((4, self._upper.size))
-        self._rows, self._bounds = rows, AccelerationBounds(*rows)
-        self._effort_range = np.empty_like(self._upper), np.empty_like(self._upper)
+        self._joints = np.array(
+            [
+                np.concatenate([entry.position_lower for entry in limits]),
+                np.concatenate([entry.position_upper for entry in limits]),
+                np.concatenate([entry.velocity for entry in limits]),
+            ]
+        )
+        effort = np.concatenate([entry.effort for entry in limits])
+        self._effort = -effort, effort
+        self._settings = period, braking_acceleration, 1.0 / max(velocity_horizon, period)
+        self._limits = np.empty((6, effort.size))
 
-    def acceleration(self, q: Array, dq: Array) -> AccelerationBounds:
-        """Bounds from (29) with braking distance, and from (30), at joint positions and velocities (n,).
-
-        The next call overwrites them.
-        """
-        settings = self._period, self._braking, self._rate
-        kernels.acceleration_bounds(q, dq, self._lower, self._upper, self._fastest, *settings, self._rows)
-        return self._bounds
-
-    def effort_range(self, torque_range: tuple[Array, Array] | None, bias: Array) -> tuple[Array, Array]:
-        """Lowest and highest torque (n,) minus h for the next period (31), N m; the next call overwrites it.
+    def limits(self, q: Array, dq: Array, bias: Array, torque_range: tuple[Array, Array] | None = None) -> Array:
+        """Bounds (6, n) of the next period's program; the next call overwrites them.
 
         Args:
-            torque_range: Lowest and highest torque (n,) that can be sent, N m; the torque limits when None.
+            q: (n,) Joint positions, rad.
+            dq: (n,) Joint velocities, rad/s.
             bias: (n,) h, N m.
+            torque_range: Lowest and highest torque (n,) that can be sent, N m; the torque limits when None.
+
+        Returns:
+            Lower and upper bound on accelerations, rad/s^2, for positions (29) with the braking distance, then for
+            velocities (30), then lowest and highest torque minus h (31), N m.
         """
-        lower, upper = (self._effort_lower, self._effort_upper) if torque_range is None else torque_range
-        np.subtract(lower, bias, out=self._effort_range[0])
-        np.subtract(upper, bias, out=self._effort_range[1])
-        return self._effort_range
+        lowest, highest = self._effort if torque_range is None else torque_range
+        kernels.program_limits(q, dq, self._joints, *self._settings, bias, lowest, highest, self._limits)
+        return self._limits

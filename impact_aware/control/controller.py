@@ -15,6 +15,7 @@ from impact_aware.control.arm import ControlledArm
 from impact_aware.control.command import Command, Mode
 from impact_aware.control.constraints import LimitBounds
 from impact_aware.control.parameters import ControlParameters
+from impact_aware.control.regime import Regime
 from impact_aware.control.safety.reasons import SafeReason
 from impact_aware.control.tasks import (
     AccelerationTask,
@@ -50,6 +51,7 @@ class ReferenceSpreadingController:
         field: The reference in use, or None.
         mode: The mode of the next cycle.
         gravity: (n,) Gravity torque at the last state, N m.
+        regime: Of the last cycle's program.
         n: Number of joints of all arms.
     """
 
@@ -87,13 +89,15 @@ class ReferenceSpreadingController:
         settings = self.parameters
         braking, horizon = settings.braking_acceleration, settings.velocity_horizon
         self._bounds = LimitBounds(limits, settings.period, braking, horizon)
-        self._solver = qp.QpSolver(self.n)
+        self._builder = qp.ProgramBuilder(self.n, settings.regularisation)
+        self._solver = qp.QpSolver([robot.n for robot in robots])
         if len(self.arms) == 1:
             only = self.arms[0]
             self._mass_matrix, self._bias, self.gravity = only.mass_matrix, only.bias, only.gravity
         else:
             self._mass_matrix, self._bias = np.zeros((self.n, self.n)), np.zeros(self.n)
             self.gravity = np.concatenate([arm.gravity for arm in self.arms])
+        self.regime = Regime.NO_PROGRAM
         self._none = np.zeros((len(self.arms), 6))
         self._unknown = np.full(3, np.nan)
         self.field: ReferenceField | None = None
@@ -250,6 +254,7 @@ class ReferenceSpreadingController:
 
     def command_without_state(self, time: float) -> Command:
         """Command when no state can be had: the gravity torque at the last posture."""
+        self.regime = Regime.NO_PROGRAM
         return self._command(time, self.gravity.copy(), self._none, self._none, qp.QpStatus.FAILED)
 
     def joint_reference_velocity(self, command: Command) -> Array:
@@ -276,22 +281,17 @@ class ReferenceSpreadingController:
         self._refresh(q, dq)
         reference = self._reference
         if self.mode not in _TRACKING or reference is None:
+            self.regime = Regime.NO_PROGRAM
             return self._rest(time, q, dq)
         if self.mode is Mode.INTERIM and reference.interim_over(time):
             self.mode = Mode.POST
         reference.advance(self.mode, time, time - self._start_time, self.arms, object_position)
-        bounds = self._bounds
-        solution = self._solver.solve(
-            qp.build(
-                self._tasks(reference, q, dq),
-                bounds.acceleration(q, dq),
-                self._mass_matrix,
-                bounds.effort_range(None if torque_range is None else torque_range(self.gravity), self._bias),
-                self.parameters.regularisation,
-            )
-        )
+        torques = None if torque_range is None else torque_range(self.gravity)
+        limits = self._bounds.limits(q, dq, self._bias, torques)
+        solution = self._solver.solve(self._builder.build(self._tasks(reference, q, dq), limits, self._mass_matrix))
+        self.regime = Regime.of(solution.status, self._solver.active)
         if solution.status is qp.QpStatus.FAILED:
-            self.safe_stop(SafeReason.QP_INFEASIBLE, "the quadratic program has no solution")
+            self.safe_stop(SafeReason.QP_INFEASIBLE, "the quadratic program has numbers that are not finite")
         effort = solution.inertia_torque + self._bias
         return self._command(time, effort, reference.twist, reference.target_acceleration, solution.status)
 
@@ -303,10 +303,8 @@ class ReferenceSpreadingController:
             if joint >= 0:
                 damping = reference.blend if self.mode is Mode.INTERIM else 1.0
                 stiffness, weight = settings.null_space_stiffness, settings.null_space_weight
-                wanted = own.null_space_position
-                tasks.append(
-                    null_space_task(arm, joint, wanted, q[arm.joints], dq[arm.joints], stiffness, damping, weight)
-                )
+                state = q[arm.joints.start + joint], dq[arm.joints.start + joint]
+                tasks.append(null_space_task(arm, joint, own.null_space_position, *state, stiffness, damping, weight))
         if self.mode is Mode.ANTE and len(self.arms) == 2:
             first, second = self.arms
             normal, centre = reference.field.arms[0].normal, reference.field.object_position
@@ -349,23 +347,11 @@ class ReferenceSpreadingController:
                 self.gravity[joints] = arm.gravity
 
     def _command(self, time: float, effort: Array, twist: Array, target: Array, status: qp.QpStatus) -> Command:
-        reference = self._reference
-        return Command(
-            time=time,
-            mode=self.mode,
-            effort=effort,
-            tool_position=_rows([arm.position for arm in self.arms]),
-            tool_twist=_rows([arm.twist for arm in self.arms]),
-            reference_twist=twist,
-            target_acceleration=target,
-            object_position=self._unknown if reference is None else reference.object_position,
-            blend=0.0 if reference is None else reference.blend,
-            qp_status=status,
-            reason=self._reason,
-            detail=self._detail,
-        )
-
-
-def _rows(vectors: list[Array]) -> Array:
-    """A copy of vectors of one length, (count, length); one vector alone, the usual case, is quicker copied so."""
-    return vectors[0].reshape(1, -1).copy() if len(vectors) == 1 else np.array(vectors)
+        reference, arms = self._reference, self.arms
+        if len(arms) == 1:
+            position, tool_twist = arms[0].position.reshape(1, 3).copy(), arms[0].twist.reshape(1, 6)
+        else:
+            position, tool_twist = np.array([arm.position for arm in arms]), np.array([arm.twist for arm in arms])
+        where, blend = (self._unknown, 0.0) if reference is None else (reference.object_position, reference.blend)
+        why = self._reason, self._detail
+        return Command(time, self.mode, effort, position, tool_twist, twist, target, where, blend, status, *why)

@@ -9,12 +9,12 @@ import math
 
 from impact_aware.arrays import Array
 from impact_aware.compiled import (
-    FLAG,
     FLAG_AND_INDEX,
     INDEX,
     MATRIX,
     NOTHING,
     NUMBER,
+    PAIR,
     VECTOR,
     WRITTEN_MATRIX,
     WRITTEN_VECTOR,
@@ -53,128 +53,57 @@ def add_task(hessian: Array, gradient: Array, jacobian: Array, target: Array, we
                 hessian[first + j, first + i] += total
 
 
-@compiled(NOTHING, VECTOR, VECTOR, VECTOR, VECTOR, VECTOR, NUMBER, NUMBER, NUMBER, WRITTEN_MATRIX)
-def acceleration_bounds(
+@compiled(NOTHING, VECTOR, VECTOR, MATRIX, NUMBER, NUMBER, NUMBER, VECTOR, VECTOR, VECTOR, WRITTEN_MATRIX)
+def program_limits(
     q: Array,
     dq: Array,
-    lower: Array,
-    upper: Array,
-    fastest: Array,
+    joints: Array,
     period: float,
     braking: float,
     rate: float,
-    bounds: Array,
+    bias: Array,
+    lowest: Array,
+    highest: Array,
+    limits: Array,
 ) -> None:
-    """Bounds on joint accelerations for the next period, as `LimitBounds` explains them.
+    """Bounds on joint accelerations and torques for the next period, as `LimitBounds` explains them.
 
     Args:
         q: (n,) rad.
         dq: (n,) rad/s.
-        lower: (n,) Position limits, rad.
-        upper: (n,) rad.
-        fastest: (n,) Velocity limits, rad/s.
+        joints: (3, n) Lower and upper position limits, rad, and velocity limits, rad/s.
         period: s.
         braking: Deceleration towards a position limit, rad/s^2.
         rate: Share of what is left to a velocity limit that may be used up per time, 1/s.
-        bounds: (4, n) Written to, rad/s^2: lower and upper for positions, lower and upper for velocities.
+        bias: (n,) h, N m.
+        lowest: (n,) Lowest torque, N m.
+        highest: (n,) Highest torque, N m.
+        limits: (6, n) Written to: lower and upper bound for positions and for velocities, rad/s^2, and on the torque
+            minus h, N m.
     """
-    for i in range(lower.size):
+    for i in range(joints.shape[1]):
         for side in range(2):
             speed = dq[i] if side else -dq[i]
-            left = upper[i] - q[i] if side else q[i] - lower[i]
+            left = joints[1, i] - q[i] if side else q[i] - joints[0, i]
             # Along the curve sqrt(2 a d) the deceleration is a; towards it the velocity horizon applies.
             allowed = math.sqrt(2.0 * braking * max(left, 0.0))
             share = min(max(speed / (allowed + SMALL), 0.0), 1.0)
             ahead = 2.0 / (period * period) * (left - period * speed)
             position = max(min(ahead, (allowed - speed) * rate - braking * share), -2.0 * braking)
-            velocity = max((fastest[i] - speed) * rate, -2.0 * braking)
-            bounds[side, i] = position if side else -position
-            bounds[2 + side, i] = velocity if side else -velocity
+            velocity = max((joints[2, i] - speed) * rate, -2.0 * braking)
+            limits[side, i] = position if side else -position
+            limits[2 + side, i] = velocity if side else -velocity
+        limits[4, i] = lowest[i] - bias[i]
+        limits[5, i] = highest[i] - bias[i]
 
 
-@compiled(
-    FLAG,
-    MATRIX,
-    VECTOR,
-    MATRIX,
-    VECTOR,
-    VECTOR,
-    VECTOR,
-    VECTOR,
-    VECTOR,
-    VECTOR,
-    WRITTEN_MATRIX,
-    WRITTEN_VECTOR,
-    WRITTEN_VECTOR,
-)
-def free_minimum(
-    hessian: Array,
-    gradient: Array,
-    mass_matrix: Array,
-    position_lower: Array,
-    position_upper: Array,
-    velocity_lower: Array,
-    velocity_upper: Array,
-    effort_lower: Array,
-    effort_upper: Array,
-    factor: Array,
-    acceleration: Array,
-    torque: Array,
-) -> bool:
-    """The minimiser of 1/2 x'Hx + g'x without constraints, and whether it keeps all of them.
-
-    Args:
-        hessian: (n, n) H.
-        gradient: (n,) g.
-        mass_matrix: (n, n) M.
-        position_lower: (n,) Bound on x.
-        position_upper: (n,) Bound on x.
-        velocity_lower: (n,) Bound on x.
-        velocity_upper: (n,) Bound on x.
-        effort_lower: (n,) Bound on M x, N m.
-        effort_upper: (n,) Bound on M x, N m.
-        factor: (n, n) Room to work in.
-        acceleration: (n,) x, written to; zeros where H is not positive definite.
-        torque: (n,) M x, written to, N m.
-    """
-    n = gradient.size
-    definite = True
-    for i in range(n):
-        for j in range(i + 1):
-            total = hessian[i, j]
-            for k in range(j):
-                total -= factor[i, k] * factor[j, k]
-            if i != j:
-                factor[i, j] = total / factor[j, j]
-            elif total > 0.0:
-                factor[i, i] = math.sqrt(total)
-            else:
-                # Also where it is not a number.
-                definite = False
-                factor[i, i] = 1.0
-    for i in range(n):
-        total = -gradient[i]
-        for k in range(i):
-            total -= factor[i, k] * acceleration[k]
-        acceleration[i] = total / factor[i, i]
-    for i in range(n - 1, -1, -1):
-        total = acceleration[i]
-        for k in range(i + 1, n):
-            total -= factor[k, i] * acceleration[k]
-        acceleration[i] = total / factor[i, i]
-    if not definite:
-        acceleration[:] = 0.0
-    within = True
-    for i in range(n):
-        total = 0.0
-        for k in range(n):
-            total += mass_matrix[i, k] * acceleration[k]
-        torque[i] = total
-        x = acceleration[i]
-        within &= position_lower[i] <= x and x <= position_upper[i]
-        within &= velocity_lower[i] <= x and x <= velocity_upper[i]
-        within &= effort_lower[i] <= total and total <= effort_upper[i]
-    return within
+@compiled(PAIR, NUMBER, NUMBER, NUMBER, NUMBER)
+def passing(previous: float, limit: float, step: float, added: float) -> tuple[float, float]:
+    """Lowest and highest whole torque of one joint that `command_filter` lets pass, N m; `added` by the arm itself."""
+    low = max(previous - step, -limit) + added
+    high = min(previous + step, limit) + added
+    # The limits of what is sent win where gravity keeps the whole torque beyond its own.
+    return min(max(low, -limit), high), max(min(high, limit), low)
 
 
 @compiled(NOTHING, VECTOR, VECTOR, VECTOR, VECTOR, VECTOR, WRITTEN_VECTOR, WRITTEN_VECTOR)
@@ -193,22 +122,14 @@ def torque_range(
         upper: (n,) Written to, N m.
     """
     for i in range(limit.size):
-        added = carried[i] * gravity[i]
-        low = max(previous[i] - step[i], -limit[i]) + added
-        high = min(previous[i] + step[i], limit[i]) + added
-        # The limits of what is sent win where gravity keeps the whole torque beyond its own.
-        lower[i] = min(max(low, -limit[i]), high)
-        upper[i] = max(min(high, limit[i]), low)
+        lower[i], upper[i] = passing(previous[i], limit[i], step[i], carried[i] * gravity[i])
 
 
-@compiled(
-    FLAG_AND_INDEX, VECTOR, VECTOR, VECTOR, VECTOR, VECTOR, VECTOR, VECTOR, NUMBER, WRITTEN_VECTOR, WRITTEN_VECTOR
-)
+@compiled(FLAG_AND_INDEX, VECTOR, VECTOR, VECTOR, VECTOR, VECTOR, VECTOR, NUMBER, WRITTEN_VECTOR, WRITTEN_VECTOR)
 def filter_command(
     wanted: Array,
     previous: Array,
-    lower: Array,
-    upper: Array,
+    limit: Array,
     step: Array,
     carried: Array,
     gravity: Array,
@@ -216,13 +137,12 @@ def filter_command(
     command: Array,
     effort: Array,
 ) -> tuple[bool, int]:
-    """The nearest torque within a range, and how far the wanted one was outside.
+    """The nearest torque that passes, and how far the wanted one was outside.
 
     Args:
         wanted: (n,) Whole torque, N m; an entry that is not finite keeps its last command.
         previous: (n,) The last command as it was sent, N m.
-        lower: (n,) Lowest whole torque, N m.
-        upper: (n,) Highest whole torque, N m.
+        limit: (n,) Largest torque, N m.
         step: (n,) Largest change of what is sent, N m.
         carried: (n,) 1 where the arm adds the gravity torque itself, else 0.
         gravity: (n,) N m.
@@ -237,8 +157,9 @@ def filter_command(
     changed, gross = False, -1
     for i in range(wanted.size):
         added = carried[i] * gravity[i]
+        lower, upper = passing(previous[i], limit[i], step[i], added)
         value = wanted[i] if math.isfinite(wanted[i]) else previous[i] + added
-        value = min(max(value, lower[i]), upper[i])
+        value = min(max(value, lower), upper)
         effort[i] = value
         command[i] = value - added
         excess = abs(value - wanted[i])
@@ -296,6 +217,42 @@ def first_limit(q: Array, dq: Array, lower: Array, upper: Array, velocity: Array
         if not abs(dq[i]) <= velocity[i]:
             return 2 * n + i
     return -1
+
+
+@compiled(INDEX, VECTOR, VECTOR, VECTOR, NUMBER)
+def tool_limit(position: Array, twist: Array, box: Array, fastest: float) -> int:
+    """Which limit a tool has left: 1 the workspace, 2 the speed, 0 none.
+
+    Args:
+        position: (3,) m.
+        twist: (6,) m/s and rad/s.
+        box: (6,) Lowest, then highest position, m.
+        fastest: m/s.
+    """
+    for i in range(3):
+        if not (box[i] <= position[i] and position[i] <= box[3 + i]):
+            return 1
+    square = twist[0] * twist[0] + twist[1] * twist[1] + twist[2] * twist[2]
+    return 0 if square <= fastest * fastest else 2
+
+
+@compiled(NUMBER, VECTOR, VECTOR, VECTOR)
+def distance_along(direction: Array, start: Array, end: Array) -> float:
+    """Distance from `start` to `end` along a direction, (3,) each, in units of its length."""
+    total = 0.0
+    for i in range(3):
+        total += direction[i] * (end[i] - start[i])
+    return total
+
+
+@compiled(NOTHING, WRITTEN_MATRIX, WRITTEN_VECTOR, NUMBER)
+def begin_program(hessian: Array, gradient: Array, regularisation: float) -> None:
+    """Set H (n, n) to the regularisation on its diagonal and g (n,) to zero."""
+    for i in range(gradient.size):
+        gradient[i] = 0.0
+        for j in range(gradient.size):
+            hessian[i, j] = 0.0
+        hessian[i, i] = regularisation
 
 
 @compiled(NOTHING, VECTOR, VECTOR, NUMBER, WRITTEN_VECTOR)

@@ -1,41 +1,36 @@
-"""The controller's quadratic program: built by one function, solved by another (van Steen 2024, eqs. 27-31).
+"""The controller's quadratic program: built by one class, solved by another (van Steen 2024, eqs. 27-31).
 
-Solvers compared on 200 random programs of 7 and of 14 variables with active limits, microseconds per solve from Python
-with all data changed (median, two shared cores), and how often no solution was found:
+`impact-aware bench qp` compares solvers on random programs of one arm and of two, called from Python with all data
+changed; median and 99th percentile of microseconds of processor time per solve, on two shared cores:
 
-==================== ============ ============ ===========
-solver               7 variables  14 variables failures
-==================== ============ ============ ===========
-quadprog             45           75           none
-PIQP                 68           116          none
-ProxQP, cold start   130          262          none
-ProxQP, warm start   169          755          12 %, 46 %
-==================== ============ ============ ===========
+=========================== ============ ============
+solver                      one arm, 7   two arms, 14
+=========================== ============ ============
+`active_set`, compiled      12, 68       29, 76
+quadprog 0.1.14             31, 193      72, 180
+DAQP 0.11.0                 33, 93       45, 137
+PIQP 0.6.4                  54, 166      84, 195
+ProxQP 0.8.0                198, 344     269, 502
+=========================== ============ ============
 
-ProxQP's warm start is quick where nothing changes and fails where the active limits do, which is where they matter.
-quadprog's licence (GPL) does not go with this project's. So PIQP is used, an interior-point method without memory of
-the last cycle. Most of the time no limit is active, and then the minimiser without constraints is the solution: it is
-tried first, at 2 / 4 us.
+Several bounds are active in each of these programs, and the machine was busy. Two arms are two programs of 7 variables
+for `active_set`, one of 14 for the others. The licence of quadprog (GPL) is not this project's. PIQP is the reference.
 """
 
 from __future__ import annotations
 
 import enum
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-import piqp
 
 from impact_aware.arrays import Array
-from impact_aware.control import kernels
-from impact_aware.control.constraints import AccelerationBounds
+from impact_aware.control import active_set, kernels
 from impact_aware.control.tasks import AccelerationTask
 
-_ACCURACY = 1e-8
-_POSITION_PENALTY = 1e4
-_VELOCITY_PENALTY = 1e6
-_SLACK = 100.0
+STEPS_PER_JOINT = 20
+"""Steps of the active-set method for each joint of a block after which it is stopped."""
 
 
 class QpStatus(enum.IntEnum):
@@ -44,17 +39,24 @@ class QpStatus(enum.IntEnum):
     SOLVED = 0
     SOFTENED = 1
     FAILED = 2
+    CUT = 3
+
+
+_ENDS = {
+    active_set.SOLVED: QpStatus.SOLVED,
+    active_set.SOFTENED: QpStatus.SOFTENED,
+    active_set.CUT: QpStatus.CUT,
+    active_set.FAILED: QpStatus.FAILED,
+}
 
 
 class QuadraticProgram(NamedTuple):
-    """min 1/2 x'Hx + g'x over joint accelerations x (n,), within acceleration bounds and lower <= M x + h <= upper."""
+    """min 1/2 x'Hx + g'x over joint accelerations x (n,), within bounds on x and on the torques M x."""
 
     hessian: Array  # (n, n)
     gradient: Array  # (n,)
-    bounds: AccelerationBounds
     mass_matrix: Array  # (n, n)
-    effort_lower: Array  # (n,), torque minus h
-    effort_upper: Array  # (n,), torque minus h
+    limits: Array  # (6, n) lower, upper: of x for positions, of x for velocities, of M x
 
 
 class QpSolution(NamedTuple):
@@ -65,145 +67,62 @@ class QpSolution(NamedTuple):
     status: QpStatus
 
 
-def build(
-    tasks: Sequence[AccelerationTask],
-    bounds: AccelerationBounds,
-    mass_matrix: Array,
-    effort_range: tuple[Array, Array],
-    regularisation: float,
-) -> QuadraticProgram:
-    """Put the tasks' least-squares problems w ||J x - b||^2 and the limits together into one program.
+class ProgramBuilder:
+    """Puts tasks and limits together into one program."""
 
-    Args:
-        tasks: Each about the joints of one arm.
-        bounds: On the accelerations.
-        mass_matrix: (n, n) M + B_theta of all arms, block diagonal.
-        effort_range: Lowest and highest torque (n,) minus h of all arms, N m.
-        regularisation: Added to the diagonal of the Hessian.
-    """
-    n = mass_matrix.shape[0]
-    hessian, gradient = np.zeros((n, n)), np.zeros(n)
-    hessian.flat[:: n + 1] = regularisation
-    for jacobian, target, weight, joints in tasks:
-        kernels.add_task(hessian, gradient, jacobian, target, weight, joints.start)
-    return QuadraticProgram(hessian, gradient, bounds, mass_matrix, *effort_range)
+    def __init__(self, size: int, regularisation: float) -> None:
+        """Reserve memory for `size` variables; the regularisation is added to the diagonal of every Hessian."""
+        self._hessian, self._gradient = np.empty((size, size)), np.empty(size)
+        self._regularisation = regularisation
+
+    def build(self, tasks: Sequence[AccelerationTask], limits: Array, mass_matrix: Array) -> QuadraticProgram:
+        """Sum up the tasks' least-squares problems w ||J x - b||^2; the next program is made in the same memory.
+
+        Args:
+            tasks: Each about the joints of one arm.
+            limits: (6, n) As `QuadraticProgram` has them.
+            mass_matrix: (n, n) M + B_theta of all arms, block diagonal.
+        """
+        hessian, gradient = self._hessian, self._gradient
+        kernels.begin_program(hessian, gradient, self._regularisation)
+        for jacobian, target, weight, joints in tasks:
+            kernels.add_task(hessian, gradient, jacobian, target, weight, joints.start)
+        return QuadraticProgram(hessian, gradient, mass_matrix, limits)
 
 
 class QpSolver:
-    """Solves programs of one size; see `solve`."""
+    """Solves programs of one size; see `solve`.
 
-    def __init__(self, size: int) -> None:
-        """Reserve the solver's memory."""
-        self._size = size
-        self._hard: piqp.DenseSolver | None = None
-        self._factor = np.zeros((size, size))
+    Attributes:
+        active: Number of bounds that were active in the last program.
+        steps: Steps that its longest block took.
+    """
+
+    def __init__(self, sizes: Sequence[int], most_steps: int | None = None) -> None:
+        """Reserve the solver's memory.
+
+        Args:
+            sizes: Numbers of variables of the blocks of H and M on their diagonals: each is a program of its own.
+            most_steps: Steps of the active-set method for a block; `STEPS_PER_JOINT` for each variable when None.
+        """
+        largest = max(sizes)
+        self._size = sum(sizes)
+        self._sizes: Any = np.array(sizes, dtype=np.int64)
+        self._most = STEPS_PER_JOINT * largest if most_steps is None else most_steps
+        self._room = np.zeros((6 * largest + 10, 3 * largest))
+        self._active: Any = np.zeros((len(sizes), 3 * largest), dtype=np.int64)
+        self.active = self.steps = 0
 
     def solve(self, program: QuadraticProgram) -> QpSolution:
         """Find the accelerations; limits that exclude each other are softened in a stated order.
 
         First the position bounds give way, as little as possible, then the velocity bounds. Torque and torque rate
-        never do: their range always has a solution, because M is invertible. A solver that fails gives the torque of
-        the minimiser without constraints, cut to its range, with status FAILED.
+        never do: their range always has a solution, because M is invertible. A method that is out of steps gives the
+        torque it has come to, cut to its range, with status CUT, and its acceleration; numbers that are not finite give
+        the torque next to zero with status FAILED.
         """
-        bounds = program.bounds
-        free, torque = np.empty(self._size), np.empty(self._size)
-        if kernels.free_minimum(
-            program.hessian,
-            program.gradient,
-            program.mass_matrix,
-            bounds.position_lower,
-            bounds.position_upper,
-            bounds.velocity_lower,
-            bounds.velocity_upper,
-            program.effort_lower,
-            program.effort_upper,
-            self._factor,
-            free,
-            torque,
-        ):
-            return QpSolution(free, torque, QpStatus.SOLVED)
-        lower = np.maximum(bounds.position_lower, bounds.velocity_lower)
-        upper = np.minimum(bounds.position_upper, bounds.velocity_upper)
-        if not (np.isfinite(free).all() and np.isfinite(program.gradient).all()):
-            return self._cut(program, np.zeros(self._size))
-        if (lower <= upper).all():
-            found = self._solve_hard(program, lower, upper)
-            if found is not None:
-                return QpSolution(found, program.mass_matrix @ found, QpStatus.SOLVED)
-        # Milder penalties are the last resort of states so wild that the stiff problem is out of the solver's reach.
-        for soften_velocity, penalty in ((False, 1.0), (True, 1.0), (True, 1e-3)):
-            found = self._solve_soft(program, penalty, soften_velocity=soften_velocity)
-            if found is not None:
-                return QpSolution(found, program.mass_matrix @ found, QpStatus.SOFTENED)
-        return self._cut(program, free)
-
-    def _solve_hard(self, program: QuadraticProgram, lower: Array, upper: Array) -> Array | None:
-        hessian, gradient, inertia = program.hessian, program.gradient, program.mass_matrix
-        effort = program.effort_lower, program.effort_upper
-        if self._hard is None:
-            self._hard = _solver()
-            self._hard.setup(hessian, gradient, None, None, inertia, *effort, lower, upper)
-        else:
-            low, high = effort
-            self._hard.update(P=hessian, c=gradient, G=inertia, h_l=low, h_u=high, x_l=lower, x_u=upper)
-        return _solution(self._hard, self._size)
-
-    def _solve_soft(self, program: QuadraticProgram, penalty: float, *, soften_velocity: bool) -> Array | None:
-        """Variables: place in the torque range, -1..1; how far position and, when allowed, velocity bounds are left.
-
-        In these variables what never gives way is a box, and everything stays of moderate size whatever the state.
-        """
-        n, bounds = self._size, program.bounds
-        middle = 0.5 * (program.effort_upper + program.effort_lower)
-        inverse = np.linalg.inv(program.mass_matrix)
-        offset = inverse @ middle
-        spread = inverse * (0.5 * (program.effort_upper - program.effort_lower))
-        kinds = 2 if soften_velocity else 1
-        scale = penalty * max(1.0, float(np.trace(program.hessian)) / n) * _SLACK**2
-        size = (1 + kinds) * n
-        hessian = np.zeros((size, size))
-        hessian[:n, :n] = spread.T @ program.hessian @ spread
-        hessian.flat[n * (size + 1) :: size + 1] = np.repeat([_POSITION_PENALTY, _VELOCITY_PENALTY][:kinds], n) * scale
-        gradient = np.zeros(size)
-        gradient[:n] = spread.T @ (program.hessian @ offset + program.gradient)
-        rows = np.zeros((2 * n, size))
-        rows[:n, :n] = rows[n:, :n] = spread
-        rows[:n, n : 2 * n] = _SLACK * np.eye(n)
-        if soften_velocity:
-            rows[n:, 2 * n :] = _SLACK * np.eye(n)
-        shift = np.concatenate([offset, offset])
-        reach = np.concatenate([np.ones(n), np.full(kinds * n, np.inf)])
-        size_of_cost = max(float(np.abs(gradient).max()), float(np.abs(hessian[:n, :n]).max()), 1e-12)
-        solver = _solver()
-        solver.setup(
-            hessian / size_of_cost,
-            gradient / size_of_cost,
-            None,
-            None,
-            rows,
-            np.concatenate([bounds.position_lower, bounds.velocity_lower]) - shift,
-            np.concatenate([bounds.position_upper, bounds.velocity_upper]) - shift,
-            -reach,
-            reach,
+        acceleration, torque = np.empty(self._size), np.empty(self._size)
+        end, self.active, self.steps = active_set.solve(
+            *program, self._sizes, self._most, self._room, self._active, acceleration, torque
         )
-        found = _solution(solver, n)
-        return None if found is None else offset + spread @ np.clip(found, -1.0, 1.0)
-
-    def _cut(self, program: QuadraticProgram, free: Array) -> QpSolution:
-        torque = np.clip(program.mass_matrix @ free, program.effort_lower, program.effort_upper)
-        return QpSolution(np.asarray(np.linalg.solve(program.mass_matrix, torque)), torque, QpStatus.FAILED)
-
-
-def _solver() -> piqp.DenseSolver:
-    solver = piqp.DenseSolver()
-    solver.settings.eps_abs = _ACCURACY
-    solver.settings.eps_rel = _ACCURACY
-    solver.settings.compute_timings = False
-    return solver
-
-
-def _solution(solver: piqp.DenseSolver, size: int) -> Array | None:
-    if solver.solve() != piqp.PIQP_SOLVED:
-        return None
-    found = np.array(solver.result.x[:size])
-    return found if np.isfinite(found).all() else None
+        return QpSolution(acceleration, torque, _ENDS[end])

@@ -22,6 +22,7 @@ from impact_aware.control.completion import TaskCompletion
 from impact_aware.control.controller import ReferenceSpreadingController
 from impact_aware.control.impact_events import ImpactEvents
 from impact_aware.control.parameters import ControlParameters
+from impact_aware.control.regime import Regime
 from impact_aware.control.safety.command_filter import CommandFilter
 from impact_aware.control.safety.impact_check import check_field
 from impact_aware.control.safety.reasons import SafeReason, Violation
@@ -125,6 +126,11 @@ class ControlSession:
     def mode(self) -> Mode:
         """Mode of the next cycle."""
         return self._law.mode
+
+    @property
+    def regime(self) -> Regime:
+        """What the last cycle had to solve."""
+        return self._law.regime
 
     @property
     def field(self) -> ReferenceField | None:
@@ -318,7 +324,7 @@ class ControlSession:
         # Damping an arm to rest may want any torque; the quadratic program's are within the limits.
         violation = self.filter.apply(wanted.effort, gravity, judge=wanted.mode in IN_MOTION)
         self._send(self.filter.previous)
-        self.command = wanted._replace(effort=self.filter.effort)
+        self.command = Command(wanted.time, wanted.mode, self.filter.effort, *wanted[3:])
         if violation is not None:
             self._violated(violation)
             self.command = self._marked(violation)

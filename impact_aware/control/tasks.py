@@ -32,7 +32,7 @@ def tracking_task(arm: ControlledArm, target_acceleration: Array, weight: float)
 
 
 def null_space_task(
-    arm: ControlledArm, joint: int, wanted: float, q: Array, dq: Array, stiffness: float, blend: float, weight: float
+    arm: ControlledArm, joint: int, wanted: float, q: float, dq: float, stiffness: float, blend: float, weight: float
 ) -> AccelerationTask:
     """Hold one joint: (21), and (36) with its damping scaled by the blend.
 
@@ -40,13 +40,13 @@ def null_space_task(
         arm: The arm.
         joint: Index of the joint within the arm.
         wanted: xi_d, rad.
-        q: (n,) Joint positions of the arm, rad.
-        dq: (n,) Joint velocities of the arm, rad/s.
+        q: Position of the joint, rad.
+        dq: Its velocity, rad/s.
         stiffness: k_q, 1/s^2.
         blend: gamma in the interim mode, 1 otherwise.
         weight: w_q.
     """
-    target = stiffness * (wanted - q[joint]) - 2.0 * blend * math.sqrt(stiffness) * dq[joint]
+    target = stiffness * (wanted - q) - 2.0 * blend * math.sqrt(stiffness) * dq
     return AccelerationTask(arm.joint_rows[joint : joint + 1], np.array([target]), weight, arm.joints)
 
 

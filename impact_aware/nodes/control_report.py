@@ -14,6 +14,7 @@ from std_msgs.msg import Header
 
 from impact_aware.control import Command, ControlSession, Mode
 from impact_aware.control.completion import goal_distance
+from impact_aware.control.regime import TimeBudget
 from impact_aware.messages.controller_state import command_to_message
 from impact_aware.nodes.joint_state_source import JointStateSource
 from impact_aware.nodes.ros.messages import ROS
@@ -34,6 +35,7 @@ class ControlReport:
         cycles: Cycles since activation.
         missed: Periods without one.
         late: Cycles that took longer than a period.
+        budget: Cycles that took longer than they should.
     """
 
     def __init__(
@@ -58,6 +60,7 @@ class ControlReport:
         """Start counting."""
         self.cycles = self.missed = self.late = 0
         self._arrival = self._time = math.nan
+        self.budget = TimeBudget()
         self._periods[:] = array.array("d", [math.nan] * JITTER_CYCLES)
 
     def account(self, command: Command, arrival: float) -> None:
@@ -72,6 +75,7 @@ class ControlReport:
         self._arrival = arrival
         if self._session.cycle_time > self._period:
             self.late += 1
+        self.budget.note(self._session.cycle_time, command.mode.name, self._session.regime)
         gap = (command.time - self._time) / self._period
         # Stamps that went on by more were set, and no states were missed.
         self.missed += round(gap) - 1 if 1.5 < gap < MOST_MISSED else 0
@@ -132,6 +136,8 @@ class ControlReport:
             "cycles": self.cycles,
             "missed": self.missed,
             "late": self.late,
+            "over_budget": self.budget.over.total(),
+            "over_budget_in": "; ".join(f"{where} {count}" for where, count in self.budget.over.most_common()),
             "cycle_us": 1e6 * self._session.cycle_time,
             "period_us": 1e6 * self.period,
             "jitter_us": 1e6 * self.jitter,

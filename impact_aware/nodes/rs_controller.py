@@ -6,6 +6,7 @@ does with states, events and time is the `ControlSession`'s; here is ROS.
 
 from __future__ import annotations
 
+import gc
 import sys
 import time
 from functools import partial
@@ -210,7 +211,13 @@ class RsControllerNode(SteadyLifecycleNode):
         if session is None:
             return
         arrival = time.perf_counter()
-        if not session.receive(arm):
+        # A collection that falls due between state and torque waits until the torque is sent.
+        gc.disable()
+        try:
+            answered = session.receive(arm)
+        finally:
+            gc.enable()
+        if not answered:
             return
         if session.active and session.command is not None:
             self._report.account(session.command, arrival)

@@ -18,47 +18,6 @@ def generator():
     return np.random.default_rng(SEED)
 
 
-def wide(n):
-    far = np.full(n, 1e9)
-    return -far, far, -far, far, -far, far
-
-
-@pytest.mark.parametrize("n", [1, 7, 14])
-def test_the_free_minimum_solves_the_normal_equations(generator, n):
-    half, mass = generator.normal(size=(n + 2, n)), generator.normal(size=(n, n))
-    hessian, gradient = half.T @ half + np.eye(n), generator.normal(size=n)
-    found, torque = np.empty(n), np.empty(n)
-    assert kernels.free_minimum(hessian, gradient, mass, *wide(n), np.empty((n, n)), found, torque)
-    np.testing.assert_allclose(found, np.linalg.solve(hessian, -gradient), atol=ROUNDING)
-    np.testing.assert_allclose(torque, mass @ found, atol=ROUNDING)
-
-
-@pytest.mark.parametrize("row", range(6))
-def test_every_bound_is_looked_at_on_its_own(row):
-    """x = (1, 2, 3) and M x = 10 x, each against a bound that only its last entry leaves."""
-    bounds = [values.copy() for values in wide(3)]
-    bounds[row][2] = (3.1 if row % 2 == 0 else 2.9) * (10.0 if row >= 4 else 1.0)
-    found, torque = np.empty(3), np.empty(3)
-    wanted = -np.arange(1.0, 4.0)
-    assert not kernels.free_minimum(np.eye(3), wanted, 10.0 * np.eye(3), *bounds, np.empty((3, 3)), found, torque)
-    bounds[row][2] = 3.0 * (10.0 if row >= 4 else 1.0)
-    assert kernels.free_minimum(np.eye(3), wanted, 10.0 * np.eye(3), *bounds, np.empty((3, 3)), found, torque)
-
-
-@pytest.mark.parametrize("hessian", [np.zeros((2, 2)), -np.eye(2), np.full((2, 2), np.nan), np.ones((2, 2))])
-def test_what_has_no_single_minimum_gives_no_acceleration(hessian):
-    found, torque = np.full(2, 9.0), np.full(2, 9.0)
-    kernels.free_minimum(hessian, np.ones(2), np.eye(2), *wide(2), np.empty((2, 2)), found, torque)
-    np.testing.assert_array_equal(found, 0.0)
-    np.testing.assert_array_equal(torque, 0.0)
-
-
-def test_a_gradient_that_is_not_a_number_is_within_no_bounds():
-    found, torque = np.empty(2), np.empty(2)
-    gradient = np.array([np.nan, 0.0])
-    assert not kernels.free_minimum(np.eye(2), gradient, np.eye(2), *wide(2), np.empty((2, 2)), found, torque)
-
-
 def test_the_force_is_the_least_squares_solution(generator):
     jacobian, torque = generator.normal(size=(6, 7)), generator.normal(size=7)
     rows = jacobian[:3]

@@ -29,7 +29,7 @@ ROSDEP_NAMES = {
     "mpl_toolkits": "python3-matplotlib",
 }
 # No rosdep key exists; `make setup` takes them from environment/with-ros.txt.
-FROM_PYPI_ONLY = {"example_robot_data", "mcap", "piqp", "pyarrow", "zstandard"}
+FROM_PYPI_ONLY = {"example_robot_data", "mcap", "pyarrow", "zstandard"}
 
 
 def described(path: Path) -> ElementTree.Element:

@@ -24,6 +24,7 @@ def test_every_mode_and_end_of_the_program_is_tried():
     assert found["cycles"] == sum(found["modes"].values()) == 2000
     assert set(found["modes"]) == {"idle", "ante", "interim", "post", "safe", "hold"}
     assert {"NON_FINITE", "STATE_STALE"} <= set(found["safe_reasons"])
+    assert found["cycles"] == sum(found["regimes"].values()) and found["regimes"]["limits exclude each other"] > 0
     assert found["qp"]["solved"] > 0 and found["qp"]["softened"] > 0
 
 

@@ -94,10 +94,10 @@ class CommandFilter:
         Returns:
             What was wrong with the wanted torque, or None.
         """
-        lower, upper = self.range(gravity)
-        command, effort = np.empty_like(wanted), np.empty_like(wanted)
+        # New ones each time: whoever got the last command keeps it.
+        command, effort = np.empty(wanted.size), np.empty(wanted.size)
         changed, row = kernels.filter_command(
-            wanted, self.previous, lower, upper, self._step, self._carried, gravity, TOLERANCE, command, effort
+            wanted, self.previous, self._limit, self._step, self._carried, gravity, TOLERANCE, command, effort
         )
         self.interventions += changed
         before, self.previous, self.effort = self.previous, command, effort

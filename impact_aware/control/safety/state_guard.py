@@ -8,6 +8,7 @@ import numpy as np
 import pinocchio as pin
 
 from impact_aware.arrays import Array
+from impact_aware.control import kernels
 from impact_aware.control.arm import ControlledArm
 from impact_aware.control.command import Mode
 from impact_aware.control.safety.contact_force import ContactForceObserver
@@ -127,7 +128,7 @@ class StateGuard:
     def _judge_overrun(self, field: ReferenceField) -> Violation | None:
         """Whether a tool has gone through the position where it should have hit: the object is not there."""
         for arm, own, limits in zip(self._arms, field.arms, self.limits, strict=True):
-            past = -float(own.normal @ (arm.position - own.impact_position))
+            past = kernels.distance_along(own.normal, arm.position, own.impact_position)
             if past > limits.impact_overrun:
                 sentence = f"{arm.robot.tool_frame} is {past:.3g} m past the position where it should have hit"
                 return Violation(SafeReason.IMPACT_MISSED, sentence)

@@ -17,6 +17,7 @@ BENCHMARKS = (
     "estimation",
     "landings",
     "predict",
+    "qp",
     "service",
     "shutdowns",
     "soak",

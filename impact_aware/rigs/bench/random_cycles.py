@@ -51,8 +51,8 @@ def random_cycles(
 
     Returns:
         `cycles`; `not_finite`, `over_limit` and `over_rate`, the numbers of commands that no arm must get; how often
-        each mode answered (`modes`), each end of the quadratic program (`qp`), each reason of the safe mode
-        (`safe_reasons`), and how many commands the limiter had to change (`cut`).
+        each mode answered (`modes`), each end of the quadratic program (`qp`), each regime (`regimes`), each reason of
+        the safe mode (`safe_reasons`), and how many commands the limiter had to change (`cut`).
 
     Raises:
         InvalidInputError: Another number of arms, or less than one cycle.
@@ -66,7 +66,7 @@ def random_cycles(
     limit = np.tile(robot.limits.effort, arms)
     step = np.tile(robot.limits.effort_rate, arms) * _PERIOD * (1.0 + 1e-9)
     bad = dict.fromkeys(("not_finite", "over_limit", "over_rate"), 0)
-    modes, ends, reasons = Counter[str](), Counter[str](), Counter[str]()
+    modes, ends, reasons, regimes = Counter[str](), Counter[str](), Counter[str](), Counter[str]()
     cut = done = 0
     while done < count:
         size = min(BATCH, count - done)
@@ -88,6 +88,7 @@ def random_cycles(
             modes[(before if tracked else command.mode).name.lower()] += 1
             if tracked:
                 ends[command.qp_status.name.lower()] += 1
+            regimes[session.regime] += 1
             if command.reason is not None:
                 reasons[command.reason.name] += 1
                 _begin(session, generator, time)
@@ -98,7 +99,8 @@ def random_cycles(
         if on_batch is not None:
             on_batch(size)
     ordered = {status.name.lower(): ends[status.name.lower()] for status in QpStatus}
-    return {"cycles": done, **bad, "modes": dict(modes), "qp": ordered, "safe_reasons": dict(reasons), "cut": cut}
+    counted = {"modes": dict(modes), "qp": ordered, "regimes": dict(regimes), "safe_reasons": dict(reasons)}
+    return {"cycles": done, **bad, **counted, "cut": cut}
 
 
 def _session(robot: RobotModel, arms: int, base: ReferenceField, generator: np.random.Generator) -> ControlSession:
