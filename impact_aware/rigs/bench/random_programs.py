@@ -1,10 +1,11 @@
-"""Random programs such as the controller's, and their minimum by a solver that is not ours."""
+"""Random programs such as the controller's, and what proves their minimum without our solver."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 import numpy as np
+from scipy.optimize import linprog, nnls
 
 from impact_aware.arrays import Array
 from impact_aware.control.active_set import POSITION_PENALTY, VELOCITY_PENALTY
@@ -21,6 +22,9 @@ KINDS = ("calm", "regular", "ill-conditioned", "conflicting")
 """No bound active; many; a Hessian of condition up to 1e9; position bounds, or both kinds, that the torque excludes."""
 
 _ACCURACY = 1e-11
+
+_TOUCHING = 1e-8
+"""Distance from a bound, relative to bounds over 1, up to which it counts as active."""
 
 
 def random_program(generator: np.random.Generator, sizes: Sequence[int], kind: str) -> QuadraticProgram:
@@ -63,44 +67,68 @@ def _block(generator: np.random.Generator, n: int, kind: str) -> tuple[Array, Ar
     return hessian, gradient, mass, limits
 
 
-def reference(program: QuadraticProgram, sizes: Sequence[int]) -> tuple[Array, bool]:
-    """The minimum (n,) by PIQP, block by block in the order of softening, and whether any block was softened.
+def reference(program: QuadraticProgram) -> Array | None:
+    """The minimum (n,) within all bounds by PIQP, or None where it finds none.
 
     Raises:
         ImpactAwareError: PIQP is not installed.
     """
     if piqp is None:
         raise ImpactAwareError("the reference minimum comes from PIQP, which is not installed")
-    found, softened, first = [], False, 0
-    for size in sizes:
-        block = slice(first, first + size)
-        first += size
-        mass, limits = program.mass_matrix[block, block], program.limits[:, block]
-        for soft in range(3):
-            x = _minimum(program.hessian[block, block], program.gradient[block], mass, limits, soft)
-            if x is not None:
-                break
-        else:
-            raise RuntimeError("no minimum even with soft bounds")
-        found.append(x)
-        softened |= soft > 0
-    return np.concatenate(found), softened
-
-
-def _minimum(hessian: Array, gradient: Array, mass: Array, limits: Array, soft: int) -> Array | None:
-    """Minimum over the accelerations and the scaled excess of soft bounds; None where the bounds exclude each other."""
-    n = gradient.size
-    size = (1 + soft) * n
-    scale = max(1.0, float(np.trace(hessian)) / n)
-    cost, rows = np.eye(size), np.zeros((3 * n, size))
-    cost[:n, :n] = hessian
-    rows[: 2 * n, :n] = np.tile(np.eye(n), (2, 1))
-    rows[2 * n :, :n] = mass
-    for kind, penalty in enumerate((POSITION_PENALTY, VELOCITY_PENALTY)[:soft]):
-        rows[kind * n : (1 + kind) * n, (1 + kind) * n : (2 + kind) * n] = np.eye(n) / np.sqrt(penalty * scale)
+    limits, n = program.limits, program.gradient.size
     solver = piqp.DenseSolver()
     solver.settings.eps_abs = solver.settings.eps_rel = _ACCURACY
     solver.settings.eps_duality_gap_abs = solver.settings.eps_duality_gap_rel = _ACCURACY
+    rows = np.vstack([np.eye(n), np.eye(n), program.mass_matrix])
     lower, upper = limits[::2].ravel(), limits[1::2].ravel()
-    solver.setup(cost, np.append(gradient, np.zeros(size - n)), None, None, rows, lower, upper, None, None)
+    solver.setup(program.hessian, program.gradient, None, None, rows, lower, upper, None, None)
     return np.array(solver.result.x[:n]) if solver.solve() == piqp.PIQP_SOLVED else None
+
+
+def optimality(program: QuadraticProgram, sizes: Sequence[int], x: Array) -> tuple[float, float, bool]:
+    """How far a point is from meeting the conditions of Karush, Kuhn and Tucker, block by block.
+
+    At the minimum the slope of the cost, soft bounds' with it, is a sum of the normals of the active hard bounds with
+    multipliers >= 0, and no hard bound is violated.
+
+    Args:
+        program: Whose bounds of one kind don't exclude each other alone.
+        sizes: Of its blocks.
+        x: (n,) To be its minimum.
+
+    Returns:
+        What is left of the slope, relative to its largest part; the largest violation; whether a block has to be soft,
+        as a linear program finds.
+    """
+    left, beyond, softened, first = 0.0, 0.0, False, 0
+    for size in sizes:
+        block = slice(first, first + size)
+        first += size
+        hessian, limits, own = program.hessian[block, block], program.limits[:, block], x[block]
+        rows = (np.eye(size), np.eye(size), program.mass_matrix[block, block])
+        soft = next(count for count in range(3) if _possible(rows[count:], limits[2 * count :]))
+        softened |= soft > 0
+        parts = [hessian @ own, program.gradient[block]]
+        scale = max(1.0, float(np.trace(hessian)) / size)
+        for kind, penalty in enumerate((POSITION_PENALTY, VELOCITY_PENALTY)[:soft]):
+            parts.append(penalty * scale * (own - np.clip(own, limits[2 * kind], limits[2 * kind + 1])))
+        normals = []
+        for kind in range(soft, 3):
+            for sign, bounds in ((1.0, limits[2 * kind]), (-1.0, limits[2 * kind + 1])):
+                excess = sign * (rows[kind] @ own - bounds)
+                beyond = max(beyond, float(-excess.min()))
+                normals += [
+                    sign * normal for normal in rows[kind][excess < _TOUCHING * np.maximum(1.0, np.abs(bounds))]
+                ]
+        slope = np.sum(parts, axis=0)
+        residual = nnls(np.array(normals).T, slope)[1] if normals else float(np.linalg.norm(slope))
+        left = max(left, residual / max(1.0, max(float(np.abs(part).max()) for part in parts)))
+    return left, beyond, softened
+
+
+def _possible(rows: Sequence[Array], limits: Array) -> bool:
+    """Whether all of these bounds can be kept at once."""
+    both = np.vstack([*rows, *(-row for row in rows)])
+    bounds = np.concatenate([limits[1::2].ravel(), -limits[::2].ravel()])
+    free = [(None, None)] * rows[0].shape[1]
+    return bool(linprog(np.zeros(rows[0].shape[1]), A_ub=both, b_ub=bounds, bounds=free).status == 0)
