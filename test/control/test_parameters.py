@@ -80,6 +80,6 @@ def test_modes_and_solver_states_have_the_numbers_of_the_message():
     assert {mode.name: mode.value for mode in Mode} == {
         name: int(number) for name, number in re.findall(r"MODE_(\w+) = (\d)", text)
     }
-    words = {"solved": "SOLVED", "solved with softened bounds": "SOFTENED", "failed": "FAILED"}
+    words = {"solved": "SOLVED", "solved with softened bounds": "SOFTENED", "failed": "FAILED", "out of steps": "CUT"}
     found = re.findall(r"(\d) ([a-z ]+)", re.search(r"solver_status\s*# (.*)", text)[1])
     assert {status.name: status.value for status in QpStatus} == {words[name]: int(number) for number, name in found}

@@ -15,6 +15,8 @@ from impact_aware.bringup.graph import NodeSpec
 from impact_aware.cli.main import main
 from impact_aware.contact import contact_jacobian
 from impact_aware.rigs.bench import command, dds, predict, probe_run, service, shutdowns, soak, startup
+from impact_aware.rigs.bench.random_programs import KINDS
+from impact_aware.rigs.bench.regimes import REGIMES_ALL
 from impact_aware.rigs.bench.shutdowns import STATES, Shutdown, left_behind
 from impact_aware.robot import RobotModel, load_profile
 
@@ -119,11 +121,25 @@ def test_a_start_that_fails_is_no_figure():
 
 def test_control_is_measured_in_each_mode_of_one_arm_and_of_two(capsys):
     result = bench(capsys, "control", "--cycles", "5", "--random-states", "30", "--seed", "2")
-    assert result["cycles"] == 5
+    assert result["cycles_of_each_regime"] == 5
     for label in ("one_arm", "two_arms"):
         assert set(result[label]) == {"ante", "interim", "post"}
-        assert all(0.0 < figures["p50_us"] <= figures["p99_us"] for figures in result[label].values())
+        for figures in result[label].values():
+            timed = [own for name, own in figures.items() if name in REGIMES_ALL and own["cycles"]]
+            assert len(timed) >= 3 and (figures["unsafe"], figures["out_of_steps"]) == (0, 0)
+            assert all(0.0 < own["p50_us"] <= own["p99_us"] <= own["max_us"] for own in timed)
+        assert result["beside_tsid"][label]["ours"]["p50_us"] > 0.0
         assert result["random_states"][label]["cycles"] == 30
+
+
+def test_programs_are_compared_and_timed(capsys):
+    result = bench(capsys, "qp", "--programs", "5", "--timed", "3")
+    for label in ("one_arm", "two_arms"):
+        for kind, own in result[label].items():
+            assert own["largest_slope_left"] < 1e-6 and own["ends_that_differ"] == 0, kind
+            assert own["solved"] + own["softened"] == 5 and (own["compared_with_piqp"] > 0) == (kind in KINDS[1:3])
+        assert all(times["ours"]["p50"] > 0.0 for times in result["processor_us"][label].values())
+    assert main(["bench", "qp", "--programs", "0"]) == 2
 
 
 @pytest.mark.parametrize("words", [("--cycles", "0"), ("--random-states", "-1")])
