@@ -14,7 +14,12 @@ from impact_aware.control import Command, ControlSession, Mode
 from impact_aware.detection import ImpactEvent, JointSample, make_detector
 from impact_aware.experiments.episode_result import EpisodeRecorder, EpisodeResult
 from impact_aware.experiments.episode_settings import EpisodeSettings, Truth
-from impact_aware.impact import DEFAULT_METHOD, ImpactPrediction, predict
+from impact_aware.impact import (
+    DEFAULT_METHOD,
+    ImpactPrediction,
+    compiled_maps,  # noqa: F401 - a run gives the same numbers whatever its process has loaded: maps are always compiled
+    predict,
+)
 from impact_aware.impact.sampled_map import ImpactMap
 from impact_aware.reference import ReferenceField
 from impact_aware.robot import RobotModel

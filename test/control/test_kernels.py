@@ -84,6 +84,7 @@ def test_where_nothing_can_be_kept_it_is_translated_all_the_same(monkeypatch):
         return real(*given, **options)
 
     monkeypatch.setattr(compiled, "njit", nowhere)
+    monkeypatch.setattr(compiled, "_cache_folder", lambda: None)
     double = compiled.compiled(compiled.NUMBER, compiled.NUMBER)(lambda value: 2.0 * value)
     assert double(21.0) == 42.0
 

@@ -17,6 +17,7 @@ PACKAGE = ROOT / "impact_aware"
 ROSDEP_NAMES = {
     "h5py": "python3-h5py",
     "jinja2": "python3-jinja2",
+    "lz4": "python3-lz4",
     "markupsafe": "python3-jinja2",  # which depends on it
     "matplotlib": "python3-matplotlib",
     "mujoco": "python3-mujoco-pip",

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from impact_aware.report.html import write_report
-from impact_aware.report.view import UNKNOWN, arm_view, headline, impact_view
+from impact_aware.report.view import UNKNOWN, arm_view, headline, impact_view, settings_rows
 from test.support.hand_made import TIME, make_analysis, make_impact
 
 NAMES = {Path("runs/one.mcap"): "one"}
@@ -158,3 +158,18 @@ def test_impacts_of_all_arms_come_in_order_of_time_each_with_its_own_figures(tmp
     sections = re.findall(r'<section[^>]* id="impact-\d".*?</section>', text, re.DOTALL)
     drawn = ["".join(re.findall(r"<svg.*?</svg>", section, re.DOTALL)) for section in sections]
     assert ["early" in figures for figures in drawn] == [True, False]
+
+
+def test_settings_are_told_in_words():
+    rows = settings_rows({"a": True, "b": False, "c": None, "d": "text", "e": [1, 2.5]})
+    assert [(row.name, row.value) for row in rows] == [
+        ("a", "yes"), ("b", "no"), ("c", UNKNOWN), ("d", "text"), ("e", "[1, 2.5]"),
+    ]  # fmt: skip
+
+
+def test_errors_of_estimate_and_prediction_add_up_as_squares():
+    spread = np.array([0.1, 0.15])
+    impact = make_impact(estimate=replace(make_impact().estimate, standard_error=spread), prediction_std=spread)
+    facts = {fact.name: fact.value for fact in impact_view(1, impact, NAMES).facts}
+    # Of a, 0.3 > 2 hypot(0.1, 0.1); of b, 0.4 <= 2 hypot(0.15, 0.15).
+    assert facts["error within 2 s.e."] == "1 of 2 joints"

@@ -8,6 +8,7 @@ Tests of the start itself, and a whole demo, start Python as a user does.
 from __future__ import annotations
 
 import atexit
+import contextlib
 import ctypes
 import gc
 import importlib
@@ -198,6 +199,8 @@ def serve(channel: socket.socket) -> None:
 
 
 if __name__ == "__main__":
-    sys.path.remove(os.path.dirname(os.path.abspath(__file__)))
+    with contextlib.suppress(ValueError):
+        # Not there where PYTHONSAFEPATH is set.
+        sys.path.remove(os.path.dirname(os.path.abspath(__file__)))
     sys.modules["zygote"] = sys.modules["__main__"]
     serve(socket.socket(fileno=int(sys.argv[1])))
