@@ -22,7 +22,7 @@ PATIENT = {"state_timeout": 60.0, "state_age_limit": 0.9, "give_up": 60.0}
 AGAIN = "runs already: is the suite running twice in ROS domain"
 
 
-def test_in_any_order_it_comes_to_run_and_a_second_suite_is_told_so_and_commands_nothing(suite):
+def test_in_any_order_it_comes_to_run_and_a_second_suite_is_told_so_and_stops_it_but_commands_nothing(suite):
     suite.start("rs_controller", autostart=True, **PATIENT)
     suite.start("reference_field")
     suite.start("impact_detector", joints=list(load_profile("panda").joint_names))
@@ -41,7 +41,10 @@ def test_in_any_order_it_comes_to_run_and_a_second_suite_is_told_so_and_commands
         assert answer.success is (transition == Transition.TRANSITION_CONFIGURE)
     assert suite.until_said(rival, "somebody else publishes /effort_controller/commands too") == 1
     assert " mode " not in rival.log.read_text()
-    assert suite.diagnosed("rs_controller", "mode") == "ANTE"
+    # Who could command the same arm stops the motion, even before it does, and is named.
+    suite.until_mode("SAFE")
+    assert suite.diagnosed("rs_controller", "reason") == "COMMAND_RIVAL"
+    assert "/another_controller" in suite.diagnosed("rs_controller", "detail")
     suite.drain()
     before, states = suite.commands, suite.time
     suite.until(lambda: suite.time > states + 0.05, "states")
