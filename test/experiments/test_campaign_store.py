@@ -19,6 +19,8 @@ from impact_aware.experiments import campaign_execution
 from impact_aware.experiments.campaign import RunOptions
 from impact_aware.experiments.campaign_execution import CampaignError, execute
 
+pytestmark = pytest.mark.slow
+
 SUPPORT = Path(campaign_runs.__file__).parent
 
 

@@ -19,6 +19,8 @@ from impact_aware.rigs.fuzz.growth import FEW, Growth, entries
 from impact_aware.rigs.fuzz.random_messages import RandomMessages
 from impact_aware.rigs.fuzz.subjects import SUBJECTS
 
+pytestmark = pytest.mark.slow
+
 COUNT = 300
 
 RESULT = {
