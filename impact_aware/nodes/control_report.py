@@ -153,7 +153,8 @@ class ControlReport:
         if command is not None:
             values["time"] = command.time
             values["goal_distance"] = self._goal_distance(command)
-        if command is not None and self._session.mode is Mode.SAFE:
+        # The safe mode's first command has its reason: one before it, that of the next state, has none.
+        if command is not None and command.mode is Mode.SAFE and self._session.mode is Mode.SAFE:
             values["reason"] = str(command.reason or "")
             values["detail"] = command.detail
         return values
