@@ -170,6 +170,11 @@ class ReferenceSpreadingController:
             self._reason, self._detail = reason, detail
             self._begin_to_rest()
 
+    @property
+    def safe_reason(self) -> tuple[SafeReason | None, str]:
+        """Why it went to the safe mode, and in words, before the first command that says so; of the last time."""
+        return self._reason, self._detail
+
     def notify_impact(
         self,
         time_impact: float,

@@ -128,6 +128,11 @@ class ControlSession:
         return self._law.mode
 
     @property
+    def safe_reason(self) -> tuple[SafeReason | None, str]:
+        """Why it is in the safe mode, and in words, known before the first command of that mode."""
+        return self._law.safe_reason
+
+    @property
     def regime(self) -> Regime:
         """What the last cycle had to solve."""
         return self._law.regime

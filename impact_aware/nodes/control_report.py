@@ -153,10 +153,10 @@ class ControlReport:
         if command is not None:
             values["time"] = command.time
             values["goal_distance"] = self._goal_distance(command)
-        # The safe mode's first command has its reason: one before it, that of the next state, has none.
-        if command is not None and command.mode is Mode.SAFE and self._session.mode is Mode.SAFE:
-            values["reason"] = str(command.reason or "")
-            values["detail"] = command.detail
+        if command is not None and self._session.mode is Mode.SAFE:
+            # Not the command's, which may be from before: its first one answers the next state, which may never come.
+            reason, values["detail"] = self._session.safe_reason
+            values["reason"] = str(reason or "")
         return values
 
     def _goal_distance(self, command: Command) -> float:
