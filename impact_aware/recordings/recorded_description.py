@@ -109,21 +109,7 @@ def _with_profile(
         lacking = f"its tool was left out, as there is no frame {tool.mount_frame} to mount it on"
         notes = [f"{topic} is the arm of profile {profile.name}, whose motor inertia was taken; {lacking}"]
         tool = None
-    robot = RobotModel.from_urdf(
-        description.text,
-        name=profile.name,
-        joint_names=profile.joint_names,
-        tool=tool,
-        tool_frame=frame,
-        tool_radius=radius,
-        apparent_motor_inertia=profile.apparent_motor_inertia,
-        motor_inertia=profile.motor_inertia or None,
-        effort_rate=profile.effort_rate or None,
-        position_margin=profile.position_margin,
-        home=profile.home or None,
-        base_frame=profile.base_frame,
-        profile=profile,
-    )
+    robot = RobotModel.from_description(description.text, profile, tool=tool, tool_frame=frame, tool_radius=radius)
     bare = RobotModel.from_urdf(description.text, joint_names=profile.joint_names)
     notes += [f"{topic} differs from profile {profile.name} and counts: {what}" for what in _differences(bare, known)]
     return robot, tuple(notes)

@@ -134,11 +134,26 @@ class RobotModel:
         """Make the model from a profile: its name, its YAML file, or the profile itself."""
         if not isinstance(profile, RobotProfile):
             profile = load_profile(profile)
+        return cls.from_description(profile.urdf, profile, tool=profile.tool)
+
+    @classmethod
+    def from_description(
+        cls,
+        urdf: str | Path,
+        profile: RobotProfile,
+        *,
+        tool: Tool | None = None,
+        tool_frame: str | None = None,
+        tool_radius: float = 0.0,
+    ) -> RobotModel:
+        """Make the model from a description, as `from_urdf`, with all that the profile adds to it but the tool."""
         return cls.from_urdf(
-            profile.urdf,
+            urdf,
             name=profile.name,
             joint_names=profile.joint_names,
-            tool=profile.tool,
+            tool=tool,
+            tool_frame=tool_frame,
+            tool_radius=tool_radius,
             apparent_motor_inertia=profile.apparent_motor_inertia,
             motor_inertia=profile.motor_inertia or None,
             effort_rate=profile.effort_rate or None,

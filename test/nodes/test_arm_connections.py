@@ -62,6 +62,13 @@ class Controller:
             message.header.stamp.sec = 1
             source._receive(serialize_message(message))
 
+    def listen(self) -> None:
+        """Let the driver take both arms' commands."""
+        for arm in ARMS:
+            topic = f"/connections/{arm.topic('effort_controller/commands')}"
+            self.driver.create_subscription(Float64MultiArray, topic, print, 1)
+            self.wait(topic, 2)
+
     def wait(self, topic: str, ends: int) -> None:
         """Until DDS has introduced so many publishers and subscriptions to the controller."""
         deadline = time.monotonic() + 10.0
@@ -101,10 +108,7 @@ def test_who_is_not_there_is_named(controller):
 def test_with_states_and_somebody_who_takes_commands_nothing_is_in_the_way(controller):
     controller.field()
     controller.receive()
-    for arm in ("left", "right"):
-        topic = f"/connections/{arm}/effort_controller/commands"
-        controller.driver.create_subscription(Float64MultiArray, topic, print, 1)
-        controller.wait(topic, 2)
+    controller.listen()
     assert controller.connections.refusal() == ""
     # A twin that DDS has not found yet: the name in this domain belongs to who was ready first.
     twin = NameClaim(controller.node)
@@ -124,10 +128,7 @@ def test_with_states_and_somebody_who_takes_commands_nothing_is_in_the_way(contr
 def test_a_node_of_the_graph_that_is_missing_is_a_reason(controller):
     controller.field()
     controller.receive()
-    for arm in ("left", "right"):
-        topic = f"/connections/{arm}/effort_controller/commands"
-        controller.driver.create_subscription(Float64MultiArray, topic, print, 1)
-        controller.wait(topic, 2)
+    controller.listen()
     controller.readiness._companions = frozenset({"/bag_recorder"})
     assert controller.connections.refusal() == "not everybody is there: /bag_recorder has not said to be ready"
 

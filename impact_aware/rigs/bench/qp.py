@@ -130,20 +130,7 @@ def _piqp(n: int) -> Solve:
     solver = piqp.DenseSolver()
     solver.settings.eps_abs = solver.settings.eps_rel = 1e-8
     solver.settings.compute_timings = False
-    begun: list[bool] = []
-
-    def solve(program: QuadraticProgram) -> Array:
-        lower, upper, mass = _rows(program)
-        given = (program.hessian, program.gradient, None, None, mass, lower[n:], upper[n:], lower[:n], upper[:n])
-        if begun:
-            solver.update(*given)
-        else:
-            solver.setup(*given)
-            begun.append(True)
-        solver.solve()
-        return np.array(solver.result.x)
-
-    return solve
+    return _kept(n, solver, solver.setup, lambda: solver.result.x)
 
 
 def _proxqp(n: int) -> Solve:
@@ -151,18 +138,20 @@ def _proxqp(n: int) -> Solve:
     solver = proxqp.dense.QP(n, 0, n, True)
     solver.settings.eps_abs = 1e-8
     solver.settings.initial_guess = proxqp.InitialGuess.NO_INITIAL_GUESS
+    return _kept(n, solver, solver.init, lambda: solver.results.x)
+
+
+def _kept(n: int, solver: Any, begin: Callable[..., object], result: Callable[[], Array]) -> Solve:
+    """A solver whose memory is set up by the first program and updated by the others."""
     begun: list[bool] = []
 
     def solve(program: QuadraticProgram) -> Array:
         lower, upper, mass = _rows(program)
-        given = (program.hessian, program.gradient, None, None, mass, lower[n:], upper[n:], lower[:n], upper[:n])
-        if begun:
-            solver.update(*given)
-        else:
-            solver.init(*given)
-            begun.append(True)
+        give = solver.update if begun else begin
+        give(program.hessian, program.gradient, None, None, mass, lower[n:], upper[n:], lower[:n], upper[:n])
+        begun[:] = [True]
         solver.solve()
-        return np.array(solver.results.x)
+        return np.array(result())
 
     return solve
 
