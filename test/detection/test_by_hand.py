@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy import stats
 from sliders import two_sliders
 
 from impact_aware.detection import JointSample, make_detector
@@ -223,7 +224,6 @@ def test_the_largest_of_every_whole_second():
 
 
 def test_a_threshold_is_passed_as_often_as_wanted_by_the_gumbel_distribution_of_the_maxima():
-    stats = pytest.importorskip("scipy.stats")
     maxima = stats.gumbel_r.rvs(3.0, 0.5, size=200, random_state=np.random.default_rng(2))
     spread = maxima.std() * math.sqrt(6.0) / math.pi
     mode = maxima.mean() - np.euler_gamma * spread
