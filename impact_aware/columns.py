@@ -23,7 +23,7 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from impact_aware.arrays import Array
-from impact_aware.errors import InvalidInputError
+from impact_aware.errors import InvalidInputError, one_reason
 from impact_aware.resources import most_unpacked
 
 Name: TypeAlias = "str | int"
@@ -74,7 +74,7 @@ class ColumnFile:
             raise
         except _UNREADABLE as error:
             fault = self._fault(names, "a number") or InvalidInputError(
-                "table", str(self.path), f"numbers in every row ({_first_line(error)})"
+                "table", str(self.path), f"numbers in every row ({one_reason(error)})"
             )
             raise fault from error
 
@@ -146,7 +146,7 @@ def open_columns(path: str | Path) -> ColumnFile:
     except InvalidInputError:
         raise
     except _UNREADABLE as error:
-        raise InvalidInputError("table", str(path), f"a table that can be read ({_first_line(error)})") from error
+        raise InvalidInputError("table", str(path), f"a table that can be read ({one_reason(error)})") from error
 
 
 @contextmanager
@@ -286,7 +286,3 @@ def _is_number(word: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error) or type(error).__name__).splitlines()[0].rstrip(".")

@@ -53,6 +53,12 @@ def one_line(text: str) -> str:
     return "".join(c if c.isprintable() else " " if c.isspace() else ascii(c)[1:-1] for c in text)
 
 
+def one_reason(error: BaseException) -> str:
+    """What an error of a library says, in one bounded line without its full stop: it may quote a whole file."""
+    lines = str(error).strip().splitlines()
+    return _shown(lines[0].rstrip(".") if lines else type(error).__name__)
+
+
 def _shown(value: object) -> str:
     try:
         text = str(value)

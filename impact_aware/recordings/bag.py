@@ -10,8 +10,8 @@ from typing import Any
 
 from rosbags.typesys import Stores, get_typestore
 
-from impact_aware.errors import InvalidInputError
-from impact_aware.recordings.bag_files import BagError, find_bag_files, is_recording, one_reason
+from impact_aware.errors import InvalidInputError, one_reason
+from impact_aware.recordings.bag_files import BagError, find_bag_files, is_recording
 from impact_aware.recordings.bag_parts import McapPart, Part, SqlitePart
 from impact_aware.recordings.raw_messages import RawMessages
 

@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 from lz4.frame import LZ4FrameDecompressor
 from zstandard import ZstdDecompressor
 
-from impact_aware.errors import ImpactAwareError, InvalidInputError, one_line
+from impact_aware.errors import ImpactAwareError, InvalidInputError, one_line, one_reason
 from impact_aware.resources import most_unpacked, read_text
 from impact_aware.yaml_text import read_yaml
 
@@ -180,10 +180,3 @@ def decompress(data: bytes, compression: str, most: int = LARGEST_CHUNK) -> byte
     if len(content) > most:
         raise ValueError(f"it unpacks to more than {most} bytes")
     return content
-
-
-def one_reason(error: BaseException) -> str:
-    """What an error of a library says, in one line without its full stop."""
-    lines = str(error).strip().splitlines()
-    return (lines[0] if lines else type(error).__name__).rstrip(".")
-

@@ -14,7 +14,8 @@ from rosbags.highlevel import AnyReader
 from rosbags.typesys import Stores, get_types_from_idl, get_types_from_msg, get_typestore
 from rosbags.typesys.store import Typestore
 
-from impact_aware.recordings.bag_files import BagError, decompress, one_reason
+from impact_aware.errors import one_reason
+from impact_aware.recordings.bag_files import BagError, decompress
 from impact_aware.recordings.mcap_scan import McapScan
 from impact_aware.recordings.raw_messages import RawMessages, batches
 

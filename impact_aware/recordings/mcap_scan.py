@@ -17,7 +17,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from impact_aware.recordings.bag_files import LARGEST_CHUNK, decompress, one_reason
+from impact_aware.errors import one_reason
+from impact_aware.recordings.bag_files import LARGEST_CHUNK, decompress
 from impact_aware.recordings.raw_messages import BATCH, RawMessages
 
 MAGIC = b"\x89MCAP0\r\n"

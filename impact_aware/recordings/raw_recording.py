@@ -19,7 +19,8 @@ from rosbags.interfaces import ConnectionExtRosbag2, MessageDefinitionFormat
 from rosbags.rosbag2.metadata import dump_qos_v9
 from rosbags.typesys import Stores, get_typestore
 
-from impact_aware.recordings.bag_files import BagError, decompress, find_bag_files, one_reason
+from impact_aware.errors import one_reason
+from impact_aware.recordings.bag_files import BagError, decompress, find_bag_files
 from impact_aware.recordings.bag_parts import LARGEST_MESSAGE
 from impact_aware.recordings.mcap_scan import CHANNEL, MESSAGE, MESSAGE_HEADER, SCHEMA, McapScan
 
