@@ -212,6 +212,7 @@ _RECORDS: dict[int, Callable[[ReadDataStream], Schema | Channel | Extra]] = {
     int(Opcode.METADATA): Metadata.read,
 }
 
+
 def _topic(channel: Channel, schema: Schema | None) -> RawTopic:
     return RawTopic(
         channel.topic,
