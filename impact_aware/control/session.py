@@ -7,6 +7,7 @@ and watches for states that don't come. It knows nothing of ROS: clocks and `sen
 
 from __future__ import annotations
 
+import math
 import time as wall
 from collections.abc import Callable, Sequence
 
@@ -79,6 +80,7 @@ class ControlSession:
         send: Callable[[Array], None] | None = None,
         present: Callable[[], float] = wall.time,
         clock: Callable[[], float] = wall.monotonic,
+        paced: bool = False,
     ) -> None:
         """Prepare the arms; nothing is commanded yet.
 
@@ -95,6 +97,7 @@ class ControlSession:
             send: Gets every command (n,) in the arms' own convention, N m.
             present: Present time of the clock that stamps the states, s.
             clock: Present time of a steady clock, s.
+            paced: Whether the arms move in the time of `clock`, so that the torque rate holds in it too.
 
         Raises:
             InvalidInputError: No arm, or numbers of robots, bases, limits or arms of the field that don't agree.
@@ -114,6 +117,7 @@ class ControlSession:
         self._timeout, self._completion = state_timeout, completion
         self._send = send or (lambda command: None)
         self._present, self._clock = present, clock
+        self._paced, self._sent = paced, -math.inf
         effort_limit = np.concatenate([robot.limits.effort for robot in self.robots])
         self.rest = ComingToRest(effort_limit, self.parameters.rest_velocity)
         self.command: Command | None = None
@@ -315,6 +319,8 @@ class ControlSession:
         violation, usable = self._guard.refusal(time, q, dq, age)
         if violation is not None:
             self._violated(violation)
+        if self._paced:
+            self.filter.pace(self._clock() - self._sent)
         if usable:
             wanted = law.update(time, q, dq, self.filter.range, object_position=object_position)
         else:
@@ -326,6 +332,8 @@ class ControlSession:
         gravity = self._law.gravity
         if not self.filter.begun:
             self.filter.begin(gravity)
+        if self._paced:
+            self._sent = self._clock()
         # Damping an arm to rest may want any torque; the quadratic program's are within the limits.
         violation = self.filter.apply(wanted.effort, gravity, judge=wanted.mode in IN_MOTION)
         self._send(self.filter.previous)
@@ -387,6 +395,8 @@ class ControlSession:
     def send_without_state(self) -> None:
         """Send the gravity torque at the last posture, as near as the torque rate allows."""
         if self.active and self.states.complete:
+            if self._paced:
+                self.filter.pace(self._clock() - self._sent)
             self._deliver(self._law.command_without_state(self.states.time))
 
     def joint_reference_velocity(self, command: Command) -> Array:

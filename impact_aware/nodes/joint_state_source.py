@@ -57,14 +57,14 @@ class JointStateSource(JointReader):
         *,
         topic: str = "joint_states",
         reliable: bool = False,
-        newest: bool = False,
+        answered: bool = False,
         first: bool = False,
         lowest_rate: float = 200.0,
         gaps: bool = False,
     ) -> None:
         """Subscribe, with `callback` called after each usable message with its stamp; names and gaps as in the base.
 
-        Lockstep needs it `reliable`. `newest` takes only the last of messages that wait, `first` is served before the
+        Lockstep needs it `reliable`. Where each is `answered`, only the last few wait; `first` is served before the
         others of a `node_group`, `lowest_rate`, Hz, is where warnings begin.
         """
         super().__init__(joint_names, gaps=gaps)
@@ -80,7 +80,7 @@ class JointStateSource(JointReader):
         self._monitor: InputMonitor | None = None
         self._judged_at = float("nan")
         self._judged_count = 0
-        qos = state_qos(reliable, newest)
+        qos = state_qos(reliable, answered)
         receive: Callable[[bytes], None] = self._receive
         if ORDER is not None:
             receive = ORDER.join(node.resolve_topic_name(topic), receive, first=first)

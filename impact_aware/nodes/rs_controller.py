@@ -116,7 +116,7 @@ class RsControllerNode(SteadyLifecycleNode):
                 partial(self._on_state, index),
                 topic=arm.topic("joint_states"),
                 reliable=settings.lockstep,
-                newest=True,
+                answered=True,
                 first=True,
                 lowest_rate=LOWEST_RATE,
             )
@@ -133,6 +133,7 @@ class RsControllerNode(SteadyLifecycleNode):
             completion=TaskCompletion(goal_tolerance=settings.goal_tolerance, give_up=settings.give_up),
             send=self._commands.publish,
             present=self._now,
+            paced=not settings.lockstep,
         )
         self._connections = ArmConnections(self, self._arms, session, sources, self._commands, self._readiness)
         self._report = ControlReport(self, session, self._arms, sources, settings.state_decimation)

@@ -33,7 +33,7 @@ from impact_aware.nodes.ros.readiness import Readiness
 from impact_aware.nodes.ros.ros_parameters import load_settings
 from impact_aware.nodes.ros.runtime import run_node
 from impact_aware.nodes.ros.surroundings import TwinWatch
-from impact_aware.nodes.wall_pace import WallPace
+from impact_aware.nodes.wall_pace import LOOKS, WallPace
 from impact_aware.parameters import described
 from impact_aware.simulation import DriveMode, MujocoPlant, SensorSettings, load_scene
 from impact_aware.simulation.task_scene import Truth, task_scene
@@ -124,8 +124,8 @@ class SimRobotNode(Node):
         if settings.lockstep:
             participants = settings.lockstep_participants
             self._gate = LockstepGate(self, participants, on_answer=self._go_on_if_complete, on_loss=self._on_loss)
-        period = HOLD_PERIOD if settings.lockstep else self._cycle
-        self.create_timer(period, self._on_tick, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        period = HOLD_PERIOD if settings.lockstep else self._cycle / LOOKS
+        self._timer = self.create_timer(period, self._on_tick, clock=Clock(clock_type=ClockType.STEADY_TIME))
         self._diagnostics = DiagnosticsReporter(self, self._status, period=0.1)
         how = "in lockstep" if settings.lockstep else "in wall time"
         robots = ", ".join(f"{arm.robot.name} {arm.prefix}".strip() for arm in arms)
@@ -180,7 +180,7 @@ class SimRobotNode(Node):
         if not self._begun and not self._begin(now):
             return
         if not self._waiting or self._gate is None:
-            for _ in range(self._pace.due(now, self._plant.state.time)):
+            if self._pace.due(now, self._plant.state.time):
                 self._step()
             return
         waited = now - self._last_step
@@ -216,6 +216,7 @@ class SimRobotNode(Node):
         """Keep wall time from now on, so that whoever is left can bring the arms to rest."""
         self.get_logger().warning(f"lockstep ends, wall time from now on: {why}")
         self._waiting = False
+        self._timer.timer_period_ns = round(1e9 * self._cycle / LOOKS)
         self._pace.begin(time.monotonic(), self._plant.state.time)
 
     def _is_everybody_there(self) -> bool:

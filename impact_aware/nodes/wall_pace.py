@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-PAIR_EVERY = 8
-"""A plant that is behind makes a second cycle at once every so many looks: more in a row are lost on the way."""
+LOOKS = 2
+"""How often to look in a cycle: a plant that is behind makes a cycle at every look until it has caught up."""
 
 MOST_BEHIND = 20
 """Cycles that are caught up; of a longer stall none is, as no arm of steel moves on while its driver stands still."""
+
+EARLY = 0.25
+"""Share of a cycle by which it may be early."""
 
 
 class WallPace:
     """Says how many cycles are due, so that simulated time follows wall time.
 
-    After a stall of the machine simulated time catches up by an eighth more cycles, or falls behind for good: made all
-    at once, those cycles would be a gap to everybody who reads only the newest state.
+    After a stall of the machine simulated time catches up cycle by cycle, one at every look, or falls behind for good:
+    made all at once, those cycles would be a gap to everybody who reads only the newest states.
 
     Attributes:
         given_up: Wall time by which simulated time has fallen behind for good, s.
@@ -23,27 +26,21 @@ class WallPace:
         """Prepare for cycles of this length, s."""
         self.given_up = 0.0
         self._cycle = cycle
-        self._looks = PAIR_EVERY
         self._wall = self._time = 0.0
 
     def begin(self, wall: float, time: float) -> None:
         """Simulated `time` is that of this moment `wall` of a steady clock, both in s."""
         self._wall, self._time = wall, time
 
-    def due(self, wall: float, time: float) -> int:
-        """Cycles to make now, when simulated time is `time`.
+    def due(self, wall: float, time: float) -> bool:
+        """Whether a cycle is to be made now, when simulated time is `time`.
 
-        To be asked once a cycle. A cycle is due from half of one before its time on, so that the jitter of whoever asks
-        makes no pairs of them.
+        To be asked `LOOKS` times a cycle. A cycle is due from a quarter of one before its time on: whoever asks does it
+        with a jitter, and a look just before its time would make it half a cycle late.
         """
         behind = (wall - self._wall) - (time - self._time)
         if behind > MOST_BEHIND * self._cycle:
             self.given_up += behind - self._cycle
             self.begin(wall - self._cycle, time)
-            return 1
-        self._looks += 1
-        count = max(int(behind / self._cycle + 0.5), 0)
-        if count > 1 and self._looks >= PAIR_EVERY:
-            self._looks = 0
-            return 2
-        return min(count, 1)
+            return True
+        return behind >= (1.0 - EARLY) * self._cycle

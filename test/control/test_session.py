@@ -575,3 +575,37 @@ def test_the_task_done_lets_two_arms_carry_on():
     driver.session.start()
     both(driver)
     assert driver.session.done and driver.session.mode is Mode.ANTE
+
+
+def burst(**more):
+    """Steps of torque, of the first joint to reach its rate, for states a period apart that are answered 0.2 ms apart."""
+    driver = Driver(**more)
+    driver.state()
+    driver.session.start()
+    driver.run(0.002)
+    velocity, stamp = np.zeros(ROBOT.n), driver.now
+    velocity[1] = 0.4
+    for _ in range(4):
+        driver.now += 0.0002
+        stamp += 0.001
+        driver.state(dq=velocity, stamp=stamp)
+    sent = np.array(driver.sent[-5:])
+    return np.diff(sent, axis=0)[:, 1] / (ROBOT.limits.effort_rate[1] * 0.001)
+
+
+def test_answers_to_a_backlog_share_one_step_of_torque_where_the_arm_keeps_wall_time():
+    np.testing.assert_allclose(np.abs(burst(paced=True)), 0.4, rtol=1e-6)
+    np.testing.assert_allclose(np.abs(burst()), 1.0, rtol=1e-6)
+
+
+def test_what_is_sent_without_a_state_shares_the_step_as_well():
+    driver = Driver(paced=True)
+    driver.state()
+    driver.session.start()
+    driver.run(0.05)
+    before = driver.sent[-1]
+    driver.now += 0.0001
+    driver.session.safe_stop(SafeReason.REQUESTED)
+    driver.session.send_without_state()
+    change = np.abs(driver.sent[-1] - before) / (ROBOT.limits.effort_rate * 0.001)
+    assert change.max() == pytest.approx(0.2, rel=1e-6)

@@ -23,20 +23,20 @@ def pace():
     return made
 
 
-def test_jitter_of_less_than_half_a_cycle_makes_neither_pairs_nor_gaps(pace):
-    ticks = [100.0 + CYCLE * (index + 0.45 * (-1) ** index) for index in range(1, 200)]
+def test_looks_with_a_jitter_make_every_second_one_a_cycle(pace):
+    ticks = [100.0 + CYCLE * (0.5 * index + 0.2 * (-1) ** (index // 2)) for index in range(1, 400)]
     made, time = run(pace, ticks)
-    assert made == [1] * 199
+    assert made == [0, 1] * 199 + [0]
     assert time == pytest.approx(3.0 + 199 * CYCLE)
     assert pace.given_up == 0.0
 
 
-def test_a_stall_is_caught_up_by_a_pair_every_eight_looks(pace):
-    ticks = [100.0 + CYCLE * index for index in (1, 2, *range(5, 30))]
+def test_a_stall_is_caught_up_by_one_cycle_at_every_look(pace):
+    ticks = [100.0 + 0.5 * CYCLE * index for index in (1, 2, 3, *range(10, 30))]
     made, time = run(pace, ticks)
-    # Three are due at the third look, one more at each that follows: two pairs make up for the two that were missed.
-    assert made == [1, 1, 2, *[1] * 7, 2, *[1] * 16]
-    assert time == pytest.approx(3.0 + 29 * CYCLE)
+    # At the fourth look, after five cycles, four are due; two more come while they are made, at half a cycle each.
+    assert made == [0, 1, 0, *[1] * 7, *[0, 1] * 6, 0]
+    assert time == pytest.approx(3.0 + 14 * CYCLE)
 
 
 def test_a_long_stall_is_given_up_and_the_plant_goes_on_from_where_it_was(pace):

@@ -7,6 +7,9 @@ hold for what is sent, and the torque limit for the whole torque as well:
     |u| <= limit,   |u - u_previous| <= rate * period,   |u + c g| <= limit.
 
 Where gravity has moved so far that the last one excludes the others, the others hold.
+
+A stall makes answers come all at once, within one cycle of the arm's driver, for which they are one step. A command that
+follows another within half a period is therefore allowed that share of the step which has passed of this half.
 """
 
 from __future__ import annotations
@@ -55,6 +58,8 @@ class CommandFilter:
         self._names = [name for robot in robots for name in robot.joint_names]
         self._limit = np.concatenate([np.asarray(entry.effort, dtype=float) for entry in limits])
         self._step = np.concatenate([np.asarray(entry.effort_rate, dtype=float) for entry in limits]) * period
+        self._allowed = self._step
+        self._period = period
         self._carried = EffortConvention(robots).carried
         self._range = np.empty_like(self._limit), np.empty_like(self._limit)
         self.previous = np.zeros_like(self._limit)
@@ -73,13 +78,18 @@ class CommandFilter:
         self.previous = np.clip(command, -self._limit, self._limit)
         self.begun = True
 
+    def pace(self, elapsed: float) -> None:
+        """Wall time since the last command was sent, s: how much of a step the next one may make."""
+        share = max(elapsed, 0.0) / (0.5 * self._period)
+        self._allowed = self._step if share >= 1.0 else share * self._step
+
     def range(self, gravity: Array) -> tuple[Array, Array]:
         """Lowest and highest whole torque (n,) that passes unchanged now, N m; the next call overwrites them.
 
         Args:
             gravity: (n,) Gravity torque at the present posture, N m.
         """
-        kernels.torque_range(self.previous, self._limit, self._step, self._carried, gravity, *self._range)
+        kernels.torque_range(self.previous, self._limit, self._allowed, self._carried, gravity, *self._range)
         return self._range
 
     def apply(self, wanted: Array, gravity: Array, *, judge: bool = False) -> Violation | None:
@@ -97,7 +107,7 @@ class CommandFilter:
         # New ones each time: whoever got the last command keeps it.
         command, effort = np.empty(wanted.size), np.empty(wanted.size)
         changed, row = kernels.filter_command(
-            wanted, self.previous, self._limit, self._step, self._carried, gravity, TOLERANCE, command, effort
+            wanted, self.previous, self._limit, self._allowed, self._carried, gravity, TOLERANCE, command, effort
         )
         self.interventions += changed
         before, self.previous, self.effort = self.previous, command, effort
@@ -110,6 +120,6 @@ class CommandFilter:
         if abs(value) > self._limit[joint]:
             sentence = f"{name} was to get {value:.4g} N m, not up to {self._limit[joint]:.4g}"
             return Violation(SafeReason.TORQUE_LIMIT, sentence)
-        change, step = abs(value - before[joint]), self._step[joint]
+        change, step = abs(value - before[joint]), self._allowed[joint]
         sentence = f"the torque of {name} was to change by {change:.4g} N m at once, not by up to {step:.4g}"
         return Violation(SafeReason.TORQUE_RATE_LIMIT, sentence)

@@ -9,13 +9,17 @@ LIVELINESS_LEASE = 2.0
 """How long a publisher of events or fields may be silent as a process before it counts as lost, s."""
 
 
-def state_qos(reliable: bool, newest: bool = False) -> QoSProfile:
+BACKLOG = 4
+"""States that wait at most for whoever answers them: those of a longer stall are too old to be answered."""
+
+
+def state_qos(reliable: bool, answered: bool = False) -> QoSProfile:
     """joint_states: best effort receives from every driver, reliable ones too; lockstep needs each message to arrive.
 
-    `newest` keeps only the last one: after a stall, answers to those before it would come all at once.
+    Whoever reads them to answer each has a short queue, `BACKLOG`, the others a longer one.
     """
     policy = ReliabilityPolicy.RELIABLE if reliable else ReliabilityPolicy.BEST_EFFORT
-    return QoSProfile(depth=1 if newest else 10, history=HistoryPolicy.KEEP_LAST, reliability=policy)
+    return QoSProfile(depth=BACKLOG if answered else 10, history=HistoryPolicy.KEEP_LAST, reliability=policy)
 
 
 def _reliable(depth: int, *, latched: bool = False, leased: bool = False) -> QoSProfile:
