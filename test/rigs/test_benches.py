@@ -6,6 +6,7 @@ import argparse
 import dataclasses
 import json
 import math
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -311,6 +312,13 @@ def test_a_priority_is_the_users_or_the_default_where_it_is_permitted(monkeypatc
     for wrong in (-1, 100):
         with pytest.raises(probe_run.InvalidInputError, match="--priority"):
             probe_run.chosen_priority(wrong)
+
+
+@pytest.mark.parametrize("make", [partial(dds.one_arm, "panda"), dds.two_arms])
+def test_a_controller_is_told_the_rate_of_its_states(make):
+    # It refuses to begin with states of another rate than its own, once it has seen enough of them.
+    periods = {spec.name: spec.parameters.get("period") for spec in make(200.0).control}
+    assert periods == {"rs_controller": 0.005, "reference_field": None}
 
 
 @pytest.mark.dds

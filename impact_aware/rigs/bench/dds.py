@@ -58,12 +58,12 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     """
     if not 1.0 <= options.seconds <= 86400.0:
         raise InvalidInputError("--seconds", options.seconds, "1 to 86400 s")
-    if not 1.0 <= options.rate <= 5000.0:
-        raise InvalidInputError("--rate", options.rate, "1 to 5000 Hz")
+    if not 10.0 <= options.rate <= 5000.0:
+        raise InvalidInputError("--rate", options.rate, "10 to 5000 Hz")
     if not 0 <= options.late_joiners <= 20:
         raise InvalidInputError("--late-joiners", options.late_joiners, "0 to 20 nodes")
     priority = chosen_priority(options.priority)
-    arms = two_arms() if options.arms == 2 else one_arm(options.robot)
+    arms = two_arms(options.rate) if options.arms == 2 else one_arm(options.robot, options.rate)
     if options.late_joiners:
         return with_late_joiners(arms, options, priority)
     if options.single_process:
@@ -171,21 +171,21 @@ class ProbedArms:
         return NodeSpec("latency_probe", "latency_probe", parameters=arms | own | parameters)
 
 
-def one_arm(name: str, *, markers: bool = False) -> ProbedArms:
-    """A single arm with this profile."""
+def one_arm(name: str, rate: float, *, markers: bool = False) -> ProbedArms:
+    """A single arm with this profile, whose states come at this rate, Hz."""
     robot = RobotModel.from_profile(name)
     graph = single_arm_graph(SingleArmOptions(robot=name, simulation=False, markers=markers))
     posture = start_posture(load_task(SingleArmOptions().task).arms[0], robot)
-    return ProbedArms(patient(graph), (), robot, tuple(posture.tolist()))
+    return ProbedArms(patient(graph, rate), (), robot, tuple(posture.tolist()))
 
 
-def two_arms() -> ProbedArms:
-    """The arms of the grab, which are alike."""
+def two_arms(rate: float) -> ProbedArms:
+    """The arms of the grab, which are alike; their states come at this rate, Hz."""
     task = load_task(DualArmOptions().task)
     robots = [RobotModel.from_profile(arm.robot) for arm in task.arms]
     graph = dual_arm_graph(DualArmOptions(simulation=False, markers=False))
     postures = [start_posture(arm, robot).tolist() for arm, robot in zip(task.arms, robots, strict=True)]
-    return ProbedArms(patient(graph), tuple(arm.name for arm in task.arms), robots[0], tuple(sum(postures, [])))
+    return ProbedArms(patient(graph, rate), tuple(arm.name for arm in task.arms), robots[0], tuple(sum(postures, [])))
 
 
 def together(lines: list[dict[str, float]]) -> dict[str, float]:

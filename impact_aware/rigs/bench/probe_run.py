@@ -32,9 +32,10 @@ class BenchmarkFailedError(ImpactAwareError):
     """The nodes did not run as the benchmark needs them; the message says what happened."""
 
 
-def patient(nodes: Iterable[NodeSpec]) -> tuple[NodeSpec, ...]:
-    """The same nodes, with a controller that waits longer for a state than one of steel should."""
-    return tuple(_with_parameters(spec, PATIENCE) if spec.name == "rs_controller" else spec for spec in nodes)
+def patient(nodes: Iterable[NodeSpec], rate: float) -> tuple[NodeSpec, ...]:
+    """The same nodes, with a controller for states at this rate, Hz, that waits longer for one than it should."""
+    own = {**PATIENCE, "period": 1.0 / rate}
+    return tuple(_with_parameters(spec, own) if spec.name == "rs_controller" else spec for spec in nodes)
 
 
 def urgent(nodes: Iterable[NodeSpec], priority: int) -> tuple[NodeSpec, ...]:
@@ -136,7 +137,8 @@ def run_probe(
                 _refuse_safe_mode(graph.processes)
             time.sleep(TICK)
         if not (ended and lines):
-            raise BenchmarkFailedError(f"nothing was answered within {START_TIMEOUT:g} s: {talker.last_lines(1)}")
+            said = "; ".join(f"{name}: {own.last_lines(1) or 'nothing'}" for name, own in graph.processes.items())
+            raise BenchmarkFailedError(f"nothing was answered within {START_TIMEOUT:g} s, last said by {said}")
     return lines
 
 

@@ -49,7 +49,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     if not 0.2 <= options.minutes <= 10080.0:
         raise InvalidInputError("--minutes", options.minutes, "0.2 minutes to a week")
     duration, priority = 60.0 * options.minutes, chosen_priority(options.priority)
-    arm = one_arm(options.robot, markers=True)
+    arm = one_arm(options.robot, options.rate, markers=True)
     probe, *nodes = urgent(
         [arm.probe(rate=options.rate, duration=duration, report_period=duration / 10.0), *arm.graph], priority
     )

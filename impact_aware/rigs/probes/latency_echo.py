@@ -36,7 +36,7 @@ class LatencyEchoNode(Node):
         joints = load_settings(self, Settings).joints
         self._answer = Float64MultiArray(data=array.array("d", bytes(8 * joints)))
         self._answers = self.create_publisher(Float64MultiArray, "effort_controller/commands", COMMAND_QOS)
-        self.create_subscription(JointState, "joint_states", self._on_state, state_qos(reliable=False, newest=True))
+        self.create_subscription(JointState, "joint_states", self._on_state, state_qos(reliable=False, answered=True))
         self.create_service(Empty, "empty", self._on_empty)
 
     def _on_state(self, _state: JointState) -> None:
