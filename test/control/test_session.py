@@ -578,7 +578,7 @@ def test_the_task_done_lets_two_arms_carry_on():
 
 
 def burst(**more):
-    """Steps of torque, of the first joint to reach its rate, for states a period apart that are answered 0.2 ms apart."""
+    """Steps of one joint's torque, as shares of the rate, for states a period apart, answered 0.2 ms apart."""
     driver = Driver(**more)
     driver.state()
     driver.session.start()

@@ -8,8 +8,8 @@ hold for what is sent, and the torque limit for the whole torque as well:
 
 Where gravity has moved so far that the last one excludes the others, the others hold.
 
-A stall makes answers come all at once, within one cycle of the arm's driver, for which they are one step. A command that
-follows another within half a period is therefore allowed that share of the step which has passed of this half.
+A stall makes answers come all at once, within one cycle of the arm's driver, for which they are one step. A command
+that follows another within half a period is therefore allowed that share of the step which has passed of this half.
 """
 
 from __future__ import annotations
