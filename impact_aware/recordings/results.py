@@ -22,6 +22,37 @@ NORMAL_SOURCES = ("option", "config", "tf", "prediction", "jump")
 jump itself."""
 
 
+CAUSES = ("contact", "second_contact", "contact_lost", "command_step", "motion_start", "ringing")
+"""What a find may be: contact made; made again soon after another; lost; a step of the commanded acceleration; the
+start or end of a motion; the oscillation that a contact has left."""
+
+CONTACTS = ("contact", "second_contact")
+"""Of those, the impacts."""
+
+
+@dataclass(frozen=True, eq=False)
+class OtherEvent:
+    """A find that is no impact.
+
+    Attributes:
+        arm: Name of the arm; empty for a topic without a namespace.
+        file: The recording.
+        time: Header stamp, refined between samples, s.
+        time_standard_error: Of `time`, s; the misfit of the fitted branches counts in it.
+        cause: One of `CAUSES`, none of `CONTACTS`.
+        evidence: What speaks for the cause, one sentence.
+        detectors: Every detector that found it.
+    """
+
+    arm: str
+    file: Path
+    time: float
+    time_standard_error: float
+    cause: str
+    evidence: str
+    detectors: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True, eq=False)
 class DetectorResidual:
     """How the detector saw the impact come: its signal over its bound.
@@ -81,6 +112,8 @@ class AnalyzedImpact:
             recording tells.
         label: From the label file, or None.
         ablation: One row per inertia and friction; empty without an estimate or a prediction.
+        cause: One of `CONTACTS`.
+        evidence: What speaks for the cause, one sentence; empty when nothing was compared.
         notes: What a reader has to know about this impact, one sentence each.
     """
 
@@ -101,6 +134,8 @@ class AnalyzedImpact:
     expected: bool | None = None
     label: str | None = None
     ablation: tuple[AblationRow, ...] = ()
+    cause: str = "contact"
+    evidence: str = ""
     notes: tuple[str, ...] = ()
 
     @property
@@ -186,6 +221,7 @@ class ArmAnalysis:
         first_time: Stamp of the first usable sample, s; NaN without one.
         last_time: Stamp of the last one, s.
         impacts: In order of time.
+        other_events: Finds that are no impacts, in order of time.
         drops: What the detector refused or mended, by reason, without zeros.
         notes: What a reader has to know about this arm, one sentence each.
         model: The robot model, or None.
@@ -203,6 +239,7 @@ class ArmAnalysis:
     first_time: float
     last_time: float
     impacts: tuple[AnalyzedImpact, ...]
+    other_events: tuple[OtherEvent, ...] = ()
     urdf: str | None = None
     base_frame: str = "base"
     drops: dict[str, int] = field(default_factory=dict)
@@ -276,4 +313,13 @@ class Analysis:
         for file in dict.fromkeys(arm.file for arm in self.arms):
             found = [impact for arm in self.arms if arm.file == file for impact in arm.impacts]
             ordered += sorted(found, key=lambda impact: impact.time)
+        return tuple(ordered)
+
+    @property
+    def other_events(self) -> tuple[OtherEvent, ...]:
+        """Every find that is no impact, of every arm, in the order of `impacts`."""
+        ordered: list[OtherEvent] = []
+        for file in dict.fromkeys(arm.file for arm in self.arms):
+            found = [event for arm in self.arms if arm.file == file for event in arm.other_events]
+            ordered += sorted(found, key=lambda event: event.time)
         return tuple(ordered)

@@ -12,7 +12,14 @@ from typing import Any
 import numpy as np
 
 from impact_aware.impact.prediction import ImpactPrediction
-from impact_aware.recordings.results import AblationGroup, AblationRow, Analysis, AnalyzedImpact, ArmAnalysis
+from impact_aware.recordings.results import (
+    AblationGroup,
+    AblationRow,
+    Analysis,
+    AnalyzedImpact,
+    ArmAnalysis,
+    OtherEvent,
+)
 
 
 def to_json(analysis: Analysis) -> dict[str, Any]:
@@ -24,6 +31,7 @@ def to_json(analysis: Analysis) -> dict[str, Any]:
         "rate_hz": max(rates) if rates else None,
         **_picked(analysis, "messages", "seconds_read", "seconds", "settings", "versions", "notes"),
         "impacts": [impact_to_json(impact) for impact in analysis.impacts],
+        "other_events": [_picked(event, *OtherEvent.__dataclass_fields__) for event in analysis.other_events],
         "arms": [_arm_to_json(arm) for arm in analysis.arms],
         "ablation": [_group_to_json(group) for group in analysis.ablation_groups],
     }
@@ -39,6 +47,7 @@ def impact_to_json(impact: AnalyzedImpact) -> dict[str, Any]:
     estimate, first = impact.estimate, impact.event.joint
     return {
         **_picked(impact, "arm", "index", "file", "label", "joint_names", "detectors", "expected", "notes", "position"),
+        **_picked(impact, "cause", "evidence"),
         **_picked(impact.event, "time", "time_detected", "detector", "confidence", "residual"),
         "time_standard_error": _plain(impact.event.time_std),
         "first_joint": impact.joint_names[first] if first >= 0 else None,
@@ -82,9 +91,9 @@ def impacts_csv(impacts: Iterable[AnalyzedImpact]) -> str:
 
 
 _IMPACT_COLUMNS = (
-    "file", "arm", "index", "label", "time", "time_standard_error", "time_detected", "detector", "expected", "mode",
-    "normal_x", "normal_y", "normal_z", "normal_source", "impulse_x", "impulse_y", "impulse_z", "effective_mass",
-    "friction", "restitution", "inertia", "error", "relative_error",
+    "file", "arm", "index", "label", "cause", "time", "time_standard_error", "time_detected", "detector", "expected",
+    "mode", "normal_x", "normal_y", "normal_z", "normal_source", "impulse_x", "impulse_y", "impulse_z",
+    "effective_mass", "friction", "restitution", "inertia", "error", "relative_error",
 )  # fmt: skip
 
 _JOINT_COLUMNS = (
@@ -110,7 +119,7 @@ def _arm_to_json(arm: ArmAnalysis) -> dict[str, Any]:
         arm, "arm", "file", "topic", "robot", "base_frame", "joint_names", "messages", "samples", "rate_hz",
         "first_time", "last_time", "quality", "drops", "notes",
     )  # fmt: skip
-    return {**found, "impacts": len(arm.impacts)}
+    return {**found, "impacts": len(arm.impacts), "other_events": len(arm.other_events)}
 
 
 def _group_to_json(group: AblationGroup) -> dict[str, Any]:

@@ -111,6 +111,7 @@ class FlexibleDrive:
         elasticity: The joints.
         torque: (n,) What the link-side torque sensors show, N m.
         theta: (n,) Motor positions behind the gear, rad.
+        motor_velocity: (n,) Their velocities, rad/s.
     """
 
     def __init__(self, elasticity: JointElasticity, timestep: float) -> None:
@@ -132,7 +133,7 @@ class FlexibleDrive:
     def reset(self, q: Array, dq: Array, torque: Array) -> None:
         """Put the motors where joints at `q`, `dq` (n,) carry `torque` (n,), N m, and move along with the links."""
         self.theta = q + torque / self.elasticity.stiffness
-        self._dtheta = dq.copy()
+        self.motor_velocity = dq.copy()
         self._filtered = torque.copy()
         self._actuation = torque.copy()
         self._countdown = 0
@@ -144,12 +145,14 @@ class FlexibleDrive:
         `desired` (n,) is the commanded link-side torque u, N m; `q`, `dq` (n,) are the links' at the step's start.
         """
         elasticity = self.elasticity
-        self.torque = elasticity.torque(self.theta, self._dtheta, q, dq)
+        self.torque = elasticity.torque(self.theta, self.motor_velocity, q, dq)
         if self._countdown == 0:
             self._actuation = elasticity.actuation(desired, self._filtered)
             self._countdown = self._steps_per_sample
         self._countdown -= 1
         self._filtered = self._filtered + self._filter_share * (self.torque - self._filtered)
-        self._dtheta = self._dtheta + self._timestep * elasticity.motor_acceleration(self._actuation, self.torque)
-        self.theta = self.theta + self._timestep * self._dtheta
+        self.motor_velocity = self.motor_velocity + self._timestep * elasticity.motor_acceleration(
+            self._actuation, self.torque
+        )
+        self.theta = self.theta + self._timestep * self.motor_velocity
         return self.torque

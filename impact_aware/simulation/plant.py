@@ -205,6 +205,14 @@ class MujocoPlant:
         return self._observer.impacts()
 
     @property
+    def motor_velocity(self) -> Array:
+        """(n,) Of the motors behind the gears, rad/s: of rigid joints, the links'."""
+        velocity = self._dq.copy()
+        for name, drive in self._drives.items():
+            velocity[self.slices[name]] = drive.motor_velocity
+        return velocity
+
+    @property
     def touching(self) -> tuple[tuple[str, str], ...]:
         """The pairs (arm, `object` or `table`) in contact at the last look."""
         return self._observer.touching

@@ -18,6 +18,7 @@ BENCHMARKS = (
     "landings",
     "predict",
     "qp",
+    "recordings",
     "service",
     "shutdowns",
     "soak",

@@ -1,0 +1,223 @@
+"""`analyze` on seeded recordings as labs make them: contacts found, missed and false, time, cause, jump; per rate."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+from tqdm import tqdm
+
+from impact_aware.errors import InvalidInputError
+from impact_aware.recordings.impact_analysis import analyze
+from impact_aware.recordings.options import AnalysisOptions
+from impact_aware.recordings.results import Analysis, AnalyzedImpact
+from impact_aware.rigs.bench.lab_hit import CONTROLS, TrueContact, TrueHit, hit_of_seed
+from impact_aware.rigs.bench.lab_recording import RATES, LabRecording, record
+
+SMALLEST_JUMP = 0.15
+"""Of the fastest joint, rad/s: contacts below may be found or not."""
+
+TOUCH = 0.02
+"""Jump of the fastest joint, rad/s, from which a find at a contact is no false one."""
+
+APART, SHARE = 0.030, 0.5
+"""A contact counts when it is this long after the one before, s, and has this share of its jump."""
+
+NEAR = 0.020
+"""A find belongs to what truly happened within this time, or one and a half periods where they are longer, s."""
+
+FOLLOWS = 0.3
+"""A contact that follows another within this time is a second one, s."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare how many hits are made."""
+    parser.add_argument(
+        "--hits", type=int, default=300, help="simulated hits, each recorded at every rate (default: 300)"
+    )
+    parser.add_argument("--seed", type=int, default=1, help="of the first hit; the others follow (default: 1)")
+    parser.add_argument("--rates", type=int, nargs="+", default=list(RATES), metavar="HZ", help="default: %(default)s")
+
+
+def run(options: argparse.Namespace) -> dict[str, Any]:
+    """Run the benchmark; the result's layout is `{"rates": {HZ: {...}}, ...}`.
+
+    Raises:
+        InvalidInputError: No hit.
+    """
+    if options.hits < 1:
+        raise InvalidInputError("--hits", options.hits, "at least 1")
+    seeds = range(options.seed, options.seed + options.hits)
+    hits = ((seed, hit_of_seed(seed, CONTROLS[seed % len(CONTROLS)])) for seed in seeds)
+    progress = tqdm(hits, desc="hits", total=options.hits, disable=not sys.stderr.isatty())
+    scores = score_hits(progress, options.rates)
+    return {
+        "rates": {str(rate): score.as_dict() for rate, score in scores.items()},
+        "trials": {"hits": options.hits, "seed": options.seed},
+        "aims": {
+            "200": {"found": 0.95, "false_contacts": 0.02, "time_error_ms": {"p95": 5.0}, "within_two_se": [0.90, 0.98]}
+            | {"cause_right": 0.95},
+            "1000": {"time_error_ms": {"p95": 1.0}},
+        },
+    }
+
+
+def score_hits(hits: Iterable[tuple[int, TrueHit]], rates: Sequence[int]) -> dict[int, RecordingScore]:
+    """Record every hit, given with its seed, at every rate, and analyse what was recorded."""
+    scores = {rate: RecordingScore() for rate in rates}
+    with TemporaryDirectory() as folder:
+        for seed, hit in hits:
+            for rate in rates:
+                recording = record(hit, rate, seed)
+                path = recording.write(Path(folder), "recording")
+                scores[rate].take(recording, analyze([path], options_of(hit)), f"{seed}@{rate}")
+    return scores
+
+
+def options_of(hit: TrueHit) -> AnalysisOptions:
+    """What a user knows who was there: arm, contact point, normal and friction."""
+    draw, contact = hit.draw, hit.contacts[0]
+    x, y, z = contact.normal.tolist()
+    a, b, c = draw.offset.tolist()
+    return AnalysisOptions(robot=draw.robot.name, normal=(x, y, z), offset=(a, b, c), friction=draw.friction)
+
+
+@dataclass
+class RecordingScore:
+    """What the analysis made of the recordings of one rate; times in ms, velocities in rad/s.
+
+    Attributes:
+        counted: Contacts that had to be found.
+        found: Of those.
+        false_contacts: Contacts that were reported where nothing touched.
+        time_errors: Refined minus true time.
+        time_ratios: The same in standard errors.
+        jump_errors: Norm of estimated minus true jump, over that of the true jump.
+        jump_ratios: Each joint's error of the jump in standard errors.
+        finds: Everything that was reported, contact or not.
+        causes_right: Of those, with the true cause.
+        noted: One line for each miss, false contact or wrong cause.
+    """
+
+    counted: int = 0
+    found: int = 0
+    false_contacts: int = 0
+    time_errors: list[float] = field(default_factory=list)
+    time_ratios: list[float] = field(default_factory=list)
+    jump_errors: list[float] = field(default_factory=list)
+    jump_ratios: list[float] = field(default_factory=list)
+    finds: int = 0
+    causes_right: int = 0
+    noted: list[str] = field(default_factory=list)
+
+    def take(self, recording: LabRecording, analysis: Analysis, name: str) -> None:
+        """Hold one analysis against the truth."""
+        truth = recording.truth
+        near = max(NEAR, 1.5 / recording.rate)
+        contacts = [contact for contact in truth.contacts if _size(contact) >= TOUCH]
+        free = list(analysis.impacts)
+        for contact in _counted(truth.contacts):
+            self.counted += 1
+            close = [impact for impact in free if abs(impact.time - contact.time) <= near]
+            if not close:
+                self.noted.append(
+                    f"{name} {truth.draw.control}: missed {_size(contact):.2f} rad/s at {contact.time:.3f}"
+                )
+                continue
+            impact = min(close, key=lambda impact: abs(impact.time - contact.time))
+            free.remove(impact)
+            self.found += 1
+            self._measure(impact, contact)
+        for impact in analysis.impacts:
+            if not any(abs(impact.time - contact.time) <= near for contact in contacts):
+                self.false_contacts += 1
+                self.noted.append(f"{name} {truth.draw.control}: false contact at {impact.time:.3f}")
+        for time, cause in finds(analysis):
+            self.finds += 1
+            allowed = true_causes(truth, time, near)
+            self.causes_right += cause in allowed
+            if cause not in allowed:
+                self.noted.append(f"{name} {truth.draw.control}: {cause} at {time:.3f}, is {sorted(allowed)}")
+
+    def _measure(self, impact: AnalyzedImpact, contact: TrueContact) -> None:
+        error = impact.time - contact.time
+        self.time_errors.append(1e3 * error)
+        self.time_ratios.append(abs(error) / max(impact.event.time_std, 1e-9))
+        if impact.estimate is None:
+            return
+        estimate = impact.estimate
+        spread = np.hypot(estimate.standard_error, estimate.velocity_before_error)
+        errors = estimate.velocity_after - impact.velocity_before - contact.jump
+        self.jump_errors.append(float(np.linalg.norm(errors) / np.linalg.norm(contact.jump)))
+        self.jump_ratios += (np.abs(errors) / np.maximum(spread, 1e-9)).tolist()
+
+    def as_dict(self) -> dict[str, Any]:
+        """The figures for the benchmark's JSON; shares of what was counted, None where nothing was."""
+        counted, within = max(self.counted, 1), np.array(self.time_ratios or [np.nan])
+        return {
+            "contacts": self.counted,
+            "found": self.found / counted,
+            "missed": self.counted - self.found,
+            "false_contacts": self.false_contacts / counted,
+            "time_error_ms": _percentiles(np.abs(self.time_errors)),
+            "time_error_over_se": _percentiles(within) | {"within_2": float(np.mean(within <= 2.0))},
+            "jump_error": _percentiles(np.array(self.jump_errors)),
+            "jump_error_over_se": _percentiles(np.array(self.jump_ratios))
+            | {"within_2": float(np.mean(np.array(self.jump_ratios or [np.nan]) <= 2.0))},
+            "cause_right": self.causes_right / max(self.finds, 1),
+            "object_speed_error": None,
+            "restitution_error": None,
+        }
+
+
+def finds(analysis: Analysis) -> list[tuple[float, str]]:
+    """Time and cause of everything that was reported."""
+    return [(impact.time, impact.cause) for impact in analysis.impacts] + [
+        (event.time, event.cause) for event in analysis.other_events
+    ]
+
+
+def true_causes(truth: TrueHit, time: float, near: float) -> set[str]:
+    """What a find at a time may be called, from what truly happened there."""
+    allowed: set[str] = set()
+    contacts = [contact for contact in truth.contacts if _size(contact) >= TOUCH]
+    for place, contact in enumerate(contacts):
+        follows = place > 0 and contact.time - contacts[place - 1].time < FOLLOWS
+        if abs(time - contact.time) <= near:
+            allowed |= {"second_contact"} if follows else {"contact"}
+            if follows and _size(contact) < SMALLEST_JUMP:
+                # Too small to be told from the oscillation for sure.
+                allowed |= {"ringing", "contact_lost"}
+        if abs(time - contact.lost) <= near:
+            allowed.add("contact_lost")
+    allowed |= {cause for when, cause in truth.switches if abs(time - when) <= near and not allowed & {"contact"}}
+    if not allowed and any(0.0 < time - contact.time < FOLLOWS for contact in contacts):
+        allowed.add("ringing")
+    return allowed
+
+
+def _counted(contacts: Sequence[TrueContact]) -> list[TrueContact]:
+    counted = []
+    for place, contact in enumerate(contacts):
+        before = contacts[place - 1] if place else None
+        if _size(contact) < SMALLEST_JUMP:
+            continue
+        if before is None or (contact.time - before.time >= APART and _size(contact) >= SHARE * _size(before)):
+            counted.append(contact)
+    return counted
+
+
+def _size(contact: TrueContact) -> float:
+    return float(np.abs(contact.jump).max())
+
+
+def _percentiles(values: np.ndarray[Any, Any]) -> dict[str, float | None]:
+    if not len(values):
+        return {"p50": None, "p95": None}
+    return {"p50": float(np.percentile(values, 50)), "p95": float(np.percentile(values, 95))}

@@ -1,0 +1,153 @@
+"""Simulated lab recordings: the truth is of momentum, what is recorded is what was drawn, and scores count right."""
+
+import argparse
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pinocchio as pin
+import pytest
+
+from impact_aware.errors import InvalidInputError
+from impact_aware.rigs.bench import recordings
+from impact_aware.rigs.bench.lab_hit import CYCLE, TrueContact, draw_hit, simulate_hit
+from impact_aware.rigs.bench.lab_recording import record
+
+BEFORE, AFTER = np.array([0.2, -0.1]), np.array([-0.1, 0.3])
+
+
+@pytest.fixture(scope="module")
+def hit():
+    """A box of 1.7 kg hit off its middle by a panda that is left alone afterwards; seed 5."""
+    rng = np.random.default_rng(5)
+    while True:
+        draw = draw_hit(rng, "free")
+        if not draw.fixed and draw.robot.name == "panda" and np.linalg.norm(draw.velocity) < 0.6:
+            break
+    return simulate_hit(replace(draw, mass=1.7, after=0.06, rest=0.02))
+
+
+def test_what_contact_does_to_the_arm_is_the_momentum_that_the_box_gains(hit):
+    contact = hit.contacts[0]
+    rows = hit.times < contact.time
+    # Until then nothing touches, and what is left over is rounding and the commands' steps.
+    free = hit.rigid_velocities[rows] - hit.rigid_velocities[0]
+    assert np.abs(free).max() > 0.2
+    robot = hit.draw.plant
+    row = int(np.count_nonzero(rows)) - 1
+    q = hit.positions[row]
+    momentum = 1.7 * (contact.object_twist_after[:3] - contact.object_twist_before[:3])
+    lever = contact.point - robot.placement(q).translation
+    jacobian = robot.frame_jacobian(q)
+    at_point = jacobian[:3] - pin.skew(lever) @ jacobian[3:]
+    expected = np.linalg.solve(robot.mass_matrix(q, "M+B_theta"), at_point.T @ -momentum)
+    # Friction on the table takes some of the box's momentum within the 8 ms.
+    assert np.linalg.norm(contact.jump - expected) < 0.1 * np.linalg.norm(expected)
+    assert np.abs(contact.jump).max() > 0.1
+
+
+def test_without_contact_nothing_pushes_the_arm(hit):
+    """The velocity without oscillation is the integral of what the commands ask for."""
+    before = hit.times < hit.contacts[0].time - 0.001
+    inertia = hit.draw.plant.apparent_motor_inertia
+    robot, speeds = hit.draw.plant, hit.rigid_velocities[before]
+    asked = np.array(
+        [
+            np.linalg.solve(robot.mass_matrix(q, "M") + np.diag(inertia), command - robot.bias(q, dq))
+            for q, dq, command in zip(hit.positions[before], hit.velocities[before], hit.commands[before], strict=True)
+        ]
+    )
+    moved = np.vstack((np.zeros(7), np.cumsum(asked[:-1] * CYCLE, axis=0)))
+    # Of speeds of 1 rad/s.
+    assert np.abs(speeds - speeds[0] - moved).max() < 0.03
+
+
+def test_a_recorder_has_its_rate_its_steps_and_its_lag(hit):
+    by_kind = {}
+    for seed in range(12):
+        recording = record(hit, 200.0, seed)
+        again = record(hit, 200.0, seed)
+        np.testing.assert_array_equal(recording.positions, again.positions)
+        intervals = np.diff(recording.times)
+        assert (intervals >= 0.0).all() and abs(np.mean(intervals) - 0.005) < 2e-4
+        assert (
+            np.abs(recording.positions[5] - hit.positions[np.searchsorted(hit.times, recording.times[5])]).max() < 2e-3
+        )
+        kind = "none" if recording.velocities is None else "lags" if recording.velocity_delay > 0.0 else "exact"
+        by_kind[kind] = recording
+    assert set(by_kind) == {"none", "lags", "exact"}
+    exact, lags = by_kind["exact"], by_kind["lags"]
+
+    def velocities(recording, late):
+        return np.stack([np.interp(recording.times - late, hit.times, c) for c in hit.velocities.T], axis=1)
+
+    assert np.sqrt(np.mean((exact.velocities - velocities(exact, 0.0)) ** 2)) < 0.05
+    lag = lags.velocity_delay
+    assert 0.003 < lag < 0.017
+    free = lags.times < hit.contacts[0].time
+    errors = [np.linalg.norm((lags.velocities - velocities(lags, late))[free]) for late in (-lag, 0.0, lag)]
+    assert errors[2] < errors[1] < errors[0]
+
+
+def test_what_was_written_is_read_back(hit, tmp_path):
+    recording = next(r for r in (record(hit, 500.0, seed) for seed in range(9)) if r.object_times is not None)
+    written = np.load(recording.write(tmp_path, "one"))
+    np.testing.assert_array_equal(written["q"], recording.positions)
+    assert written["object_position"].shape == (len(recording.object_times), 3)
+
+
+def contact_at(time, size, lost=float("nan")):
+    zero = np.zeros(6)
+    jump = np.array([0.3 * size, -size])
+    return TrueContact(time, jump, BEFORE, np.zeros(3), np.array([1.0, 0, 0]), 0.4, zero, zero, lost)
+
+
+def test_contacts_count_when_they_are_large_and_late_enough():
+    contacts = [contact_at(1.0, 0.4), contact_at(1.02, 0.3), contact_at(1.06, 0.14), contact_at(1.2, 0.16)]
+    assert [c.time for c in recordings._counted(contacts)] == [1.0, 1.2]
+    assert [c.time for c in recordings._counted(contacts[::3])] == [1.0]
+
+
+def test_what_a_find_may_be_called():
+    truth = SimpleNamespace(
+        contacts=[contact_at(1.0, 0.4, 1.1), contact_at(1.2, 0.3), contact_at(1.9, 0.01)],
+        switches=((0.5, "motion_start"), (1.05, "command_step"), (1.01, "command_step")),
+    )
+    asked = {
+        0.49: {"motion_start"}, 0.8: set(), 1.003: {"contact"}, 1.052: {"command_step"}, 1.105: {"contact_lost"},
+        1.15: {"ringing"}, 1.195: {"second_contact"}, 1.9: set(),
+    }  # fmt: skip
+    assert {time: recordings.true_causes(truth, time, 0.02) for time in asked} == asked
+
+
+def test_scores_count_misses_false_contacts_and_errors_in_standard_errors():
+    estimate = SimpleNamespace(
+        velocity_after=AFTER, standard_error=np.array([0.03, 0.04]), velocity_before_error=np.array([0.04, 0.03])
+    )
+
+    def impact(time, cause="contact"):
+        return SimpleNamespace(
+            time=time, event=SimpleNamespace(time_std=0.002), estimate=estimate, velocity_before=BEFORE, cause=cause
+        )
+
+    jump = AFTER - BEFORE + np.array([0.15, 0.0])
+    contacts = [replace(contact_at(1.0, 0.4), jump=jump), contact_at(3.0, 0.4)]
+    truth = SimpleNamespace(contacts=contacts, switches=((2.5, "command_step"),), draw=SimpleNamespace(control="brake"))
+    analysis = SimpleNamespace(
+        impacts=[impact(1.003), impact(2.5)], other_events=[SimpleNamespace(time=2.51, cause="command_step")]
+    )
+    score = recordings.RecordingScore()
+    score.take(SimpleNamespace(truth=truth, rate=200), analysis, "x")
+    found = score.as_dict()
+    assert (found["contacts"], found["found"], found["missed"], found["false_contacts"]) == (2, 0.5, 1, 0.5)
+    assert found["time_error_ms"]["p50"] == pytest.approx(3.0)
+    assert found["time_error_over_se"]["p50"] == pytest.approx(1.5) and found["time_error_over_se"]["within_2"] == 1.0
+    assert found["jump_error"]["p50"] == pytest.approx(0.15 / np.linalg.norm(jump))
+    assert found["jump_error_over_se"]["p95"] == pytest.approx(0.95 * 3.0)
+    assert found["cause_right"] == pytest.approx(2.0 / 3.0)
+    assert len(score.noted) == 3
+
+
+def test_no_hits_are_refused():
+    with pytest.raises(InvalidInputError, match="--hits"):
+        recordings.run(argparse.Namespace(hits=0, seed=1, rates=[200]))
