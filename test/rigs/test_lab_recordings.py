@@ -10,7 +10,8 @@ import pytest
 
 from impact_aware.errors import InvalidInputError
 from impact_aware.rigs.bench import recordings
-from impact_aware.rigs.bench.lab_hit import CYCLE, TrueContact, draw_hit, simulate_hit
+from impact_aware.rigs.bench.lab_draw import draw_hit
+from impact_aware.rigs.bench.lab_hit import CYCLE, TrueContact, simulate_hit
 from impact_aware.rigs.bench.lab_recording import record
 
 BEFORE, AFTER = np.array([0.2, -0.1]), np.array([-0.1, 0.3])

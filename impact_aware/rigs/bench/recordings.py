@@ -17,7 +17,8 @@ from impact_aware.errors import InvalidInputError
 from impact_aware.recordings.impact_analysis import analyze
 from impact_aware.recordings.options import AnalysisOptions
 from impact_aware.recordings.results import Analysis, AnalyzedImpact
-from impact_aware.rigs.bench.lab_hit import CONTROLS, TrueContact, TrueHit, hit_of_seed
+from impact_aware.rigs.bench.lab_draw import CONTROLS
+from impact_aware.rigs.bench.lab_hit import TrueContact, TrueHit, hit_of_seed
 from impact_aware.rigs.bench.lab_recording import RATES, LabRecording, record
 
 SMALLEST_JUMP = 0.15
