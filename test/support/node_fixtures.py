@@ -168,7 +168,8 @@ class Suite:
         self.executor.shutdown()
         self.node.destroy_node()
         self.context.shutdown()
-        assert killed == [], "every node ends by itself"
+        logs = {own.spec.full_name: own.log.read_text()[-2000:] for own in self.processes}
+        assert killed == [], f"every node ends by itself, not {[(name, logs[name]) for name in killed]}"
 
 
 @pytest.fixture

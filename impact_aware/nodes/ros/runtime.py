@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import faulthandler
 import gc
 import os
 import signal
@@ -27,6 +28,10 @@ SPIN_TIMEOUT = 0.1
 
 STOP_TIMEOUT = 1.2
 """Longest time that a node may take to prepare its end, s."""
+
+
+LEAVE_TIMEOUT = 5.0
+"""Longest time that the middleware may take to take its part down, s: nodes have closed what is theirs by then."""
 
 
 def make_executor() -> Executor:
@@ -105,7 +110,11 @@ def run_nodes(
         # Ctrl-C reaches a node twice, from the terminal and from `ros2 launch`: the second must not spoil its end.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         list(map(_close, nodes))
+        # Says in the log where it hung, and ends the process.
+        faulthandler.dump_traceback_later(LEAVE_TIMEOUT, exit=argv is None)
+        list(map(_destroy, nodes))
         rclpy.try_shutdown()
+        faulthandler.cancel_dump_traceback_later()
     # Some extension modules complain at the end of the process about objects that were still alive.
     executor = None
     nodes.clear()
@@ -147,6 +156,12 @@ def _close(node: Node) -> None:
         close = getattr(node, "close", None)
         if close is not None:
             close()
+    except Exception:
+        traceback.print_exc()
+
+
+def _destroy(node: Node) -> None:
+    try:
         node.destroy_node()
     except Exception:
         traceback.print_exc()
