@@ -159,9 +159,9 @@ class TrackingReference:
             ante, position = self._ante[index], self._interim_positions[index]
             ante_twist, feedback = ante.evaluate(arm.position, arm.rotation)
             feedback[:3] += settings.track_stiffness * (position - arm.position)
-            if ante.kappa_r > 0.0:
-                # The angular velocity reference (11) is kappa_r times the orientation error.
-                feedback[3:] += (settings.track_stiffness / ante.kappa_r) * ante_twist[3:]
+            # The angular velocity reference (11) is kappa_r times the orientation error. Its acceleration, -kappa_r^2
+            # times that error, belongs to a tool that follows (11): without feedback of velocity it drives it away.
+            feedback[3:] = (settings.track_stiffness / ante.kappa_r) * ante_twist[3:] if ante.kappa_r > 0.0 else 0.0
             target[:3] = (1.0 - gamma) * feedback[:3] + gamma * target[:3]
             target[3:] = (1.0 - angular_blend) * feedback[3:] + angular_blend * target[3:]
             position += settings.period * ante.velocity(position)

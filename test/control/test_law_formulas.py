@@ -84,7 +84,10 @@ def test_the_ante_impact_target_damps_towards_the_field(law):
 
 @pytest.mark.parametrize("gamma", [0.0, 0.3, 0.8])
 def test_the_interim_target_draws_to_the_moving_position_and_blends_into_the_post_impact_target(law, gamma):
-    """(34) and (36), with the position reference (32) that moves on with the ante-impact velocity."""
+    """(34) and (36), with the position reference (32) that moves on with the ante-impact velocity.
+
+    The angular part has no feedforward, the derivative of a velocity (11) that nothing makes the tool follow here.
+    """
     in_mode(law, Mode.INTERIM, gamma)
     entered = ROBOT.placement(Q_CONTACT).translation
     law.update(1.0, Q_CONTACT, np.zeros(7))
@@ -92,7 +95,7 @@ def test_the_interim_target_draws_to_the_moving_position_and_blends_into_the_pos
     command = law.update(1.0, q, dq)
     pose, jacobian = ROBOT.placement(q), ROBOT.frame_jacobian(q)
     ante = FIELD.ante_impact()
-    _, feedforward = ante.evaluate(pose.translation, pose.rotation)
+    feedforward = np.concatenate([ante.acceleration(pose.translation), np.zeros(3)])
     moved = entered + 0.001 * ante.velocity(entered)
     own = FIELD.arms[0]
     desired = pin.Quaternion(np.array(own.orientation_before)).toRotationMatrix()
@@ -106,6 +109,22 @@ def test_the_interim_target_draws_to_the_moving_position_and_blends_into_the_pos
     after += jacobian @ np.linalg.solve(ROBOT.mass_matrix(q), jacobian.T @ law.field.arms[0].feedforward_wrench)
     expected = (1.0 - gamma) * before + gamma * after
     np.testing.assert_allclose(command.target_acceleration[0], expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("gamma", [0.0, 0.05, 0.3, 1.0])
+def test_the_interim_target_never_rotates_a_tool_at_rest_away_from_the_wanted_orientation(law, gamma):
+    in_mode(law, Mode.INTERIM, gamma)
+    command = law.update(1.0, Q_CONTACT + AWAY, np.zeros(7))
+    desired = pin.Quaternion(np.array(FIELD.arms[0].orientation_before)).toRotationMatrix()
+    error = pin.log3(desired @ ROBOT.placement(Q_CONTACT + AWAY).rotation.T)
+    assert np.linalg.norm(error) > 0.02
+    pushes = law.field.arms[0].feedforward_wrench
+    jacobian = ROBOT.frame_jacobian(Q_CONTACT + AWAY)
+    wrench = jacobian @ np.linalg.solve(ROBOT.mass_matrix(Q_CONTACT + AWAY), jacobian.T @ pushes)
+    angular = command.target_acceleration[0][3:] - gamma * wrench[3:]
+    # Along the error, and no slower than K_track draws it.
+    np.testing.assert_allclose(np.cross(angular, error), 0.0, atol=1e-9)
+    assert angular @ error >= (1.0 - 1e-9) * K_TRACK * (error @ error)
 
 
 GRAB = load_task("dual_arm_grab")
