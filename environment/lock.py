@@ -1,4 +1,8 @@
-"""Resolve requirements.in to exact versions: `python3.11 lock.py jazzy` writes jazzy.txt, and installs nothing."""
+"""Resolve requirements.in to exact versions: `python3.11 lock.py jazzy` writes jazzy.txt, and installs nothing.
+
+Each line has the SHA-256 of the one file that pip would install here, on Linux, x86_64 and Python 3.11, from whichever
+of its indices has it: `make setup` takes that file or none.
+"""
 
 from __future__ import annotations
 
@@ -9,29 +13,39 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 FOLDER = Path(__file__).resolve().parent
 
 
-def resolve(distro: str) -> dict[str, str]:
-    """Version by normalised name, of everything that `requirements.in` needs for `distro`."""
+def resolve(distro: str) -> list[dict[str, Any]]:
+    """What pip would install of everything that `requirements.in` needs for `distro`, as its report lists it."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.json"
         command = [sys.executable, "-m", "pip", "install", "--quiet", "--dry-run", "--ignore-installed"]
         command += ["--report", str(report), "--requirement", str(FOLDER / "requirements.in")]
         subprocess.run(command, check=True, env=os.environ | {"ROS_DISTRO": distro})
-        installs = json.loads(report.read_text(encoding="utf-8"))["install"]
-    metadata = [install["metadata"] for install in installs]
-    return {re.sub(r"[-_.]+", "-", entry["name"]).lower(): entry["version"] for entry in metadata}
+        installs: list[dict[str, Any]] = json.loads(report.read_text(encoding="utf-8"))["install"]
+    return installs
+
+
+def pins(installs: list[dict[str, Any]]) -> list[str]:
+    """One line per package, by name: its version and the SHA-256 of its file."""
+    lines = {}
+    for install in installs:
+        metadata, archive = install["metadata"], install["download_info"]["archive_info"]
+        name = re.sub(r"[-_.]+", "-", metadata["name"]).lower()
+        lines[name] = f"{name}=={metadata['version']} --hash=sha256:{archive['hashes']['sha256']}"
+    return [line for _, line in sorted(lines.items())]
 
 
 def main() -> None:
     """Write the pins of every distribution named on the command line."""
     for distro in sys.argv[1:]:
-        pins = [f"{name}=={version}" for name, version in sorted(resolve(distro).items())]
+        lines = pins(resolve(distro))
         header = f"# Every package of the {distro} environment, exact. Written by `make lock`; edit requirements.in."
-        (FOLDER / f"{distro}.txt").write_text("\n".join([header, *pins]) + "\n", encoding="utf-8")
-        print(f"{distro}.txt: {len(pins)} packages")
+        (FOLDER / f"{distro}.txt").write_text("\n".join([header, *lines]) + "\n", encoding="utf-8")
+        print(f"{distro}.txt: {len(lines)} packages")
 
 
 if __name__ == "__main__":

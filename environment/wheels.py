@@ -144,10 +144,14 @@ def install_wheels(venv: Path, distro: str, log: Path) -> None:
     pip = [*pip_install(venv), "--no-compile"]
     pins = HERE / f"{distro}.txt"
     lines = pins.read_text(encoding="utf-8").splitlines()
-    # setuptools first: one package (empy) is published as source only, and is built with the pinned setuptools.
-    run("setuptools", [*pip, *(line for line in lines if line.startswith("setuptools=="))], log, clean_environment())
+    # setuptools first: what is published as source only (empy, yattag) is built with the pinned one.
+    first = log.with_name("setuptools.txt")
+    first.parent.mkdir(parents=True, exist_ok=True)
+    first.write_text("\n".join(line for line in lines if line.startswith("setuptools==")) + "\n", encoding="utf-8")
+    pip += ["--require-hashes", "--no-build-isolation", "-r"]
+    run("setuptools", [*pip, str(first)], log, clean_environment())
     count = sum("==" in line for line in lines)
-    run(f"{count} pinned packages", [*pip, "--no-build-isolation", "-r", str(pins)], log, clean_environment())
+    run(f"{count} pinned packages", [*pip, str(pins)], log, clean_environment())
     point_exports_at(venv)
 
 

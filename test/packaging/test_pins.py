@@ -13,7 +13,7 @@ NAME = r"[a-z0-9]+(?:-[a-z0-9]+)*"
 
 def pins(distro: str) -> dict[str, str]:
     lines = (ENVIRONMENT / f"{distro}.txt").read_text(encoding="utf-8").splitlines()
-    return dict(line.split("==") for line in lines if line and not line.startswith("#"))
+    return dict(line.partition(" ")[0].split("==") for line in lines if line and not line.startswith("#"))
 
 
 def asked_for() -> list[str]:
@@ -27,8 +27,10 @@ def test_every_pin_is_exact(distro: str) -> None:
     packages = [line for line in lines if not line.startswith("#")]
     assert len(packages) > 100
     for line in packages:
-        assert re.fullmatch(rf"{NAME}==[0-9][A-Za-z0-9.+]*", line), line
+        assert re.fullmatch(rf"{NAME}==[0-9][A-Za-z0-9.+]* --hash=sha256:[0-9a-f]{{64}}", line), line
     assert len(pins(distro)) == len(packages), "a package is pinned twice"
+    hashes = [line.rpartition(":")[2] for line in packages]
+    assert len(set(hashes)) == len(hashes), "two packages have the same file"
 
 
 @pytest.mark.parametrize("distro", DISTROS)
