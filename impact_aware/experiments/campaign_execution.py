@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import os
-import signal
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
 
-from impact_aware.child_process import end_with_parent
 from impact_aware.errors import ImpactAwareError, InvalidInputError
 from impact_aware.experiments.campaign import Row, Run, RunOptions, run_setup
 from impact_aware.experiments.campaign_store import CampaignStore
+from impact_aware.worker_pool import WorkersDiedError, finished
 
 _CLUSTER_TIMEOUT = "10s"
-MOST_DEATHS = 3
-"""Workers that may die one after the other without a finished run between them: then it is the runs that kill them."""
 
 
 class CampaignError(ImpactAwareError):
@@ -66,26 +59,11 @@ def _rows(todo: list[tuple[Run, RunOptions]], workers: int, cluster: str | None)
 
 
 def _worker_rows(todo: list[tuple[Run, RunOptions]], workers: int) -> Iterator[Row]:
-    """Rows as processes finish them; when one is killed, what it and its neighbours had begun is done again."""
-    waiting = {setup.key: (setup, options) for setup, options in todo}
-    deaths = 0
-    while waiting:
-        # Fresh interpreters: MuJoCo and BLAS threads do not survive a fork.
-        context = multiprocessing.get_context("spawn")
-        pool = ProcessPoolExecutor(min(workers, len(waiting)), context, _prepare_worker)
-        try:
-            for future in as_completed([pool.submit(_run, job) for job in waiting.values()]):
-                row = future.result()
-                del waiting[row["key"]]
-                deaths = 0
-                yield row
-        except BrokenProcessPool as error:
-            deaths += 1
-            if deaths > MOST_DEATHS:
-                reason = f"{deaths} times a worker died and no run was finished in between"
-                raise CampaignError(f"{reason}: is there memory enough? What is done is kept") from error
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
+    try:
+        for _, row in finished({setup.key: (setup, options) for setup, options in todo}, _run, workers):
+            yield row
+    except WorkersDiedError as error:
+        raise CampaignError(f"{error} What is done is kept") from error
 
 
 def _cluster_rows(todo: list[tuple[Run, RunOptions]], address: str) -> Iterator[Row]:
@@ -105,12 +83,3 @@ def _cluster_rows(todo: list[tuple[Run, RunOptions]], address: str) -> Iterator[
 
 def _run(job: tuple[Run, RunOptions]) -> Row:
     return run_setup(*job)
-
-
-def _prepare_worker() -> None:
-    """One thread per process: the matrices are small and the processes share the cores. Ctrl-C is the parent's."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    parent = multiprocessing.parent_process()
-    end_with_parent(signal.SIGKILL, None if parent is None else parent.pid)
-    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
-        os.environ[name] = "1"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 
+import campaign_runs
 import numpy as np
 import pytest
 
@@ -12,6 +13,7 @@ from impact_aware.cli.main import main
 from impact_aware.control import ControlSession
 from impact_aware.control.safety.command_filter import CommandFilter
 from impact_aware.errors import InvalidInputError, UnknownNameError
+from impact_aware.rigs.faults import campaign
 from impact_aware.rigs.faults.bench import FaultBench
 from impact_aware.rigs.faults.campaign import format_table, plan, summarise
 from impact_aware.rigs.faults.classes import FAULT_CLASSES, Extent
@@ -159,3 +161,13 @@ def test_the_command_prints_one_object_and_refuses_nonsense_in_one_line(capsys):
     assert "dance" in capsys.readouterr().err
     assert main(["faults", "--list"]) == 0
     assert "slow_source" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_a_worker_that_is_killed_is_replaced_and_the_results_are_in_order(tmp_path, monkeypatch):
+    monkeypatch.setattr(campaign, "_prepare", campaign_runs.prepare)
+    monkeypatch.setattr(campaign, "_run", campaign_runs.die_at_seed_one)
+    monkeypatch.setenv("DIED", str(tmp_path / "died"))
+    trials = campaign.plan(6, 0, ["nan", "drop"], ["ante"])
+    assert campaign.execute(trials, 2) == ["nan 0", "drop 0", "nan 1", "drop 1", "nan 2", "drop 2"]
+    assert (tmp_path / "died").exists()

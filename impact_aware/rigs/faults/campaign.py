@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import multiprocessing
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -14,6 +13,7 @@ from impact_aware.rigs.faults.classes import FAULT_CLASSES, fault_class
 from impact_aware.rigs.faults.trial import run_trial
 from impact_aware.rigs.faults.trial_result import MODES, Trial, TrialResult
 from impact_aware.rigs.tables import markdown_table
+from impact_aware.worker_pool import finished
 
 DROPPED = 0.005
 """An object that came down further than this from between two palms was dropped, m."""
@@ -56,26 +56,25 @@ def execute(
 
     Raises:
         InvalidInputError: No worker, or a number of arms that there is no task for.
+        WorkersDiedError: Workers die again and again.
     """
     if workers < 1:
         raise InvalidInputError("workers", workers, "at least 1")
-    results = []
-    for result in _results(trials, workers, arms):
-        results.append(result)
+    results: dict[int, TrialResult] = {}
+    for number, result in _results(trials, workers, arms):
+        results[number] = result
         if on_result is not None:
             on_result(result)
-    return results
+    return [results[number] for number in range(len(trials))]
 
 
-def _results(trials: Sequence[Trial], workers: int, arms: int) -> Iterator[TrialResult]:
+def _results(trials: Sequence[Trial], workers: int, arms: int) -> Iterator[tuple[int, TrialResult]]:
     if workers == 1:
         bench = FaultBench(arms)
-        for trial in trials:
-            yield run_trial(bench, trial)
+        for number, trial in enumerate(trials):
+            yield number, run_trial(bench, trial)
         return
-    # Fresh processes: what this one has loaded, such as threads of a solver, does not survive a fork well.
-    with multiprocessing.get_context("spawn").Pool(workers, _prepare, (arms,)) as pool:
-        yield from pool.imap(_run, trials, chunksize=4)
+    yield from finished(dict(enumerate(trials)), _run, workers, _prepare, arms)
 
 
 def _prepare(arms: int) -> None:
