@@ -6,11 +6,15 @@ import time
 
 import pytest
 from impact_aware_msgs.srv import PredictPostImpact, SetTask
+from rcl_interfaces.msg import Parameter as ParameterMessage
+from rcl_interfaces.msg import ParameterValue
+from rcl_interfaces.srv import SetParameters, SetParametersAtomically
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rosgraph_msgs.msg import Clock as ClockMessage
 from std_msgs.msg import String
+from std_srvs.srv import Trigger
 
 from impact_aware.nodes.jump_predictor import JumpPredictorNode
 from impact_aware.nodes.reference_field import ReferenceFieldNode
@@ -198,3 +202,32 @@ def test_a_clock_below_zero_does_not_end_a_node(ros_context, supervision):
     executor.remove_node(node)
     executor.shutdown()
     node.destroy_node()
+
+
+def test_a_service_answers_also_when_its_callback_raises(node, supervision):
+    def fail(request, response):
+        raise RuntimeError("first line\nsecond")
+
+    node.create_service(Trigger, "fail", fail)
+    node.create_service(Trigger, "work", lambda request, response: Trigger.Response(success=True))
+    supervision.answer_always([node])
+    services = {service.srv_name.rpartition("/")[2]: service for service in node.services}
+    assert services["work"].callback(Trigger.Request(), Trigger.Response()).success
+    assert not supervision.failures
+    assert services["fail"].callback(Trigger.Request(), Trigger.Response()) == Trigger.Response()
+    assert supervision.failures.total() == 1 and next(iter(supervision.failures)).startswith("RuntimeError at test_")
+
+
+def test_a_parameter_of_a_type_that_there_is_not_is_refused_with_the_reason(node, supervision):
+    services = {service.srv_name.rpartition("/")[2]: service for service in node.services}
+    supervision.answer_always([node])
+    strange = ParameterMessage(name="a", value=ParameterValue(type=77))
+    request = SetParameters.Request(parameters=[strange, strange])
+    answer = services["set_parameters"].callback(request, SetParameters.Response())
+    assert [(result.successful, result.reason) for result in answer.results] == [
+        (False, "77 is not a valid Parameter.Type")
+    ] * 2
+    one = SetParametersAtomically.Request(parameters=[strange])
+    answer = services["set_parameters_atomically"].callback(one, SetParametersAtomically.Response())
+    assert (answer.result.successful, answer.result.reason) == (False, "77 is not a valid Parameter.Type")
+    assert not supervision.failures

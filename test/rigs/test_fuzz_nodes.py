@@ -14,6 +14,7 @@ from impact_aware.cli.main import main
 from impact_aware.errors import UnknownNameError
 from impact_aware.rigs.fuzz import command as faults_fuzz
 from impact_aware.rigs.fuzz import fuzz as module
+from impact_aware.rigs.fuzz import traffic
 from impact_aware.rigs.fuzz.command import format_table, grows
 from impact_aware.rigs.fuzz.growth import FEW, Growth, entries
 from impact_aware.rigs.fuzz.random_messages import RandomMessages
@@ -39,8 +40,8 @@ def nothing_to_read(monkeypatch):
 
 @pytest.mark.parametrize("kind", [JointState, ImpactEvent, ReferenceField])
 def test_messages_of_ros_are_random_and_the_same_for_the_same_seed(kind):
-    name = module._type_name(kind)
-    first, again, other = (RandomMessages(seed, module._empty).value(name) for seed in (1, 1, 2))
+    name = traffic.type_name(kind)
+    first, again, other = (RandomMessages(seed, traffic._empty).value(name) for seed in (1, 1, 2))
     assert repr(first) == repr(again) != repr(other)
 
 
@@ -220,8 +221,9 @@ def test_an_unknown_node_and_no_messages_are_refused(capsys):
         module.Fuzzer("dance", 0)
     assert main(["faults", "--fuzz", "5", "--node", "dance"]) == 2
     assert main(["faults", "--fuzz", "0"]) == 2
-    assert main(["faults", "--fuzz", "5", "--dds"]) == 2
-    assert len(capsys.readouterr().err.splitlines()) == 3
+    assert main(["faults", "--fuzz", "5", "--dds", "--node", "run_monitor"]) == 2
+    assert main(["faults", "--fuzz", "5", "--dds", "--requests", "0"]) == 2
+    assert len(capsys.readouterr().err.splitlines()) == 4
 
 
 @pytest.mark.dds
@@ -229,3 +231,14 @@ def test_the_command_fuzzes_a_node_in_a_process_of_its_own(capsys):
     assert main(["faults", "--fuzz", "50", "--node", "forward_command_controller", "--json"]) == 0
     (own,) = json.loads(capsys.readouterr().out)["nodes"]
     assert (own["node"], own["exceptions"]) == ("forward_command_controller", 0)
+
+
+@pytest.mark.dds
+def test_a_node_of_its_own_process_is_flooded_over_dds(capsys):
+    words = ["--fuzz", "300", "--requests", "60", "--dds", "--node", "reference_field", "--json"]
+    assert main(["faults", *words]) == 0
+    (own,) = json.loads(capsys.readouterr().out)["nodes"]
+    assert (own["messages"], own["requests"], own["unanswered"], own["exceptions"]) == (300, 61, 0, 0)
+    assert {"/impacts", "/object_pose", "/set_task", "/reference_field/set_parameters"} < set(own["by_topic"])
+    assert sum(int(count) for key, count in own["diagnostics"].items() if key.startswith("refused: ")) > 0
+    assert min(own["memory_kib"]) > 10_000

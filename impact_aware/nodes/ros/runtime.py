@@ -96,6 +96,7 @@ def run_nodes(
             executor.add_node(nodes[-1])
             apply_realtime(nodes[-1])
         speaker = _process_name()
+        SUPERVISION.answer_always(nodes)
         freeze_garbage()
         while not stop_requested and rclpy.ok() and not any(getattr(node, "finished", False) for node in nodes):
             _spin_once(executor, nodes, SPIN_TIMEOUT)

@@ -5,12 +5,16 @@ from __future__ import annotations
 import time
 import traceback
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
+from typing import Any
 
+from rcl_interfaces.msg import SetParametersResult
+from rcl_interfaces.srv import SetParameters, SetParametersAtomically
 from rclpy.node import Node
 
-from impact_aware.errors import ImpactAwareError, one_line
+from impact_aware.errors import ImpactAwareError, one_line, one_reason
 
 LOG_PERIOD = 5.0
 """Shortest time between two lines about failures of the same kind, s."""
@@ -56,6 +60,29 @@ class Supervision:
     def values(self) -> dict[str, object]:
         """The counts as named values of a status."""
         return {f"failed: {kind}": count for kind, count in self.failures.items()}
+
+
+    def answer_always(self, nodes: Sequence[Node]) -> None:
+        """Let each service answer also when its callback raises, for which its client would wait for ever.
+
+        Setting a parameter is refused with the reason: ROS' own service raises for types that there are not.
+        """
+        for node in nodes:
+            for service in node.services:
+                service.callback = partial(self._answer, service.callback, nodes)
+
+    def _answer(self, callback: Callable[[Any, Any], Any], nodes: Sequence[Node], request: Any, response: Any) -> Any:
+        try:
+            return callback(request, response)
+        except Exception as error:  # whatever a callback raised
+            refused = SetParametersResult(successful=False, reason=one_reason(error))
+            if isinstance(response, SetParameters.Response):
+                response.results = [refused] * len(request.parameters)
+            elif isinstance(response, SetParametersAtomically.Response):
+                response.result = refused
+            else:
+                self.note(nodes, error)
+            return response
 
 
 def _kind(error: Exception) -> str:

@@ -10,8 +10,8 @@ from typing import Any
 from tqdm import tqdm
 
 from impact_aware.bringup.domain import add_domain
-from impact_aware.errors import InvalidInputError
 from impact_aware.json_text import json_text
+from impact_aware.output_folder import write_whole
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -30,15 +30,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--workers", type=int, default=1, help="processes (default: %(default)s)")
     parser.add_argument("--list", action="store_true", help="print the classes and end")
     parser.add_argument("--dds", action="store_true", help="with the real nodes over DDS, one run per CLASS")
-    parser.add_argument("--fuzz", type=int, metavar="N", help="give every node N random messages instead")
+    parser.add_argument("--fuzz", type=int, metavar="N", help="give every node N random messages; --dds: over DDS")
+    parser.add_argument(
+        "--requests", type=int, default=10_000, metavar="N", help="with --fuzz and --dds: service requests (10000)"
+    )
     parser.add_argument("--node", nargs="+", default=[], metavar="NODE", help="nodes to fuzz (default: all)")
     add_domain(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Do what is asked for; the exit status is 1 when something was not as it must be."""
-    if args.fuzz is not None and args.dds:
-        raise InvalidInputError("--fuzz", args.fuzz, "no --dds beside it")
     if args.list:
         return _list_classes(as_json=args.json)
     if args.fuzz is not None:
@@ -53,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
         summary, text = _run_campaign(args)
     if args.out is not None:
         args.out.mkdir(parents=True, exist_ok=True)
-        (args.out / "summary.json").write_text(json_text(summary, indent=2) + "\n")
+        write_whole(args.out / "summary.json", json_text(summary, indent=2) + "\n")
     print(json_text(summary) if args.json else text)
     return 1 if summary["failed"] else 0
 

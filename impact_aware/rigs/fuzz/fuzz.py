@@ -8,8 +8,6 @@ subscription asks for those; DDS itself is not used. `impact-aware faults --fuzz
 from __future__ import annotations
 
 import contextlib
-import functools
-import importlib
 import json
 import os
 import re
@@ -30,16 +28,10 @@ from rclpy.logging import LoggingSeverity, set_logger_level
 from rclpy.serialization import deserialize_message, serialize_message
 from rclpy.signals import SignalHandlerOptions
 from sensor_msgs.msg import JointState
-from std_srvs.srv import Trigger
 
 from impact_aware.rigs.fuzz.growth import Growth
-from impact_aware.rigs.fuzz.random_bytes import spoil_bytes
-from impact_aware.rigs.fuzz.random_messages import RandomMessages
 from impact_aware.rigs.fuzz.subjects import subject
-from impact_aware.rigs.fuzz.templates import Templates
-
-SERVICES = ("predict_post_impact", "set_task", "start", "reset", "safe_stop", "begin")
-"""Services of the nodes' own, by the last part of their names."""
+from impact_aware.rigs.fuzz.traffic import SERVICES, Traffic
 
 STATE_WEIGHT = 4
 """Joint states come so many times as often as messages of any other topic: they are what makes a node go on."""
@@ -61,12 +53,6 @@ STRETCH = 500
 
 SPOILT_SHARES = (0.01, 0.5, 0.8, 0.9, 1.0)
 """How many are spoilt: hardly any, so that a controller gets into motion, up to all of them."""
-
-RANDOM_SHARE = 0.15
-"""Of spoilt messages, those of which nothing is left."""
-
-BYTES_SHARE = 0.5
-"""Of spoilt messages that are given as bytes, those whose bytes are spoilt too."""
 
 WARM_UP = 0.2
 """Share of the messages after which growth counts."""
@@ -102,10 +88,8 @@ class Fuzzer:
         self._subject = subject(name)
         self.node: Any = self._subject.make(name)
         set_logger_level(self.node.get_logger().name, LoggingSeverity.FATAL)
-        self._random = RandomMessages(seed, _empty)
-        self._generator = self._random.generator
-        self._draw = self._generator.random
-        self._templates = Templates(self._subject.task, self._generator)
+        self._traffic = Traffic(self._subject.task, seed)
+        self._generator, self._draw = self._traffic.generator, self._traffic.draw
         self.sent: Counter[str] = Counter()
         self.spoilt = 0
         self.states: Counter[str] = Counter()
@@ -184,30 +168,17 @@ class Fuzzer:
                     self._ask(own, spoil=False)
 
     def _give(self, subscription: Any, *, spoil: bool) -> None:
-        """A good message, one with some fields spoilt, or one of nothing but random fields, as its bytes tell it."""
-        kind, topic = subscription.msg_type, subscription.topic
+        """A message as its bytes tell it, or the bytes where the node takes those."""
+        kind, topic, raw = subscription.msg_type, subscription.topic, subscription.raw
         self.sent[topic] += 1
         self.spoilt += spoil
-        if spoil and self._draw() < RANDOM_SHARE:
-            message = self._random.value(_type_name(kind))
-        else:
-            message = self._templates.make(kind, topic)
-            if spoil:
-                self._random.spoil(message, self._generator.randrange(1, 4))
-        data = serialize_message(message)
-        if not subscription.raw:
-            self._call(subscription.callback, deserialize_message(data, kind))
-            return
-        if spoil and self._draw() < BYTES_SHARE:
-            data = spoil_bytes(data, self._generator)
-        self._call(subscription.callback, data)
+        data = self._traffic.data(kind, topic, spoil=spoil, raw=raw)
+        self._call(subscription.callback, data if raw else deserialize_message(data, kind))
 
     def _ask(self, service: Any, *, spoil: bool) -> None:
         kind = service.srv_type
-        request = self._templates.request(kind)
-        if spoil and kind is not Trigger:
-            self.spoilt += 1
-            self._random.spoil(request, self._generator.randrange(1, 4))
+        request, spoilt = self._traffic.request(kind, spoil=spoil)
+        self.spoilt += spoilt
         self.sent[service.srv_name] += 1
         request = deserialize_message(serialize_message(request), kind.Request)
         self._call(service.callback, request, kind.Response())
@@ -259,21 +230,6 @@ def fuzz(name: str, count: int, seed: int) -> dict[str, Any]:
     }
     fuzzer.close()
     return result
-
-
-def _type_name(kind: type) -> str:
-    return f"{kind.__module__.split('.')[0]}/{kind.__name__}"
-
-
-@functools.cache
-def _class(name: str) -> type:
-    package, _, last = name.partition("/")
-    return getattr(importlib.import_module(f"{package}.msg"), last.rpartition("/")[2])
-
-
-def _empty(name: str) -> Any:
-    """An empty message of a type such as `geometry_msgs/Point`."""
-    return _class(name)()
 
 
 def main() -> None:
