@@ -64,6 +64,10 @@ mutate: enter  ## put small mistakes into the code, do the tests find them? (ROO
 fuzz: enter  ## spoilt bags, tables, YAML, URDFs and requests, steered by coverage (TARGETS="urdf profile" MINUTES=30)
 	@$(enter) && nice -n 5 python test/fuzz/fuzz.py $(addprefix --minutes ,$(MINUTES)) $(TARGETS) $(ARGS)
 
+.PHONY: kills
+kills: enter  ## end real commands by SIGKILL at random moments, what do they leave? (COMMANDS="analyze demo" COUNT=20)
+	@$(enter) && nice -n 5 python test/support/kills.py $(COMMANDS) $(addprefix --count ,$(COUNT)) $(ARGS)
+
 .PHONY: licences
 licences: enter  ## list the licence of every pinned package that is installed
 	@$(enter) && python environment/licences.py $(ARGS)
