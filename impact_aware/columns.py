@@ -271,9 +271,13 @@ class _Csv(ColumnFile):
         # utf-8-sig, because spreadsheets put a byte order mark first.
         with open(self.path, newline="", encoding="utf-8-sig") as file:
             reader = csv.reader(file)
-            for row in reader:
-                if any(map(str.strip, row)):
-                    yield reader.line_num, [cell.strip() for cell in row]
+            try:
+                for row in reader:
+                    if any(map(str.strip, row)):
+                        yield reader.line_num, [cell.strip() for cell in row]
+            except csv.Error as error:
+                where = f"line {reader.line_num}"
+                raise InvalidInputError(f"table {self.path}", where, f"cells ({one_reason(error)})") from error
 
 
 def _column(values: Any) -> Array:

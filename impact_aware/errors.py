@@ -5,6 +5,9 @@ from __future__ import annotations
 LONGEST_VALUE = 200
 """Characters of a value that a message shows."""
 
+LONGEST_LINE = 1500
+"""Characters of a message; a character that a terminal would obey counts as one."""
+
 
 class ImpactAwareError(Exception):
     """Base of every error that `impact_aware` raises on purpose."""
@@ -47,7 +50,12 @@ class NoSolutionError(ImpactAwareError):
 
 
 def one_line(text: str) -> str:
-    """The text without line breaks and other characters that a terminal would obey, as names from outside may hold."""
+    """The text without line breaks and other characters that a terminal would obey, as names from outside may hold.
+
+    Of a long one, with thousands of such names, `LONGEST_LINE` characters.
+    """
+    if len(text) > LONGEST_LINE:
+        text = f"{text[:LONGEST_LINE]}..."
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else " " if c.isspace() else ascii(c)[1:-1] for c in text)

@@ -15,17 +15,17 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, BinaryIO
 
 from impact_aware.errors import ImpactAwareError, InvalidInputError
 
 MARKER = ".impact_aware.json"
 """Name of the file by which a folder of results is known as ours."""
 
-_AT_FDCWD, _EXCHANGE = -100, 2
+_AT_FDCWD, _NO_REPLACE, _EXCHANGE = -100, 1, 2
 _MOST_ASIDE = 100_000
 
 
@@ -222,21 +222,44 @@ def free_name(path: Path) -> Path:
     raise OSError(errno.EEXIST, f"there are {_MOST_ASIDE} of {path.name}")
 
 
-def write_whole(path: Path, content: str | bytes) -> None:
+def write_whole(path: Path, content: str | bytes | Callable[[BinaryIO], object], *, replace: bool = True) -> None:
     """Write a file that is there with its old content or with the new one, whenever the process is killed.
 
+    Args:
+        path: The file.
+        content: Its text or bytes, or what writes them to an open file.
+        replace: Whether a file that is there is replaced.
+
     Raises:
+        FileExistsError: There is a file that is not to be replaced.
         OSError: It can't be written.
     """
-    partial = path.with_name(f".{path.name}.{os.getpid()}.part")
+    # The file's name may be as long as a name can be.
+    partial = path.with_name(f".{path.name[:40]}.{os.getpid()}.part")
     try:
         with open(partial, "wb") as file:
-            file.write(content.encode() if isinstance(content, str) else content)
+            if callable(content):
+                content(file)
+            else:
+                # Names of files may hold what is no text.
+                file.write(content.encode(errors="backslashreplace") if isinstance(content, str) else content)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(partial, path)
+        if replace:
+            os.replace(partial, path)
+        else:
+            _rename_to_new(partial, path)
     finally:
         partial.unlink(missing_ok=True)
+
+
+def _rename_to_new(one: Path, other: Path) -> None:
+    """Rename a file to a name that nothing has; where the system can't at once, between a look and the deed."""
+    if _renamed(one, other, _NO_REPLACE):
+        return
+    if os.path.lexists(other):
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(other))
+    os.rename(one, other)
 
 
 def exchange(one: Path, other: Path) -> None:
@@ -245,19 +268,25 @@ def exchange(one: Path, other: Path) -> None:
     Raises:
         OSError: They can't.
     """
-    if sys.platform == "linux":
-        libc = ctypes.CDLL(None, use_errno=True)
-        rename = getattr(libc, "renameat2", None)
-        if rename is not None:
-            if rename(_AT_FDCWD, os.fsencode(one), _AT_FDCWD, os.fsencode(other), _EXCHANGE) == 0:
-                return
-            number = ctypes.get_errno()
-            if number not in (errno.EINVAL, errno.ENOSYS, errno.EPERM):
-                raise OSError(number, os.strerror(number), str(other))
+    if _renamed(one, other, _EXCHANGE):
+        return
     between = one.with_name(f"{one.name}.between")
     os.rename(other, between)
     os.rename(one, other)
     os.rename(between, one)
+
+
+def _renamed(one: Path, other: Path, how: int) -> bool:
+    """Whether Linux renamed `one` to `other` in the way that `how` says; False where the system or the disk can't."""
+    rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None) if sys.platform == "linux" else None
+    if rename is None:
+        return False
+    if rename(_AT_FDCWD, os.fsencode(one), _AT_FDCWD, os.fsencode(other), how) == 0:
+        return True
+    number = ctypes.get_errno()
+    if number not in (errno.EINVAL, errno.ENOSYS, errno.EPERM):
+        raise OSError(number, os.strerror(number), str(other))
+    return False
 
 
 def _has_entries(folder: Path) -> bool:

@@ -16,7 +16,7 @@ from impact_aware.detection.registry import DETECTORS
 from impact_aware.estimation.registry import ESTIMATORS
 from impact_aware.impact.registry import DEFAULT_METHOD, IMPACT_MAPS
 from impact_aware.json_text import json_text
-from impact_aware.output_folder import OutputFolder
+from impact_aware.output_folder import OutputFolder, write_whole
 from impact_aware.recordings.bag import is_recording
 from impact_aware.recordings.impact_analysis import analyze, load_labels
 from impact_aware.recordings.joint_table import read_column_map
@@ -119,10 +119,10 @@ def write_results(analysis: Analysis, folder: Path, *, report: bool, annotated: 
     Raises:
         OSError: No room, or no right to write.
     """
-    (folder / _JSON).write_text(json_text(to_json(analysis), indent=1) + "\n")
-    (folder / _IMPACTS).write_text(impacts_csv(analysis.impacts))
+    write_whole(folder / _JSON, json_text(to_json(analysis), indent=1) + "\n")
+    write_whole(folder / _IMPACTS, impacts_csv(analysis.impacts))
     if analysis.ablation_groups:
-        (folder / _ABLATION).write_text(ablation_csv(analysis.ablation_groups))
+        write_whole(folder / _ABLATION, ablation_csv(analysis.ablation_groups))
     if report:
         # Imported here, because numbers alone need no drawing.
         from impact_aware.report.html import write_report

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import io
 import sys
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -99,9 +99,7 @@ def _run(
     summary = summarise_random(rows) if random else summarise(rows)
     if not args.no_figures:
         for name, figure in _figures(args.task, rows, summary, planned, options, random).items():
-            picture = io.BytesIO()
-            figure.savefig(picture, dpi=150)
-            write_whole(out / f"{name}.png", picture.getvalue())
+            write_whole(out / f"{name}.png", partial(figure.savefig, format="png", dpi=150))
     summary |= {
         "task": args.task,
         "seed": args.seed,

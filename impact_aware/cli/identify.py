@@ -31,6 +31,7 @@ from impact_aware.estimation.trial_tables import (
 from impact_aware.estimation.trials import ImpactTrial
 from impact_aware.impact.registry import DEFAULT_METHOD, IMPACT_MAPS
 from impact_aware.json_text import finite, json_text
+from impact_aware.output_folder import write_whole
 from impact_aware.robot import RobotModel, load_robot
 
 if TYPE_CHECKING:
@@ -106,7 +107,7 @@ def run(args: argparse.Namespace) -> int:
     summary = as_dict(result)
     if args.out is not None:
         args.out.mkdir(parents=True, exist_ok=True)
-        (args.out / f"identify_{args.quantity}.json").write_text(json_text(summary, indent=2) + "\n")
+        write_whole(args.out / f"identify_{args.quantity}.json", json_text(summary, indent=2) + "\n")
     print(json_text(summary) if args.json else as_text(result))
     return 0
 

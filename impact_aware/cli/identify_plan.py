@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from impact_aware.estimation.experiment import (
 )
 from impact_aware.estimation.trials import ImpactTrial
 from impact_aware.json_text import json_text
+from impact_aware.output_folder import write_whole
 from impact_aware.robot import RobotModel
 
 FILE = "impacts_to_record.csv"
@@ -67,11 +69,11 @@ def _as_dict(trial: ImpactTrial) -> dict[str, Any]:
     }
 
 
-def _write_table(path: Any, robot: RobotModel, trials: list[ImpactTrial]) -> None:
+def _write_table(path: Path, robot: RobotModel, trials: list[ImpactTrial]) -> None:
     names = [f"{kind}_{joint}" for kind in ("q", "before") for joint in robot.joint_names]
     header = ",".join([*names, "normal_x", "normal_y", "normal_z"])
     rows = [np.concatenate([trial.q, trial.velocity_before, trial.contact.normal]) for trial in trials]
-    np.savetxt(path, rows, delimiter=",", header=header, comments="", fmt="%.6f")
+    write_whole(path, lambda file: np.savetxt(file, rows, delimiter=",", header=header, comments="", fmt="%.6f"))
 
 
 def _as_text(robot: RobotModel, summary: dict[str, Any], saved: bool) -> str:

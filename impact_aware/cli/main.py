@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import io
 import os
 import sys
+import warnings
 from pathlib import Path
 
 from impact_aware.errors import ImpactAwareError, one_line
@@ -54,11 +56,17 @@ def main(argv: list[str] | None = None) -> int:
     os.environ["PYTHONSAFEPATH"] = "1"
     argv = sys.argv[1:] if argv is None else argv
     wanted = next((word for word in argv if word in SUBCOMMANDS), None)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # A terminal that lacks a letter of a name gets its number.
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         args = build_parser(wanted).parse_args(argv)
-        return int(args.run(args))
+        with warnings.catch_warnings():
+            # Numbers that overflow are refused or left out by name; NumPy's lines about them say nothing to a user.
+            warnings.simplefilter("ignore", RuntimeWarning)
+            return int(args.run(args))
     except ImpactAwareError as error:
-        print(f"impact-aware: error: {error}", file=sys.stderr)
+        print(f"impact-aware: error: {one_line(str(error))}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("impact-aware: interrupted", file=sys.stderr)

@@ -20,6 +20,7 @@ from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.impact import DEFAULT_METHOD, IMPACT_MAPS, ImpactPrediction, predict
 from impact_aware.impact.uncertainty import InputCovariance, UncertainPrediction, predict_with_covariance
 from impact_aware.json_text import json_text
+from impact_aware.output_folder import write_whole
 from impact_aware.resources import read_text
 from impact_aware.robot import INERTIA_CHOICES, RobotModel, load_robot
 from impact_aware.robot.plausible_state import check_state
@@ -196,8 +197,7 @@ def _keep(args: argparse.Namespace, result: dict[str, Any]) -> None:
     path = args.out / "prediction.json"
     try:
         args.out.mkdir(parents=True, exist_ok=True)
-        with path.open("x") as file:
-            file.write(json_text(result, indent=2) + "\n")
+        write_whole(path, json_text(result, indent=2) + "\n", replace=False)
     except FileExistsError as error:
         raise InvalidInputError("--out", str(path), "a folder without an earlier prediction.json") from error
     except OSError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -12,6 +13,7 @@ from impact_aware.arrays import Array
 from impact_aware.columns import Name, open_columns
 from impact_aware.errors import InvalidInputError
 from impact_aware.impact.contact_impulse import MODES
+from impact_aware.output_folder import write_whole
 from impact_aware.robot import RobotModel
 
 if TYPE_CHECKING:
@@ -73,15 +75,15 @@ def write_predictions(folder: Path, robot: RobotModel, prediction: BatchPredicti
     Raises:
         InvalidInputError: The file exists already, or the folder can't be written to.
     """
-    path = folder / _PREDICTIONS
+    path, text = folder / _PREDICTIONS, io.StringIO()
+    writer = csv.writer(text)
+    joints = [f"velocity_after_{name}" for name in robot.joint_names]
+    writer.writerow([*joints, "impulse_x", "impulse_y", "impulse_z", "mode"])
+    rows = zip(prediction.velocity_after.tolist(), prediction.impulse.tolist(), prediction.mode, strict=True)
+    writer.writerows([*velocity, *impulse, MODES[mode]] for velocity, impulse, mode in rows)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with open(path, "x", newline="") as file:
-            writer = csv.writer(file)
-            joints = [f"velocity_after_{name}" for name in robot.joint_names]
-            writer.writerow([*joints, "impulse_x", "impulse_y", "impulse_z", "mode"])
-            rows = zip(prediction.velocity_after.tolist(), prediction.impulse.tolist(), prediction.mode, strict=True)
-            writer.writerows([*velocity, *impulse, MODES[mode]] for velocity, impulse, mode in rows)
+        write_whole(path, text.getvalue(), replace=False)
     except FileExistsError as error:
         raise InvalidInputError("out", str(folder), f"a folder without {_PREDICTIONS}") from error
     except OSError as error:

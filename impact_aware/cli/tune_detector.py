@@ -14,6 +14,7 @@ from impact_aware.columns import SUFFIXES as TABLES
 from impact_aware.detection.tuning import TUNABLE, Tuning, tune
 from impact_aware.errors import InvalidInputError
 from impact_aware.json_text import json_text
+from impact_aware.output_folder import write_whole
 from impact_aware.recordings.arm_samples import samples_in_bag, samples_in_table
 from impact_aware.recordings.bag import Bag
 from impact_aware.robot import RobotModel
@@ -67,7 +68,7 @@ def run(args: argparse.Namespace) -> int:
     result = as_dict(tuning, names)
     if args.out is not None:
         args.out.mkdir(parents=True, exist_ok=True)
-        (args.out / "detector.yaml").write_text(yaml.safe_dump(result, sort_keys=False))
+        write_whole(args.out / "detector.yaml", yaml.safe_dump(result, sort_keys=False))
     print(json_text(result) if args.json else yaml.safe_dump(result, sort_keys=False).rstrip())
     return 0
 

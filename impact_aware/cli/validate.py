@@ -13,6 +13,7 @@ from impact_aware.experiments.validation.check import Check
 from impact_aware.experiments.validation.context import ValidationContext
 from impact_aware.experiments.validation.registry import VALIDATIONS, run_validation
 from impact_aware.json_text import json_text
+from impact_aware.output_folder import write_whole
 
 _BAR = 30
 
@@ -59,7 +60,7 @@ def run(args: argparse.Namespace) -> int:
     }
     if args.out is not None:
         args.out.mkdir(parents=True, exist_ok=True)
-        (args.out / "validate.json").write_text(json_text(result, indent=2) + "\n")
+        write_whole(args.out / "validate.json", json_text(result, indent=2) + "\n")
     if args.json:
         print(json_text(result))
     else:

@@ -197,8 +197,6 @@ class ImpactMap:
         path = Path(path)
         if path.suffix != ".npz":
             raise InvalidInputError("path", str(path), "a file name that ends in .npz")
-        if path.exists():
-            raise InvalidInputError("path", str(path), "a file that does not exist yet")
         header = {
             "format": _FORMAT,
             "input_names": self.input_names,
@@ -209,7 +207,10 @@ class ImpactMap:
         }
         content = io.BytesIO()
         np.savez(content, header=json.dumps(header), states=self.states, values=self.values, scale=self.scale)
-        write_whole(path, content.getvalue())
+        try:
+            write_whole(path, content.getvalue(), replace=False)
+        except FileExistsError as error:
+            raise InvalidInputError("path", str(path), "a file that does not exist yet") from error
 
     @classmethod
     def load(cls, path: str | Path) -> ImpactMap:

@@ -21,7 +21,7 @@ class ArmSamples:
     """Usable samples of one arm in the order of the recording; k samples of n joints.
 
     Attributes:
-        times: (k,) Stamps, s.
+        times: (k,) Stamps, s, finite.
         positions: (k, n) rad, finite.
         velocities: (k, n) rad/s with NaN where a value is missing, or None without any.
         efforts: (k, n) N m with NaN where a value is missing, or None without any.
@@ -48,7 +48,7 @@ class ArmSelector:
     Attributes:
         joint_names: (n,) Names in the messages, in the order of the arrays.
         messages: Messages with all of these joints.
-        unusable: Of those, the ones with a position that is missing or not finite.
+        unusable: Of those, the ones with a position or stamp that is missing or not finite.
         unstamped: Of those, the ones without a stamp, for which the recording time stands in.
     """
 
@@ -107,9 +107,9 @@ class ArmSelector:
         if self._degrees:
             positions, velocities = np.radians(positions), None if velocities is None else np.radians(velocities)
         samples = ArmSamples(times, positions, velocities, efforts)
-        # One sum tells that all is well, which is nearly always.
-        if not np.isfinite(positions.sum()):
-            usable = np.asarray(np.isfinite(positions).all(axis=1))
+        # Sums tell that all is well, which is nearly always.
+        if not np.isfinite(positions.sum() + times.sum()):
+            usable = np.asarray(np.isfinite(positions).all(axis=1) & np.isfinite(times))
             self.unusable += int(np.count_nonzero(~usable))
             samples = samples.rows(usable)
         return replace(samples, velocities=_known(samples.velocities), efforts=_known(samples.efforts))

@@ -28,6 +28,7 @@ MOST_FILES = 10_000
 """Files of a split recording."""
 
 _PACKED = (".zstd", ".zst")
+_URI_MARKS = "?#%"
 _METADATA = "metadata.yaml"
 _PIECE = 1 << 20
 
@@ -130,9 +131,15 @@ def _listed(path: Path) -> BagFiles:
 def _usable(file: Path, recording: Path, stack: ExitStack) -> Path:
     if not file.is_file():
         raise BagError(f"{recording}: not a recording that can be read ({file.name} is no file)")
-    if file.suffix not in _PACKED:
+    link = file.suffix == ".db3" and any(mark in str(file) for mark in _URI_MARKS)
+    if file.suffix not in _PACKED and not link:
         return file
     folder = Path(stack.enter_context(TemporaryDirectory(prefix="impact_aware_")))
+    if link:
+        # The library asks SQLite for the file by a URI and does not escape its name.
+        plain = folder / "".join("_" if letter in _URI_MARKS else letter for letter in file.name)
+        plain.symlink_to(file.absolute())
+        return plain
     target, most = folder / file.stem, most_unpacked(file)
     written = 0
     try:

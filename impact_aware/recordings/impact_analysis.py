@@ -266,6 +266,8 @@ def _timed(source: Iterator[Any]) -> Iterator[tuple[Any, float]]:
 
 
 def _why_nothing(arms: list[_Arm]) -> str:
+    if not arms:
+        return "its messages of joint states name no joint"
     arm = arms[0]
     if arm.selector.messages == 0:
         return f"no message on {arm.source.topic} has the joints {', '.join(arm.source.message_names)}"

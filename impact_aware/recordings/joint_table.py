@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from impact_aware.columns import ColumnFile, Name, open_columns
+from impact_aware.columns import MOST_COLUMNS, ColumnFile, Name, open_columns
 from impact_aware.errors import InvalidInputError
 from impact_aware.recordings.joint_state_reader import JointBatch
 from impact_aware.resources import read_mapping
@@ -124,6 +124,9 @@ def _resolved(source: ColumnFile, chosen: ColumnMap, robot_joints: tuple[str, ..
             time = 0
     if time is None or time not in source.widths:
         raise InvalidInputError(f"columns: time of {source.path}", time, f"one of its {source.described()}")
+    if source.widths[time] != 1:
+        given = f"{time} with {source.widths[time]} numbers per row"
+        raise InvalidInputError(f"columns: time of {source.path}", given, "one number per row")
     found = {
         quantity: _checked(source, quantity, getattr(chosen, quantity))
         or _usual(source, quantity, chosen.joints or robot_joints)
@@ -134,6 +137,9 @@ def _resolved(source: ColumnFile, chosen: ColumnMap, robot_joints: tuple[str, ..
             f"columns: q of {source.path}", "nothing by the usual names", f"one of its {source.described()}"
         )
     count = _total(source, found["q"])
+    if count > MOST_COLUMNS:
+        given = f"{count} numbers per row"
+        raise InvalidInputError(f"columns: q of {source.path}", given, f"{MOST_COLUMNS} at most")
     for quantity in ("dq", "tau"):
         width = _total(source, found[quantity])
         if width not in (0, count):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from impact_aware.impact.record import Impact
 from impact_aware.markers import Kind, Marker, style
 from impact_aware.markers.marker import Color
 from impact_aware.markers.velocities import contact_velocities
+from impact_aware.output_folder import write_whole
 from impact_aware.render.camera import Camera, view_direction
 from impact_aware.render.canvas import Canvas
 from impact_aware.render.jump_chart import draw_jump
@@ -86,7 +88,7 @@ def draw_scene(scene: RecordedScene, path: str | Path, *, view: str = "iso", tit
     _legend(figure, {_item(marker) for _, marker in drawn}, scene)
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=DPI, pil_kwargs={"optimize": True})
+    write_whole(path, partial(figure.savefig, format="png", dpi=DPI, pil_kwargs={"optimize": True}))
     return path
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -12,6 +10,7 @@ from markupsafe import Markup
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from impact_aware.errors import ImpactAwareError
+from impact_aware.output_folder import write_whole
 from impact_aware.recordings.results import Analysis, AnalyzedImpact
 from impact_aware.report.ablation import ablation_tables
 from impact_aware.report.figures import figure_style, impact_figures
@@ -52,7 +51,7 @@ def write_report(analysis: Analysis, folder: Path) -> list[Path]:
             (folder / "figures").mkdir(exist_ok=True)
         drawings = [_draw(number, impact, folder / "figures", written) for number, impact in enumerate(shown, start=1)]
         text = _render(analysis, drawings)
-        _write(page, lambda path: path.write_text(text, encoding="utf-8"))
+        write_whole(page, text)
     except OSError as error:
         raise ReportError(f"{folder}: the report can't be written ({error.strerror or error})") from error
     return [page, *written]
@@ -69,7 +68,7 @@ def _draw(number: int, impact: AnalyzedImpact, folder: Path, written: list[Path]
             drawings.append({"name": entry.name, "title": entry.title, "svg": Markup(svg)})
             FigureCanvasAgg(figure)
             path = folder / f"impact-{number:03d}-{arm + '-' if arm else ''}{entry.name}.png"
-            _write(path, partial(figure.savefig, format="png", dpi=160))
+            write_whole(path, partial(figure.savefig, format="png", dpi=160))
             written.append(path)
     return drawings
 
@@ -103,13 +102,3 @@ def _render(analysis: Analysis, drawings: list[list[dict[str, object]]]) -> str:
         seconds=f"{analysis.seconds:.1f}",
         style=Markup((TEMPLATES / "report.css").read_text(encoding="utf-8")),
     )
-
-
-def _write(path: Path, write: Callable[[Path], object]) -> None:
-    """Write a file under a name beside it and rename it when it is whole."""
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        write(part)
-        os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)

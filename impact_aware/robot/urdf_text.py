@@ -46,7 +46,7 @@ class UrdfError(ImpactAwareError):
 
 
 def check_urdf(text: str) -> None:
-    """Refuse a text that is too large, too deep or no XML of a robot.
+    """Refuse a text that is too large, too deep, no XML of a robot, or whose links are no tree.
 
     Raises:
         InvalidInputError: Saying which.
@@ -55,15 +55,18 @@ def check_urdf(text: str) -> None:
     if len(text) > LARGEST:
         raise InvalidInputError("urdf", f"{len(text)} characters", f"{LARGEST} at most")
     counts: dict[str, int] = {}
+    links: dict[str, set[str]] = {"link": set(), "child": set()}
     depth = total = 0
 
-    def begin(name: str, _attributes: dict[str, str]) -> None:
+    def begin(name: str, attributes: dict[str, str]) -> None:
         nonlocal depth, total
         depth, total = depth + 1, total + 1
         if depth == 1 and name != "robot":
             raise InvalidInputError("urdf", shown, f"a valid URDF (its outermost element is {name[:40]}, not robot)")
         if depth == 2:
             counts[name] = counts.get(name, 0) + 1
+        if (depth, name) in ((2, "link"), (3, "child")):
+            links[name].add(attributes.get("name" if name == "link" else "link", ""))
         if depth > DEEPEST or total > MOST_ELEMENTS:
             raise InvalidInputError("urdf", shown, f"{DEEPEST} levels and {MOST_ELEMENTS} elements at most")
         if counts.get("link", 0) > MOST_LINKS or counts.get("joint", 0) > MOST_LINKS:
@@ -86,6 +89,11 @@ def check_urdf(text: str) -> None:
         if isinstance(error, InvalidInputError):
             raise
         raise InvalidInputError("urdf", shown, f"a valid URDF ({error})") from error
+    # Refused here, because the parser behind prints lines of its own about it.
+    roots = sorted(links["link"] - links["child"])
+    if len(roots) != 1:
+        given = ", ".join(roots[:5]) or "none"
+        raise InvalidInputError("urdf", shown, f"a valid URDF (one link that is no joint's child, not {given})")
 
 
 def build_model(text: str) -> pin.Model:

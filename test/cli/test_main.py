@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import io
 import subprocess
 import sys
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from impact_aware.cli import main as module
@@ -123,3 +125,27 @@ print(status, *sorted(sys.modules.keys() & {set(loads)!r}))
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout.splitlines()[-1].split() == ["0", *sorted(name for name, loaded in loads.items() if loaded)]
+
+
+def test_overflowing_numbers_are_no_lines_beside_the_answer(subcommand, recwarn):
+    def run(args):
+        np.array([1e300]) * np.array([1e300])
+        return 0
+
+    subcommand.run = run
+    assert main(["validate"]) == 0 and not list(recwarn)
+    np.array([1e300]) * np.array([1e300])
+    assert [str(warning.message) for warning in recwarn] == ["overflow encountered in multiply"]
+
+
+def test_a_terminal_without_a_letter_gets_its_number(subcommand, monkeypatch):
+    def run(args):
+        print("ä \udc80")
+        return 0
+
+    subcommand.run = run
+    written = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding="ascii"))
+    assert main(["validate"]) == 0
+    sys.stdout.flush()
+    assert written.getvalue() == b"\\xe4 \\udc80\n"

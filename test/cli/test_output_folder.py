@@ -187,3 +187,26 @@ def test_after_a_kill_at_any_moment_there_is_one_whole_result(tmp_path):
     # Complete results that were about to be replaced, or to replace, are kept; nothing else is left.
     assert all(path.name.startswith("out") for path in tmp_path.iterdir())
     assert all(len(set(content(path).values())) == 1 for path in tmp_path.iterdir())
+
+
+def test_a_file_that_must_not_be_replaced_stays_and_what_fails_leaves_nothing(tmp_path, monkeypatch):
+    path = tmp_path / ("n" * 255)
+    for platform in (module.sys.platform, "elsewhere"):
+        monkeypatch.setattr(module.sys, "platform", platform)
+        write_whole(path, lambda file: file.write(b"one"), replace=False)
+        with pytest.raises(FileExistsError):
+            write_whole(path, "two", replace=False)
+        assert path.read_text() == "one" and [own.name for own in tmp_path.iterdir()] == [path.name]
+        path.unlink()
+        path.symlink_to(tmp_path / "nowhere")
+        with pytest.raises(FileExistsError):
+            write_whole(path, "two", replace=False)
+        path.unlink()
+    with pytest.raises(ZeroDivisionError):
+        write_whole(path, lambda file: 1 / 0)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_text_with_what_is_no_text_is_written_all_the_same(tmp_path):
+    write_whole(tmp_path / "a", "name \udc80 \u00e4")
+    assert (tmp_path / "a").read_text() == "name \\udc80 \u00e4"

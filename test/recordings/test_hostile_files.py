@@ -16,10 +16,14 @@ from mcap.writer import Writer as McapWriter
 from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin
 from small_recordings import ROWS, bag_bytes, write_bag
 
-from impact_aware.columns import open_columns
+from impact_aware.columns import MOST_COLUMNS, open_columns
 from impact_aware.errors import ImpactAwareError, InvalidInputError
+from impact_aware.recordings.arm_samples import samples_in_table
 from impact_aware.recordings.bag import Bag, BagError
 from impact_aware.recordings.bag_files import LARGEST_CHUNK, decompress
+from impact_aware.recordings.impact_analysis import analyze
+from impact_aware.recordings.joint_table import open_table
+from impact_aware.recordings.options import AnalysisOptions
 from impact_aware.recordings.raw_recording import RawRecording
 from impact_aware.report.result_files import impacts_csv
 
@@ -220,3 +224,61 @@ def test_a_name_is_no_formula_in_a_spreadsheet():
     # Numbers are numbers, also below zero.
     assert float(rows[1]["position"]) == -2.0
     assert not any(value.startswith(("=", "@", "+")) for row in rows for value in row.values())
+
+
+NAMES = ("a?b", "a#b", "a%23b", "a?mode=memory&cache=shared", "'quoted\"", "line\nbreak", "ä 😀", "-x")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_recording_may_have_any_name(tmp_path, name):
+    """SQLite is asked for a file by a URI, in which some of these end the path."""
+    for kind in ("db3", "mcap", "mcap.zstd"):
+        path = tmp_path / f"{name}.{kind}"
+        path.write_bytes(bag_bytes(kind))
+        assert count(path) == (ROWS, "")
+        with RawRecording(path) as recording:
+            assert sum(hasattr(record, "topic") for record in recording.records()) == ROWS
+    # The library's writer has the same fault, so that the folder gets its name afterwards.
+    folder = write_bag(tmp_path / "plain", plugin=StoragePlugin.SQLITE3).rename(tmp_path / name)
+    assert count(folder) == (ROWS, "")
+
+
+def test_a_cell_without_end_is_told_with_its_line(tmp_path):
+    path = tmp_path / "cell.csv"
+    path.write_text("time,q_a\n0,1\n0.1,\"" + "x" * 200_000)
+    with pytest.raises(InvalidInputError, match="line 3, expected cells .field larger than field limit"):
+        open_columns(path).whole(["time", "q_a"])
+
+
+def test_a_stamp_is_one_number_and_an_arm_has_a_bounded_number_of_joints(tmp_path):
+    times, path = np.arange(60) * 0.001, tmp_path / "wide.npz"
+    np.savez(path, time=np.column_stack([times, times]), q=np.ones((60, 2)))
+    with pytest.raises(InvalidInputError, match="time with 2 numbers per row, expected one number per row"):
+        open_table(path)
+    np.savez(path, time=times, q=np.ones((60, MOST_COLUMNS + 1)))
+    with pytest.raises(InvalidInputError, match=f"{MOST_COLUMNS + 1} numbers per row, expected {MOST_COLUMNS} at most"):
+        open_table(path)
+    np.savez(path, time=times, q=np.ones((60, MOST_COLUMNS)))
+    assert len(open_table(path).joint_names) == MOST_COLUMNS
+
+
+def test_samples_without_a_finite_stamp_are_left_out(tmp_path):
+    path = tmp_path / "run.csv"
+    path.write_text("time,q_a\n1,0.0\ninf,0.1\n3,0.2\nnan,0.3\n-inf,0.4\n4,0.5\n")
+    names, samples = samples_in_table(path)
+    assert names == ("a",) and samples.times.tolist() == [1.0, 3.0, 4.0]
+    np.testing.assert_allclose(samples.positions[:, 0], [0.0, 0.2, 0.5])
+
+
+def test_messages_that_name_no_joint_are_told(tmp_path):
+    for plugin in (StoragePlugin.MCAP, StoragePlugin.SQLITE3):
+        path = write_bag(tmp_path / plugin.name, plugin=plugin, names=())
+        with pytest.raises(BagError, match="its messages of joint states name no joint"):
+            analyze([path], AnalysisOptions())
+
+
+def test_a_message_about_thousands_of_names_is_a_short_line(tmp_path):
+    path = write_bag(tmp_path / "bag", names=[f"joint{number}\n" for number in range(5000)])
+    with pytest.raises(BagError, match="no topic has the joints of panda: /joint_states lacks|has joint0") as caught:
+        analyze([path], AnalysisOptions(robot="panda"))
+    assert len(str(caught.value)) < 1700 and str(caught.value).isprintable()

@@ -46,12 +46,25 @@ def test_a_bad_text_is_refused_in_one_line(text, word):
     assert str(caught.value).isprintable() and len(str(caught.value)) < 500
 
 
+NO_TREES = {
+    "two roots": (chain(2).replace('<link name="l1">', '<link name="l9"/><link name="l1">'), "child, not l0, l9"),
+    "a ring": ('<robot name="r"><link name="a"/><joint name="j"><child link="a"/></joint></robot>', "child, not none"),
+}
+
+
+@pytest.mark.parametrize(("text", "word"), NO_TREES.values(), ids=NO_TREES.keys())
+def test_links_that_are_no_tree_are_refused_before_the_library_prints_about_them(capfd, text, word):
+    with pytest.raises(InvalidInputError, match=word):
+        RobotModel.from_urdf(text)
+    assert capfd.readouterr() == ("", "")
+
+
 def test_the_longest_chain_that_is_accepted_can_be_parsed():
     assert build_model(chain(MOST_LINKS - 1)).nv == MOST_LINKS - 1
     with pytest.raises(InvalidInputError, match=f"{MOST_LINKS} at most"):
         check_urdf(chain(MOST_LINKS))
     nested = "<x>" * (DEEPEST - 1) + "</x>" * (DEEPEST - 1)
-    check_urdf(f'<robot name="a">{nested}</robot>')
+    check_urdf(f'<robot name="a"><link name="b"/>{nested}</robot>')
 
 
 def test_an_arm_has_a_bounded_number_of_joints():

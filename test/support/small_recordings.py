@@ -31,7 +31,7 @@ def columns():
     return {"time": times, "q_elbow": 0.3 + 0.2 * (times - 100.0), "q_wrist": -0.4 + np.sin(times - 100.0)}
 
 
-def write_bag(path, *, plugin=StoragePlugin.MCAP, compression=None):
+def write_bag(path, *, plugin=StoragePlugin.MCAP, compression=None, names=NAMES):
     writer = Writer(path, version=9, storage_plugin=plugin)
     if compression is not None:
         writer.set_compression(*compression)
@@ -43,7 +43,7 @@ def write_bag(path, *, plugin=StoragePlugin.MCAP, compression=None):
             stamp = types["builtin_interfaces/msg/Time"](*divmod(nanoseconds, 10**9))
             position = np.array([found["q_elbow"][row], found["q_wrist"][row]])
             header = types["std_msgs/msg/Header"](stamp, "base")
-            message = types[TYPE](header, list(NAMES), position, np.zeros(2), np.zeros(0))
+            message = types[TYPE](header, list(names), position, np.zeros(2), np.zeros(0))
             writer.write(connection, nanoseconds, bytes(STORE.serialize_cdr(message, TYPE)))
     return path
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from impact_aware.contact.force_model import check_positive
+from impact_aware.output_folder import write_whole
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -58,5 +60,5 @@ class ValidationContext:
         yield figure, axes
         self.out.mkdir(parents=True, exist_ok=True)
         path = self.out / f"{name}.png"
-        figure.savefig(path, dpi=130)
+        write_whole(path, partial(figure.savefig, format="png", dpi=130))
         self.figures.append(path)

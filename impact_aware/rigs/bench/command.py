@@ -8,6 +8,7 @@ from pathlib import Path
 
 from impact_aware.errors import UnknownNameError
 from impact_aware.json_text import json_text
+from impact_aware.output_folder import write_whole
 
 BENCHMARKS = (
     "bag",
@@ -54,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
     result = module.run(options)
     if options.out is not None:
         options.out.mkdir(parents=True, exist_ok=True)
-        (options.out / f"bench_{args.name}.json").write_text(json_text(result, indent=2) + "\n")
+        write_whole(options.out / f"bench_{args.name}.json", json_text(result, indent=2) + "\n")
     print(json_text(result) if options.json else format_result(result))
     return 0
 
