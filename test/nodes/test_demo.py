@@ -91,6 +91,22 @@ def test_the_result_is_one_unit_and_another_folder_is_refused(run, capsys):
 
 
 @pytest.mark.slow
+def test_the_nodes_of_the_suite_do_the_same_in_one_process(tmp_path, zygote, run):
+    out = tmp_path / "run"
+    process = zygote.Popen(
+        demo_command(out, "--json", "--single-process"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    output, errors = process.communicate(timeout=LIMIT)
+    assert process.returncode == 0, errors
+    summary, apart = json.loads(output), run[1]
+    assert len(list((out / "logs").iterdir())) == len(list((run[0] / "logs").iterdir())) - 4
+    assert summary["goal_error_m"] < 0.02
+    assert summary["control"]["missed"] == summary["impact"]["false_detections"] == 0
+    assert summary["impact"]["time_true"] == pytest.approx(apart["impact"]["time_true"], abs=0.2)
+    assert summary["prediction_error_relative"] == pytest.approx(apart["prediction_error_relative"], abs=0.02)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("victim", ["impact_detector", "rs_controller", "sim_robot"])
 def test_killing_a_node_leaves_the_arm_safe_and_ends_with_a_clear_error(demo, victim):
     out, process = demo
