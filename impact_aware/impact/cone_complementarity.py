@@ -20,12 +20,11 @@ import numpy as np
 import pinocchio as pin
 
 from impact_aware.arrays import Array
-from impact_aware.errors import NoSolutionError
 
 # Relative to velocities and impulses of order one, to which the problem is scaled.
 _TOLERANCE = 1e-12
 _POLISHED = 1e-10
-_ACCEPTED = 1e-7
+SOLVED = 1e-7
 # Nearly always few iterations are enough for Newton's method to converge from; else many are.
 _ADMM_ITERATIONS = (200, 20000)
 _NEWTON_ITERATIONS = 40
@@ -41,7 +40,8 @@ class ConeSolution(NamedTuple):
         impulse: (3 m,) N s.
         rank: Of the Delassus matrix.
         degenerate: Whether the matrix was singular, so that the impulse is the one of least norm among many.
-        residual: Largest violation of the complementarity, relative to the speed and impulse of the problem.
+        residual: Largest violation of the complementarity, relative to the speed and impulse of the problem; below
+            `SOLVED` for a solution.
         iterations: Of the solver.
     """
 
@@ -60,8 +60,9 @@ def solve_cone_complementarity(delassus: Array, velocity: Array, friction: Array
         velocity: (3 m,) g, velocities without impulse, m/s, to whose normal entries any restitution is added.
         friction: (m,) Coulomb's coefficients.
 
-    Raises:
-        NoSolutionError: The solver ended too far from a solution; it carries the problem.
+    Returns:
+        The solution; where the solver ends too far from one, of which the residual tells, impulses near it that push
+        only, lie in their cones and take energy.
     """
     count = len(friction)
     mass_scale, speed = float(np.trace(delassus)) / (3 * count), float(np.abs(velocity).max())
@@ -97,17 +98,29 @@ def solve_cone_complementarity(delassus: Array, velocity: Array, friction: Array
                 impulse, residual = unscaled, error
             if residual < _POLISHED:
                 break
-        if residual < _ACCEPTED:
+        if residual < SOLVED:
             break
-    if not residual < _ACCEPTED:
-        raise NoSolutionError(
-            f"the contact solver stopped with a residual of {residual:.1e} after {iterations} iterations",
-            problem=(delassus, velocity, friction),
-            status=residual,
-        )
+    if not residual < SOLVED:
+        impulse = _possible(matrix, free, friction, impulse)
+        residual = complementarity_residual(matrix @ impulse + free, impulse, friction)
     answer = np.empty(3 * count)
     answer[order] = impulse * (speed / mass_scale)
     return ConeSolution(answer, rank, degenerate, residual, iterations)
+
+
+def _possible(matrix: Array, free: Array, friction: Array, impulse: Array) -> Array:
+    """The nearest impulse in all cones (normals last), made as large as takes most energy, but no larger than it is."""
+    near = impulse.copy().reshape(-1, 3)
+    for own, coefficient in zip(near, friction, strict=True):
+        across, along = float(np.hypot(own[0], own[1])), float(own[2])
+        if coefficient * across <= -along:
+            own[:] = 0.0
+        elif across > coefficient * along:
+            own[2] = (along + coefficient * across) / (1.0 + coefficient * coefficient)
+            own[:2] *= coefficient * own[2] / across
+    inside = near.ravel()
+    taken, growth = float(-(inside @ free)), float(inside @ matrix @ inside)
+    return inside * min(max(taken / growth, 0.0), 1.0) if growth > 0.0 else 0.0 * inside
 
 
 def complementarity_residual(velocity: Array, impulse: Array, friction: Array) -> float:

@@ -2,9 +2,9 @@
 
 Two palms on a box, a box on a table, the corners of a pad: impulses that arise together act through all bodies
 together, so no contact can be predicted alone. Bodies are joined by their inverse inertias into one Delassus matrix,
-on which the contacts' Coulomb cones are solved (`cone_complementarity`). Restitution is Newton's, contact by contact;
-0 is the sustained contact of van Steen 2024. One contact alone has a path to follow, and follows it: it gets the
-single- contact map.
+on which the contacts' Coulomb cones are solved (`cone_complementarity`). Restitution is Poisson's, contact by contact,
+so that no energy is made (`poisson_restitution`); 0 is the sustained contact of van Steen 2024. One contact alone has a
+path to follow, and follows it: it gets the single-contact map.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from impact_aware.contact.geometry import (
     vector,
 )
 from impact_aware.errors import InvalidInputError, UnknownNameError
-from impact_aware.impact.cone_complementarity import solve_cone_complementarity
 from impact_aware.impact.contact_impulse import Mode
+from impact_aware.impact.poisson_restitution import solve_poisson
 from impact_aware.impact.registry import DEFAULT_METHOD, impact_map
 from impact_aware.ranges import check_scalar
 from impact_aware.robot import RobotModel
@@ -81,7 +81,7 @@ class BodyContact:
         point: (3,) Where they touch, m.
         other: Name of the other arm or object; None for a fixed surface.
         friction: Coulomb's coefficient, >= 0.
-        restitution: Newton's coefficient, 0..1.
+        restitution: Poisson's coefficient, 0..1.
         frame: The frame of `body` that touches, when it is an arm; its tool frame when None.
         other_frame: The same for `other`.
     """
@@ -123,6 +123,8 @@ class SimultaneousPrediction(NamedTuple):
         degenerate: Whether redundant or singular contacts left the impulses undetermined, so that they are the ones of
             least norm; the velocities are determined all the same.
         rank: Of the Delassus matrix, at most 3 m.
+        residual: Of the contact laws, relative to the speed and impulse of the problem: 1e-7 and more where the solver
+            found no solution and what it came to, in the cones and without gain of energy, stands for it.
     """
 
     velocity_before: dict[str, Array]
@@ -134,6 +136,7 @@ class SimultaneousPrediction(NamedTuple):
     energy_loss: float
     degenerate: bool
     rank: int
+    residual: float
 
 
 def predict_simultaneous(
@@ -156,7 +159,6 @@ def predict_simultaneous(
     Raises:
         InvalidInputError: No contact.
         UnknownNameError: A contact names an unknown body or frame.
-        NoSolutionError: The solver found no solution.
     """
     if not contacts:
         raise InvalidInputError("contacts", "an empty list", "at least one contact")
@@ -188,7 +190,7 @@ def predict_simultaneous(
     velocity = np.concatenate([body.velocity for body in bodies.values()])
     response = inverse_inertia @ jacobian.T
     delassus, before = jacobian @ response, jacobian @ velocity
-    impulse, rank, degenerate = _solve(contacts, delassus, before, method)
+    impulse, rank, degenerate, residual = _solve(contacts, delassus, before, method)
     after = velocity + response @ impulse
     contact_after = before + delassus @ impulse
     axes_of_all = [contact_axes(contact.normal) for contact in contacts]
@@ -206,6 +208,7 @@ def predict_simultaneous(
         energy_loss=0.0 - float(impulse @ (before + 0.5 * delassus @ impulse)),
         degenerate=degenerate,
         rank=rank,
+        residual=residual,
     )
 
 
@@ -263,18 +266,18 @@ def _columns(bodies: Mapping[str, _Body]) -> dict[str, slice]:
     }
 
 
-def _solve(contacts: Sequence[BodyContact], delassus: Array, before: Array, method: str) -> tuple[Array, int, bool]:
-    """Impulses (3 m,), the matrix's rank, and whether they were undetermined."""
+def _solve(
+    contacts: Sequence[BodyContact], delassus: Array, before: Array, method: str
+) -> tuple[Array, int, bool, float]:
+    """Impulses (3 m,), the matrix's rank, whether they were undetermined, and the residual."""
     if len(contacts) == 1:
         one = impact_map(method)(delassus.tolist(), before.tolist(), contacts[0].friction, contacts[0].restitution)
         rank = int(np.linalg.matrix_rank(delassus, hermitian=True))
-        return np.array(one[:3]), rank, rank < 3
-    shifted = before.copy()
-    for index, contact in enumerate(contacts):
-        # Only what approaches bounces; a contact that leaves or rests is merely kept from coming closer.
-        shifted[3 * index] += contact.restitution * min(before[3 * index], 0.0)
-    solution = solve_cone_complementarity(delassus, shifted, np.array([contact.friction for contact in contacts]))
-    return solution.impulse, solution.rank, solution.degenerate
+        return np.array(one[:3]), rank, rank < 3, 0.0
+    friction = np.array([contact.friction for contact in contacts])
+    restitution = np.array([contact.restitution for contact in contacts])
+    solution = solve_poisson(delassus, before, friction, restitution)
+    return solution.impulse, solution.rank, solution.degenerate, solution.residual
 
 
 def _modes(contacts: Sequence[BodyContact], impulse: Array, after: Array, speed: float) -> tuple[Mode, ...]:

@@ -68,7 +68,6 @@ def predict_grasp_impact(
 
     Raises:
         InvalidInputError: A state that is not finite or of the wrong size.
-        NoSolutionError: The impact map found no solution.
     """
     arms: dict[str, ArmState] = {}
     contacts: list[BodyContact] = []
