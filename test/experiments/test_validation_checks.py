@@ -11,7 +11,7 @@ from impact_aware.experiments.validation import VALIDATIONS, Check, run_validati
 from impact_aware.experiments.validation.context import ValidationContext
 
 # Those with random impacts or long simulations are run with few trials and no figures here.
-SLOW = {"flexible-joint", "flexible-joint-7", "coulomb", "mujoco-surface", "mujoco-palms"}
+SLOW = {"flexible-joint", "flexible-joint-7", "coulomb", "mujoco-surface", "mujoco-palms", "simultaneous"}
 QUICK = [name for name in VALIDATIONS if name not in SLOW]
 
 

@@ -44,6 +44,9 @@ VALIDATIONS: dict[str, Validation] = {
     "push": Validation("push_mass.push", "van Steen 2024: 0.5 m/s against 2.20 kg gives 0.34 m/s"),
     "mujoco-surface": Validation("mujoco_reference.surface", "Panda on a fixed surface in MuJoCo, below 3.55 %"),
     "mujoco-palms": Validation("mujoco_reference.palms", "a box between two palms in MuJoCo, below 3.55 %"),
+    "simultaneous": Validation(
+        "simultaneous_energy.simultaneous", "several contacts at once: no energy made, impulses in their cones"
+    ),
     "coulomb": Validation("coulomb_limit.coulomb", "exact Coulomb map against continuous contact; docs/friction.md"),
 }
 
