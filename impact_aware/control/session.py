@@ -7,7 +7,6 @@ and watches for states that don't come. It knows nothing of ROS: clocks and `sen
 
 from __future__ import annotations
 
-import math
 import time as wall
 from collections.abc import Callable, Sequence
 
@@ -109,7 +108,7 @@ class ControlSession:
         self._law = ReferenceSpreadingController(self.robots, self.parameters, field, self.bases)
         period, state_age = self.parameters.period, self.parameters.state_age_limit
         self._guard = StateGuard(self._law.arms, limits, self.bases, period, state_age)
-        self.filter = CommandFilter(self.robots, period, limits)
+        self.filter = CommandFilter(self.robots, period, limits, clock if paced else None)
         if readers is None:
             readers = [JointReader(robot.joint_names) for robot in self.robots]
         self.states = ArmStates(readers, topics, period=period, clock=clock)
@@ -117,7 +116,6 @@ class ControlSession:
         self._timeout, self._completion = state_timeout, completion
         self._send = send or (lambda command: None)
         self._present, self._clock = present, clock
-        self._paced, self._sent = paced, -math.inf
         effort_limit = np.concatenate([robot.limits.effort for robot in self.robots])
         self.rest = ComingToRest(effort_limit, self.parameters.rest_velocity)
         self.command: Command | None = None
@@ -319,8 +317,6 @@ class ControlSession:
         violation, usable = self._guard.refusal(time, q, dq, age)
         if violation is not None:
             self._violated(violation)
-        if self._paced:
-            self.filter.pace(self._clock() - self._sent)
         if usable:
             wanted = law.update(time, q, dq, self.filter.range, object_position=object_position)
         else:
@@ -332,8 +328,6 @@ class ControlSession:
         gravity = self._law.gravity
         if not self.filter.begun:
             self.filter.begin(gravity)
-        if self._paced:
-            self._sent = self._clock()
         # Damping an arm to rest may want any torque; the quadratic program's are within the limits.
         violation = self.filter.apply(wanted.effort, gravity, judge=wanted.mode in IN_MOTION)
         self._send(self.filter.previous)
@@ -395,8 +389,6 @@ class ControlSession:
     def send_without_state(self) -> None:
         """Send the gravity torque at the last posture, as near as the torque rate allows."""
         if self.active and self.states.complete:
-            if self._paced:
-                self.filter.pace(self._clock() - self._sent)
             self._deliver(self._law.command_without_state(self.states.time))
 
     def joint_reference_velocity(self, command: Command) -> Array:

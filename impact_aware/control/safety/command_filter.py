@@ -14,7 +14,8 @@ that follows another within half a period is therefore allowed that share of the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -40,7 +41,11 @@ class CommandFilter:
     """
 
     def __init__(
-        self, robots: Sequence[RobotModel], period: float = 0.001, limits: Sequence[SafetyLimits] | None = None
+        self,
+        robots: Sequence[RobotModel],
+        period: float = 0.001,
+        limits: Sequence[SafetyLimits] | None = None,
+        clock: Callable[[], float] | None = None,
     ) -> None:
         """Join the limits of all arms, arm after arm.
 
@@ -48,6 +53,8 @@ class CommandFilter:
             robots: One per arm; their profiles say whether commands include gravity.
             period: Time between two commands, s.
             limits: Torque and torque-rate limits of each arm; those of the profiles when None.
+            clock: Present time of a steady clock, s, in which the torque rate holds too; None where cycles are not made
+                in the time of a clock.
 
         Raises:
             InvalidInputError: Limits that are not one per arm.
@@ -58,8 +65,7 @@ class CommandFilter:
         self._names = [name for robot in robots for name in robot.joint_names]
         self._limit = np.concatenate([np.asarray(entry.effort, dtype=float) for entry in limits])
         self._step = np.concatenate([np.asarray(entry.effort_rate, dtype=float) for entry in limits]) * period
-        self._allowed = self._step
-        self._period = period
+        self._period, self._clock, self._sent = period, clock, -math.inf
         self._carried = EffortConvention(robots).carried
         self._range = np.empty_like(self._limit), np.empty_like(self._limit)
         self.previous = np.zeros_like(self._limit)
@@ -78,18 +84,13 @@ class CommandFilter:
         self.previous = np.clip(command, -self._limit, self._limit)
         self.begun = True
 
-    def pace(self, elapsed: float) -> None:
-        """Wall time since the last command was sent, s: how much of a step the next one may make."""
-        share = max(elapsed, 0.0) / (0.5 * self._period)
-        self._allowed = self._step if share >= 1.0 else share * self._step
-
     def range(self, gravity: Array) -> tuple[Array, Array]:
         """Lowest and highest whole torque (n,) that passes unchanged now, N m; the next call overwrites them.
 
         Args:
             gravity: (n,) Gravity torque at the present posture, N m.
         """
-        kernels.torque_range(self.previous, self._limit, self._allowed, self._carried, gravity, *self._range)
+        kernels.torque_range(self.previous, self._limit, self._allowed(), self._carried, gravity, *self._range)
         return self._range
 
     def apply(self, wanted: Array, gravity: Array, *, judge: bool = False) -> Violation | None:
@@ -105,21 +106,30 @@ class CommandFilter:
             What was wrong with the wanted torque, or None.
         """
         # New ones each time: whoever got the last command keeps it.
-        command, effort = np.empty(wanted.size), np.empty(wanted.size)
+        command, effort, allowed = np.empty(wanted.size), np.empty(wanted.size), self._allowed()
         changed, row = kernels.filter_command(
-            wanted, self.previous, self._limit, self._allowed, self._carried, gravity, TOLERANCE, command, effort
+            wanted, self.previous, self._limit, allowed, self._carried, gravity, TOLERANCE, command, effort
         )
         self.interventions += changed
         before, self.previous, self.effort = self.previous, command, effort
-        return self._explain(row, wanted, gravity, before) if judge and row >= 0 else None
+        if self._clock is not None:
+            self._sent = self._clock()
+        return self._explain(row, wanted, gravity, before, allowed) if judge and row >= 0 else None
 
-    def _explain(self, joint: int, wanted: Array, gravity: Array, before: Array) -> Violation:
+    def _allowed(self) -> Array:
+        """Largest change (n,) of what is sent now, N m."""
+        if self._clock is None:
+            return self._step
+        share = (self._clock() - self._sent) / (0.5 * self._period)
+        return self._step if share >= 1.0 else max(share, 0.0) * self._step
+
+    def _explain(self, joint: int, wanted: Array, gravity: Array, before: Array, allowed: Array) -> Violation:
         name, value = self._names[joint], wanted[joint] - self._carried[joint] * gravity[joint]
         if not np.isfinite(value):
             return Violation(SafeReason.NON_FINITE, f"the torque of {name} was to be {value}")
         if abs(value) > self._limit[joint]:
             sentence = f"{name} was to get {value:.4g} N m, not up to {self._limit[joint]:.4g}"
             return Violation(SafeReason.TORQUE_LIMIT, sentence)
-        change, step = abs(value - before[joint]), self._allowed[joint]
+        change, step = abs(value - before[joint]), allowed[joint]
         sentence = f"the torque of {name} was to change by {change:.4g} N m at once, not by up to {step:.4g}"
         return Violation(SafeReason.TORQUE_RATE_LIMIT, sentence)
