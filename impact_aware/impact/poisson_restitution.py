@@ -65,9 +65,9 @@ def solve_poisson(delassus: Array, velocity: Array, friction: Array, restitution
 
 def expansion_share(delassus: Array, velocity: Array, compression: Array, bounce: Array) -> float:
     """How much of the normal impulses `bounce` (3 m,) adds no more energy than the `compression` (3 m,) took, 0..1."""
-    taken = -compression @ (velocity + 0.5 * delassus @ compression)
-    first = bounce @ (velocity + delassus @ compression)
-    second = 0.5 * bounce @ delassus @ bounce
+    taken = -float(compression @ (velocity + 0.5 * delassus @ compression))
+    first = float(bounce @ (velocity + delassus @ compression))
+    second = 0.5 * float(bounce @ delassus @ bounce)
     # The larger root of second s^2 + first s = taken; first is zero but for rounding.
     if first + second <= taken:
         return 1.0

@@ -141,7 +141,7 @@ def _jumps(robot: RobotModel, draw: HitDraw, flexible: Array) -> tuple[Array, Ar
     inverse_mass = 0.0 if draw.fixed else 1.0 / draw.mass
     speed = -float(draw.normal @ draw.velocity)
     impulse = (1.0 + draw.restitution) * speed / (float(jacobian @ light) + inverse_mass)
-    return whole * impulse, light * impulse
+    return np.asarray(whole * impulse), np.asarray(light * impulse)
 
 
 def _elasticity(draw: HitDraw, rng: np.random.Generator) -> JointElasticity:

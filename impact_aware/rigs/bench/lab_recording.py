@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pinocchio as pin
@@ -47,7 +48,7 @@ class LabRecording:
 
     def write(self, folder: Path, name: str) -> Path:
         """Write `NAME.npz` with `time`, `q`, `dq`, `tau` and `object_time`, `object_position`, `object_quaternion`."""
-        columns = {
+        columns: dict[str, Any] = {
             "time": self.times,
             "q": self.positions,
             "dq": self.velocities,

@@ -242,8 +242,8 @@ def flood(name: str, messages: int, requests: int, seed: int) -> dict[str, Any]:
     }
 
 
-def main() -> int:
-    """Flood the node that the arguments name."""
+def print_flood() -> int:
+    """Flood the node that the arguments name, and print the result; `impact-aware faults` starts this."""
     name, (messages, requests, seed) = sys.argv[1], map(int, sys.argv[2:5])
     rclpy.init(args=[], signal_handler_options=SignalHandlerOptions.NO)
     try:
@@ -257,4 +257,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(print_flood())
