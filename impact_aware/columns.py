@@ -1,7 +1,8 @@
 """Columns of numbers in a file: CSV, Parquet, NumPy and HDF5, read in pieces or as a whole.
 
-A column is one vector of k numbers, or an array of (k, m) in NumPy and HDF5 files. Columns have names; those of a CSV
-file without a header line, or of an `.npy` file without fields, are numbers from 0.
+A column is one vector of k numbers, or an array of (k, m) in NumPy and HDF5 files and where the cells of a text hold
+vectors. Columns have names; those of a text without a header line, or of an `.npy` file without fields, are numbers
+from 0.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import Any, TypeAlias, cast
 
@@ -25,6 +27,7 @@ import pyarrow.parquet
 from impact_aware.arrays import Array
 from impact_aware.errors import InvalidInputError, one_reason
 from impact_aware.resources import most_unpacked
+from impact_aware.text_layout import BLANKS, MISSING, CellError, is_number, layout_of, numbers_in, rows_of
 
 Name: TypeAlias = "str | int"
 
@@ -43,8 +46,6 @@ _UNREADABLE = (
     pyarrow.ArrowException, csv.Error,
 )  # fmt: skip
 """What the libraries raise for files that are cut off or spoilt: NumPy's header is Python, HDF5's has any type."""
-
-_MISSING = ["", " ", "NA", "N/A", "#N/A", "null", "NULL"]
 
 
 class ColumnFile:
@@ -140,7 +141,7 @@ def open_columns(path: str | Path) -> ColumnFile:
     suffix = path.suffix.lower()
     if not path.is_file():
         raise InvalidInputError("table", str(path), "an existing, readable file")
-    kind = _Parquet if suffix == ".parquet" else ColumnFile if suffix in SUFFIXES[2:] else _Csv
+    kind = _Parquet if suffix == ".parquet" else ColumnFile if suffix in SUFFIXES[2:] else _Text
     try:
         return kind(path)
     except InvalidInputError:
@@ -212,81 +213,112 @@ class _Parquet(ColumnFile):
                 yield {name: _column(batch.column(str(name))) for name in names}
 
 
-class _Csv(ColumnFile):
-    """Comma-separated; the header line is missing where the first line is all numbers."""
+class _Text(ColumnFile):
+    """Cells between commas, semicolons, tabs or blanks, laid out as `impact_aware.text_layout` judges."""
 
     def _find(self) -> dict[Name, int]:
-        line, first = next(self._lines(), (0, []))
-        self._has_header = not all(map(_is_number, first))
-        self._skip = line if self._has_header else max(line - 1, 0)
-        self._columns: list[Name] = [*first] if self._has_header else [*range(len(first))]
-        return dict.fromkeys(self._columns, 1)
+        self._layout = layout_of(self.path)
+        return {name: max(width, 1) for name, width in zip(self._layout.names, self._layout.widths, strict=True)}
 
     def _pieces(self, names: Sequence[Name]) -> Iterator[dict[Name, Array]]:
-        # Arrow gets numbers for names, since those in the file may be there twice or with blanks around them.
-        places = {name: str(self._place(name)) for name in names}
-        reading = pyarrow.csv.ReadOptions(
-            skip_rows=self._skip, column_names=[str(place) for place in range(len(self._columns))]
-        )
-        convert = pyarrow.csv.ConvertOptions(
-            include_columns=list(places.values()),
-            column_types=dict.fromkeys(places.values(), "float64"),
-            null_values=_MISSING,
-        )
+        places = {name: self._place(name) for name in names}
         if next(self._rows(), None) is None:
             return
-        with pyarrow.csv.open_csv(self.path, read_options=reading, convert_options=convert) as reader:
+        yield from self._by_words(places) if self._layout.delimiter == BLANKS else self._by_arrow(places)
+
+    def _by_arrow(self, places: dict[Name, int]) -> Iterator[dict[Name, Array]]:
+        # Arrow gets numbers for names, since those in the file may be there twice or with blanks around them.
+        layout = self._layout
+        reading = pyarrow.csv.ReadOptions(
+            skip_rows=layout.above, column_names=[str(place) for place in range(len(layout.names))]
+        )
+        convert = pyarrow.csv.ConvertOptions(
+            include_columns=[str(place) for place in places.values()],
+            column_types={str(p): "float64" if layout.widths[p] == 1 else "string" for p in places.values()},
+            null_values=MISSING,
+            strings_can_be_null=True,
+            decimal_point=layout.decimal,
+        )
+        parsing = pyarrow.csv.ParseOptions(delimiter=layout.delimiter)
+        with pyarrow.csv.open_csv(
+            self.path, read_options=reading, convert_options=convert, parse_options=parsing
+        ) as reader:
             for batch in reader:
                 # Spreadsheets write rows of nothing but commas below the last one.
-                empty = np.logical_and.reduce([column.is_null().to_numpy(False) for column in batch.columns])
-                yield {name: _column(batch.column(place))[~empty] for name, place in places.items()}
+                kept = ~np.logical_and.reduce([column.is_null().to_numpy(False) for column in batch.columns])
+                columns = {place: batch.column(str(place)) for place in places.values()}
+                yield {
+                    name: _column(columns[place])[kept]
+                    if layout.widths[place] == 1
+                    else self._vectors(columns[place].to_pylist(), layout.widths[place])[kept]
+                    for name, place in places.items()
+                }
+
+    def _by_words(self, places: dict[Name, int]) -> Iterator[dict[Name, Array]]:
+        """Cells between any number of blanks, which Arrow does not know."""
+        rows = (cells for _, cells in self._rows())
+        while piece := list(islice(rows, ROWS)):
+            if any(len(cells) != len(self._layout.names) for cells in piece):
+                raise ValueError("rows of different lengths")
+            yield {name: np.array([self._number(cells[place]) for cells in piece]) for name, place in places.items()}
+
+    def _number(self, word: str) -> float:
+        if word in MISSING:
+            return float("nan")
+        return float(word.replace(",", ".") if self._layout.decimal == "," else word)
+
+    def _vectors(self, words: Sequence[str | None], width: int) -> Array:
+        """Vectors (k, width) of cells; NaN where one is empty.
+
+        Raises:
+            ValueError: A cell with another number of numbers.
+        """
+        found = np.full((len(words), max(width, 1)), np.nan)
+        for row, word in enumerate(words):
+            numbers = None if word is None else numbers_in(word, self._layout.decimal)
+            if word is None:
+                continue
+            if numbers is None or len(numbers) != found.shape[1]:
+                raise ValueError("a vector of another length")
+            found[row] = numbers
+        return found if width > 1 else found[:, 0]
 
     def _place(self, name: Name) -> int:
-        if self._columns.count(name) > 1:
-            raise InvalidInputError(f"table {self.path}", f"{self._columns.count(name)} columns {name}", "one of each")
-        return self._columns.index(name)
+        if self._layout.names.count(name) > 1:
+            raise InvalidInputError(
+                f"table {self.path}", f"{self._layout.names.count(name)} columns {name}", "one of each"
+            )
+        return self._layout.names.index(name)
 
     def _fault(self, names: Sequence[Name], expected: str) -> InvalidInputError | None:
         """With the line and the word."""
+        layout = self._layout
         for number, (line, cells) in enumerate(self._rows(), start=1):
             where = f"row {number} (line {line})"
-            if len(cells) != len(self._columns):
-                wanted = f"{len(self._columns)} as in the first line"
+            if len(cells) != len(layout.names):
+                wanted = f"{len(layout.names)} as in the first line"
                 return InvalidInputError(f"table {self.path}", f"{len(cells)} columns in {where}", wanted)
             for name in names:
-                word = cells[self._place(name)]
-                fine = _is_number(word) and np.isfinite(float(word))
-                if not fine and (expected == "a finite number" or not (_is_number(word) or word in _MISSING)):
-                    return InvalidInputError(f"table {self.path}", f"{word!r} for {name} in {where}", expected)
+                place = self._place(name)
+                word, width = cells[place], max(layout.widths[place], 1)
+                found = numbers_in(word, layout.decimal) if layout.widths[place] != 1 else None
+                if is_number(word, layout.decimal):
+                    found = [self._number(word)]
+                fine = found is not None and len(found) == width and np.isfinite(found).all()
+                readable = (found is not None and len(found) == width) or word in MISSING
+                if not fine and (expected == "a finite number" or not readable):
+                    wanted = expected if width == 1 else f"{width} numbers"
+                    return InvalidInputError(f"table {self.path}", f"{word!r} for {name} in {where}", wanted)
         return None
 
     def _rows(self) -> Iterator[tuple[int, list[str]]]:
         """The rows below the header, each with its line."""
-        lines = self._lines()
-        if self._has_header:
-            next(lines, None)
-        return lines
-
-    def _lines(self) -> Iterator[tuple[int, list[str]]]:
-        # utf-8-sig, because spreadsheets put a byte order mark first.
-        with open(self.path, newline="", encoding="utf-8-sig") as file:
-            reader = csv.reader(file)
-            try:
-                for row in reader:
-                    if any(map(str.strip, row)):
-                        yield reader.line_num, [cell.strip() for cell in row]
-            except csv.Error as error:
-                where = f"line {reader.line_num}"
-                raise InvalidInputError(f"table {self.path}", where, f"cells ({one_reason(error)})") from error
+        try:
+            yield from rows_of(self.path, self._layout)
+        except CellError as error:
+            given = f"line {error.line}"
+            raise InvalidInputError(f"table {self.path}", given, f"cells ({error.reason})") from error
 
 
 def _column(values: Any) -> Array:
     return np.asarray(values.to_numpy(zero_copy_only=False), dtype=np.float64)
-
-
-def _is_number(word: str) -> bool:
-    try:
-        float(word)
-    except ValueError:
-        return False
-    return True

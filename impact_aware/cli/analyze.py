@@ -12,6 +12,7 @@ import numpy as np
 from tqdm import tqdm
 
 from impact_aware.cli.numbers import number, numbers
+from impact_aware.cli.table_options import add_table_arguments, column_map
 from impact_aware.detection.registry import DETECTORS
 from impact_aware.estimation.registry import ESTIMATORS
 from impact_aware.impact.registry import DEFAULT_METHOD, IMPACT_MAPS
@@ -19,7 +20,6 @@ from impact_aware.json_text import json_text
 from impact_aware.output_folder import OutputFolder, write_whole
 from impact_aware.recordings.bag import is_recording
 from impact_aware.recordings.impact_analysis import analyze, load_labels
-from impact_aware.recordings.joint_table import read_column_map
 from impact_aware.recordings.options import ALL, DEFAULT_DETECTOR, DEFAULT_ESTIMATOR, AnalysisOptions
 from impact_aware.recordings.results import Analysis, AnalyzedImpact
 from impact_aware.report.result_files import ablation_csv, impacts_csv, to_json
@@ -40,11 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--robot", metavar="NAME_OR_URDF", help="profile or .urdf; the recording's robot_description when absent"
     )
     source.add_argument("--topic", action="append", default=[], help="joint-state topic; all of them when absent")
-    source.add_argument(
-        "--columns", metavar="MAP",
-        help="of tables: a YAML file or 'time=t q=q1,q2 dq=... tau=... joints=...'; usual names are found anyway",
-    )  # fmt: skip
-    source.add_argument("--degrees", action="store_true", help="positions and velocities are in degrees, not radians")
+    add_table_arguments(source)
     source.add_argument("--labels", type=Path, metavar="FILE", help="YAML or CSV, recording name -> label, for groups")
     finding = parser.add_argument_group("finding impacts")
     finding.add_argument(
@@ -82,7 +78,7 @@ def run(args: argparse.Namespace) -> int:
     options = AnalysisOptions(
         robot=args.robot,
         topics=tuple(args.topic),
-        columns=None if args.columns is None else read_column_map(args.columns),
+        columns=column_map(args),
         detector=args.detector,
         tuning=args.tuning,
         estimator=args.estimator,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from impact_aware.cli.identify_plan import run_plan
+from impact_aware.cli.table_options import add_table_arguments, column_map
 from impact_aware.contact.force_models import FORCE_MODELS
 from impact_aware.contact.geometry import Contact
 from impact_aware.errors import InvalidInputError
@@ -56,6 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--method", default=DEFAULT_METHOD, choices=tuple(IMPACT_MAPS), help="impact map")
     parser.add_argument("--interval", default="likelihood", choices=("likelihood", "bootstrap"))
     parser.add_argument("--confidence", type=float, default=0.95, help="of the intervals (0.95)")
+    add_table_arguments(parser)
     group = parser.add_argument_group("what the tables do not say")
     group.add_argument("--contact-frame", metavar="FRAME", help="frame that touches (the tool)")
     group.add_argument(
@@ -159,12 +161,12 @@ def _impacts(args: argparse.Namespace) -> Identification:
         radius=robot.tool_radius if args.contact_frame in (None, robot.tool_frame) else 0.0,
         box=_box(args),
     )
-    trials = []
+    trials, chosen = [], column_map(args)
     for path in args.files:
         if path.is_dir() or path.suffix in (".mcap", ".db3"):
-            trials += trials_from_bag(path, robot, defaults, args.impact_time)
+            trials += trials_from_bag(path, robot, defaults, args.impact_time, degrees=args.degrees)
         else:
-            trials += read_trials(path, robot, defaults, args.impact_time)
+            trials += read_trials(path, robot, defaults, args.impact_time, columns=chosen, degrees=args.degrees)
     options = {"method": args.method, "interval": args.interval, "confidence": args.confidence}
     if args.quantity == "friction":
         return identify_friction(robot, trials, **options)
@@ -183,7 +185,12 @@ def _box(args: argparse.Namespace) -> BoxDefaults:
 
 
 def trials_from_bag(
-    path: Path, robot: RobotModel, defaults: ContactDefaults, impact_times: Sequence[float] | None
+    path: Path,
+    robot: RobotModel,
+    defaults: ContactDefaults,
+    impact_times: Sequence[float] | None,
+    *,
+    degrees: bool = False,
 ) -> list[ImpactTrial]:
     """Impacts of a rosbag2 recording: positions from `joint_states`, times from its `impacts` unless given.
 
@@ -192,6 +199,7 @@ def trials_from_bag(
         robot: Whose joints are picked by name.
         defaults: The contact.
         impact_times: Header time of each impact, s.
+        degrees: Whether angles are in degrees.
 
     Raises:
         BagError: It can't be read, or has neither `impacts` nor given times.
@@ -205,7 +213,7 @@ def trials_from_bag(
     if defaults.normal is None:
         raise InvalidInputError("normal", "nothing", f"--normal X Y Z, since {path} does not say it")
     with Bag(path) as bag:
-        _, samples = samples_in_bag(bag, "joint_states", robot.joint_names)
+        _, samples = samples_in_bag(bag, "joint_states", robot.joint_names, degrees=degrees)
         if not impact_times:
             events = [message for _, message in bag.messages("impacts")]
             impact_times = [stamp_seconds(event) for event in events if event.kind == _CONTACT_MADE]

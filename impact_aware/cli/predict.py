@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from impact_aware.cli import state_table
 from impact_aware.cli.numbers import number, numbers
+from impact_aware.cli.table_options import add_table_arguments, column_map
 from impact_aware.contact import Contact, FreeObject, contact_point
 from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.impact import DEFAULT_METHOD, IMPACT_MAPS, ImpactPrediction, predict
@@ -56,6 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="many states at once: .csv with columns q_<joint> and dq_<joint> (or, without a header, q then dq), "
         "or .npz with arrays q and dq",
     )
+    add_table_arguments(state, times=False, degrees=False)
     where = parser.add_argument_group("contact")
     where.add_argument("--contact-frame", metavar="FRAME", help="robot frame that touches; the tool frame when absent")
     where.add_argument("--offset", nargs="+", metavar="M", default=["0", "0", "0"], help="x y z in that frame, m")
@@ -152,7 +154,7 @@ def _run_states(args: argparse.Namespace) -> int:
     robot = _robot(args)
     contact = _contact(args, robot)
     obstacle = _obstacle(args, contact, np.zeros(3))
-    table = state_table.read_states(Path(args.states), robot, degrees=args.degrees)
+    table = state_table.read_states(Path(args.states), robot, degrees=args.degrees, columns=column_map(args))
     check_state(robot, table.q, table.dq, _DEGREES)
     # The compiler takes longer to load than one prediction takes, so only tables pay for it.
     from impact_aware.impact.batch import predict_batch

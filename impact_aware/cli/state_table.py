@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from impact_aware.arrays import Array
-from impact_aware.columns import Name, open_columns
+from impact_aware.columns import ColumnFile, open_columns
 from impact_aware.errors import InvalidInputError
 from impact_aware.impact.contact_impulse import MODES
+from impact_aware.joint_columns import ColumnMap, Columns, joint_columns, stacked, total_width
 from impact_aware.output_folder import write_whole
 from impact_aware.robot import RobotModel
 
@@ -35,38 +36,54 @@ class StateTable(NamedTuple):
     dq: Array
 
 
-def read_states(path: Path, robot: RobotModel, *, degrees: bool = False) -> StateTable:
+def read_states(
+    path: Path, robot: RobotModel, *, degrees: bool = False, columns: ColumnMap | None = None
+) -> StateTable:
     """Read a table of states.
 
-    It has columns `q_<joint>` and `dq_<joint>`, in any order and among others, or arrays `q` and `dq` of (m, n); a CSV
-    table without a header has 2 n columns, positions first. With `degrees` all are in degrees and deg/s.
+    It has columns `q_<joint>` and `dq_<joint>` or others of the usual names, in any order and among others, or arrays
+    `q` and `dq` of (m, n); a table without names has 2 n columns, positions first. With `degrees` all are in degrees
+    and deg/s.
+
+    Args:
+        path: The file.
+        robot: The arm.
+        degrees: Whether angles are in degrees.
+        columns: What is known about its columns.
 
     Raises:
         InvalidInputError: No such file, other columns, a row with something else than finite numbers, or no row.
     """
     source = open_columns(path)
+    chosen = columns or ColumnMap()
+    found_columns = [
+        joint_columns(source, kind, chosen.joints or robot.joint_names, getattr(chosen, kind))
+        for kind in StateTable._fields
+    ]
+    if any(total_width(source, kind) != robot.n for kind in found_columns):
+        found_columns = _strict(source, path, robot, bool(chosen.q or chosen.dq))
+    found = source.whole([name for kind in found_columns for name in kind])
+    states = (stacked(found, kind) for kind in found_columns)
+    return StateTable(*(np.radians(values) if degrees else values for values in states))
+
+
+def _strict(source: ColumnFile, path: Path, robot: RobotModel, chosen: bool) -> list[Columns]:
+    """The columns of a table without names; what is wrong with another one."""
     n, names = robot.n, [[f"{kind}_{joint}" for joint in robot.joint_names] for kind in StateTable._fields]
-    columns: list[list[Name]] = [[*kind] for kind in names]
-    if all(kind in source.widths for kind in StateTable._fields):
-        columns = [[kind] for kind in StateTable._fields]
-        if any(source.widths[kind] != n for kind in StateTable._fields):
-            widths = " and ".join(f"{kind} of width {source.widths[kind]}" for kind in StateTable._fields)
-            raise InvalidInputError(_FIELD, f"{widths} in {path}", f"arrays of shape (m, {n}) for {robot.name}")
-    elif all(isinstance(name, int) for name in source.widths):
+    if chosen or all(kind in source.widths for kind in StateTable._fields):
+        widths = " and ".join(f"{kind} of width {source.widths.get(kind, 0)}" for kind in StateTable._fields)
+        given = "other numbers of columns" if chosen else widths
+        raise InvalidInputError(_FIELD, f"{given} in {path}", f"arrays of shape (m, {n}) for {robot.name}")
+    if all(isinstance(name, int) for name in source.widths):
         if not source.widths:
             raise InvalidInputError(_FIELD, f"no rows in {path}", "at least one state")
         if len(source.widths) != 2 * n:
             expected = f"{2 * n} for {robot.name}: positions first, then velocities"
             raise InvalidInputError(_FIELD, f"{len(source.widths)} columns without names in {path}", expected)
-        columns = [[*range(n)], [*range(n, 2 * n)]]
-    else:
-        missing = next((name for kind in names for name in kind if name not in source.widths), None)
-        if missing is not None:
-            expected = f"one of each of {names[0][0]} .. {names[1][-1]}, or arrays q and dq"
-            raise InvalidInputError(_FIELD, f"no column {missing} in {path}", expected)
-    found = source.whole([name for kind in columns for name in kind])
-    states = (np.column_stack([found[name] for name in kind]) for kind in columns)
-    return StateTable(*(np.radians(values) if degrees else values for values in states))
+        return [tuple(range(n)), tuple(range(n, 2 * n))]
+    missing = next((name for kind in names for name in kind if name not in source.widths), None)
+    expected = f"one of each of {names[0][0]} .. {names[1][-1]}, or arrays q and dq"
+    raise InvalidInputError(_FIELD, f"no column {missing} in {path}", expected)
 
 
 def write_predictions(folder: Path, robot: RobotModel, prediction: BatchPrediction) -> Path:

@@ -10,6 +10,7 @@ from typing import Any
 
 import yaml
 
+from impact_aware.cli.table_options import add_table_arguments, column_map, tell
 from impact_aware.columns import SUFFIXES as TABLES
 from impact_aware.detection.tuning import TUNABLE, Tuning, tune
 from impact_aware.errors import InvalidInputError
@@ -17,6 +18,7 @@ from impact_aware.json_text import json_text
 from impact_aware.output_folder import write_whole
 from impact_aware.recordings.arm_samples import samples_in_bag, samples_in_table
 from impact_aware.recordings.bag import Bag
+from impact_aware.recordings.joint_table import open_table
 from impact_aware.robot import RobotModel
 
 
@@ -29,6 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--joints", nargs="+", metavar="NAME", help="joints to watch; those of the robot or all if left out"
     )
     parser.add_argument("--robot", help="robot profile, for its joints and for the momentum observer")
+    add_table_arguments(parser)
     parser.add_argument(
         "--begin", type=float, default=0.0, metavar="S", help="leave out what comes before, s from start"
     )
@@ -45,10 +48,12 @@ def run(args: argparse.Namespace) -> int:
     robot = None if args.robot is None else RobotModel.from_profile(args.robot)
     joints = args.joints or (None if robot is None else list(robot.joint_names))
     if args.bag.suffix.lower() in TABLES:
-        names, samples = samples_in_table(args.bag, joints)
+        chosen = column_map(args)
+        tell(open_table(args.bag, chosen, joints or ()).notes)
+        names, samples = samples_in_table(args.bag, joints, chosen, degrees=args.degrees)
     else:
         with Bag(args.bag) as bag:
-            names, samples = samples_in_bag(bag, args.topic, joints)
+            names, samples = samples_in_bag(bag, args.topic, joints, degrees=args.degrees)
     times = samples.times
     kept = (times - times[0] >= args.begin) & (times - times[0] <= args.end)
     if not kept.any():

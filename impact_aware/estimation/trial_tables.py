@@ -5,7 +5,8 @@ Three kinds of table are distinguished by their columns:
 * impacts, one per row: `q_JOINT`, `before_JOINT`, `after_JOINT` for every joint, optionally `error_JOINT` (standard
   error of `after`), `normal_x`, `normal_y`, `normal_z`, `friction`, `restitution`, `object_mass`, `object_x`,
   `object_y`, `object_z`;
-* recordings, one sample per row: `time` and `q_JOINT` (or the bare joint names); the impact times come with the call;
+* recordings, one sample per row: time and positions under any name that `impact_aware.joint_columns` knows; the impact
+  times come with the call;
 * force profiles, one sample per row: `time` and `force`, optionally `approach_speed` and `effective_mass`.
 
 NumPy archives and HDF5 files may also hold `q`, `before`, `after`, `error` as (k, n) arrays in the robot's joint order,
@@ -28,6 +29,7 @@ from impact_aware.errors import InvalidInputError
 from impact_aware.estimation.contact_identification import ForceProfile
 from impact_aware.estimation.estimate import position_at
 from impact_aware.estimation.trials import ImpactTrial, trial_from_recording
+from impact_aware.joint_columns import ColumnMap, joint_names, resolved, stacked, time_column, time_scale
 from impact_aware.robot import RobotModel
 
 # Standard error of a velocity when a table gives none, rad/s; only ratios between trials matter.
@@ -92,7 +94,13 @@ class ContactDefaults:
 
 
 def read_trials(
-    path: str | Path, robot: RobotModel, defaults: ContactDefaults, impact_times: Sequence[float] | None = None
+    path: str | Path,
+    robot: RobotModel,
+    defaults: ContactDefaults,
+    impact_times: Sequence[float] | None = None,
+    *,
+    columns: ColumnMap | None = None,
+    degrees: bool = False,
 ) -> list[ImpactTrial]:
     """Impacts of a table of impacts or of a recording.
 
@@ -101,19 +109,24 @@ def read_trials(
         robot: Whose joints the columns are named after.
         defaults: The contact, where the table is silent.
         impact_times: When the impacts of a recording were, s.
+        columns: What is known about the columns of a recording.
+        degrees: Whether angles are in degrees.
 
     Raises:
         InvalidInputError: A column that is missing, or a recording without impact times.
     """
     source = open_columns(path)
-    if "time" in source.widths:
-        return _trials_of_recording(source, robot, defaults, impact_times)
-    columns = {kind: _joint_columns(source, robot, names) for kind, names in _PER_JOINT.items()}
+    impacts = any(str(name).startswith(_PER_JOINT["before"]) for name in source.widths)
+    timed = isinstance(time_column(source), str) or (columns is not None and columns.time is not None)
+    if timed and not impacts:
+        return _trials_of_recording(source, robot, defaults, impact_times, columns or ColumnMap(), degrees)
+    per_joint = {kind: _joint_columns(source, robot, names) for kind, names in _PER_JOINT.items()}
     if f"error_{robot.joint_names[0]}" in source.widths or "error" in source.widths:
-        columns["error"] = _joint_columns(source, robot, ("error",))
+        per_joint["error"] = _joint_columns(source, robot, ("error",))
     once = [name for name in _PER_IMPACT if name in source.widths]
-    table = source.whole([*(name for names in columns.values() for name in names), *once])
-    q, before, after, *errors = (_joined(table, names) for names in columns.values())
+    table = source.whole([*(name for names in per_joint.values() for name in names), *once])
+    unit = np.pi / 180.0 if degrees else 1.0
+    q, before, after, *errors = (unit * stacked(table, names) for names in per_joint.values())
     error = errors[0] if errors else np.full(q.shape, _UNKNOWN_ERROR)
     trials = []
     for row in range(len(q)):
@@ -124,16 +137,33 @@ def read_trials(
 
 
 def _trials_of_recording(
-    source: ColumnFile, robot: RobotModel, defaults: ContactDefaults, impact_times: Sequence[float] | None
+    source: ColumnFile,
+    robot: RobotModel,
+    defaults: ContactDefaults,
+    impact_times: Sequence[float] | None,
+    columns: ColumnMap,
+    degrees: bool,
 ) -> list[ImpactTrial]:
     if not impact_times:
         raise InvalidInputError(str(source.path), "a recording", "impact times with it (--impact-time)")
-    names = _joint_columns(source, robot, ("q", ""))
-    table = source.whole(["time", *names, *(name for name in _PER_IMPACT if name in source.widths)])
+    chosen = resolved(source, columns, robot.joint_names)
+    joints = joint_names(source, chosen, robot.joint_names)
+    for joint in robot.joint_names:
+        if joint not in joints:
+            raise InvalidInputError(str(source.path), f"no column '{joint}'", "one per joint of " + robot.name)
+    assert chosen.time is not None
+    scale, _ = time_scale(source, chosen.time, chosen.time_scale)
+    found = [name for name in _PER_IMPACT if name in source.widths]
+    table = source.whole(list(dict.fromkeys([chosen.time, *chosen.q, *found])))
+    times = scale * table[chosen.time].reshape(-1)
+    positions = stacked(table, chosen.q)[:, [joints.index(joint) for joint in robot.joint_names]]
+    # A logger that repeats a sample repeats its stamp.
+    fresh = np.concatenate(([True], np.diff(times) > 0.0))
     contact, ordered = _contact(table, defaults, 0, source.path), sorted(impact_times)
-    return recorded_trials(
-        robot, table["time"], _joined(table, names), ordered, contact, [_box(table, defaults, 0)] * len(ordered)
-    )
+    if degrees:
+        positions = np.radians(positions)
+    boxes = [_box(table, defaults, 0)] * len(ordered)
+    return recorded_trials(robot, times[fresh], positions[fresh], ordered, contact, boxes)
 
 
 def recorded_trials(
@@ -207,10 +237,6 @@ def _joint_columns(source: ColumnFile, robot: RobotModel, kinds: tuple[str, ...]
             return names
     first = f"no column '{kinds[0]}_{robot.joint_names[0]}' among its {source.described()}"
     raise InvalidInputError(str(source.path), first, f"one per joint of {robot.name}")
-
-
-def _joined(table: dict[Name, Array], names: list[Name]) -> Array:
-    return np.column_stack([table[name] for name in names])
 
 
 def _box(table: dict[Name, Array], defaults: ContactDefaults, row: int) -> BoxDefaults:

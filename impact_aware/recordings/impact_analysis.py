@@ -164,6 +164,7 @@ def _analyze_table(
     joints = () if options.robot is None else load_robot(options.robot)[0].joint_names
     table = open_table(file, options.columns, joints)
     arm = _arm(arm_of_table(table.joint_names, options.robot), options)
+    arm.notes.extend(table.notes)
     seconds, rows = 0.0, 0
     for batch, spent in _timed(table.pieces()):
         start = time.perf_counter()

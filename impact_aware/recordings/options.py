@@ -12,7 +12,7 @@ from impact_aware.detection.registry import DETECTORS
 from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.estimation.registry import find_estimator
 from impact_aware.impact.registry import DEFAULT_METHOD, impact_map
-from impact_aware.recordings.joint_table import ColumnMap
+from impact_aware.joint_columns import ColumnMap
 from impact_aware.robot import INERTIA_CHOICES
 
 DEFAULT_DETECTOR = "adaptive_window"

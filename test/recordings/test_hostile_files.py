@@ -245,7 +245,7 @@ def test_a_recording_may_have_any_name(tmp_path, name):
 
 def test_a_cell_without_end_is_told_with_its_line(tmp_path):
     path = tmp_path / "cell.csv"
-    path.write_text("time,q_a\n0,1\n0.1,\"" + "x" * 200_000)
+    path.write_text('time,q_a\n0,1\n0.1,"' + "x" * 200_000)
     with pytest.raises(InvalidInputError, match="line 3, expected cells .field larger than field limit"):
         open_columns(path).whole(["time", "q_a"])
 

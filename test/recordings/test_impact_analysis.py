@@ -23,13 +23,13 @@ from impact_aware.contact.geometry import Contact
 from impact_aware.detection import make_detector
 from impact_aware.errors import ImpactAwareError, InvalidInputError
 from impact_aware.impact.predictor import predict
+from impact_aware.joint_columns import read_column_map
 from impact_aware.recordings import impact_finder
 from impact_aware.recordings.arm_samples import ArmSamples
 from impact_aware.recordings.bag import Bag
 from impact_aware.recordings.impact_analysis import analyze
 from impact_aware.recordings.impact_finder import FoundImpact, ImpactFinder
 from impact_aware.recordings.impact_fit import curve_after, curve_before
-from impact_aware.recordings.joint_table import read_column_map
 from impact_aware.recordings.options import DEFAULT_ESTIMATOR, AnalysisOptions
 from impact_aware.recordings.results import Analysis, AnalyzedImpact
 from impact_aware.rigs.bench.detection_trials import MeasurementNoise, simulate_trial
@@ -623,9 +623,7 @@ def test_a_table_in_degrees_is_not_taken_for_radians(
         np.testing.assert_allclose(mine.velocity_before, other.velocity_before, atol=1e-4)
 
 
-def test_a_recording_in_degrees_is_not_taken_for_radians(
-    robot: RobotModel, recorded: Recorded, tmp_path: Path
-) -> None:
+def test_a_recording_in_degrees_is_not_taken_for_radians(robot: RobotModel, recorded: Recorded, tmp_path: Path) -> None:
     turned = Recorded(recorded.times, np.degrees(recorded.positions), np.degrees(recorded.velocities), ())
     bag = write_bag(tmp_path / "bag", {"/joint_states": payloads(robot.joint_names, turned)})
     with pytest.raises(InvalidInputError, match="positions of /joint_states in bag: got .*--degrees"):

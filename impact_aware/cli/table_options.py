@@ -1,0 +1,41 @@
+"""Options about tables of joint states, alike in every subcommand that reads them."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable
+
+from impact_aware.joint_columns import TIME_UNITS, ColumnMap, read_column_map, with_time_unit
+
+
+def add_table_arguments(parser: argparse._ActionsContainer, *, times: bool = True, degrees: bool = True) -> None:
+    """Declare which columns are what, the unit of the times, and whether angles are in degrees."""
+    parser.add_argument(
+        "--columns", metavar="NAME=COLUMN", action="append",
+        help="of tables: a YAML file or 'time=t q=q1,q2 dq=joint_*_vel tau=... joints=...', also several times; usual "
+        "names are found anyway",
+    )  # fmt: skip
+    if times:
+        parser.add_argument("--time-unit", metavar="|".join(TIME_UNITS), help="of a table's times; else judged")
+    if degrees:
+        parser.add_argument(
+            "--degrees", action="store_true", help="positions and velocities are in degrees, not radians"
+        )
+
+
+def column_map(args: argparse.Namespace) -> ColumnMap | None:
+    """What the options say about columns; None when they say nothing.
+
+    Raises:
+        InvalidInputError: An entry that is not known, or no such file.
+        UnknownNameError: A unit that is not known.
+    """
+    chosen = None if not args.columns else read_column_map(" ".join(args.columns))
+    return with_time_unit(chosen, getattr(args, "time_unit", None))
+
+
+def tell(notes: Iterable[str]) -> None:
+    """Print what was judged about tables, each note once, where it does not get into a result."""
+    for note in dict.fromkeys(notes):
+        print(f"note: {note}", file=sys.stderr)

@@ -1,0 +1,330 @@
+"""Which columns of a table hold time, positions, velocities and torques of joints, in what unit the time counts.
+
+A map says it, with the entries `time`, `q`, `dq`, `tau` (columns, patterns, or one array of (k, n)), `joints` (names)
+and `time_scale` (seconds per unit of `time`). What it leaves out is looked for under the usual names, in any case:
+`time`, `time_s`, `t`, `stamp`, `timestamp`; `q1 ... qn`, `q_JOINT`, `position_JOINT`, `JOINT_pos` or the bare joint
+names; `dq...`, `qd...` or `velocity_JOINT`; `tau...` or `effort_JOINT`; or one column of vectors `q`, `dq`, `tau`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from fnmatch import translate
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from impact_aware.arrays import Array
+from impact_aware.columns import MOST_COLUMNS, ColumnFile, Name
+from impact_aware.errors import InvalidInputError, UnknownNameError
+from impact_aware.resources import read_mapping
+
+Columns: TypeAlias = "tuple[Name, ...]"
+
+QUANTITIES = {
+    "q": ("q", "position", "positions", "pos"),
+    "dq": ("dq", "qd", "qdot", "velocity", "velocities", "vel"),
+    "tau": ("tau", "effort", "efforts", "torque", "torques"),
+}
+"""Names by which positions, velocities and torques go, the preferred one first."""
+
+TIMES = ("time", "t", "stamp", "timestamp", "__time")
+
+TIME_UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+"""Seconds per unit of a time."""
+
+_WORDS = {"sec": "s", "secs": "s", "seconds": "s", "msec": "ms", "usec": "us", "nsec": "ns", "nanoseconds": "ns"}
+
+_LONGEST_STEP = 0.2
+"""Between two samples, s: an arm that is recorded more slowly shows no impact."""
+
+_FEWEST = 10
+"""Steps of time by which a unit is judged."""
+
+
+@dataclass(frozen=True)
+class ColumnMap:
+    """Which column is what; columns are names, patterns, or numbers from 0 where a file has no names.
+
+    Attributes:
+        time: Column of the stamps; the usual names when None.
+        q: Columns of the positions, rad; the usual names when empty.
+        dq: Columns of the velocities, rad/s.
+        tau: Columns of the torques, N m.
+        joints: Joint names, in the order of `q`; from the columns' names, else the robot's, when empty.
+        time_scale: Seconds per unit of `time`; from its column's name, else from the size of its steps, when None.
+    """
+
+    time: str | int | None = None
+    q: Columns = ()
+    dq: Columns = ()
+    tau: Columns = ()
+    joints: tuple[str, ...] = ()
+    time_scale: float | None = None
+
+
+def read_column_map(text: str) -> ColumnMap:
+    """A map from a YAML file, or from words such as `time=t q=q1,q2 dq=7:14` or `q=joint_*_pos`.
+
+    Raises:
+        InvalidInputError: No such file, or an entry that is not known.
+    """
+    if "=" not in text:
+        return column_map_of(read_mapping("columns", Path(text)))
+    content: dict[str, Any] = {}
+    for word in text.split():
+        key, mark, value = word.partition("=")
+        if not mark:
+            raise InvalidInputError("columns", word, "words like time=t q=q1,q2")
+        content[key] = value
+    return column_map_of(content)
+
+
+def column_map_of(content: dict[str, Any]) -> ColumnMap:
+    """A map from what a YAML file says.
+
+    Raises:
+        InvalidInputError: An entry that is not known, or a scale that is no number.
+    """
+    known = tuple(ColumnMap.__dataclass_fields__)
+    values: dict[str, Any] = {}
+    for key, value in content.items():
+        if key not in known:
+            raise InvalidInputError("columns", repr(key), "one of " + ", ".join(known))
+        if key == "time":
+            values[key] = _listed(value)[0] if _listed(value) else None
+        elif key == "time_scale":
+            try:
+                values[key] = float(value)
+            except (TypeError, ValueError) as error:
+                raise InvalidInputError("columns: time_scale", repr(value), "seconds per unit of time") from error
+            if not (np.isfinite(values[key]) and values[key] > 0.0):
+                raise InvalidInputError("columns: time_scale", repr(value), "seconds per unit of time, > 0")
+        else:
+            values[key] = tuple(str(v) for v in _listed(value)) if key == "joints" else _listed(value)
+    return ColumnMap(**values)
+
+
+def with_time_unit(chosen: ColumnMap | None, unit: str | None) -> ColumnMap | None:
+    """The map with the unit of time that an option names.
+
+    Raises:
+        UnknownNameError: None of `TIME_UNITS`.
+    """
+    if unit is None:
+        return chosen
+    if unit not in TIME_UNITS:
+        raise UnknownNameError("time-unit", unit, tuple(TIME_UNITS))
+    return replace(chosen or ColumnMap(), time_scale=TIME_UNITS[unit])
+
+
+def time_column(source: ColumnFile) -> Name | None:
+    """The column with a usual name of time; the first one of a table without names; None without either."""
+    for usual in TIMES:
+        for name in source.widths:
+            # The last part of a path within an HDF5 file counts too.
+            word, _ = _split_unit(str(name).split("/")[-1])
+            if word == usual:
+                return name
+    return 0 if 0 in source.widths else None
+
+
+def time_scale(source: ColumnFile, name: Name, stated: float | None = None) -> tuple[float, str]:
+    """Seconds per unit of a column of time, and a note where they were judged from its steps and are no seconds.
+
+    Args:
+        source: The table.
+        name: The column.
+        stated: What the user says, which is taken as it is.
+    """
+    if stated is not None:
+        return stated, ""
+    _, unit = _split_unit(str(name))
+    if unit:
+        return TIME_UNITS[unit], ""
+    first = next(source.pieces([name]), None)
+    steps = np.diff(np.zeros(0) if first is None else first[name].reshape(-1))
+    steps = steps[steps > 0.0]
+    if len(steps) < _FEWEST:
+        return 1.0, ""
+    step = float(np.median(steps))
+    unit = next((unit for unit, scale in TIME_UNITS.items() if step * scale <= _LONGEST_STEP), "ns")
+    note = f"{name} counts in {unit}, judged by its steps of {step:.6g}; --time-unit states another one"
+    return TIME_UNITS[unit], "" if unit == "s" else note
+
+
+def joint_columns(source: ColumnFile, quantity: str, joints: Sequence[str] = (), chosen: Columns = ()) -> Columns:
+    """Columns of a quantity: those chosen, patterns among them filled in, else those with one of the usual names.
+
+    Args:
+        source: The table.
+        quantity: One of `QUANTITIES`.
+        joints: Of the robot, in its order; columns that are named after them come in it.
+        chosen: Names or patterns; `q_*` is one, `re:...` a regular expression.
+
+    Raises:
+        InvalidInputError: A chosen column or pattern that the table does not have.
+    """
+    if not chosen:
+        return _usual(source, quantity, tuple(joints))
+    found: list[Name] = []
+    for column in chosen:
+        matching = [column] if column in source.widths else _matching(source, str(column), joints)
+        if not matching:
+            given = f"columns: {quantity} of {source.path}"
+            raise InvalidInputError(given, repr(column), f"one of its {source.described()}")
+        found += matching
+    return tuple(dict.fromkeys(found))
+
+
+def resolved(source: ColumnFile, chosen: ColumnMap, robot_joints: tuple[str, ...]) -> ColumnMap:
+    """The map with every column filled in and checked.
+
+    Raises:
+        InvalidInputError: The table lacks times or positions, or has numbers of columns that don't fit.
+    """
+    time = time_column(source) if chosen.time is None else chosen.time
+    if time is None or time not in source.widths:
+        raise InvalidInputError(f"columns: time of {source.path}", time, f"one of its {source.described()}")
+    if source.widths[time] != 1:
+        given = f"{time} with {source.widths[time]} numbers per row"
+        raise InvalidInputError(f"columns: time of {source.path}", given, "one number per row")
+    joints = chosen.joints or robot_joints
+    found = {quantity: joint_columns(source, quantity, joints, getattr(chosen, quantity)) for quantity in QUANTITIES}
+    if not found["q"]:
+        raise InvalidInputError(
+            f"columns: q of {source.path}", "nothing by the usual names", f"one of its {source.described()}"
+        )
+    count = total_width(source, found["q"])
+    if count > MOST_COLUMNS:
+        given = f"{count} numbers per row"
+        raise InvalidInputError(f"columns: q of {source.path}", given, f"{MOST_COLUMNS} at most")
+    for quantity in ("dq", "tau"):
+        width = total_width(source, found[quantity])
+        if width not in (0, count):
+            if getattr(chosen, quantity):
+                raise InvalidInputError(f"columns: {quantity}", f"{width} columns", f"{count} as q has")
+            found[quantity] = ()
+    return replace(chosen, time=time, q=found["q"], dq=found["dq"], tau=found["tau"])
+
+
+def joint_names(source: ColumnFile, chosen: ColumnMap, robot_joints: tuple[str, ...]) -> tuple[str, ...]:
+    """(n,) Of a map with every column filled in: its own, the columns', the robot's, else `q1 ... qn`.
+
+    Raises:
+        InvalidInputError: As many names as the map gives do not fit its columns.
+    """
+    count = total_width(source, chosen.q)
+    if chosen.joints:
+        if len(chosen.joints) != count:
+            raise InvalidInputError("columns: joints", f"{len(chosen.joints)} names", f"{count} as q has columns")
+        return chosen.joints
+    names = [str(name) for name in chosen.q]
+    if len(names) == count and robot_joints and set(robot_joints) <= set(names):
+        return tuple(names)
+    if len(names) == count == len(robot_joints) and all(j in n for j, n in zip(robot_joints, names, strict=True)):
+        return robot_joints
+    stripped = [re.sub(r"^(q|position|positions|pos)[_/]", "", name) for name in names]
+    if len(stripped) == count and all(s != n and not s.isdigit() for s, n in zip(stripped, names, strict=True)):
+        return tuple(stripped)
+    if len(robot_joints) == count:
+        return robot_joints
+    return tuple(f"q{index + 1}" for index in range(count))
+
+
+def stacked(piece: dict[Name, Array], columns: Iterable[Name]) -> Array:
+    """Columns (k, m) beside each other."""
+    return np.column_stack([piece[name] for name in columns])
+
+
+def total_width(source: ColumnFile, columns: Columns) -> int:
+    """Numbers per row of several columns."""
+    return sum(source.widths[column] for column in columns)
+
+
+def _split_unit(name: str) -> tuple[str, str]:
+    """A name in small letters without its unit of time, as `time [ms]` or `stamp_ns` have one; and that unit or ''."""
+    word = name.strip().lower()
+    match = re.fullmatch(r"(.*?)[\s_.]*(?:\[(\w+)\]|\((\w+)\)|(?<=[\s_.])(\w+))", word)
+    if match:
+        unit = next(part for part in match.groups()[1:] if part)
+        unit = _WORDS.get(unit, unit)
+        if unit in TIME_UNITS and match[1]:
+            return match[1].rstrip(" _."), unit
+    return word, ""
+
+
+def _matching(source: ColumnFile, pattern: str, joints: Sequence[str]) -> list[Name]:
+    """Columns that a pattern fits: in the robot's order, else by the numbers in their names, else as they stand."""
+    if not (pattern.startswith("re:") or any(mark in pattern for mark in "*?[")):
+        return []
+    try:
+        expression = re.compile(pattern[3:] if pattern.startswith("re:") else translate(pattern))
+    except re.error as error:
+        raise InvalidInputError("columns", repr(pattern), f"a pattern ({error})") from error
+    found = [name for name in source.widths if expression.fullmatch(str(name))]
+    return _ordered(found, joints)
+
+
+def _ordered(found: list[Name], joints: Sequence[str]) -> list[Name]:
+    # The longest joint name first, so that joint10 does not count as joint1.
+    by_length = sorted(joints, key=len, reverse=True)
+    owner = {name: next((joint for joint in by_length if joint in str(name)), None) for name in found}
+    if joints and sorted(str(o) for o in owner.values()) == sorted(joints):
+        return sorted(found, key=lambda name: list(joints).index(str(owner[name])))
+    skeletons = {re.sub(r"\d+", "0", str(name)) for name in found}
+    if len(skeletons) == 1:
+        return sorted(found, key=lambda name: [int(number) for number in re.findall(r"\d+", str(name))])
+    return found
+
+
+def _usual(source: ColumnFile, quantity: str, joints: tuple[str, ...]) -> Columns:
+    """Columns of a quantity under one of its usual names."""
+    names = [str(name) for name in source.widths if not isinstance(name, int)]
+    for word in QUANTITIES[quantity]:
+        whole = [name for name in names if name.split("/")[-1].lower() == word]
+        if whole:
+            return (whole[0],)
+        named = tuple(
+            name
+            for joint in joints
+            for name in names
+            if name in (f"{word}_{joint}", f"{word}/{joint}", f"{joint}_{word}", f"{joint}/{word}")
+        )
+        if named and len(named) == len(joints):
+            return named
+        pattern = re.compile(rf"{word}_?\[?(\d+)\]?$", re.IGNORECASE)
+        numbered = sorted((int(match[1]), name) for name in names if (match := pattern.fullmatch(name)))
+        if numbered:
+            return tuple(name for _, name in numbered)
+        for expression in (rf"{word}_.+", rf".*\d[_/. ]{word}"):
+            found: list[Name] = [name for name in names if re.fullmatch(expression, name, re.IGNORECASE)]
+            if found:
+                return tuple(_ordered(found, joints) if expression.startswith(".") else found)
+    if quantity == "q" and joints and all(joint in names for joint in joints):
+        return joints
+    return ()
+
+
+def _listed(value: Any) -> Columns:
+    """A list of columns from YAML or from words; `3:6` is 3, 4, 5."""
+    parts = value if isinstance(value, list) else _words(str(value))
+    found: list[str | int] = []
+    for part in parts:
+        text = str(part).strip()
+        if re.fullmatch(r"\d+:\d+", text):
+            begin, end = (int(word) for word in text.split(":"))
+            found += range(begin, end)
+        elif text.isdigit():
+            found.append(int(text))
+        elif text:
+            found.append(text)
+    return tuple(found)
+
+
+def _words(text: str) -> list[str]:
+    """Words between commas; a regular expression, in which commas have a meaning, is one word."""
+    return [text] if text.startswith("re:") else text.split(",")
