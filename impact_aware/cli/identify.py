@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from impact_aware.cli.identify_plan import run_plan
-from impact_aware.cli.table_options import add_table_arguments, column_map
+from impact_aware.cli.table_options import add_table_arguments, column_map, tell
 from impact_aware.contact.force_models import FORCE_MODELS
 from impact_aware.contact.geometry import Contact
 from impact_aware.errors import InvalidInputError
@@ -153,6 +153,7 @@ def as_text(result: Identification) -> str:
 
 def _impacts(args: argparse.Namespace) -> Identification:
     robot = load_robot(args.robot)[0]
+    tell(robot.notes)
     defaults = ContactDefaults(
         frame=args.contact_frame or robot.tool_frame,
         normal=None if args.normal is None else np.array(args.normal),

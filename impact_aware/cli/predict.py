@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from impact_aware.cli import state_table
 from impact_aware.cli.numbers import number, numbers
-from impact_aware.cli.table_options import add_table_arguments, column_map
+from impact_aware.cli.table_options import add_table_arguments, column_map, tell
 from impact_aware.contact import Contact, FreeObject, contact_point
 from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.impact import DEFAULT_METHOD, IMPACT_MAPS, ImpactPrediction, predict
@@ -130,6 +130,7 @@ def run(args: argparse.Namespace) -> int:
         uncertain = predict_with_covariance(robot, q, dq, contact, spread, obstacle=obstacle, **choices)
         prediction = uncertain.prediction
     result = to_json(robot, prediction)
+    result["notes"] = list(robot.notes)
     if uncertain is not None:
         result["covariance"] = {
             "velocity_after": uncertain.velocity_after_covariance.tolist(),
@@ -143,6 +144,7 @@ def run(args: argparse.Namespace) -> int:
         print(format_prediction(robot, prediction))
         if uncertain is not None:
             print(format_spread(robot, uncertain))
+        tell(robot.notes)
     return 0
 
 
@@ -154,6 +156,7 @@ def _run_states(args: argparse.Namespace) -> int:
     robot = _robot(args)
     contact = _contact(args, robot)
     obstacle = _obstacle(args, contact, np.zeros(3))
+    tell(robot.notes)
     table = state_table.read_states(Path(args.states), robot, degrees=args.degrees, columns=column_map(args))
     check_state(robot, table.q, table.dq, _DEGREES)
     # The compiler takes longer to load than one prediction takes, so only tables pay for it.

@@ -11,6 +11,9 @@ from impact_aware.detection.events import JointSample
 from impact_aware.detection.ring import Ring
 from impact_aware.errors import InvalidInputError
 
+RATE_TOLERANCE = 0.95
+"""Share of the lowest rate that still counts as it: a timer of 200 Hz that is late now and then gives 198."""
+
 MOVING_STEP = 2e-5
 """Step from one position to the next that is motion and not the flicker of an encoder, rad."""
 
@@ -124,12 +127,12 @@ class InputMonitor:
 
     def _reason(self, quality: InputQuality) -> str | None:
         lowest = f"at least {self._lowest_rate:.0f} Hz are needed, 1000 are best"
-        if quality.rate < self._lowest_rate:
+        if quality.rate < RATE_TOLERANCE * self._lowest_rate:
             return (
                 f"samples come at {quality.rate:.0f} Hz, too slowly to see an impact; {lowest}: drivers often "
                 "republish joint states slowly beside a fast topic of their own"
             )
-        if quality.fresh_rate < self._lowest_rate:
+        if quality.fresh_rate < RATE_TOLERANCE * self._lowest_rate:
             return (
                 f"samples come at {quality.rate:.0f} Hz but change at {quality.fresh_rate:.0f} Hz only: a slow source "
                 f"is repeated; {lowest}"

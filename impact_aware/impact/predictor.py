@@ -68,7 +68,7 @@ class ImpactPredictor:
         self.contact = contact
         self.obstacle = obstacle
         self.method = method
-        self.inertia = inertia
+        self.inertia = robot.known_inertia(inertia)
 
     def __call__(self, q: Array, dq: Array) -> ImpactPrediction:
         """Predict at `q` (n,) rad with `dq` (n,) rad/s, float arrays that are trusted to be finite.

@@ -13,6 +13,7 @@ from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 
 from impact_aware.detection import InputMonitor, InputQuality, JointSample
+from impact_aware.detection.input_monitor import RATE_TOLERANCE
 from impact_aware.messages.joint_state import JointStateLayout, learn_layout
 from impact_aware.messages.stamps import STAMP, STAMP_OFFSET
 from impact_aware.nodes.ros.qos import state_qos
@@ -143,7 +144,7 @@ class JointStateSource(JointReader):
         if math.isfinite(quality.rate):
             self.rate = quality.rate
         if quality.reason is not None:
-            slow = min(quality.rate, quality.fresh_rate) < self._lowest_rate
+            slow = min(quality.rate, quality.fresh_rate) < RATE_TOLERANCE * self._lowest_rate
             hint = "; remap joint_states to the robot's own topic, such as franka/joint_states" if slow else ""
             self._node.get_logger().warning(
                 f"joint_states: {quality.reason}{hint}", throttle_duration_sec=QUALITY_WARN_PERIOD

@@ -20,6 +20,7 @@ from impact_aware.detection.tuning import load_parameters
 from impact_aware.errors import ImpactAwareError, InvalidInputError
 from impact_aware.messages.impact_prediction import TYPE as PREDICTION_TYPE
 from impact_aware.recordings.ablation import group
+from impact_aware.recordings.arm_notes import data_notes, robot_notes
 from impact_aware.recordings.arm_samples import ArmSamples, ArmSelector
 from impact_aware.recordings.arm_selection import ArmSource, arm_of_table, arms_in_bag
 from impact_aware.recordings.bag import Bag, BagError, is_recording
@@ -333,7 +334,7 @@ def _concluded(file: Path, arm: _Arm, options: AnalysisOptions, around: Surround
         last_time=finder.last_time,
         impacts=tuple(impacts),
         drops=finder.drops,
-        notes=(*source.notes, *arm.notes, *_data_notes(selector, finder)),
+        notes=(*source.notes, *robot_notes(source.robot), *arm.notes, *data_notes(selector, finder)),
     )
 
 
@@ -359,26 +360,6 @@ def _belongs(prediction: RecordedPrediction, source: ArmSource) -> bool:
     """Whether a prediction is of this arm: published beside its joint states, or naming it."""
     beside = prediction.topic.rsplit("/", 1)[0] == source.topic.rsplit("/", 1)[0]
     return beside or (prediction.arm != "" and prediction.arm == source.arm)
-
-
-def _data_notes(selector: ArmSelector, finder: ImpactFinder) -> list[str]:
-    notes = []
-    if selector.unstamped:
-        share = "no stamps" if selector.unstamped == selector.messages else f"no stamp in {selector.unstamped} messages"
-        notes.append(f"{share}: the time of recording stands in, which is less exact")
-    if selector.unusable:
-        notes.append(f"{selector.unusable} of {selector.messages} messages have positions that can't be used")
-    if finder.backwards:
-        times = "once" if finder.backwards == 1 else f"{finder.backwards} times"
-        notes.append(f"stamps ran backwards {times}: the detector started anew there")
-    if finder.quality:
-        notes.append(finder.quality)
-    if finder.skipped:
-        notes.append(
-            f"{finder.skipped} more impacts were found and left out: the detector does not fit this source; "
-            "impact-aware tune-detector learns its parameters from motion without impacts"
-        )
-    return notes
 
 
 def _label(file: Path, labels: dict[str, str] | None) -> str | None:

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from impact_aware.arrays import Array
 from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.resources import read_text
+from impact_aware.robot.plausible_inertia import implausible_inertias
 from impact_aware.robot.profile import MOST_JOINTS, RobotProfile, Tool, load_profile, profile_names
 from impact_aware.robot.urdf_text import build_model
 
@@ -58,7 +59,10 @@ class RobotModel:
         motor_inertia: (n,) B_rho, kg m^2, or None when unknown.
         base_frame: Name of the frame everything is expressed in.
         profile: The profile it was made from, or None.
+        notes: What a reader of its predictions has to know, one sentence each, such as a link that no body can be.
     """
+
+    notes: tuple[str, ...] = ()
 
     def __init__(
         self,
@@ -190,7 +194,8 @@ class RobotModel:
             InvalidInputError: The URDF can't be read or its joint order differs from `joint_names`.
             UnknownNameError: A joint or frame is not in the URDF.
         """
-        model = build_model(read_text("urdf", urdf) if isinstance(urdf, Path) else urdf)
+        text = read_text("urdf", urdf) if isinstance(urdf, Path) else urdf
+        model = build_model(text)
         if joint_names:
             available = tuple(model.names)[1:]
             for joint in joint_names:
@@ -200,16 +205,20 @@ class RobotModel:
             model = pin.buildReducedModel(model, locked, pin.neutral(model))
             if tuple(model.names)[1:] != tuple(joint_names):
                 raise InvalidInputError("joints", list(joint_names), f"the URDF's order {list(model.names)[1:]}")
+        # What does not move has no part in an impact.
+        carried = {frame.name for frame in model.frames if frame.type == pin.FrameType.BODY and frame.parentJoint != 0}
         if tool is not None:
             _attach_tool(model, tool)
         bodies = [frame.name for frame in model.frames if frame.type == pin.FrameType.BODY]
-        return cls(
+        robot = cls(
             model,
             name=name,
             tool_frame=tool.frame if tool is not None else tool_frame or bodies[-1],
             tool_radius=tool.radius if tool is not None else tool_radius,
             **known,
         )
+        robot.notes = implausible_inertias(text, carried)
+        return robot
 
     def frame_id(self, frame: str) -> int:
         """Index of a frame.
@@ -259,6 +268,10 @@ class RobotModel:
                 self._variants[inertia] = model
             data = memory[inertia] = self._variants[inertia].createData()
         return self._variants[inertia], data
+
+    def known_inertia(self, inertia: str) -> str:
+        """The chosen inertia by its honest name: M + B_theta with a B_theta that nobody knows, all zeros, is M."""
+        return "M" if inertia == "M+B_theta" and not self.apparent_motor_inertia.any() else inertia
 
     def mass_matrix(self, q: Array, inertia: str = "M+B_theta") -> Array:
         """Joint-space inertia (n, n), kg m^2, with the chosen motor inertia (Rey Arias 2024, (9)); raises as `variant`.

@@ -43,7 +43,7 @@ def subcommand(monkeypatch):
 def test_every_subcommand_is_a_module_that_can_run():
     assert set(SUBCOMMANDS) == {
         "demo", "predict", "sample-map", "analyze", "render", "campaign", "identify", "tune-detector", "validate",
-        "faults", "bench",
+        "faults", "bench", "new-robot",
     }  # fmt: skip
     for name, (where, text) in SUBCOMMANDS.items():
         found = importlib.import_module(where)

@@ -1,0 +1,51 @@
+"""`impact-aware new-robot URDF`: a commented minimal profile for an arm of which there is a URDF."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+
+from impact_aware.errors import InvalidInputError
+from impact_aware.json_text import json_text
+from impact_aware.output_folder import write_whole
+from impact_aware.robot import RobotModel
+from impact_aware.robot.new_profile import minimal_profile
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the URDF and what the profile is called."""
+    parser.add_argument("urdf", type=Path, metavar="URDF", help="description of the arm")
+    parser.add_argument("--name", help="of the profile; that of the file when absent")
+    parser.add_argument("--joints", nargs="+", metavar="NAME", default=(), help="of the arm; every movable joint else")
+    parser.add_argument("--tool-frame", metavar="FRAME", help="frame that touches; the last body when absent")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Write `DIR/NAME.yaml`, or print the profile.
+
+    Raises:
+        InvalidInputError: No URDF, or a profile of that name in DIR already.
+        UnknownNameError: A joint or frame that it does not have.
+    """
+    if not args.urdf.is_file():
+        raise InvalidInputError("urdf", str(args.urdf), "an existing URDF file")
+    name = args.name or args.urdf.stem
+    if not name or "/" in name or name.startswith("."):
+        raise InvalidInputError("name", repr(name), "the name of a file without its ending")
+    robot = RobotModel.from_urdf(args.urdf, name=name, joint_names=tuple(args.joints), tool_frame=args.tool_frame)
+    urdf = args.urdf.resolve()
+    path = None if args.out is None else args.out / f"{name}.yaml"
+    text = minimal_profile(robot, name, str(urdf) if path is None else os.path.relpath(urdf, path.parent.resolve()))
+    if path is not None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            write_whole(path, text, replace=False)
+        except FileExistsError as error:
+            raise InvalidInputError("out", str(path), "a name that is free: an earlier profile stays") from error
+    if args.json:
+        written = None if path is None else str(path)
+        print(json_text({"name": name, "joints": list(robot.joint_names), "written": written, "profile": text}))
+    else:
+        print(text if path is None else f"written to {path}", end="\n" if path is not None else "")
+    return 0

@@ -1,0 +1,40 @@
+"""What a reader has to know about one arm of a recording: its model, and what was wrong with its samples."""
+
+from __future__ import annotations
+
+from impact_aware.recordings.arm_samples import ArmSelector
+from impact_aware.recordings.impact_finder import ImpactFinder
+from impact_aware.robot import RobotModel
+
+
+def robot_notes(robot: RobotModel | None) -> tuple[str, ...]:
+    """What a reader of an arm's predictions has to know about its model."""
+    if robot is None:
+        return ()
+    unknown = robot.known_inertia("M+B_theta") == "M"
+    note = (
+        f"the apparent motor inertia of {robot.name} is not known: predictions are those of the links alone, M, which "
+        "jump too far where motors count; impact-aware identify inertia finds it"
+    )
+    return (*robot.notes, note) if unknown else robot.notes
+
+
+def data_notes(selector: ArmSelector, finder: ImpactFinder) -> list[str]:
+    """What a reader has to know about the samples of an arm."""
+    notes = []
+    if selector.unstamped:
+        share = "no stamps" if selector.unstamped == selector.messages else f"no stamp in {selector.unstamped} messages"
+        notes.append(f"{share}: the time of recording stands in, which is less exact")
+    if selector.unusable:
+        notes.append(f"{selector.unusable} of {selector.messages} messages have positions that can't be used")
+    if finder.backwards:
+        times = "once" if finder.backwards == 1 else f"{finder.backwards} times"
+        notes.append(f"stamps ran backwards {times}: the detector started anew there")
+    if finder.quality:
+        notes.append(finder.quality)
+    if finder.skipped:
+        notes.append(
+            f"{finder.skipped} more impacts were found and left out: the detector does not fit this source; "
+            "impact-aware tune-detector learns its parameters from motion without impacts"
+        )
+    return notes

@@ -1,0 +1,57 @@
+"""`impact-aware new-robot`: a profile that loads, says what is not known, and is never written over another."""
+
+import json
+
+import pytest
+
+from impact_aware.cli.main import main
+from impact_aware.robot import RobotModel, load_profile
+
+URDF = load_profile("kuka_lwr4").urdf
+
+
+def command(capsys, *words):
+    status = main(["new-robot", *map(str, words)])
+    streams = capsys.readouterr()
+    return status, streams.out, streams.err
+
+
+def test_the_profile_loads_from_the_folder_and_from_what_is_printed(capsys, tmp_path):
+    status, out, _ = command(capsys, URDF, "--name", "mine", "--out", tmp_path / "robots")
+    assert status == 0 and "mine.yaml" in out
+    robot = RobotModel.from_profile(str(tmp_path / "robots" / "mine.yaml"))
+    assert robot.name == "mine" and robot.joint_names == load_profile("kuka_lwr4").joint_names
+    assert not robot.apparent_motor_inertia.any() and robot.known_inertia("M+B_theta") == "M"
+    text = command(capsys, URDF)[1]
+    for words in ("B_theta", "identify inertia", "not known", "gear ratio squared"):
+        assert words in text
+    (tmp_path / "printed.yaml").write_text(text)
+    assert RobotModel.from_profile(str(tmp_path / "printed.yaml")).n == robot.n
+    # Every line that is commented out is right once it stands.
+    (tmp_path / "full.yaml").write_text(
+        text.replace("# tool:\n#   mount", "tool:\n  mount").replace("\n#   ", "\n  ").replace("# home", "home")
+    )
+    lines = [
+        line for line in (tmp_path / "full.yaml").read_text().splitlines() if not line.startswith("  impact-aware")
+    ]
+    (tmp_path / "full.yaml").write_text(
+        "\n".join(line for line in lines if not line.startswith("  the ") and not line.startswith("  a "))
+    )
+    assert load_profile(tmp_path / "full.yaml").tool.radius == 0.03
+
+
+def test_json_and_refusals(capsys, tmp_path):
+    status, out, _ = command(capsys, URDF, "--json", "--out", tmp_path)
+    assert status == 0 and json.loads(out)["written"].endswith(f"{URDF.stem}.yaml")
+    assert "a name that is free" in command(capsys, URDF, "--out", tmp_path)[2]
+    assert "existing URDF file" in command(capsys, tmp_path / "none.urdf")[2]
+    assert "elbow" in command(capsys, URDF, "--joints", "elbow")[2]
+    assert "without its ending" in command(capsys, URDF, "--name", "../x")[2]
+    (tmp_path / "x.urdf").write_text("<html/>")
+    status, _, err = command(capsys, tmp_path / "x.urdf")
+    assert status == 2 and "robot" in err
+
+
+@pytest.mark.parametrize("frame", ["nowhere"])
+def test_a_frame_that_is_none_is_refused(capsys, frame):
+    assert frame in command(capsys, URDF, "--tool-frame", frame)[2]
