@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from impact_aware.cli.identify_contact_point import run_contact_point
 from impact_aware.cli.identify_plan import run_plan
 from impact_aware.cli.table_options import add_table_arguments, column_map, tell
 from impact_aware.contact.force_models import FORCE_MODELS
@@ -47,8 +48,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument(
         "quantity",
-        choices=("friction", "inertia", "restitution", "contact", "plan"),
-        help="what to identify; plan: which impacts to record so that they tell the motor inertia",
+        choices=("friction", "inertia", "restitution", "contact", "contact-point", "plan"),
+        help="what to identify; contact: stiffness and damping; contact-point: where on the tool, from the joints' "
+        "jumps; plan: which impacts to record so that they tell the motor inertia",
     )
     parser.add_argument(
         "files", nargs="*", type=Path, metavar="FILE", help="table of impacts, recording, bag or force profile"
@@ -85,6 +87,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar=("X", "Y", "Z"),
         help="its centre, m; a bag's object_pose, else centrally behind the contact, when absent",
     )
+    parser.add_argument("--per-hit", action="store_true", help="contact-point: one for each hit, not one for all")
     parser.add_argument("--common-ratio", action="store_true", help="inertia: one factor on the profile's B_theta")
     plan = parser.add_argument_group("plan")
     plan.add_argument("--count", type=int, default=20, help="impacts to record (20)")
@@ -103,6 +106,8 @@ def run(args: argparse.Namespace) -> int:
     """Identify and print."""
     if args.quantity == "plan":
         return run_plan(args, load_robot(args.robot)[0])
+    if args.quantity == "contact-point":
+        return run_contact_point(args)
     if not args.files:
         raise InvalidInputError("files", "none", "a table of impacts, a recording, a bag or a force profile")
     result = _contact(args) if args.quantity == "contact" else _impacts(args)

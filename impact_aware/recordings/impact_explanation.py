@@ -19,6 +19,7 @@ from impact_aware.impact.uncertainty import InputCovariance, predict_with_covari
 from impact_aware.recordings.ablation import ablate
 from impact_aware.recordings.arm_samples import ArmSamples
 from impact_aware.recordings.arm_selection import ArmSource
+from impact_aware.recordings.contact_check import check_contact
 from impact_aware.recordings.impact_finder import FoundImpact
 from impact_aware.recordings.impact_fit import BEFORE, without_repeats
 from impact_aware.recordings.options import AnalysisOptions
@@ -170,6 +171,8 @@ def _predict(
         prediction_std=np.sqrt(np.maximum(np.diag(result.velocity_after_covariance), 0.0)),
         normal_source=normal_source,
     )
+    check = check_contact(robot, q, impact.estimate, result.prediction)
+    impact = replace(_with_notes(impact, "" if check is None else check.note), contact_check=check)
     if result.prediction.mode == "separate":
         impact = _with_notes(
             impact, "the contact point does not approach along the normal: nothing is predicted to change"

@@ -14,6 +14,7 @@ from impact_aware.estimation.metrics import absolute_error, jump_relative_error
 from impact_aware.estimation.result import VelocityEstimate
 from impact_aware.impact.prediction import ImpactPrediction
 from impact_aware.recordings.arm_samples import ArmSamples
+from impact_aware.recordings.contact_check import ContactCheck
 from impact_aware.recordings.surface import jump_impulse
 from impact_aware.robot import RobotModel
 
@@ -112,6 +113,7 @@ class AnalyzedImpact:
             recording tells.
         label: From the label file, or None.
         ablation: One row per inertia and friction; empty without an estimate or a prediction.
+        contact_check: What the jump says about the contact point, or None without an estimate or a prediction.
         cause: One of `CONTACTS`.
         evidence: What speaks for the cause, one sentence; empty when nothing was compared.
         notes: What a reader has to know about this impact, one sentence each.
@@ -134,6 +136,7 @@ class AnalyzedImpact:
     expected: bool | None = None
     label: str | None = None
     ablation: tuple[AblationRow, ...] = ()
+    contact_check: ContactCheck | None = None
     cause: str = "contact"
     evidence: str = ""
     notes: tuple[str, ...] = ()

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from impact_aware.impact.prediction import ImpactPrediction
+from impact_aware.recordings.contact_check import ContactCheck
 from impact_aware.recordings.results import (
     AblationGroup,
     AblationRow,
@@ -59,6 +60,7 @@ def impact_to_json(impact: AnalyzedImpact) -> dict[str, Any]:
         **{f"contact_velocity_{name}": _plain(impact.contact_velocity(value)) for name, value in velocities.items()},
         "impulse_estimated": _plain(impact.impulse_estimated),
         **_prediction_to_json(impact.prediction),
+        "contact_check": _check_to_json(impact.contact_check),
         "ablation": [_picked(row, *AblationRow.__dataclass_fields__) for row in impact.ablation],
     }
 
@@ -74,6 +76,16 @@ def _prediction_to_json(prediction: ImpactPrediction | None) -> dict[str, Any]:
         **_picked(prediction, "point", "impulse", "effective_mass", "mode", "inertia"),
         **_picked(prediction.contact, "normal", "friction", "restitution"),
         "object_mass": None if prediction.obstacle is None else prediction.obstacle.mass,
+    }
+
+
+def _check_to_json(check: ContactCheck | None) -> dict[str, Any] | None:
+    """The contact point that the jump shows, in the axes of its frame."""
+    if check is None:
+        return None
+    return {
+        **_picked(check, "verdict", "assumed", "distance", "distance_error", "unexplained"),
+        "fitted": _picked(check.fit, "frame", "point", "along", "error_across", "error_along", "unexplained"),
     }
 
 

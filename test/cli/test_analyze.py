@@ -95,7 +95,7 @@ def test_results_are_written_once_and_the_input_stays(
     capsys.readouterr()
     assert sorted(file.name for file in out.iterdir()) == [MARKER, "ablation.csv", "analysis.json", "impacts.csv"]
     rows = (out / "impacts.csv").read_text().splitlines()
-    assert len(rows) == 8 and rows[0].startswith("file,arm,index,label,time")
+    assert len(rows) == 8 and rows[0].startswith("file,arm,index,label,cause,time")
     first = json.loads((out / "analysis.json").read_text())
 
     (out / "mine.txt").write_text("keep me")

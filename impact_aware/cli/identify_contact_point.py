@@ -1,0 +1,153 @@
+"""`impact-aware identify contact-point`: where on the tool recorded hits were, from the jumps of the joints."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from impact_aware.arrays import Array
+from impact_aware.cli.table_options import column_map, tell
+from impact_aware.columns import open_columns
+from impact_aware.contact.geometry import unit_vector
+from impact_aware.errors import InvalidInputError
+from impact_aware.estimation.contact_point import ContactPointFit, JointJump, fit_contact_point
+from impact_aware.estimation.trial_tables import ContactDefaults, read_trials
+from impact_aware.json_text import json_text
+from impact_aware.output_folder import write_whole
+from impact_aware.recordings.bag import is_recording
+from impact_aware.recordings.contact_check import joint_jump
+from impact_aware.recordings.impact_analysis import analyze
+from impact_aware.recordings.options import AnalysisOptions
+from impact_aware.robot import RobotModel, load_robot
+
+
+def run_contact_point(args: argparse.Namespace) -> int:
+    """Fit, print, and write `identify_contact-point.json` with `--out`."""
+    if not args.files:
+        raise InvalidInputError("files", "none", "recordings, or tables of impacts")
+    robot = load_robot(args.robot)[0]
+    tell(robot.notes)
+    frame = args.contact_frame or robot.tool_frame
+    inertia = robot.known_inertia("M+B_theta")
+    hits = [hit for file in args.files for hit in _hits(file, robot, frame, args)]
+    if not hits:
+        raise InvalidInputError("recordings", ", ".join(map(str, args.files)), "at least one impact in them")
+    groups = [[hit] for hit in hits] if args.per_hit else [hits]
+    normal = None if args.normal is None else unit_vector("normal", args.normal)
+    found = []
+    for group in groups:
+        fit = fit_contact_point(robot, group, frame, inertia=inertia)
+        found.append(as_dict(fit, robot, group, normal))
+    summary: dict[str, Any] = {"quantity": "contact-point", "inertia": inertia, "hits": len(hits), "fits": found}
+    if args.out is not None:
+        args.out.mkdir(parents=True, exist_ok=True)
+        write_whole(args.out / "identify_contact-point.json", json_text(summary, indent=2) + "\n")
+    print(json_text(summary) if args.json else "\n".join(as_text(fit) for fit in found))
+    return 0
+
+
+def as_dict(fit: ContactPointFit, robot: RobotModel, hits: list[JointJump], normal: Array | None) -> dict[str, Any]:
+    """A fit as JSON knows it: SI units; point and direction in the frame's axes, impulses in the base frame."""
+    offset = fit.point
+    if fit.frame == robot.tool_frame and robot.tool_radius > 0.0:
+        # `--offset` is that of the tip's centre, a radius behind the point along the impulse.
+        rotation = robot.placement(hits[0].q, fit.frame).rotation.T
+        offset = fit.point + robot.tool_radius * (rotation @ fit.impulses[0]) / np.linalg.norm(fit.impulses[0])
+    return {
+        "frame": fit.frame,
+        "hits": len(hits),
+        "told": fit.told,
+        "told_along": fit.told_along,
+        "point": fit.point.tolist(),
+        "standard_error": np.sqrt(np.diag(fit.covariance)).tolist(),
+        "along": fit.along.tolist(),
+        "error_along": fit.error_along,
+        "error_across": fit.error_across,
+        "offset": offset.tolist(),
+        "unexplained": fit.unexplained,
+        "impulses": fit.impulses.tolist(),
+        "impulse_errors": fit.impulse_errors.tolist(),
+        "friction": None if normal is None else _friction(fit, normal),
+        "notes": _notes(fit, normal),
+    }
+
+
+def as_text(fit: dict[str, Any]) -> str:
+    """A fit for people."""
+    x, y, z = fit["point"]
+    across, along = 100.0 * fit["error_across"], 100.0 * fit["error_along"]
+    a, b, c = fit["along"]
+    lines = [
+        f"contact point from {fit['hits']} hit{'s' if fit['hits'] > 1 else ''}, in {fit['frame']}",
+        f"  point           {x:.4f} {y:.4f} {z:.4f} m   standard error {across:.2f} cm across, {along:.2f} cm along"
+        f" ({a:.2f} {b:.2f} {c:.2f})",
+    ]
+    if fit["told"]:
+        lines.append("  for analyze     --offset " + " ".join(f"{value:.4f}" for value in fit["offset"]))
+    for impulse, error in zip(fit["impulses"], fit["impulse_errors"], strict=True):
+        shown = "  ".join(f"{value:.3f} +- {spread:.3f}" for value, spread in zip(impulse, error, strict=True))
+        lines.append(f"  impulse         {shown} N s")
+    if fit["friction"] is not None:
+        shown = "  ".join(f"{value:.2f} +- {spread:.2f}" for value, spread in fit["friction"])
+        lines.append(f"  along/onto      {shown} of the normal: friction is at least that")
+    lines.append(f"  unexplained     {100.0 * fit['unexplained']:.1f} % of the jumps")
+    return "\n".join(lines + [f"  note: {note}" for note in fit["notes"]])
+
+
+def _notes(fit: ContactPointFit, normal: Array | None) -> list[str]:
+    notes = []
+    if not fit.told:
+        notes.append(
+            f"cannot tell: the standard error across the impulse is {100 * fit.error_across:.1f} cm; more hits of the "
+            "same point from other directions tell it"
+        )
+    elif not fit.told_along:
+        notes.append(
+            "cannot tell where along that line: one hit tells the line of its impulse, hits from other directions "
+            "where the lines meet"
+        )
+    if fit.unexplained > 0.3:
+        notes.append(
+            f"{100 * fit.unexplained:.0f} % of the jumps stay unexplained: not one point of this frame, or another "
+            "inertia; --per-hit fits each hit alone"
+        )
+    if normal is None:
+        notes.append("without --normal nothing is said about friction: the impulse leans by it, the surface does not")
+    return notes
+
+
+def _friction(fit: ContactPointFit, normal: Array) -> list[tuple[float, float]]:
+    """Per hit the impulse along the surface over that onto it, and its standard error."""
+    found = []
+    for impulse, error in zip(fit.impulses, fit.impulse_errors, strict=True):
+        onto = float(impulse @ normal)
+        side = float(np.linalg.norm(impulse - onto * normal))
+        ratio = side / onto if onto > 0.0 else math.nan
+        found.append((ratio, float(np.linalg.norm(error)) * math.hypot(1.0, ratio) / max(onto, 1e-9)))
+    return found
+
+
+def _hits(file: Path, robot: RobotModel, frame: str, args: argparse.Namespace) -> list[JointJump]:
+    """The jumps of a table of impacts, of given times in a recording, or of the contacts that `analyze` finds there."""
+    columns = column_map(args)
+    table = file.is_file() and not is_recording(file)
+    impacts = table and any(str(name).startswith(("before", "velocity_before")) for name in open_columns(file).widths)
+    if impacts or (table and args.impact_time):
+        # The point hangs on no normal; the table reader wants one.
+        defaults = ContactDefaults(frame, np.array([0.0, 0.0, 1.0] if args.normal is None else args.normal))
+        trials = read_trials(file, robot, defaults, args.impact_time, columns=columns, degrees=args.degrees)
+        return [
+            JointJump(
+                trial.q,
+                trial.velocity_after - trial.velocity_before,
+                np.hypot(trial.standard_error, np.asarray(trial.before_error)),
+            )
+            for trial in trials
+        ]
+    options = AnalysisOptions(robot=args.robot, columns=columns, degrees=args.degrees, ablation=False)
+    found = analyze([file], options).impacts
+    return [joint_jump(impact.position, impact.estimate) for impact in found if impact.estimate is not None]
