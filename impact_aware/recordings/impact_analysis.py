@@ -24,8 +24,10 @@ from impact_aware.recordings.arm_notes import data_notes, robot_notes
 from impact_aware.recordings.arm_samples import ArmSamples, ArmSelector
 from impact_aware.recordings.arm_selection import ArmSource, arm_of_table, arms_in_bag
 from impact_aware.recordings.bag import Bag, BagError, is_recording
+from impact_aware.recordings.event_cause import find_causes, refuted
 from impact_aware.recordings.impact_explanation import Surroundings, explain
 from impact_aware.recordings.impact_finder import NOMINAL_PERIOD, ImpactFinder
+from impact_aware.recordings.impulse_response import impulse_response
 from impact_aware.recordings.joint_state_reader import JointStateDecoder
 from impact_aware.recordings.joint_table import open_table
 from impact_aware.recordings.options import AnalysisOptions
@@ -35,7 +37,7 @@ from impact_aware.recordings.recorded_predictions import (
     RecordedPrediction,
     read_predictions,
 )
-from impact_aware.recordings.results import Analysis, AnalyzedImpact, ArmAnalysis
+from impact_aware.recordings.results import Analysis, AnalyzedImpact, ArmAnalysis, OtherEvent
 from impact_aware.recordings.surface import Surface, load_surface
 from impact_aware.recordings.unit_check import UnitCheck
 from impact_aware.resources import read_mapping
@@ -201,7 +203,8 @@ def _arm(source: ArmSource, options: AnalysisOptions) -> _Arm:
     if not makers:
         raise InvalidInputError("detector", options.detector, f"one that needs no more than is known ({notes[0]})")
     selector = ArmSelector(names, degrees=options.degrees)
-    return _Arm(source, selector, ImpactFinder(count, makers), UnitCheck(names, source.robot), notes)
+    finder = ImpactFinder(count, makers, impulse_response(source.robot, options))
+    return _Arm(source, selector, finder, UnitCheck(names, source.robot), notes)
 
 
 def _detector_maker(
@@ -302,20 +305,28 @@ def _concluded(file: Path, arm: _Arm, options: AnalysisOptions, around: Surround
     own = tuple(p for p in around.predictions if _belongs(p, source))
     mine = Surroundings(around.surface, around.frames, own, around.predicts and bool(own))
     label = _label(file, options.labels)
-    times = [found.event.time for found in finder.found]
-    impacts = [
-        explain(
-            found,
+    causes = find_causes(finder.found, finder.kinks.judged, source.message_names)
+    contacts = [cause for cause in causes if cause.impact is not None]
+    others = [cause for cause in causes if cause.impact is None and cause.cause]
+    impacts = []
+    for index, cause in enumerate(contacts):
+        assert cause.impact is not None
+        later = [other.time for other in causes if other.time > cause.time and other.cause not in ("", "ringing")]
+        impact = explain(
+            cause.impact,
             source,
             options,
             mine,
             file=file,
             index=index + 1,
             label=label,
-            previous=times[index - 1] if index else None,
-            following=times[index + 1] if index + 1 < len(times) else None,
+            previous=contacts[index - 1].time if index else None,
+            following=min(later, default=None),
         )
-        for index, found in enumerate(finder.found)
+        impacts.append(replace(impact, cause=cause.cause, evidence=cause.evidence))
+    events = [
+        OtherEvent(source.arm, file, other.time, other.time_std, other.cause, other.evidence, other.detectors)
+        for other in others
     ]
     return ArmAnalysis(
         arm=source.arm,
@@ -333,8 +344,9 @@ def _concluded(file: Path, arm: _Arm, options: AnalysisOptions, around: Surround
         first_time=finder.first_time,
         last_time=finder.last_time,
         impacts=tuple(impacts),
+        other_events=tuple(events),
         drops=finder.drops,
-        notes=(*source.notes, *robot_notes(source.robot), *arm.notes, *data_notes(selector, finder)),
+        notes=(*source.notes, *robot_notes(source.robot), *arm.notes, *data_notes(selector, finder), *refuted(causes)),
     )
 
 

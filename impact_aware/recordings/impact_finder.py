@@ -1,14 +1,21 @@
-"""Impacts in a stream of samples of any length: detectors piece by piece, and the samples around each find kept."""
+"""Impacts in a stream of samples of any length: detectors piece by piece, and the samples around each find kept.
+
+Live detectors know only what came before; `KinkFinder` looks at both sides. What they find is brought together: the
+time is that of both sides, and what only a detector found is judged by it too.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from impact_aware.arrays import Array
 from impact_aware.detection import ImpactDetector, ImpactEvent, InputMonitor, JointSample
 from impact_aware.recordings.arm_samples import ArmSamples, joined
+from impact_aware.recordings.impact_fit import without_repeats
+from impact_aware.recordings.kink_finder import MARGIN, PIECE, SIZE, Judged, KinkFinder
 from impact_aware.recordings.results import DetectorResidual
 
 BEFORE, AFTER = 0.25, 0.35
@@ -16,6 +23,12 @@ BEFORE, AFTER = 0.25, 0.35
 
 SAME = 0.010
 """Finds of different detectors that are closer than this are one impact, s: less than any refractory time."""
+
+LATE = 0.030
+"""A detector's find up to this long after a jump is a find of that jump, s."""
+
+TWO_SIDED = "two_sided"
+"""Name of what looks at both sides, among those of the detectors."""
 
 FIRST_SAMPLES = 200
 """Samples from which the sampling period is found."""
@@ -43,12 +56,14 @@ class FoundImpact:
         detectors: All that found it, in that order.
         window: The samples around it.
         residual: What the event's detector saw, or None where it does not tell.
+        judged: What both sides tell about it, or None where there were too few samples.
     """
 
     event: ImpactEvent
     detectors: tuple[str, ...]
     window: ArmSamples
     residual: DetectorResidual | None = None
+    judged: Judged | None = None
 
 
 @dataclass(eq=False)
@@ -56,6 +71,7 @@ class _Pending:
     event: ImpactEvent
     detectors: tuple[str, ...]
     index: int
+    judged: Judged | None = None
 
 
 class ImpactFinder:
@@ -63,6 +79,7 @@ class ImpactFinder:
 
     Attributes:
         found: Impacts whose windows are complete, in order of the recording.
+        kinks: What looks at both sides of each instant.
         skipped: Impacts beyond `MOST_IMPACTS`, which are only counted.
         samples: Samples seen.
         first_time: Stamp of the first one, s; NaN before.
@@ -70,8 +87,22 @@ class ImpactFinder:
         backwards: How often stamps ran backwards.
     """
 
-    def __init__(self, joint_count: int, make: Sequence[Callable[[float], ImpactDetector]]) -> None:
-        """Remember how to make the detectors, the preferred one first, from the sampling period in s."""
+    def __init__(
+        self,
+        joint_count: int,
+        make: Sequence[Callable[[float], ImpactDetector]],
+        response: Callable[[Array], Array | None] = lambda posture: None,
+    ) -> None:
+        """Prepare.
+
+        Args:
+            joint_count: n.
+            make: How to make the detectors, the preferred one first, from the sampling period in s.
+            response: From a posture (n,) to `impulse_response` of `BranchModel`.
+        """
+        self._response = response
+        self._taken = 0
+        self.kinks = KinkFinder(np.nan, response)
         self._joint_count = joint_count
         self._make = list(make)
         self._detectors: list[ImpactDetector] = []
@@ -144,6 +175,7 @@ class ImpactFinder:
             self._start()
             for block in self._blocks_from(self._fed):
                 self._detect(block)
+        self.kinks.finish()
         self._conclude(final=True)
         self._blocks = []
         self.found.sort(key=lambda impact: impact.event.time)
@@ -156,6 +188,7 @@ class ImpactFinder:
             period = NOMINAL_PERIOD
         self.period = period
         self._detectors = [make(period) for make in self._make]
+        self.kinks = KinkFinder(period, self._response)
 
     def _blocks_from(self, index: int) -> list[ArmSamples]:
         """Blocks that begin at a sample that no detector has seen."""
@@ -194,6 +227,9 @@ class ImpactFinder:
                 hits = np.flatnonzero(block.times[place:] == event.time_detected)
                 place += int(hits[0]) if len(hits) else 0
                 self._add(event, begin + place)
+                self.kinks.suspect(event.time)
+        fresh = without_repeats(block)
+        self.kinks.feed(fresh.times, fresh.positions)
 
     def _add(self, event: ImpactEvent, index: int) -> None:
         order = [detector.name for detector in self._detectors]
@@ -208,21 +244,77 @@ class ImpactFinder:
 
     def _conclude(self, *, final: bool) -> None:
         """Cut the windows that are complete, and forget samples that no window needs."""
+        for judged in self.kinks.judged[self._taken :]:
+            self._bring_together(judged)
+        self._taken = len(self.kinks.judged)
+        until = np.inf if final else self.kinks.until
         waiting = []
         seen = self._begin + sum(len(block.times) for block in self._blocks)
         for pending in self._pending:
-            far = seen - pending.index > 4.0 * AFTER / self.period
+            far = seen - pending.index > 4.0 * AFTER / self.period + PIECE
             if len(self.found) >= MOST_IMPACTS:
                 self.skipped += 1
-            elif final or far or self.last_time > pending.event.time + AFTER:
+            elif final or far or min(self.last_time, until) > pending.event.time + AFTER:
                 self.found.append(self._cut(pending))
             else:
                 waiting.append(pending)
         self._pending = waiting
-        keep = int(2.0 * BEFORE / self.period) + 1
+        # What has not been judged yet may still become an impact.
+        keep = int(2.0 * (BEFORE + MARGIN) / self.period) + PIECE + 1
         first = min([seen, *(pending.index for pending in waiting)]) - keep
         while len(self._blocks) > 1 and self._begin + len(self._blocks[0].times) <= min(first, self._fed):
             self._begin += len(self._blocks.pop(0).times)
+
+    def _bring_together(self, judged: Judged) -> None:
+        """Give a find of a detector what both sides tell of it, or make a find of it."""
+        near = max(SAME, 2.0 * self.period)
+        own: _Pending | None = None
+        for known in self._pending:
+            late = known.event.time - (judged.branches.time if judged.is_jump else judged.instant)
+            if -near <= late <= (max(LATE, near) if judged.is_jump else near) and not (
+                known.judged is not None and known.judged.is_jump
+            ):
+                known.judged = judged
+                own = known if own is None or not judged.is_jump else own
+                if judged.is_jump and own is not known:
+                    own.detectors = tuple(dict.fromkeys((*own.detectors, *known.detectors)))
+                    known.detectors = ()
+        self._pending = [pending for pending in self._pending if pending.detectors]
+        if not judged.is_jump:
+            return
+        if own is None:
+            index = self._index(judged.branches.time)
+            own = _Pending(self._event(judged), (TWO_SIDED,), index, judged)
+            self._pending.append(own)
+        own.event = replace(own.event, time=judged.branches.time, time_std=judged.time_std)
+
+    def _index(self, time: float) -> int:
+        """Of the first sample from a time on, in the newest stretch that has it."""
+        begin = self._begin + sum(len(block.times) for block in self._blocks)
+        for block in reversed(self._blocks):
+            begin -= len(block.times)
+            if block.times[0] <= time:
+                return begin + min(int(np.searchsorted(block.times, time)), len(block.times) - 1)
+        return self._begin
+
+    def _event(self, judged: Judged) -> ImpactEvent:
+        branches = judged.branches
+        parts = self._index(branches.time) - self._begin
+        near = joined(self._blocks).rows(slice(max(parts - 4, 0), parts + 4))
+        size = np.abs(branches.jump) / np.maximum(branches.jump_std, 1e-9)
+        later = near.times[near.times >= branches.time]
+        return ImpactEvent(
+            time=branches.time,
+            time_detected=float(later[0]) if len(later) else branches.time,
+            time_std=judged.time_std,
+            detector=TWO_SIDED,
+            joint=int(size.argmax()),
+            position=np.array([np.interp(branches.time, near.times, column) for column in near.positions.T]),
+            velocity_before=judged.speed[0],
+            velocity_after=judged.speed[0] + branches.jump,
+            residual=size / SIZE,
+            confidence=float(-np.expm1(-judged.gain)),
+        )
 
     def _cut(self, pending: _Pending) -> FoundImpact:
         event = pending.event
@@ -246,12 +338,14 @@ class ImpactFinder:
         # A repeated stamp says nothing new about when.
         kept[1:] &= ~(kept[:-1] & (np.diff(times) <= 0.0))
         window = near.rows(kept)
-        return FoundImpact(event, pending.detectors, window, self._residual(event, window))
+        return FoundImpact(event, pending.detectors, window, self._residual(event, window), pending.judged)
 
     def _residual(self, event: ImpactEvent, window: ArmSamples) -> DetectorResidual | None:
         detector = self._tracers.get(event.detector)
         if detector is None:
             names = [detector.name for detector in self._detectors]
+            if event.detector not in names:
+                return None
             detector = self._tracers[event.detector] = self._make[names.index(event.detector)](self.period)
         if not hasattr(detector, "level"):
             return None

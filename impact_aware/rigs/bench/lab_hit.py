@@ -22,8 +22,9 @@ import numpy as np
 from impact_aware.arrays import Array
 from impact_aware.errors import NoSolutionError
 from impact_aware.rigs.bench.lab_draw import PHYSICS_STEP, HitDraw, draw_hit
+from impact_aware.robot import RobotModel
 from impact_aware.simulation.impact_truth import ImpactTruth
-from impact_aware.simulation.plant import MujocoPlant
+from impact_aware.simulation.plant import MujocoPlant, PlantState
 from impact_aware.simulation.scene import ArmMount, ContactSettings, Scene, SceneObject
 
 CYCLE = 5e-4
@@ -37,6 +38,9 @@ JUMP_AFTER = 0.008
 
 SAME_CONTACT = 0.015
 """Touches closer than this are one contact, s."""
+
+LEAST_AFTER = 0.1
+"""Part of a recording after the first touch, s; the arm's protection may end it before its time."""
 
 _LIMIT = 20.0
 """Largest acceleration that the controller asks of a joint, rad/s^2."""
@@ -209,7 +213,11 @@ def simulate_hit(draw: HitDraw) -> TrueHit:
         rows.append((state, plant.motor_velocity, command))
         state = plant.step(command)
         motor = motor + CYCLE * plant.motor_velocity
+        if _stopped_by_limits(robot, state):
+            break
     states = [row[0] for row in rows]
+    if not plant.impacts or plant.impacts[0].time < draw.rest or states[-1].time < plant.impacts[0].time + LEAST_AFTER:
+        raise NoSolutionError("the arm begins inside what it should hit, or a limit stops it", problem=draw)
     times = np.array([s.time for s in states])
     positions, velocities = np.array([s.q for s in states]), np.array([s.dq for s in states])
     commands = np.array([row[2] for row in rows])
@@ -233,6 +241,13 @@ def simulate_hit(draw: HitDraw) -> TrueHit:
         contacts=contacts,
         switches=tuple(sorted(controller.switches)),
     )
+
+
+def _stopped_by_limits(robot: RobotModel, state: PlantState) -> bool:
+    """Whether the arm's own protection would have ended the recording: a joint is too fast, or at its stop."""
+    low, high = robot.model.lowerPositionLimit, robot.model.upperPositionLimit
+    speed = 1.5 * robot.model.velocityLimit
+    return bool(((state.q < low) | (state.q > high) | (np.abs(state.dq) > speed)).any())
 
 
 def _plant(draw: HitDraw) -> tuple[MujocoPlant, Array]:

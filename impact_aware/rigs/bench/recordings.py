@@ -18,7 +18,7 @@ from impact_aware.recordings.impact_analysis import analyze
 from impact_aware.recordings.options import AnalysisOptions
 from impact_aware.recordings.results import Analysis, AnalyzedImpact
 from impact_aware.rigs.bench.lab_draw import CONTROLS
-from impact_aware.rigs.bench.lab_hit import TrueContact, TrueHit, hit_of_seed
+from impact_aware.rigs.bench.lab_hit import SAME_CONTACT, TrueContact, TrueHit, hit_of_seed
 from impact_aware.rigs.bench.lab_recording import RATES, LabRecording, record
 
 SMALLEST_JUMP = 0.15
@@ -208,6 +208,9 @@ def _counted(contacts: Sequence[TrueContact]) -> list[TrueContact]:
     for place, contact in enumerate(contacts):
         before = contacts[place - 1] if place else None
         if _size(contact) < SMALLEST_JUMP:
+            continue
+        if before is not None and contact.time - before.lost < SAME_CONTACT:
+            # It came off for some milliseconds only: a tip that rattles on what it touches is one contact.
             continue
         if before is None or (contact.time - before.time >= APART and _size(contact) >= SHARE * _size(before)):
             counted.append(contact)

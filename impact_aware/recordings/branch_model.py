@@ -1,0 +1,310 @@
+"""How well an impact, a step of the command or neither explains the samples around an instant: marginal likelihoods.
+
+Around an instant each joint's positions are modelled as a Gaussian process of these independent parts:
+
+- position, velocity and acceleration, about which nothing is known, and a jerk that is white noise;
+- the oscillation of elastic joints that is under way: damped sines of all frequencies in `RINGING`;
+- a step of the acceleration at the instant, as a command makes it;
+- after an impact a jump dv of the velocity, by a force that is half a sine of the contact time D, and the oscillation
+  that it starts, whose phase is known: it begins at rest with a velocity;
+- white noise of the encoder, and of the stamps times the velocity.
+
+What a smooth motion, a brake or an oscillation can do is so part of the covariance, and neither a jump nor its time is
+stated more exactly than these leave it. The parts' sizes are those that make the samples most likely, joint by joint.
+With everything but the instant linear and Gaussian, likelihoods are closed (Rasmussen and Williams 2006, 2.7).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product, starmap
+
+import numpy as np
+from numpy.typing import NDArray
+
+from impact_aware.arrays import Array
+
+RINGING = (12.0, 80.0)
+"""Frequencies of elastic joints, Hz."""
+
+DAMPING_RATIO = 0.03
+"""Of their oscillation; the geometric mean of 0.01 and 0.1."""
+
+CONTACT_TIMES = (0.0, 0.002, 0.004, 0.007)
+"""Candidates for the time in which a contact changes the velocity, s."""
+
+CONTACT_TIME_SCALE = 0.003
+"""Time over which the prior of a contact time falls by a factor e, s."""
+
+JERKS = (50.0, 5e3, 5e5)
+"""Candidates for the spectral density of the jerk, rad^2/s^5: of a planned motion, a controller that acts, a rattle."""
+
+UNDER_WAY = (0.0, 0.03, 0.15, 0.8)
+"""Candidates for the velocity of an oscillation under way, rad/s."""
+
+STARTED = (0.0, 0.2, 1.0)
+"""Candidates for the velocity of an oscillation that an impact starts, rad/s."""
+
+STEPS = (0.0, 12.0)
+"""Candidates for the standard deviation of a step of the acceleration, rad/s^2."""
+
+JUMPS = (0.0, 0.03, 0.1, 0.3, 1.0, 3.0)
+"""Candidates for the standard deviation of a jump, rad/s; most impacts leave some joints alone."""
+
+NOISE_GRID = 2.0
+"""Ratio of neighbouring standard deviations of the noise that are told apart."""
+
+ELSEWHERE = 0.1
+"""Share of a jump that the model of the arm leaves unexplained."""
+
+REACH = 2.5e-3
+"""The instant is searched finely within this time or one and a half periods around the likeliest one, s."""
+
+FINE = 40
+"""Candidates for the instant there."""
+
+_FREQUENCIES = 2.0 * np.pi * np.linspace(*RINGING, 22)
+
+
+@dataclass(frozen=True, eq=False)
+class Branches:
+    """What the samples around an instant tell.
+
+    Attributes:
+        time: Of the impact, if it is one, s.
+        time_std: Its standard error, s.
+        jump: (n,) Of the velocity, rad/s.
+        jump_std: (n,) Its standard error, rad/s.
+        smooth: Log likelihood without anything but the motion and an oscillation under way.
+        plain: The same without an oscillation under way.
+        step: With a step of the acceleration.
+        step_time: Where that is, s.
+        kink: With a jump of the velocity.
+    """
+
+    time: float
+    time_std: float
+    jump: Array
+    jump_std: Array
+    smooth: float
+    plain: float
+    step: float
+    step_time: float
+    kink: float
+
+
+@dataclass(frozen=True)
+class _Sizes:
+    """Sizes of one joint's parts, all but noise and jump."""
+
+    jerk: float
+    under_way: float = 0.0
+    started: float = 0.0
+    step: float = 0.0
+
+
+class BranchModel:
+    """The samples around one instant."""
+
+    def __init__(self, times: Array, positions: Array, noise: Array, impulse_response: Array | None = None) -> None:
+        """Prepare.
+
+        Args:
+            times: (k,) Increasing, s.
+            positions: (k, n) rad.
+            noise: (n,) Standard deviation of the white part, rad.
+            impulse_response: (n, m) Jumps of the velocity that impulses at the contact make, up to their size, or
+                None when they are not known.
+        """
+        self._spreads: list[Array] = []
+        if impulse_response is not None:
+            largest = float(np.linalg.norm(impulse_response, axis=1).max())
+            shape = impulse_response @ impulse_response.T / largest**2
+            shape += ELSEWHERE**2 * np.diag(np.diag(shape) + ELSEWHERE**2)
+            self._spreads = [size**2 * shape for size in JUMPS if size]
+        self._origin = float(times[0])
+        self._times = times - times[0]
+        span = float(self._times[-1])
+        self._period = span / (len(times) - 1)
+        # Joints of nearly the same noise share their algebra.
+        self._noise = NOISE_GRID ** np.round(np.log(noise) / np.log(NOISE_GRID))
+        self._powers = (self._times[:, None] / span - 0.5) ** np.arange(3)
+        fitted = self._powers @ np.linalg.lstsq(self._powers, positions, rcond=None)[0]
+        self._values = positions - fitted
+        early = np.minimum(self._times[:, None], self._times)
+        apart = np.abs(self._times[:, None] - self._times)
+        self._jerk = early**5 / 20.0 + apart * early**4 / 8.0 + apart**2 * early**3 / 12.0
+        lag = apart[..., None] * _FREQUENCIES
+        self._under_way = (np.exp(-DAMPING_RATIO * lag) * np.cos(lag) / _FREQUENCIES**2).mean(axis=-1)
+
+    def judge(self, begin: float, end: float) -> Branches:
+        """Compare what may have happened between two instants, s."""
+        middle = 0.5 * (begin + end)
+        plain, _ = self._best(middle, [_Sizes(jerk) for jerk in JERKS])
+        smooth, _ = self._best(middle, list(starmap(_Sizes, product(JERKS, UNDER_WAY))))
+        coarse = np.arange(begin, end + 0.25 * self._period, 0.5 * self._period)
+        _, sizes = self._best(middle, list(starmap(_Sizes, product(JERKS, UNDER_WAY, (0.0,), STEPS))))
+        steps = self._likelihoods(coarse, sizes, ())[0].sum(axis=1)
+        instant, sizes = self._kink_sizes(middle, coarse)
+        # A short contact and a longer one that began earlier are nearly the same.
+        reach = max(1.5 * self._period, REACH)
+        fine = np.linspace(max(begin, instant - reach), min(end, instant + reach), FINE)
+        scores, jumps, stds = self._kink(fine, sizes)
+        weight = np.exp(scores - scores.max())
+        # The prior of the instant is even over the whole search, of which this is the part that counts.
+        total = _log_mean(scores) + np.log(min(1.0, (fine[-1] - fine[0]) / max(end - begin, 1e-9)))
+        weight /= weight.sum()
+        time = float(weight @ fine)
+        jump = weight @ jumps
+        return Branches(
+            time=time,
+            time_std=float(np.sqrt(weight @ (fine - time) ** 2)),
+            jump=jump,
+            jump_std=np.sqrt(weight @ (stds**2 + (jumps - jump) ** 2)),
+            smooth=float(smooth.sum()),
+            plain=float(plain.sum()),
+            step=_log_mean(steps),
+            step_time=float(coarse[int(steps.argmax())]),
+            kink=total,
+        )
+
+    def _kink_sizes(self, instant: float, coarse: Array) -> tuple[float, list[_Sizes]]:
+        choices = list(starmap(_Sizes, product(JERKS, UNDER_WAY, STARTED, STEPS)))
+        for _ in range(2):
+            _, sizes = self._best(instant, choices, kink=True)
+            scores = self._kink(coarse, sizes)[0]
+            best = float(coarse[int(scores.argmax())])
+            if best == instant:
+                break
+            instant = best
+        return instant, sizes
+
+    def _best(self, instant: float, choices: list[_Sizes], kink: bool = False) -> tuple[Array, list[_Sizes]]:
+        """Largest log likelihood (n,) of each joint and the sizes that give it."""
+        joints = self._values.shape[1]
+        since = np.maximum(self._times - (instant - self._origin), 0.0)
+        durations = (0.0, 0.004) if kink else ()
+        ramps = np.array([_ramp(since, duration) for duration in durations]).reshape(-1, len(since)).T
+        best, chosen = np.empty(joints), [choices[0]] * joints
+        for noise in np.unique(self._noise):
+            group = np.flatnonzero(self._noise == noise)
+            covariances = np.stack([self._covariance(since, size, noise) for size in choices])
+            base, products, norms = self._marginal(covariances, group, ramps)
+            if kink:
+                base = base + np.max([_gain(products, norms, jump) for jump in JUMPS], axis=(0, -1))
+            places = base.argmax(axis=0)
+            best[group] = base.max(axis=0)
+            for joint, place in zip(group.tolist(), places.tolist(), strict=True):
+                chosen[joint] = choices[place]
+        return best, chosen
+
+    def _kink(self, instants: Array, sizes: list[_Sizes]) -> tuple[Array, Array, Array]:
+        """Log likelihoods (t,) of a jump at each instant, the jumps (t, n) and their standard errors (t, n)."""
+        base, products, norms = self._likelihoods(instants, sizes, CONTACT_TIMES)
+        prior = -np.array(CONTACT_TIMES) / CONTACT_TIME_SCALE
+        prior -= np.log(np.exp(prior).sum())
+        gains = np.stack([_gain(products, norms, jump) for jump in JUMPS])  # (jumps, t, n, durations)
+        # Each joint has a jump of its own size.
+        top = gains.max(axis=0)
+        totals = [(top + np.log(np.exp(gains - top).mean(axis=0))).sum(axis=1) + prior]
+        means, stds = [], []
+        own = np.array(JUMPS)[gains.argmax(axis=0)]
+        variance = own**2 / (1.0 + norms * own**2)
+        means.append(products * variance)
+        stds.append(np.sqrt(variance))
+        for spread in self._spreads:
+            gain, mean, std = _joint_gain(products, norms, spread)
+            totals.append(gain + prior)
+            means.append(mean)
+            stds.append(std)
+        table = np.stack(totals)  # (priors of the jump, t, durations)
+        shares = np.array([1.0] if not self._spreads else [0.5] + [0.5 / len(self._spreads)] * len(self._spreads))
+        table += np.log(shares)[:, None, None]
+        flat = np.moveaxis(table, 1, 0).reshape(len(instants), -1)
+        best = flat.argmax(axis=1)
+        peak = flat.max(axis=1)
+        score = peak + np.log(np.exp(flat - peak[:, None]).sum(axis=1))
+        which, duration = np.divmod(best, len(CONTACT_TIMES))
+        rows = np.arange(len(instants))
+        jump, std = np.stack(means)[which, rows, :, duration], np.stack(stds)[which, rows, :, duration]
+        return base.sum(axis=1) + score, jump, std
+
+    def _likelihoods(
+        self, instants: Array, sizes: list[_Sizes], durations: tuple[float, ...]
+    ) -> tuple[Array, Array, Array]:
+        """Log likelihoods (t, n) without the jump; its regressors' products with data and themselves (t, n, d)."""
+        joints = self._values.shape[1]
+        shape = (len(instants), joints)
+        base, products, norms = np.empty(shape), np.empty((*shape, len(durations))), np.empty((*shape, len(durations)))
+        since = np.maximum(self._times - (instants[:, None] - self._origin), 0.0)
+        ramps = np.zeros((*since.shape, len(durations)))
+        for place, duration in enumerate(durations):
+            ramps[..., place] = _ramp(since, duration)
+        kinds = list(zip(sizes, self._noise.tolist(), strict=True))
+        for size, noise in dict.fromkeys(kinds):
+            group = np.array([place for place, other in enumerate(kinds) if other == (size, noise)])
+            covariances = self._covariance(since, size, noise)
+            base[:, group], products[:, group], norms[:, group] = self._marginal(covariances, group, ramps)
+        return base, products, norms
+
+    def _marginal(self, covariances: Array, group: NDArray[np.intp], ramps: Array) -> tuple[Array, Array, Array]:
+        """For covariances (c, k, k) and ramps (k, d) or (c, k, d): likelihoods and products as in `_likelihoods`."""
+        count, _, samples = covariances.shape
+        ramps = np.broadcast_to(ramps, (count, samples, ramps.shape[-1]))
+        fixed = np.broadcast_to(np.hstack((self._powers, self._values[:, group])), (count, samples, 3 + len(group)))
+        columns = np.concatenate((fixed, ramps), axis=2)
+        solved = np.linalg.solve(covariances, columns)
+        table = np.swapaxes(columns, 1, 2) @ solved
+        powers, rest = table[:, :3, :3], table[:, 3:, 3:]
+        cross = table[:, :3, 3:]
+        left = rest - np.swapaxes(cross, 1, 2) @ np.linalg.solve(powers, cross)
+        halves = 0.5 * (np.linalg.slogdet(covariances)[1] + np.linalg.slogdet(powers)[1])
+        joints = len(group)
+        base = -0.5 * np.einsum("cnn->cn", left[:, :joints, :joints]) - halves[:, None]
+        norms = np.maximum(np.einsum("cdd->cd", left[:, joints:, joints:]), 1e-30)
+        return base, left[:, :joints, joints:], np.broadcast_to(norms[:, None], (count, joints, norms.shape[1]))
+
+    def _covariance(self, since: Array, size: _Sizes, noise: float) -> Array:
+        """Covariances (..., k, k) for times since the instant (..., k)."""
+        covariance = size.jerk * self._jerk + noise**2 * np.eye(since.shape[-1])
+        if size.under_way:
+            covariance = covariance + size.under_way**2 * self._under_way
+        if size.started:
+            swing = since[..., None] * _FREQUENCIES
+            swing = np.exp(-DAMPING_RATIO * swing) * np.sin(swing) / _FREQUENCIES
+            covariance = covariance + size.started**2 / len(_FREQUENCIES) * (swing @ np.swapaxes(swing, -1, -2))
+        if size.step:
+            bend = 0.5 * size.step * since**2
+            covariance = covariance + bend[..., :, None] * bend[..., None, :]
+        return np.broadcast_to(covariance, (*since.shape, since.shape[-1]))
+
+
+def _ramp(since: Array, duration: float) -> Array:
+    """What a jump of 1 rad/s adds to the position when the force is half a sine of this duration."""
+    if duration == 0.0:
+        return since
+    phase = np.pi * np.minimum(since, duration) / duration
+    during = 0.5 * since - 0.5 * duration / np.pi * np.sin(phase)
+    return np.where(since < duration, during, since - 0.5 * duration)
+
+
+def _joint_gain(products: Array, norms: Array, spread: Array) -> tuple[Array, Array, Array]:
+    """What a jump of covariance (n, n) adds to the log likelihoods (t, d), its mean and standard error (t, n, d)."""
+    weights, data = np.swapaxes(norms, 1, 2), np.swapaxes(products, 1, 2)  # (t, d, n)
+    system = np.eye(len(spread)) + spread * weights[:, :, None, :]
+    covariance = np.linalg.solve(system, np.broadcast_to(spread, system.shape))
+    mean = np.einsum("tdij,tdj->tdi", covariance, data)
+    gain = 0.5 * np.einsum("tdi,tdi->td", data, mean) - 0.5 * np.linalg.slogdet(system)[1]
+    std = np.sqrt(np.maximum(np.einsum("tdii->tdi", covariance), 0.0))
+    return gain, np.swapaxes(mean, 1, 2), np.swapaxes(std, 1, 2)
+
+
+def _log_mean(values: Array) -> float:
+    top = float(values.max())
+    return top + float(np.log(np.mean(np.exp(values - top))))
+
+
+def _gain(products: Array, norms: Array, jump: float) -> Array:
+    """What a jump of this standard deviation adds to the log likelihood, (n, d)."""
+    share = jump**2 * norms
+    return np.asarray(0.5 * jump**2 * products**2 / (1.0 + share) - 0.5 * np.log1p(share))

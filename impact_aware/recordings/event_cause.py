@@ -1,0 +1,141 @@
+"""What each find is: a contact, a step of the command, the start of a motion, an oscillation; with the evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from impact_aware.recordings.impact_finder import TWO_SIDED, FoundImpact
+from impact_aware.recordings.kink_finder import Judged
+
+FOLLOWS = 0.3
+"""A contact that follows another within this time is a second one, s."""
+
+RINGS = 0.5
+"""Time after a contact for which joints may oscillate from it, s."""
+
+STEPS = 8.0
+"""Logarithm of how much more likely a step of the acceleration must make the samples than none, to be reported."""
+
+REST = 0.01
+"""Speed of the fastest joint below which an arm rests, rad/s."""
+
+BESIDE = 0.025
+"""A step of the acceleration this close to a contact belongs to it, s."""
+
+
+@dataclass(frozen=True, eq=False)
+class Cause:
+    """What a find is.
+
+    Attributes:
+        time: s.
+        time_std: Its standard error, s.
+        cause: One of `results.CAUSES`; empty for a false alarm, where nothing but a smooth motion is seen.
+        evidence: One sentence.
+        detectors: All that found it.
+        impact: The find, for a contact.
+    """
+
+    time: float
+    time_std: float
+    cause: str
+    evidence: str
+    detectors: tuple[str, ...]
+    impact: FoundImpact | None = None
+
+
+def find_causes(found: Sequence[FoundImpact], judged: Sequence[Judged], joint_names: Sequence[str]) -> list[Cause]:
+    """The cause of every find, in order of time; `judged` has steps of the acceleration that no detector found."""
+    causes: list[Cause] = []
+    contacts: list[float] = []
+    others: list[FoundImpact] = []
+    for impact in sorted(found, key=lambda impact: impact.event.time):
+        if impact.judged is not None and not impact.judged.is_jump:
+            others.append(impact)
+            continue
+        follows = bool(contacts) and impact.event.time - contacts[-1] < FOLLOWS
+        kind = "second_contact" if follows else "contact"
+        evidence = _of_jump(impact.judged, joint_names)
+        if follows:
+            evidence += f", {1e3 * (impact.event.time - contacts[-1]):.0f} ms after a contact"
+        contacts.append(impact.event.time)
+        causes.append(_cause(impact, kind, evidence))
+    for impact in others:
+        causes.append(_of_other(impact, contacts))
+    known = [cause.time for cause in causes]
+    for step in sorted(judged, key=lambda step: step.branches.smooth - step.branches.step):
+        time = step.branches.step_time
+        if step.is_jump or step.branches.step - step.branches.smooth < STEPS:
+            continue
+        if any(abs(time - other) < BESIDE for other in known):
+            continue
+        known.append(time)
+        kind, evidence = _of_step(step)
+        causes.append(Cause(time, _STEP_STD, kind, evidence, (TWO_SIDED,)))
+    return sorted(causes, key=lambda cause: cause.time)
+
+
+_STEP_STD = 0.004
+
+
+def _of_jump(judged: Judged | None, joint_names: Sequence[str]) -> str:
+    if judged is None:
+        return "too few samples around it to compare causes"
+    branches = judged.branches
+    joint = int(np.argmax(np.abs(branches.jump) / np.maximum(branches.jump_std, 1e-9)))
+    return (
+        f"the velocity of {joint_names[joint]} jumps by {branches.jump[joint]:.2f} +- {branches.jump_std[joint]:.2f} "
+        f"rad/s, which makes the samples 10^{judged.gain / np.log(10.0):.0f} times likelier than a step of the "
+        "acceleration with an oscillation"
+    )
+
+
+def _of_other(impact: FoundImpact, contacts: Sequence[float]) -> Cause:
+    judged, time = impact.judged, impact.event.time
+    assert judged is not None
+    branches = judged.branches
+    if branches.step - branches.smooth > STEPS:
+        return _cause(impact, *_of_step(judged))
+    since = min((time - contact for contact in contacts if contact < time), default=np.inf)
+    if since < RINGS:
+        sure = (branches.smooth - branches.plain) / np.log(10.0)
+        evidence = (
+            f"no velocity jumps; {1e3 * since:.0f} ms after a contact, an oscillation makes the samples 10^{sure:.0f} "
+            "times likelier than none"
+        )
+        return _cause(impact, "ringing", evidence)
+    if _rests(judged):
+        return _cause(impact, *_of_step(judged))
+    return _cause(impact, "", "no jump of the velocity, no step of the acceleration")
+
+
+def _of_step(judged: Judged) -> tuple[str, str]:
+    branches = judged.branches
+    sure = (branches.step - branches.smooth) / np.log(10.0)
+    evidence = f"no velocity jumps; a step of the acceleration makes the samples 10^{sure:.0f} times likelier than none"
+    if _rests(judged):
+        side = "before" if np.abs(judged.speed[0]).max() < REST else "after"
+        return "motion_start", f"{evidence}, and the arm rests {side} it"
+    return "command_step", evidence
+
+
+def _rests(judged: Judged) -> bool:
+    return bool(np.abs(judged.speed).max(axis=1).min() < REST)
+
+
+def _cause(impact: FoundImpact, cause: str, evidence: str) -> Cause:
+    contact = impact if cause in ("contact", "second_contact") else None
+    return Cause(impact.event.time, impact.event.time_std, cause, evidence, impact.detectors, contact)
+
+
+def refuted(causes: Sequence[Cause]) -> list[str]:
+    """A note about the finds of detectors that both sides refute."""
+    alarms = [cause for cause in causes if not cause.cause]
+    if not alarms:
+        return []
+    names = ", ".join(sorted({name for cause in alarms for name in cause.detectors}))
+    times = ", ".join(f"{cause.time:.3f}" for cause in alarms[:5]) + (", ..." if len(alarms) > 5 else "")
+    return [f"{len(alarms)} finds of {names} are smooth motion, seen from both sides, and no events: at {times} s"]
