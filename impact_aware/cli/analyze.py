@@ -20,6 +20,7 @@ from impact_aware.json_text import json_text
 from impact_aware.output_folder import OutputFolder, write_whole
 from impact_aware.recordings.bag import is_recording
 from impact_aware.recordings.impact_analysis import analyze, load_labels
+from impact_aware.recordings.limitations import limitations
 from impact_aware.recordings.options import ALL, DEFAULT_DETECTOR, DEFAULT_ESTIMATOR, AnalysisOptions
 from impact_aware.recordings.results import Analysis, AnalyzedImpact
 from impact_aware.report.result_files import ablation_csv, impacts_csv, to_json
@@ -65,6 +66,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     contact.add_argument("--friction", metavar="MU", help="Coulomb's coefficient; else 0")
     contact.add_argument("--restitution", metavar="E", help="coefficient of restitution; else 0")
     contact.add_argument("--object-mass", metavar="KG", help="a free object is hit; else a fixed surface")
+    contact.add_argument("--object-topic", metavar="TOPIC", help="its poses, odometry or twists; else object_pose")
+    contact.add_argument("--object-frame", metavar="FRAME", help="TF frame of the object")
     contact.add_argument("--inertia", default="M+B_theta", metavar="|".join(INERTIA_CHOICES), help="default M+B_theta")
     contact.add_argument("--method", default=DEFAULT_METHOD, metavar="|".join(IMPACT_MAPS), help="impact map")
     parser.add_argument("--no-ablation", action="store_true", help="leave out the other inertias and no friction")
@@ -93,6 +96,8 @@ def run(args: argparse.Namespace) -> int:
         surface=args.surface,
         surface_frame=args.surface_frame,
         object_mass=_optional("object-mass", args.object_mass),
+        object_topic=args.object_topic,
+        object_frame=args.object_frame,
         ablation=not args.no_ablation,
         labels=None if args.labels is None else load_labels(args.labels),
         degrees=args.degrees,
@@ -150,6 +155,9 @@ def format_analysis(analysis: Analysis, out: Path | None) -> str:
                 f"  {group.label:<{width}}  {group.inertia:<9}  mu {group.friction:<5g} {error}  of {group.count}"
             )
     lines += [f"note: {note}" for note in analysis.notes]
+    for entry in limitations(analysis):
+        which = f" (impact {', '.join(map(str, entry.impacts))})" if entry.impacts else ""
+        lines.append(f"can't tell: {entry.what}{which}: {entry.reason}")
     speed = analysis.messages / analysis.seconds_read if analysis.seconds_read > 0.0 else math.nan
     lines.append(f"read {analysis.messages} messages in {analysis.seconds_read:.2f} s ({speed:,.0f} per second)")
     if out is not None:
@@ -167,6 +175,8 @@ def _impact_line(impact: AnalyzedImpact) -> str:
         parts.append(f"jump {jump:.3f} rad/s")
     if impact.error is not None:
         parts.append(f"prediction off by {impact.error:.3f}")
+    if impact.object_hit is not None and impact.object_hit.restitution is not None:
+        parts.append(f"restitution {impact.object_hit.restitution:.2f} +- {impact.object_hit.restitution_error:.2f}")
     if impact.prediction is not None:
         parts.append(impact.prediction.mode)
     if impact.expected is not None:

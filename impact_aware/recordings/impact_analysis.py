@@ -30,6 +30,7 @@ from impact_aware.recordings.impact_finder import NOMINAL_PERIOD, ImpactFinder
 from impact_aware.recordings.impulse_response import impulse_response
 from impact_aware.recordings.joint_state_reader import JointStateDecoder
 from impact_aware.recordings.joint_table import open_table
+from impact_aware.recordings.object_track import track_of_bag, track_of_table
 from impact_aware.recordings.options import AnalysisOptions
 from impact_aware.recordings.recorded_predictions import (
     TF_TYPES,
@@ -182,7 +183,8 @@ def _analyze_table(
     if not arm.finder.samples:
         raise InvalidInputError("table", str(file), "at least one row of finite positions")
     arm.units.check(file.name)
-    return [_concluded(file, arm, options, Surroundings(surface))], seconds, []
+    track = track_of_table(table.source, table.time, table.time_scale)
+    return [_concluded(file, arm, options, Surroundings(surface, track=track))], seconds, []
 
 
 def _arm(source: ArmSource, options: AnalysisOptions) -> _Arm:
@@ -297,13 +299,15 @@ def _surroundings(bag: Bag, arms: list[_Arm], options: AnalysisOptions, surface:
     except (ImpactAwareError, AttributeError) as error:
         arms[0].notes.append(f"predicted_jumps can't be read: {error}")
         predictions, predicts = (), False
-    return Surroundings(surface, frames, predictions, predicts and bool(predictions))
+    base = next((arm.source.robot.base_frame for arm in arms if arm.source.robot is not None), "base")
+    track = track_of_bag(bag, options.object_topic, options.object_frame, base)
+    return Surroundings(surface, frames, predictions, predicts and bool(predictions), track)
 
 
 def _concluded(file: Path, arm: _Arm, options: AnalysisOptions, around: Surroundings) -> ArmAnalysis:
     source, finder, selector = arm.source, arm.finder, arm.selector
     own = tuple(p for p in around.predictions if _belongs(p, source))
-    mine = Surroundings(around.surface, around.frames, own, around.predicts and bool(own))
+    mine = replace(around, predictions=own, predicts=around.predicts and bool(own))
     label = _label(file, options.labels)
     causes = find_causes(finder.found, finder.kinks.judged, source.message_names)
     contacts = [cause for cause in causes if cause.impact is not None]

@@ -15,6 +15,7 @@ from impact_aware.detection import ExpectationClassifier, JointSample
 from impact_aware.errors import ImpactAwareError, InvalidInputError
 from impact_aware.estimation import VelocityEstimate, estimate
 from impact_aware.estimation.estimate import position_at
+from impact_aware.estimation.object_motion import ObjectTrack
 from impact_aware.impact.uncertainty import InputCovariance, predict_with_covariance
 from impact_aware.recordings.ablation import ablate
 from impact_aware.recordings.arm_samples import ArmSamples
@@ -22,6 +23,7 @@ from impact_aware.recordings.arm_selection import ArmSource
 from impact_aware.recordings.contact_check import check_contact
 from impact_aware.recordings.impact_finder import FoundImpact
 from impact_aware.recordings.impact_fit import BEFORE, without_repeats
+from impact_aware.recordings.object_hit import object_hit
 from impact_aware.recordings.options import AnalysisOptions
 from impact_aware.recordings.recorded_predictions import RecordedFrames, RecordedPrediction, prediction_for
 from impact_aware.recordings.results import AnalyzedImpact
@@ -41,12 +43,14 @@ class Surroundings:
         frames: Of TF, or None when `surface_frame` is not used.
         predictions: Live predictions of the recording.
         predicts: Whether the recording has a topic of live predictions at all.
+        track: Of the object that is hit, or None.
     """
 
     surface: Surface | None = None
     frames: RecordedFrames | None = None
     predictions: tuple[RecordedPrediction, ...] = ()
     predicts: bool = False
+    track: ObjectTrack | None = None
 
 
 def explain(
@@ -97,12 +101,23 @@ def explain(
     )
     recorded = prediction_for(around.predictions, event.time, source.message_names)
     impact = replace(impact, expected=_expected(impact, found, source.robot, recorded, around.predicts, options))
-    if source.robot is None:
-        return impact
-    try:
-        return _predict(impact, source.robot, options, around, recorded)
-    except ImpactAwareError as error:
-        return _with_notes(impact, f"no prediction: {error}")
+    if source.robot is not None:
+        try:
+            impact = _predict(impact, source.robot, options, around, recorded)
+        except ImpactAwareError as error:
+            impact = _with_notes(impact, f"no prediction: {error}")
+    return impact if around.track is None else _with_object(impact, around.track, options, following)
+
+
+def _with_object(
+    impact: AnalyzedImpact, track: ObjectTrack, options: AnalysisOptions, following: float | None
+) -> AnalyzedImpact:
+    made = impact.prediction
+    mass = options.object_mass if made is None or made.obstacle is None else made.obstacle.mass
+    hit = object_hit(
+        track, impact.time, impact.event.time_std, following, impact.estimate, made, mass, impact.impulse_estimated
+    )
+    return _with_notes(impact, hit) if isinstance(hit, str) else replace(impact, object_hit=hit)
 
 
 def _estimate(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from impact_aware.columns import ColumnFile, open_columns
+from impact_aware.columns import ColumnFile, Name, open_columns
 from impact_aware.joint_columns import ColumnMap, joint_names, resolved, stacked, time_scale
 from impact_aware.recordings.joint_state_reader import JointBatch
 
@@ -21,13 +21,15 @@ class JointTable:
         joint_names: (n,) From the map, the column names or the robot; `q1 ... qn` when nothing says it.
         notes: What was judged about it, one sentence each.
         source: Its columns.
-        time_scale: Seconds per unit of its times.
+        time: Column of its times.
+        time_scale: Seconds per unit of them.
         pieces: Reads the rows, in pieces.
     """
 
     joint_names: tuple[str, ...]
     notes: tuple[str, ...]
     source: ColumnFile
+    time: Name
     time_scale: float
     pieces: Callable[[], Iterator[JointBatch]] = field(repr=False)
 
@@ -48,7 +50,8 @@ def open_table(path: Path, columns: ColumnMap | None = None, robot_joints: Seque
     names = joint_names(source, chosen, tuple(robot_joints))
     assert chosen.time is not None
     scale, note = time_scale(source, chosen.time, chosen.time_scale)
-    return JointTable(names, (note,) if note else (), source, scale, lambda: _pieces(source, chosen, names, scale))
+    notes = (note,) if note else ()
+    return JointTable(names, notes, source, chosen.time, scale, lambda: _pieces(source, chosen, names, scale))
 
 
 def _pieces(source: ColumnFile, chosen: ColumnMap, names: tuple[str, ...], scale: float) -> Iterator[JointBatch]:

@@ -46,6 +46,8 @@ class AnalysisOptions:
         surface: YAML file of a plane.
         surface_frame: TF frame whose z axis is the normal.
         object_mass: Mass of the free object that is hit, kg; of the recorded prediction, else a fixed surface.
+        object_topic: Topic of the object's poses, odometry or twists; `object_pose` when None.
+        object_frame: TF frame of the object.
         ablation: Predict with every inertia, with and without friction.
         labels: Recording name -> label.
         degrees: Whether recorded positions and velocities are in degrees, in place of radians.
@@ -68,6 +70,8 @@ class AnalysisOptions:
     surface: Path | None = None
     surface_frame: str | None = None
     object_mass: float | None = None
+    object_topic: str | None = None
+    object_frame: str | None = None
     ablation: bool = True
     labels: dict[str, str] | None = None
     degrees: bool = False

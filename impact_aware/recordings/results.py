@@ -15,6 +15,7 @@ from impact_aware.estimation.result import VelocityEstimate
 from impact_aware.impact.prediction import ImpactPrediction
 from impact_aware.recordings.arm_samples import ArmSamples
 from impact_aware.recordings.contact_check import ContactCheck
+from impact_aware.recordings.object_hit import ObjectHit
 from impact_aware.recordings.surface import jump_impulse
 from impact_aware.robot import RobotModel
 
@@ -113,6 +114,7 @@ class AnalyzedImpact:
             recording tells.
         label: From the label file, or None.
         ablation: One row per inertia and friction; empty without an estimate or a prediction.
+        object_hit: What the object's track says about it, or None without a track.
         contact_check: What the jump says about the contact point, or None without an estimate or a prediction.
         cause: One of `CONTACTS`.
         evidence: What speaks for the cause, one sentence; empty when nothing was compared.
@@ -137,6 +139,7 @@ class AnalyzedImpact:
     label: str | None = None
     ablation: tuple[AblationRow, ...] = ()
     contact_check: ContactCheck | None = None
+    object_hit: ObjectHit | None = None
     cause: str = "contact"
     evidence: str = ""
     notes: tuple[str, ...] = ()

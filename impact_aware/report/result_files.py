@@ -11,8 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from impact_aware.estimation.object_motion import ObjectMotion
 from impact_aware.impact.prediction import ImpactPrediction
 from impact_aware.recordings.contact_check import ContactCheck
+from impact_aware.recordings.limitations import Limitation, limitations
+from impact_aware.recordings.object_hit import ObjectHit
 from impact_aware.recordings.results import (
     AblationGroup,
     AblationRow,
@@ -33,6 +36,7 @@ def to_json(analysis: Analysis) -> dict[str, Any]:
         **_picked(analysis, "messages", "seconds_read", "seconds", "settings", "versions", "notes"),
         "impacts": [impact_to_json(impact) for impact in analysis.impacts],
         "other_events": [_picked(event, *OtherEvent.__dataclass_fields__) for event in analysis.other_events],
+        "cannot_tell": [_picked(entry, *Limitation.__dataclass_fields__) for entry in limitations(analysis)],
         "arms": [_arm_to_json(arm) for arm in analysis.arms],
         "ablation": [_group_to_json(group) for group in analysis.ablation_groups],
     }
@@ -60,6 +64,7 @@ def impact_to_json(impact: AnalyzedImpact) -> dict[str, Any]:
         **{f"contact_velocity_{name}": _plain(impact.contact_velocity(value)) for name, value in velocities.items()},
         "impulse_estimated": _plain(impact.impulse_estimated),
         **_prediction_to_json(impact.prediction),
+        "object": _object_to_json(impact.object_hit),
         "contact_check": _check_to_json(impact.contact_check),
         "ablation": [_picked(row, *AblationRow.__dataclass_fields__) for row in impact.ablation],
     }
@@ -77,6 +82,15 @@ def _prediction_to_json(prediction: ImpactPrediction | None) -> dict[str, Any]:
         **_picked(prediction.contact, "normal", "friction", "restitution"),
         "object_mass": None if prediction.obstacle is None else prediction.obstacle.mass,
     }
+
+
+def _object_to_json(hit: ObjectHit | None) -> dict[str, Any] | None:
+    """What the object's track shows; null without one."""
+    if hit is None:
+        return None
+    motion = {name: _plain(getattr(hit.motion, name)) for name in ObjectMotion.__dataclass_fields__}
+    rest = [name for name in ObjectHit.__dataclass_fields__ if name != "motion"]
+    return {**motion, **_picked(hit, *rest)}
 
 
 def _check_to_json(check: ContactCheck | None) -> dict[str, Any] | None:

@@ -14,7 +14,9 @@ import numpy as np
 
 from impact_aware.arrays import Array
 from impact_aware.impact.prediction import ImpactPrediction
+from impact_aware.recordings.limitations import limitations
 from impact_aware.recordings.results import Analysis, AnalyzedImpact, ArmAnalysis
+from impact_aware.report.hit_facts import contact_facts, object_facts
 
 UNKNOWN = "–"
 """Shown where a figure is not known."""
@@ -119,6 +121,17 @@ def headline(analysis: Analysis) -> tuple[Fact, ...]:
     return tuple(facts)
 
 
+def limitation_rows(analysis: Analysis) -> tuple[Fact, ...]:
+    """What the recordings can't tell, and why."""
+    rows = []
+    for entry in limitations(analysis):
+        where = [entry.file] if len(analysis.files) > 1 else []
+        where += [entry.arm] if entry.arm else []
+        where += [f"impact {', '.join(map(str, entry.impacts))}"] if entry.impacts else []
+        rows.append(Fact(f"{entry.what} ({', '.join(where)})" if where else entry.what, entry.reason))
+    return tuple(rows)
+
+
 def settings_rows(settings: Mapping[str, Any]) -> tuple[Fact, ...]:
     """Options with their values, in the order given."""
     return tuple(Fact(name, _plain(value)) for name, value in settings.items())
@@ -144,6 +157,7 @@ def _facts(impact: AnalyzedImpact, names: Mapping[Path, str]) -> Iterable[Fact]:
         yield Fact("contact frame", impact.contact_frame)
     if impact.prediction is not None:
         yield from _prediction_facts(impact, impact.prediction)
+    yield from (Fact(*fact) for fact in object_facts(impact.object_hit))
     if estimate is not None:
         start, end = (1e3 * (edge - event.time) for edge in estimate.window)
         words = f"{estimate.method}, {estimate.samples} samples from {start:.0f} to {end:.0f} ms"
@@ -166,6 +180,7 @@ def _prediction_facts(impact: AnalyzedImpact, prediction: ImpactPrediction) -> I
     yield Fact("impulse, predicted", _impulse(prediction.impulse))
     if shown is not None:
         yield Fact("impulse, from the jump", _impulse(shown))
+    yield from (Fact(*fact) for fact in contact_facts(impact.contact_check))
     assumed = f"{prediction.inertia}, friction {contact.friction:g}, restitution {contact.restitution:g}"
     yield Fact("predicted with", f"{assumed}: {prediction.mode}")
 

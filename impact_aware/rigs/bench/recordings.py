@@ -19,6 +19,7 @@ from impact_aware.recordings.options import AnalysisOptions
 from impact_aware.recordings.results import Analysis, AnalyzedImpact
 from impact_aware.rigs.bench.lab_draw import CONTROLS
 from impact_aware.rigs.bench.lab_hit import SAME_CONTACT, TrueContact, TrueHit, hit_of_seed
+from impact_aware.rigs.bench.lab_object import ObjectScore
 from impact_aware.rigs.bench.lab_recording import RATES, LabRecording, record
 
 SMALLEST_JUMP = 0.15
@@ -103,6 +104,7 @@ class RecordingScore:
         jump_ratios: Each joint's error of the jump in standard errors.
         finds: Everything that was reported, contact or not.
         causes_right: Of those, with the true cause.
+        objects: Contact points, and the object's velocity and restitution, of first contacts.
         noted: One line for each miss, false contact or wrong cause.
     """
 
@@ -115,6 +117,7 @@ class RecordingScore:
     jump_ratios: list[float] = field(default_factory=list)
     finds: int = 0
     causes_right: int = 0
+    objects: ObjectScore = field(default_factory=ObjectScore)
     noted: list[str] = field(default_factory=list)
 
     def take(self, recording: LabRecording, analysis: Analysis, name: str) -> None:
@@ -135,6 +138,8 @@ class RecordingScore:
             free.remove(impact)
             self.found += 1
             self._measure(impact, contact)
+            if contact is truth.contacts[0]:
+                self.objects.take(impact, truth, contact)
         for impact in analysis.impacts:
             if not any(abs(impact.time - contact.time) <= near for contact in contacts):
                 self.false_contacts += 1
@@ -172,8 +177,7 @@ class RecordingScore:
             "jump_error_over_se": _percentiles(np.array(self.jump_ratios))
             | {"within_2": float(np.mean(np.array(self.jump_ratios or [np.nan]) <= 2.0))},
             "cause_right": self.causes_right / max(self.finds, 1),
-            "object_speed_error": None,
-            "restitution_error": None,
+            **self.objects.as_dict(),
         }
 
 

@@ -1,0 +1,137 @@
+"""What a recording can't tell, each with its reason: a figure that is missing or assumed is said to be so."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from impact_aware.recordings.results import Analysis, AnalyzedImpact, ArmAnalysis
+
+SHORT = 0.1
+"""Window after an impact below which little is known about the velocity after, s."""
+
+SLOW = 500.0
+"""Rate below which an impact is an instant between two samples, Hz."""
+
+
+@dataclass(frozen=True)
+class Limitation:
+    """One thing that a recording can't tell.
+
+    Attributes:
+        what: The thing.
+        reason: Why.
+        file: Name of the recording.
+        arm: Of the recording; empty without a name.
+        impacts: Which impacts of the arm, counted as in the report; empty where it is about all.
+    """
+
+    what: str
+    reason: str
+    file: str
+    arm: str
+    impacts: tuple[int, ...] = ()
+
+
+def limitations(analysis: Analysis) -> tuple[Limitation, ...]:
+    """Everything that the recordings of an analysis can't tell, arm by arm."""
+    return tuple(entry for arm in analysis.arms for entry in _of_arm(arm, analysis))
+
+
+def _of_arm(arm: ArmAnalysis, analysis: Analysis) -> Iterator[Limitation]:
+    def entry(what: str, reason: str, chosen: Sequence[AnalyzedImpact] = ()) -> Limitation:
+        # An entry that holds for every impact is about the recording.
+        some = len(chosen) < len(arm.impacts)
+        return Limitation(what, reason, arm.file.name, arm.arm, tuple(i.index for i in chosen) if some else ())
+
+    if arm.quality:
+        yield entry("whether there were more impacts", arm.quality)
+    if arm.rate_hz < SLOW:
+        period = 1e3 / arm.rate_hz
+        reason = f"samples come at {arm.rate_hz:.0f} Hz, {period:.1f} ms apart: what is quicker is between two of them"
+        yield entry("oscillations of the joints, and contacts within a few samples of each other", reason)
+    if not arm.impacts:
+        return
+    if arm.model is None:
+        yield entry(
+            "what a model predicts, masses and impulses", "no robot is known; --robot takes a profile or a URDF"
+        )
+    elif arm.model.known_inertia("M+B_theta") == "M":
+        reason = f"the apparent motor inertia of {arm.robot} is not known: every mass and impulse is that of the links"
+        yield entry("impulses, masses and predictions with the motors counted in", reason)
+    for what, reason, test in _PER_IMPACT:
+        chosen = [impact for impact in arm.impacts if test(impact)]
+        if chosen:
+            yield entry(what, reason, chosen)
+    yield from _assumed(arm, analysis, entry)
+
+
+def _assumed(arm: ArmAnalysis, analysis: Analysis, entry: Callable[[str, str], Limitation]) -> Iterator[Limitation]:
+    predicted = [impact for impact in arm.impacts if impact.prediction is not None]
+    if not predicted:
+        return
+    for name in ("friction", "restitution"):
+        given = analysis.settings.get(name) is not None or analysis.settings.get("surface") is not None
+        zero = all(getattr(i.prediction.contact, name) == 0.0 for i in predicted if i.prediction is not None)
+        if zero and not given:
+            yield entry(
+                f"the {name}",
+                f"nobody gave one: 0 was assumed; --{name} gives it, impact-aware identify {name} finds it",
+            )
+    if all(i.prediction is not None and i.prediction.obstacle is None for i in predicted):
+        if all(impact.object_hit is None for impact in predicted):
+            yield entry("whether what was hit gave way", "no --object-mass: a fixed surface was assumed")
+
+
+def _window(impact: AnalyzedImpact) -> float:
+    estimate = impact.estimate
+    return math.inf if estimate is None else estimate.window[1] - impact.time
+
+
+_PER_IMPACT = (
+    (
+        "the velocity after",
+        "too few samples follow before the recording ends or something else happens",
+        lambda impact: impact.estimate is None,
+    ),
+    (
+        "the velocity after as well as elsewhere",
+        f"less than {1e3 * SHORT:.0f} ms follow until the recording ends or something else happens",
+        lambda impact: _window(impact) < SHORT,
+    ),
+    (
+        "the velocity after for sure",
+        "the fit after the impact ended on a bound, so that its error may be larger than stated",
+        lambda impact: impact.estimate is not None and not impact.estimate.settled,
+    ),
+    (
+        "whether the prediction is right",
+        "the normal was taken from the jump itself: the comparison is no test; --normal or --surface makes it one",
+        lambda impact: impact.normal_source == "jump",
+    ),
+    (
+        "whether the contact point is right",
+        "one jump tells it across its impulse only to more than 2 cm; identify contact-point takes several hits",
+        lambda impact: impact.contact_check is not None and impact.contact_check.verdict == "cannot_tell",
+    ),
+    (
+        "where along the impulse the contact point is",
+        "a point moved along the line of the impulse explains the jump as well",
+        lambda impact: (
+            impact.contact_check is not None
+            and impact.contact_check.verdict != "cannot_tell"
+            and not impact.contact_check.fit.told_along
+        ),
+    ),
+    (
+        "whether the contact point is right",
+        "there is no estimate, or the arm has too few joints to test it",
+        lambda impact: impact.prediction is not None and impact.contact_check is None,
+    ),
+    (
+        "restitution, and what the object did",
+        "there is no track of the object (columns object_position, --object-topic, --object-frame), or too short a one",
+        lambda impact: impact.object_hit is None,
+    ),
+)

@@ -1,0 +1,123 @@
+"""What the object's track says about one hit: how fast it left, how it turned, restitution, momentum."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from impact_aware.arrays import Array
+from impact_aware.contact.geometry import point_jacobian
+from impact_aware.errors import InvalidInputError
+from impact_aware.estimation.object_motion import ObjectMotion, ObjectTrack, object_motion
+from impact_aware.estimation.result import VelocityEstimate
+from impact_aware.impact.prediction import ImpactPrediction
+
+SLOWEST = 0.05
+"""Approach speed from which a restitution means something, m/s."""
+
+
+@dataclass(frozen=True, eq=False)
+class ObjectHit:
+    """One hit as the object's track shows it; base frame.
+
+    Attributes:
+        motion: The fit to the track.
+        clock_offset: Onset on the track's clock minus time of the impact on the arm's, s.
+        restitution: Separation over approach speed of the touched points along the normal, the arm's by its estimate;
+            None without a normal or an approach.
+        restitution_error: Its standard error.
+        momentum: (3,) Gained by the object, N s; None where its mass is not known.
+        momentum_error: (3,) Its standard error.
+        impulse_lost: (3,) By the arm, as its joints' jump shows it, N s; None without an estimate.
+        mass_shown: Mass with which the object's gain along the normal would be the arm's loss, kg; None where one of
+            them is not known or the object hardly moved.
+        mass_shown_error: Its standard error, that of the arm's inertia not counted.
+    """
+
+    motion: ObjectMotion
+    clock_offset: float
+    restitution: float | None = None
+    restitution_error: float | None = None
+    momentum: Array | None = None
+    momentum_error: Array | None = None
+    impulse_lost: Array | None = None
+    mass_shown: float | None = None
+    mass_shown_error: float | None = None
+
+
+def object_hit(
+    track: ObjectTrack,
+    time: float,
+    time_error: float,
+    until: float | None,
+    estimate: VelocityEstimate | None,
+    prediction: ImpactPrediction | None,
+    mass: float | None,
+    impulse_on_arm: Array | None,
+) -> ObjectHit | str:
+    """One hit, or in words why the track does not tell.
+
+    Args:
+        track: Of the object.
+        time: Of the impact, s.
+        time_error: Its standard error, s.
+        until: When the next thing happens, s, or None.
+        estimate: What the joints show.
+        prediction: For the contact point and its normal.
+        mass: Of the object, kg, or None.
+        impulse_on_arm: (3,) As the joints' jump shows it, N s, or None.
+    """
+    try:
+        motion = object_motion(track, time, until, time_error=time_error)
+    except (InvalidInputError, np.linalg.LinAlgError) as error:
+        return f"the object's track does not tell what this hit did: {error}"
+    gained = motion.velocity_after - motion.velocity_before
+    gained_error = np.hypot(motion.velocity_after_error, motion.velocity_before_error)
+    restitution, restitution_error = _restitution(motion, estimate, prediction)
+    shown, shown_error = None, None
+    if prediction is not None and impulse_on_arm is not None:
+        normal = -prediction.contact.normal
+        speed, spread = float(gained @ normal), float(np.sqrt(normal**2 @ gained_error**2))
+        if speed > 3.0 * spread and speed > 0.5 * SLOWEST:
+            shown = float(-impulse_on_arm @ normal) / speed
+            shown_error = abs(shown) * spread / speed
+    return ObjectHit(
+        motion=motion,
+        clock_offset=motion.onset - time,
+        restitution=restitution,
+        restitution_error=restitution_error,
+        momentum=None if mass is None else mass * gained,
+        momentum_error=None if mass is None else mass * gained_error,
+        impulse_lost=None if impulse_on_arm is None else -impulse_on_arm,
+        mass_shown=shown,
+        mass_shown_error=shown_error,
+    )
+
+
+def _restitution(
+    motion: ObjectMotion, estimate: VelocityEstimate | None, prediction: ImpactPrediction | None
+) -> tuple[float | None, float | None]:
+    """Newton's coefficient of the touched points and its standard error."""
+    if estimate is None or prediction is None:
+        return None, None
+    normal = prediction.contact.normal
+    arm = prediction.space.jacobian[0]
+    lever = point_jacobian(prediction.point - motion.position)
+    row = normal @ lever
+
+    def relative(joints: Array, linear: Array, turn: Array) -> float:
+        return float(arm @ joints - row @ np.concatenate((linear, np.nan_to_num(turn))))
+
+    def spread(joints: Array, linear: Array) -> float:
+        turn = np.nan_to_num(motion.turn_error)
+        return float(arm**2 @ joints**2 + row[:3] ** 2 @ linear**2 + row[3:] ** 2 @ turn**2)
+
+    approach = -relative(estimate.velocity_before, motion.velocity_before, motion.turn_before)
+    if approach < SLOWEST:
+        return None, None
+    separation = relative(estimate.velocity_after, motion.velocity_after, motion.turn_after)
+    found = separation / approach
+    variance = spread(estimate.standard_error, motion.velocity_after_error)
+    variance += found**2 * spread(estimate.velocity_before_error, motion.velocity_before_error)
+    return found, float(np.sqrt(variance)) / approach

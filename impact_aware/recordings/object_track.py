@@ -1,0 +1,175 @@
+"""The track of the object that is hit: columns of a table, a topic of poses or odometry, or a frame of TF."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+
+from impact_aware.arrays import Array
+from impact_aware.columns import ColumnFile, Name
+from impact_aware.errors import InvalidInputError
+from impact_aware.estimation.object_motion import ObjectTrack
+from impact_aware.joint_columns import time_scale
+from impact_aware.messages.geometry import quaternion, vector
+from impact_aware.messages.stamps import stamp_seconds
+from impact_aware.recordings.bag import Bag, BagError
+from impact_aware.recordings.recorded_predictions import TF_TYPES, RecordedFrames
+
+USUAL_TOPIC = "object_pose"
+
+POSE_TYPES = ("geometry_msgs/msg/PoseStamped", "geometry_msgs/msg/PoseWithCovarianceStamped", "nav_msgs/msg/Odometry")
+"""Messages with a pose of the object."""
+
+TWIST_TYPES = ("geometry_msgs/msg/TwistStamped", "geometry_msgs/msg/TwistWithCovarianceStamped")
+"""Messages with its velocity alone, which is summed up to positions."""
+
+_FEWEST = 10
+"""Samples of a track."""
+
+
+def track_of_table(source: ColumnFile, joint_time: Name, joint_scale: float) -> ObjectTrack | None:
+    """The track in the columns of a table; None without one.
+
+    `object_position`, as one column of vectors or with `_x`, `_y`, `_z` behind it, or `object_velocity` alike;
+    `object_quaternion` (x, y, z, w); `object_time` where the object has a clock of its own, else the joints'.
+
+    Args:
+        source: The table.
+        joint_time: Column of the joints' time.
+        joint_scale: Seconds per unit of it.
+
+    Raises:
+        InvalidInputError: Columns of another width, or numbers that are none.
+    """
+    place, speed = (_columns(source, f"object_{word}", 3, "xyz") for word in ("position", "velocity"))
+    if not place and not speed:
+        return None
+    turn = _columns(source, "object_quaternion", 4, "xyzw") if place else []
+    clock = "object_time"
+    own = next((name for name in source.widths if str(name).split("/")[-1].startswith(clock)), None)
+    scale = joint_scale if own is None else time_scale(source, own)[0]
+    time = joint_time if own is None else own
+    wanted = list(dict.fromkeys([time, *(place or speed), *turn]))
+    pieces = list(source.pieces(wanted))
+    table = {name: np.concatenate([piece[name] for piece in pieces]) for name in wanted} if pieces else {}
+    if not table:
+        return None
+    rows = np.column_stack([table[name] for name in wanted])
+    kept = np.isfinite(rows).all(axis=1)
+    values = {name: table[name][kept] for name in wanted}
+    times = scale * values[time].reshape(-1)
+    positions = np.column_stack([values[name] for name in (place or speed)])
+    if not place:
+        positions = _summed(times, positions)
+    quaternions = np.column_stack([values[name] for name in turn]) if turn else None
+    words = ", ".join(str(name) for name in (place or speed))
+    return _track(times, positions, quaternions, f"columns {words}")
+
+
+def track_of_bag(bag: Bag, topic: str | None, frame: str | None, base_frame: str) -> ObjectTrack | None:
+    """The track on a topic, or of a TF frame; None without either and without a topic `object_pose`.
+
+    Args:
+        bag: The recording.
+        topic: Of poses, odometry or twists.
+        frame: Of TF.
+        base_frame: In which the track is wanted.
+
+    Raises:
+        BagError: No such topic or frame, or a topic of another type.
+    """
+    if frame is not None:
+        return _track_of_frame(bag, frame, base_frame)
+    if topic is None:
+        if not any(name.rsplit("/", 1)[-1] == USUAL_TOPIC and bag.topics[name] in POSE_TYPES for name in bag.topics):
+            return None
+        topic = USUAL_TOPIC
+    name = bag.topic_named(topic)
+    kind = bag.topics[name]
+    if kind not in (*POSE_TYPES, *TWIST_TYPES):
+        listed = ", ".join(word.rsplit("/", 1)[-1] for word in (*POSE_TYPES, *TWIST_TYPES))
+        raise BagError(f"{bag.path}: {name} is of type {kind}, and no track of an object is read from it but {listed}")
+    rows = list(_rows(bag, name, twists=kind in TWIST_TYPES))
+    times = np.array([row[0] for row in rows])
+    positions = np.array([row[1] for row in rows]).reshape(-1, 3)
+    if kind in TWIST_TYPES:
+        return _track(times, _summed(times, positions), None, name)
+    return _track(times, positions, np.array([row[2] for row in rows]).reshape(-1, 4), name)
+
+
+def _rows(bag: Bag, topic: str, *, twists: bool) -> Iterator[tuple[float, Array, Array]]:
+    for _, data in bag.serialized(topic):
+        message: Any = bag.deserialize(topic, data)
+        if twists:
+            inner = message.twist.twist if hasattr(message.twist, "twist") else message.twist
+            yield stamp_seconds(message), vector(inner.linear), np.zeros(4)
+        else:
+            pose = message.pose.pose if hasattr(message.pose, "pose") else message.pose
+            yield stamp_seconds(message), vector(pose.position), quaternion(pose.orientation)
+
+
+def _track_of_frame(bag: Bag, frame: str, base_frame: str) -> ObjectTrack:
+    """Every stamp at which TF has the frame; its parent has to be connected to the base by frames that stand still."""
+    topics = [topic for topic, kind in bag.topics.items() if kind in TF_TYPES]
+    rows, parents = [], set()
+    for raw in bag.raw(topics) if topics else ():
+        for row in range(len(raw)):
+            for transform in bag.deserialize(raw.topic, raw.payload(row)).transforms:
+                if str(transform.child_frame_id).lstrip("/") == frame:
+                    parents.add(str(transform.header.frame_id).lstrip("/"))
+                    part = transform.transform
+                    rows.append((stamp_seconds(transform), vector(part.translation), quaternion(part.rotation)))
+    if not rows:
+        raise BagError(f"{bag.path}: its TF has no frame {frame}")
+    times = np.array([row[0] for row in rows])
+    positions, quaternions = np.array([row[1] for row in rows]), np.array([row[2] for row in rows])
+    track = _track(times, positions, quaternions, f"TF frame {frame}")
+    (parent,) = parents if len(parents) == 1 else (None,)
+    if parent is None:
+        raise BagError(f"{bag.path}: frame {frame} has several parents in TF")
+    if parent == base_frame:
+        return track
+    pose = RecordedFrames(bag, [float(times[0])]).pose(base_frame, parent, float(times[0]))
+    if pose is None:
+        raise BagError(f"{bag.path}: TF leads from {base_frame} to no frame {frame}")
+    rotation, shift = np.array(pose.rotation), np.array(pose.translation)
+    turned = None if track.rotations is None else rotation @ track.rotations
+    return ObjectTrack(track.times, track.positions @ rotation.T + shift, turned, track.source)
+
+
+def _track(times: Array, positions: Array, quaternions: Array | None, source: str) -> ObjectTrack:
+    """In order of time, each stamp once."""
+    order = np.argsort(times, kind="stable")
+    order = order[np.concatenate(([True], np.diff(times[order]) > 0.0))] if len(order) else order
+    if len(order) < _FEWEST:
+        raise InvalidInputError(f"object track ({source})", f"{len(order)} samples", f"at least {_FEWEST}")
+    rotations = None
+    if quaternions is not None:
+        lengths = np.linalg.norm(quaternions, axis=1)
+        if not (lengths > 0.5).all():
+            raise InvalidInputError(f"object track ({source})", "a quaternion of no length", "unit quaternions")
+        rotations = np.array(
+            [pin.Quaternion(w, x, y, z).normalized().toRotationMatrix() for x, y, z, w in quaternions[order].tolist()]
+        )
+    return ObjectTrack(times[order], positions[order], rotations, source)
+
+
+def _summed(times: Array, velocities: Array) -> Array:
+    """Positions (m, 3) from velocities by the trapezoidal rule, from zero on."""
+    steps = 0.5 * (velocities[1:] + velocities[:-1]) * np.diff(times)[:, None]
+    return np.concatenate((np.zeros((1, velocities.shape[1])), np.cumsum(steps, axis=0)))
+
+
+def _columns(source: ColumnFile, name: str, width: int, axes: str) -> list[Name]:
+    """One column of vectors, or one per axis; none at all where the table has neither."""
+    whole = next((column for column in source.widths if str(column).split("/")[-1] == name), None)
+    if whole is not None:
+        if source.widths[whole] != width:
+            given = f"{whole} of width {source.widths[whole]} in {source.path}"
+            raise InvalidInputError("object track", given, f"{width} numbers per row")
+        return [whole]
+    split: list[Name] = [f"{name}_{axis}" for axis in axes]
+    return split if all(column in source.widths for column in split) else []

@@ -1,0 +1,114 @@
+"""The object's track and the contact point of simulated hits, held against what truly happened."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from impact_aware.arrays import Array
+from impact_aware.contact.geometry import point_jacobian
+from impact_aware.recordings.results import AnalyzedImpact
+from impact_aware.rigs.bench.lab_hit import TrueContact, TrueHit
+
+NEAR = 0.02
+"""A contact point counts as recovered within this distance, m."""
+
+SLOWEST = 0.05
+"""Approach speed from which a restitution is compared, m/s."""
+
+
+@dataclass
+class ObjectScore:
+    """Errors of the first hit of each recording.
+
+    Attributes:
+        speed: Norm of the error of the object's velocity after, over the true speed.
+        velocity: The same, m/s.
+        velocity_ratio: Each component's error in standard errors.
+        restitution: Error of the coefficient.
+        restitution_ratio: The same in standard errors.
+        points: Contact points that the jump was held against.
+        told: Distance of the fitted from the true point where the jump was said to tell it, m.
+        accused: Of the right points, those that were said to be wrong.
+    """
+
+    speed: list[float] = field(default_factory=list)
+    velocity: list[float] = field(default_factory=list)
+    velocity_ratio: list[float] = field(default_factory=list)
+    restitution: list[float] = field(default_factory=list)
+    restitution_ratio: list[float] = field(default_factory=list)
+    points: int = 0
+    told: list[float] = field(default_factory=list)
+    accused: int = 0
+
+    def take(self, impact: AnalyzedImpact, truth: TrueHit, contact: TrueContact) -> None:
+        """Compare one impact that was found at a contact."""
+        check, model = impact.contact_check, truth.draw.robot
+        if check is not None:
+            self.points += 1
+            self.accused += check.verdict == "another_point"
+            if check.fit.told:
+                true_point = np.array(model.placement(impact.position, check.fit.frame).actInv(contact.point))
+                self.told.append(check.fit.distance(true_point))
+        hit = impact.object_hit
+        if hit is None:
+            return
+        error = hit.motion.velocity_after - contact.object_twist_after[:3]
+        self.velocity.append(float(np.linalg.norm(error)))
+        self.speed.append(self.velocity[-1] / max(float(np.linalg.norm(contact.object_twist_after[:3])), 1e-9))
+        self.velocity_ratio += (np.abs(error) / hit.motion.velocity_after_error).tolist()
+        true = true_restitution(truth, contact)
+        if hit.restitution is not None and hit.restitution_error is not None and true is not None:
+            self.restitution.append(abs(hit.restitution - true))
+            self.restitution_ratio.append(self.restitution[-1] / max(hit.restitution_error, 1e-9))
+
+    def as_dict(self) -> dict[str, Any]:
+        """The figures for the benchmark's JSON; None where nothing was compared."""
+        told = np.array(self.told)
+        return {
+            "object_speed_error": _spread(self.speed) | {"metres_per_second": _spread(self.velocity)},
+            "object_speed_error_over_se": _within(self.velocity_ratio),
+            "restitution_error": _spread(self.restitution)
+            | {"within_0.1": float(np.mean(np.array(self.restitution) <= 0.1)) if self.restitution else None},
+            "restitution_error_over_se": _within(self.restitution_ratio),
+            "contact_point": {
+                "tested": self.points,
+                "told": len(told),
+                "within_2_cm": float(np.mean(told <= NEAR)) if len(told) else None,
+                "right_point_accused": self.accused,
+            },
+        }
+
+
+def true_restitution(truth: TrueHit, contact: TrueContact) -> float | None:
+    """Newton's coefficient of the touched points, of the arm without its joints' oscillation.
+
+    Its velocities are what an impact map takes and gives; the links' own restitution is another one where joints give.
+    None without an approach.
+    """
+    robot = truth.draw.plant
+    row = int(np.searchsorted(truth.times, contact.time, side="right")) - 1
+    q = truth.positions[row]
+    place = robot.placement(q)
+    arm = contact.normal @ point_jacobian(contact.point - place.translation) @ robot.frame_jacobian(q)
+    lever = contact.normal @ point_jacobian(contact.point - truth.object_positions[row])
+
+    def relative(joints: Array, twist: Array) -> float:
+        return float(arm @ joints - (0.0 if truth.draw.fixed else lever @ twist))
+
+    approach = -relative(contact.velocity_before, contact.object_twist_before)
+    if approach < SLOWEST:
+        return None
+    return relative(contact.velocity_before + contact.jump, contact.object_twist_after) / approach
+
+
+def _spread(values: list[float]) -> dict[str, Any]:
+    if not values:
+        return {"count": 0, "p50": None, "p95": None}
+    return {"count": len(values), "p50": float(np.percentile(values, 50)), "p95": float(np.percentile(values, 95))}
+
+
+def _within(ratios: list[float]) -> dict[str, Any]:
+    return {"within_2": float(np.mean(np.array(ratios) <= 2.0)) if ratios else None}

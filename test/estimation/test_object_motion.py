@@ -1,0 +1,74 @@
+"""An object's track made by hand: onset, velocities and turn, on the arm's clock and on its own."""
+
+import numpy as np
+import pinocchio as pin
+import pytest
+
+from impact_aware.errors import InvalidInputError
+from impact_aware.estimation.object_motion import ObjectTrack, object_motion
+
+BEFORE, AFTER = np.array([0.05, -0.02, 0.0]), np.array([0.45, 0.3, -0.04])
+TURN = np.array([0.1, -0.2, 1.3])
+AT = np.array([0.6, -0.3, 0.2])
+
+
+def tracked(onset=1.0007, rate=150.0, noise=0.0, seed=0, brake=2.0, jitter=0.1, until=3.0, stops=False):
+    """An object that slides on, braked along its way, or with `stops` until it rests."""
+    rng = np.random.default_rng(seed)
+    times = np.arange(0.5, until, 1.0 / rate) + rng.uniform(-jitter, jitter, round((until - 0.5) * rate + 0.49)) / rate
+    since = (times - onset)[:, None]
+    way = AFTER / np.linalg.norm(AFTER)
+    slid = np.clip(since, 0.0, np.linalg.norm(AFTER) / brake if stops else None)
+    positions = AT + np.minimum(since, 0.0) * BEFORE + slid * AFTER - 0.5 * brake * slid**2 * way
+    rotations = np.array([pin.exp3(TURN * max(s, 0.0)) @ pin.exp3(np.array([0.4, 0.1, -0.7])) for s in since[:, 0]])
+    return ObjectTrack(times, positions + noise * rng.standard_normal(positions.shape), rotations)
+
+
+def test_a_track_without_noise_gives_what_it_was_made_of():
+    found = object_motion(tracked(), 1.0)
+    assert found.onset == pytest.approx(1.0007, abs=3e-4) and found.same_clock
+    np.testing.assert_allclose(found.velocity_before, BEFORE, atol=2e-3)
+    np.testing.assert_allclose(found.velocity_after, AFTER, atol=5e-3)
+    np.testing.assert_allclose(found.turn_after, TURN, atol=2e-2)
+    np.testing.assert_allclose(found.turn_before, 0.0, atol=2e-2)
+    np.testing.assert_allclose(found.position, AT, atol=1e-3)
+
+
+def test_another_clock_is_found_and_the_time_of_the_impact_not_used():
+    found = object_motion(tracked(onset=1.0185, noise=1e-4), 1.0)
+    assert not found.same_clock
+    assert found.onset == pytest.approx(1.0185, abs=1.5e-3)
+    np.testing.assert_allclose(found.velocity_after, AFTER, atol=0.03)
+
+
+def test_an_object_that_comes_to_rest_is_not_taken_for_a_slow_one():
+    found = object_motion(tracked(brake=11.0, stops=True, noise=5e-5), 1.0)
+    np.testing.assert_allclose(found.velocity_after, AFTER, atol=0.05)
+
+
+def test_errors_hold_the_truth():
+    ratios, times = [], []
+    for seed in range(40):
+        found = object_motion(tracked(noise=3e-4, seed=seed), 1.0)
+        ratios.append((found.velocity_after - AFTER) / found.velocity_after_error)
+        times.append((found.onset - 1.0007) / found.onset_error)
+    # Two standard errors hold 95 of 100; those of the misfit widen them.
+    assert np.mean(np.abs(ratios) < 2.0) > 0.85 and np.mean(np.abs(times) < 2.0) > 0.85
+    assert np.mean(np.abs(ratios)) > 0.2
+
+
+def test_what_happens_later_is_no_part_of_it():
+    track = tracked()
+    later = track.positions.copy()
+    later[track.times > 1.06] += 2.0 * (track.times[track.times > 1.06] - 1.06)[:, None]
+    kicked = ObjectTrack(track.times, later)
+    found = object_motion(kicked, 1.0, until=1.06)
+    np.testing.assert_allclose(found.velocity_after, AFTER, atol=0.01)
+    assert found.window < 0.06 and np.isnan(found.turn_after).all()
+
+
+def test_too_short_a_track_is_refused():
+    with pytest.raises(InvalidInputError, match="too few samples around 2.990 s"):
+        object_motion(tracked(), 2.99)
+    with pytest.raises(InvalidInputError, match="before anything else happens"):
+        object_motion(tracked(), 1.0, until=1.015)
