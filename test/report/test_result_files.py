@@ -55,11 +55,13 @@ IMPACT = {
     "expected": False,
     "label": "hard",
     "notes": ["first note", "second note"],
+    "cause": "contact",
+    "evidence": "",
 }
 
 ROWS = [
     {
-        "file": "runs/one.mcap", "arm": "left", "index": "3", "label": "hard", "time": "12.5",
+        "file": "runs/one.mcap", "arm": "left", "index": "3", "label": "hard", "cause": "contact", "time": "12.5",
         "time_standard_error": "0.0004", "time_detected": "12.503", "detector": "kink", "expected": "no",
         "mode": "slide", "normal_x": 0.0, "normal_y": 1.0, "normal_z": 0.0, "normal_source": "tf",
         "impulse_x": 0.4, "impulse_y": 1.7, "impulse_z": -0.6, "effective_mass": 1.25, "friction": "0.3",
@@ -98,6 +100,7 @@ def check(found, expected):
 def test_every_key_of_an_impact_has_its_own_value():
     found = impact_to_json(make_impact())
     rows = found.pop("ablation")
+    assert found.pop("contact_check") is None and found.pop("object") is None
     assert set(found) == set(IMPACT)
     for name, value in IMPACT.items():
         if isinstance(value, str | bool) or (isinstance(value, list) and isinstance(value[0], str)):
@@ -132,7 +135,7 @@ def test_what_is_not_known_is_null_or_an_empty_cell():
         "velocity_after_predicted", "velocity_after_predicted_std", "velocity_after_estimated", "velocity_after_error",
         "joint_error", "error", "relative_error", "point", "normal", "contact_velocity_before",
         "contact_velocity_after_predicted", "contact_velocity_after_estimated", "impulse", "impulse_estimated",
-        "effective_mass", "object_mass", "expected", "label",
+        "effective_mass", "object_mass", "expected", "label", "contact_check", "object",
     }  # fmt: skip
     # Without an estimate the velocity before is the detector's, whose error nobody knows.
     assert found["velocity_before"] == [0.15, -0.75] and found["velocity_before_error"] == [None, None]
@@ -196,6 +199,10 @@ def test_the_whole_analysis_as_json():
     analysis = make_analysis(make_impact(), make_impact(index=4), ablation_groups=(GROUP,))
     found = to_json(analysis)
     assert [impact["index"] for impact in found.pop("impacts")] == [3, 4]
+    assert found.pop("other_events") == []
+    untold = found.pop("cannot_tell")
+    assert {"file": "one.mcap", "arm": "left", "impacts": []}.items() <= untold[0].items()
+    assert "restitution, and what the object did" in [entry["what"] for entry in untold]
     assert found == {
         "files": ["runs/one.mcap"],
         "messages": 12_345,
@@ -207,7 +214,7 @@ def test_the_whole_analysis_as_json():
                 "arm": "left", "file": "runs/one.mcap", "topic": "/left/joint_states", "robot": "two",
                 "base_frame": "left_base", "joint_names": ["a", "b"], "messages": 12_345, "samples": 12_001,
                 "rate_hz": 987.6, "first_time": 10.0, "last_time": 20.0, "impacts": 2, "quality": None,
-                "drops": {"gap": 4}, "notes": ["a note of the arm"],
+                "other_events": 0, "drops": {"gap": 4}, "notes": ["a note of the arm"],
             }
         ],
         "ablation": [

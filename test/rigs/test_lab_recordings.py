@@ -128,8 +128,9 @@ def test_scores_count_misses_false_contacts_and_errors_in_standard_errors():
 
     def impact(time, cause="contact"):
         return SimpleNamespace(
-            time=time, event=SimpleNamespace(time_std=0.002), estimate=estimate, velocity_before=BEFORE, cause=cause
-        )
+            time=time, event=SimpleNamespace(time_std=0.002), estimate=estimate, velocity_before=BEFORE, cause=cause,
+            contact_check=None, object_hit=None,
+        )  # fmt: skip
 
     jump = AFTER - BEFORE + np.array([0.15, 0.0])
     contacts = [replace(contact_at(1.0, 0.4), jump=jump), contact_at(3.0, 0.4)]

@@ -45,13 +45,13 @@ class ObjectScore:
 
     def take(self, impact: AnalyzedImpact, truth: TrueHit, contact: TrueContact) -> None:
         """Compare one impact that was found at a contact."""
-        check, model = impact.contact_check, truth.draw.robot
+        check = impact.contact_check
         if check is not None:
             self.points += 1
             self.accused += check.verdict == "another_point"
             if check.fit.told:
-                true_point = np.array(model.placement(impact.position, check.fit.frame).actInv(contact.point))
-                self.told.append(check.fit.distance(true_point))
+                place = truth.draw.robot.placement(impact.position, check.fit.frame)
+                self.told.append(check.fit.distance(np.array(place.actInv(contact.point))))
         hit = impact.object_hit
         if hit is None:
             return

@@ -1,0 +1,50 @@
+"""What a recording can't tell is said, with the impacts that it is about, and nothing else."""
+
+from dataclasses import replace
+
+import pytest
+from hand_made import make_analysis, make_impact
+
+from impact_aware.recordings.limitations import limitations
+
+
+def told(analysis):
+    return {entry.what: entry for entry in limitations(analysis)}
+
+
+@pytest.fixture
+def analysis():
+    return make_analysis(make_impact(), make_impact(index=4))
+
+
+def changed(analysis, **what):
+    return replace(analysis, arms=tuple(replace(arm, **what) for arm in analysis.arms))
+
+
+def test_a_slow_source_and_a_bad_one(analysis):
+    assert not any("oscillations" in what for what in told(analysis))
+    slow = told(changed(analysis, rate_hz=199.0, quality="a slow source is repeated"))
+    assert "5.0 ms apart" in slow["oscillations of the joints, and contacts within a few samples of each other"].reason
+    assert slow["whether there were more impacts"].reason == "a slow source is repeated"
+
+
+def test_impacts_are_counted_where_it_is_about_some(analysis):
+    some = told(make_analysis(make_impact(), make_impact(index=4, normal_source="jump")))
+    entry = some["whether the prediction is right"]
+    assert entry.impacts == (4,) and "--normal" in entry.reason
+    every = told(make_analysis(make_impact(normal_source="jump"), make_impact(index=4, normal_source="jump")))
+    assert every["whether the prediction is right"].impacts == ()
+    assert "whether the prediction is right" not in told(analysis)
+
+
+def test_short_windows_and_no_estimate():
+    short = make_impact()
+    estimate = short.estimate
+    window = (short.time, short.time + 0.05)
+    found = told(make_analysis(make_impact(index=1, estimate=replace(estimate, window=window)), make_impact(index=2)))
+    assert found["the velocity after as well as elsewhere"].impacts == (1,)
+    found = told(make_analysis(make_impact(index=1, estimate=None), make_impact(index=2)))
+    assert found["the velocity after"].impacts == (1,)
+    found = told(make_analysis(make_impact(index=1), make_impact(index=2, estimate=replace(estimate, settled=False))))
+    assert found["the velocity after for sure"].impacts == (2,)
+    assert told(make_analysis()) == {}
