@@ -103,8 +103,10 @@ class NodeProcess:
                     pipe.close()
 
 
-def end_processes(processes: Iterable[NodeProcess], patience: float = 3.0) -> list[str]:
+def end_processes(processes: Iterable[NodeProcess], patience: float = 5.0) -> list[str]:
     """End processes side by side: SIGINT, then SIGTERM, then SIGKILL, each `patience` seconds after the other.
+
+    A node that hangs in the middleware ends by itself before that, and says where (`nodes.ros.runtime`).
 
     Returns:
         Names of those that had to be killed.

@@ -26,6 +26,7 @@ from impact_aware.control.tasks import (
 from impact_aware.control.tracking import TrackingReference
 from impact_aware.errors import InvalidInputError
 from impact_aware.reference import ReferenceField
+from impact_aware.reference.kernels import smoothstep
 from impact_aware.robot import RobotModel
 
 _TRACKING = (Mode.ANTE, Mode.INTERIM, Mode.POST)
@@ -293,14 +294,15 @@ class ReferenceSpreadingController:
         reference.advance(self.mode, time, time - self._start_time, self.arms, object_position)
         torques = None if torque_range is None else torque_range(self.gravity)
         limits = self._bounds.limits(q, dq, self._bias, torques)
-        solution = self._solver.solve(self._builder.build(self._tasks(reference, q, dq), limits, self._mass_matrix))
+        tasks = self._tasks(reference, q, dq, time - self._start_time)
+        solution = self._solver.solve(self._builder.build(tasks, limits, self._mass_matrix))
         self.regime = Regime.of(solution.status, self._solver.active)
         if solution.status is qp.QpStatus.FAILED:
             self.safe_stop(SafeReason.QP_INFEASIBLE, "the quadratic program has numbers that are not finite")
         effort = solution.inertia_torque + self._bias
         return self._command(time, effort, reference.twist, reference.target_acceleration, solution.status)
 
-    def _tasks(self, reference: TrackingReference, q: Array, dq: Array) -> list[AccelerationTask]:
+    def _tasks(self, reference: TrackingReference, q: Array, dq: Array, elapsed: float) -> list[AccelerationTask]:
         settings, tasks = self.parameters, []
         for index, (arm, own) in enumerate(zip(self.arms, reference.field.arms, strict=True)):
             tasks.append(tracking_task(arm, reference.target_acceleration[index], settings.track_weight))
@@ -313,9 +315,9 @@ class ReferenceSpreadingController:
         if self.mode is Mode.ANTE and len(self.arms) == 2:
             first, second = self.arms
             normal, centre = reference.field.arms[0].normal, reference.field.object_position
-            tasks += synchronisation_tasks(
-                (first, second), centre, normal, settings.sync_stiffness, settings.sync_weight
-            )
+            # It begins with the field: a step of the acceleration at the start would look like an impact.
+            weight = settings.sync_weight * smoothstep(elapsed, 0.0, reference.field.start_ramp)[0]
+            tasks += synchronisation_tasks((first, second), centre, normal, settings.sync_stiffness, weight)
         return tasks
 
     def _begin_to_rest(self) -> None:

@@ -17,6 +17,7 @@ INTERIM_ENDS = ("time", "contact_complete")
 class ControlParameters:
     """Gains, weights and limits; the defaults of the first group are Table I of van Steen 2024.
 
+    Those of the synchronisation are not: it has no authority with the table's 10 1/s^2 and 1 1/m (docs/papers.md).
     Every field carries its description, unit and range (`impact_aware.parameters`).
     """
 
@@ -24,10 +25,10 @@ class ControlParameters:
     track_damping: float = described(40.0, "Gain on the twist error (D_track), 1/s", 0.0, 1000.0)
     track_stiffness: float = described(40.0, "Gain on the pose error in the interim mode (K_track), 1/s^2", 0.0, 1e5)
     null_space_stiffness: float = described(250.0, "Gain of the null-space joint (k_q), 1/s^2", 0.0, 1e5)
-    sync_stiffness: float = described(10.0, "Gain of the synchronisation of two arms (k_sync), 1/s^2", 0.0, 1e5)
+    sync_stiffness: float = described(100.0, "Gain of the synchronisation of two arms (k_sync), 1/s^2", 0.0, 1e5)
     track_weight: float = described(1.0, "Weight of the tracking task (w_track)", 0.0, 1e6)
     null_space_weight: float = described(1.0, "Weight of the null-space task (w_q)", 0.0, 1e6)
-    sync_weight: float = described(1.0, "Weight of the synchronisation task (w_sync), 1/m", 0.0, 1e6)
+    sync_weight: float = described(100.0, "Weight of the synchronisation task (w_sync), 1/m", 0.0, 1e6)
     interim_duration: float = described(0.1, "Duration of the interim mode (Delta t_int), s", 0.0, 10.0)
 
     variant: str = described("proposed", "Controller: the proposed one or one of its baselines", choices=VARIANTS)

@@ -18,6 +18,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from impact_aware.control import ControlParameters
+from impact_aware.detection.adaptive_window import AdaptiveWindowParameters
 from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.experiments.campaign_plan import CONTROLLERS, Setup, campaign_task
 from impact_aware.experiments.episode import EpisodeResult, EpisodeSettings, Truth, run_episode
@@ -111,9 +112,14 @@ def episode_settings(setup: Setup, options: RunOptions | None = None) -> tuple[E
 
 def _settings(setup: Run, options: RunOptions, truth: Truth, **more: Any) -> EpisodeSettings:
     noise = options.disturbances
+    detector = campaign_task(setup.campaign).detector
+    window: dict[str, Any] = {"position_noise": noise.encoder, "encoder_resolution": noise.encoder_resolution}
+    if detector == "fusion":
+        window = {"adaptive_window": AdaptiveWindowParameters(**window)}
     return EpisodeSettings(
         control=ControlParameters(**CONTROLLERS[setup.controller]),
-        detector_parameters={"position_noise": noise.encoder, "encoder_resolution": noise.encoder_resolution},
+        detector=detector,
+        detector_parameters=window,
         impact_map=options.impact_map,
         sensors=SensorSettings(
             encoder_resolution=noise.encoder_resolution, position_noise=noise.encoder, velocity_noise=noise.velocity

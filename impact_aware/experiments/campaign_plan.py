@@ -21,6 +21,7 @@ class CampaignTask:
         displacements: Of the object along the impact direction of the first arm, against it positive, m.
         duration: Longest simulated time of a run, s.
         shown: Object and displacement of the run that the figure of velocities shows, as Figures 6, 8 and 9.
+        detector: What detects: a soft palm on a light object takes torques too.
     """
 
     task: str
@@ -29,10 +30,20 @@ class CampaignTask:
     displacements: tuple[float, ...]
     duration: float
     shown: tuple[str, float]
+    detector: str = "adaptive_window"
 
 
 CAMPAIGNS = {
     "hit-and-push": CampaignTask(
+        "hit_and_push_palm",
+        ("juice_pack", "cat_food", "parcel"),
+        (0, 1, 2),
+        (-0.03, 0.0, 0.03),
+        4.0,
+        ("juice_pack", 0.0),
+        detector="fusion",
+    ),
+    "hit-and-push-ball": CampaignTask(
         "hit_and_push", ("juice_pack", "cat_food", "parcel"), (0, 1, 2), (-0.03, 0.0, 0.03), 4.0, ("juice_pack", 0.0)
     ),
     "dual-arm-grab": CampaignTask(

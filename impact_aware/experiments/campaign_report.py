@@ -69,6 +69,7 @@ def summarise(rows: Sequence[Row]) -> dict[str, Any]:
         },
         "object_prediction": {
             "error": _mean(rows, "object_prediction_error"),
+            "share": _mean(rows, "object_prediction_share"),
             "difference": _mean(rows, "object_prediction_difference"),
             "largest_difference": _largest(rows, "object_prediction_difference"),
         },

@@ -11,7 +11,8 @@ from impact_aware.arrays import Array
 from impact_aware.contact.box import homogeneous_box
 from impact_aware.contact.geometry import Contact, FreeObject
 from impact_aware.control import Command, ControlSession, Mode
-from impact_aware.detection import ImpactEvent, JointSample, make_detector
+from impact_aware.detection import ImpactDetector, ImpactEvent, JointSample, make_detector
+from impact_aware.detection.registry import NEEDS, OPTIONS
 from impact_aware.experiments.episode_result import EpisodeRecorder, EpisodeResult
 from impact_aware.experiments.episode_settings import EpisodeSettings, Truth
 from impact_aware.impact import (
@@ -27,7 +28,7 @@ from impact_aware.simulation.joint_elasticity import JointElasticity
 from impact_aware.simulation.plant import MujocoPlant
 from impact_aware.simulation.task_scene import task_scene
 from impact_aware.task import Task, base_placement, make_field, start_posture
-from impact_aware.task.grasp import predict_grasp
+from impact_aware.task.grasp import COMMON_WINDOW, predict_grasp, predict_grasp_impact
 from impact_aware.task.impact_positions import IntendedImpact, impact_coordinates, sample_impact_map
 
 __all__ = ["EpisodeResult", "EpisodeSettings", "Truth", "predict_impact", "run_episode", "task_scene"]
@@ -88,7 +89,7 @@ def run_episode(
     plant = task_plant(task, settings, robots)
     bases = [base_placement(arm) for arm in task.arms]
     session = ControlSession(robots, settings.control, field, bases)
-    detectors = [make_detector(settings.detector, robot.n, **settings.detector_parameters) for robot in robots]
+    detectors = [_detector(settings, robot) for robot in robots]
     predictor = ObjectVelocity(task, settings, robots, field, sampled)
     slices = list(plant.slices.values())
     state = plant.reset(posture, seed=seed)
@@ -100,7 +101,7 @@ def run_episode(
         reading = plant.reading
         for index, detector in enumerate(detectors):
             part = slices[index]
-            event = detector.update(JointSample(reading.time, reading.q[part], reading.dq[part]))
+            event = detector.update(JointSample(reading.time, reading.q[part], reading.dq[part], reading.effort[part]))
             if event is None:
                 continue
             events.append((index, event))
@@ -155,18 +156,13 @@ class ObjectVelocity:
             self._sampled = sampled or sample_impact_map(IntendedImpact(task, robots, method=self._method))
         self._bases = [base_placement(arm) for arm in task.arms]
         self._ends = np.cumsum([robot.n for robot in robots])[:-1]
-        self.predictions: list[tuple[int, ImpactPrediction]] = []
+        self.predictions: list[tuple[float, Array]] = []
+        self._hits: dict[int, ImpactEvent] = {}
         self.velocities: list[tuple[Array, Array]] = []
 
     def __call__(self, arm: int, event: ImpactEvent, q: Array) -> Array:
         """Object velocity (3,) in the task's frame after an event of one arm, with all joints at q (n,), m/s."""
-        prediction = predict_impact(self._task, arm, self._robots[arm], self._field, event, self._method)
-        self.predictions.append((arm, prediction))
-        if len(self._robots) > 1:
-            direct = predict_grasp(self._task, self._robots, self._field, q)
-        else:
-            assert prediction.object_twist_after is not None
-            direct = self._bases[arm].rotation @ prediction.object_twist_after[:3]
+        direct = self._palms(arm, event, q) if any(self._task.arms[arm].pad_half_sizes) else self._tip(arm, event)
         used = direct
         if self._sampled is not None:
             tools = [
@@ -176,6 +172,37 @@ class ObjectVelocity:
             used = self._sampled(impact_coordinates(self._field, np.array(tools)))
         self.velocities.append((used, direct))
         return used
+
+    def _tip(self, arm: int, event: ImpactEvent) -> Array:
+        """Velocity (3,) of an object that the round tip of one arm has hit, m/s."""
+        prediction = predict_impact(self._task, arm, self._robots[arm], self._field, event, self._method)
+        self.predictions.append((event.time, prediction.velocity_after))
+        assert prediction.object_twist_after is not None
+        return np.asarray(self._bases[arm].rotation @ prediction.object_twist_after[:3])
+
+    def _palms(self, arm: int, event: ImpactEvent, q: Array) -> Array:
+        """Velocity (3,) of an object that palms hit: what this one did, or of several what all are to do, m/s."""
+        robots, postures = self._robots, np.split(q, self._ends)
+        velocities = [np.zeros(robot.n) for robot in robots]
+        # Impacts of this moment are one; an earlier one is over.
+        self._hits = {k: hit for k, hit in self._hits.items() if event.time - hit.time <= COMMON_WINDOW} | {arm: event}
+        for index, hit in self._hits.items():
+            postures[index], velocities[index] = hit.position, hit.velocity_before
+        own = predict_grasp_impact(self._task, robots, self._field, postures, velocities, hitting=sorted(self._hits))
+        after = [
+            own.velocity_after[mount.name] if index in self._hits else np.full(robots[index].n, np.nan)
+            for index, mount in enumerate(self._task.arms)
+        ]
+        self.predictions.append((event.time, np.concatenate(after)))
+        if len(robots) > 1:
+            return predict_grasp(self._task, robots, self._field, q)
+        return own.velocity_after[self._task.object.name][:3]
+
+
+def _detector(settings: EpisodeSettings, robot: RobotModel) -> ImpactDetector:
+    wanted = (*NEEDS.get(settings.detector, ()), *OPTIONS.get(settings.detector, ()))
+    model = {"robot": robot} if "robot" in wanted else {}
+    return make_detector(settings.detector, robot.n, **model, **settings.detector_parameters)
 
 
 def _posture(task: Task, settings: EpisodeSettings, robots: Sequence[RobotModel]) -> Array:

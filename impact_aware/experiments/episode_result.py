@@ -13,10 +13,10 @@ from impact_aware.arrays import Array
 from impact_aware.control import Command, Mode
 from impact_aware.detection import ImpactEvent
 from impact_aware.experiments.episode_settings import EpisodeSettings
-from impact_aware.impact import ImpactPrediction
 from impact_aware.reference import ReferenceField
 from impact_aware.simulation.impact_truth import ImpactTruth
 from impact_aware.task import Task
+from impact_aware.task.grasp import COMMON_WINDOW
 
 _TRUTH_MARGIN = 0.010
 _COMMAND_COLUMNS = (
@@ -52,7 +52,8 @@ class EpisodeResult:
         object_rotation: (k, 3, 3) True.
         qp_status: (k,).
         events: What the detectors reported, by arm, in order.
-        predictions: What was predicted at the events acted upon, by arm.
+        predictions: Time of each event that was acted upon, s, and joint velocities (n,) of all arms predicted for
+            after it, rad/s, NaN of an arm that did not hit then.
         object_velocities: (events, 2, 3) Object velocity after each of them, m/s: as used, and computed directly.
         impacts: What really happened.
         field: The reference at the end.
@@ -78,7 +79,7 @@ class EpisodeResult:
     object_rotation: Array
     qp_status: NDArray[np.int64]
     events: tuple[tuple[int, ImpactEvent], ...]
-    predictions: tuple[tuple[int, ImpactPrediction], ...]
+    predictions: tuple[tuple[float, Array], ...]
     object_velocities: Array
     impacts: tuple[ImpactTruth, ...]
     field: ReferenceField
@@ -116,15 +117,32 @@ class EpisodeResult:
     def prediction_error(self) -> float:
         """Norm of predicted minus true joint velocity after, over the norm of the true jump.
 
-        NaN without impact or prediction, and for several arms, whose joint predictions are those of a single contact.
+        Of the first arm that hits and of those that hit with it; NaN without impact or prediction.
         """
-        impact = self.first_impact
-        if impact is None or not self.predictions or len(self.task.arms) > 1:
+        first = self.first_impact
+        if first is None or not self.predictions:
             return float("nan")
-        arm, prediction = self.predictions[0]
-        joints = slice(arm * prediction.velocity_after.size, (arm + 1) * prediction.velocity_after.size)
-        error = prediction.velocity_after - impact.velocity_after[joints]
-        return float(np.linalg.norm(error) / np.linalg.norm(impact.jump[joints]))
+        predicted = [after for time, after in self.predictions if time - self.predictions[0][0] <= COMMON_WINDOW][-1]
+        true, jump = np.full_like(predicted, np.nan), np.full_like(predicted, np.nan)
+        count = predicted.size // len(self.task.arms)
+        for index, arm in enumerate(self.task.arms):
+            joints = slice(index * count, (index + 1) * count)
+            own = next((impact for impact in self._object_impacts if impact.arm == (arm.name or "arm")), None)
+            if own is not None and np.isfinite(predicted[joints]).all():
+                true[joints], jump[joints] = own.velocity_after[joints], own.jump[joints]
+        known = np.isfinite(true)
+        return float(np.linalg.norm((predicted - true)[known]) / np.linalg.norm(jump[known])) if known.any() else np.nan
+
+    @property
+    def object_velocity_after(self) -> Array:
+        """True velocity (3,) of the object when the compression of the last arm's first hit ended, m/s.
+
+        NaN when an arm never hits the object.
+        """
+        names = [arm.name or "arm" for arm in self.task.arms]
+        first = [next((i for i in self._object_impacts if i.arm == name), None) for name in names]
+        last = max((i for i in first if i is not None), key=lambda i: i.time, default=None)
+        return np.full(3, np.nan) if last is None or None in first else np.asarray(last.object_twist_after[:3])
 
     @property
     def goal_error(self) -> float:

@@ -36,8 +36,9 @@ class RunFigures:
         detection_delay_s: From the first true impact to its detection, s.
         false_detections: See `EpisodeResult.false_detections`.
         prediction_error: Of the joint velocity, over the norm of the true jump.
-        object_prediction_error: Of the object's velocity that was used, against the true one after a single arm's
-            impact, m/s.
+        object_prediction_error: Of the object's velocity that was used, against the true one when the last arm's
+            compression was over, m/s.
+        object_prediction_share: The same over the norm of the true one.
         object_prediction_difference: Of the velocity used from the direct prediction, m/s.
         off_centre_m: How far beside the object's centre the first touch was, m.
         arms_apart_s: From the first arm's to the last arm's first touch, s.
@@ -61,6 +62,7 @@ class RunFigures:
     false_detections: int
     prediction_error: float
     object_prediction_error: float
+    object_prediction_share: float
     object_prediction_difference: float
     off_centre_m: float
     arms_apart_s: float
@@ -78,9 +80,7 @@ def figures_of(result: EpisodeResult, effort_limits: ArrayLike) -> RunFigures:
     impact = result.first_impact
     success, cause = judge(result)
     used, direct = result.object_velocities[0] if len(result.object_velocities) else np.full((2, 3), np.nan)
-    # Where several arms hit one after the other, no single velocity is the one after the impact.
-    alone = impact is not None and len(result.task.arms) == 1
-    true = impact.object_twist_after[:3] if impact is not None and alone else np.full(3, np.nan)
+    true = result.object_velocity_after
     return RunFigures(
         success=success,
         cause=cause,
@@ -97,6 +97,7 @@ def figures_of(result: EpisodeResult, effort_limits: ArrayLike) -> RunFigures:
         false_detections=result.false_detections,
         prediction_error=result.prediction_error,
         object_prediction_error=float(np.linalg.norm(used - true)),
+        object_prediction_share=float(np.linalg.norm(used - true)) / max(float(np.linalg.norm(true)), 1e-6),
         object_prediction_difference=float(np.linalg.norm(used - direct)),
         off_centre_m=result.off_centre,
         arms_apart_s=result.arms_apart,

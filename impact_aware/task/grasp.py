@@ -1,4 +1,4 @@
-"""What several palms that hit an object at once do to it and to every joint."""
+"""What palms that hit an object do to it and to every joint: all contacts at once, unilateral and with friction."""
 
 from __future__ import annotations
 
@@ -18,68 +18,107 @@ from impact_aware.impact.simultaneous import (
 )
 from impact_aware.reference.field import ReferenceField
 from impact_aware.robot import RobotModel
-from impact_aware.task.make_field import base_placement
+from impact_aware.task.make_field import base_placement, joint_velocity_of_tool
 from impact_aware.task.task import ArmTask, Task
+
+COMMON_WINDOW = 0.005
+"""Impacts of the arms within this time are one impact of all, s: a compliant palm takes that long to come to rest."""
 
 
 def predict_grasp(task: Task, robots: Sequence[RobotModel], field: ReferenceField, q: Array) -> Array:
-    """Object velocity (3,) just after the intended impact of all palms, without slip and rebound, m/s.
+    """Object velocity (3,) just after the intended impact of all palms at once, m/s.
 
-    van Steen 2024, section III-B1. Flat palms that neither slide nor tilt move with the object afterwards: with the
-    twist constraint A v+ = 0 over all joints and the object, v+ = v- - M^-1 A' (A M^-1 A')^-1 A v-. Before the impact
-    every tool moves as the ante-impact field wants where it touches, without rotating, and the object is at rest.
+    van Steen 2024, section III-B1: just before it every tool moves as the ante-impact field wants where it touches,
+    without rotating and with its null-space joint at rest, and the object is at rest. An arm whose tool is not yet at
+    the face, or beyond where it was expected, is taken as if it were there.
 
     `q` (n,) are the joint positions of all arms, rad, each with its model in `robots`.
     """
-    count = 6 * len(robots)
-    object_rows, delassus, approach = np.zeros((count, 6)), np.zeros((count, count)), np.zeros(count)
-    first = 0
-    for index, (arm, robot) in enumerate(zip(task.arms, robots, strict=True)):
-        rows = slice(6 * index, 6 * index + 6)
-        base = base_placement(arm)
-        own = q[first : first + robot.n]
+    velocities, shifts, first = [], [], 0
+    for index, (own, robot) in enumerate(zip(task.arms, robots, strict=True)):
+        posture = q[first : first + robot.n]
         first += robot.n
-        jacobian = np.kron(np.eye(2), base.rotation) @ robot.frame_jacobian(own)
-        position = base.act(robot.placement(own).translation)
-        delassus[rows, rows] = jacobian @ np.linalg.solve(robot.mass_matrix(own), jacobian.T)
-        # The tool meets the face of the object, wherever along the normal that is now.
+        tool = base_placement(own).act(robot.placement(posture).translation)
         reference = field.arms[index]
-        touching = position + reference.normal * float(reference.normal @ (reference.impact_position - position))
-        object_rows[rows] = np.eye(6)
-        object_rows[rows][:3, 3:] = -pin.skew(touching - field.object_position)
-        approach[rows][:3] = field.ante_impact(index).velocity(touching)
-    body = homogeneous_box(field.object_mass, field.object_half_extents, field.object_position)
-    # A singular posture makes the sum singular too: least norm.
-    total = delassus + object_rows @ body.inverse_inertia @ object_rows.T
-    impulse = np.linalg.lstsq(total, approach, rcond=1e-10)[0]
-    return np.asarray((body.inverse_inertia @ object_rows.T @ impulse)[:3])
+        # Onto the face of the object, wherever along the normal that is now.
+        shift = reference.normal * float(reference.normal @ (reference.impact_position - tool))
+        approach = field.ante_impact(index).velocity(tool + shift)
+        velocities.append(joint_velocity_of_tool(own, robot, posture, approach))
+        shifts.append(shift)
+    postures = np.split(q, np.cumsum([robot.n for robot in robots])[:-1])
+    arms = _arms(task, robots, postures, velocities, shifts)
+    prediction = _predict(task, robots, field, arms, field.object_position, range(len(robots)))
+    return np.asarray(prediction.velocity_after[task.object.name][:3])
 
 
 def predict_grasp_impact(
-    task: Task, robots: Sequence[RobotModel], field: ReferenceField, q: Sequence[Array], dq: Sequence[Array]
+    task: Task,
+    robots: Sequence[RobotModel],
+    field: ReferenceField,
+    q: Sequence[Array],
+    dq: Sequence[Array],
+    *,
+    hitting: Sequence[int] | None = None,
 ) -> SimultaneousPrediction:
-    """Velocities just after all tools of a task hit its object at once, from the states just before.
+    """Velocities just after tools of a task hit its object at once, from the states just before.
 
     Each palm touches at the corners of its flat face, a spherical tip at one point, with the task's friction and
-    restitution between tool and object. What the object stands on is left out: the palms lift it. In the result arms
-    go by their names in the task, the object by its own; vectors are in the task's frame.
+    restitution between tool and object. An object that is pushed stands on its table with the corners of its base;
+    where the palms lift it, the table is left out. In the result arms go by their names in the task, the object by its
+    own; vectors are in the task's frame.
 
-    `q` and `dq` hold joint positions and velocities (n,) of each arm just before, rad and rad/s.
+    Args:
+        task: The task.
+        robots: One model per arm.
+        field: Its reference field.
+        q: Joint positions (n,) of each arm just before, rad.
+        dq: Joint velocities (n,) of each arm just before, rad/s.
+        hitting: Indices of the arms that hit now, from whose tools the object's position follows; all when None.
 
     Raises:
         InvalidInputError: A state that is not finite or of the wrong size.
     """
-    arms: dict[str, ArmState] = {}
-    contacts: list[BodyContact] = []
-    tools = []
-    for index, (own, robot) in enumerate(zip(task.arms, robots, strict=True)):
+    hitting = range(len(robots)) if hitting is None else hitting
+    arms = _arms(task, robots, q, dq, [np.zeros(3)] * len(robots))
+    tools = np.array([own.impact_position for own in field.arms])
+    for index in hitting:
+        tools[index] = _tool(arms[task.arms[index].name]).translation
+    # An arm that does not hit now tells nothing of where the object is; averaged over those that do.
+    position = field.object_position_from_tools(tools)
+    position = field.object_position + (position - field.object_position) * (len(robots) / len(hitting))
+    return _predict(task, robots, field, arms, position, hitting)
+
+
+def _arms(
+    task: Task, robots: Sequence[RobotModel], q: Sequence[Array], dq: Sequence[Array], shifts: Sequence[Array]
+) -> dict[str, ArmState]:
+    """The arms by name, each moved as a whole by its shift (3,), m."""
+    arms = {}
+    for own, robot, position, velocity, shift in zip(task.arms, robots, q, dq, shifts, strict=True):
         base = base_placement(own)
-        arms[own.name] = ArmState(robot, q[index], dq[index], base.rotation, base.translation)
-        tool = base.act(robot.placement(arms[own.name].q))
-        tools.append(tool.translation)
-        contacts += _contacts(task, own, robot, tool, field.arms[index].normal)
-    position = field.object_position_from_tools(np.array(tools))
-    body = homogeneous_box(field.object_mass, field.object_half_extents, position)
+        arms[own.name] = ArmState(robot, position, velocity, base.rotation, base.translation + shift)
+    return arms
+
+
+def _tool(arm: ArmState) -> pin.SE3:
+    return pin.SE3(arm.rotation, arm.position).act(arm.robot.placement(arm.q))
+
+
+def _predict(
+    task: Task,
+    robots: Sequence[RobotModel],
+    field: ReferenceField,
+    arms: dict[str, ArmState],
+    object_position: Array,
+    hitting: Sequence[int],
+) -> SimultaneousPrediction:
+    contacts: list[BodyContact] = []
+    for index in hitting:
+        own = task.arms[index]
+        contacts += _contacts(task, own, robots[index], _tool(arms[own.name]), field.arms[index].normal)
+    if not task.lifts:
+        contacts += _table_contacts(task, field, object_position)
+    body = homogeneous_box(field.object_mass, field.object_half_extents, object_position)
     return predict_simultaneous(contacts, arms=arms, objects={task.object.name: body})
 
 
@@ -100,3 +139,13 @@ def _contacts(task: Task, own: ArmTask, robot: RobotModel, tool: pin.SE3, normal
         return [centre]
     along, across = (axis for axis in range(3) if axis != facing)
     return contact_patch(centre, tool.rotation[:, along], half[along], half[across])
+
+
+def _table_contacts(task: Task, field: ReferenceField, object_position: Array) -> list[BodyContact]:
+    """The corners of the object's base on its table, which is horizontal."""
+    half = np.array(field.object_half_extents)
+    up = np.array([0.0, 0.0, 1.0])
+    base = BodyContact(
+        body=task.object.name, normal=up, point=object_position - half[2] * up, friction=task.object.friction_table
+    )
+    return contact_patch(base, np.array([1.0, 0.0, 0.0]), half[0], half[1])

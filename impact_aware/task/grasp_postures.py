@@ -13,12 +13,9 @@ from impact_aware.impact.simultaneous import SimultaneousPrediction
 from impact_aware.reference import ReferenceField
 from impact_aware.robot import JointOrder
 from impact_aware.task.arms import Arm
-from impact_aware.task.grasp import predict_grasp, predict_grasp_impact
+from impact_aware.task.grasp import COMMON_WINDOW, predict_grasp, predict_grasp_impact
 from impact_aware.task.make_field import start_posture
 from impact_aware.task.task import Task
-
-COMMON_WINDOW = 0.005
-"""Impacts of the arms within this time are one impact of all, s: a compliant palm takes that long to come to rest."""
 
 
 class GraspPostures:

@@ -39,7 +39,7 @@ _OUTPUTS = ("object vx [m/s]", "object vy [m/s]", "object vz [m/s]")
 class IntendedImpact:
     """Object velocity just after the intended impact of all tools, by their positions in their impact planes.
 
-    One arm hits with the task's friction and restitution; several palms hit without slip and rebound (`predict_grasp`).
+    A round tip hits at one point of an object that nothing holds; palms hit with their corners (`predict_grasp`).
 
     Attributes:
         task: The task.
@@ -84,7 +84,7 @@ class IntendedImpact:
         """
         tools = self.tool_positions(across)
         postures = [self._posture(index, tool) for index, tool in enumerate(tools)]
-        if len(postures) > 1:
+        if any(any(arm.pad_half_sizes) for arm in self.task.arms):
             return predict_grasp(self.task, self._robots, self.field, np.concatenate(postures))
         return self._push(postures[0], tools[0])
 

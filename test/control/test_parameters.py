@@ -15,8 +15,10 @@ ROOT = Path(__file__).parents[2]
 def test_the_defaults_are_table_one_of_paper_002():
     defaults = ControlParameters()
     assert (defaults.period, defaults.track_damping, defaults.track_stiffness) == (0.001, 40.0, 40.0)
-    assert (defaults.null_space_stiffness, defaults.sync_stiffness, defaults.interim_duration) == (250.0, 10.0, 0.1)
-    assert (defaults.track_weight, defaults.null_space_weight, defaults.sync_weight) == (1.0, 1.0, 1.0)
+    assert (defaults.null_space_stiffness, defaults.interim_duration) == (250.0, 0.1)
+    assert (defaults.track_weight, defaults.null_space_weight) == (1.0, 1.0)
+    # Not 10 and 1, with which shipped starts hit up to 80 ms apart (docs/papers.md).
+    assert (defaults.sync_stiffness, defaults.sync_weight) == (100.0, 100.0)
 
 
 def test_the_variants_differ_in_what_the_paper_takes_away():

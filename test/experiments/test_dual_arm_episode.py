@@ -52,6 +52,16 @@ def test_the_torque_stays_within_limit_and_rate(grabbed):
     assert np.abs(np.diff(sent, axis=0)).max() <= 1.0 + 1e-9
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("start", [1, 2])
+def test_palms_of_uneven_shipped_starts_touch_within_fifteen_milliseconds_and_both_jumps_are_predicted(start):
+    result = run_episode(load_task("dual_arm_grab"), EpisodeSettings(duration=1.3, start=start))
+    # 80 and 77 ms without synchronisation.
+    assert 1e-3 < result.arms_apart < 0.015
+    assert result.prediction_error < 0.2
+    assert result.safe_reason is None
+
+
 GAINS = ControlParameters(sync_stiffness=100.0, sync_weight=300.0, track_stiffness=200.0)
 
 
@@ -73,16 +83,17 @@ def test_arms_that_start_unevenly_are_brought_together_by_both(uneven):
     mirrored = uneven.tool_position[:, 1] * [1.0, -1.0, 1.0]
     gap = np.linalg.norm(mirrored - uneven.tool_position[:, 0], axis=1)
     assert gap[0] == pytest.approx(np.linalg.norm([0.04, 0.06, 0.03]), rel=1e-3)
-    # 70 mm without synchronisation, 25 mm when one arm alone does it; below 2 mm when the first arm hits.
-    assert gap[300] == pytest.approx(0.019, abs=0.002)
+    # 70 mm without synchronisation, 35 mm when one arm alone does it; below 2 mm when the first arm hits.
+    assert gap[300] == pytest.approx(0.026, abs=0.002)
     assert gap[np.argmax(uneven.mode == Mode.INTERIM) - 1] < 0.002
     # The mirror's plane is that of the estimated object; it truly is 12 mm nearer to the left arm.
     assert 0.02 < uneven.hit_times[1] - uneven.hit_times[0] < 0.08
 
 
 def test_the_prediction_of_each_arms_impact_is_followed(uneven):
-    arms = [arm for arm, _ in uneven.predictions]
-    assert set(arms) == {0, 1}
+    # Each arm's own, as they hit more than 5 ms apart; the other's joints are unknown in it.
+    arms = [int(np.flatnonzero(np.isfinite(after))[0] // 7) for _, after in uneven.predictions]
+    assert set(arms) == {0, 1} and all(np.isnan(after).sum() == 7 for _, after in uneven.predictions[:2])
     used = uneven.object_velocities[:, 0]
     assert np.linalg.norm(used[-1] - used[0]) > 1e-3
     np.testing.assert_array_equal(uneven.field.object_velocity_after, used[-1])

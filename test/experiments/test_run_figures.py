@@ -1,7 +1,6 @@
 """Every figure that a campaign keeps of a run, on runs made by hand."""
 
 import dataclasses
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -90,10 +89,11 @@ def test_detections_count_from_the_first_impact_with_the_object():
 
 
 def test_the_predicted_velocities_are_held_against_the_true_ones():
-    prediction = SimpleNamespace(velocity_after=np.array([1.3, 2.4]))
-    later = SimpleNamespace(velocity_after=np.array([9.0, 9.0]))
+    # The same impact told again within 5 ms, and one that is another.
+    predictions = [(1.1, [7.0, 7.0]), (1.104, [1.3, 2.4]), (1.1061, [9.0, 9.0])]
     velocities = np.array([[[0.1, -0.2, 0.23], [0.1, -0.16, 0.26]], np.full((2, 3), 9.0)])
-    made = {"predictions": ((0, prediction), (0, later)), "object_velocities": velocities}
+    told = tuple((time, np.array(after)) for time, after in predictions)
+    made = {"predictions": told, "object_velocities": velocities}
     found = figures(episode(**made))
     # |(0.3, 0.4)| over |(0, 4)|.
     assert found.prediction_error == pytest.approx(0.125)
@@ -101,9 +101,28 @@ def test_the_predicted_velocities_are_held_against_the_true_ones():
     assert found.object_prediction_difference == pytest.approx(0.05)
     assert found.object_speed_after == pytest.approx(0.3)
     assert found.impact_speed == 0.45
-    both = figures(episode(("left", "right"), **made))
-    assert np.isnan([both.prediction_error, both.object_prediction_error]).all()
-    assert both.object_prediction_difference == pytest.approx(0.05)
+    assert found.object_prediction_share == pytest.approx(0.03 / 0.3)
+
+
+def test_of_two_arms_those_count_that_hit_at_once_and_the_object_when_the_last_has_hit():
+    left = truth("left", velocity_before=np.array([1.0, -2.0, 5, 5]), velocity_after=np.array([1.0, 2.0, 5, 5]))
+    after = np.array([8, 8, 0.5, 3.5])
+    twist = np.array([0.0, 0.3, -0.4, 9.0, 9.0, 9.0])
+    before = np.array([8, 8, 0.5, 0.5])
+    right = truth("right", time=1.1005, velocity_before=before, velocity_after=after, object_twist_after=twist)
+    alone = (1.1, np.array([1.3, 2.4, np.nan, np.nan]))
+    velocities = np.array([[[0.0, 0.3, -0.3], [0.0, 0.3, -0.3]]])
+    made = {"impacts": (left, right), "object_velocities": velocities}
+    found = figures(episode(("left", "right"), predictions=(alone,), **made))
+    assert found.prediction_error == pytest.approx(0.5 / 4.0)
+    both = (1.1021, np.array([1.3, 2.4, 0.5, 2.3]))
+    found = figures(episode(("left", "right"), predictions=(alone, both), **made))
+    # |(0.3, 0.4, 0, -1.2)| over |(0, 4, 0, 3)|.
+    assert found.prediction_error == pytest.approx(1.3 / 5.0)
+    assert found.object_prediction_error == pytest.approx(0.1)
+    assert found.object_prediction_share == pytest.approx(0.2)
+    missed = figures(episode(("left", "right"), impacts=(left,), object_velocities=velocities))
+    assert np.isnan([missed.object_prediction_error, missed.prediction_error]).all()
 
 
 def test_without_an_impact_its_figures_are_unknown():

@@ -30,7 +30,7 @@ STOP_TIMEOUT = 1.2
 """Longest time that a node may take to prepare its end, s."""
 
 
-LEAVE_TIMEOUT = 5.0
+LEAVE_TIMEOUT = 3.0
 """Longest time that the middleware may take to take its part down, s: nodes have closed what is theirs by then."""
 
 
