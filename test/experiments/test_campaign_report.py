@@ -38,6 +38,7 @@ def rows():
             "false_detections": 1 if controller == "no_rs" else 0,
             "prediction_error": 0.03 if shift else 0.05,
             "object_prediction_error": 0.02 if shift else 0.04,
+            "object_prediction_share": 0.1 if shift else 0.3,
             "object_prediction_difference": 0.001 if start else 0.007,
         }
         for name, start, shift, controller in setups
@@ -77,6 +78,7 @@ def test_means_by_controller():
     assert summary["prediction_error"] == pytest.approx(0.04)
     assert summary["object_prediction"] == {
         "error": pytest.approx(0.03),
+        "share": pytest.approx(0.2),
         "difference": pytest.approx(0.004),
         "largest_difference": 0.007,
     }
