@@ -32,8 +32,10 @@ from impact_aware.estimation.trial_tables import (
 )
 from impact_aware.estimation.trials import ImpactTrial
 from impact_aware.impact.registry import DEFAULT_METHOD, IMPACT_MAPS
+from impact_aware.joint_columns import ColumnMap
 from impact_aware.json_text import finite, json_text
 from impact_aware.output_folder import write_whole
+from impact_aware.recordings.file_options import FileOptions, file_options
 from impact_aware.robot import RobotModel, load_robot
 
 if TYPE_CHECKING:
@@ -169,16 +171,39 @@ def _impacts(args: argparse.Namespace) -> Identification:
     )
     trials, chosen = [], column_map(args)
     for path in args.files:
+        beside = file_options(path)
+        known, times, columns = _beside(beside, defaults, args.impact_time, chosen)
+        degrees = args.degrees or (beside is not None and beside.degrees)
         if path.is_dir() or path.suffix in (".mcap", ".db3"):
-            trials += trials_from_bag(path, robot, defaults, args.impact_time, degrees=args.degrees)
+            trials += trials_from_bag(path, robot, known, times, degrees=degrees)
         else:
-            trials += read_trials(path, robot, defaults, args.impact_time, columns=chosen, degrees=args.degrees)
+            trials += read_trials(path, robot, known, times, columns=columns, degrees=degrees)
     options = {"method": args.method, "interval": args.interval, "confidence": args.confidence}
     if args.quantity == "friction":
         return identify_friction(robot, trials, **options)
     if args.quantity == "restitution":
         return identify_restitution(robot, trials, **options)
     return identify_motor_inertia(robot, trials, common_ratio=args.common_ratio, **options)
+
+
+def _beside(
+    found: FileOptions | None, defaults: ContactDefaults, times: Sequence[float] | None, columns: ColumnMap | None
+) -> tuple[ContactDefaults, Sequence[float] | None, ColumnMap | None]:
+    """Contact, impact times and columns of one recording: the command line's, completed by the file beside it."""
+    if found is None:
+        return defaults, times, columns
+    known = replace(
+        defaults,
+        frame=found.contact_frame or defaults.frame,
+        normal=found.normal if defaults.normal is None and found.normal is not None else defaults.normal,
+        friction=defaults.friction or found.friction or 0.0,
+        restitution=defaults.restitution or found.restitution or 0.0,
+        radius=defaults.radius if found.tool_radius is None else found.tool_radius,
+        box=replace(defaults.box, mass=defaults.box.mass or found.object_mass or 0.0),
+    )
+    if known.normal is not None:
+        known = replace(known, normal=np.array(known.normal))
+    return known, times or list(found.impact_times) or None, columns or found.columns
 
 
 def _box(args: argparse.Namespace) -> BoxDefaults:

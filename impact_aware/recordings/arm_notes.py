@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from impact_aware.recordings.arm_samples import ArmSelector
+from impact_aware.recordings.file_options import FileOptions
 from impact_aware.recordings.impact_finder import ImpactFinder
+from impact_aware.recordings.results import ArmAnalysis
 from impact_aware.robot import RobotModel
+
+NEAR = 0.02
+"""Between a named and a found impact, s."""
 
 
 def robot_notes(robot: RobotModel | None) -> tuple[str, ...]:
@@ -37,4 +44,16 @@ def data_notes(selector: ArmSelector, finder: ImpactFinder) -> list[str]:
             f"{finder.skipped} more impacts were found and left out: the detector does not fit this source; "
             "impact-aware tune-detector learns its parameters from motion without impacts"
         )
+    return notes
+
+
+def beside_notes(options: FileOptions, arms: Sequence[ArmAnalysis]) -> list[str]:
+    """That the file beside a recording was read, and which of its impact times nothing was found at."""
+    notes = [f"{options.path.name} was read: what it says holds where the command line is silent"]
+    times = [impact.time for arm in arms for impact in arm.impacts]
+    for time in options.impact_times:
+        if not any(abs(found - time) <= NEAR for found in times):
+            notes.append(
+                f"no contact was found within {1e3 * NEAR:.0f} ms of {time:.4f} s, which {options.path.name} names"
+            )
     return notes

@@ -20,11 +20,12 @@ from impact_aware.detection.tuning import load_parameters
 from impact_aware.errors import ImpactAwareError, InvalidInputError
 from impact_aware.messages.impact_prediction import TYPE as PREDICTION_TYPE
 from impact_aware.recordings.ablation import group
-from impact_aware.recordings.arm_notes import data_notes, robot_notes
+from impact_aware.recordings.arm_notes import beside_notes, data_notes, robot_notes
 from impact_aware.recordings.arm_samples import ArmSamples, ArmSelector
 from impact_aware.recordings.arm_selection import ArmSource, arm_of_table, arms_in_bag
 from impact_aware.recordings.bag import Bag, BagError, is_recording
 from impact_aware.recordings.event_cause import find_causes, refuted
+from impact_aware.recordings.file_options import file_options, with_file_options
 from impact_aware.recordings.impact_explanation import Surroundings, explain
 from impact_aware.recordings.impact_finder import NOMINAL_PERIOD, ImpactFinder
 from impact_aware.recordings.impulse_response import impulse_response
@@ -89,7 +90,9 @@ def analyze(files: Sequence[Path], options: AnalysisOptions, report: Report | No
     notes: list[str] = []
     reading = 0.0
     for file in files:
-        found, seconds, added = _analyze_file(file, options, surface, report)
+        beside = file_options(file)
+        found, seconds, added = _analyze_file(file, with_file_options(options, beside), surface, report)
+        added += [] if beside is None else beside_notes(beside, found)
         arms += found
         notes += added
         reading += seconds
