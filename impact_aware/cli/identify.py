@@ -195,14 +195,12 @@ def _beside(
     known = replace(
         defaults,
         frame=found.contact_frame or defaults.frame,
-        normal=found.normal if defaults.normal is None and found.normal is not None else defaults.normal,
+        normal=np.array(found.normal) if defaults.normal is None and found.normal is not None else defaults.normal,
         friction=defaults.friction or found.friction or 0.0,
         restitution=defaults.restitution or found.restitution or 0.0,
         radius=defaults.radius if found.tool_radius is None else found.tool_radius,
         box=replace(defaults.box, mass=defaults.box.mass or found.object_mass or 0.0),
     )
-    if known.normal is not None:
-        known = replace(known, normal=np.array(known.normal))
     return known, times or list(found.impact_times) or None, columns or found.columns
 
 
