@@ -116,7 +116,7 @@ def test_lockstep_reaches_everybody_who_answers_a_state() -> None:
 def test_hardware_never_waits_for_anybody() -> None:
     for spec in single_arm_graph(SingleArmOptions(simulation=False, lockstep=True)):
         assert "lockstep" not in spec.parameters
-        assert "state_timeout" not in spec.parameters
+        assert not {"state_timeout", "state_age_limit"} & set(spec.parameters)
 
 
 @pytest.mark.parametrize("autostart", [True, False])
@@ -243,7 +243,8 @@ def test_lockstep_reports_every_cycle_and_waits_for_a_slow_machine() -> None:
     assert (parameters["state_timeout"], parameters["state_decimation"]) == (30.0, 1)
     free = by_name(SingleArmOptions(lockstep=False))["rs_controller"].parameters
     # A plant in wall time may be held up by the machine; its arms are too.
-    assert free["state_timeout"] == 1.0 and "state_decimation" not in free
+    assert (free["state_timeout"], free["state_age_limit"]) == (1.0, 0.1) and "state_decimation" not in free
+    assert "state_age_limit" not in parameters
 
 
 def test_markers_of_two_arms_are_told_apart_by_arm_and_frame_prefix() -> None:

@@ -112,7 +112,7 @@ def expected_single(choice: Choice) -> list[Started]:
     states = renamed(("joint_states", driver.states))
     both = {**states, **renamed(("effort_controller/commands", driver.commands))}
     step = {"lockstep": True} if choice.waits else {}
-    patience = {"state_timeout": 1.0} if "simulation" in on else {}
+    patience = {"state_timeout": 1.0, "state_age_limit": 0.1} if "simulation" in on else {}
     patience = {"state_timeout": 30.0, "state_decimation": 1} if choice.waits else patience
     rows: list[tuple[str, bool, dict[str, Any], dict[str, str]]] = [
         (
@@ -166,7 +166,7 @@ def expected_dual(choice: Choice) -> list[Started]:
         *((f"{arm}/effort_controller/commands", f"{arm}/{driver.commands}") for arm in sides)
     )
     step = {"lockstep": True} if choice.waits else {}
-    patience = {"state_timeout": 1.0} if "simulation" in on else {}
+    patience = {"state_timeout": 1.0, "state_age_limit": 0.1} if "simulation" in on else {}
     patience = {"state_timeout": 30.0, "state_decimation": 1} if choice.waits else patience
     file = "dual_arm.yaml"
     nodes = []
