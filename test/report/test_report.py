@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from impact_aware import output_folder
 from impact_aware.report import html as report
 from impact_aware.report.html import ReportError, write_report
 from impact_aware.report.view import short_names
@@ -176,7 +177,7 @@ def test_a_full_disk_leaves_nothing_half_written(make_analysis, tmp_path, monkey
     def full(*_, **__):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(report.Path, "write_text", full)
+    monkeypatch.setattr(output_folder.os, "fsync", full)
     with pytest.raises(ReportError, match="No space left on device"):
         write_report(replace(analysis, notes=("new",)), tmp_path)
     assert page.read_text() == before

@@ -25,7 +25,7 @@ def hit():
         draw = draw_hit(rng, "free")
         if not draw.fixed and draw.robot.name == "panda" and np.linalg.norm(draw.velocity) < 0.6:
             break
-    return simulate_hit(replace(draw, mass=1.7, after=0.06, rest=0.02))
+    return simulate_hit(replace(draw, mass=1.7, after=0.16, rest=0.02))
 
 
 def test_what_contact_does_to_the_arm_is_the_momentum_that_the_box_gains(hit):
