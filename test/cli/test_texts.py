@@ -30,7 +30,14 @@ def test_analyze_prints_arms_impacts_groups_and_notes():
     )  # fmt: skip
     bare = make_impact(index=4, estimate=None, prediction=None, expected=None, notes=())
     analysis = make_analysis(make_impact(), bare, ablation_groups=(group,))
-    assert analyze.format_analysis(analysis, Path("out")).splitlines() == [
+    lines = analyze.format_analysis(analysis, Path("out")).splitlines()
+    unknown = [line for line in lines if line.startswith("can't tell: ")]
+    reason = "no robot is known; --robot takes a profile or a URDF"
+    assert f"can't tell: what a model predicts, masses and impulses: {reason}" in unknown
+    assert any(line.startswith("can't tell: whether the contact point is right (impact 3): ") for line in unknown)
+    # They stand before the last two lines.
+    assert lines[-2 - len(unknown) : -2] == unknown
+    assert [line for line in lines if line not in unknown] == [
         "one.mcap left: 12345 messages at 988 Hz, robot two",
         "  impact 3 at 12.5000 s, known 3.0 ms later, jump 0.775 rad/s, prediction off by 0.500, slide, unexpected",
         "  impact 4 at 12.5000 s, known 3.0 ms later",

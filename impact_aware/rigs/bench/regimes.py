@@ -88,7 +88,7 @@ def states_of(
     fastest = np.tile(session.robots[0].limits.velocity, count)
     if regime in REGIMES[:3]:
         # On the reference nothing is active; measurement noise alone makes the torque rate so, the more the stronger.
-        noise = {REGIMES[0]: 0.0, REGIMES[1]: 10.0 ** generator.uniform(-3.5, -1.5), REGIMES[2]: 0.05}[regime]
+        noise = {REGIMES[0]: 0.0, REGIMES[1]: 10.0 ** generator.uniform(-3.5, -0.5), REGIMES[2]: 0.05}[regime]
         for _ in range(SETTLING + cycles):
             assert session.command is not None
             q, dq = posture, session.joint_reference_velocity(session.command)
