@@ -47,7 +47,7 @@ test: enter  ## run all tests (ARGS="-k detection -x" passes on to pytest; WORKE
 	@$(enter) && echo "[test] pytest" && $(pytest) $(ARGS)
 
 .PHONY: test-fast
-test-fast: enter  ## the tests that start no node as a process and take a few seconds at most
+test-fast: enter  ## the tests that start no node as a process and take less than a second or so
 	@$(enter) && echo "[test] pytest, without dds and slow" && $(pytest) -m "not dds and not slow" $(ARGS)
 
 RUNS ?= 10

@@ -85,6 +85,7 @@ def test_text_names_the_impact(bag: Path, capsys: pytest.CaptureFixture[str]) ->
     assert "1199 messages at 1000 Hz, robot panda" in text
 
 
+@pytest.mark.slow
 def test_results_are_written_once_and_the_input_stays(
     bag: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -121,6 +122,7 @@ def little_room(size: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
+@pytest.mark.slow
 def test_a_full_disk_leaves_nothing_half_written(bag: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with little_room(2000):
         said = refused(capsys, bag, "--robot", "panda", "--out", tmp_path / "results", "--no-report", "--no-annotated")
@@ -149,6 +151,7 @@ def test_a_cut_off_recording_is_noted(bag: Path, tmp_path: Path, capsys: pytest.
             assert "not a recording that can be read" in refused(capsys, cut)
 
 
+@pytest.mark.slow
 def test_labels_group_the_ablation(bag: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     other = write_bag(tmp_path / "other", 0.5507)
     (tmp_path / "labels.csv").write_text("run,soft\nother,soft\n")
@@ -193,6 +196,7 @@ def test_mistakes_are_answered_in_one_line(bag: Path, tmp_path: Path, capsys: py
         assert sentence in refused(capsys, *words), words
 
 
+@pytest.mark.slow
 def test_the_package_s_executable_is_the_same_command(bag: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "impact_aware.cli.analyze", str(bag), "--json"],

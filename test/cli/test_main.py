@@ -86,6 +86,7 @@ def test_a_mistake_in_the_program_is_not_hidden(subcommand):
         main(["validate"])
 
 
+@pytest.mark.slow
 def test_a_reader_that_goes_away_ends_it_quietly():
     program = "from impact_aware.cli.main import main; import sys; sys.exit(main(['faults', '--list']))"
     process = subprocess.Popen(

@@ -169,6 +169,7 @@ while True:
 """
 
 
+@pytest.mark.slow
 def test_after_a_kill_at_any_moment_there_is_one_whole_result(tmp_path):
     """Twelve kills of a process that does nothing but replace its results."""
     out, rng = tmp_path / "out", np.random.default_rng(5)

@@ -120,6 +120,7 @@ def run(capsys, *words: str) -> tuple[int, str, str]:
     return status, said.out, said.err
 
 
+@pytest.mark.slow
 def test_the_first_impact_is_drawn_when_no_time_is_given(recording, tmp_path, capsys):
     path = tmp_path / "hit.png"
     status, said, _ = run(capsys, str(recording), "--out", str(path), "--json")
@@ -163,6 +164,7 @@ def test_a_picture_that_is_there_is_not_replaced_unless_forced(recording, tmp_pa
     assert path.read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.slow
 def test_a_folder_gets_a_picture_with_the_recordings_name(recording, tmp_path, capsys):
     status, said, _ = run(capsys, str(recording), "--out", str(tmp_path / "new"), "--time", "1.0")
     assert status == 0
@@ -208,6 +210,7 @@ def test_recordings_without_states_or_impacts_say_so(tmp_path, monkeypatch, caps
     assert status == 0 and "robot    unknown" in said
 
 
+@pytest.mark.slow
 def test_two_arms_are_drawn_side_by_side(tmp_path, capsys):
     bag = write_recording(tmp_path / "bag", ("/left", "/right"))
     status, said, _ = run(capsys, str(bag), "--out", str(tmp_path / "two.png"), "--json")

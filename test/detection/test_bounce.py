@@ -76,6 +76,7 @@ def watch(rows, seed, normal=UP):
     return made, losses
 
 
+@pytest.mark.slow
 def test_flights_over_a_table_are_found_and_their_ends_are_impacts_of_their_own():
     flights = found = ended = 0
     errors = []

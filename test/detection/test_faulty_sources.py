@@ -78,6 +78,7 @@ FAULTS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fault", "size", "delay", "missing"), FAULTS, ids=lambda value: getattr(value, "__name__", None)
 )
@@ -169,6 +170,7 @@ def test_bound_with_nothing_missing_is_hardly_wider_than_the_sharp_one():
         assert exact * (1.0 - 1e-3) <= bound <= 1.2 * exact
 
 
+@pytest.mark.slow
 def test_missing_samples_are_within_the_wider_bound():
     """Random motion with the largest allowed variation of the acceleration, seen through random gaps."""
     rng = np.random.default_rng(8)

@@ -21,6 +21,7 @@ def profile(model, speed, noise=0.5, rate=25e3, seed=0, start=7.3, **parameters)
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("model", "parameters"),
     [
@@ -39,6 +40,7 @@ def test_the_models_own_parameters_come_back(model, parameters):
     assert found.warnings == ()
 
 
+@pytest.mark.slow
 def test_the_moment_of_first_touch_does_not_matter():
     parameters = {"stiffness": 3e4, "damping": 4e5}
     early, late = (
@@ -48,6 +50,7 @@ def test_the_moment_of_first_touch_does_not_matter():
     np.testing.assert_allclose(early.values, late.values, rtol=1e-4)
 
 
+@pytest.mark.slow
 def test_a_contact_without_damping_is_reported_as_undetermined_damping():
     found = identify_contact([profile("viscoelastic", 0.1, stiffness=3e4, damping=0.0)])
     assert found.values[0] == pytest.approx(3e4, rel=0.01)
@@ -56,6 +59,7 @@ def test_a_contact_without_damping_is_reported_as_undetermined_damping():
     assert any(line.startswith("damping") for line in found.warnings)
 
 
+@pytest.mark.slow
 def test_a_wrong_effective_mass_shows_in_the_impulse():
     true = profile("viscoelastic", 0.1, stiffness=3e4, damping=4e5)
     wrong = ForceProfile(true.time, true.force, true.approach_speed, 3 * MASS)

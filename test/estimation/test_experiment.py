@@ -33,6 +33,7 @@ def information(robot, candidates):
     return inertia_information(robot, candidates)
 
 
+@pytest.mark.slow
 def test_expected_errors_are_those_of_repeated_identification(robot, candidates, information):
     chosen = choose_impacts(information, 20)
     expected = expected_errors(information[chosen])

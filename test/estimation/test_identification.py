@@ -83,6 +83,7 @@ def test_intervals_hold_the_truth_and_are_not_idle(robot, interval):
     assert 0.75 * NOISE < found.error < 1.25 * NOISE
 
 
+@pytest.mark.slow
 def test_intervals_contain_the_truth_about_as_often_as_they_say(robot):
     inside = 0
     for seed in range(30):

@@ -46,6 +46,7 @@ def test_an_object_that_comes_to_rest_is_not_taken_for_a_slow_one():
     np.testing.assert_allclose(found.velocity_after, AFTER, atol=0.05)
 
 
+@pytest.mark.slow
 def test_errors_hold_the_truth():
     ratios, times = [], []
     for seed in range(40):

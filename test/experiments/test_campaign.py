@@ -66,6 +66,7 @@ def test_disturbances_have_the_stated_spread():
     assert np.mean(factors) == pytest.approx(1.0, abs=4 * NOISE.mass / np.sqrt(300))
 
 
+@pytest.mark.slow
 def test_a_killed_campaign_continues_and_gives_the_same_numbers(tmp_path, brief):
     setups = plan("hit-and-push", 1, ["proposed"])[:3]
     whole = open_store(tmp_path / "whole")
@@ -155,6 +156,7 @@ def test_a_start_out_of_reach_is_refused_with_the_place(monkeypatch):
     assert row["cause"].startswith("start refused: start") and "reach" in row["cause"]
 
 
+@pytest.mark.slow
 def test_a_dask_cluster_gives_the_same_rows(tmp_path):
     """Over TCP to a worker process of its own, as on another machine."""
     distributed = pytest.importorskip("distributed", reason="Dask is optional")

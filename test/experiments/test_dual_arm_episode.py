@@ -18,6 +18,7 @@ def grabbed(request):
     return request.param, run_episode(load_task("dual_arm_grab"), EpisodeSettings(duration=1.8, truth=truth))
 
 
+@pytest.mark.slow
 def test_both_arms_hit_and_the_one_that_is_nearer_hits_first(grabbed):
     displacement, result = grabbed
     assert result.hit_arms.all()

@@ -59,6 +59,7 @@ def sample(robot, q, dq, contact, count, generator):
     return after, impulses, modes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("friction", [0.1, 1.5])
 def test_monte_carlo_agrees_in_the_smooth_regime(robot, friction):
     q, dq, contact = impact(robot, friction)

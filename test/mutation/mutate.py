@@ -46,7 +46,7 @@ KEPT = re.compile(
 )
 """cosmic-ray's operators that write a mistake somebody could make; a `%` for a `*` only shows that the line is run."""
 
-PYTEST = ["-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-p", "no:randomly", "-m", "not dds and not slow"]
+PYTEST = ["-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-p", "no:randomly", "-m", "not dds"]
 
 
 def main() -> int:

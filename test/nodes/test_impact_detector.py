@@ -219,6 +219,7 @@ def test_slow_source_is_named_in_the_diagnostics(make_node):
     assert values["rate"] == pytest.approx(30.0, rel=1e-3)
 
 
+@pytest.mark.slow
 def test_noise_of_the_source_is_measured_and_allowed_for(make_node):
     rng = np.random.default_rng(3)
     nodes = [make_node(), make_node(measure_noise=False)]

@@ -195,6 +195,7 @@ def test_bytes_of_other_files_do_not_come_out_of_hdf5(tmp_path):
     assert set(open_columns(tmp_path / "links.h5").widths) == {"time"}
 
 
+@pytest.mark.slow
 def test_arrays_that_exist_only_in_a_header_are_refused(tmp_path):
     with h5py.File(tmp_path / "huge.h5", "w") as file:
         file.create_dataset("time", (10**12,), "f8", chunks=(1024,))

@@ -194,6 +194,7 @@ def reference(robot: RobotModel, recorded: Recorded, tmp_path_factory: pytest.Te
     return analyze([bag], options())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2])
 def test_every_impact_is_found_and_told_within_its_errors(robot: RobotModel, tmp_path: Path, seed: int) -> None:
     recorded = record(robot, seed)
@@ -232,6 +233,7 @@ def test_impacts_of_simulated_plants_are_found_within_two_milliseconds(
     assert found[0].normal_source == "jump"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("storage", "compression"),
     [
@@ -297,6 +299,7 @@ def test_samples_in_any_portions_give_the_same(recorded: Recorded) -> None:
         assert mine.window.times[-1] <= mine.event.time + 0.35
 
 
+@pytest.mark.slow
 def test_two_arms_in_namespaces(robot: RobotModel, recorded: Recorded, reference: Analysis, tmp_path: Path) -> None:
     other = record(robot, 7, 3.2)
     topics = {
@@ -338,6 +341,7 @@ def test_two_arms_on_one_topic(robot: RobotModel, recorded: Recorded, tmp_path: 
         np.testing.assert_allclose(impact.velocity_before, truth.before, atol=0.01)
 
 
+@pytest.mark.slow
 def test_robot_description_of_the_recording_is_used(
     robot: RobotModel, recorded: Recorded, reference: Analysis, tmp_path: Path
 ) -> None:
@@ -357,6 +361,7 @@ def test_robot_description_of_the_recording_is_used(
     assert any("can't be used" in note for note in unknown.arms[0].notes)
 
 
+@pytest.mark.slow
 def test_unknown_arm_of_a_description_is_taken_as_it_is(recorded: Recorded, tmp_path: Path) -> None:
     """Two one-joint arms in one URDF: two chains from the base are two arms."""
     link = '<link name="{0}"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/>'
@@ -395,6 +400,7 @@ def test_all_detectors_agree_on_what_happened(robot: RobotModel, recorded: Recor
     assert all("fusion" in impact.detectors for impact in first)
 
 
+@pytest.mark.slow
 def test_stamps_of_zero_and_backwards_are_noted(
     robot: RobotModel, recorded: Recorded, reference: Analysis, tmp_path: Path
 ) -> None:
@@ -449,6 +455,7 @@ def test_damage_in_the_middle_is_noted(robot: RobotModel, recorded: Recorded, tm
     assert any(f"{missing} of the {len(recorded.times)} messages" in note for note in analysis.arms[0].notes)
 
 
+@pytest.mark.slow
 def test_ablation_is_grouped_by_label(robot: RobotModel, recorded: Recorded, tmp_path: Path) -> None:
     bags = [
         write_bag(tmp_path / name, {"/joint_states": payloads(robot.joint_names, record(robot, seed, 3.2))})
@@ -472,6 +479,7 @@ def test_ablation_is_grouped_by_label(robot: RobotModel, recorded: Recorded, tmp
         assert (best.inertia, best.friction) == ("M+B_theta", FRICTION)
 
 
+@pytest.mark.slow
 def test_normals_come_from_where_they_are_said_to(
     robot: RobotModel, recorded: Recorded, reference: Analysis, tmp_path: Path
 ) -> None:
@@ -490,6 +498,7 @@ def test_normals_come_from_where_they_are_said_to(
         assert impact.prediction.contact.normal @ NORMAL > np.cos(np.arctan(FRICTION) + np.radians(3.0))
 
 
+@pytest.mark.slow
 def test_object_mass_makes_a_lighter_impact(robot: RobotModel, recorded: Recorded, tmp_path: Path) -> None:
     bag = write_bag(tmp_path / "bag", {"/joint_states": payloads(robot.joint_names, recorded)})
     light = analyze([bag], options(object_mass=0.5)).impacts[0]
@@ -533,6 +542,7 @@ def test_bad_recordings_are_told_in_one_sentence(robot: RobotModel, recorded: Re
         assert "\n" not in str(error.value)
 
 
+@pytest.mark.slow
 def test_a_missing_joint_in_the_chain_leaves_the_impacts_without_predictions(
     robot: RobotModel, recorded: Recorded, tmp_path: Path
 ) -> None:
@@ -607,6 +617,7 @@ def test_tables_give_what_the_bag_gives(
         np.testing.assert_allclose(mine.velocity_after_predicted, other.velocity_after_predicted, atol=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("known", [True, False])
 def test_a_table_in_degrees_is_not_taken_for_radians(
     robot: RobotModel, recorded: Recorded, reference: Analysis, tmp_path: Path, known: bool
@@ -624,6 +635,7 @@ def test_a_table_in_degrees_is_not_taken_for_radians(
         np.testing.assert_allclose(mine.velocity_before, other.velocity_before, atol=1e-4)
 
 
+@pytest.mark.slow
 def test_a_recording_in_degrees_is_not_taken_for_radians(robot: RobotModel, recorded: Recorded, tmp_path: Path) -> None:
     turned = Recorded(recorded.times, np.degrees(recorded.positions), np.degrees(recorded.velocities), ())
     bag = write_bag(tmp_path / "bag", {"/joint_states": payloads(robot.joint_names, turned)})

@@ -63,6 +63,7 @@ def written(analysis, tmp_path_factory):
     return files, files[0].read_text()
 
 
+@pytest.mark.slow
 def test_figures_are_files_too(written):
     files, _ = written
     assert files[0].name == "report.html"
@@ -126,6 +127,7 @@ def test_table_has_the_numbers_of_the_analysis(written, analysis):
     assert "numpy" in text and "2.3.1" in text
 
 
+@pytest.mark.slow
 def test_many_impacts_keep_the_page_small(make_analysis, tmp_path, monkeypatch):
     monkeypatch.setattr(report, "MOST_FIGURES", 1)
     analysis = make_analysis({"": [0.5 + 0.3 * index for index in range(200)]})
@@ -159,6 +161,7 @@ def test_without_model_estimate_and_residual(make_analysis, tmp_path):
     Page(text)
 
 
+@pytest.mark.slow
 def test_names_from_a_recording_are_text_not_markup(make_analysis, tmp_path):
     analysis = make_analysis({"<script>alert(1)</script>": [1.0]}, file=Path("a<b>&.mcap"))
     files = write_report(replace(analysis, notes=("<b>note</b>",)), tmp_path)

@@ -146,6 +146,7 @@ def test_the_headline_has_medians():
     }
 
 
+@pytest.mark.slow
 def test_impacts_of_all_arms_come_in_order_of_time_each_with_its_own_figures(tmp_path):
     early = make_impact(event=replace(make_impact().event, time=TIME - 1.0, detector="early"))
     analysis = make_analysis(make_impact())

@@ -26,6 +26,7 @@ def test_recording_has_a_jump_per_minute(tmp_path: Path, storage: str, monkeypat
         assert bench_bag._WAYS[way](tmp_path / "bag", "panda")["messages"] == 5000
 
 
+@pytest.mark.slow
 def test_measures_in_processes_of_their_own(tmp_path: Path) -> None:
     bench_bag.make_recording(tmp_path / "bag", load_profile("panda").joint_names, 2000)
     measured = bench_bag._measure(tmp_path / "bag", "raw", "panda")

@@ -3,6 +3,7 @@
 import argparse
 
 import numpy as np
+import pytest
 
 from impact_aware.contact.geometry import Contact
 from impact_aware.estimation import ESTIMATORS
@@ -30,6 +31,7 @@ def test_errors_are_those_of_the_estimators():
         assert set(figures["arm"]) == {"0_ms", "1_ms", "2_ms", "5_ms", "10_ms"}
 
 
+@pytest.mark.slow
 def test_identification_recovers_what_was_put_in():
     robot = RobotModel.from_profile("panda")
     table = bench_estimation.bench_identification(robot, 1, 1e-3, 0)

@@ -37,6 +37,7 @@ def test_circumstances_can_be_fixed() -> None:
     assert {(start.task, start.busy, start.cold) for start in plan} == {("dual-arm-grab", 1, False)}
 
 
+@pytest.mark.slow
 def test_a_start_that_fails_is_counted_with_its_own_words() -> None:
     row = measured(Start("hit-and-push", busy=1, cold=False, order=3), ["--robot", "pandaa"])
     assert row["run"] == "hit-and-push, warm, 1 busy, order 3"

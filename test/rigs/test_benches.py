@@ -107,6 +107,7 @@ def test_predict_is_measured(capsys):
     assert result["peak_megabytes"] > 50.0
 
 
+@pytest.mark.slow
 def test_starts_are_measured_by_what_the_whole_process_took(capsys):
     result = bench(capsys, "startup", "--runs", "1")
     seconds = result["seconds"]
@@ -120,6 +121,7 @@ def test_a_start_that_fails_is_no_figure():
         startup._processor_seconds("odd", ("-c", "import sys; print('no such thing', file=sys.stderr); sys.exit(3)"))
 
 
+@pytest.mark.slow
 def test_control_is_measured_in_each_mode_of_one_arm_and_of_two(capsys):
     result = bench(capsys, "control", "--cycles", "5", "--random-states", "30", "--seed", "2")
     assert result["cycles_of_each_regime"] == 5

@@ -51,6 +51,7 @@ def test_measurement_is_repeatable_and_quantised():
     np.testing.assert_allclose(steps, np.round(steps), atol=1e-6)
 
 
+@pytest.mark.slow
 def test_result_has_the_stated_layout():
     result = run_benchmark(ROBOT, 2, 4.0 / 3600.0, 5)
     json.dumps(result)

@@ -71,6 +71,7 @@ def test_a_sample_of_faults_ends_as_it_must(bench, fault, mode, reason):
 
 
 # Seeds by the worlds that they bring: 12 perfect, 13 noisy, 14 flexible.
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fault", "mode", "seed", "reason"),
     [

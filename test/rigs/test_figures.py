@@ -28,6 +28,7 @@ def clock(monkeypatch):
     return clock
 
 
+@pytest.mark.slow
 def test_each_call_is_timed_without_the_garbage_collector(clock):
     collected = []
 

@@ -14,6 +14,7 @@ from impact_aware.robot import RobotModel
 ROBOT = RobotModel.from_profile("panda")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("arms", "mode"), [("one_arm", Mode.ANTE), ("one_arm", Mode.POST), ("two_arms", Mode.INTERIM)])
 def test_every_regime_occurs_and_no_command_is_unsafe(arms, mode):
     found = time_regimes(ROBOT, arms, mode, 5, seed=1)
@@ -51,6 +52,7 @@ def test_what_tsid_gets_are_the_same_bodies(arms):
         np.testing.assert_allclose(data.oMf[model.getFrameId(f"tool_{index}")].translation, arm.position, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_without_tsid_the_own_figures_stay():
     found = tsid_peer.beside_tsid(ROBOT, "one_arm", 20, sys.executable)
     assert found["ours"]["p50_us"] > 0.0

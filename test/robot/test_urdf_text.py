@@ -73,6 +73,7 @@ def test_an_arm_has_a_bounded_number_of_joints():
     assert RobotModel.from_urdf(chain(65), joint_names=("j0", "j1")).n == 2
 
 
+@pytest.mark.slow
 def test_a_foreign_text_is_tried_in_another_process(monkeypatch):
     try_foreign_urdf(chain(3))
     with pytest.raises(ImpactAwareError, match=r"^urdf: got .*expected a valid URDF"):
