@@ -1,6 +1,6 @@
 """The robot model: laws of rigid-body algebra with motor inertia, and the door for bad input."""
 
-import sys
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -208,6 +208,12 @@ def test_a_pendulum_by_hand():
     assert robot.tool_frame == "rod"
 
 
+def file_of(content):
+    with tempfile.NamedTemporaryFile(suffix=".urdf", delete=False) as file:
+        file.write(content)
+    return Path(file.name)
+
+
 BAD = {
     "no such file": (lambda: RobotModel.from_urdf(Path("/nowhere/arm.urdf")), "urdf"),
     "not a URDF": (lambda: RobotModel.from_urdf("<sdf/>"), "urdf"),
@@ -236,7 +242,7 @@ BAD = {
     "unknown inertia": (lambda: RobotModel.from_urdf(PENDULUM).mass_matrix(np.zeros(1), "M+B"), "M+B_theta"),
     "URDF of several lines": (lambda: RobotModel.from_urdf("<robot\n\nname=>"), "a valid URDF"),
     "folder": (lambda: RobotModel.from_urdf(Path("/")), "urdf: got /"),
-    "no text": (lambda: RobotModel.from_urdf(Path(sys.executable)), "text in UTF-8"),
+    "no text": (lambda: RobotModel.from_urdf(file_of(b"<robot \xff\xfe>")), "text in UTF-8"),
     "B_rho unknown": (lambda: RobotModel.from_urdf(PENDULUM).mass_matrix(np.zeros(1), "M+B_rho"), "M+B_rho"),
 }
 
