@@ -312,3 +312,15 @@ def test_safety_limits_take_the_profile_then_the_call_before_the_urdf():
     np.testing.assert_array_equal(called.workspace_lower, [-1.0, -2.0, -3.0])
     with pytest.raises(InvalidInputError, match="safety.speed"):
         SafetyLimits.of(panda, speed=1.0)
+
+
+def test_home_is_the_middle_of_the_range_where_there_is_one(panda):
+    model = panda.model.copy()
+    lower, upper = np.arange(-3.0, 4.0), np.arange(-2.0, 12.0, 2.0)
+    lower[4], upper[4] = -np.inf, np.inf
+    upper[5] = np.inf
+    model.lowerPositionLimit, model.upperPositionLimit = lower, upper
+    robot = RobotModel(model, name="middle", tool_frame=panda.tool_frame, position_margin=0.1)
+    np.testing.assert_allclose(robot.home, [-2.5, -1.0, 0.5, 2.0, 0.0, 0.0, 6.5])
+    np.testing.assert_allclose(robot.limits.position_lower, lower + 0.1)
+    np.testing.assert_allclose(robot.limits.position_upper, upper - 0.1)

@@ -1,5 +1,6 @@
 """Robot profiles: what ships loads, and a malformed one is refused in one clear line."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,7 @@ import yaml
 
 from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.robot import RobotModel, load_profile, profile_names
+from impact_aware.robot.profile import RANGES
 from impact_aware.robot.safety_limits import SafetyLimits
 
 GOOD = {
@@ -87,6 +89,37 @@ def test_unknown_robot_lists_the_known_ones():
 
 def without(key):
     return {name: value for name, value in GOOD.items() if name != key}
+
+
+PAGE = (Path(__file__).parents[2] / "docs" / "hardware.md").read_text(encoding="utf-8")
+ROWS = re.findall(r"^\| `([\w.]+)` \| (> )?([-\d.]+) \| ([\d.]+|1e\+05) \| (\S.*?) \|$", PAGE, re.MULTILINE)
+
+
+def with_number(key, value):
+    """A profile in which every number of an entry is this one, and its name in the folder's words."""
+    group, _, entry = key.rpartition(".")
+    if not group:
+        return GOOD | {key: [value, value] if isinstance(GOOD.get(key), list) else value}
+    sizes = {"position": 3, "rotation_rpy": 3, "center_of_mass": 3, "inertia_diagonal": 3} if group == "tool" else {}
+    number = [value] * sizes[entry] if entry in sizes else value
+    inner = {"mount_frame": "tip", "mass": 1.0} if group == "tool" else {}
+    return GOOD | {group: inner | {entry: number}}
+
+
+def test_the_page_on_hardware_has_every_range():
+    stated = [(key, float(low), float(high), unit, bool(above)) for key, above, low, high, unit in ROWS]
+    assert stated == [(key, entry.low, entry.high, entry.unit, entry.open_below) for key, entry in RANGES.items()]
+
+
+@pytest.mark.parametrize(("key", "above", "low", "high", "unit"), ROWS, ids=[row[0] for row in ROWS])
+def test_numbers_are_accepted_up_to_the_ends_of_their_range(tmp_path, key, above, low, high, unit):
+    inside = [float(high), float(low) + (1e-3 if above else 0.0)]
+    outside = [float(high) * 1.001, float(low) - 1e-3, *([float(low)] if above else [])]
+    for value in inside:
+        load_profile(write(tmp_path, with_number(key, value)))
+    for value in outside:
+        with pytest.raises(InvalidInputError, match=rf"{re.escape(key)}: got .*{re.escape(unit)}$"):
+            load_profile(write(tmp_path, with_number(key, value)))
 
 
 MALFORMED = {
