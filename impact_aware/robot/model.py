@@ -130,7 +130,8 @@ class RobotModel:
             effort=_frozen(np.array(model.upperEffortLimit)),
             effort_rate=rate,
         )
-        middle = np.where(np.isfinite(lower + upper), 0.5 * (lower + upper), 0.0)
+        bounded = np.isfinite(lower) & np.isfinite(upper)
+        middle = 0.5 * (np.where(bounded, lower, 0.0) + np.where(bounded, upper, 0.0))
         self.home = self._per_joint("home", home, middle)
 
     @classmethod
