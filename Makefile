@@ -20,6 +20,8 @@ export OPENBLAS_NUM_THREADS := 1
 export ROS_AUTOMATIC_DISCOVERY_RANGE := LOCALHOST
 export MPLBACKEND ?= Agg
 unexport ROS_LOCALHOST_ONLY
+# Bytecode is kept: without it every process compiles every library anew, which is most of a node's start.
+unexport PYTHONDONTWRITEBYTECODE
 
 # Where the environment of this very call writes how to enter it: two calls for different distributions can overlap.
 entrance := build/enter-$(shell echo $$$$).sh

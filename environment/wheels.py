@@ -27,6 +27,8 @@ FOREIGN_VARIABLES = (
     "MAKEFLAGS",
     "MAKEOVERRIDES",
     "MFLAGS",
+    # Every process would compile every library anew: seconds for each node that is started.
+    "PYTHONDONTWRITEBYTECODE",
     "PYTHONHOME",
     "PYTHONPATH",
     "_ROS_WHEELS_BOOTSTRAP_COMPLETE",

@@ -61,3 +61,14 @@ def test_a_path_with_quotes_is_a_path(tmp_path, name):
     shell = ["bash", "-c", '. "$1/enter.sh"; printf %s "$PATH"', "bash", str(venv)]
     path = subprocess.run(shell, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
     assert path.split(":")[0] == str(venv / "bin") and not (tmp_path / "ran").exists()
+
+
+def test_the_entrance_leaves_another_ros_and_keeps_bytecode(tmp_path):
+    script = "import sys; sys.path.insert(0, sys.argv[1]); import wheels, pathlib; "
+    script += "wheels.write_entrance(pathlib.Path(sys.argv[2]))"
+    subprocess.run([sys.executable, "-c", script, str(ROOT / "environment"), str(tmp_path)], check=True, timeout=60)
+    names = ("PYTHONDONTWRITEBYTECODE", "PYTHONPATH", "AMENT_PREFIX_PATH")
+    shell = ["bash", "-c", '. "$1/enter.sh"; printf "%s|" "${PYTHONDONTWRITEBYTECODE-}" "${PYTHONPATH-}" "${HOME-}"']
+    given = {**os.environ, **dict.fromkeys(names, "1"), "HOME": "/here"}
+    done = subprocess.run([*shell, "bash", str(tmp_path)], env=given, capture_output=True, text=True, check=True)
+    assert done.stdout == "||/here|"
