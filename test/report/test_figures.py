@@ -370,3 +370,12 @@ def test_words_for_what_is_predicted_only_and_for_nothing():
     assert "largest jump" not in nothing[0].alt
     unknown = replace(make_impact().estimate, residual_rms=np.array([1e-6, np.nan]))
     assert "microradians" not in impact_figures(make_impact(estimate=unknown))[1].alt
+
+
+def test_names_with_dollar_signs_are_drawn_as_they_are():
+    impact = impact_of("a$x$", "b$y^2$")
+    with figures.figure_style():
+        drawn = draw_positions(impact)
+        drawn.draw_without_rendering()
+        assert not any(text.get_parse_math() for text in drawn.findobj(Text) if "$" in text.get_text())
+    assert [axes.get_title("left") for axes in drawn.axes[:2]] == ["a$x$", "b$y^2$"]

@@ -297,3 +297,13 @@ def test_constants_are_those_of_the_messages():
         stated["MODE_IDLE"], stated["MODE_INTERIM"], stated["MODE_SAFE"],
     )  # fmt: skip
     assert [stated[f"MODE_{name}"] for name in ("INTERIM", "POST", "SAFE", "HOLD")] == list(MODE_COLORS)
+
+
+def test_the_columns_of_the_joints_hold_the_longest_name(single):
+    (arm,) = single.arms.values()
+    arm["joint_names"] = ["a", "a_long_name", "c"]
+    lines = single.table().splitlines()
+    header = next(index for index, line in enumerate(lines) if line.startswith("joint"))
+    rows = lines[header : header + 4]
+    assert len({len(row.removesuffix("   rad/s")) for row in rows}) == 1
+    assert rows[2].startswith("a_long_name    -2.0000") and rows[1].startswith("a             ")
