@@ -167,7 +167,13 @@ def test_an_arm_that_presses_against_something_is_released_before_the_last_comma
         if bench.node.finished or not bench.node._session.active:
             break
         bench.state()
-    assert bench.node.finished or not bench.node._session.active
+    assert bench.node.finished or not bench.node._session.active, (
+        bench.mode,
+        bench.node._session.command,
+        bench.node._session.states.largest_speed,
+        bench.node._session.violations,
+        bench.node._session._law.gravity,
+    )
     # A Panda adds gravity itself: nothing is left of what pressed.
     assert np.all(np.abs(bench.commands[-1]) <= RELEASE_SHARE * ROBOT.limits.effort)
 
