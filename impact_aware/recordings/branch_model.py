@@ -24,13 +24,13 @@ from numpy.typing import NDArray
 
 from impact_aware.arrays import Array
 
-RINGING = (12.0, 80.0)
+RINGING = (12.0, 60.0)
 """Frequencies of elastic joints, Hz."""
 
 DAMPING_RATIO = 0.03
 """Of their oscillation; the geometric mean of 0.01 and 0.1."""
 
-CONTACT_TIMES = (0.0, 0.002, 0.004, 0.007)
+CONTACT_TIMES = (0.001, 0.002, 0.004, 0.007)
 """Candidates for the time in which a contact changes the velocity, s."""
 
 CONTACT_TIME_SCALE = 0.003
@@ -60,10 +60,20 @@ ELSEWHERE = 0.1
 REACH = 2.5e-3
 """The instant is searched finely within this time or one and a half periods around the likeliest one, s."""
 
+INSTANTS = 36
+"""Candidates for the instant when all sizes are weighed."""
+
+STARTS_APART = 0.004
+"""Time between instants at which the sizes of the parts are looked for, s."""
+
 FINE = 40
 """Candidates for the instant there."""
 
-_FREQUENCIES = 2.0 * np.pi * np.linspace(*RINGING, 22)
+STIFF, STIFF_DAMPING = (100.0, 250.0), 0.25
+"""Frequencies of stiff joints, Hz, and their damping ratio: what they do after an impact is over within two periods."""
+
+_STIFF = 2.0 * np.pi * np.geomspace(*STIFF, 4)
+_FREQUENCIES = 2.0 * np.pi * np.linspace(*RINGING, 17)
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,15 +147,15 @@ class BranchModel:
         lag = apart[..., None] * _FREQUENCIES
         self._under_way = (np.exp(-DAMPING_RATIO * lag) * np.cos(lag) / _FREQUENCIES**2).mean(axis=-1)
 
-    def judge(self, begin: float, end: float) -> Branches:
-        """Compare what may have happened between two instants, s."""
+    def judge(self, begin: float, end: float, guess: float) -> Branches:
+        """Compare what may have happened between two instants, s; `guess` is one at which something seems to."""
         middle = 0.5 * (begin + end)
         plain, _ = self._best(middle, [_Sizes(jerk) for jerk in JERKS])
         smooth, _ = self._best(middle, list(starmap(_Sizes, product(JERKS, UNDER_WAY))))
         coarse = np.arange(begin, end + 0.25 * self._period, 0.5 * self._period)
         _, sizes = self._best(middle, list(starmap(_Sizes, product(JERKS, UNDER_WAY, (0.0,), STEPS))))
         steps = self._likelihoods(coarse, sizes, ())[0].sum(axis=1)
-        instant, sizes = self._kink_sizes(middle, coarse)
+        instant, sizes, _ = self._kink_sizes(coarse, guess)
         # A short contact and a longer one that began earlier are nearly the same.
         reach = max(1.5 * self._period, REACH)
         fine = np.linspace(max(begin, instant - reach), min(end, instant + reach), FINE)
@@ -168,22 +178,55 @@ class BranchModel:
             kink=total,
         )
 
-    def _kink_sizes(self, instant: float, coarse: Array) -> tuple[float, list[_Sizes]]:
-        choices = list(starmap(_Sizes, product(JERKS, UNDER_WAY, STARTED, STEPS)))
-        for _ in range(2):
-            _, sizes = self._best(instant, choices, kink=True)
+    def instant(self, begin: float, end: float) -> tuple[float, float]:
+        """Mean and standard deviation of the instant of a jump between two instants, s, over all sizes of the parts."""
+        places = np.linspace(begin, end, INSTANTS)
+        choices = list(starmap(_Sizes, product(JERKS[:-1], UNDER_WAY[::2], STARTED, STEPS)))
+        prior = -np.array(CONTACT_TIMES) / CONTACT_TIME_SCALE
+        totals = np.zeros((len(places), len(CONTACT_TIMES)))
+        since = np.maximum(self._times - (places[:, None] - self._origin), 0.0)
+        ramps = np.stack([_ramp(since, duration) for duration in CONTACT_TIMES], axis=-1)
+        for noise in np.unique(self._noise):
+            group = np.flatnonzero(self._noise == noise)
+            scores = []
+            for size in choices:
+                base, products, norms = self._marginal(self._covariance(since, size, noise), group, ramps)
+                scores += [base[..., None] + _gain(products, norms, jump) for jump in JUMPS]
+            table = np.stack(scores)
+            top = table.max(axis=0)
+            totals += (top + np.log(np.exp(table - top).mean(axis=0))).sum(axis=1)
+        totals += prior
+        weight = np.exp(totals - totals.max()).sum(axis=1)
+        weight /= weight.sum()
+        time = float(weight @ places)
+        return time, float(np.sqrt(weight @ (places - time) ** 2))
+
+    def _kink_sizes(self, coarse: Array, guess: float) -> tuple[float, list[_Sizes], float]:
+        """Likeliest instant, the sizes there, and the log likelihood with the likeliest jump of each joint.
+
+        Sizes that are found at a wrong instant excuse the jump by jerk: they are looked for at several.
+        """
+        choices = list(starmap(_Sizes, product(JERKS[:-1], UNDER_WAY, STARTED, STEPS)))
+        coarse = np.sort(np.append(coarse, guess))
+        every = max(1, round(STARTS_APART / (0.5 * self._period)))
+        starts = [
+            (place, *self._best(place, choices, kink=True)) for place in (guess, *coarse[every // 2 :: every].tolist())
+        ]
+        starts.sort(key=lambda start: -start[1].sum())
+        best: tuple[float, float, list[_Sizes]] = (-np.inf, 0.0, [])
+        for _, _, sizes in starts[:2]:
             scores = self._kink(coarse, sizes)[0]
-            best = float(coarse[int(scores.argmax())])
-            if best == instant:
-                break
-            instant = best
-        return instant, sizes
+            place = int(scores.argmax())
+            if scores[place] > best[0]:
+                best = (float(scores[place]), float(coarse[place]), sizes)
+        instant = best[1]
+        return instant, self._best(instant, choices, kink=True)[1], float(starts[0][1].sum())
 
     def _best(self, instant: float, choices: list[_Sizes], kink: bool = False) -> tuple[Array, list[_Sizes]]:
         """Largest log likelihood (n,) of each joint and the sizes that give it."""
         joints = self._values.shape[1]
         since = np.maximum(self._times - (instant - self._origin), 0.0)
-        durations = (0.0, 0.004) if kink else ()
+        durations = (CONTACT_TIMES[0], CONTACT_TIMES[-2]) if kink else ()
         ramps = np.array([_ramp(since, duration) for duration in durations]).reshape(-1, len(since)).T
         best, chosen = np.empty(joints), [choices[0]] * joints
         for noise in np.unique(self._noise):
@@ -271,8 +314,11 @@ class BranchModel:
             covariance = covariance + size.under_way**2 * self._under_way
         if size.started:
             swing = since[..., None] * _FREQUENCIES
-            swing = np.exp(-DAMPING_RATIO * swing) * np.sin(swing) / _FREQUENCIES
-            covariance = covariance + size.started**2 / len(_FREQUENCIES) * (swing @ np.swapaxes(swing, -1, -2))
+            swing = np.exp(-DAMPING_RATIO * swing) * np.sin(swing) / _FREQUENCIES / np.sqrt(len(_FREQUENCIES))
+            quick = since[..., None] * _STIFF
+            quick = np.exp(-STIFF_DAMPING * quick) * np.sin(quick) / _STIFF / np.sqrt(len(_STIFF))
+            swing = size.started * np.concatenate((swing, quick), axis=-1)
+            covariance = covariance + swing @ np.swapaxes(swing, -1, -2)
         if size.step:
             bend = 0.5 * size.step * since**2
             covariance = covariance + bend[..., :, None] * bend[..., None, :]
@@ -281,8 +327,6 @@ class BranchModel:
 
 def _ramp(since: Array, duration: float) -> Array:
     """What a jump of 1 rad/s adds to the position when the force is half a sine of this duration."""
-    if duration == 0.0:
-        return since
     phase = np.pi * np.minimum(since, duration) / duration
     during = 0.5 * since - 0.5 * duration / np.pi * np.sin(phase)
     return np.where(since < duration, during, since - 0.5 * duration)

@@ -30,6 +30,9 @@ from impact_aware.recordings.results import AnalyzedImpact
 from impact_aware.recordings.surface import Surface, normal_from_jump, unit
 from impact_aware.robot import RobotModel
 
+LONG_ENOUGH = 0.100
+"""Length of the record after an impact from which the oscillation of joints is averaged out, s."""
+
 _HALF_EDGE = 0.1
 """Half the edge of the cube that stands in for an object whose shape is not known, m."""
 
@@ -148,8 +151,24 @@ def _estimate(
                 problem or f"no estimate of the velocity after, and the velocity before is the detector's: {error}"
             )
         else:
-            return estimated, ""
+            return _widened(estimated, following)
     return None, problem
+
+
+def _widened(estimated: VelocityEstimate, following: float | None) -> tuple[VelocityEstimate, str]:
+    """The estimate with a larger error, and a note, where the next event comes before an oscillation is averaged out.
+
+    The slope of a misfit of given size grows as one over the length of the window.
+    """
+    length = np.inf if following is None else following - estimated.impact_time
+    if length >= LONG_ENOUGH:
+        return estimated, ""
+    share = LONG_ENOUGH / length
+    note = (
+        f"the next event comes {1e3 * length:.0f} ms later: the velocity after is known less well, and its standard "
+        f"error is stated {share:.1f} times larger"
+    )
+    return replace(estimated, standard_error=share * estimated.standard_error), note
 
 
 def _predict(

@@ -7,7 +7,7 @@ jump has been found: the motion on its other side is not that of the same branch
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -27,8 +27,18 @@ MOST_SAMPLES = 50
 SEARCH = 0.0075
 """The instant is looked for within this time and half a period of a candidate, s."""
 
-SURE = 10.0
-"""Logarithm of how much more likely a jump must make the samples than a step of the acceleration and an oscillation."""
+SURE, AGAIN = 12.0, 7.0
+"""Logarithm of how much more likely a jump must make the samples than a step of the acceleration and an oscillation;
+the same within `FOLLOWS` after another jump, where a second one is no surprise."""
+
+FOLLOWS = 0.4
+"""Time after a jump in which others are expected, s."""
+
+HOPELESS = -20.0
+"""The same as `SURE`, below which nothing known of the neighbours makes it a jump."""
+
+REFINED = 3e-3
+"""The time is refined within this time or 1.2 periods of the likeliest one, s."""
 
 CERTAIN = 30.0
 """The same, from which no jump of a joint needs to be clear by itself."""
@@ -36,10 +46,11 @@ CERTAIN = 30.0
 SIZE = 2.0
 """Standard errors that the jump of some joint must have."""
 
-SMALLEST = 0.02
-"""Jump of the fastest joint below which nothing is reported as one, rad/s."""
+SMALLEST, STEEPEST = 0.02, 18.0
+"""Jump of the fastest joint below which nothing is reported as one, rad/s, and what a command can do instead, rad/s^2:
+within one sampling period it changes the velocity as much as a jump. Just after another jump half of it counts."""
 
-LEAST_TIME_STD, LEAST_TIME_SHARE = 3e-4, 0.05
+LEAST_TIME_STD, LEAST_TIME_SHARE = 3.5e-4, 0.08
 """Of the time, s, and in periods: a contact takes some milliseconds, and how its force rises is not seen."""
 
 CLOSEST = 0.012
@@ -64,12 +75,14 @@ class Judged:
         branches: What the samples around it tell.
         speed: (2, n) Mean velocities before and after it, rad/s.
         period: Time between two samples, s.
+        sure: `gain` that a jump must have here.
     """
 
     instant: float
     branches: Branches
     speed: Array
     period: float
+    sure: float
 
     @property
     def gain(self) -> float:
@@ -86,7 +99,8 @@ class Judged:
     def is_jump(self) -> bool:
         """Whether the velocity has jumped."""
         size = np.abs(self.branches.jump)
-        if self.gain < SURE or size.max() < SMALLEST:
+        share = 1.0 if self.sure == SURE else 0.5
+        if self.gain < self.sure or size.max() < max(SMALLEST, share * STEEPEST * self.period):
             return False
         # An oscillation that begins shares the jump with it, so that neither is known well while both are certain.
         return self.gain > CERTAIN or bool((size > SIZE * self.branches.jump_std).any())
@@ -171,23 +185,43 @@ class KinkFinder:
         first: list[Judged] = []
         for instant in instants.tolist():
             judged = self._judge_one(times, positions, noise, instant)
-            if judged is None:
-                continue
-            first.append(judged)
-            if judged.is_jump:
-                self._jumps.append(judged.branches.time)
-        # Once more with what is known of the neighbours.
+            if judged is not None:
+                first.append(judged)
+                if judged.is_jump:
+                    self._jumps.append(judged.branches.time)
+        # Once more with what is known of the neighbours: where the windows end, and that after a contact others come.
+        found: list[Judged] = []
         for old in first:
+            new = old
             if old.is_jump:
                 self._jumps.remove(old.branches.time)
                 new = self._judge_one(times, positions, noise, old.branches.time) or old
-                if new.is_jump:
-                    self._jumps.append(new.branches.time)
-                self.judged.append(new)
-            else:
-                self.judged.append(old)
+            elif old.gain > HOPELESS and self._follows(old.branches.time):
+                new = self._judge_one(times, positions, noise, old.instant, AGAIN) or old
+            if new.is_jump:
+                self._jumps.append(new.branches.time)
+            found.append(new)
+        for place, judged in enumerate(found):
+            if judged.is_jump:
+                self._jumps.remove(judged.branches.time)
+                refined = self._judge_one(times, positions, noise, judged.branches.time, judged.sure, refine=True)
+                found[place] = judged if refined is None or not refined.is_jump else refined
+                self._jumps.append(found[place].branches.time)
+        self.judged += found
 
-    def _judge_one(self, times: Array, positions: Array, noise: Noise, instant: float) -> Judged | None:
+    def _follows(self, instant: float) -> bool:
+        return any(0.0 < instant - jump < FOLLOWS for jump in self._jumps[-200:])
+
+    def _judge_one(
+        self,
+        times: Array,
+        positions: Array,
+        noise: Noise,
+        instant: float,
+        sure: float = SURE,
+        *,
+        refine: bool = False,
+    ) -> Judged | None:
         period = self._period
         jumps = np.array(self._jumps[-200:])
         if (np.abs(jumps - instant) < max(CLOSEST, 2.0 * period)).any():
@@ -212,4 +246,9 @@ class KinkFinder:
                 (places[-1] - places[before]) / (stamps[-1] - stamps[before]),
             )
         )
-        return Judged(instant, model.judge(low, high), speed, period)
+        branches = model.judge(low, high, min(max(instant, low), high))
+        if refine:
+            reach = max(REFINED, 1.2 * period)
+            time, std = model.instant(max(low, branches.time - reach), min(high, branches.time + reach))
+            branches = replace(branches, time=time, time_std=std)
+        return Judged(instant, branches, speed, period, sure)

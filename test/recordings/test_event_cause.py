@@ -1,0 +1,69 @@
+"""What finds are called: hand-made judgements with one likelier explanation each."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from impact_aware.detection import ImpactEvent
+from impact_aware.recordings.arm_samples import ArmSamples
+from impact_aware.recordings.branch_model import Branches
+from impact_aware.recordings.event_cause import find_causes, refuted
+from impact_aware.recordings.impact_finder import FoundImpact
+from impact_aware.recordings.kink_finder import SURE, Judged
+
+NAMES = ("shoulder", "elbow")
+
+
+def judged(time: float, *, kink: float = 0.0, step: float = 0.0, moving: float = 0.4) -> Judged:
+    """Log likelihoods above that of a smooth motion; the arm moves at `moving` before and 0.7 rad/s after."""
+    branches = Branches(
+        time=time,
+        time_std=1e-3,
+        jump=np.array([0.05, -0.42]),
+        jump_std=np.array([0.02, 0.03]),
+        smooth=100.0,
+        plain=60.0,
+        step=100.0 + step,
+        step_time=time,
+        kink=100.0 + kink,
+    )
+    return Judged(time, branches, np.array([[moving, 0.0], [0.7, 0.1]]), 5e-3, SURE)
+
+
+def found(judgement: Judged, detector: str = "fusion") -> FoundImpact:
+    none = np.zeros(2)
+    time = judgement.instant
+    event = ImpactEvent(time, time, 1e-3, detector, 0, none, none, None, none, 1.0)
+    return FoundImpact(event, (detector,), ArmSamples(np.zeros(0), np.zeros((0, 2))), None, judgement)
+
+
+def test_a_jump_is_a_contact_and_the_next_a_second_one() -> None:
+    causes = find_causes([found(judged(1.45, kink=40.0)), found(judged(1.2, kink=60.0))], [], NAMES)
+    assert [(cause.time, cause.cause) for cause in causes] == [(1.2, "contact"), (1.45, "second_contact")]
+    assert "elbow jumps by -0.42 +- 0.03 rad/s" in causes[0].evidence
+    assert "250 ms after a contact" in causes[1].evidence
+
+
+def test_a_late_jump_is_a_contact_of_its_own() -> None:
+    causes = find_causes([found(judged(1.2, kink=60.0)), found(judged(1.51, kink=40.0))], [], NAMES)
+    assert [cause.cause for cause in causes] == ["contact", "contact"]
+
+
+@pytest.mark.parametrize(("moving", "cause"), [(0.4, "command_step"), (0.0, "motion_start")])
+def test_a_step_of_the_acceleration_is_named_by_rest_beside_it(moving: float, cause: str) -> None:
+    (only,) = find_causes([], [judged(2.0, step=30.0, moving=moving)], NAMES)
+    assert only.cause == cause and only.impact is None and "10^13" in only.evidence
+
+
+def test_a_detectors_find_after_a_contact_is_its_ringing() -> None:
+    causes = find_causes([found(judged(1.2, kink=60.0)), found(judged(1.26))], [], NAMES)
+    assert [cause.cause for cause in causes] == ["contact", "ringing"]
+    assert "60 ms after a contact" in causes[1].evidence and "10^17" in causes[1].evidence
+
+
+def test_a_detectors_find_in_smooth_motion_is_counted_in_a_note() -> None:
+    causes = find_causes([found(judged(1.2))], [], NAMES)
+    assert [cause.cause for cause in causes] == [""]
+    (note,) = refuted(causes)
+    assert note.startswith("1 finds of fusion") and "1.200" in note

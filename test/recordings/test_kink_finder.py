@@ -1,0 +1,100 @@
+"""Jumps of the velocity found from both sides: hand-made motions with a jump, a brake or an oscillation."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from impact_aware.arrays import Array
+from impact_aware.recordings.branch_model import BranchModel
+from impact_aware.recordings.kink_candidates import kink_filter, noise_of, quantum_of
+from impact_aware.recordings.kink_finder import KinkFinder
+
+STEP = 2e-5
+HIT = 0.4312
+JUMP = np.array([0.35, -0.08, 0.21])
+BEFORE = np.array([-0.4, 0.7, 0.15])
+
+
+def instants(rate: float, seed: int = 7) -> Array:
+    """0.8 s of samples that scatter by a tenth of a period around their times."""
+    rng = np.random.default_rng(seed)
+    count = round(0.8 * rate)
+    return np.asarray((np.arange(count) + 0.1 * rng.uniform(-1.0, 1.0, count)) / rate)
+
+
+def rounded(positions: Array) -> Array:
+    return np.asarray(np.round(positions / STEP) * STEP)
+
+
+def hit(times: Array, ringing: float = 0.0) -> Array:
+    """An even motion whose velocity jumps at HIT, with an oscillation at 27 Hz after it."""
+    since = np.maximum(times - HIT, 0.0)
+    turn = 2.0 * np.pi * 27.0
+    swing = ringing * np.exp(-0.04 * turn * since) * np.sin(turn * since) / turn
+    curved = 0.5 * np.array([1.5, -0.6, 2.1]) * times[:, None] ** 2
+    return rounded(BEFORE * times[:, None] + curved + JUMP * (since + swing)[:, None])
+
+
+def jumps(times: Array, positions: Array, rate: float) -> list[tuple[float, float]]:
+    """Time and standard error of every jump."""
+    finder = KinkFinder(1.0 / rate, lambda posture: None)
+    finder.feed(times, positions)
+    finder.finish()
+    return [(judged.branches.time, judged.time_std) for judged in finder.judged if judged.is_jump]
+
+
+@pytest.mark.parametrize("rate", [200.0, 500.0])
+@pytest.mark.parametrize("ringing", [0.0, 0.8])
+def test_a_jump_is_found_once_at_its_time(rate: float, ringing: float) -> None:
+    times = instants(rate)
+    found = jumps(times, hit(times, ringing), rate)
+    assert len(found) == 1
+    time, std = found[0]
+    # A tenth of a period and what an oscillation of unknown phase may hide.
+    assert abs(time - HIT) < min(3.0 * std, 2e-3)
+
+
+def test_a_step_of_the_acceleration_is_no_jump() -> None:
+    times = instants(200.0)
+    since = np.maximum(times - HIT, 0.0)[:, None]
+    positions = rounded(BEFORE * times[:, None] + 0.5 * np.array([-9.0, 4.0, 6.5]) * since**2)
+    assert jumps(times, positions, 200.0) == []
+
+
+def test_a_smooth_motion_has_no_jump() -> None:
+    times = instants(200.0)
+    assert jumps(times, rounded(BEFORE * np.sin(3.1 * times)[:, None]), 200.0) == []
+
+
+def test_the_model_tells_a_jump_with_sign_and_unit() -> None:
+    times = instants(500.0)
+    near = (times > HIT - 0.05) & (times < HIT + 0.035)
+    branches = BranchModel(times[near], hit(times)[near], np.full(3, STEP)).judge(HIT - 0.006, HIT + 0.007, HIT + 0.001)
+    assert branches.kink > branches.step and branches.kink > branches.smooth
+    np.testing.assert_allclose(branches.jump, JUMP, atol=0.1)
+
+
+@pytest.mark.parametrize("shift", [0.0, 0.5])
+def test_the_filter_sees_the_jump_and_no_cubic(shift: float) -> None:
+    weights = kink_filter(6, shift)
+    grid = np.arange(-6, len(weights) - 6) - shift
+    for power in range(4):
+        assert abs(weights @ grid**power) < 1e-8
+    assert weights @ (0.37 * np.maximum(grid, 0.0)) == pytest.approx(0.37)
+
+
+def test_an_encoders_step_is_found_and_rounding_is_none() -> None:
+    rng = np.random.default_rng(5)
+    path = np.cumsum(rng.normal(5e-4, 2e-4, (300, 2)), axis=0)
+    np.testing.assert_allclose(quantum_of(np.round(path / 3.7e-5) * 3.7e-5), 3.7e-5, rtol=1e-3)
+    np.testing.assert_array_equal(quantum_of(path), 0.0)
+
+
+def test_noise_is_that_of_the_encoder_not_of_the_rest_before() -> None:
+    rng = np.random.default_rng(11)
+    times = np.arange(400) * 5e-3
+    positions = np.where(times[:, None] > 0.5, 0.3 * (times[:, None] - 0.5) ** 2, 0.0) * np.array([1.0, -2.0])
+    positions = positions + np.array([4e-5, 1.2e-4]) * rng.standard_normal((400, 2))
+    noise = noise_of(times, positions)
+    assert np.all(np.abs(noise.encoder / [4e-5, 1.2e-4] - 1.0) < 0.5)
