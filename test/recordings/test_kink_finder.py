@@ -44,6 +44,7 @@ def jumps(times: Array, positions: Array, rate: float) -> list[tuple[float, floa
     return [(judged.branches.time, judged.time_std) for judged in finder.judged if judged.is_jump]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rate", [200.0, 500.0])
 @pytest.mark.parametrize("ringing", [0.0, 0.8])
 def test_a_jump_is_found_once_at_its_time(rate: float, ringing: float) -> None:
