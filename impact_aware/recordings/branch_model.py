@@ -30,7 +30,7 @@ RINGING = (12.0, 60.0)
 DAMPING_RATIO = 0.03
 """Of their oscillation; the geometric mean of 0.01 and 0.1."""
 
-CONTACT_TIMES = (0.001, 0.002, 0.004, 0.007)
+CONTACT_TIMES = (0.0, 0.001, 0.002, 0.004, 0.007)
 """Candidates for the time in which a contact changes the velocity, s."""
 
 CONTACT_TIME_SCALE = 0.003
@@ -226,7 +226,7 @@ class BranchModel:
         """Largest log likelihood (n,) of each joint and the sizes that give it."""
         joints = self._values.shape[1]
         since = np.maximum(self._times - (instant - self._origin), 0.0)
-        durations = (CONTACT_TIMES[0], CONTACT_TIMES[-2]) if kink else ()
+        durations = (CONTACT_TIMES[1], CONTACT_TIMES[-2]) if kink else ()
         ramps = np.array([_ramp(since, duration) for duration in durations]).reshape(-1, len(since)).T
         best, chosen = np.empty(joints), [choices[0]] * joints
         for noise in np.unique(self._noise):
@@ -327,6 +327,8 @@ class BranchModel:
 
 def _ramp(since: Array, duration: float) -> Array:
     """What a jump of 1 rad/s adds to the position when the force is half a sine of this duration."""
+    if duration == 0.0:
+        return since
     phase = np.pi * np.minimum(since, duration) / duration
     during = 0.5 * since - 0.5 * duration / np.pi * np.sin(phase)
     return np.where(since < duration, during, since - 0.5 * duration)
