@@ -159,8 +159,9 @@ class BranchModel:
         # A short contact and a longer one that began earlier are nearly the same.
         reach = max(1.5 * self._period, REACH)
         fine = np.linspace(max(begin, instant - reach), min(end, instant + reach), FINE)
-        scores, jumps, stds = self._kink(fine, sizes)
-        weight = np.exp(scores - scores.max())
+        scores, alone, jumps, stds = self._kink(fine, sizes)
+        # The time is that of the samples, whether or not the arm is known: tables without a robot have it too.
+        weight = np.exp(alone - alone.max())
         # The prior of the instant is even over the whole search, of which this is the part that counts.
         total = _log_mean(scores) + np.log(min(1.0, (fine[-1] - fine[0]) / max(end - begin, 1e-9)))
         weight /= weight.sum()
@@ -215,7 +216,7 @@ class BranchModel:
         starts.sort(key=lambda start: -start[1].sum())
         best: tuple[float, float, list[_Sizes]] = (-np.inf, 0.0, [])
         for _, _, sizes in starts[:2]:
-            scores = self._kink(coarse, sizes)[0]
+            scores = self._kink(coarse, sizes)[1]
             place = int(scores.argmax())
             if scores[place] > best[0]:
                 best = (float(scores[place]), float(coarse[place]), sizes)
@@ -241,8 +242,11 @@ class BranchModel:
                 chosen[joint] = choices[place]
         return best, chosen
 
-    def _kink(self, instants: Array, sizes: list[_Sizes]) -> tuple[Array, Array, Array]:
-        """Log likelihoods (t,) of a jump at each instant, the jumps (t, n) and their standard errors (t, n)."""
+    def _kink(self, instants: Array, sizes: list[_Sizes]) -> tuple[Array, Array, Array, Array]:
+        """Log likelihoods (t,) of a jump at each instant, the same with nothing known of the arm, jumps, their errors.
+
+        The jumps and their standard errors have the shape (t, n).
+        """
         base, products, norms = self._likelihoods(instants, sizes, CONTACT_TIMES)
         prior = -np.array(CONTACT_TIMES) / CONTACT_TIME_SCALE
         prior -= np.log(np.exp(prior).sum())
@@ -270,7 +274,9 @@ class BranchModel:
         which, duration = np.divmod(best, len(CONTACT_TIMES))
         rows = np.arange(len(instants))
         jump, std = np.stack(means)[which, rows, :, duration], np.stack(stds)[which, rows, :, duration]
-        return base.sum(axis=1) + score, jump, std
+        top = totals[0].max(axis=1)
+        alone = top + np.log(np.exp(totals[0] - top[:, None]).sum(axis=1))
+        return base.sum(axis=1) + score, base.sum(axis=1) + alone, jump, std
 
     def _likelihoods(
         self, instants: Array, sizes: list[_Sizes], durations: tuple[float, ...]

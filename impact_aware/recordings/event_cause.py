@@ -22,6 +22,12 @@ STEPS = 8.0
 REST = 0.01
 """Speed of the fastest joint below which an arm rests, rad/s."""
 
+MOVES = 0.02
+"""Speed of the fastest joint from which an arm moves, rad/s; an encoder's noise alone stays below it."""
+
+RINGING = 5.0
+"""Logarithm of how much more likely an oscillation must make the samples than none, to be the cause of a find."""
+
 BESIDE = 0.025
 """A step of the acceleration this close to a contact belongs to it, s."""
 
@@ -100,7 +106,7 @@ def _of_other(impact: FoundImpact, contacts: Sequence[float]) -> Cause:
     if branches.step - branches.smooth > STEPS:
         return _cause(impact, *_of_step(judged))
     since = min((time - contact for contact in contacts if contact < time), default=np.inf)
-    if since < RINGS:
+    if since < RINGS and branches.smooth - branches.plain > RINGING:
         sure = (branches.smooth - branches.plain) / np.log(10.0)
         evidence = (
             f"no velocity jumps; {1e3 * since:.0f} ms after a contact, an oscillation makes the samples 10^{sure:.0f} "
@@ -123,7 +129,9 @@ def _of_step(judged: Judged) -> tuple[str, str]:
 
 
 def _rests(judged: Judged) -> bool:
-    return bool(np.abs(judged.speed).max(axis=1).min() < REST)
+    """Whether the arm rests on one side and moves on the other."""
+    slow, fast = sorted(np.abs(judged.speed).max(axis=1).tolist())
+    return slow < REST and fast > MOVES
 
 
 def _cause(impact: FoundImpact, cause: str, evidence: str) -> Cause:

@@ -195,7 +195,8 @@ class KinkFinder:
             new = old
             if old.is_jump:
                 self._jumps.remove(old.branches.time)
-                new = self._judge_one(times, positions, noise, old.branches.time) or old
+                sure = AGAIN if self._follows(old.branches.time) else SURE
+                new = self._judge_one(times, positions, noise, old.branches.time, sure) or old
             elif old.gain > HOPELESS and self._follows(old.branches.time):
                 new = self._judge_one(times, positions, noise, old.instant, AGAIN) or old
             if new.is_jump:
@@ -204,7 +205,10 @@ class KinkFinder:
         for place, judged in enumerate(found):
             if judged.is_jump:
                 self._jumps.remove(judged.branches.time)
-                refined = self._judge_one(times, positions, noise, judged.branches.time, judged.sure, refine=True)
+                # About the nearest sample: what is known of the contact moves the likeliest instant a little, and would
+                # move the window with it; a table without a robot shall have the time of the bag with one.
+                near = float(times[np.abs(times - judged.branches.time).argmin()])
+                refined = self._judge_one(times, positions, noise, near, judged.sure, refine=True)
                 found[place] = judged if refined is None or not refined.is_jump else refined
                 self._jumps.append(found[place].branches.time)
         self.judged += found
@@ -249,6 +253,6 @@ class KinkFinder:
         branches = model.judge(low, high, min(max(instant, low), high))
         if refine:
             reach = max(REFINED, 1.2 * period)
-            time, std = model.instant(max(low, branches.time - reach), min(high, branches.time + reach))
+            time, std = model.instant(max(low, instant - reach), min(high, instant + reach))
             branches = replace(branches, time=time, time_std=std)
         return Judged(instant, branches, speed, period, sure)

@@ -15,20 +15,28 @@ from impact_aware.recordings.kink_finder import SURE, Judged
 NAMES = ("shoulder", "elbow")
 
 
-def judged(time: float, *, kink: float = 0.0, step: float = 0.0, moving: float = 0.4) -> Judged:
-    """Log likelihoods above that of a smooth motion; the arm moves at `moving` before and 0.7 rad/s after."""
+def judged(
+    time: float,
+    *,
+    kink: float = 0.0,
+    step: float = 0.0,
+    moving: float = 0.4,
+    after: float = 0.7,
+    oscillation: float = 40.0,
+) -> Judged:
+    """Log likelihoods above that of a smooth motion; the fastest joint moves at `moving` before, rad/s."""
     branches = Branches(
         time=time,
         time_std=1e-3,
         jump=np.array([0.05, -0.42]),
         jump_std=np.array([0.02, 0.03]),
         smooth=100.0,
-        plain=60.0,
+        plain=100.0 - oscillation,
         step=100.0 + step,
         step_time=time,
         kink=100.0 + kink,
     )
-    return Judged(time, branches, np.array([[moving, 0.0], [0.7, 0.1]]), 5e-3, SURE)
+    return Judged(time, branches, np.array([[moving, 0.0], [-0.001, after]]), 5e-3, SURE)
 
 
 def found(judgement: Judged, detector: str = "fusion") -> FoundImpact:
@@ -67,3 +75,18 @@ def test_a_detectors_find_in_smooth_motion_is_counted_in_a_note() -> None:
     assert [cause.cause for cause in causes] == [""]
     (note,) = refuted(causes)
     assert note.startswith("1 finds of fusion") and "1.200" in note
+
+
+def test_what_no_oscillation_explains_is_no_ringing() -> None:
+    causes = find_causes([found(judged(1.2, kink=60.0)), found(judged(1.26, oscillation=2.0))], [], NAMES)
+    assert [cause.cause for cause in causes] == ["contact", ""]
+
+
+def test_a_detectors_find_at_rest_is_no_start_of_a_motion() -> None:
+    """A detector that is too sensitive for its source fires all the time, most of it at rest."""
+    (only,) = find_causes([found(judged(1.2, moving=0.004, after=-0.006))], [], NAMES)
+    assert only.cause == ""
+    (only,) = find_causes([found(judged(1.2, moving=0.004, after=-0.3))], [], NAMES)
+    assert only.cause == "motion_start" and "rests before it" in only.evidence
+    (only,) = find_causes([found(judged(1.2, moving=-0.3, after=0.004))], [], NAMES)
+    assert only.cause == "motion_start" and "rests after it" in only.evidence

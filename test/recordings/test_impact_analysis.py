@@ -203,12 +203,12 @@ def test_every_impact_is_found_and_told_within_its_errors(robot: RobotModel, tmp
     check_impacts(analysis.impacts, recorded.impacts)
     assert analysis.messages == len(recorded.times)
     assert analysis.arms[0].rate_hz == pytest.approx(1000.0, rel=0.02)
+    shares = []
     for impact, truth in zip(analysis.impacts, recorded.impacts, strict=True):
         assert impact.estimate is not None and impact.prediction is not None
         after, error = impact.estimate.velocity_after, impact.estimate.standard_error
-        # 3.5 standard errors: one of the hundred figures here would exceed it in every twentieth run of new seeds.
-        assert (np.abs(after - truth.after) < 3.5 * error).all()
-        assert (np.abs(impact.velocity_before - truth.before) < 3.5 * impact.velocity_before_error).all()
+        shares.append(np.abs(after - truth.after) / error)
+        shares.append(np.abs(impact.velocity_before - truth.before) / impact.velocity_before_error)
         # Both branches are drawn in the report as they were fitted.
         assert curve_before(impact) is not None and curve_after(impact) is not None
         # The truth is the map's own: what is left comes from the velocity before and from the estimate.
@@ -216,6 +216,8 @@ def test_every_impact_is_found_and_told_within_its_errors(robot: RobotModel, tmp
         impulse = impact.prediction.impulse
         assert impact.prediction.mode in ("slide", "stick")
         np.testing.assert_allclose(impact.impulse_estimated, impulse, atol=0.05 * np.linalg.norm(impulse))
+    # Of 322 figures of eight other seeds 96 % were within two standard errors, the farthest at 3.4.
+    assert (np.array(shares) < 2.0).mean() > 0.9 and np.max(shares) < 5.0
 
 
 @pytest.mark.parametrize("plant", ["rigid_box", "rigid_table", "flexible"])

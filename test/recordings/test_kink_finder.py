@@ -8,7 +8,7 @@ import pytest
 from impact_aware.arrays import Array
 from impact_aware.recordings.branch_model import BranchModel
 from impact_aware.recordings.kink_candidates import kink_filter, noise_of, quantum_of
-from impact_aware.recordings.kink_finder import KinkFinder
+from impact_aware.recordings.kink_finder import AGAIN, SURE, KinkFinder
 
 STEP = 2e-5
 HIT = 0.4312
@@ -63,9 +63,38 @@ def test_a_step_of_the_acceleration_is_no_jump() -> None:
     assert jumps(times, positions, 200.0) == []
 
 
+@pytest.mark.slow
+def test_a_weak_jump_that_follows_another_is_found_amid_its_oscillation() -> None:
+    """It needs less to be believed, also when it is looked at again once its neighbours are known."""
+    times = instants(200.0, seed=3)
+    second = HIT + 0.083
+    weak = np.array([-0.11, 0.2, -0.06])
+    positions = hit(times, ringing=0.5) + weak * np.maximum(times - second, 0.0)[:, None]
+    finder = KinkFinder(1.0 / 200.0, lambda posture: None)
+    finder.feed(times, positions)
+    finder.finish()
+    found = sorted((judged for judged in finder.judged if judged.is_jump), key=lambda judged: judged.branches.time)
+    assert [judged.sure for judged in found] == [SURE, AGAIN]
+    assert [judged.branches.time for judged in found] == pytest.approx([HIT, second], abs=4e-3)
+
+
 def test_a_smooth_motion_has_no_jump() -> None:
     times = instants(200.0)
     assert jumps(times, rounded(BEFORE * np.sin(3.1 * times)[:, None]), 200.0) == []
+
+
+@pytest.mark.slow
+def test_the_time_does_not_depend_on_what_is_known_of_the_arm() -> None:
+    """The contact's directions decide whether it was one, not when: a table has the time of the bag it was made of."""
+    times = instants(200.0)
+    known = np.array([[0.3, -0.1], [-0.07, 0.4], [0.2, 0.25]])
+    found = []
+    for response in (None, known):
+        finder = KinkFinder(1.0 / 200.0, lambda posture, response=response: response)
+        finder.feed(times, hit(times, ringing=0.4))
+        finder.finish()
+        found.append([judged.branches.time for judged in finder.judged if judged.is_jump])
+    assert len(found[0]) == 1 and found[0] == pytest.approx(found[1], abs=1e-9)
 
 
 def test_the_model_tells_a_jump_with_sign_and_unit() -> None:
