@@ -15,6 +15,7 @@ from impact_aware.detection.detector import ImpactDetector
 from impact_aware.detection.events import Array, ImpactEvent, JointSample
 from impact_aware.detection.expectation import ExpectationClassifier, Verdict
 from impact_aware.detection.ring import Ring
+from impact_aware.detection.ringing import RingingTest
 from impact_aware.errors import InvalidInputError
 from impact_aware.robot import RobotModel
 
@@ -89,6 +90,7 @@ class ImpactWatch:
         expectation: ExpectationClassifier | None = None,
         completion: CompletionDetector | None = None,
         bounce: BounceDetector | None = None,
+        ringing: RingingTest | None = None,
         robot: RobotModel | None = None,
         normal: ArrayLike | None = None,
         timing_tolerance: float = 0.1,
@@ -100,6 +102,7 @@ class ImpactWatch:
             expectation: Tells whether they were meant.
             completion: Tells when a sequence of them is over.
             bounce: Tells when contact is lost; it needs a normal, given here or with a prediction.
+            ringing: Tells ringing of the joints after an impact from a second one.
             robot: Gives the inertia in which jumps are compared; the identity without it.
             normal: Contact normal from the obstacle into the robot (3,), base frame, where no prediction tells.
             timing_tolerance: How far the time of a prediction may be from the impact that it is taken for, s.
@@ -107,7 +110,7 @@ class ImpactWatch:
         self.detector = detector
         self.sequence = 0
         self._expectation, self._completion, self._bounce = expectation, completion, bounce
-        self._robot = robot
+        self._ringing, self._robot = ringing, robot
         self._normal = None if normal is None else np.asarray(normal, dtype=np.float64)
         self._tolerance = timing_tolerance
         self._expected: ExpectedJump | None = None
@@ -129,13 +132,18 @@ class ImpactWatch:
         if self._completion is not None:
             self._completion.notify(event)
 
+    @property
+    def withheld(self) -> int:
+        """Events of the detector that were only joints that rang."""
+        return 0 if self._ringing is None else self._ringing.withheld
+
     def update(self, sample: JointSample) -> list[WatchEvent]:
         """Take the next sample in; what becomes known with it, the impact before what follows from it."""
         found: list[WatchEvent] = []
         if self._rearm and sample.time - self._last_made >= RINGING:
             self._rearm = False
             self.detector.rearm()
-        event = self.detector.update(sample)
+        event = self._without_ringing(self.detector.update(sample), sample)
         self._remember(sample)
         if event is not None:
             found.extend(self._made(event.with_velocity(self._velocity_at(event.time))))
@@ -157,6 +165,19 @@ class ImpactWatch:
                 found.append(WatchEvent(WatchEventKind.COMPLETE, self.sequence, completion=completion))
         return found
 
+    def _without_ringing(self, event: ImpactEvent | None, sample: JointSample) -> ImpactEvent | None:
+        """The detector's event if the joints don't just ring, or a hit that it could not tell from that."""
+        if self._ringing is None:
+            return event
+        hit = self._ringing.update(sample)
+        if event is None or hit is not None:
+            return hit if event is None else event
+        if self._ringing.explains(event):
+            # The detector's refractory time must not hide a hit that comes at once.
+            self.detector.rearm()
+            return None
+        return event
+
     def _made(self, event: ImpactEvent) -> Iterator[WatchEvent]:
         if self._bounce is not None:
             loss = self._bounce.judge(event)
@@ -167,6 +188,8 @@ class ImpactWatch:
         expected = self._expected
         fits = expected is not None and not expected.sequence and abs(expected.time - event.time) <= self._tolerance
         self._asked = (self.sequence, event)
+        if self._ringing is not None:
+            self._ringing.begin(event)
         if expected is not None and fits:
             self._ask(event, expected)
         if self._completion is not None:

@@ -16,6 +16,7 @@ from impact_aware.detection.expectation import ExpectationClassifier, Expectatio
 from impact_aware.detection.fusion import MEMBERS
 from impact_aware.detection.impact_watch import ImpactWatch
 from impact_aware.detection.registry import NEEDS, OPTIONS, PARAMETERS, make_detector
+from impact_aware.detection.ringing import RingingTest
 from impact_aware.detection.tuning import measured_noise
 from impact_aware.robot import RobotModel
 
@@ -46,6 +47,7 @@ class WatchSettings:
         expectation_limit: u up to which an impact is the predicted one.
         bounce: Tell when contact is lost; needs the robot.
         completion: Tell when a sequence of impacts is over.
+        ringing: Tell joints that ring after an impact from a second one.
         expected_contacts: Impacts that make it complete.
         completion_quiet_time: s.
         completion_ripple: rad/s.
@@ -63,6 +65,7 @@ class WatchSettings:
     expectation_limit: float = 0.07
     bounce: bool = True
     completion: bool = True
+    ringing: bool = True
     expected_contacts: int = 1
     completion_quiet_time: float = 0.015
     completion_ripple: float = 0.02
@@ -113,6 +116,13 @@ def make_watch(
         if settings.completion
         else None,
         bounce=BounceDetector(robot) if settings.bounce and robot is not None and robot.n == joint_count else None,
+        ringing=RingingTest(
+            joint_count,
+            settings.sampling_period,
+            np.hypot(settings.encoder_resolution / np.sqrt(12.0), settings.position_noise),
+        )
+        if settings.ringing
+        else None,
         robot=robot if robot is not None and robot.n == joint_count else None,
         normal=np.array(settings.normal) if len(settings.normal) == 3 else None,
     )

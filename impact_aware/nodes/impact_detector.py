@@ -215,6 +215,7 @@ class ImpactDetectorNode(Node):
         values |= {f"events: {kind.value}": count for kind, count in self._counts.items()}
         if self._watch is not None:
             values |= {f"samples: {name}": n for name, n in dataclasses.asdict(self._watch.detector.drops).items()}
+            values["withheld: ringing"] = self._watch.withheld
         if quality is None:
             return OK, "watching" if source.received else "no joint_states yet", values
         for name in ("rate", "fresh_rate", "jitter", "missing_share", "broken_share"):

@@ -11,6 +11,7 @@ from impact_aware.detection.completion import CompletionParameters
 from impact_aware.detection.expectation import ExpectationParameters
 from impact_aware.detection.fusion import FusionParameters
 from impact_aware.detection.registry import PARAMETERS
+from impact_aware.detection.ringing import RingingParameters
 from impact_aware.detection.watch_settings import WatchSettings, make_watch
 from impact_aware.detection.windowed_detector import WindowParameters
 from impact_aware.errors import InvalidInputError
@@ -21,6 +22,7 @@ CLASSES = {
     "all": WindowParameters,
     **PARAMETERS,
     "expectation": ExpectationParameters,
+    "ringing": RingingParameters,
     "bounce": BounceParameters,
     "completion": CompletionParameters,
 }

@@ -28,6 +28,7 @@ from impact_aware.rigs.bench.detection_trials import (
     free_motion,
     simulate_trial,
 )
+from impact_aware.rigs.bench.ringing import score_ringing
 from impact_aware.robot import RobotModel
 
 FOUND_WITHIN = 0.02
@@ -48,6 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--trials", type=int, default=300, help="simulated impacts (default: 300)")
     parser.add_argument("--hours", type=float, default=1.0, help="motion without impacts, hours (default: 1)")
     parser.add_argument("--seed", type=int, default=1, help="seed of everything (default: 1)")
+    parser.add_argument("--ringing", type=int, default=150, help="ringing impacts per rate, and as many with a second")
 
 
 def run(options: argparse.Namespace) -> dict[str, Any]:
@@ -60,7 +62,10 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         raise InvalidInputError("--trials", options.trials, "at least 1")
     if not 0.0 < options.hours < 1000.0:
         raise InvalidInputError("--hours", options.hours, "more than 0 hours")
-    return run_benchmark(RobotModel.from_profile(options.robot), options.trials, options.hours, options.seed)
+    if options.ringing < 0:
+        raise InvalidInputError("--ringing", options.ringing, "at least 0")
+    result = run_benchmark(RobotModel.from_profile(options.robot), options.trials, options.hours, options.seed)
+    return {**result, "ringing": score_ringing(options.ringing, options.seed)} if options.ringing else result
 
 
 @dataclass

@@ -1,0 +1,223 @@
+"""Does the arm still ring, or was it hit again: a test of the positions after an impact of an arm with flexible joints.
+
+After an impact the joints swing at their natural frequencies, up to the velocity of the jump itself, and each reversal
+looks like an impact to a test that allows for smooth motion only. Here the motion after an impact is a Gaussian
+process: a parabola plus oscillations of any phase and of every frequency from `LOWEST` to `HIGHEST`. The slope of a
+ramp added to it is estimated by generalised least squares, and its standard error contains the oscillations; a hit is
+a slope that is far above it. The weights depend on the number of samples only and are made once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from impact_aware.detection.events import Array, ImpactEvent, JointSample
+from impact_aware.detection.kink import fit_kink
+from impact_aware.detection.ring import Ring
+from impact_aware.detection.windowed_detector import Parameters, finite_row, ranged
+
+LOWEST, HIGHEST = 10.0, 55.0
+"""Natural frequencies of joints that ring, Hz."""
+
+NAME = "ringing"
+"""Detector of the hits that only this test could tell from ringing."""
+
+_CURVATURE = 20.0
+"""Standard deviation of the acceleration that control adds, rad/s^2."""
+
+_MODEL_NOISE = 2e-5
+"""Standard deviation of positions that are no such process, for an amplitude of 1 rad/s, rad."""
+
+_HALF_PERIOD = 0.035
+"""After this time half a period of every oscillation has been seen, and its amplitude is known, s."""
+
+
+@dataclass(frozen=True)
+class RingingParameters(Parameters):
+    """Parameters of the test.
+
+    Attributes:
+        window: Longest time that is looked back, s.
+        settling: Time of the impact itself, whose samples are not used, s.
+        reach: How long ago the hit that is looked for may be, s; two samples at least.
+        limit: Root mean square of the joints' slopes over their standard errors that is a hit.
+        share: Share of the last impact's largest jump that a hit has which no detector has to find.
+        longest: Time after an impact for which the arm may ring, s.
+    """
+
+    window: float = ranged(0.06, "more than 0 s", lambda value: value > 0.0)
+    settling: float = ranged(0.004, "0 s or more", lambda value: value >= 0.0)
+    reach: float = ranged(0.005, "more than 0 s", lambda value: value > 0.0)
+    limit: float = ranged(4.0, "more than 0", lambda value: value > 0.0)
+    share: float = ranged(0.2, "between 0 and 1", lambda value: 0.0 < value < 1.0)
+    longest: float = ranged(2.0, "more than 0 s", lambda value: value > 0.0)
+
+
+class RingingTest:
+    """Watches the positions after an impact.
+
+    Attributes:
+        withheld: Events of a detector that were ringing.
+    """
+
+    def __init__(
+        self, joint_count: int, period: float, noise_std: ArrayLike, parameters: RingingParameters | None = None
+    ) -> None:
+        """Make the weights.
+
+        Args:
+            joint_count: Number of joints n.
+            period: Sampling period, s.
+            noise_std: Standard deviation of the positions' error, rad, one or per joint.
+            parameters: Of the test.
+        """
+        self.parameters = chosen = parameters or RingingParameters()
+        self.withheld = 0
+        self._n, self._period = joint_count, period
+        self._noise = np.broadcast_to(np.asarray(noise_std, dtype=np.float64), (joint_count,))
+        self._late = max(round(chosen.reach / period), 2)
+        self._smallest = max(round(0.016 / period), 5)
+        self._length = max(round(chosen.window / period), 12)
+        self._ages = np.arange(0.5, self._late + 0.25, 0.5)
+        covariance = self._covariance()
+        counts = range(self._smallest, self._length + 1)
+        self._weights = {count: self._of(covariance[-count:, -count:]) for count in counts}
+        self._positions = Ring(self._length, joint_count)
+        self._last: ImpactEvent | None = None
+        self._levels = Ring(self._late + 3, 1)
+        self._restart()
+
+    def begin(self, event: ImpactEvent) -> None:
+        """Watch what follows an impact."""
+        self._last = event
+        self._begin = event.time + self.parameters.settling
+        before = np.nan_to_num(event.velocity_before)
+        after = before if event.velocity_after is None else np.nan_to_num(event.velocity_after)
+        self._before, self._jump = before, np.abs(after - before)
+        self._restart()
+
+    def update(self, sample: JointSample) -> ImpactEvent | None:
+        """Take the next sample in; a hit of `share` of the last jump when it becomes known with it."""
+        last = self._last
+        if last is None or not sample.time > self._begin:
+            return None
+        position = finite_row(sample.position, self._n)
+        if position is None:
+            return None
+        if sample.time - last.time > self.parameters.longest:
+            self._last = None
+            return None
+        if not self._take(sample.time, position) or self._positions.count < self._smallest:
+            return None
+        count = self._positions.count
+        weights, spread, gain = self._weights[count]
+        rows = self._positions.rows[-count:]
+        slopes = weights @ (rows - rows[-1])
+        amplitude = self._amplitude(rows)
+        errors = np.sqrt(np.outer(spread, amplitude) ** 2 + np.outer(gain, self._noise) ** 2)
+        strengths = np.sqrt(np.mean((slopes / errors) ** 2, axis=1))
+        best = int(strengths.argmax())
+        level = float(strengths[best])
+        before = float(self._levels.newest[0]) if self._levels.count else 0.0
+        self._levels.push(level)
+        limit = self.parameters.limit
+        large = np.abs(slopes[best]).max() > self.parameters.share * self._jump.max()
+        if level <= limit or before <= limit or not large:
+            return None
+        return self._event(sample.time, best, slopes[best], slopes[best] / errors[best] / limit, level)
+
+    def explains(self, event: ImpactEvent) -> bool:
+        """Tell whether an event of a detector at the newest sample is only ringing, and count it if so.
+
+        Just after a hit that this test found, the detector sees the same hit.
+        """
+        if self._last is None:
+            return False
+        if not self._levels.count:
+            same = self._last.detector == NAME
+            self.withheld += same
+            return same
+        rings = float(self._levels.rows[-self._levels.count :].max()) <= self.parameters.limit
+        self.withheld += rings
+        return rings
+
+    def _restart(self) -> None:
+        self._positions.restart()
+        self._levels.restart()
+        self._time = self._grid = -np.inf
+
+    def _take(self, time: float, position: Array) -> bool:
+        """Move a sample to the grid by its speed; a gap starts again."""
+        step = time - self._time
+        if not 0.25 * self._period < step < 1.75 * self._period:
+            if step <= 0.25 * self._period and self._positions.count:
+                return False
+            self._restart()
+            self._time = self._grid = time
+            self._raw = position.copy()
+            self._positions.push(position)
+            return False
+        velocity = (position - self._raw) / step
+        self._grid += self._period
+        late = time - self._grid
+        if abs(late) > 0.5 * self._period:
+            # A clock of another rate drifts away; the grid follows it.
+            self._grid, late = time, 0.0
+        self._raw, self._time = position.copy(), time
+        self._positions.push(position - velocity * late)
+        if self._positions.count * self._period < 0.012:
+            self._jump = np.maximum(self._jump, np.abs(velocity - self._before))
+        return True
+
+    def _amplitude(self, rows: Array) -> Array:
+        """Velocity with which every joint may swing (n,), rad/s: that of the last half period, or the jump."""
+        known = rows[: -self._late]
+        floor = 0.1 * float(self._jump.max())
+        if len(known) * self._period < _HALF_PERIOD:
+            return np.maximum(self._jump, floor)
+        velocity = np.diff(known, axis=0) / self._period
+        swing: Array = 0.5 * (velocity.max(axis=0) - velocity.min(axis=0))
+        return np.maximum(swing, 0.1 * float(swing.max()))
+
+    def _covariance(self) -> Array:
+        """Covariance of the newest `_length` positions for an amplitude of 1 rad/s, rad^2."""
+        time = self._period * np.arange(1.0 - self._length, 1.0)
+        omega = 2.0 * np.pi * np.linspace(LOWEST, HIGHEST, 46)
+        lag = self._period * np.arange(self._length)
+        column: Array = (np.cos(np.outer(lag, omega)) / (2.0 * omega**2)).mean(axis=1)
+        index = np.arange(self._length)
+        covariance: Array = column[np.abs(index[:, None] - index)]
+        for power, std in ((0, 1.0), (1, 10.0), (2, 0.5 * _CURVATURE)):
+            covariance += std**2 * np.outer(time**power, time**power)
+        covariance[np.diag_indices(self._length)] += _MODEL_NOISE**2
+        return covariance
+
+    def _of(self, covariance: Array) -> tuple[Array, Array, Array]:
+        """Weights (ages, m), 1/s, of the slopes, their standard error for amplitude 1, and their noise gain."""
+        grid = np.arange(1.0 - len(covariance), 1.0)
+        ramps = self._period * np.maximum(grid[:, None] + self._ages, 0.0)
+        solved = np.linalg.solve(covariance, ramps)
+        information = np.einsum("mc,mc->c", ramps, solved)
+        weights = np.ascontiguousarray((solved / information).T)
+        return weights, 1.0 / np.sqrt(information), np.linalg.norm(weights, axis=1)
+
+    def _event(self, time: float, best: int, slopes: Array, residual: Array, level: float) -> ImpactEvent:
+        age = float(self._ages[best]) * self._period
+        count = min(self._positions.count, self._late + 10)
+        rows = self._positions.rows[-count:]
+        kink = fit_kink(rows, self._period, -(age + self._period), np.maximum(self._noise, 1e-9))
+        return ImpactEvent(
+            time=time - age,
+            time_detected=time,
+            time_std=self._period,
+            detector=NAME,
+            joint=int(np.abs(residual).argmax()),
+            position=rows[-1].copy(),
+            velocity_before=kink.velocity_before,
+            velocity_after=kink.velocity_before + slopes,
+            residual=np.abs(residual),
+            confidence=1.0 - (self.parameters.limit / level) ** 2,
+        )
