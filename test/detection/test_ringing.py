@@ -74,3 +74,14 @@ def test_a_gap_in_the_samples_is_no_hit():
     rows = zip(time[kept], position[kept], strict=True)
     found = [each for t, q in rows for each in watch.update(JointSample(float(t), q))]
     assert [each.kind for each in found].count(WatchEventKind.MADE) == 1
+
+
+@pytest.mark.parametrize("times", [2, 3])
+def test_values_that_are_sent_more_than_once_are_no_hits(times):
+    watch = make_watch(3, WatchSettings(encoder_resolution=STEP))
+    time = np.arange(0.0, 0.9, 1e-3)
+    measured = np.repeat(time[::times], times)[: len(time)]
+    position = -0.5 * JUMP * measured[:, None] + JUMP * np.maximum(measured - 0.3003, 0.0)[:, None]
+    rows = zip(time, position, strict=True)
+    found = [each for t, q in rows for each in watch.update(JointSample(float(t), q))]
+    assert [each.kind for each in found].count(WatchEventKind.MADE) == 1
