@@ -148,10 +148,11 @@ class RingingTest:
         self._positions.restart()
         self._levels.restart()
         self._time = self._grid = -np.inf
+        self._raw: Array = np.full(self._n, np.nan)
 
     def _take(self, time: float, position: Array) -> bool:
         """Move a sample to the grid by its speed; a gap starts again, and a value that is only repeated is one."""
-        if self._positions.count and (position == self._raw).all():
+        if (position == self._raw).all():
             return False
         step = time - self._time
         if not 0.25 * self._period < step < 1.75 * self._period:
