@@ -8,10 +8,14 @@ from impact_aware.recordings.arm_samples import ArmSelector
 from impact_aware.recordings.file_options import FileOptions
 from impact_aware.recordings.impact_finder import ImpactFinder
 from impact_aware.recordings.results import ArmAnalysis
+from impact_aware.recordings.velocity_lag import velocity_lag
 from impact_aware.robot import RobotModel
 
 NEAR = 0.02
 """Between a named and a found impact, s."""
+
+MOST_WINDOWS = 30
+"""Windows around impacts in which velocities are held against positions."""
 
 
 def robot_notes(robot: RobotModel | None) -> tuple[str, ...]:
@@ -39,6 +43,9 @@ def data_notes(selector: ArmSelector, finder: ImpactFinder) -> list[str]:
         notes.append(f"stamps ran backwards {times}: the detector started anew there")
     if finder.quality:
         notes.append(finder.quality)
+    lag = velocity_lag(impact.window for impact in finder.found[:MOST_WINDOWS])
+    if lag is not None and (note := lag.note(finder.period)):
+        notes.append(note)
     if finder.skipped:
         notes.append(
             f"{finder.skipped} more impacts were found and left out: the detector does not fit this source; "

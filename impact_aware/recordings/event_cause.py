@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from impact_aware.recordings.impact_finder import TWO_SIDED, FoundImpact
-from impact_aware.recordings.kink_finder import Judged
+from impact_aware.recordings.kink_finder import LEAST_BEFORE, Judged
 
 FOLLOWS = 0.3
 """A contact that follows another within this time is a second one, s."""
@@ -27,6 +27,9 @@ MOVES = 0.02
 
 RINGING = 5.0
 """Logarithm of how much more likely an oscillation must make the samples than none, to be the cause of a find."""
+
+UNJUDGED = "can't be judged, as the samples only begin there"
+"""Evidence of a find that nothing before it can be compared with."""
 
 BESIDE = 0.025
 """A step of the acceleration this close to a contact belongs to it, s."""
@@ -61,6 +64,9 @@ def find_causes(found: Sequence[FoundImpact], judged: Sequence[Judged], joint_na
     for impact in sorted(found, key=lambda impact: impact.event.time):
         if impact.judged is not None and not impact.judged.is_jump:
             others.append(impact)
+            continue
+        if impact.judged is None and np.count_nonzero(impact.window.times < impact.event.time) < LEAST_BEFORE:
+            causes.append(_cause(impact, "", UNJUDGED))
             continue
         follows = bool(contacts) and impact.event.time - contacts[-1] < FOLLOWS
         kind = "second_contact" if follows else "contact"
@@ -140,10 +146,12 @@ def _cause(impact: FoundImpact, cause: str, evidence: str) -> Cause:
 
 
 def refuted(causes: Sequence[Cause]) -> list[str]:
-    """A note about the finds of detectors that both sides refute."""
-    alarms = [cause for cause in causes if not cause.cause]
-    if not alarms:
-        return []
-    names = ", ".join(sorted({name for cause in alarms for name in cause.detectors}))
-    times = ", ".join(f"{cause.time:.3f}" for cause in alarms[:5]) + (", ..." if len(alarms) > 5 else "")
-    return [f"{len(alarms)} finds of {names} are smooth motion, seen from both sides, and no events: at {times} s"]
+    """Notes about the finds of detectors that both sides refute, or that have no side before them."""
+    notes = []
+    for unjudged, words in ((False, "are smooth motion, seen from both sides, and no events"), (True, UNJUDGED)):
+        alarms = [cause for cause in causes if not cause.cause and (cause.evidence == UNJUDGED) is unjudged]
+        if alarms:
+            names = ", ".join(sorted({name for cause in alarms for name in cause.detectors}))
+            times = ", ".join(f"{cause.time:.3f}" for cause in alarms[:5]) + (", ..." if len(alarms) > 5 else "")
+            notes.append(f"{len(alarms)} finds of {names} {words}: at {times} s")
+    return notes

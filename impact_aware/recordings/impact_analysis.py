@@ -352,6 +352,7 @@ def _concluded(file: Path, arm: _Arm, options: AnalysisOptions, around: Surround
         last_time=finder.last_time,
         impacts=tuple(impacts),
         other_events=tuple(events),
+        smallest_jump=finder.kinks.smallest_jump,
         drops=finder.drops,
         notes=(*source.notes, *robot_notes(source.robot), *arm.notes, *data_notes(selector, finder), *refuted(causes)),
     )

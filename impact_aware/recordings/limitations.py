@@ -51,6 +51,9 @@ def _of_arm(arm: ArmAnalysis, analysis: Analysis) -> Iterator[Limitation]:
         period = 1e3 / arm.rate_hz
         reason = f"samples come at {arm.rate_hz:.0f} Hz, {period:.1f} ms apart: what is quicker is between two of them"
         yield entry("oscillations of the joints, and contacts within a few samples of each other", reason)
+    if math.isfinite(arm.smallest_jump):
+        reason = "it has to stand out from noise, and from what a command does within a sample; beside ringing by more"
+        yield entry(f"impacts in which no joint jumps by {arm.smallest_jump:.2g} rad/s", reason)
     if not arm.impacts:
         return
     if arm.model is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -228,6 +229,8 @@ class ArmAnalysis:
         last_time: Stamp of the last one, s.
         impacts: In order of time.
         other_events: Finds that are no impacts, in order of time.
+        smallest_jump: Jump of the fastest joint that is just seen, away from brakes and oscillations, rad/s; NaN when
+            it is unknown.
         drops: What the detector refused or mended, by reason, without zeros.
         notes: What a reader has to know about this arm, one sentence each.
         model: The robot model, or None.
@@ -248,6 +251,7 @@ class ArmAnalysis:
     other_events: tuple[OtherEvent, ...] = ()
     urdf: str | None = None
     base_frame: str = "base"
+    smallest_jump: float = math.nan
     drops: dict[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     model: RobotModel | None = None

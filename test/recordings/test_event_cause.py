@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -90,3 +92,13 @@ def test_a_detectors_find_at_rest_is_no_start_of_a_motion() -> None:
     assert only.cause == "motion_start" and "rests before it" in only.evidence
     (only,) = find_causes([found(judged(1.2, moving=-0.3, after=0.004))], [], NAMES)
     assert only.cause == "motion_start" and "rests after it" in only.evidence
+
+
+def test_a_find_where_the_samples_begin_is_no_contact_but_one_where_they_end_is() -> None:
+    begin, end = (replace(found(judged(time)), judged=None) for time in (1.002, 1.398))
+    times = 1.0 + 1e-3 * np.arange(400)
+    window = ArmSamples(times, np.zeros((400, 2)))
+    causes = find_causes([replace(begin, window=window), replace(end, window=window)], [], NAMES)
+    assert [cause.cause for cause in causes] == ["", "contact"]
+    (note,) = refuted(causes)
+    assert note == "1 finds of fusion can't be judged, as the samples only begin there: at 1.002 s"

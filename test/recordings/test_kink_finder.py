@@ -84,6 +84,26 @@ def test_a_smooth_motion_has_no_jump() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("rate", [200.0, 1000.0])
+def test_the_smallest_jump_that_can_be_seen_is_about_that(rate: float) -> None:
+    times = instants(rate)
+    rng = np.random.default_rng(2)
+
+    def found(size: float) -> tuple[int, float]:
+        kink = size * np.array([0.4, -1.0, 0.7]) * np.maximum(times - HIT, 0.0)[:, None]
+        positions = BEFORE * times[:, None] + kink + STEP * rng.standard_normal((len(times), 3))
+        finder = KinkFinder(1.0 / rate, lambda posture: None)
+        finder.feed(times, positions)
+        finder.finish()
+        return sum(judged.is_jump for judged in finder.judged), finder.smallest_jump
+
+    _, smallest = found(0.0)
+    # The noise decides; of less a command makes 0.09 rad/s at 200 Hz and 0.02 at 1 kHz within a sample.
+    assert smallest == pytest.approx(0.12 if rate == 200.0 else 0.055, rel=0.15)
+    assert found(1.7 * smallest)[0] == 1 and found(0.4 * smallest)[0] == 0
+
+
+@pytest.mark.slow
 def test_the_time_does_not_depend_on_what_is_known_of_the_arm() -> None:
     """The contact's directions decide whether it was one, not when: a table has the time of the bag it was made of."""
     times = instants(200.0)
