@@ -113,6 +113,7 @@ def make_analysis(*impacts, **changes):
         last_time=20.0,
         impacts=impacts,
         base_frame="left_base",
+        smallest_jump=0.045,
         drops={"gap": 4},
         notes=("a note of the arm",),
     )
