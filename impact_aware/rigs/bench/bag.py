@@ -27,7 +27,7 @@ from tqdm import tqdm
 from impact_aware.errors import ImpactAwareError, InvalidInputError
 from impact_aware.recordings.impact_analysis import analyze
 from impact_aware.recordings.options import AnalysisOptions
-from impact_aware.robot import load_profile
+from impact_aware.robot import RobotModel
 
 _TOPIC, _TYPE = "/joint_states", "sensor_msgs/msg/JointState"
 _STORAGES = {"mcap": StoragePlugin.MCAP, "sqlite3": StoragePlugin.SQLITE3}
@@ -58,11 +58,12 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     """
     if options.messages < 1000:
         raise InvalidInputError("--messages", options.messages, "at least 1000")
-    joints = load_profile(options.robot).joint_names
+    robot = RobotModel.from_profile(options.robot)
+    joints = robot.joint_names
     with tempfile.TemporaryDirectory(prefix="bench_bag_") as folder:
         bag = Path(folder) / "bag"
         started = time.perf_counter()
-        make_recording(bag, joints, options.messages, storage=options.storage)
+        make_recording(bag, robot, options.messages, storage=options.storage)
         made = time.perf_counter() - started
         size = sum(file.stat().st_size for file in bag.iterdir())
         measured = {way: _measure(bag, way, options.robot) for way in ("raw", "decode", "analyze")}
@@ -88,18 +89,18 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def make_recording(bag: Path, joints: tuple[str, ...], count: int, *, storage: str = "mcap") -> None:
+def make_recording(bag: Path, robot: RobotModel, count: int, *, storage: str = "mcap") -> None:
     """Write a recording of joints that swing, with a jump of the velocity once a minute.
 
     Args:
         bag: Folder to make.
-        joints: Joint names.
+        robot: The arm.
         count: Messages, 1 ms apart.
         storage: `mcap` or `sqlite3`.
     """
     store = get_typestore(Stores.ROS2_JAZZY)
     types = store.types
-    n = len(joints)
+    joints, n = robot.joint_names, robot.n
     stamp = types["builtin_interfaces/msg/Time"](0, 0)
     # Figures that can be found again among the bytes tell where stamp and arrays are.
     marks = np.arange(1.0, 3 * n + 1).reshape(3, n) * np.pi
@@ -115,7 +116,7 @@ def make_recording(bag: Path, joints: tuple[str, ...], count: int, *, storage: s
             whole = 1_000_000 + index
             rows[:, 4:8] = (whole // 1000).astype("<i4")[:, None].view(np.uint8)
             rows[:, 8:12] = (whole % 1000 * 1_000_000).astype("<u4")[:, None].view(np.uint8)
-            for offset, values in zip(offsets, _motion(index * 1e-3, n), strict=True):
+            for offset, values in zip(offsets, _motion(index * 1e-3, robot), strict=True):
                 rows[:, offset : offset + 8 * n] = np.ascontiguousarray(values, dtype="<f8").view(np.uint8)
             for row, time_ns in zip(rows, (whole * 1_000_000).tolist(), strict=True):
                 writer.write(connection, time_ns, row.tobytes())
@@ -123,14 +124,17 @@ def make_recording(bag: Path, joints: tuple[str, ...], count: int, *, storage: s
         bar.close()
 
 
-def _motion(times: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _motion(times: np.ndarray, robot: RobotModel) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Positions in encoder steps, velocities and torques of joints that swing and, once a minute, are hit."""
-    phase = 0.5 * times[:, None] + np.arange(n)
+    low, high = robot.limits.position_lower, robot.limits.position_upper
+    swing = np.minimum(1.0, 0.4 * (high - low))
+    phase = 0.5 * times[:, None] + np.arange(robot.n)
     # The jump dies out long before the next one, so that the motion goes on as it was.
     hit = np.where(times >= _IMPACT_PERIOD, times % _IMPACT_PERIOD, 0.0)[:, None]
     struck = hit * np.exp(-hit)
-    positions = np.round((np.sin(phase) + 0.3 * struck) / 1e-5) * 1e-5
-    return positions, 0.5 * np.cos(phase) + 0.3 * np.where(hit > 0.0, (1.0 - hit) * np.exp(-hit), 0.0), np.sin(phase)
+    positions = np.round((0.5 * (low + high) + swing * np.sin(phase) + 0.3 * struck) / 1e-5) * 1e-5
+    jump = 0.3 * np.where(hit > 0.0, (1.0 - hit) * np.exp(-hit), 0.0)
+    return positions, 0.5 * swing * np.cos(phase) + jump, np.sin(phase)
 
 
 def _measure(bag: Path, way: str, robot: str) -> dict[str, Any]:
