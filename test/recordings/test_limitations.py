@@ -1,5 +1,6 @@
 """What a recording can't tell is said, with the impacts that it is about, and nothing else."""
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -47,4 +48,8 @@ def test_short_windows_and_no_estimate():
     assert found["the velocity after"].impacts == (1,)
     found = told(make_analysis(make_impact(index=1), make_impact(index=2, estimate=replace(estimate, settled=False))))
     assert found["the velocity after for sure"].impacts == (2,)
-    assert told(make_analysis()) == {}
+
+
+def test_how_large_a_jump_has_to_be_is_said_where_it_is_known():
+    assert list(told(make_analysis())) == ["impacts in which no joint jumps by 0.045 rad/s"]
+    assert told(changed(make_analysis(), smallest_jump=math.nan)) == {}
