@@ -155,7 +155,7 @@ class BranchModel:
         coarse = np.arange(begin, end + 0.25 * self._period, 0.5 * self._period)
         _, sizes = self._best(middle, list(starmap(_Sizes, product(JERKS, UNDER_WAY, (0.0,), STEPS))))
         steps = self._likelihoods(coarse, sizes, ())[0].sum(axis=1)
-        instant, sizes, _ = self._kink_sizes(coarse, guess)
+        instant, sizes = self._kink_sizes(coarse, guess)
         # A short contact and a longer one that began earlier are nearly the same.
         reach = max(1.5 * self._period, REACH)
         fine = np.linspace(max(begin, instant - reach), min(end, instant + reach), FINE)
@@ -202,8 +202,8 @@ class BranchModel:
         time = float(weight @ places)
         return time, float(np.sqrt(weight @ (places - time) ** 2))
 
-    def _kink_sizes(self, coarse: Array, guess: float) -> tuple[float, list[_Sizes], float]:
-        """Likeliest instant, the sizes there, and the log likelihood with the likeliest jump of each joint.
+    def _kink_sizes(self, coarse: Array, guess: float) -> tuple[float, list[_Sizes]]:
+        """Likeliest instant of a jump, and the sizes of the other parts there.
 
         Sizes that are found at a wrong instant excuse the jump by jerk: they are looked for at several.
         """
@@ -221,7 +221,7 @@ class BranchModel:
             if scores[place] > best[0]:
                 best = (float(scores[place]), float(coarse[place]), sizes)
         instant = best[1]
-        return instant, self._best(instant, choices, kink=True)[1], float(starts[0][1].sum())
+        return instant, self._best(instant, choices, kink=True)[1]
 
     def _best(self, instant: float, choices: list[_Sizes], kink: bool = False) -> tuple[Array, list[_Sizes]]:
         """Largest log likelihood (n,) of each joint and the sizes that give it."""

@@ -148,10 +148,13 @@ def _cause(impact: FoundImpact, cause: str, evidence: str) -> Cause:
 def refuted(causes: Sequence[Cause]) -> list[str]:
     """Notes about the finds of detectors that both sides refute, or that have no side before them."""
     notes = []
-    for unjudged, words in ((False, "are smooth motion, seen from both sides, and no events"), (True, UNJUDGED)):
+    for unjudged in (False, True):
         alarms = [cause for cause in causes if not cause.cause and (cause.evidence == UNJUDGED) is unjudged]
         if alarms:
             names = ", ".join(sorted({name for cause in alarms for name in cause.detectors}))
             times = ", ".join(f"{cause.time:.3f}" for cause in alarms[:5]) + (", ..." if len(alarms) > 5 else "")
-            notes.append(f"{len(alarms)} finds of {names} {words}: at {times} s")
+            one = len(alarms) == 1
+            smooth = f"{'is' if one else 'are'} smooth motion, seen from both sides, and no event{'' if one else 's'}"
+            words = UNJUDGED if unjudged else smooth
+            notes.append(f"{len(alarms)} find{'' if one else 's'} of {names} {words}: at {times} s")
     return notes

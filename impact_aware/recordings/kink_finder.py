@@ -142,7 +142,7 @@ class KinkFinder:
     def smallest_jump(self) -> float:
         """Smallest jump that is reported as one, away from brakes and oscillations, rad/s; NaN before it is known.
 
-        Good to a factor of about 1.5: what convinces depends on how many joints jump.
+        Good to a factor of about 2: what convinces depends on how many joints jump.
         """
         known = np.isfinite(self.smallest)
         return max(SMALLEST, STEEPEST * self._period, CONVINCES * self.smallest) if known else np.nan

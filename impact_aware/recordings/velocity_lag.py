@@ -22,6 +22,10 @@ STEP = 2e-4
 VARIED = 0.02
 """Standard deviation that a joint's velocity must have in a window for its lag to show, rad/s."""
 
+SHARPNESS, SHARE = 0.1, 0.03
+"""Standard error that is left of a lag, in periods, as velocity and position are sampled once in each, and of the lag
+itself: of a filter's slow tail a window sees a part."""
+
 LEAST = 1e-3
 """Shortest lag that is worth a word, s; shorter than a third of a period none is either."""
 
@@ -31,7 +35,7 @@ class VelocityLag(NamedTuple):
 
     Attributes:
         lag: s.
-        error: Its standard error, from the scatter over joints and windows, s.
+        error: Its standard error, from the scatter over joints and windows, the sampling and the window, s.
     """
 
     lag: float
@@ -53,20 +57,28 @@ def velocity_lag(windows: Iterable[ArmSamples]) -> VelocityLag | None:
     The integral of a velocity that lags by L, of a filter with unit gain, is q(t - L) up to a constant. Positions are
     so compared with positions: nothing is differentiated.
     """
+    windows = list(windows)
     found = [own for window in windows if window.velocities is not None for own in _lags(window, window.velocities)]
     if len(found) < 3:
         return None
     lags = np.array(found)
     # Joints that the impact left alone say little: the middle, and its error from the middle half of them.
     spread = float(np.subtract(*np.percentile(lags, [75, 25]))) / 1.35
-    return VelocityLag(float(np.median(lags)), 1.25 * spread / np.sqrt(len(lags)))
+    period = float(np.median([_period(window) for window in windows if len(window.times) > 1]))
+    lag = float(np.median(lags))
+    parts = (1.25 * spread / np.sqrt(len(lags)), SHARPNESS * period, SHARE * lag)
+    return VelocityLag(lag, float(np.linalg.norm(parts)))
+
+
+def _period(window: ArmSamples) -> float:
+    return float(np.median(np.diff(window.times)))
 
 
 def _lags(window: ArmSamples, velocities: Array) -> list[float]:
     times, positions = window.times, window.positions
     if len(times) < 20 or np.any(np.diff(times) <= 0.0):
         return []
-    period = float(np.median(np.diff(times)))
+    period = _period(window)
     tried = np.arange(-2.0 * period, LARGEST, min(period / FINENESS, STEP))
     inside = times > times[0] + LARGEST
     inside &= times < times[-1] - 2.0 * period

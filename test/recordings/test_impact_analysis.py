@@ -177,9 +177,8 @@ def check_impacts(found: Sequence[AnalyzedImpact], truths: Sequence[Truth]) -> N
 def same_impacts(first: Analysis, second: Analysis) -> None:
     assert len(first.impacts) == len(second.impacts) > 0
     for mine, other in zip(first.impacts, second.impacts, strict=True):
-        # What is known of the contact decides about the time within its standard error, and so a little about the rest.
-        assert abs(mine.time - other.time) < min(mine.event.time_std, other.event.time_std)
-        np.testing.assert_allclose(mine.velocity_after_estimated, other.velocity_after_estimated, atol=5e-3)
+        assert mine.time == pytest.approx(other.time, abs=2e-6)
+        np.testing.assert_allclose(mine.velocity_after_estimated, other.velocity_after_estimated, atol=1e-4)
 
 
 @pytest.fixture(scope="module")
@@ -491,7 +490,7 @@ def test_normals_come_from_where_they_are_said_to(
     from_file = analyze([bag], AnalysisOptions(robot="panda", surface=surface))
     assert from_file.impacts[0].normal_source == "config"
     np.testing.assert_allclose(
-        from_file.impacts[0].velocity_after_predicted, reference.impacts[0].velocity_after_predicted, atol=5e-3
+        from_file.impacts[0].velocity_after_predicted, reference.impacts[0].velocity_after_predicted, atol=1e-4
     )
     from_jump = analyze([bag], AnalysisOptions(robot="panda"))
     for impact in from_jump.impacts:

@@ -35,6 +35,7 @@ def window(rate, lag, *, first_order=False, start=3.0, noise=2e-5):
 def test_a_lag_is_found(rate, lag, first_order):
     found = velocity_lag([window(rate, lag, first_order=first_order)])
     assert found.lag == pytest.approx(lag, abs=max(4e-4, 0.08 * lag))
+    assert 0.09 / rate < found.error and abs(found.lag - lag) <= 3.0 * found.error
     note = found.note(1.0 / rate)
     assert note.startswith(f"the recorded velocities lag the positions by {1e3 * found.lag:.1f} ± ")
 
