@@ -4,19 +4,22 @@ After an impact the joints swing at their natural frequencies, up to the velocit
 looks like an impact to a test that allows for smooth motion only. Here the motion after an impact is a Gaussian
 process: a parabola plus oscillations of any phase and of every frequency from `LOWEST` to `HIGHEST`. The slope of a
 ramp added to it is estimated by generalised least squares, and its standard error contains the oscillations; a hit is
-a slope that is far above it. The weights depend on the number of samples only and are made once.
+a slope that is far above it, and not one wrong sample's: those are replaced by what the others tell of them. The
+weights depend on the number of samples only and are made once.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from impact_aware.detection.events import Array, ImpactEvent, JointSample
 from impact_aware.detection.kink import fit_kink
-from impact_aware.detection.ring import Ring
+from impact_aware.detection.ring import Ring, median_row
 from impact_aware.detection.windowed_detector import Parameters, finite_row, ranged
 
 LOWEST, HIGHEST = 10.0, 55.0
@@ -30,6 +33,12 @@ _CURVATURE = 20.0
 
 _MODEL_NOISE = 2e-5
 """Standard deviation of positions that are no such process, for an amplitude of 1 rad/s, rad."""
+
+_LATER = 3
+"""Samples, its own the first, after which a sample that was wrong is told from a hit."""
+
+_SOON = 4e-3
+"""Time for which a hit may wait until it is certain that no single sample is wrong, s."""
 
 _HALF_PERIOD = 0.035
 """After this time half a period of every oscillation has been seen, and its amplitude is known, s."""
@@ -56,6 +65,26 @@ class RingingParameters(Parameters):
     longest: float = ranged(2.0, "more than 0 s", lambda value: value > 0.0)
 
 
+class _Weights(NamedTuple):
+    """What is known of the newest m samples before they come, for ramps of several ages.
+
+    Attributes:
+        weights: Of the slopes (ages, m), 1/s.
+        spread: Variance of a slope by oscillations of amplitude 1 rad/s (ages, 1).
+        noise: By the joints' noise (ages, n), rad^2/s^2.
+        inverse: Of the covariance for amplitude 1 (m, m).
+        solved: The inverse times the ramps (m, ages).
+        information: Of the slopes, one over their spread (ages,).
+    """
+
+    weights: Array
+    spread: Array
+    noise: Array
+    inverse: Array
+    solved: Array
+    information: Array
+
+
 class RingingTest:
     """Watches the positions after an impact.
 
@@ -79,6 +108,7 @@ class RingingTest:
         self._n, self._period = joint_count, period
         self._noise = np.broadcast_to(np.asarray(noise_std, dtype=np.float64), (joint_count,))
         self._late = max(round(chosen.reach / period), 2)
+        self._patient = _LATER * period <= _SOON
         self._smallest = max(round(0.016 / period), 5)
         self._length = max(round(chosen.window / period), 12)
         self._ages = np.arange(0.5, self._late + 0.25, 0.5)
@@ -86,6 +116,8 @@ class RingingTest:
         counts = range(self._smallest, self._length + 1)
         self._weights = {count: self._of(covariance[-count:, -count:]) for count in counts}
         self._positions = Ring(self._length, joint_count)
+        self._steps = Ring(self._length - 1, joint_count)
+        self._velocities = Ring(_LATER, joint_count)
         self._last: ImpactEvent | None = None
         self._levels = Ring(self._late + 3, 1)
         self._restart()
@@ -112,22 +144,22 @@ class RingingTest:
             return None
         if not self._take(sample.time, position) or self._positions.count < self._smallest:
             return None
-        count = self._positions.count
-        weights, spread, gain = self._weights[count]
-        rows = self._positions.rows[-count:]
-        slopes = weights @ (rows - rows[-1])
-        amplitude = self._amplitude(rows)
-        errors = np.sqrt(np.outer(spread, amplitude) ** 2 + np.outer(gain, self._noise) ** 2)
-        strengths = np.sqrt(np.mean((slopes / errors) ** 2, axis=1))
-        best = int(strengths.argmax())
-        level = float(strengths[best])
-        before = float(self._levels.newest[0]) if self._levels.count else 0.0
+        known, rows = self._newest()
+        amplitude = self._amplitude()
+        if self._repair(known, rows, amplitude):
+            known, rows = self._newest()
+        slopes = known.weights @ rows
+        variances = known.spread * amplitude**2 + known.noise
+        squares = (slopes * slopes / variances).sum(axis=1)
+        best, limit = int(squares.argmax()), self.parameters.limit
+        level = math.sqrt(squares[best] / self._n)
+        if level > limit and any(self._is_one_sample(k, known, rows, amplitude) for k in range(1 - _LATER, 0)):
+            level = 0.0
         self._levels.push(level)
-        limit = self.parameters.limit
         large = np.abs(slopes[best]).max() > self.parameters.share * self._jump.max()
-        if level <= limit or before <= limit or not large:
+        if level <= limit or not large:
             return None
-        return self._event(sample.time, best, slopes[best], slopes[best] / errors[best] / limit, level)
+        return self._event(sample.time, best, slopes[best], slopes[best] / np.sqrt(variances[best]) / limit, level)
 
     def explains(self, event: ImpactEvent) -> bool:
         """Tell whether an event of a detector at the newest sample is only ringing, and count it if so.
@@ -144,8 +176,50 @@ class RingingTest:
         self.withheld += rings
         return rings
 
+    def _repair(self, known: _Weights, rows: Array, amplitude: Array) -> bool:
+        """Replace the last sample but two where it is wrong and not one of a hit, by what the others tell of it."""
+        own = known.inverse[-_LATER, -_LATER]
+        error = (known.inverse[-_LATER] @ rows) / own
+        far = (error**2 > self.parameters.limit**2 * (amplitude**2 / own + self._noise**2)).any()
+        if not far or not self._is_one_sample(-_LATER, known, rows, amplitude):
+            return False
+        age = _LATER - 1
+        self._positions.replace(age, self._positions.rows[-_LATER] - error)
+        for later in (age, age - 1):
+            self._steps.replace(later, self._positions.rows[-later - 1] - self._positions.rows[-later - 2])
+        return True
+
+    def _is_one_sample(self, index: int, known: _Weights, rows: Array, amplitude: Array) -> bool:
+        """Whether no hit is left when one of the newest samples may be wrong by any amount.
+
+        Where samples are far apart a hit of which only one is known looks the same: there a sample is wrong only when
+        no hit could have moved it that far.
+        """
+        if not self._patient:
+            error = (known.inverse[index] @ rows) / known.inverse[index, index]
+            if np.abs(error).max() < self._period * self._jump.max():
+                return False
+        own, shared = known.inverse[index, index], known.solved[index]
+        determinant = known.information * own - shared**2
+        # A ramp in this sample only can't be told from its error.
+        told = determinant > 1e-9 * known.information * own
+        scale = 1.0 / determinant[told, None]
+        weights = scale * (own * known.solved.T[told] - np.outer(shared[told], known.inverse[index]))
+        slopes = weights @ rows
+        variances = scale * own * amplitude**2 + np.outer((weights**2).sum(axis=1), self._noise**2)
+        levels = np.sqrt((slopes**2 / variances).mean(axis=1))
+        return not levels.size or float(levels.max()) <= self.parameters.limit
+
+    def _newest(self) -> tuple[_Weights, Array]:
+        """What is known of as many samples as there are, and how far they are from the newest (m, n), rad."""
+        count = self._positions.count
+        rows = self._positions.rows[-count:]
+        return self._weights[count], rows - rows[-1]
+
     def _restart(self) -> None:
         self._positions.restart()
+        self._steps.restart()
+        self._velocities.restart()
         self._levels.restart()
         self._time = self._grid = -np.inf
         self._raw: Array = np.full(self._n, np.nan)
@@ -163,27 +237,32 @@ class RingingTest:
             self._raw = position.copy()
             self._positions.push(position)
             return False
-        velocity = (position - self._raw) / step
+        self._velocities.push((position - self._raw) / step)
+        middle = median_row(self._velocities.rows[-self._velocities.count :])
+        velocity = self._velocities.newest
+        if np.abs(velocity - middle).max() > 2.0 * self._jump.max():
+            velocity = middle
         self._grid += self._period
         late = time - self._grid
         if abs(late) > 0.5 * self._period:
             # A clock of another rate drifts away; the grid follows it.
             self._grid, late = time, 0.0
         self._raw, self._time = position.copy(), time
-        self._positions.push(position - velocity * late)
+        on_grid = position - velocity * late
+        self._steps.push(on_grid - self._positions.newest)
+        self._positions.push(on_grid)
         if self._positions.count * self._period < 0.012:
             self._jump = np.maximum(self._jump, np.abs(velocity - self._before))
         return True
 
-    def _amplitude(self, rows: Array) -> Array:
+    def _amplitude(self) -> Array:
         """Velocity with which every joint may swing (n,), rad/s: that of the last half period, or the jump."""
-        known = rows[: -self._late]
-        floor = 0.1 * float(self._jump.max())
-        if len(known) * self._period < _HALF_PERIOD:
-            return np.maximum(self._jump, floor)
-        velocity = np.diff(known, axis=0) / self._period
-        swing: Array = 0.5 * (velocity.max(axis=0) - velocity.min(axis=0))
-        return np.maximum(swing, 0.1 * float(swing.max()))
+        if (self._positions.count - self._late) * self._period < _HALF_PERIOD:
+            swing = self._jump
+        else:
+            steps = self._steps.rows[-self._steps.count : -self._late]
+            swing = (0.5 / self._period) * (steps.max(axis=0) - steps.min(axis=0))
+        return np.maximum(swing, 0.1 * swing.max())
 
     def _covariance(self) -> Array:
         """Covariance of the newest `_length` positions for an amplitude of 1 rad/s, rad^2."""
@@ -198,14 +277,15 @@ class RingingTest:
         covariance[np.diag_indices(self._length)] += _MODEL_NOISE**2
         return covariance
 
-    def _of(self, covariance: Array) -> tuple[Array, Array, Array]:
-        """Weights (ages, m), 1/s, of the slopes, their standard error for amplitude 1, and their noise gain."""
+    def _of(self, covariance: Array) -> _Weights:
         grid = np.arange(1.0 - len(covariance), 1.0)
         ramps = self._period * np.maximum(grid[:, None] + self._ages, 0.0)
-        solved = np.linalg.solve(covariance, ramps)
+        inverse = np.asarray(np.linalg.inv(covariance), dtype=np.float64)
+        solved = inverse @ ramps
         information = np.einsum("mc,mc->c", ramps, solved)
         weights = np.ascontiguousarray((solved / information).T)
-        return weights, 1.0 / np.sqrt(information), np.linalg.norm(weights, axis=1)
+        noise = np.outer((weights**2).sum(axis=1), self._noise**2)
+        return _Weights(weights, 1.0 / information[:, None], noise, inverse, solved, information)
 
     def _event(self, time: float, best: int, slopes: Array, residual: Array, level: float) -> ImpactEvent:
         age = float(self._ages[best]) * self._period

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from impact_aware.detection import JointSample, WatchEventKind
+from impact_aware.detection import ImpactEvent, JointSample, WatchEventKind
+from impact_aware.detection.ringing import RingingTest
 from impact_aware.detection.watch_settings import WatchSettings, make_watch
 
 JUMP = np.array([0.7, -0.45, 0.25])
@@ -85,3 +86,62 @@ def test_values_that_are_sent_more_than_once_are_no_hits(times):
     rows = zip(time, position, strict=True)
     found = [each for t, q in rows for each in watch.update(JointSample(float(t), q))]
     assert [each.kind for each in found].count(WatchEventKind.MADE) == 1
+
+
+def follow(event, times, positions):
+    """Hits that the test alone finds after an impact."""
+    test = RingingTest(3, 1e-3, 0.3 * STEP)
+    test.begin(event)
+    rows = zip(times, positions, strict=True)
+    return [hit for t, q in rows if (hit := test.update(JointSample(float(t), q))) is not None]
+
+
+def impact_at(time, jump):
+    return ImpactEvent(
+        time=time,
+        time_detected=time + 1e-3,
+        time_std=1e-4,
+        detector="fusion",
+        joint=0,
+        position=np.zeros(3),
+        velocity_before=-0.5 * JUMP,
+        velocity_after=jump - 0.5 * JUMP,
+        residual=np.ones(3),
+        confidence=1.0,
+    )
+
+
+def test_one_sample_that_is_wrong_is_no_hit():
+    time = np.arange(0.301, 0.5, 1e-3)
+    position = -0.5 * JUMP * time[:, None] + swinging(time, 0.3, JUMP)
+    position[100] += [0.0, 6e-4, 0.0]
+    assert follow(impact_at(0.3, JUMP), time, position) == []
+    # As far away, but going on: a hit.
+    position[100] -= [0.0, 6e-4, 0.0]
+    position[100:] += np.outer(time[100:] - time[99], [0.0, 0.6, 0.0])
+    hit, *_ = follow(impact_at(0.3, JUMP), time, position)
+    assert hit.joint == 1 and hit.time == pytest.approx(time[99], abs=2e-3)
+
+
+def test_samples_of_the_impact_itself_are_not_used():
+    """The force of a contact lasts some milliseconds, and the joints are faster within than it leaves them."""
+    time = np.arange(0.301, 0.4, 1e-3)
+    within = np.minimum(time - 0.3, 0.004)[:, None]
+    position = 0.5 * JUMP * (time[:, None] - 0.3) - 1.2 * JUMP * within
+    assert follow(impact_at(0.3, JUMP), time, position) == []
+    assert follow(impact_at(0.296, JUMP), time, position) != []
+
+
+@pytest.mark.parametrize(("rate", "error"), [(1000, 6e-4), (1000, -0.03), (500, 0.03), (200, -0.03)])
+def test_a_wrong_sample_while_it_rings_is_no_impact_and_hides_none(rate, error):
+    settings = WatchSettings(sampling_period=1.0 / rate, encoder_resolution=STEP)
+    time = 0.3 / rate + np.arange(0.0, 1.2, 1.0 / rate)
+    time += 0.02 / rate * np.random.default_rng(3).normal(size=len(time))
+    again = 0.65
+    position = -0.5 * JUMP * time[:, None] + swinging(time, 0.3, JUMP) + swinging(time, again, -0.5 * JUMP)
+    position[np.searchsorted(time, again - 0.04), 1] += error
+    position = STEP * np.round(position / STEP)
+    watch = make_watch(3, settings)
+    found = [each for t, q in zip(time, position, strict=True) for each in watch.update(JointSample(float(t), q))]
+    events = [each.event for each in found if each.kind is WatchEventKind.MADE]
+    assert [each.time for each in events] == pytest.approx([0.3, again], abs=max(4e-3, 2.0 / rate))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -83,9 +84,10 @@ def score_ringing(count: int, seed: int, rates: tuple[int, ...] = RATES) -> dict
 def _score(count: int, seed: int, rate: int) -> dict[str, Any]:
     false_contacts, found = 0, [0, 0]
     delays, errors = [], []
+    took: dict[bool, list[float]] = {False: [], True: []}
     for index in range(2 * count):
         trial = draw_trial(np.random.default_rng((seed, rate, index)), float(rate), second=index % 2 == 1)
-        events = watch_events(trial, rate)
+        events = watch_events(trial, rate, took)
         for number, hit in enumerate(trial.hits):
             # Three samples are needed to know of it.
             near = [each for each in events if -2e-3 <= each[1] - hit <= 0.012 + 3.0 / rate]
@@ -106,6 +108,7 @@ def _score(count: int, seed: int, rate: int) -> dict[str, Any]:
         "second_found": found[1] / count,
         "second_delay_ms": _percentiles(delays),
         "second_time_error_ms": _percentiles(errors),
+        "sample_us": {"before": _percentiles(took[False]), "after": _percentiles(took[True])},
     }
 
 
@@ -114,13 +117,20 @@ def _percentiles(values: list[float]) -> dict[str, float]:
     return {"p50": float(p50), "p95": float(p95)}
 
 
-def watch_events(trial: RingingTrial, rate: float) -> list[tuple[float, float]]:
-    """Times at which impacts were, and at which they were known, s."""
+def watch_events(trial: RingingTrial, rate: float, took: dict[bool, list[float]]) -> list[tuple[float, float]]:
+    """Times at which impacts were, and at which they were known, s.
+
+    Into `took` goes how long each sample took, us: at False those before an impact, at True those after one.
+    """
     settings = WatchSettings(sampling_period=1.0 / rate, encoder_resolution=_STEP, position_noise=_ALLOWED)
     watch = make_watch(JOINTS, settings)
-    events = []
-    for time, position in zip(trial.times, trial.positions, strict=True):
-        for found in watch.update(JointSample(float(time), position)):
+    events: list[tuple[float, float]] = []
+    for stamp, position in zip(trial.times, trial.positions, strict=True):
+        watched = bool(events)
+        begin = perf_counter()
+        said = watch.update(JointSample(float(stamp), position))
+        took[watched].append(1e6 * (perf_counter() - begin))
+        for found in said:
             if found.kind is WatchEventKind.MADE and found.event is not None:
                 events.append((found.event.time, found.event.time_detected))
     return events
