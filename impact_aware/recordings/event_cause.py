@@ -16,8 +16,9 @@ FOLLOWS = 0.3
 RINGS = 0.5
 """Time after a contact for which joints may oscillate from it, s."""
 
-STEPS = 8.0
-"""Logarithm of how much more likely a step of the acceleration must make the samples than none, to be reported."""
+STEPS, STEPS_MOVING = 8.0, 14.0
+"""Logarithm of how much more likely a step of the acceleration must make the samples than none, to be reported: where
+the arm rests on one side, and where it moves on both and a soft start is nearly one."""
 
 REST = 0.01
 """Speed of the fastest joint below which an arm rests, rad/s."""
@@ -30,6 +31,13 @@ RINGING = 5.0
 
 UNJUDGED = "can't be judged, as the samples only begin there"
 """Evidence of a find that nothing before it can be compared with."""
+
+UNFINISHED = "can't be told from an oscillation of the contact before, as the samples end there"
+"""Evidence of a find that nothing after it can be compared with."""
+
+GOES_ON = 1.3
+"""Mean velocity after a jump from rest, in jumps and along it, from which the arm goes on as a motor moves it: what was
+hit is slower than just after the jump."""
 
 BESIDE = 0.025
 """A step of the acceleration this close to a contact belongs to it, s."""
@@ -68,6 +76,13 @@ def find_causes(found: Sequence[FoundImpact], judged: Sequence[Judged], joint_na
         if impact.judged is None and np.count_nonzero(impact.window.times < impact.event.time) < LEAST_BEFORE:
             causes.append(_cause(impact, "", UNJUDGED))
             continue
+        if impact.judged is None and contacts and impact.event.time - contacts[-1] < RINGS:
+            causes.append(_cause(impact, "", UNFINISHED))
+            continue
+        if impact.judged is not None and _is_driven(impact.judged):
+            evidence = "the arm rests before it and goes on to accelerate after it, within few samples at first"
+            causes.append(_cause(impact, "motion_start", evidence))
+            continue
         follows = bool(contacts) and impact.event.time - contacts[-1] < FOLLOWS
         kind = "second_contact" if follows else "contact"
         evidence = _of_jump(impact.judged, joint_names)
@@ -80,7 +95,7 @@ def find_causes(found: Sequence[FoundImpact], judged: Sequence[Judged], joint_na
     known = [cause.time for cause in causes]
     for step in sorted(judged, key=lambda step: step.branches.smooth - step.branches.step):
         time = step.branches.step_time
-        if step.is_jump or step.branches.step - step.branches.smooth < STEPS:
+        if step.is_jump or not _is_step(step):
             continue
         if any(abs(time - other) < BESIDE for other in known):
             continue
@@ -109,7 +124,7 @@ def _of_other(impact: FoundImpact, contacts: Sequence[float]) -> Cause:
     judged, time = impact.judged, impact.event.time
     assert judged is not None
     branches = judged.branches
-    if branches.step - branches.smooth > STEPS:
+    if _is_step(judged):
         return _cause(impact, *_of_step(judged))
     since = min((time - contact for contact in contacts if contact < time), default=np.inf)
     if since < RINGS and branches.smooth - branches.plain > RINGING:
@@ -134,6 +149,17 @@ def _of_step(judged: Judged) -> tuple[str, str]:
     return "command_step", evidence
 
 
+def _is_step(judged: Judged) -> bool:
+    gain = judged.branches.step - judged.branches.smooth
+    return gain >= (STEPS if _rests(judged) else STEPS_MOVING)
+
+
+def _is_driven(judged: Judged) -> bool:
+    """Whether a jump from rest is the start of a motion: the arm gets faster after it, in the jump's direction."""
+    jump, (before, after) = judged.branches.jump, judged.speed
+    return bool(np.abs(before).max() < REST and after @ jump > GOES_ON * (jump @ jump))
+
+
 def _rests(judged: Judged) -> bool:
     """Whether the arm rests on one side and moves on the other."""
     slow, fast = sorted(np.abs(judged.speed).max(axis=1).tolist())
@@ -148,13 +174,17 @@ def _cause(impact: FoundImpact, cause: str, evidence: str) -> Cause:
 def refuted(causes: Sequence[Cause]) -> list[str]:
     """Notes about the finds of detectors that both sides refute, or that have no side before them."""
     notes = []
-    for unjudged in (False, True):
-        alarms = [cause for cause in causes if not cause.cause and (cause.evidence == UNJUDGED) is unjudged]
+    for words in ("", UNJUDGED, UNFINISHED):
+        unjudged = (UNJUDGED, UNFINISHED)
+        alarms = [
+            cause
+            for cause in causes
+            if not cause.cause and (cause.evidence == words if words else cause.evidence not in unjudged)
+        ]
         if alarms:
             names = ", ".join(sorted({name for cause in alarms for name in cause.detectors}))
             times = ", ".join(f"{cause.time:.3f}" for cause in alarms[:5]) + (", ..." if len(alarms) > 5 else "")
             one = len(alarms) == 1
             smooth = f"{'is' if one else 'are'} smooth motion, seen from both sides, and no event{'' if one else 's'}"
-            words = UNJUDGED if unjudged else smooth
-            notes.append(f"{len(alarms)} find{'' if one else 's'} of {names} {words}: at {times} s")
+            notes.append(f"{len(alarms)} find{'' if one else 's'} of {names} {words or smooth}: at {times} s")
     return notes

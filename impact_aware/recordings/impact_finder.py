@@ -15,7 +15,7 @@ from impact_aware.arrays import Array
 from impact_aware.detection import ImpactDetector, ImpactEvent, InputMonitor, JointSample
 from impact_aware.recordings.arm_samples import ArmSamples, joined
 from impact_aware.recordings.impact_fit import without_repeats
-from impact_aware.recordings.kink_finder import MARGIN, PIECE, SIZE, Judged, KinkFinder
+from impact_aware.recordings.kink_finder import LEAST_AFTER, MARGIN, PIECE, SIZE, Judged, KinkFinder
 from impact_aware.recordings.results import DetectorResidual
 
 BEFORE, AFTER = 0.25, 0.35
@@ -268,10 +268,12 @@ class ImpactFinder:
     def _bring_together(self, judged: Judged) -> None:
         """Give a find of a detector what both sides tell of it, or make a find of it."""
         near = max(SAME, 2.0 * self.period)
+        # Closer to a jump than the samples that another would need, a find is of that jump, however early.
+        early = max(near, LEAST_AFTER * self.period) if judged.is_jump else near
         own: _Pending | None = None
         for known in self._pending:
             late = known.event.time - (judged.branches.time if judged.is_jump else judged.instant)
-            if -near <= late <= (max(LATE, near) if judged.is_jump else near) and not (
+            if -early <= late <= (max(LATE, near) if judged.is_jump else near) and not (
                 known.judged is not None and known.judged.is_jump
             ):
                 known.judged = judged

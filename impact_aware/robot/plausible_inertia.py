@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-import xml.etree.ElementTree as ElementTree
 from collections.abc import Container
+from xml.etree.ElementTree import Element
 
 import numpy as np
 
 from impact_aware.arrays import Array
 from impact_aware.errors import one_line
+from impact_aware.robot.urdf_text import urdf_tree
 
 LONGEST_ARM = 0.15
 """What a link reaches beyond its joints and its centre of mass, m."""
@@ -34,7 +35,7 @@ def implausible_inertias(text: str, links: Container[str] | None = None) -> tupl
         text: A URDF that `check_urdf` accepts.
         links: Those that are looked at; all when None.
     """
-    robot = ElementTree.fromstring(text.strip().encode())
+    robot = urdf_tree(text)
     reach: dict[str, float] = {}
     for joint in robot.iter("joint"):
         parent, origin = joint.find("parent"), joint.find("origin")
@@ -51,7 +52,7 @@ def implausible_inertias(text: str, links: Container[str] | None = None) -> tupl
     return tuple(found)
 
 
-def _fault(inertial: ElementTree.Element | None, reach: float) -> str | None:
+def _fault(inertial: Element | None, reach: float) -> str | None:
     if inertial is None:
         return None
     mass_entry, origin, entry = inertial.find("mass"), inertial.find("origin"), inertial.find("inertia")

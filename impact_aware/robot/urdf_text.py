@@ -10,6 +10,7 @@ import resource
 import subprocess
 import sys
 import xml.parsers.expat
+from xml.etree.ElementTree import Element, TreeBuilder
 
 import pinocchio as pin
 
@@ -94,6 +95,17 @@ def check_urdf(text: str) -> None:
     if len(roots) != 1:
         given = ", ".join(roots[:5]) or "none"
         raise InvalidInputError("urdf", shown, f"a valid URDF (one link that is no joint's child, not {given})")
+
+
+def urdf_tree(text: str) -> Element:
+    """Elements of a text that `check_urdf` accepts.
+
+    Prefixes of names are left as they are: the parsers behind don't ask whether a namespace was declared.
+    """
+    builder, parser = TreeBuilder(), xml.parsers.expat.ParserCreate()
+    parser.StartElementHandler, parser.EndElementHandler = builder.start, builder.end
+    parser.Parse(text.strip().encode(), True)
+    return builder.close()
 
 
 def build_model(text: str) -> pin.Model:

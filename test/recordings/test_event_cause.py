@@ -66,6 +66,31 @@ def test_a_step_of_the_acceleration_is_named_by_rest_beside_it(moving: float, ca
     assert only.cause == cause and only.impact is None and "10^13" in only.evidence
 
 
+@pytest.mark.parametrize(("step", "moving", "seen"), [(13.0, 0.4, 0), (15.0, 0.4, 1), (13.0, 0.0, 1), (7.0, 0.0, 0)])
+def test_a_step_in_motion_has_to_be_more_certain_than_one_from_rest(step: float, moving: float, seen: int) -> None:
+    assert len(find_causes([], [judged(2.0, step=step, moving=moving)], NAMES)) == seen
+
+
+def test_a_jump_from_rest_that_goes_on_is_the_start_of_a_motion() -> None:
+    """The elbow jumps by -0.42 rad/s; what was hit is no faster afterwards."""
+    (only,) = find_causes([found(judged(1.2, kink=60.0, moving=0.002, after=-0.75))], [], NAMES)
+    assert only.cause == "motion_start" and only.impact is None and "goes on to accelerate" in only.evidence
+    for moving, after in ((0.002, -0.4), (0.002, 0.75), (0.02, -0.75)):
+        (only,) = find_causes([found(judged(1.2, kink=60.0, moving=moving, after=after))], [], NAMES)
+        assert only.cause == "contact"
+
+
+def test_what_comes_soon_after_a_contact_at_the_end_of_the_samples_is_none() -> None:
+    window = ArmSamples(1.0 + 1e-3 * np.arange(500), np.zeros((500, 2)))
+    last = replace(found(judged(1.499)), judged=None, window=window)
+    causes = find_causes([found(judged(1.2, kink=60.0)), last], [], NAMES)
+    assert [cause.cause for cause in causes] == ["contact", ""]
+    (note,) = refuted(causes)
+    assert note.startswith("1 find of fusion can't be told from an oscillation of the contact before, as")
+    causes = find_causes([found(judged(0.9, kink=60.0)), last], [], NAMES)
+    assert [cause.cause for cause in causes] == ["contact", "contact"]
+
+
 def test_a_detectors_find_after_a_contact_is_its_ringing() -> None:
     causes = find_causes([found(judged(1.2, kink=60.0)), found(judged(1.26))], [], NAMES)
     assert [cause.cause for cause in causes] == ["contact", "ringing"]

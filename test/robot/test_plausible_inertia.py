@@ -59,3 +59,10 @@ def test_an_arm_without_known_motor_inertia_is_never_called_with_it():
         found = predict(robot, np.array([0.3]), np.array([-0.7]), Contact("tip", normal), inertia="M+B_theta")
         assert found.inertia == expected
     assert predict(robot, np.array([0.3]), np.array([-0.7]), Contact("tip", normal), inertia="M").inertia == "M"
+
+
+def test_prefixes_of_no_namespace_hide_no_inertia() -> None:
+    """A prefix that was never declared is no XML with namespaces; the URDF's own parser does not mind."""
+    plain = urdf(mass=-0.5)
+    text = plain.replace("<robot ", "<robot gazebo:reference='x' ", 1).replace("</robot>", "<old:plugin/></robot>")
+    assert implausible_inertias(text) == implausible_inertias(plain) != ()

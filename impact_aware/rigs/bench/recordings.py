@@ -188,6 +188,12 @@ def finds(analysis: Analysis) -> list[tuple[float, str]]:
     ]
 
 
+def _swings(truth: TrueHit, time: float, near: float) -> bool:
+    """Whether the joints' elasticity swings by more than a touch about a time."""
+    beside = np.abs(truth.times - time) <= near
+    return bool(np.abs(truth.velocities - truth.rigid_velocities)[beside].max(initial=0.0) > TOUCH)
+
+
 def true_causes(truth: TrueHit, time: float, near: float) -> set[str]:
     """What a find at a time may be called, from what truly happened there."""
     allowed: set[str] = set()
@@ -202,7 +208,7 @@ def true_causes(truth: TrueHit, time: float, near: float) -> set[str]:
         if abs(time - contact.lost) <= near:
             allowed.add("contact_lost")
     allowed |= {cause for when, cause in truth.switches if abs(time - when) <= near and not allowed & {"contact"}}
-    if not allowed and any(0.0 < time - contact.time < FOLLOWS for contact in contacts):
+    if not allowed and any(contact.time < time for contact in contacts) and _swings(truth, time, near):
         allowed.add("ringing")
     return allowed
 
