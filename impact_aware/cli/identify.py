@@ -13,6 +13,7 @@ import numpy as np
 from impact_aware.cli.identify_contact_point import run_contact_point
 from impact_aware.cli.identify_plan import run_plan
 from impact_aware.cli.table_options import add_table_arguments, column_map, tell
+from impact_aware.columns import open_columns
 from impact_aware.contact.force_models import FORCE_MODELS
 from impact_aware.contact.geometry import Contact
 from impact_aware.errors import InvalidInputError
@@ -32,14 +33,14 @@ from impact_aware.estimation.trial_tables import (
 )
 from impact_aware.estimation.trials import ImpactTrial
 from impact_aware.impact.registry import DEFAULT_METHOD, IMPACT_MAPS
-from impact_aware.joint_columns import ColumnMap
+from impact_aware.joint_columns import ColumnMap, time_column, time_scale
 from impact_aware.json_text import finite, json_text
 from impact_aware.output_folder import write_whole
 from impact_aware.recordings.file_options import FileOptions, file_options
 from impact_aware.robot import RobotModel, load_robot
 
 if TYPE_CHECKING:
-    from impact_aware.recordings.bag import Bag
+    from impact_aware.estimation.object_motion import ObjectTrack
 
 
 # ImpactEvent.KIND_CONTACT_MADE; the message itself need not be installed to read a bag.
@@ -87,8 +88,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=float,
         nargs=3,
         metavar=("X", "Y", "Z"),
-        help="its centre, m; a bag's object_pose, else centrally behind the contact, when absent",
+        help="its centre, m; that of its track, else centrally behind the contact, when absent",
     )
+    thing.add_argument("--object-topic", metavar="TOPIC", help="a bag's poses, odometry or twists; else object_pose")
+    thing.add_argument("--object-frame", metavar="FRAME", help="its frame in a bag's TF")
     parser.add_argument("--per-hit", action="store_true", help="contact-point: one for each hit, not one for all")
     parser.add_argument("--common-ratio", action="store_true", help="inertia: one factor on the profile's B_theta")
     plan = parser.add_argument_group("plan")
@@ -175,9 +178,11 @@ def _impacts(args: argparse.Namespace) -> Identification:
         known, times, columns = _beside(beside, defaults, args.impact_time, chosen)
         degrees = args.degrees or (beside is not None and beside.degrees)
         if path.is_dir() or path.suffix in (".mcap", ".db3"):
-            trials += trials_from_bag(path, robot, known, times, degrees=degrees)
+            track = (args.object_topic, args.object_frame)
+            trials += trials_from_bag(path, robot, known, times, degrees=degrees, track=track)
         else:
-            trials += read_trials(path, robot, known, times, columns=columns, degrees=degrees)
+            track_of = _track(path, columns) if known.box.mass else None
+            trials += read_trials(path, robot, known, times, columns=columns, degrees=degrees, track=track_of)
     options = {"method": args.method, "interval": args.interval, "confidence": args.confidence}
     if args.quantity == "friction":
         return identify_friction(robot, trials, **options)
@@ -220,6 +225,7 @@ def trials_from_bag(
     impact_times: Sequence[float] | None,
     *,
     degrees: bool = False,
+    track: tuple[str | None, str | None] = (None, None),
 ) -> list[ImpactTrial]:
     """Impacts of a rosbag2 recording: positions from `joint_states`, times from its `impacts` unless given.
 
@@ -229,6 +235,7 @@ def trials_from_bag(
         defaults: The contact.
         impact_times: Header time of each impact, s.
         degrees: Whether angles are in degrees.
+        track: Topic and TF frame of the object, where one is known; else its `object_pose` is looked for.
 
     Raises:
         BagError: It can't be read, or has neither `impacts` nor given times.
@@ -238,6 +245,7 @@ def trials_from_bag(
     from impact_aware.messages.stamps import stamp_seconds
     from impact_aware.recordings.arm_samples import samples_in_bag
     from impact_aware.recordings.bag import Bag, BagError
+    from impact_aware.recordings.object_track import track_of_bag
 
     if defaults.normal is None:
         raise InvalidInputError("normal", "nothing", f"--normal X Y Z, since {path} does not say it")
@@ -249,7 +257,7 @@ def trials_from_bag(
             if not impact_times:
                 raise BagError(f"{path}: no contact made in impacts; give --impact-time")
         ordered = sorted(set(impact_times))
-        boxes = _placed(bag, defaults.box, ordered)
+        moved = track_of_bag(bag, *track, robot.base_frame) if defaults.box.mass else None
     fresh = np.concatenate([[True], np.diff(samples.times) > 0.0])
     contact = Contact(
         defaults.frame,
@@ -258,22 +266,20 @@ def trials_from_bag(
         restitution=defaults.restitution,
         radius=defaults.radius,
     )
-    return recorded_trials(robot, samples.times[fresh], samples.positions[fresh], ordered, contact, boxes)
+    return recorded_trials(
+        robot, samples.times[fresh], samples.positions[fresh], ordered, contact, defaults.box, track=moved
+    )
 
 
-def _placed(bag: Bag, box: BoxDefaults, times: Sequence[float]) -> list[BoxDefaults]:
-    """The box where `object_pose` last saw it before each time, s; unmoved where the bag does not tell."""
-    from impact_aware.messages.geometry import vector
-    from impact_aware.messages.stamps import stamp_seconds
+def _track(path: Path, columns: ColumnMap | None) -> ObjectTrack | None:
+    """The object's columns in a recording; None in one without them and in a table of impacts."""
+    from impact_aware.recordings.object_track import track_of_table
 
-    if not box.mass or box.position is not None or not any(topic.endswith("object_pose") for topic in bag.topics):
-        return [box] * len(times)
-    poses = [(stamp_seconds(message), vector(message.pose.position)) for _, message in bag.messages("object_pose")]
-    boxes = []
-    for time in times:
-        seen = [place for stamp, place in poses if stamp <= time]
-        boxes.append(replace(box, position=tuple(seen[-1].tolist())) if seen else box)
-    return boxes
+    source = open_columns(path)
+    time = (columns.time if columns is not None else None) or time_column(source)
+    if not isinstance(time, str) or any(str(name).startswith("before") for name in source.widths):
+        return None
+    return track_of_table(source, time, time_scale(source, time, None if columns is None else columns.time_scale)[0])
 
 
 def _contact(args: argparse.Namespace) -> Identification:

@@ -36,6 +36,7 @@ class Problem:
         scale: (p,) Typical sizes.
         series: Whether each row of the residuals is a time series, whose neighbours are correlated: then so many
             neighbours as the correlation lasts count as one.
+        figures: How many of the residuals are measurements, the others zero; all when None.
     """
 
     residuals: Callable[[Array], Array]
@@ -44,6 +45,7 @@ class Problem:
     upper: Array
     scale: Array
     series: bool = False
+    figures: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,12 +90,13 @@ def fit_with_intervals(
         raise UnknownNameError("interval", method, INTERVAL_METHODS)
     if not 0.0 < confidence < 1.0:
         raise InvalidInputError("confidence", confidence, "a probability between 0 and 1")
-    shape = problem.residuals(problem.start).shape
-    if shape[0] * shape[1] <= problem.start.size:
-        raise InvalidInputError("trials", f"{shape[0]} with {shape[1]} figures each", f"more than {problem.start.size}")
+    residuals = problem.residuals(problem.start)
+    figures, trials = problem.figures or residuals.size, len(residuals)
+    if figures <= problem.start.size:
+        raise InvalidInputError("trials", f"{trials} with {figures} figures", f"more than {problem.start.size}")
     if method == "bootstrap":
-        return _bootstrap(problem, shape[0], confidence, resamples, seed)
-    return _profile(problem, shape[0] * shape[1], confidence)
+        return _bootstrap(problem, trials, figures, confidence, resamples, seed)
+    return _profile(problem, figures, confidence)
 
 
 def solve(problem: Problem) -> Array:
@@ -233,7 +236,7 @@ def _correlation_length(series: Array) -> float:
     return length
 
 
-def _bootstrap(problem: Problem, trials: int, confidence: float, resamples: int, seed: int) -> Fit:
+def _bootstrap(problem: Problem, trials: int, figures: int, confidence: float, resamples: int, seed: int) -> Fit:
     if trials < 5:
         raise InvalidInputError("trials", trials, "at least 5 for a bootstrap interval; use the likelihood")
     values, cost = _solve(problem)
@@ -248,7 +251,6 @@ def _bootstrap(problem: Problem, trials: int, confidence: float, resamples: int,
     lower = np.maximum(np.quantile(found, tail, axis=0), problem.lower)
     upper = np.minimum(np.quantile(found, 1.0 - tail, axis=0), problem.upper)
     slack = 1e-3 * problem.scale
-    figures = trials * problem.residuals(values).shape[1]
     return Fit(
         values,
         lower,

@@ -89,7 +89,9 @@ def identify_friction(
         UnknownNameError: Unknown map or interval.
     """
     predictions = TrialPredictions(robot, list(trials), method)
-    problem = _scalar_problem(lambda value: predictions.residuals(friction=value), LARGEST_FRICTION, 0.3)
+    problem = _scalar_problem(
+        lambda value: predictions.residuals(friction=value), LARGEST_FRICTION, 0.3, predictions.figures
+    )
     fit = _fit(problem, lambda values: predictions.weigh(friction=float(values[0])), interval, confidence)
     warnings = _undetermined(fit, ("friction",), COEFFICIENT)
     slipping = predictions.slip_speed > 0.05 * predictions.approach_speed
@@ -115,7 +117,7 @@ def identify_restitution(
     Arguments and errors are those of `identify_friction`.
     """
     predictions = TrialPredictions(robot, list(trials), method)
-    problem = _scalar_problem(lambda value: predictions.residuals(restitution=value), 1.0, 0.3)
+    problem = _scalar_problem(lambda value: predictions.residuals(restitution=value), 1.0, 0.3, predictions.figures)
     fit = _fit(problem, lambda values: predictions.weigh(restitution=float(values[0])), interval, confidence)
     warnings = _undetermined(fit, ("restitution",), COEFFICIENT) + _speed_trend(predictions)
     return _result("restitution", ("restitution",), "1", fit, predictions, interval, confidence, warnings)
@@ -147,7 +149,9 @@ def identify_motor_inertia(
     if common_ratio:
         if not np.any(known > 0.0):
             raise InvalidInputError("apparent_motor_inertia", known.tolist(), "values > 0 to scale")
-        problem = _scalar_problem(lambda ratio: predictions.residuals(motor_inertia=ratio * known), 20.0, 1.0)
+        problem = _scalar_problem(
+            lambda ratio: predictions.residuals(motor_inertia=ratio * known), 20.0, 1.0, predictions.figures
+        )
         names: tuple[str, ...] = ("ratio to the profile's B_theta",)
         unit = "1"
     else:
@@ -158,6 +162,7 @@ def identify_motor_inertia(
             np.zeros(robot.n),
             50 * typical,
             typical,
+            figures=predictions.figures,
         )
         names, unit = robot.joint_names, "kg m^2"
     fit = _fit(
@@ -177,10 +182,12 @@ def _fit(problem: Problem, weigh: Callable[[Array], None], interval: str, confid
     return fit_with_intervals(problem, method=interval, confidence=confidence)
 
 
-def _scalar_problem(residuals: Callable[[float], Array], upper: float, scale: float) -> Problem:
+def _scalar_problem(residuals: Callable[[float], Array], upper: float, scale: float, figures: int) -> Problem:
     """A problem of one parameter between 0 and `upper`, of the typical size `scale`."""
     typical = np.array([scale])
-    return Problem(lambda values: residuals(float(values[0])), typical, np.zeros(1), np.array([upper]), typical)
+    return Problem(
+        lambda values: residuals(float(values[0])), typical, np.zeros(1), np.array([upper]), typical, figures=figures
+    )
 
 
 def _undetermined(fit: Fit, names: Sequence[str], absolute: float) -> list[str]:
@@ -227,6 +234,8 @@ def _result(
     confidence: float,
     warnings: list[str],
 ) -> Identification:
+    if 0 < predictions.tracked < len(predictions.trials):
+        warnings.append(f"object: its track tells its velocity in {predictions.tracked} of {len(predictions.trials)}")
     if fit.residual_rms > UNEXPLAINED * predictions.typical_jump:
         warnings.append(
             f"model: {fit.residual_rms:.2g} rad/s of jumps of {predictions.typical_jump:.2g} rad/s stay unexplained;"

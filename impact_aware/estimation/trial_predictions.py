@@ -1,4 +1,8 @@
-"""The impact map at all trials at once, as a function of the parameters to be identified."""
+"""The impact map at all trials at once, as a function of the parameters to be identified.
+
+A trial says what the joints' velocities were after the impact and, where the object was tracked, by how much its
+velocity changed: -A' p / m for an impulse p along the contact's axes A. Both are fitted together.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +24,8 @@ class TrialPredictions:
         approach_speed: (k,) Normal speed towards the obstacle before the impact, m/s; negative when moving away.
         slip_speed: (k,) Tangential speed before the impact, m/s.
         own_restitution: (k,) Normal speed after over approach speed, as each trial's own estimate has it.
+        tracked: Number of trials whose object was tracked.
+        figures: Number of measured velocities, of joints and of those objects.
         typical_error: Standard error that stands for weight one, rad/s.
         typical_jump: Root mean square of the estimated jumps, rad/s.
     """
@@ -40,10 +46,21 @@ class TrialPredictions:
         self._obstacles = np.zeros((len(trials), 3, 3))
         self._before = np.array([trial.velocity_before for trial in trials])
         self._after = np.array([trial.velocity_after for trial in trials])
-        self._after_errors = np.array([trial.standard_error for trial in trials])
+        after_errors = np.array([trial.standard_error for trial in trials])
         self._before_errors = np.array([trial.before_error for trial in trials])
-        self.typical_error = float(np.sqrt(np.mean(self._after_errors**2)))
-        self._whitening = self.typical_error / self._after_errors[:, :, None] * np.eye(robot.n)
+        self.typical_error = float(np.sqrt(np.mean(after_errors**2)))
+        # What an impulse does to each object's centre; nothing where it was not tracked.
+        self._gains, self._gain_answers = np.zeros((len(trials), 3)), np.zeros((len(trials), 3, 3))
+        gain_errors = np.ones((len(trials), 3))
+        self.tracked = 0
+        for index, trial in enumerate(trials):
+            if trial.object_gain is not None and trial.obstacle is not None:
+                self.tracked += 1
+                self._gains[index], gain_errors[index] = trial.object_gain, trial.object_gain_error
+                self._gain_answers[index] = -trial.contact.axes.T / trial.obstacle.mass
+        self.figures = self._after.size + 3 * self.tracked
+        self._errors = np.hstack((after_errors, gain_errors)) if self.tracked else after_errors
+        self._whitening = self.typical_error / self._errors[:, :, None] * np.eye(self._errors.shape[1])
         self.typical_jump = float(np.sqrt(np.mean((self._after - self._before) ** 2)))
         velocities = np.empty((len(trials), 3))
         for index, trial in enumerate(trials):
@@ -62,13 +79,7 @@ class TrialPredictions:
         self, *, friction: float | None = None, restitution: float | None = None, motor_inertia: Array | None = None
     ) -> Array:
         """Velocities after (k, n), rad/s; a parameter that is None has each trial's, or the robot's, known value."""
-        responses, delassus = self._contact_spaces(motor_inertia)
-        after = self._before.copy()
-        for index in range(len(self.trials)):
-            after[index] += responses[index] @ self._impulse(
-                index, delassus[index], self._velocities[index], friction, restitution
-            )
-        return after
+        return self._predicted(friction, restitution, motor_inertia)[0]
 
     def weigh(
         self, *, friction: float | None = None, restitution: float | None = None, motor_inertia: Array | None = None
@@ -93,17 +104,35 @@ class TrialPredictions:
                     self._impulse(index, delassus[index], ahead, friction, restitution)
                     - self._impulse(index, delassus[index], behind, friction, restitution)
                 ) / (2.0 * step)
-            derivative = np.eye(self._before.shape[1]) + responses[index] @ slopes @ self._jacobians[index]
+            answers = np.vstack((responses[index], self._gain_answers[index]))[: self._errors.shape[1]]
+            derivative = answers @ slopes @ self._jacobians[index]
+            derivative[: self._before.shape[1]] += np.eye(self._before.shape[1])
             spread = derivative * self._before_errors[index]
-            covariance = np.diag(self._after_errors[index] ** 2) + spread @ spread.T
+            covariance = np.diag(self._errors[index] ** 2) + spread @ spread.T
             self._whitening[index] = self.typical_error * np.linalg.inv(np.linalg.cholesky(covariance))
 
     def residuals(
         self, *, friction: float | None = None, restitution: float | None = None, motor_inertia: Array | None = None
     ) -> Array:
-        """Estimated minus predicted velocities (k, n), whitened as `weigh` last said, times `typical_error`."""
-        predicted = self.predict(friction=friction, restitution=restitution, motor_inertia=motor_inertia)
-        return np.einsum("kij,kj->ki", self._whitening, self._after - predicted)
+        """Estimated minus predicted velocities, whitened as `weigh` last said, times `typical_error`.
+
+        Those of the joints (k, n), and behind them (k, n + 3) of the objects where one was tracked, else zero there.
+        """
+        after, gains = self._predicted(friction, restitution, motor_inertia)
+        left = np.hstack((self._after - after, self._gains - gains))[:, : self._errors.shape[1]]
+        return np.einsum("kij,kj->ki", self._whitening, left)
+
+    def _predicted(
+        self, friction: float | None, restitution: float | None, motor_inertia: Array | None
+    ) -> tuple[Array, Array]:
+        """Joint velocities after (k, n), rad/s, and what tracked objects gained (k, 3), m/s."""
+        responses, delassus = self._contact_spaces(motor_inertia)
+        after, gains = self._before.copy(), np.zeros_like(self._gains)
+        for index in range(len(self.trials)):
+            impulse = self._impulse(index, delassus[index], self._velocities[index], friction, restitution)
+            after[index] += responses[index] @ impulse
+            gains[index] = self._gain_answers[index] @ impulse
+        return after, gains
 
     def _contact_spaces(self, motor_inertia: Array | None) -> tuple[Array, Array]:
         """Response (k, n, 3) and Delassus matrix (k, 3, 3) of every trial."""

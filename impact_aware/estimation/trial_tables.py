@@ -28,12 +28,16 @@ from impact_aware.contact.geometry import Contact, FreeObject, contact_point
 from impact_aware.errors import InvalidInputError
 from impact_aware.estimation.contact_identification import ForceProfile
 from impact_aware.estimation.estimate import position_at
+from impact_aware.estimation.object_motion import ObjectTrack, object_motion
 from impact_aware.estimation.trials import ImpactTrial, trial_from_recording
 from impact_aware.joint_columns import ColumnMap, joint_names, resolved, stacked, time_column, time_scale
 from impact_aware.robot import RobotModel
 
 # Standard error of a velocity when a table gives none, rad/s; only ratios between trials matter.
 _UNKNOWN_ERROR = 2e-3
+
+# Of an object's velocity, m/s: what holds it up brakes it within the contact too.
+_LEAST_GAIN_ERROR = 2e-3
 
 
 _PER_JOINT = {"q": ("q",), "before": ("before", "velocity_before"), "after": ("after", "velocity_after")}
@@ -101,6 +105,7 @@ def read_trials(
     *,
     columns: ColumnMap | None = None,
     degrees: bool = False,
+    track: ObjectTrack | None = None,
 ) -> list[ImpactTrial]:
     """Impacts of a table of impacts or of a recording.
 
@@ -111,6 +116,7 @@ def read_trials(
         impact_times: When the impacts of a recording were, s.
         columns: What is known about the columns of a recording.
         degrees: Whether angles are in degrees.
+        track: Of the object in a recording.
 
     Raises:
         InvalidInputError: A column that is missing, or a recording without impact times.
@@ -119,7 +125,7 @@ def read_trials(
     impacts = any(str(name).startswith(_PER_JOINT["before"]) for name in source.widths)
     timed = isinstance(time_column(source), str) or (columns is not None and columns.time is not None)
     if timed and not impacts:
-        return _trials_of_recording(source, robot, defaults, impact_times, columns or ColumnMap(), degrees)
+        return _trials_of_recording(source, robot, defaults, impact_times, columns or ColumnMap(), degrees, track)
     per_joint = {kind: _joint_columns(source, robot, names) for kind, names in _PER_JOINT.items()}
     if f"error_{robot.joint_names[0]}" in source.widths or "error" in source.widths:
         per_joint["error"] = _joint_columns(source, robot, ("error",))
@@ -143,6 +149,7 @@ def _trials_of_recording(
     impact_times: Sequence[float] | None,
     columns: ColumnMap,
     degrees: bool,
+    track: ObjectTrack | None,
 ) -> list[ImpactTrial]:
     if not impact_times:
         raise InvalidInputError(str(source.path), "a recording", "impact times with it (--impact-time)")
@@ -162,8 +169,9 @@ def _trials_of_recording(
     contact, ordered = _contact(table, defaults, 0, source.path), sorted(impact_times)
     if degrees:
         positions = np.radians(positions)
-    boxes = [_box(table, defaults, 0)] * len(ordered)
-    return recorded_trials(robot, times[fresh], positions[fresh], ordered, contact, boxes)
+    return recorded_trials(
+        robot, times[fresh], positions[fresh], ordered, contact, _box(table, defaults, 0), track=track
+    )
 
 
 def recorded_trials(
@@ -172,9 +180,13 @@ def recorded_trials(
     positions: Array,
     impact_times: Sequence[float],
     contact: Contact,
-    boxes: Sequence[BoxDefaults],
+    box: BoxDefaults,
+    *,
+    track: ObjectTrack | None = None,
 ) -> list[ImpactTrial]:
     """Trials of a recording's impacts, each used up to the next one.
+
+    A track of the object says where it was hit, unless the box has a position, and how fast it left.
 
     Args:
         robot: The arm.
@@ -182,22 +194,35 @@ def recorded_trials(
         positions: (k, n) rad, in the robot's joint order.
         impact_times: When the impacts were, s, increasing.
         contact: Where the robot touched.
-        boxes: What it touched, per impact.
+        box: What it touched.
+        track: Of the object.
 
     Raises:
         InvalidInputError: As `trial_from_recording` does.
     """
-    return [
-        trial_from_recording(
-            times,
-            positions,
-            time,
-            contact,
-            until=until,
-            obstacle=box.behind(robot, position_at(times, positions, time), contact),
-        )
-        for time, until, box in zip(impact_times, [*impact_times[1:], None], boxes, strict=True)
-    ]
+    trials = []
+    for time, until in zip(impact_times, [*impact_times[1:], None], strict=True):
+        q = position_at(times, positions, time)
+        obstacle, gain = box.behind(robot, q, contact), None
+        if track is not None and obstacle is not None:
+            obstacle, gain = _tracked(box, obstacle, track, time, until)
+        trials.append(trial_from_recording(times, positions, time, contact, until=until, obstacle=obstacle, gain=gain))
+    return trials
+
+
+def _tracked(
+    box: BoxDefaults, obstacle: FreeObject, track: ObjectTrack, time: float, until: float | None
+) -> tuple[FreeObject, tuple[Array, Array] | None]:
+    """The object where and as it moved when it was hit, and what it gained; None where the track does not tell."""
+    try:
+        motion = object_motion(track, time, until)
+    except InvalidInputError:
+        return obstacle, None
+    place = motion.position if box.position is None else obstacle.position
+    twist = np.concatenate((motion.velocity_before, np.nan_to_num(motion.turn_before)))
+    error = np.hypot(motion.velocity_after_error, motion.velocity_before_error)
+    gain = (motion.velocity_after - motion.velocity_before, np.maximum(error, _LEAST_GAIN_ERROR))
+    return replace(obstacle, position=place, twist=twist), gain
 
 
 def read_force_profile(

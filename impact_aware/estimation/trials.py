@@ -30,6 +30,9 @@ class ImpactTrial:
         obstacle: The free object it touched; a fixed surface when None.
         before_error: (n,) Standard error of `velocity_before`, rad/s, which the impact map turns into an error of the
             prediction; that of `velocity_after` when None.
+        object_gain: (3,) By how much the velocity of the object's centre changed, base frame, m/s, where it was
+            tracked; the recording then tells the impulse without the arm's inertia.
+        object_gain_error: (3,) Its standard error, m/s.
     """
 
     q: Array
@@ -39,6 +42,8 @@ class ImpactTrial:
     contact: Contact
     obstacle: FreeObject | None = None
     before_error: Array | None = None
+    object_gain: Array | None = None
+    object_gain_error: Array | None = None
 
     def __post_init__(self) -> None:
         """Check every field; raises `InvalidInputError` with the name of one that is out of range."""
@@ -53,6 +58,16 @@ class ImpactTrial:
             raise InvalidInputError("standard_error", self.standard_error.tolist(), "values > 0 rad/s")
         if self.before_error is not None and np.any(self.before_error < 0.0):
             raise InvalidInputError("before_error", self.before_error.tolist(), "values >= 0 rad/s")
+        if self.object_gain is None:
+            return
+        if self.obstacle is None or self.object_gain_error is None:
+            raise InvalidInputError(
+                "object_gain", self.object_gain, "the free object and a standard error along with it"
+            )
+        for name in ("object_gain", "object_gain_error"):
+            object.__setattr__(self, name, vector(name, getattr(self, name), 3))
+        if np.any(self.object_gain_error <= 0.0):
+            raise InvalidInputError("object_gain_error", self.object_gain_error.tolist(), "values > 0 m/s")
 
 
 def trial_from_recording(
@@ -66,6 +81,7 @@ def trial_from_recording(
     until: float | None = None,
     before: AnteImpactSettings | None = None,
     least_error: float = 1e-3,
+    gain: tuple[Array, Array] | None = None,
 ) -> ImpactTrial:
     """Make a trial of one recorded impact.
 
@@ -73,10 +89,12 @@ def trial_from_recording(
         estimator: Estimator of the velocity after.
         least_error: Standard error below which no joint's velocity is accepted, rad/s: the impact map itself is not
             better than that.
+        gain: `object_gain` and `object_gain_error`.
 
     Raises:
         InvalidInputError: As `estimate` does.
     """
+    gained, gained_error = (None, None) if gain is None else gain
     found = estimate(times, positions, impact_time, method=estimator, until=until, before=before)
     return ImpactTrial(
         q=position_at(times, positions, impact_time),
@@ -86,6 +104,8 @@ def trial_from_recording(
         contact=contact,
         obstacle=obstacle,
         before_error=found.velocity_before_error,
+        object_gain=gained,
+        object_gain_error=gained_error,
     )
 
 

@@ -1,18 +1,25 @@
 """`impact-aware identify`: tables in, parameters out, bad input in one line."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from rosbags.rosbag2 import StoragePlugin, Writer
+from rosbags.typesys import Stores, get_typestore
 
 from impact_aware.cli.main import main
 from impact_aware.contact.box import homogeneous_box
 from impact_aware.contact.central_impact import central_impact
 from impact_aware.contact.force_models import make_force_model
 from impact_aware.contact.geometry import contact_point
+from impact_aware.estimation.object_motion import ObjectTrack
+from impact_aware.estimation.trial_tables import BoxDefaults, recorded_trials
 from impact_aware.impact.predictor import predict
 from impact_aware.rigs.bench.estimation import simulate_rigid_trials
 from impact_aware.robot import RobotModel
+
+STORE = get_typestore(Stores.ROS2_JAZZY)
 
 
 @pytest.fixture(scope="module")
@@ -32,6 +39,30 @@ def table(tmp_path_factory, robot, recorded):
     rows = [np.concatenate([t.q, t.velocity_before, t.velocity_after, t.contact.normal]) for t in recorded]
     header = ",".join([*names, "normal_x", "normal_y", "normal_z"])
     np.savetxt(path, rows, delimiter=",", header=header, comments="", fmt="%.17g")
+    return path
+
+
+def bag_of(path, names, states, poses):
+    """A recording of `joint_states` and `object_pose`, pairs of time and joints' or object's position."""
+    types = STORE.types
+
+    def header(time):
+        return types["std_msgs/msg/Header"](types["builtin_interfaces/msg/Time"](*divmod(round(1e9 * time), 10**9)), "")
+
+    with Writer(path, version=9, storage_plugin=StoragePlugin.MCAP) as writer:
+        kinds = ("sensor_msgs/msg/JointState", "geometry_msgs/msg/PoseStamped")
+        joints, places = (
+            writer.add_connection(topic, kind, typestore=STORE)
+            for topic, kind in zip(("/joint_states", "/object_pose"), kinds, strict=True)
+        )
+        for time, q in states:
+            message = types[kinds[0]](header(time), list(names), np.array(q), np.zeros(0), np.zeros(0))
+            writer.write(joints, round(1e9 * time), bytes(STORE.serialize_cdr(message, kinds[0])))
+        for time, place in poses:
+            upright = types["geometry_msgs/msg/Quaternion"](0.0, 0.0, 0.0, 1.0)
+            pose = types["geometry_msgs/msg/Pose"](types["geometry_msgs/msg/Point"](*place.tolist()), upright)
+            message = types[kinds[1]](header(time), pose)
+            writer.write(places, round(1e9 * time), bytes(STORE.serialize_cdr(message, kinds[1])))
     return path
 
 
@@ -90,6 +121,39 @@ def test_a_recording_with_its_impact_time(capsys, robot, recorded, tmp_path):
     status, _, err = identify(capsys, *words)
     assert status == 2
     assert "--impact-time" in err
+
+
+@pytest.mark.parametrize("kind", ["table", "bag"])
+def test_restitution_with_the_objects_track(capsys, robot, recorded, tmp_path, kind):
+    trial, drift = recorded[0], np.array([0.04, -0.03, 0.02])
+    place = contact_point(robot, trial.q, trial.contact) - [0.02, 0.01, 0.07]
+    box = replace(homogeneous_box(1.4, (0.1, 0.1, 0.1), place), twist=np.concatenate((drift, np.zeros(3))))
+    contact = replace(trial.contact, restitution=0.4, friction=0.3)
+    hit = predict(robot, trial.q, trial.velocity_before, contact, obstacle=box)
+    times, camera = np.arange(0.0, 0.5, 1e-3), np.arange(0.003, 0.48, 1.0 / 120.0)
+    since, late = (times - 0.2)[:, None], (camera - 0.2)[:, None]
+    positions = trial.q + np.where(since < 0, trial.velocity_before * since, hit.velocity_after * since)
+    moved = box.position + np.where(late < 0.0, late * drift, late * hit.object_twist_after[:3])
+    (tracked,) = recorded_trials(
+        robot, times, positions, [0.2], contact, BoxDefaults(1.4), track=ObjectTrack(camera, moved)
+    )
+    np.testing.assert_allclose(tracked.object_gain, hit.object_twist_after[:3] - drift, atol=2e-3)
+    if kind == "table":
+        path = tmp_path / "recording.npz"
+        np.savez(path, time=times, q=positions, object_time=camera, object_position=moved)
+    else:
+        path = bag_of(
+            tmp_path / "bag", robot.joint_names, zip(times, positions, strict=True), zip(camera, moved, strict=True)
+        )
+    words = ("restitution", path, "--normal", *trial.contact.normal, "--friction", 0.3, "--impact-time", 0.2, "--json")
+    status, out, err = identify(capsys, *words, "--object-mass", 1.4)
+    assert (status, err) == (0, "")
+    found = json.loads(out)
+    assert found["parameters"]["restitution"]["value"] == pytest.approx(0.4, abs=0.01)
+    assert found["error"] < 2e-3 and found["warnings"] == []
+    # Another mass gains another velocity of the same impulse: the track is what tells.
+    wrong = json.loads(identify(capsys, *words, "--object-mass", 4.0)[1])
+    assert wrong["error"] > 5.0 * found["error"]
 
 
 def test_contact_from_a_force_profile(capsys, tmp_path):

@@ -1,5 +1,7 @@
 """Friction, restitution and motor inertia from impacts whose truth is known."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -170,3 +172,72 @@ def test_bad_input_is_refused(robot):
         identify_friction(robot, [ImpactTrial(np.zeros(2), np.ones(2), np.ones(2), np.ones(2), good[0].contact)])
     with pytest.raises(InvalidInputError, match="standard_error"):
         ImpactTrial(np.zeros(2), np.ones(2), np.ones(2), np.zeros(2), good[0].contact)
+
+
+def struck(robot, mass, restitution=0.45, friction=0.2, count=6, noise=1e-3, gain_noise=3e-3, seed=4):
+    """Trials whose box was tracked, of an arm that is known, and the rows of the boxes' true gains (k, 3)."""
+    rng = np.random.default_rng(seed)
+    made, gains = [], []
+    for trial in trials(robot, seed=seed, noise=0.0, count=count, friction=friction, restitution=restitution):
+        box = FreeObject(mass, 0.02 * mass * np.eye(3), robot.placement(trial.q).translation - [0.02, 0.05, 0.01])
+        hit = predict(robot, trial.q, trial.velocity_before, trial.contact, obstacle=box)
+        gains.append(hit.object_twist_after[:3])
+        made.append(
+            ImpactTrial(
+                trial.q,
+                trial.velocity_before,
+                hit.velocity_after + noise * rng.standard_normal(7),
+                np.full(7, max(noise, 1e-3)),
+                trial.contact,
+                box,
+                before_error=np.full(7, 1e-3),
+                object_gain=gains[-1] + gain_noise * rng.standard_normal(3),
+                object_gain_error=np.full(3, max(gain_noise, 1e-3)),
+            )
+        )
+    return made, np.array(gains)
+
+
+def test_what_a_tracked_object_gains_is_fitted_along(robot):
+    made, gains = struck(robot, 1.7, noise=0.0, gain_noise=0.0)
+    batch = TrialPredictions(robot, made)
+    assert np.abs(gains).min(axis=0).max() > 1e-3 and (batch.figures, batch.tracked) == (60, 6)
+    np.testing.assert_allclose(batch.residuals(), 0.0, atol=1e-10)
+    wrong = batch.residuals(restitution=0.2)
+    expected = [
+        predict(
+            robot,
+            trial.q,
+            trial.velocity_before,
+            Contact(
+                trial.contact.frame, trial.contact.normal, friction=0.2, restitution=0.2, radius=trial.contact.radius
+            ),
+            obstacle=trial.obstacle,
+        ).object_twist_after[:3]
+        for trial in made
+    ]
+    np.testing.assert_allclose(wrong[:, 7:], gains - expected, atol=1e-10)
+
+
+def test_the_track_tells_the_restitution_where_the_joints_can_not(robot):
+    """A light box hardly slows the arm down, whose velocities are known badly here."""
+    made, _ = struck(robot, 0.3, noise=0.05)
+    found = identify_restitution(robot, made)
+    assert found.lower[0] < 0.45 < found.upper[0] and found.upper[0] - found.lower[0] < 0.1
+    alone = [replace(trial, object_gain=None, object_gain_error=None) for trial in made]
+    assert np.ptp([identify_restitution(robot, alone).lower[0], identify_restitution(robot, alone).upper[0]]) > 0.3
+    mixed = identify_restitution(robot, [*made[:4], *alone[4:]])
+    assert "object: its track tells its velocity in 4 of 6" in mixed.warnings
+    assert mixed.lower[0] < 0.45 < mixed.upper[0]
+
+
+def test_bad_gains_are_refused(robot):
+    trial = struck(robot, 1.0, count=1)[0][0]
+    for changed, words in (
+        ({"obstacle": None}, "free object"),
+        ({"object_gain_error": None}, "standard error"),
+        ({"object_gain_error": np.zeros(3)}, "values > 0"),
+        ({"object_gain": np.ones(2)}, "object_gain"),
+    ):
+        with pytest.raises(InvalidInputError, match=words):
+            replace(trial, **changed)
