@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from impact_aware.recordings.arm_samples import ArmSamples
 from impact_aware.recordings.impact_finder import TWO_SIDED, FoundImpact
+from impact_aware.recordings.kink_candidates import quantum_of
 from impact_aware.recordings.kink_finder import LEAST_BEFORE, Judged
 
 FOLLOWS = 0.3
@@ -28,6 +30,12 @@ MOVES = 0.02
 
 RINGING = 5.0
 """Logarithm of how much more likely an oscillation must make the samples than none, to be the cause of a find."""
+
+SWAY = 0.04
+"""Around a find, where an oscillation has to be seen, s: half a period of the slowest that joints have."""
+
+ROUNDING = 0.7
+"""Root mean square of an oscillation that is seen, in steps of the encoder: rounding with noise makes up to half."""
 
 UNJUDGED = "can't be judged, as the samples only begin there"
 """Evidence of a find that nothing before it can be compared with."""
@@ -127,7 +135,7 @@ def _of_other(impact: FoundImpact, contacts: Sequence[float]) -> Cause:
     if _is_step(judged):
         return _cause(impact, *_of_step(judged))
     since = min((time - contact for contact in contacts if contact < time), default=np.inf)
-    if since < RINGS and branches.smooth - branches.plain > RINGING:
+    if since < RINGS and branches.smooth - branches.plain > RINGING and _sways(impact.window, time):
         sure = (branches.smooth - branches.plain) / np.log(10.0)
         evidence = (
             f"no velocity jumps; {1e3 * since:.0f} ms after a contact, an oscillation makes the samples 10^{sure:.0f} "
@@ -158,6 +166,17 @@ def _is_driven(judged: Judged) -> bool:
     """Whether a jump from rest is the start of a motion: the arm gets faster after it, in the jump's direction."""
     jump, (before, after) = judged.branches.jump, judged.speed
     return bool(np.abs(before).max() < REST and after @ jump > GOES_ON * (jump @ jump))
+
+
+def _sways(window: ArmSamples, time: float) -> bool:
+    """Whether some joint leaves a parabola by more than the step of its encoder, whose rounding oscillates too."""
+    near = np.abs(window.times - time) <= SWAY
+    if np.count_nonzero(near) < 5:
+        return True
+    since, positions = window.times[near] - time, window.positions[near]
+    powers = (since[:, None] / SWAY) ** np.arange(3)
+    left = positions - powers @ np.linalg.lstsq(powers, positions, rcond=None)[0]
+    return bool((np.sqrt(np.mean(left**2, axis=0)) > ROUNDING * quantum_of(window.positions)).any())
 
 
 def _rests(judged: Judged) -> bool:

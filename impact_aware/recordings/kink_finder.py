@@ -195,9 +195,12 @@ class KinkFinder:
 
     def _judge(self, times: Array, positions: Array, noise: Noise, instants: Array) -> None:
         first: list[Judged] = []
+        beside: list[float] = []
         for instant in instants.tolist():
             judged = self._judge_one(times, positions, noise, instant)
-            if judged is not None:
+            if judged is None:
+                beside.append(instant)
+            else:
                 first.append(judged)
                 if judged.is_jump:
                     self._jumps.append(judged.branches.time)
@@ -214,6 +217,13 @@ class KinkFinder:
             if new.is_jump:
                 self._jumps.append(new.branches.time)
             found.append(new)
+        # What was beside a jump that is none after all has not been looked at.
+        for instant in beside:
+            late = self._judge_one(times, positions, noise, instant, AGAIN if self._follows(instant) else SURE)
+            if late is not None:
+                found.append(late)
+                if late.is_jump:
+                    self._jumps.append(late.branches.time)
         for place, judged in enumerate(found):
             if judged.is_jump:
                 self._jumps.remove(judged.branches.time)

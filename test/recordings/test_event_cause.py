@@ -104,6 +104,17 @@ def test_a_detectors_find_in_smooth_motion_is_counted_in_a_note() -> None:
     assert note.startswith("1 find of fusion is smooth motion") and note.endswith("no event: at 1.200 s")
 
 
+@pytest.mark.parametrize(("amplitude", "cause"), [(0.3, ""), (3.0, "ringing")])
+def test_an_oscillation_is_more_than_the_rounding_of_an_encoder(amplitude: float, cause: str) -> None:
+    step, times = 6.5e-5, 1.0 + 1e-3 * np.arange(500)
+    rng = np.random.default_rng(1)
+    swing = amplitude * np.sin(2.0 * np.pi * 27.0 * times)[:, None] * [0.0, 1.0] + 0.3 * rng.standard_normal((500, 2))
+    window = ArmSamples(times, step * np.round(swing + [3e3, -4e3] + 40.0 * (times[:, None] - 1.2)))
+    after = replace(found(judged(1.26)), window=window)
+    causes = find_causes([found(judged(1.2, kink=60.0)), after], [], NAMES)
+    assert [each.cause for each in causes] == ["contact", cause]
+
+
 def test_what_no_oscillation_explains_is_no_ringing() -> None:
     causes = find_causes([found(judged(1.2, kink=60.0)), found(judged(1.26, oscillation=2.0))], [], NAMES)
     assert [cause.cause for cause in causes] == ["contact", ""]

@@ -34,6 +34,9 @@ APART, SHARE = 0.030, 0.5
 NEAR = 0.020
 """A find belongs to what truly happened within this time, or one and a half periods where they are longer, s."""
 
+SWING = 0.005
+"""Velocity of the joints' oscillation that makes `ringing` a true cause, rad/s."""
+
 FOLLOWS = 0.3
 """A contact that follows another within this time is a second one, s."""
 
@@ -189,9 +192,9 @@ def finds(analysis: Analysis) -> list[tuple[float, str]]:
 
 
 def _swings(truth: TrueHit, time: float, near: float) -> bool:
-    """Whether the joints' elasticity swings by more than a touch about a time."""
+    """Whether the joints' elasticity swings about a time."""
     beside = np.abs(truth.times - time) <= near
-    return bool(np.abs(truth.velocities - truth.rigid_velocities)[beside].max(initial=0.0) > TOUCH)
+    return bool(np.abs(truth.velocities - truth.rigid_velocities)[beside].max(initial=0.0) > SWING)
 
 
 def true_causes(truth: TrueHit, time: float, near: float) -> set[str]:
@@ -208,7 +211,8 @@ def true_causes(truth: TrueHit, time: float, near: float) -> set[str]:
         if abs(time - contact.lost) <= near:
             allowed.add("contact_lost")
     allowed |= {cause for when, cause in truth.switches if abs(time - when) <= near and not allowed & {"contact"}}
-    if not allowed and any(contact.time < time for contact in contacts) and _swings(truth, time, near):
+    # Where a contact is lost without a jump, what the joints do is still to swing.
+    if allowed <= {"contact_lost"} and any(contact.time < time for contact in contacts) and _swings(truth, time, near):
         allowed.add("ringing")
     return allowed
 
