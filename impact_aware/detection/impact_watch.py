@@ -26,6 +26,13 @@ _REMEMBERED = 16
 """Measured velocities that are kept for joints whose velocity before the impact the detector could not see."""
 
 
+FOLLOWS = 0.3
+"""A contact that follows another within this time is a second one, s."""
+
+CONTACT, SECOND_CONTACT, CONTACT_LOST = "contact", "second_contact", "contact_lost"
+"""What events come from."""
+
+
 class WatchEventKind(enum.Enum):
     """What became known."""
 
@@ -46,6 +53,7 @@ class WatchEvent:
         verdict: Of MEANING.
         loss: Of LOST.
         completion: Of COMPLETE.
+        cause: Of MADE and LOST: `CONTACT`, `SECOND_CONTACT` or `CONTACT_LOST`.
     """
 
     kind: WatchEventKind
@@ -54,6 +62,7 @@ class WatchEvent:
     verdict: Verdict | None = None
     loss: ContactLoss | None = None
     completion: ContactCompletion | None = None
+    cause: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -115,6 +124,7 @@ class ImpactWatch:
         self._tolerance = timing_tolerance
         self._expected: ExpectedJump | None = None
         self._asked: tuple[int, ImpactEvent] | None = None
+        self._last_contact = -np.inf
         self._velocities = Ring(_REMEMBERED, detector.joint_count + 1)
         self._row = np.zeros(detector.joint_count + 1)
         self._last_time = -np.inf
@@ -188,6 +198,8 @@ class ImpactWatch:
         expected = self._expected
         fits = expected is not None and not expected.sequence and abs(expected.time - event.time) <= self._tolerance
         self._asked = (self.sequence, event)
+        cause = SECOND_CONTACT if 0.0 <= event.time - self._last_contact < FOLLOWS else CONTACT
+        self._last_contact = event.time
         if self._ringing is not None:
             self._ringing.begin(event)
         if expected is not None and fits:
@@ -197,11 +209,11 @@ class ImpactWatch:
         normal = expected.normal if expected is not None and fits and expected.normal is not None else self._normal
         if self._bounce is not None and normal is not None and not self._bounce.watching:
             self._bounce.begin(event, normal)
-        yield WatchEvent(WatchEventKind.MADE, self.sequence, event=event)
+        yield WatchEvent(WatchEventKind.MADE, self.sequence, event=event, cause=cause)
 
     def _lost(self, loss: ContactLoss) -> WatchEvent:
         self.sequence += 1
-        return WatchEvent(WatchEventKind.LOST, self.sequence, loss=loss)
+        return WatchEvent(WatchEventKind.LOST, self.sequence, loss=loss, cause=CONTACT_LOST)
 
     def _ask(self, event: ImpactEvent, expected: ExpectedJump) -> None:
         if self._expectation is None:

@@ -10,6 +10,7 @@ import numpy as np
 
 from impact_aware.arrays import Array
 from impact_aware.detection import ContactCompletion, ContactLoss, ImpactEvent
+from impact_aware.detection.impact_watch import CONTACT_LOST as LOST
 from impact_aware.impact.record import Outcome
 from impact_aware.messages.stamps import seconds, stamp_seconds, write_stamp
 from impact_aware.messages.types import MessageTypes
@@ -32,11 +33,13 @@ def event_to_message(
     frame: str,
     joint_names: Sequence[str],
     expected: bool | None = None,
+    cause: str = "",
 ) -> Any:
     """An impact found by a detector; `expected` says what it means, None while that is not known."""
     message = _new(types, CONTACT_MADE, event.time, event.time_detected, event.time_std, sequence, arm, frame)
     message.detector = event.detector
     message.meaning = MEANINGS[expected]
+    message.cause = cause
     message.confidence = float(event.confidence)
     message.joint_names = list(joint_names)
     message.position = types.doubles(event.position)
@@ -75,7 +78,7 @@ def loss_to_message(
 ) -> Any:
     """A contact that was lost."""
     message = _new(types, CONTACT_LOST, loss.time, loss.time_detected, loss.time_std, sequence, arm, frame)
-    message.detector = "bounce"
+    message.detector, message.cause = "bounce", LOST
     # That the tool recedes is seen; from a second impact the loss is only concluded.
     message.confidence = 1.0 if loss.reason == "receding" else 0.5
     message.joint_names = list(joint_names)

@@ -157,7 +157,7 @@ class ImpactDetectorNode(Node):
         about: dict[str, Any] = {"sequence": known.sequence, "arm": self._arm, "frame": self._settings.base_frame}
         if known.kind is WatchEventKind.MADE and known.event is not None:
             event = known.event
-            message = event_to_message(event, ROS, joint_names=names, **about)
+            message = event_to_message(event, ROS, joint_names=names, cause=known.cause, **about)
             self._messages = {known.sequence: message}
             self._publisher.publish(message)
             log.info(

@@ -41,6 +41,7 @@ class ArmMessages:
             frame=self._arm.base_frame,
             joint_names=impact.joint_names,
             expected=impact.expected,
+            cause=impact.cause,
         )
         return RECORDED.serialize(message, EVENT_TYPE)
 

@@ -7,13 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from impact_aware.detection.impact_watch import CONTACT, FOLLOWS, SECOND_CONTACT
 from impact_aware.recordings.arm_samples import ArmSamples
 from impact_aware.recordings.impact_finder import TWO_SIDED, FoundImpact
 from impact_aware.recordings.kink_candidates import quantum_of
 from impact_aware.recordings.kink_finder import LEAST_BEFORE, Judged
-
-FOLLOWS = 0.3
-"""A contact that follows another within this time is a second one, s."""
 
 RINGS = 0.5
 """Time after a contact for which joints may oscillate from it, s."""
@@ -92,7 +90,7 @@ def find_causes(found: Sequence[FoundImpact], judged: Sequence[Judged], joint_na
             causes.append(_cause(impact, "motion_start", evidence))
             continue
         follows = bool(contacts) and impact.event.time - contacts[-1] < FOLLOWS
-        kind = "second_contact" if follows else "contact"
+        kind = SECOND_CONTACT if follows else CONTACT
         evidence = _of_jump(impact.judged, joint_names)
         if follows:
             evidence += f", {1e3 * (impact.event.time - contacts[-1]):.0f} ms after a contact"
@@ -186,7 +184,7 @@ def _rests(judged: Judged) -> bool:
 
 
 def _cause(impact: FoundImpact, cause: str, evidence: str) -> Cause:
-    contact = impact if cause in ("contact", "second_contact") else None
+    contact = impact if cause in (CONTACT, SECOND_CONTACT) else None
     return Cause(impact.event.time, impact.event.time_std, cause, evidence, impact.detectors, contact)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from impact_aware.arrays import Array
 from impact_aware.detection.events import ImpactEvent
+from impact_aware.detection.impact_watch import CONTACT, CONTACT_LOST, SECOND_CONTACT
 from impact_aware.estimation.metrics import absolute_error, jump_relative_error
 from impact_aware.estimation.result import VelocityEstimate
 from impact_aware.impact.prediction import ImpactPrediction
@@ -25,11 +26,11 @@ NORMAL_SOURCES = ("option", "config", "tf", "prediction", "jump")
 jump itself."""
 
 
-CAUSES = ("contact", "second_contact", "contact_lost", "command_step", "motion_start", "ringing")
+CAUSES = (CONTACT, SECOND_CONTACT, CONTACT_LOST, "command_step", "motion_start", "ringing")
 """What a find may be: contact made; made again soon after another; lost; a step of the commanded acceleration; the
 start or end of a motion; the oscillation that a contact has left."""
 
-CONTACTS = ("contact", "second_contact")
+CONTACTS = (CONTACT, SECOND_CONTACT)
 """Of those, the impacts."""
 
 

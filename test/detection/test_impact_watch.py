@@ -166,7 +166,7 @@ def test_contact_lost_along_the_predicted_normal_rearms_after_the_ringing(given_
         assert not losses and not detector.rearmed
         return
     (loss,) = losses
-    assert loss.reason == "receding"
+    assert loss.reason == "receding" and "contact_lost" in [each.cause for each in found]
     assert loss.speed == pytest.approx(0.3, rel=0.02)
     assert loss.time == pytest.approx(0.05, abs=2e-3)
     # Once, at the first sample after the loss that is 15 ms behind the impact's detection.
@@ -213,3 +213,11 @@ def test_noise_is_measured_with_a_margin():
     # The larger of the two joints, half as much again; 4000 samples know it to a few per cent.
     assert noise_of(rows, 1e-7) == pytest.approx(3e-4, rel=0.08)
     assert noise_of(rows[: NOISE_SAMPLES - 1], 1e-7) is None
+
+
+def test_contacts_soon_after_another_are_second_ones():
+    at = (0.05, 0.11, 0.409, 0.711)
+    watch = ImpactWatch(Scripted([(round(time / PERIOD) + 3, event(time, time + 3e-3)) for time in at]))
+    made = run(watch, 800)
+    # 0.299 s after the one before, and 0.302 s.
+    assert [each.cause for each in made] == ["contact", "second_contact", "second_contact", "contact"]

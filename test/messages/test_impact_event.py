@@ -60,9 +60,10 @@ def test_every_field_of_an_impact_comes_back():
 
 
 def test_a_recording_has_the_same_event():
-    message = event_to_message(EVENT, RECORDED, joint_names=NAMES, expected=True, **ABOUT)
+    message = event_to_message(EVENT, RECORDED, joint_names=NAMES, expected=True, cause="contact", **ABOUT)
     read = annotation_types().deserialize_cdr(RECORDED.serialize(message, TYPE), TYPE)
-    expected = sent(event_to_message(EVENT, ROS, joint_names=NAMES, expected=True, **ABOUT))
+    expected = sent(event_to_message(EVENT, ROS, joint_names=NAMES, expected=True, cause="contact", **ABOUT))
+    assert read.cause == "contact"
     for name in Message.get_fields_and_field_types():
         if name not in ("header", "stamp_detected"):
             np.testing.assert_array_equal(getattr(read, name), getattr(expected, name), err_msg=name)
@@ -97,7 +98,7 @@ def test_arrays_of_another_length_are_unknown():
 def test_a_lost_contact(reason, confidence):
     loss = ContactLoss(4.5, 4.52, 2e-3, np.array([0.1, 0.2, 0.3]), 0.2, reason)
     message = sent(loss_to_message(loss, ROS, joint_names=NAMES, **ABOUT))
-    assert (message.kind, message.detector) == (Message.KIND_CONTACT_LOST, "bounce")
+    assert (message.kind, message.detector, message.cause) == (Message.KIND_CONTACT_LOST, "bounce", "contact_lost")
     assert (seconds(message.header.stamp), seconds(message.stamp_detected)) == (4.5, pytest.approx(4.52))
     assert (message.time_standard_error, message.confidence, message.first_joint) == (2e-3, confidence, -1)
     assert list(message.position) == [0.1, 0.2, 0.3] and list(message.joint_names) == list(NAMES)
@@ -108,7 +109,7 @@ def test_a_lost_contact(reason, confidence):
 def test_a_sequence_that_is_over(reason, confidence):
     done = ContactCompletion(6.5, 6.1, 6.2, 2, reason, 0.01)
     message = sent(completion_to_message(done, ROS, **ABOUT))
-    assert (message.kind, message.detector) == (Message.KIND_CONTACT_COMPLETE, "completion")
+    assert (message.kind, message.detector, message.cause) == (Message.KIND_CONTACT_COMPLETE, "completion", "")
     assert seconds(message.header.stamp) == seconds(message.stamp_detected) == 6.5
     assert (message.time_standard_error, message.confidence, message.first_joint) == (-1.0, confidence, -1)
     assert (message.sequence, message.arm, message.header.frame_id) == (5, "left", "left_link0")

@@ -85,8 +85,9 @@ def test_a_differenced_velocity_is_no_measured_one(node, monkeypatch):
 
 
 def test_an_impact_is_published_with_all_that_was_found(node):
-    node._publish(WatchEvent(WatchEventKind.MADE, 4, event=FOUND))
+    node._publish(WatchEvent(WatchEventKind.MADE, 4, event=FOUND, cause="second_contact"))
     ((message, meaning),) = node.published
+    assert message.cause == "second_contact"
     assert (message.sequence, message.arm, message.header.frame_id) == (4, "left", "left_link0")
     assert (message.header.stamp, message.stamp_detected) == (stamp(2.25), stamp(2.254))
     assert (message.time_standard_error, message.first_joint, message.confidence) == (3e-4, 2, 0.8)
