@@ -32,6 +32,24 @@ def ghosts(
     ]
 
 
+def object_velocities(
+    sheet: Sheet, position: ArrayLike, predicted: ArrayLike | None, measured: ArrayLike, words: str, style: MarkerStyle
+) -> list[Marker]:
+    """How the object left a hit, as predicted and as its track has it, both (3,), m/s, at its centre."""
+    foot = np.asarray(position, dtype=float)
+    after = style.velocity_scale * np.asarray(measured, dtype=float)
+    above = foot + after + [0.0, 0.0, 2.0 * style.text_height]
+    markers = [
+        sheet.arrow("object_measured", 0, foot, after, look.ESTIMATED),
+        sheet.text("object_measured_text", 0, above, words, style.text_height, look.ESTIMATED),
+    ]
+    if predicted is not None:
+        markers.append(
+            sheet.arrow("object_predicted", 0, foot, style.velocity_scale * np.asarray(predicted), look.PREDICTED)
+        )
+    return markers
+
+
 def object_box(sheet: Sheet, position: ArrayLike, half_extents: ArrayLike, orientation: ArrayLike) -> list[Marker]:
     """The object where it is now."""
     edges = 2.0 * np.asarray(half_extents, dtype=float)

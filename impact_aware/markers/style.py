@@ -35,6 +35,8 @@ LEGEND: tuple[tuple[str, Color, str], ...] = (
     ("normal", NORMAL, "normal of the surface"),
     ("object_before", GHOST_BEFORE, "object at the impact"),
     ("object_after", GHOST_AFTER, "object a moment later, as predicted"),
+    ("object_predicted", PREDICTED, "velocity of the object after, as predicted"),
+    ("object_measured", ESTIMATED, "velocity of the object after, as measured"),
     ("object_goal", GOAL, "goal of the object"),
     ("ante_field", ANTE_FIELD, "reference before the impact"),
     ("post_field", POST_FIELD, "reference after the impact"),

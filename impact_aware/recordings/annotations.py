@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 
+import numpy as np
+
 from impact_aware.errors import ImpactAwareError
 from impact_aware.impact.record import Impact
-from impact_aware.markers import MarkerBoard, SceneMarkers
+from impact_aware.markers import Marker, MarkerBoard, MarkerStyle, SceneMarkers
+from impact_aware.markers.marker import Sheet
+from impact_aware.markers.movement import object_velocities
 from impact_aware.messages import impact_event, impact_prediction, marker
 from impact_aware.messages.impact_event import event_to_message
 from impact_aware.messages.impact_prediction import impact_to_message, predicted_impact
@@ -24,7 +28,8 @@ class ArmMessages:
     def __init__(self, arm: ArmAnalysis) -> None:
         """Load the arm's model, for the velocities of the contact point, where it is known."""
         self._arm = arm
-        self._scene = SceneMarkers(arm=arm.arm, robot=_robot(arm))
+        self._style = MarkerStyle()
+        self._scene = SceneMarkers(self._style, arm=arm.arm, robot=_robot(arm))
         self._board = MarkerBoard()
 
     def event(self, impact: AnalyzedImpact) -> bytes:
@@ -52,12 +57,12 @@ class ArmMessages:
     def markers(self, impact: AnalyzedImpact) -> bytes | None:
         """`MarkerArray` of the scene at the impact, replacing that of the one before; None when nothing changes."""
         record = self._record(impact)
-        if not (record.valid and record.plausible):
-            return None
-        self._scene.add_impact(record)
+        if record.valid and record.plausible:
+            self._scene.add_impact(record)
         changes = [
             self._board.show(group, markers, impact.time) for group, markers in self._scene.take_changes().items()
         ]
+        changes.append(self._board.show("object_hit", self._object(impact), impact.time))
         legend = self._scene.legend(self._board.namespaces(impact.time))
         changes.append(self._board.show("legend", legend, impact.time))
         messages = [changes_to_message(change, RECORDED, impact.time) for change in changes if change]
@@ -65,6 +70,25 @@ class ArmMessages:
             return None
         messages[0].markers = [entry for message in messages for entry in message.markers]
         return RECORDED.serialize(messages[0], MARKERS_TYPE)
+
+    def _object(self, impact: AnalyzedImpact) -> list[Marker]:
+        """How the object left, where its track tells."""
+        hit, prediction = impact.object_hit, impact.prediction
+        if hit is None:
+            return []
+        words = f"measured {float(np.linalg.norm(hit.motion.velocity_after)):.2f} m/s"
+        if hit.restitution is not None:
+            words += f", e {hit.restitution:.2f} +- {hit.restitution_error:.2f}"
+        twist = None if prediction is None else prediction.object_twist_after
+        root = "/".join(filter(None, (self._arm.arm, "at_impact")))
+        return object_velocities(
+            Sheet(root, self._arm.base_frame, impact.time),
+            hit.motion.position,
+            None if twist is None else twist[:3],
+            hit.motion.velocity_after,
+            words,
+            self._style,
+        )
 
     def _record(self, impact: AnalyzedImpact) -> Impact:
         prediction, estimate = impact.prediction, impact.estimate

@@ -15,9 +15,11 @@ from rosbags.rosbag2 import CompressionFormat, CompressionMode, Reader, StorageP
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
 from impact_aware.errors import InvalidInputError
+from impact_aware.estimation.object_motion import ObjectMotion
 from impact_aware.recordings import annotated_bag
 from impact_aware.recordings.annotated_bag import AnnotatedBagError, write_annotated
 from impact_aware.recordings.bag import BagError
+from impact_aware.recordings.object_hit import ObjectHit
 from impact_aware.robot import RobotModel
 
 STORE = get_typestore(Stores.ROS2_JAZZY)
@@ -143,7 +145,7 @@ def test_event_has_the_time_of_the_impact(copy, analysis):
         assert recorded * 1e-9 - EPOCH == pytest.approx(sample + RECEIVED_LATER, abs=1e-6)
         assert event.header.frame_id == "panda_link0"
         assert event.detector == "kink" and event.kind == CONTACT_MADE
-        assert event.sequence == impact.index
+        assert event.sequence == impact.index and event.cause == impact.cause == "contact"
         assert np.array_equal(event.velocity_before, impact.velocity_before)
         assert np.array_equal(event.residual, impact.event.residual, equal_nan=True)
     assert [entry[3].meaning for entry in events] == [1, 0]
@@ -179,6 +181,27 @@ def test_markers_show_the_three_velocities(copy, analysis):
         direction = before / np.linalg.norm(before)
         assert along == pytest.approx(direction, abs=1e-6)
         assert arrow.header.frame_id == "panda_link0" and arrow.color.a > 0.0
+
+
+def test_markers_show_how_the_object_left(make_analysis, source, tmp_path):
+    """The first impact has a track of the object, the second one has none: its arrow goes away again."""
+    analysis = make_analysis({"": [EPOCH + 0.2504, EPOCH + 0.6]}, file=source)
+    (arm,) = analysis.arms
+    first, second = arm.impacts
+    place, velocity, none = np.array([0.5, -0.1, 0.2]), np.array([0.05, 0.3, -0.02]), np.zeros(3)
+    motion = ObjectMotion(EPOCH + 0.25, 1e-3, place, none, none, velocity, none, none, none, none, 0.09, 9, 1e-4, True)
+    hit = ObjectHit(motion, 1e-4, restitution=0.43, restitution_error=0.06)
+    arm = replace(arm, impacts=(replace(first, object_hit=hit), second))
+    copied = write_annotated(source, replace(analysis, arms=(arm,)), tmp_path / "annotated")
+    shown, gone = (entry[3].markers for entry in added(decoded(copied))["impact_markers"])
+    by_name = {marker.ns.rpartition("/")[2]: marker for marker in shown}
+    start, end = (np.array([point.x, point.y, point.z]) for point in by_name["object_measured"].points)
+    np.testing.assert_allclose(start, place)
+    np.testing.assert_allclose(end - start, 0.4 * velocity)
+    assert by_name["object_measured_text"].text == "measured 0.30 m/s, e 0.43 +- 0.06"
+    assert "object_predicted" not in by_name, "a fixed surface was predicted"
+    deleted = {marker.ns.rpartition("/")[2] for marker in gone if marker.action == 2}
+    assert {"object_measured", "object_measured_text"} <= deleted
 
 
 def test_folder_opens_as_rosbag2(copy):
