@@ -9,9 +9,10 @@ import pinocchio as pin
 import pytest
 
 from impact_aware.errors import InvalidInputError
+from impact_aware.recordings.impact_analysis import analyze
 from impact_aware.rigs.bench import recordings
 from impact_aware.rigs.bench.lab_draw import draw_hit
-from impact_aware.rigs.bench.lab_hit import CYCLE, TrueContact, simulate_hit
+from impact_aware.rigs.bench.lab_hit import CYCLE, TrueContact, hit_of_seed, simulate_hit
 from impact_aware.rigs.bench.lab_recording import record
 
 BEFORE, AFTER = np.array([0.2, -0.1]), np.array([-0.1, 0.3])
@@ -159,3 +160,17 @@ def test_scores_count_misses_false_contacts_and_errors_in_standard_errors():
 def test_no_hits_are_refused():
     with pytest.raises(InvalidInputError, match="--hits"):
         recordings.run(argparse.Namespace(hits=0, seed=1, rates=[200]))
+
+
+@pytest.mark.slow
+def test_analyze_tells_when_contacts_of_a_simulated_hit_were_lost(tmp_path):
+    """A table is hit twice, and the arm rebounds each time; what the analysis says is held against the plant."""
+    truth = hit_of_seed(7006)
+    assert truth.draw.fixed and len(truth.contacts) == 2
+    path = record(truth, 200.0, 7006).write(tmp_path, "rebounds")
+    lost = [
+        event for event in analyze([path], recordings.options_of(truth)).other_events if event.cause == "contact_lost"
+    ]
+    for event, contact in zip(lost, truth.contacts, strict=True):
+        assert abs(event.time - contact.lost) < 3e-3 < event.time_standard_error
+        assert "recedes along the normal" in event.evidence and event.detectors == ("bounce",)
