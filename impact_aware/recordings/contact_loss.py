@@ -2,19 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from impact_aware.detection import JointSample
 from impact_aware.detection.bounce import BounceDetector, ContactLoss
+from impact_aware.detection.impact_watch import CONTACT_LOST
 from impact_aware.recordings.arm_samples import ArmSamples
-from impact_aware.recordings.results import AnalyzedImpact
+from impact_aware.recordings.results import AnalyzedImpact, OtherEvent
 from impact_aware.robot import RobotModel
 
 PROMPT = 0.02
 """How soon after the impact a tool recedes that has lost its contact whatever it hit, s. An object may fly ahead of a
 tool that turns back later, and was lost before."""
+
+
+RECEDING = "bounce"
+"""Name of what finds lost contacts, among those of the detectors."""
+
+
+def lost_contacts(
+    impacts: Sequence[AnalyzedImpact], windows: Sequence[ArmSamples], robot: RobotModel | None, *, fixed: bool
+) -> list[OtherEvent]:
+    """Contacts of one arm that the samples after its impacts show to be lost; see `contact_loss`."""
+    events = []
+    for index, (impact, window) in enumerate(zip(impacts, windows, strict=True)):
+        until = impacts[index + 1].time if index + 1 < len(impacts) else None
+        loss = None if robot is None else contact_loss(impact, window, robot, until, fixed=fixed)
+        if loss is not None:
+            evidence = (
+                f"the tool recedes along the normal at {loss.speed:.2f} m/s from where it was lowest, "
+                f"{1e3 * (loss.time - impact.time):.0f} ms after the contact"
+            )
+            events.append(
+                OtherEvent(impact.arm, impact.file, loss.time, loss.time_std, CONTACT_LOST, evidence, (RECEDING,))
+            )
+    return events
 
 
 def contact_loss(

@@ -15,7 +15,6 @@ import numpy as np
 
 from impact_aware.columns import SUFFIXES as TABLES
 from impact_aware.detection import ImpactDetector, make_detector
-from impact_aware.detection.impact_watch import CONTACT_LOST
 from impact_aware.detection.registry import NEEDS, OPTIONS
 from impact_aware.detection.tuning import load_parameters
 from impact_aware.errors import ImpactAwareError, InvalidInputError
@@ -25,8 +24,8 @@ from impact_aware.recordings.arm_notes import beside_notes, data_notes, robot_no
 from impact_aware.recordings.arm_samples import ArmSamples, ArmSelector
 from impact_aware.recordings.arm_selection import ArmSource, arm_of_table, arms_in_bag
 from impact_aware.recordings.bag import Bag, BagError, is_recording
-from impact_aware.recordings.contact_loss import contact_loss
-from impact_aware.recordings.event_cause import Cause, find_causes, refuted
+from impact_aware.recordings.contact_loss import lost_contacts
+from impact_aware.recordings.event_cause import find_causes, refuted
 from impact_aware.recordings.file_options import file_options, with_file_options
 from impact_aware.recordings.impact_explanation import Surroundings, explain
 from impact_aware.recordings.impact_finder import NOMINAL_PERIOD, ImpactFinder
@@ -50,9 +49,6 @@ from impact_aware.robot.profile import MOST_JOINTS
 
 Report = Callable[[Path, int, int], None]
 """Called with a file, its messages read so far, and how many there are (0 when that is not known)."""
-
-RECEDING = "bounce"
-"""Name of what finds lost contacts, among those of the detectors."""
 
 _TOGETHER = 0.010
 """Impacts of two arms that are closer than this act on the object together, s."""
@@ -312,26 +308,6 @@ def _surroundings(bag: Bag, arms: list[_Arm], options: AnalysisOptions, surface:
     return Surroundings(surface, frames, predictions, predicts and bool(predictions), track)
 
 
-def _losses(
-    file: Path, source: ArmSource, impacts: Sequence[AnalyzedImpact], causes: Sequence[Cause], *, fixed: bool
-) -> list[OtherEvent]:
-    """Contacts that the samples after an impact show to be lost."""
-    events = []
-    for index, (impact, cause) in enumerate(zip(impacts, causes, strict=True)):
-        until = impacts[index + 1].time if index + 1 < len(impacts) else None
-        if source.robot is None or cause.impact is None:
-            continue
-        loss = contact_loss(impact, cause.impact.window, source.robot, until, fixed=fixed)
-        if loss is None:
-            continue
-        evidence = (
-            f"the tool recedes along the normal at {loss.speed:.2f} m/s from where it was lowest, "
-            f"{1e3 * (loss.time - impact.time):.0f} ms after the contact"
-        )
-        events.append(OtherEvent(source.arm, file, loss.time, loss.time_std, CONTACT_LOST, evidence, (RECEDING,)))
-    return events
-
-
 def _concluded(file: Path, arm: _Arm, options: AnalysisOptions, around: Surroundings) -> ArmAnalysis:
     source, finder, selector = arm.source, arm.finder, arm.selector
     own = tuple(p for p in around.predictions if _belongs(p, source))
@@ -360,7 +336,10 @@ def _concluded(file: Path, arm: _Arm, options: AnalysisOptions, around: Surround
         OtherEvent(source.arm, file, other.time, other.time_std, other.cause, other.evidence, other.detectors)
         for other in others
     ]
-    events += _losses(file, source, impacts, contacts, fixed=around.surface is not None)
+    windows = [cause.impact.window for cause in contacts if cause.impact is not None]
+    events += lost_contacts(
+        impacts, windows, source.robot, fixed=around.surface is not None or options.surface_frame is not None
+    )
     events.sort(key=lambda event: event.time)
     return ArmAnalysis(
         arm=source.arm,
