@@ -337,10 +337,8 @@ def _concluded(file: Path, arm: _Arm, options: AnalysisOptions, around: Surround
         for other in others
     ]
     windows = [cause.impact.window for cause in contacts if cause.impact is not None]
-    events += lost_contacts(
-        impacts, windows, source.robot, fixed=around.surface is not None or options.surface_frame is not None
-    )
-    events.sort(key=lambda event: event.time)
+    stays = not (around.surface is None and options.surface_frame is None)
+    events += lost_contacts(impacts, windows, source.robot, fixed=stays)
     return ArmAnalysis(
         arm=source.arm,
         file=file,
@@ -357,7 +355,7 @@ def _concluded(file: Path, arm: _Arm, options: AnalysisOptions, around: Surround
         first_time=finder.first_time,
         last_time=finder.last_time,
         impacts=tuple(impacts),
-        other_events=tuple(events),
+        other_events=tuple(sorted(events, key=lambda event: event.time)),
         smallest_jump=finder.kinks.smallest_jump,
         drops=finder.drops,
         notes=(*source.notes, *robot_notes(source.robot), *arm.notes, *data_notes(selector, finder), *refuted(causes)),
