@@ -38,8 +38,8 @@ ROUNDING = 0.7
 UNJUDGED = "can't be judged, as the samples only begin there"
 """Evidence of a find that nothing before it can be compared with."""
 
-UNFINISHED = "can't be told from an oscillation of the contact before, as the samples end there"
-"""Evidence of a find that nothing after it can be compared with."""
+UNFINISHED = "can't be told from an oscillation of the contact before, for lack of samples around it"
+"""Evidence of a find that comes too soon before the end of the samples, or too close to the contact."""
 
 GOES_ON = 1.3
 """Mean velocity after a jump from rest, in jumps and along it, from which the arm goes on as a motor moves it: what was
@@ -86,7 +86,7 @@ def find_causes(found: Sequence[FoundImpact], judged: Sequence[Judged], joint_na
             causes.append(_cause(impact, "", UNFINISHED))
             continue
         if impact.judged is not None and _is_driven(impact.judged):
-            evidence = "the arm rests before it and goes on to accelerate after it, within few samples at first"
+            evidence = "the arm rests before it and goes on to accelerate in the direction of the jump"
             causes.append(_cause(impact, "motion_start", evidence))
             continue
         follows = bool(contacts) and impact.event.time - contacts[-1] < FOLLOWS
@@ -141,7 +141,7 @@ def _of_other(impact: FoundImpact, contacts: Sequence[float]) -> Cause:
         )
         return _cause(impact, "ringing", evidence)
     if _rests(judged):
-        return _cause(impact, *_of_step(judged))
+        return _cause(impact, "motion_start", f"no velocity jumps, and the arm rests {_side(judged)} it")
     return _cause(impact, "", "no jump of the velocity, no step of the acceleration")
 
 
@@ -150,9 +150,12 @@ def _of_step(judged: Judged) -> tuple[str, str]:
     sure = (branches.step - branches.smooth) / np.log(10.0)
     evidence = f"no velocity jumps; a step of the acceleration makes the samples 10^{sure:.0f} times likelier than none"
     if _rests(judged):
-        side = "before" if np.abs(judged.speed[0]).max() < REST else "after"
-        return "motion_start", f"{evidence}, and the arm rests {side} it"
+        return "motion_start", f"{evidence}, and the arm rests {_side(judged)} it"
     return "command_step", evidence
+
+
+def _side(judged: Judged) -> str:
+    return "before" if np.abs(judged.speed[0]).max() < REST else "after"
 
 
 def _is_step(judged: Judged) -> bool:
@@ -191,13 +194,9 @@ def _cause(impact: FoundImpact, cause: str, evidence: str) -> Cause:
 def refuted(causes: Sequence[Cause]) -> list[str]:
     """Notes about the finds of detectors that both sides refute, or that have no side before them."""
     notes = []
+    said = {cause: cause.evidence if cause.evidence in (UNJUDGED, UNFINISHED) else "" for cause in causes}
     for words in ("", UNJUDGED, UNFINISHED):
-        unjudged = (UNJUDGED, UNFINISHED)
-        alarms = [
-            cause
-            for cause in causes
-            if not cause.cause and (cause.evidence == words if words else cause.evidence not in unjudged)
-        ]
+        alarms = [cause for cause in causes if not cause.cause and said[cause] == words]
         if alarms:
             names = ", ".join(sorted({name for cause in alarms for name in cause.detectors}))
             times = ", ".join(f"{cause.time:.3f}" for cause in alarms[:5]) + (", ..." if len(alarms) > 5 else "")

@@ -86,7 +86,7 @@ def test_what_comes_soon_after_a_contact_at_the_end_of_the_samples_is_none() -> 
     causes = find_causes([found(judged(1.2, kink=60.0)), last], [], NAMES)
     assert [cause.cause for cause in causes] == ["contact", ""]
     (note,) = refuted(causes)
-    assert note.startswith("1 find of fusion can't be told from an oscillation of the contact before, as")
+    assert note.startswith("1 find of fusion can't be told from an oscillation of the contact before, for")
     causes = find_causes([found(judged(0.9, kink=60.0)), last], [], NAMES)
     assert [cause.cause for cause in causes] == ["contact", "contact"]
 
