@@ -61,7 +61,8 @@ class OutputFolder:
         self._command, self._aside = command, aside
         self._target = usable_folder(folder)
         for recording in inputs:
-            inside = recording.resolve()
+            # Not Path.resolve, which ends at links that lead to themselves.
+            inside = Path(os.path.realpath(recording))
             within = recording.is_dir() and inside in self._target.parents
             if self._target in (inside, *inside.parents) or within:
                 raise InvalidInputError("out", str(folder), f"a folder outside the recording {recording}")

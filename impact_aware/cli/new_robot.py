@@ -36,7 +36,8 @@ def run(args: argparse.Namespace) -> int:
     robot = RobotModel.from_urdf(args.urdf, name=name, joint_names=tuple(args.joints), tool_frame=args.tool_frame)
     urdf = args.urdf.resolve()
     path = None if args.out is None else args.out / f"{name}.yaml"
-    text = minimal_profile(robot, name, str(urdf) if path is None else os.path.relpath(urdf, path.parent.resolve()))
+    beside = str(urdf) if path is None else os.path.relpath(urdf, os.path.realpath(path.parent))
+    text = minimal_profile(robot, name, beside)
     if path is not None:
         path.parent.mkdir(parents=True, exist_ok=True)
         try:

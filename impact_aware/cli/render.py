@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from pathlib import Path
 from typing import Any
 
@@ -68,7 +69,7 @@ def output_file(out: Path | None, bag: Path) -> Path:
         InvalidInputError: A file that is no .png.
     """
     # A recording is mostly called bag, and the folder around it says what it is about.
-    whole = bag.resolve()
+    whole = Path(os.path.realpath(bag))
     name = next((path.stem for path in (whole, *whole.parents) if path.stem not in ("bag", "")), "scene")
     if out is None:
         return Path(f"{name}.png")

@@ -101,7 +101,7 @@ def write_annotated(source: Path, analysis: Analysis, target: Path) -> Path:
 
 
 def _check_target(source: Path, target: Path) -> None:
-    recording, copy = source.resolve(), target.resolve()
+    recording, copy = (Path(os.path.realpath(path)) for path in (source, target))
     if not source.is_dir() and (recording.parent / "metadata.yaml").exists():
         # A file of a rosbag2 folder: the whole folder is the recording.
         recording = recording.parent

@@ -238,7 +238,7 @@ def _numbers(where: str, key: str, values: Any, count: int) -> tuple[float, ...]
 def _urdf_path(entry: Any, path: Path) -> Path:
     """A path beside the profile, or `{package: NAME, path: ...}` below the robots of that description package."""
     if isinstance(entry, str) and "\0" not in entry:
-        return (path.parent / entry).resolve()
+        return Path(os.path.realpath(path.parent / entry))
     words = entry.values() if isinstance(entry, dict) else ()
     if set(entry if words else ()) != {"package", "path"} or not all(isinstance(word, str) for word in words):
         raise InvalidInputError(f"robot profile {path.name}: urdf", entry, "a path, or {package: NAME, path: ...}")

@@ -56,7 +56,8 @@ def check_urdf(text: str) -> None:
     if len(text) > LARGEST:
         raise InvalidInputError("urdf", f"{len(text)} characters", f"{LARGEST} at most")
     counts: dict[str, int] = {}
-    links: dict[str, set[str]] = {"link": set(), "child": set()}
+    named: dict[str, set[str]] = {"link": set(), "joint": set()}
+    children: set[str] = set()
     depth = total = 0
 
     def begin(name: str, attributes: dict[str, str]) -> None:
@@ -66,8 +67,14 @@ def check_urdf(text: str) -> None:
             raise InvalidInputError("urdf", shown, f"a valid URDF (its outermost element is {name[:40]}, not robot)")
         if depth == 2:
             counts[name] = counts.get(name, 0) + 1
-        if (depth, name) in ((2, "link"), (3, "child")):
-            links[name].add(attributes.get("name" if name == "link" else "link", ""))
+        if depth == 2 and name in named:
+            own = attributes.get("name", "")
+            # Refused here, because the parser behind prints lines of its own about it.
+            if own in named[name]:
+                raise InvalidInputError("urdf", shown, f"a valid URDF (two {name}s of the name {own[:40]!r})")
+            named[name].add(own)
+        if (depth, name) == (3, "child"):
+            children.add(attributes.get("link", ""))
         if depth > DEEPEST or total > MOST_ELEMENTS:
             raise InvalidInputError("urdf", shown, f"{DEEPEST} levels and {MOST_ELEMENTS} elements at most")
         if counts.get("link", 0) > MOST_LINKS or counts.get("joint", 0) > MOST_LINKS:
@@ -90,8 +97,7 @@ def check_urdf(text: str) -> None:
         if isinstance(error, InvalidInputError):
             raise
         raise InvalidInputError("urdf", shown, f"a valid URDF ({error})") from error
-    # Refused here, because the parser behind prints lines of its own about it.
-    roots = sorted(links["link"] - links["child"])
+    roots = sorted(named["link"] - children)
     if len(roots) != 1:
         given = ", ".join(roots[:5]) or "none"
         raise InvalidInputError("urdf", shown, f"a valid URDF (one link that is no joint's child, not {given})")

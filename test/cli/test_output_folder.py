@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from impact_aware import output_folder as module
+from impact_aware.cli.main import main
 from impact_aware.errors import InvalidInputError
 from impact_aware.output_folder import MARKER, FolderLock, OutputError, OutputFolder, free_name, marker_of, write_whole
 
@@ -211,3 +212,11 @@ def test_a_file_that_must_not_be_replaced_stays_and_what_fails_leaves_nothing(tm
 def test_a_text_with_what_is_no_text_is_written_all_the_same(tmp_path):
     write_whole(tmp_path / "a", "name \udc80 \u00e4")
     assert (tmp_path / "a").read_text() == "name \\udc80 \u00e4"
+
+
+@pytest.mark.parametrize("words", [("analyze", "loop"), ("render", "loop"), ("analyze", "loop/trial.csv")])
+def test_a_link_to_itself_as_a_recording_is_one_line(words, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "loop").symlink_to("loop")
+    assert main([*words]) == 2
+    assert capsys.readouterr().err.count("\n") == 1

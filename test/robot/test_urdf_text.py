@@ -48,6 +48,8 @@ def test_a_bad_text_is_refused_in_one_line(text, word):
 
 NO_TREES = {
     "two roots": (chain(2).replace('<link name="l1">', '<link name="l9"/><link name="l1">'), "child, not l0, l9"),
+    "a link twice": (chain(2).replace('name="l2"', 'name="l1"'), "two links of the name 'l1'"),
+    "a joint twice": (chain(2).replace('name="j1"', 'name="j0"'), "two joints of the name 'j0'"),
     "a ring": ('<robot name="r"><link name="a"/><joint name="j"><child link="a"/></joint></robot>', "child, not none"),
 }
 
