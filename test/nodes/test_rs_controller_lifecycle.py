@@ -53,6 +53,8 @@ class Bench:
     def state(self, velocity: np.ndarray = AT_REST, count: int = 1) -> None:
         for _ in range(count):
             self.time += 0.001
+            # The torque rate holds in the machine's time too: states that come too fast move the torque less.
+            time.sleep(0.0005)
             message = JointState(name=list(ROBOT.joint_names), position=START, velocity=velocity)
             message.header.stamp = stamp(self.time)
             self.node._session.states.readers[0]._receive(serialize_message(message))
