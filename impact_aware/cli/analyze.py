@@ -13,6 +13,7 @@ from tqdm import tqdm
 
 from impact_aware.cli.numbers import number, numbers
 from impact_aware.cli.table_options import add_table_arguments, column_map
+from impact_aware.detection.impact_watch import SECOND_CONTACT
 from impact_aware.detection.registry import DETECTORS
 from impact_aware.estimation.registry import ESTIMATORS
 from impact_aware.impact.registry import DEFAULT_METHOD, IMPACT_MAPS
@@ -25,6 +26,9 @@ from impact_aware.recordings.options import ALL, DEFAULT_DETECTOR, DEFAULT_ESTIM
 from impact_aware.recordings.results import Analysis, AnalyzedImpact
 from impact_aware.report.result_files import ablation_csv, impacts_csv, to_json
 from impact_aware.robot import INERTIA_CHOICES
+
+MOST_EVENTS = 20
+"""Events that are no impacts, of each arm, that are printed; the JSON has them all."""
 
 _JSON, _IMPACTS, _ABLATION = "analysis.json", "impacts.csv", "ablation.csv"
 
@@ -144,6 +148,12 @@ def format_analysis(analysis: Analysis, out: Path | None) -> str:
         name = f" {arm.arm}" if arm.arm else ""
         lines.append(f"{arm.file.name}{name}: {arm.messages} messages at {rate}, robot {arm.robot or 'unknown'}")
         lines += [f"  {_impact_line(impact)}" for impact in arm.impacts] or ["  no impact"]
+        lines += [
+            f"  {event.cause.replace('_', ' ')} at {event.time:.4f} s: {event.evidence}"
+            for event in arm.other_events[:MOST_EVENTS]
+        ]
+        left = len(arm.other_events) - MOST_EVENTS
+        lines += [f"  {left} more events that are no impacts"] if left > 0 else []
         lines += [f"  note: {note}" for note in arm.notes]
         lines += [f"  note: {note}" for note in dict.fromkeys(n for impact in arm.impacts for n in impact.notes)]
     if analysis.ablation_groups:
@@ -170,6 +180,8 @@ def _impact_line(impact: AnalyzedImpact) -> str:
         f"impact {impact.index} at {impact.time:.4f} s",
         f"known {1e3 * (impact.event.time_detected - impact.time):.1f} ms later",
     ]
+    if impact.cause == SECOND_CONTACT:
+        parts.append("second contact")
     if impact.velocity_after_estimated is not None:
         jump = np.linalg.norm(impact.velocity_after_estimated - impact.velocity_before)
         parts.append(f"jump {jump:.3f} rad/s")

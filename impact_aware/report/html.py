@@ -15,7 +15,15 @@ from impact_aware.recordings.results import Analysis, AnalyzedImpact
 from impact_aware.report.ablation import ablation_tables
 from impact_aware.report.figures import figure_style, impact_figures
 from impact_aware.report.svg import inline_svg
-from impact_aware.report.view import arm_view, headline, impact_view, limitation_rows, settings_rows, short_names
+from impact_aware.report.view import (
+    arm_view,
+    event_rows,
+    headline,
+    impact_view,
+    limitation_rows,
+    settings_rows,
+    short_names,
+)
 
 TEMPLATES = Path(__file__).with_name("templates")
 
@@ -96,6 +104,7 @@ def _render(analysis: Analysis, drawings: list[list[dict[str, object]]]) -> str:
         several_arms=len({impact.arm for impact in impacts}) > 1,
         several_files=len(analysis.files) > 1,
         labelled=any(impact.label for impact in impacts),
+        events=event_rows(analysis),
         limitations=limitation_rows(analysis),
         tables=ablation_tables(analysis.ablation_groups),
         settings=settings_rows(analysis.settings),

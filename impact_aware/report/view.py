@@ -132,6 +132,22 @@ def limitation_rows(analysis: Analysis) -> tuple[Fact, ...]:
     return tuple(rows)
 
 
+MOST_EVENTS = 200
+"""Events that are no impacts, of all arms, that a page lists; the JSON has them all."""
+
+
+def event_rows(analysis: Analysis) -> tuple[Fact, ...]:
+    """Finds that are no impacts: when and what, and what speaks for it."""
+    rows = []
+    for event in analysis.other_events[:MOST_EVENTS]:
+        where = [event.file.name] if len(analysis.files) > 1 else []
+        where += [event.arm] if event.arm else []
+        name = f"{event.time:.4f} s ± {1e3 * event.time_standard_error:.1f} ms, {event.cause.replace('_', ' ')}"
+        rows.append(Fact(f"{name} ({', '.join(where)})" if where else name, event.evidence))
+    left = len(analysis.other_events) - len(rows)
+    return (*rows, Fact(f"{left} more", "see analysis.json")) if left else tuple(rows)
+
+
 def settings_rows(settings: Mapping[str, Any]) -> tuple[Fact, ...]:
     """Options with their values, in the order given."""
     return tuple(Fact(name, _plain(value)) for name, value in settings.items())
@@ -152,6 +168,8 @@ def _facts(impact: AnalyzedImpact, names: Mapping[Path, str]) -> Iterable[Fact]:
     found = event.detector + "".join(f", {name}" for name in impact.detectors if name != event.detector)
     late = 1e3 * (event.time_detected - event.time)
     yield Fact("found by", f"{found}; known {late:.1f} ms after it; confidence {event.confidence:.2f}")
+    if impact.evidence:
+        yield Fact("cause", f"{impact.cause.replace('_', ' ')}: {impact.evidence}")
     yield Fact("first joint", _joint_name(impact, event.joint))
     if impact.contact_frame:
         yield Fact("contact frame", impact.contact_frame)

@@ -17,7 +17,7 @@ from impact_aware.estimation.trials import ImpactTrial
 from impact_aware.impact import predict
 from impact_aware.impact.batch import BatchPrediction
 from impact_aware.impact.contact_impulse import MODES
-from impact_aware.recordings.results import AblationGroup
+from impact_aware.recordings.results import AblationGroup, OtherEvent
 from impact_aware.robot import RobotModel
 from test.support.hand_made import make_analysis, make_impact
 
@@ -56,6 +56,19 @@ def test_analyze_prints_arms_impacts_groups_and_notes():
     assert lines[:2] == ["one.mcap left: 12345 messages at unknown rate, robot unknown", "  no impact"]
     expected = analyze.format_analysis(make_analysis(make_impact(expected=True)), None)
     assert ", expected\n" in expected
+
+
+def test_analyze_prints_events_that_are_no_impacts_and_which_contact_is_a_second_one():
+    analysis = make_analysis(make_impact(cause="second_contact"))
+    events = tuple(
+        OtherEvent("left", Path("one.mcap"), 12.6 + number, 2e-3, "contact_lost", f"evidence {number}")
+        for number in range(23)
+    )
+    arm = replace(analysis.arms[0], other_events=events)
+    lines = analyze.format_analysis(replace(analysis, arms=(arm,)), None).splitlines()
+    assert ", second contact, jump 0.775 rad/s" in lines[1]
+    assert lines[2:4] == ["  contact lost at 12.6000 s: evidence 0", "  contact lost at 13.6000 s: evidence 1"]
+    assert lines[21:23] == ["  contact lost at 31.6000 s: evidence 19", "  3 more events that are no impacts"]
 
 
 def test_annotated_copies_have_names_of_their_own():

@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from impact_aware.recordings.results import OtherEvent
 from impact_aware.report.html import write_report
-from impact_aware.report.view import UNKNOWN, arm_view, headline, impact_view, settings_rows
+from impact_aware.report.view import MOST_EVENTS, UNKNOWN, arm_view, event_rows, headline, impact_view, settings_rows
 from test.support.hand_made import TIME, make_analysis, make_impact
 
 NAMES = {Path("runs/one.mcap"): "one"}
@@ -174,3 +175,14 @@ def test_errors_of_estimate_and_prediction_add_up_as_squares():
     facts = {fact.name: fact.value for fact in impact_view(1, impact, NAMES).facts}
     # Of a, 0.3 > 2 hypot(0.1, 0.1); of b, 0.4 <= 2 hypot(0.15, 0.15).
     assert facts["error within 2 s.e."] == "1 of 2 joints"
+
+
+def test_other_events_are_listed_up_to_a_number():
+    analysis = make_analysis()
+    event = OtherEvent("left", Path("runs/one.mcap"), 12.75, 0.0021, "contact_lost", "the tool recedes")
+    arm = replace(analysis.arms[0], file=event.file, other_events=(event,) * (MOST_EVENTS + 2))
+    rows = event_rows(replace(analysis, arms=(arm,), files=(event.file,)))
+    assert (rows[0].name, rows[0].value) == ("12.7500 s ± 2.1 ms, contact lost (left)", "the tool recedes")
+    assert len(rows) == MOST_EVENTS + 1 and rows[-1].name == "2 more"
+    two = event_rows(replace(analysis, arms=(replace(arm, other_events=(event,)),), files=(event.file, Path("b"))))
+    assert [row.name for row in two] == ["12.7500 s ± 2.1 ms, contact lost (one.mcap, left)"]
