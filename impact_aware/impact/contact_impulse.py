@@ -50,6 +50,11 @@ def not_semidefinite(problem: object) -> NoSolutionError:
     )
 
 
+def beyond_numbers(problem: object) -> NoSolutionError:
+    """Why a map ended in a division by zero."""
+    return NoSolutionError("the inertias at the contact differ by more than numbers can hold", problem=problem)
+
+
 def not_finite(problem: object) -> NoSolutionError:
     """Why there is no contact problem."""
     return NoSolutionError(

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from impact_aware.arrays import Array
 from impact_aware.contact.geometry import Contact, FreeObject
 from impact_aware.errors import InvalidInputError
-from impact_aware.impact.contact_impulse import MODES, ContactImpulse, not_finite
+from impact_aware.impact.contact_impulse import MODES, ContactImpulse, beyond_numbers, not_finite
 from impact_aware.impact.contact_space import ContactSpace, ContactSpaceBuilder
 from impact_aware.impact.prediction import ImpactPrediction
 from impact_aware.impact.registry import DEFAULT_METHOD, IMPACT_MAPS, compiled_is_loaded, impact_map
@@ -132,7 +132,11 @@ def _compiled_way(
 
     def way(q: Array, dq: Array) -> tuple[Array, ContactImpulse, ContactSpace]:
         after, jacobian, answers, problem, point = empty(n), empty((3, n)), empty((4, n)), empty((3, 4)), empty(3)
-        p_n, p_1, p_2, mode = predict_one(index, arm, entries, q, dq, scratch, after, jacobian, answers, problem, point)
+        filled = after, jacobian, answers, problem, point
+        try:
+            p_n, p_1, p_2, mode = predict_one(index, arm, entries, q, dq, scratch, *filled)
+        except ZeroDivisionError as error:
+            raise beyond_numbers((problem, q, dq)) from error
         if mode < 0.0:
             raise compiled_maps.no_solution(int(mode), (problem, q, dq))
         impulse = ContactImpulse(p_n, p_1, p_2, MODES[int(mode)])
@@ -153,7 +157,10 @@ def _interpreted_way(
         if not math.isfinite(w_00 + w_01 + w_02 + w_11 + w_12 + w_22 + v_0 + v_1 + v_2):
             raise not_finite((space.problem, q, dq))
         delassus = (w_00, w_01, w_02), (w_01, w_11, w_12), (w_02, w_12, w_22)
-        impulse = solve(delassus, (v_0, v_1, v_2), contact.friction, contact.restitution)
+        try:
+            impulse = solve(delassus, (v_0, v_1, v_2), contact.friction, contact.restitution)
+        except ZeroDivisionError as error:
+            raise beyond_numbers((space.problem, q, dq)) from error
         weights[0], weights[1], weights[2], mode = impulse
         return dq.copy() if mode == "separate" else weights.dot(space.answers), impulse, space
 

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 from impact_aware.arrays import Array
 from impact_aware.contact.geometry import Contact, FreeObject, contact_axes, contact_point
 from impact_aware.errors import InvalidInputError, NoSolutionError
-from impact_aware.impact.contact_impulse import ImpactMapFunction, Mode
+from impact_aware.impact.contact_impulse import ImpactMapFunction, Mode, beyond_numbers
 from impact_aware.impact.contact_space import ContactSpaceBuilder
 from impact_aware.impact.prediction import ImpactPrediction
 from impact_aware.impact.predictor import predict
@@ -117,6 +117,7 @@ def predict_with_covariance(
     Raises:
         InvalidInputError: An array of the wrong size or not finite; a covariance that is none.
         UnknownNameError: Unknown frame, method or inertia.
+        NoSolutionError: The prediction or its covariance is beyond every number, as with an object at 1e80 m.
     """
     q, dq = robot.check_configuration(q, "q"), robot.check_configuration(dq, "dq")
     inputs = covariance.stacked(robot.n)
@@ -134,12 +135,13 @@ def predict_with_covariance(
     nominal = _pack(terms, contact)
     impulse_derivative = _map_derivative(one, nominal) @ into_contact
     velocity_derivative = into_velocity + terms.response @ impulse_derivative
-    return UncertainPrediction(
-        prediction,
-        velocity_derivative @ inputs @ velocity_derivative.T,
-        impulse_derivative @ inputs @ impulse_derivative.T,
-        _mode_may_change(one, nominal, into_contact @ inputs @ into_contact.T, prediction.mode),
-    )
+    ways = (velocity_derivative, impulse_derivative, into_contact)
+    with np.errstate(over="ignore", invalid="ignore"):
+        velocity_spread, impulse_spread, contact_spread = (way @ inputs @ way.T for way in ways)
+    if not all(np.isfinite(spread).all() for spread in (velocity_spread, impulse_spread, contact_spread)):
+        raise NoSolutionError("the errors of the inputs grow beyond every number in this impact", problem=contact)
+    changes = _mode_may_change(one, nominal, contact_spread, prediction.mode)
+    return UncertainPrediction(prediction, velocity_spread, impulse_spread, changes)
 
 
 def covariance_matrix(field: str, values: ArrayLike | None, size: int) -> Array:
@@ -254,7 +256,10 @@ def _solve(one: ImpactMapFunction, packed: Array) -> tuple[Array, Mode]:
         delassus[i, j] = delassus[j, i] = value
     axes = contact_axes(packed[9:12] / np.linalg.norm(packed[9:12]))
     friction, restitution = max(float(packed[12]), 0.0), min(max(float(packed[13]), 0.0), 1.0)
-    impulse = one((axes @ delassus @ axes.T).tolist(), (axes @ packed[6:9]).tolist(), friction, restitution)
+    try:
+        impulse = one((axes @ delassus @ axes.T).tolist(), (axes @ packed[6:9]).tolist(), friction, restitution)
+    except ZeroDivisionError as error:
+        raise beyond_numbers(packed) from error
     return np.array(impulse[:3]) @ axes, impulse.mode
 
 

@@ -5,7 +5,7 @@ import pinocchio as pin
 import pytest
 
 from impact_aware.contact import Contact, FreeObject, contact_point
-from impact_aware.errors import InvalidInputError
+from impact_aware.errors import InvalidInputError, NoSolutionError
 from impact_aware.impact import ImpactPredictor, predict
 from impact_aware.impact.uncertainty import InputCovariance, predict_with_covariance
 from impact_aware.robot import RobotModel
@@ -191,3 +191,19 @@ def test_a_contact_that_leaves_may_approach_within_three_deviations(robot, devia
     # The normal velocity of 3 mm/s has a deviation of |row| times that of the joints.
     spread = InputCovariance(velocity=(deviation / np.linalg.norm(row)) ** 2)
     assert predict_with_covariance(robot, q, dq, contact, spread).mode_may_change is changes
+
+
+@pytest.mark.parametrize("far", [1e80, 1e150, 1e300])
+@pytest.mark.parametrize("method", ["coulomb", "coulomb-newton", "fixed-direction"])
+def test_an_object_beyond_every_number_is_answered_with_a_reason(far, method):
+    """Positions come from other nodes: what they say may be absurd, and must end nothing."""
+    robot = RobotModel.from_profile("panda")
+    dq = np.linalg.pinv(robot.frame_jacobian(robot.home)[:3]) @ [0.1, 0.0, -0.4]
+    contact = Contact(robot.tool_frame, np.array([0.0, 0.0, 1.0]), friction=0.3, restitution=0.2, radius=0.02)
+    box = FreeObject(1.3, 0.01 * np.eye(3), np.array([far, 0.2, far]))
+    errors = InputCovariance(velocity=1e-4 * np.eye(7), normal=1e-3 * np.eye(3), friction=1e-2)
+    for way in (predict, lambda *of, **how: predict_with_covariance(*of, errors, **how)):
+        try:
+            way(robot, robot.home, dq, contact, obstacle=box, method=method)
+        except NoSolutionError as error:
+            assert str(error).isprintable()
