@@ -181,8 +181,10 @@ def _impacts(args: argparse.Namespace) -> Identification:
             track = (args.object_topic, args.object_frame)
             trials += trials_from_bag(path, robot, known, times, degrees=degrees, track=track)
         else:
-            track_of = _track(path, columns) if known.box.mass else None
-            trials += read_trials(path, robot, known, times, columns=columns, degrees=degrees, track=track_of)
+            moved = _track(path, columns)
+            found = read_trials(path, robot, known, times, columns=columns, degrees=degrees, track=moved)
+            tell(_unused(path, moved, found))
+            trials += found
     options = {"method": args.method, "interval": args.interval, "confidence": args.confidence}
     if args.quantity == "friction":
         return identify_friction(robot, trials, **options)
@@ -257,7 +259,7 @@ def trials_from_bag(
             if not impact_times:
                 raise BagError(f"{path}: no contact made in impacts; give --impact-time")
         ordered = sorted(set(impact_times))
-        moved = track_of_bag(bag, *track, robot.base_frame) if defaults.box.mass else None
+        moved = track_of_bag(bag, *track, robot.base_frame)
     fresh = np.concatenate([[True], np.diff(samples.times) > 0.0])
     contact = Contact(
         defaults.frame,
@@ -266,9 +268,18 @@ def trials_from_bag(
         restitution=defaults.restitution,
         radius=defaults.radius,
     )
-    return recorded_trials(
+    trials = recorded_trials(
         robot, samples.times[fresh], samples.positions[fresh], ordered, contact, defaults.box, track=moved
     )
+    tell(_unused(path, moved, trials))
+    return trials
+
+
+def _unused(path: Path, track: ObjectTrack | None, trials: Sequence[ImpactTrial]) -> list[str]:
+    """A note where an object was tracked whose mass nobody tells."""
+    if track is None or any(trial.obstacle is not None for trial in trials):
+        return []
+    return [f"{path.name}: its track of an object is not used without --object-mass: a fixed surface is assumed"]
 
 
 def _track(path: Path, columns: ColumnMap | None) -> ObjectTrack | None:

@@ -237,11 +237,11 @@ class RingingTest:
             self._raw = position.copy()
             self._positions.push(position)
             return False
-        self._velocities.push((position - self._raw) / step)
-        middle = median_row(self._velocities.rows[-self._velocities.count :])
-        velocity = self._velocities.newest
-        if np.abs(velocity - middle).max() > 2.0 * self._jump.max():
-            velocity = middle
+        velocity = (position - self._raw) / step
+        change = velocity - self._velocities.newest
+        self._velocities.push(velocity)
+        if np.abs(change).max() > 2.0 * self._jump.max():
+            velocity = median_row(self._velocities.rows[-self._velocities.count :])
         self._grid += self._period
         late = time - self._grid
         if abs(late) > 0.5 * self._period:

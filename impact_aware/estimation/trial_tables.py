@@ -213,10 +213,16 @@ def recorded_trials(
 def _tracked(
     box: BoxDefaults, obstacle: FreeObject, track: ObjectTrack, time: float, until: float | None
 ) -> tuple[FreeObject, tuple[Array, Array] | None]:
-    """The object where and as it moved when it was hit, and what it gained; None where the track does not tell."""
+    """The object where and as it moved when it was hit, and what it gained; None where the track does not tell.
+
+    A pose that was published once, or seldom, says at least where the object stood.
+    """
     try:
         motion = object_motion(track, time, until)
     except InvalidInputError:
+        seen = int(np.searchsorted(track.times, time, side="right"))
+        if seen and box.position is None:
+            obstacle = replace(obstacle, position=track.positions[seen - 1])
         return obstacle, None
     place = motion.position if box.position is None else obstacle.position
     twist = np.concatenate((motion.velocity_before, np.nan_to_num(motion.turn_before)))

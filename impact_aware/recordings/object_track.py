@@ -26,9 +26,6 @@ POSE_TYPES = ("geometry_msgs/msg/PoseStamped", "geometry_msgs/msg/PoseWithCovari
 TWIST_TYPES = ("geometry_msgs/msg/TwistStamped", "geometry_msgs/msg/TwistWithCovarianceStamped")
 """Messages with its velocity alone, which is summed up to positions."""
 
-_FEWEST = 10
-"""Samples of a track."""
-
 
 def track_of_table(source: ColumnFile, joint_time: Name, joint_scale: float) -> ObjectTrack | None:
     """The track in the columns of a table; None without one.
@@ -83,6 +80,7 @@ def track_of_bag(bag: Bag, topic: str | None, frame: str | None, base_frame: str
     """
     if frame is not None:
         return _track_of_frame(bag, frame, base_frame)
+    asked = topic is not None
     if topic is None:
         if not any(name.rsplit("/", 1)[-1] == USUAL_TOPIC and bag.topics[name] in POSE_TYPES for name in bag.topics):
             return None
@@ -93,6 +91,8 @@ def track_of_bag(bag: Bag, topic: str | None, frame: str | None, base_frame: str
         listed = ", ".join(word.rsplit("/", 1)[-1] for word in (*POSE_TYPES, *TWIST_TYPES))
         raise BagError(f"{bag.path}: {name} is of type {kind}, and no track of an object is read from it but {listed}")
     rows = list(_rows(bag, name, twists=kind in TWIST_TYPES))
+    if not rows and not asked:
+        return None
     times = np.array([row[0] for row in rows])
     positions = np.array([row[1] for row in rows]).reshape(-1, 3)
     if kind in TWIST_TYPES:
@@ -144,8 +144,8 @@ def _track(times: Array, positions: Array, quaternions: Array | None, source: st
     """In order of time, each stamp once."""
     order = np.argsort(times, kind="stable")
     order = order[np.concatenate(([True], np.diff(times[order]) > 0.0))] if len(order) else order
-    if len(order) < _FEWEST:
-        raise InvalidInputError(f"object track ({source})", f"{len(order)} samples", f"at least {_FEWEST}")
+    if not len(order):
+        raise InvalidInputError(f"object track ({source})", "no sample", "at least one")
     rotations = None
     if quaternions is not None:
         lengths = np.linalg.norm(quaternions, axis=1)

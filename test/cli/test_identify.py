@@ -156,6 +156,27 @@ def test_restitution_with_the_objects_track(capsys, robot, recorded, tmp_path, k
     assert wrong["error"] > 5.0 * found["error"]
 
 
+def test_a_pose_that_was_published_once_places_the_object_and_one_without_mass_is_told_of(
+    capsys, robot, recorded, tmp_path
+):
+    """The box is hit far off its middle, which it answers by turning: without its place the jump is another."""
+    trial = recorded[0]
+    place = contact_point(robot, trial.q, trial.contact) - 0.1 * trial.contact.normal + [0.06, -0.05, 0.04]
+    box = homogeneous_box(1.4, (0.1, 0.1, 0.1), place)
+    hit = predict(robot, trial.q, trial.velocity_before, replace(trial.contact, restitution=0.4), obstacle=box)
+    times = np.arange(0.0, 0.5, 1e-3)
+    since = (times - 0.2)[:, None]
+    positions = trial.q + np.where(since < 0, trial.velocity_before * since, hit.velocity_after * since)
+    path = bag_of(tmp_path / "bag", robot.joint_names, zip(times, positions, strict=True), [(0.05, place)])
+    words = ("restitution", path, "--normal", *trial.contact.normal, "--friction", 0.3, "--impact-time", 0.2, "--json")
+    status, out, err = identify(capsys, *words, "--object-mass", 1.4)
+    assert (status, err) == (0, "")
+    assert json.loads(out)["parameters"]["restitution"]["value"] == pytest.approx(0.4, abs=0.01)
+    status, _, err = identify(capsys, *words)
+    assert status == 0
+    assert err == "note: bag: its track of an object is not used without --object-mass: a fixed surface is assumed\n"
+
+
 def test_contact_from_a_force_profile(capsys, tmp_path):
     course = central_impact(make_force_model("viscoelastic", stiffness=3e4, damping=4e5), 3.0, 0.12)
     times = np.arange(-1e-3, 1.2 * course.time[-1], 4e-5)

@@ -59,9 +59,18 @@ def test_tracks_that_are_none_are_refused(tmp_path):
     np.savez(path, time=TIMES, object_position=POSITIONS, object_quaternion=0.0 * TURNED)
     with pytest.raises(InvalidInputError, match="a quaternion of no length"):
         track_of_table(open_columns(path), "time", 1.0)
-    np.savez(path, time=TIMES[:6], object_position=POSITIONS[:6])
-    with pytest.raises(InvalidInputError, match="6 samples, expected at least 10"):
+    np.savez(path, time=TIMES, object_position=np.nan * POSITIONS)
+    with pytest.raises(InvalidInputError, match="no sample"):
         track_of_table(open_columns(path), "time", 1.0)
+
+
+def test_a_pose_that_was_published_once_is_a_track_that_tells_no_velocity(tmp_path):
+    path = tmp_path / "t.npz"
+    np.savez(path, time=TIMES[:1], object_position=POSITIONS[:1])
+    track = track_of_table(open_columns(path), "time", 1.0)
+    assert len(track.times) == 1
+    words = object_hit(track, TIMES[40], 1e-3, None, None, None, None, None)
+    assert words.startswith("the object's track does not tell what this hit did: object track: got too few samples")
 
 
 def hit_by_hand(restitution, mass=1.7):
