@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from impact_aware.arrays import Array
-from impact_aware.recordings.branch_model import Branches, BranchModel
+from impact_aware.recordings.branch_model import BranchModel
 from impact_aware.recordings.kink_candidates import kink_filter, noise_of, quantum_of
-from impact_aware.recordings.kink_finder import AGAIN, SURE, Judged, KinkFinder
+from impact_aware.recordings.kink_finder import AGAIN, SURE, KinkFinder
 
 STEP = 2e-5
 HIT = 0.4312
@@ -34,34 +34,6 @@ def hit(times: Array, ringing: float = 0.0) -> Array:
     swing = ringing * np.exp(-0.04 * turn * since) * np.sin(turn * since) / turn
     curved = 0.5 * np.array([1.5, -0.6, 2.1]) * times[:, None] ** 2
     return rounded(BEFORE * times[:, None] + curved + JUMP * (since + swing)[:, None])
-
-
-def test_what_was_beside_a_jump_that_is_none_is_looked_at_after_all(monkeypatch) -> None:
-    """The first look takes 0.30 s for a jump, so that 0.31 s can't be judged; the second one knows better."""
-    asked: list[float] = []
-
-    def judge(self, times, positions, noise, instant, sure=SURE, *, refine=False):  # noqa: ANN001, ANN202
-        if any(abs(jump - instant) < 0.02 for jump in self._jumps):
-            return None
-        asked.append(instant)
-        branches = Branches(
-            time=instant,
-            time_std=1e-3,
-            jump=JUMP,
-            jump_std=0.01 * np.ones(3),
-            smooth=0.0,
-            plain=0.0,
-            step=0.0,
-            step_time=instant,
-            kink=50.0 if asked == [0.30] else -5.0,
-        )
-        return Judged(instant, branches, np.zeros((2, 3)), 5e-3, sure)
-
-    monkeypatch.setattr(KinkFinder, "_judge_one", judge)
-    finder = KinkFinder(5e-3, lambda posture: None)
-    finder._judge(np.zeros(1), np.zeros((1, 3)), None, np.array([0.30, 0.31, 0.50]))
-    assert [each.instant for each in finder.judged] == [0.30, 0.50, 0.31]
-    assert not any(each.is_jump for each in finder.judged) and finder._jumps == []
 
 
 def jumps(times: Array, positions: Array, rate: float) -> list[tuple[float, float]]:

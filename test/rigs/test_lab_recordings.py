@@ -11,7 +11,7 @@ import pytest
 from impact_aware.errors import InvalidInputError
 from impact_aware.recordings.impact_analysis import analyze
 from impact_aware.rigs.bench import recordings
-from impact_aware.rigs.bench.lab_draw import draw_hit
+from impact_aware.rigs.bench.lab_draw import CONTROLS, draw_hit
 from impact_aware.rigs.bench.lab_hit import CYCLE, TrueContact, hit_of_seed, simulate_hit
 from impact_aware.rigs.bench.lab_recording import record
 
@@ -89,6 +89,16 @@ def test_a_recorder_has_its_rate_its_steps_and_its_lag(hit):
     free = lags.times < hit.contacts[0].time
     errors = [np.linalg.norm((lags.velocities - velocities(lags, late))[free]) for late in (-lag, 0.0, lag)]
     assert errors[2] < errors[1] < errors[0]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed, rate", [(7002, 100.0), (7051, 200.0)])
+def test_nothing_before_the_first_touch_is_a_contact(tmp_path, seed, rate):
+    """A live detector is early at 100 Hz; at 200 Hz a start looked like a jump until its neighbours were known."""
+    hit = hit_of_seed(seed, CONTROLS[seed % len(CONTROLS)])
+    analysis = analyze([record(hit, rate, seed).write(tmp_path, "one")], recordings.options_of(hit))
+    times = [impact.time for impact in analysis.impacts]
+    assert times and abs(times[0] - hit.contacts[0].time) < 0.005
 
 
 def test_what_was_written_is_read_back(hit, tmp_path):
