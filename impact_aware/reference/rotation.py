@@ -30,7 +30,8 @@ def rotation_from_quaternion(quaternion: ArrayLike) -> Array:
 
 def quaternion_from_rotation(rotation: Array) -> Array:
     """Quaternion (x, y, z, w) with w >= 0 of a rotation matrix (3, 3)."""
-    values = np.array(pin.Quaternion(np.asarray(rotation, dtype=float)).coeffs())
+    # eigenpy 3.13 never gives back what it makes of a matrix whose rows, not columns, are contiguous.
+    values = np.array(pin.Quaternion(np.asfortranarray(rotation, dtype=float)).coeffs())
     return values if values[3] >= 0.0 else -values
 
 

@@ -1,3 +1,5 @@
+import os
+
 import numpy as np
 import pinocchio as pin
 import pytest
@@ -11,6 +13,7 @@ from impact_aware.reference.rotation import (
     rotation_from_quaternion,
     rotation_from_rpy,
 )
+from impact_aware.rigs.figures import resident_bytes
 
 SEED = 11
 angles = st.floats(-3.1, 3.1)
@@ -53,6 +56,18 @@ def test_quaternion_and_matrix_are_inverse():
         quaternion = quaternion_from_rotation(rotation)
         assert quaternion[3] >= 0.0
         np.testing.assert_allclose(rotation_from_quaternion(quaternion), rotation, atol=ROUNDING)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_nothing_is_kept_of_what_was_converted(order):
+    """Pinocchio's bindings keep a copy, 80 bytes, of each matrix whose rows are contiguous."""
+    rotation = np.asarray(pin.exp3(np.array([0.3, -0.2, 0.7])), order=order)
+    sizes = []
+    for _ in range(2):
+        for _ in range(50_000):
+            quaternion_from_rotation(rotation)
+        sizes.append(resident_bytes(os.getpid()))
+    assert sizes[1] - sizes[0] < 1_000_000
 
 
 @pytest.mark.parametrize("quaternion", [[0, 0, 0, 0], [0, 0, 0, 2], [0, 0, 1], [np.nan, 0, 0, 1]])

@@ -20,6 +20,7 @@ from impact_aware.contact.geometry import Contact
 from impact_aware.errors import InvalidInputError
 from impact_aware.impact import DEFAULT_METHOD, predict
 from impact_aware.reference import ReferenceField
+from impact_aware.reference.rotation import rotation_from_quaternion
 from impact_aware.robot import RobotModel
 from impact_aware.robot.inverse_kinematics import solve_inverse_kinematics
 from impact_aware.robot.safety_limits import SafetyLimits
@@ -81,7 +82,7 @@ def expected_impact(
     """
     own = field.arms[index]
     base = pin.SE3.Identity() if base is None else base
-    wanted = base.actInv(pin.SE3(pin.Quaternion(np.array(own.orientation_before)).matrix(), own.impact_position))
+    wanted = base.actInv(pin.SE3(rotation_from_quaternion(own.orientation_before), own.impact_position))
     joint = own.null_space_joint
     fixed = {joint: own.null_space_position} if joint >= 0 else None
     try:
