@@ -114,8 +114,8 @@ class Flood:
         self.sent[path] += 1
         self.spoilt += spoilt
         future = client.call_async(request)
-        self._executor.spin_until_future_complete(future, timeout_sec=ANSWERED_WITHIN)
-        self.unanswered += not future.done()
+        # rclpy's own spin_until_future_complete makes one task more with each request, all of which the next one runs.
+        self.unanswered += not self._wait(future.done, ANSWERED_WITHIN)
         if not self.process.running:
             raise FloodError(f"{self.name} {self.process.exit_description()}: {self.process.last_lines(1)}")
 
