@@ -44,7 +44,7 @@ setup(
     license="Apache-2.0",
     python_requires=">=3.11",
     packages=find_packages(include=[PACKAGE, f"{PACKAGE}.*"]),
-    package_data={f"{PACKAGE}.report": ["templates/*"]},
+    package_data={PACKAGE: ["py.typed"], f"{PACKAGE}.report": ["templates/*"]},
     data_files=[
         ("share/ament_index/resource_index/packages", [f"resource/{PACKAGE}"]),
         (f"share/{PACKAGE}", ["package.xml"]),

@@ -20,7 +20,8 @@ from impact_aware.impact.registry import DEFAULT_METHOD, IMPACT_MAPS
 from impact_aware.json_text import json_text
 from impact_aware.output_folder import OutputFolder, write_whole
 from impact_aware.recordings.bag import is_recording
-from impact_aware.recordings.impact_analysis import analyze, load_labels
+from impact_aware.recordings.impact_analysis import analyze
+from impact_aware.recordings.labels import load_labels
 from impact_aware.recordings.limitations import limitations
 from impact_aware.recordings.options import ALL, DEFAULT_DETECTOR, DEFAULT_ESTIMATOR, AnalysisOptions
 from impact_aware.recordings.results import Analysis, AnalyzedImpact

@@ -110,7 +110,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Identify and print."""
     if args.quantity == "plan":
-        return run_plan(args, load_robot(args.robot)[0])
+        return run_plan(args, load_robot(args.robot))
     if args.quantity == "contact-point":
         return run_contact_point(args)
     if not args.files:
@@ -162,7 +162,7 @@ def as_text(result: Identification) -> str:
 
 
 def _impacts(args: argparse.Namespace) -> Identification:
-    robot = load_robot(args.robot)[0]
+    robot = load_robot(args.robot)
     tell(robot.notes)
     defaults = ContactDefaults(
         frame=args.contact_frame or robot.tool_frame,

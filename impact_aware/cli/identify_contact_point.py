@@ -29,7 +29,7 @@ def run_contact_point(args: argparse.Namespace) -> int:
     """Fit, print, and write `identify_contact-point.json` with `--out`."""
     if not args.files:
         raise InvalidInputError("files", "none", "recordings, or tables of impacts")
-    robot = load_robot(args.robot)[0]
+    robot = load_robot(args.robot)
     tell(robot.notes)
     frame = args.contact_frame or robot.tool_frame
     inertia = robot.known_inertia("M+B_theta")

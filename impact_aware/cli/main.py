@@ -14,6 +14,7 @@ import sys
 import warnings
 from pathlib import Path
 
+import impact_aware
 from impact_aware.errors import ImpactAwareError, one_line
 
 SUBCOMMANDS = {
@@ -38,6 +39,7 @@ SUBCOMMANDS = {
 def build_parser(wanted: str | None) -> argparse.ArgumentParser:
     """The parser with the arguments of the wanted subcommand, and only the names of the others."""
     parser = argparse.ArgumentParser(prog="impact-aware", description="Impact-aware manipulation.")
+    parser.add_argument("--version", action="version", version=f"impact-aware {impact_aware.__version__}")
     subparsers = parser.add_subparsers(dest="subcommand", metavar="COMMAND", required=True)
     for name, (module_name, help_text) in SUBCOMMANDS.items():
         subparser = subparsers.add_parser(name, help=help_text, description=help_text[0].upper() + help_text[1:] + ".")

@@ -297,7 +297,7 @@ def _covariance(path: Path) -> InputCovariance:
 
 def _robot(args: argparse.Namespace) -> RobotModel:
     b_theta = args.apparent_motor_inertia
-    return load_robot(args.robot, None if b_theta is None else tuple(numbers("apparent-motor-inertia", b_theta)))[0]
+    return load_robot(args.robot, None if b_theta is None else tuple(numbers("apparent-motor-inertia", b_theta)))
 
 
 def _contact(args: argparse.Namespace, robot: RobotModel) -> Contact:

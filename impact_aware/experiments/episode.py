@@ -41,7 +41,18 @@ def predict_impact(
 ) -> ImpactPrediction:
     """What the impact does to arm and object, from the state that the detector found just before it.
 
-    Everything is in the base frame of the arm. The object stands where the touching tool says it does.
+    The object stands where the touching tool says it does.
+
+    Args:
+        task: What is being done.
+        arm: Index of the arm that has hit.
+        robot: Its model.
+        field: The reference in use, in the task's frame.
+        event: What the detector reported: posture and velocity just before, (n,) rad and rad/s.
+        method: One of `IMPACT_MAPS`.
+
+    Returns:
+        The prediction, in the base frame of the arm.
     """
     own, base = field.arms[arm], base_placement(task.arms[arm])
     tool = base.act(robot.placement(event.position).translation)
@@ -213,7 +224,16 @@ def _posture(task: Task, settings: EpisodeSettings, robots: Sequence[RobotModel]
 
 
 def task_plant(task: Task, settings: EpisodeSettings, robots: Sequence[RobotModel]) -> MujocoPlant:
-    """The plant of a task with the world's truth, sensors and joint stiffness; `robots` are the arms as they are."""
+    """The simulated plant of a task.
+
+    Args:
+        task: The task: arms, object, table.
+        settings: The world's truth, sensors and joint stiffness.
+        robots: One model per arm, as the arms really are.
+
+    Raises:
+        InvalidInputError: A scene that can't be, by the number that makes it so.
+    """
     scene = task_scene(task, settings.truth)
     named = {mount.name: robot for mount, robot in zip(scene.arms, robots, strict=True)}
     elasticity = None

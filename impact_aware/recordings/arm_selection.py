@@ -12,7 +12,7 @@ from impact_aware.errors import ImpactAwareError, InvalidInputError
 from impact_aware.recordings.bag import Bag, BagError
 from impact_aware.recordings.joint_state_reader import JointStateDecoder
 from impact_aware.recordings.recorded_description import Description, descriptions_in, robot_of
-from impact_aware.robot import RobotModel, load_robot
+from impact_aware.robot import RobotModel, load_robot, robot_description
 
 JOINT_STATE_TYPES = ("sensor_msgs/msg/JointState", "sensor_msgs/JointState")
 MOST_TOPICS = 32
@@ -76,7 +76,7 @@ def arms_in_bag(bag: Bag, robot: str | None, topics: Sequence[str]) -> tuple[lis
         raise BagError(f"{bag.path}: no messages on {', '.join(_topics(bag, topics))}")
     notes: list[str] = []
     if robot is not None:
-        model, urdf = load_robot(robot)
+        model, urdf = load_robot(robot), robot_description(robot)
         arms = [arm for topic in found for arm in _of_model(topic, model, urdf)]
         _refuse_missing(bag, found, model, arms)
         used = {arm.topic for arm in arms}
@@ -97,7 +97,7 @@ def arm_of_table(joint_names: tuple[str, ...], robot: str | None) -> ArmSource:
     """
     if robot is None:
         return ArmSource("", "", joint_names, notes=("no robot is known; --robot gives predictions",))
-    model, urdf = load_robot(robot)
+    model, urdf = load_robot(robot), robot_description(robot)
     missing = [name for name in model.joint_names if name not in joint_names]
     if missing:
         raise InvalidInputError(

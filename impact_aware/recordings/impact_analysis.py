@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import importlib.metadata
 import platform
 import time
@@ -32,6 +31,7 @@ from impact_aware.recordings.impact_finder import NOMINAL_PERIOD, ImpactFinder
 from impact_aware.recordings.impulse_response import impulse_response
 from impact_aware.recordings.joint_state_reader import JointStateDecoder
 from impact_aware.recordings.joint_table import open_table
+from impact_aware.recordings.labels import label_of
 from impact_aware.recordings.object_track import track_of_bag, track_of_table
 from impact_aware.recordings.options import AnalysisOptions
 from impact_aware.recordings.recorded_predictions import (
@@ -43,7 +43,6 @@ from impact_aware.recordings.recorded_predictions import (
 from impact_aware.recordings.results import Analysis, AnalyzedImpact, ArmAnalysis, OtherEvent
 from impact_aware.recordings.surface import Surface, load_surface
 from impact_aware.recordings.unit_check import UnitCheck
-from impact_aware.resources import read_mapping
 from impact_aware.robot import RobotModel, load_robot
 from impact_aware.robot.profile import MOST_JOINTS
 
@@ -71,26 +70,30 @@ class _Arm:
         self.finder.feed(samples)
 
 
-def analyze(files: Sequence[Path], options: AnalysisOptions, report: Report | None = None) -> Analysis:
-    """Analyse recordings.
+def analyze(
+    files: str | Path | Sequence[str | Path], options: AnalysisOptions | None = None, report: Report | None = None
+) -> Analysis:
+    """Find, time and explain the impacts in recordings.
 
     Args:
-        files: rosbag2 folders or files, and tables.
-        options: How.
+        files: rosbag2 folders or files, and tables; one or several.
+        options: How; by default everything is taken from the recordings.
         report: Called as reading goes on.
 
     Raises:
         InvalidInputError: An option that does not fit a recording.
         BagError: A recording that can't be read or shows no arm.
     """
-    if not files:
+    paths = [Path(files)] if isinstance(files, (str, Path)) else [Path(file) for file in files]
+    if not paths:
         raise InvalidInputError("files", "none", "at least one recording")
+    options = options or AnalysisOptions()
     started = time.perf_counter()
     surface = None if options.surface is None else load_surface(options.surface)
     arms: list[ArmAnalysis] = []
     notes: list[str] = []
     reading = 0.0
-    for file in files:
+    for file in paths:
         beside = file_options(file)
         found, seconds, added = _analyze_file(file, with_file_options(options, beside), surface, report)
         added += [] if beside is None else beside_notes(beside, found)
@@ -98,7 +101,7 @@ def analyze(files: Sequence[Path], options: AnalysisOptions, report: Report | No
         notes += added
         reading += seconds
     return Analysis(
-        files=tuple(files),
+        files=tuple(paths),
         arms=tuple(arms),
         messages=sum(arm.messages for arm in arms),
         seconds_read=reading,
@@ -108,24 +111,6 @@ def analyze(files: Sequence[Path], options: AnalysisOptions, report: Report | No
         ablation_groups=group(arms),
         notes=tuple(notes),
     )
-
-
-def load_labels(path: Path) -> dict[str, str]:
-    """Labels by recording name, from YAML (`name: label`) or CSV (`name,label` rows).
-
-    Raises:
-        InvalidInputError: No such file, or another content.
-    """
-    try:
-        if path.suffix == ".csv":
-            with open(path, newline="", encoding="utf-8-sig") as file:
-                rows = [[cell.strip() for cell in row] for row in csv.reader(file) if any(map(str.strip, row))]
-            if any(len(row) < 2 for row in rows):
-                raise InvalidInputError("labels", str(path), "two columns: recording, label")
-            return {row[0]: row[1] for row in rows}
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise InvalidInputError("labels", str(path), f"a readable YAML or CSV file ({_line(error)})") from error
-    return {str(name): str(label) for name, label in read_mapping("labels", path).items()}
 
 
 def versions() -> dict[str, str]:
@@ -169,7 +154,7 @@ def _analyze_file(
 def _analyze_table(
     file: Path, options: AnalysisOptions, surface: Surface | None, report: Report | None
 ) -> tuple[list[ArmAnalysis], float, list[str]]:
-    joints = () if options.robot is None else load_robot(options.robot)[0].joint_names
+    joints = () if options.robot is None else load_robot(options.robot).joint_names
     table = open_table(file, options.columns, joints)
     arm = _arm(arm_of_table(table.joint_names, options.robot), options)
     arm.notes.extend(table.notes)
@@ -312,7 +297,7 @@ def _concluded(file: Path, arm: _Arm, options: AnalysisOptions, around: Surround
     source, finder, selector = arm.source, arm.finder, arm.selector
     own = tuple(p for p in around.predictions if _belongs(p, source))
     mine = replace(around, predictions=own, predicts=around.predicts and bool(own))
-    label = _label(file, options.labels)
+    label = label_of(file, options.labels)
     causes = find_causes(finder.found, finder.kinks.judged, source.message_names)
     contacts = [cause for cause in causes if cause.impact is not None]
     others = [cause for cause in causes if cause.impact is None and cause.cause]
@@ -384,16 +369,3 @@ def _belongs(prediction: RecordedPrediction, source: ArmSource) -> bool:
     """Whether a prediction is of this arm: published beside its joint states, or naming it."""
     beside = prediction.topic.rsplit("/", 1)[0] == source.topic.rsplit("/", 1)[0]
     return beside or (prediction.arm != "" and prediction.arm == source.arm)
-
-
-def _label(file: Path, labels: dict[str, str] | None) -> str | None:
-    if labels is None:
-        return None
-    for name in (str(file), file.name, file.stem):
-        if name in labels:
-            return labels[name]
-    return None
-
-
-def _line(error: BaseException) -> str:
-    return (str(error) or type(error).__name__).splitlines()[0]

@@ -31,6 +31,7 @@ class AnteImpactField:
         r_max: Farther than this it is the approach field alone, m.
         kappa_r: Rotation gain, 1/s.
         start_ramp: Time over which the reference grows after the start, s; 0 for none.
+        rotation: (3, 3) The matrix of `orientation`.
     """
 
     impact_position: Array

@@ -27,6 +27,7 @@ class PostImpactField:
         r_min: Up to this distance from the impact position the reference is the prediction, m.
         r_max: From this distance on it leads to the goal, m.
         kappa_r: Rotation gain, 1/s.
+        rotation: (3, 3) The matrix of `orientation`.
     """
 
     goal: Array

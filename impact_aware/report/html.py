@@ -44,6 +44,10 @@ def write_report(analysis: Analysis, folder: Path) -> list[Path]:
     Every file is written under another name first and renamed when it is whole; the page comes last. The first
     `MOST_FIGURES` impacts get figures and a table of joints; the rest stay rows of the table of impacts.
 
+    Args:
+        analysis: What `analyze` found.
+        folder: Where the files go.
+
     Returns:
         The files, the page first.
 

@@ -1,7 +1,7 @@
 """Pinocchio model, apparent motor inertia, limits and joint-name ordering."""
 
 from impact_aware.robot.joint_order import JointOrder
-from impact_aware.robot.model import INERTIA_CHOICES, JointLimits, RobotModel, load_robot
+from impact_aware.robot.model import INERTIA_CHOICES, JointLimits, RobotModel, load_robot, robot_description
 from impact_aware.robot.profile import RobotProfile, Tool, load_profile, profile_names
 
 __all__ = [
@@ -14,4 +14,5 @@ __all__ = [
     "load_profile",
     "load_robot",
     "profile_names",
+    "robot_description",
 ]

@@ -323,13 +323,11 @@ class RobotModel:
         return _frozen(self.check_configuration(values, field).copy())
 
 
-def load_robot(
-    name_or_file: str, apparent_motor_inertia: tuple[float, ...] | None = None
-) -> tuple[RobotModel, str | None]:
-    """A robot by profile name, profile file or URDF file, and the text of its URDF.
+def load_robot(name_or_file: str | Path, apparent_motor_inertia: tuple[float, ...] | None = None) -> RobotModel:
+    """A robot by profile name, profile file or URDF file.
 
     Args:
-        name_or_file: Which one.
+        name_or_file: Which one: `panda`, `my_arm.yaml` or `my_arm.urdf`.
         apparent_motor_inertia: (n,) B_theta in place of the profile's, kg m^2.
 
     Raises:
@@ -337,17 +335,26 @@ def load_robot(
         UnknownNameError: No such profile.
     """
     path = Path(name_or_file)
-    if path.suffix in (".urdf", ".xml"):
-        if not path.is_file():
-            raise InvalidInputError(
-                "robot", name_or_file, "an existing URDF file, or one of " + ", ".join(profile_names())
-            )
-        robot = RobotModel.from_urdf(path, name=path.stem, apparent_motor_inertia=apparent_motor_inertia)
-        return robot, read_text("urdf", path)
+    if _is_urdf(path):
+        return RobotModel.from_urdf(path, name=path.stem, apparent_motor_inertia=apparent_motor_inertia)
     profile = load_profile(name_or_file)
     if apparent_motor_inertia is not None:
         profile = replace(profile, apparent_motor_inertia=apparent_motor_inertia)
-    return RobotModel.from_profile(profile), read_text("urdf", profile.urdf)
+    return RobotModel.from_profile(profile)
+
+
+def robot_description(name_or_file: str | Path) -> str:
+    """The text of the URDF that `load_robot` takes for the same name or file; raises as it does."""
+    path = Path(name_or_file)
+    return read_text("urdf", path if _is_urdf(path) else load_profile(name_or_file).urdf)
+
+
+def _is_urdf(path: Path) -> bool:
+    if path.suffix not in (".urdf", ".xml"):
+        return False
+    if not path.is_file():
+        raise InvalidInputError("robot", str(path), "an existing URDF file, or one of " + ", ".join(profile_names()))
+    return True
 
 
 def _frozen(array: Array) -> Array:

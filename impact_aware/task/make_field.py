@@ -26,7 +26,11 @@ def make_field(
 ) -> ReferenceField:
     """Reference field of a task (van Steen 2024, section III), all numbers checked.
 
-    `object_velocity_after` (3,) is what is expected just after the impact, m/s; `robots` are in the order of the arms.
+    Args:
+        task: What shall be done.
+        robots: One model per arm, in the order of `task.arms`.
+        object_velocity_after: (3,) What is expected just after the impact, task's frame, m/s; not known when None.
+        revision: Number of the field's version.
 
     Raises:
         InvalidInputError: A number of the task that makes it impossible, by name.
@@ -96,7 +100,12 @@ def usual_posture(arm: ArmTask, robot: RobotModel) -> Array:
 
 
 def start_posture(arm: ArmTask, robot: RobotModel, start: int | ArrayLike = 0) -> Array:
-    """Joint posture (n,) with the tool at a start, rad: an index into `arm.starts`, or (3,) in the task's frame, m.
+    """Joint posture (n,) with the tool at a start, rad.
+
+    Args:
+        arm: The arm's part of the task.
+        robot: Its model.
+        start: Index into `arm.starts`, or the tool's position (3,) in the task's frame, m.
 
     Raises:
         InvalidInputError: The position is out of reach.

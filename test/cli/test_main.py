@@ -12,6 +12,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+import impact_aware
 from impact_aware.cli import main as module
 from impact_aware.cli.main import SUBCOMMANDS, build_parser, main
 from impact_aware.errors import InvalidInputError
@@ -64,6 +65,13 @@ def test_help_names_every_subcommand_and_imports_none(subcommand):
     text = build_parser(None).format_help()
     assert all(name in text for name in SUBCOMMANDS)
     assert subcommand.imported == []
+
+
+def test_the_version_is_printed_and_nothing_imported(subcommand, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["--version"])
+    assert (ended.value.code, subcommand.imported) == (0, [])
+    assert capsys.readouterr().out == f"impact-aware {impact_aware.__version__}\n"
 
 
 @pytest.mark.parametrize(

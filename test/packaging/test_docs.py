@@ -17,7 +17,7 @@ TEXTS = {str(name): path.read_text(encoding="utf-8") for name, path in sorted(PA
 # History: what a version was called when it was written.
 CURRENT = [name for name in TEXTS if name != "CHANGELOG.md"]
 ROOMS = {path.name for path in (ROOT / "impact_aware").iterdir() if path.is_dir() and any(path.glob("*.py"))}
-TOP = {"impact_aware", "config", "launch", "rviz", "docs", "msg", "test", "environment"}
+TOP = {"impact_aware", "config", "launch", "rviz", "docs", "msg", "test", "environment", "examples"}
 every_page = pytest.mark.parametrize("page", TEXTS)
 every_current_page = pytest.mark.parametrize("page", CURRENT)
 

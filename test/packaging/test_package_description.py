@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import impact_aware
 from impact_aware.bringup.start import EXECUTABLES
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -143,6 +144,7 @@ def test_commands_are_the_nodes_that_exist_and_the_command_line() -> None:
 def test_version_is_the_same_everywhere() -> None:
     version = described(ROOT / "package.xml").findtext("version")
     assert f'version="{version}"' in (ROOT / "setup.py").read_text(encoding="utf-8")
+    assert impact_aware.__version__ == version
 
 
 FLOOR = "3.11"

@@ -26,7 +26,7 @@ def robot(tmp_path_factory):
     path.write_text(
         URDF.replace('type="continuous"', 'type="revolute"').replace("<limit eff", '<limit lower="-9" upper="9" eff')
     )
-    return load_robot(str(path))[0]
+    return load_robot(path)
 
 
 def test_every_field_is_the_urdf_s(robot):

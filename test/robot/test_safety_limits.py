@@ -10,7 +10,7 @@ import pytest
 from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.robot import RobotModel
 from impact_aware.robot.joint_reader import JointReader
-from impact_aware.robot.model import load_robot
+from impact_aware.robot.model import load_robot, robot_description
 from impact_aware.robot.safety_limits import SafetyLimits
 
 ROBOT = RobotModel.from_profile("panda")
@@ -73,15 +73,18 @@ def test_ranges_and_boxes_are_not_empty(changes, name):
 
 
 def test_a_robot_is_found_by_name_profile_or_urdf():
-    robot, text = load_robot("panda")
-    assert robot.name == "panda" and text == ROBOT.profile.urdf.read_text(encoding="utf-8")
+    robot = load_robot("panda")
+    assert robot.name == "panda" and robot_description("panda") == ROBOT.profile.urdf.read_text(encoding="utf-8")
     inertia = tuple(np.arange(1.0, 8.0))
-    np.testing.assert_array_equal(load_robot("panda", inertia)[0].apparent_motor_inertia, inertia)
-    other, same = load_robot(str(ROBOT.profile.urdf), (0.1,) * 9)
-    assert (other.name, same) == (ROBOT.profile.urdf.stem, text)
+    np.testing.assert_array_equal(load_robot("panda", inertia).apparent_motor_inertia, inertia)
+    other = load_robot(str(ROBOT.profile.urdf), (0.1,) * 9)
+    assert other.name == ROBOT.profile.urdf.stem
+    assert robot_description(ROBOT.profile.urdf) == robot_description("panda")
     for wrong, words in (("none.urdf", "an existing URDF file"), ("none.xml", "an existing URDF file")):
         with pytest.raises(InvalidInputError, match=words):
             load_robot(wrong)
+        with pytest.raises(InvalidInputError, match=words):
+            robot_description(wrong)
     with pytest.raises(UnknownNameError, match="panda"):
         load_robot("none")
 
