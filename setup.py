@@ -1,3 +1,4 @@
+import sys
 from pathlib import Path
 
 from setuptools import find_packages, setup
@@ -22,6 +23,27 @@ NODES = (
     "service_probe",
     "sim_robot",
 )
+# What the library and the commands without ROS import; package.xml names the same for rosdep, and ROS besides.
+REQUIRED = (
+    "example-robot-data",
+    "h5py",
+    "jinja2",
+    "lz4",
+    "matplotlib",
+    "mcap",
+    "mujoco>=3.2",
+    "numba",
+    "numpy>=1.26",
+    "pin>=3.0",
+    "pyarrow",
+    "PyYAML",
+    "rosbags>=0.10",
+    "scipy",
+    "tqdm",
+    "zstandard",
+)
+# pip makes the command itself, in the same place.
+WHEEL = "bdist_wheel" in sys.argv
 
 
 def installed_files():
@@ -43,13 +65,15 @@ setup(
     maintainer_email="impact-aware@example.org",
     license="Apache-2.0",
     python_requires=">=3.11",
+    install_requires=REQUIRED,
+    extras_require={"completion": ["argcomplete"]},
     packages=find_packages(include=[PACKAGE, f"{PACKAGE}.*"]),
     package_data={PACKAGE: ["py.typed"], f"{PACKAGE}.report": ["templates/*"]},
     data_files=[
         ("share/ament_index/resource_index/packages", [f"resource/{PACKAGE}"]),
         (f"share/{PACKAGE}", ["package.xml"]),
         # ros2 run finds its executables in lib/; a command of its own belongs on the PATH of a sourced workspace.
-        ("bin", ["bin/impact-aware"]),
+        *([] if WHEEL else [("bin", ["bin/impact-aware"])]),
         *installed_files(),
     ],
     entry_points={

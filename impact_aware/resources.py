@@ -20,8 +20,13 @@ LEAST_UNPACKED = 1 << 28
 
 
 def share_folders() -> list[Path]:
-    """Folders that may hold `config/`, `rviz/` and `launch/`, nearest first: the clone, then every ament prefix."""
-    folders = [Path(__file__).resolve().parents[1]]
+    """Folders that may hold `config/`, `rviz/` and `launch/`, nearest first.
+
+    The clone; the prefix that the package is installed in, by pip or colcon; then every ament prefix.
+    """
+    # PREFIX/lib/python3.x/site-packages/impact_aware/resources.py
+    parents = Path(__file__).resolve().parents
+    folders = [parents[1], *(prefix / "share" / "impact_aware" for prefix in parents[4:5])]
     prefixes = os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep)
     folders += [Path(prefix) / "share" / "impact_aware" for prefix in prefixes if prefix]
     return folders

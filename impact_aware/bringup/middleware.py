@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import sys
 from collections.abc import Mapping, MutableMapping
 from pathlib import Path
 
-from impact_aware.errors import UnknownNameError
+from impact_aware.errors import ImpactAwareError, UnknownNameError
 from impact_aware.resources import find_resource
 
 TRANSPORT = "FASTDDS_BUILTIN_TRANSPORTS"
@@ -19,6 +20,24 @@ PROFILES = ("FASTRTPS_DEFAULT_PROFILES_FILE", "FASTDDS_DEFAULT_PROFILES_FILE")
 RANGE, PEERS = "ROS_AUTOMATIC_DISCOVERY_RANGE", "ROS_STATIC_PEERS"
 
 RMW = "RMW_IMPLEMENTATION"
+
+
+class MissingRosError(ImpactAwareError):
+    """A node can't be started where there is no ROS 2."""
+
+
+def check_ros() -> None:
+    """Refuse to start nodes where ROS 2 or the messages can't be imported.
+
+    Raises:
+        MissingRosError: Either is not there.
+    """
+    missing = [name for name in ("rclpy", "impact_aware_msgs") if importlib.util.find_spec(name) is None]
+    if missing:
+        raise MissingRosError(
+            f"nodes need ROS 2, and Python finds no {' and no '.join(missing)}: source a workspace that was built with "
+            "this package, or run `make setup` in a clone; predict, analyze and validate need no ROS"
+        )
 
 
 def choose_transport(environment: MutableMapping[str, str]) -> None:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from impact_aware.bringup.graph import PACKAGE, NodeSpec
+from impact_aware.bringup.middleware import check_ros
 from impact_aware.child_process import end_with_parent
 
 
@@ -29,7 +30,12 @@ class NodeProcess:
     """
 
     def __init__(self, spec: NodeSpec, environment: dict[str, str], log_folder: Path, *, talk: bool = False) -> None:
-        """Start it; `talk` keeps its standard input and output as pipes, for `read_lines` and `write_line`."""
+        """Start it; `talk` keeps its standard input and output as pipes, for `read_lines` and `write_line`.
+
+        Raises:
+            MissingRosError: There is no ROS 2 to start it with.
+        """
+        check_ros()
         self.spec = spec
         self.log = log_folder / f"{spec.full_name.replace('/', '.')}.log"
         self._log_file: IO[bytes] = self.log.open("wb")

@@ -17,8 +17,8 @@ from collections.abc import Callable
 from types import FrameType
 from typing import NoReturn
 
-from impact_aware.bringup.middleware import check_middleware, choose_transport
-from impact_aware.errors import UnknownNameError
+from impact_aware.bringup.middleware import check_middleware, check_ros, choose_transport
+from impact_aware.errors import ImpactAwareError
 
 EXECUTABLES = {
     **{
@@ -51,8 +51,9 @@ def start(name: str) -> int | None:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _leave)
     try:
+        check_ros()
         check_middleware(os.environ)
-    except UnknownNameError as error:
+    except ImpactAwareError as error:
         print(f"{name}: error: {error}", file=sys.stderr)
         return 2
     choose_transport(os.environ)

@@ -28,6 +28,7 @@ from impact_aware.bringup.graph import (
     in_one_process,
     single_arm_graph,
 )
+from impact_aware.bringup.middleware import check_ros
 from impact_aware.bringup.processes import NodeProcess, end_processes, quiet_environment
 from impact_aware.errors import ImpactAwareError, InvalidInputError
 from impact_aware.json_text import json_text
@@ -77,6 +78,7 @@ def run(args: argparse.Namespace) -> int:
     if not args.timeout > 0.0:
         raise InvalidInputError("--timeout", args.timeout, "a time > 0 s")
     graph = _graph(args)
+    check_ros()
     out = args.out or Path("results") / args.task
     output = OutputFolder(out, "demo", aside=True)
     started = time.monotonic()

@@ -6,6 +6,7 @@ import sys
 import tomllib
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -32,6 +33,15 @@ ROSDEP_NAMES = {
 }
 # No rosdep key exists; `make setup` takes them from environment/with-ros.txt.
 FROM_PYPI_ONLY = {"example_robot_data", "mcap", "pyarrow", "zstandard"}
+
+# Imported name -> name on PyPI, where the two differ.
+PYPI_NAMES = {
+    "example_robot_data": "example-robot-data",
+    "markupsafe": "jinja2",
+    "mpl_toolkits": "matplotlib",
+    "pinocchio": "pin",
+    "yaml": "PyYAML",
+}
 
 
 def described(path: Path) -> ElementTree.Element:
@@ -89,9 +99,9 @@ def node_modules() -> dict[str, str]:
     return found
 
 
-def entry_points() -> dict[str, str]:
-    """Command -> 'module:function', as setup.py gives them to setuptools, which is not asked to do anything."""
-    given: dict[str, object] = {}
+def given_to_setuptools() -> dict[str, Any]:
+    """What setup.py gives to setuptools, which is not asked to do anything."""
+    given: dict[str, Any] = {}
     setuptools = pytest.importorskip("setuptools")
     source = (ROOT / "setup.py").read_text(encoding="utf-8")
     real = setuptools.setup
@@ -100,8 +110,7 @@ def entry_points() -> dict[str, str]:
         exec(compile(source, str(ROOT / "setup.py"), "exec"), {"__file__": str(ROOT / "setup.py"), "__name__": "setup"})
     finally:
         setuptools.setup = real
-    scripts = given["entry_points"]["console_scripts"]  # type: ignore[index]
-    return dict(re.split(r"\s*=\s*", script) for script in scripts)
+    return given
 
 
 @pytest.mark.parametrize("folder", [ROOT, ROOT / "msg"])
@@ -124,6 +133,16 @@ def test_every_import_is_declared() -> None:
             assert ROSDEP_NAMES.get(name, name) in declared, f"{path.relative_to(ROOT)} imports {name}"
 
 
+def test_pip_and_rosdep_are_told_of_the_same_libraries() -> None:
+    """What is imported and is no part of ROS is what `pip install` brings along, and nothing else is."""
+    libraries = set(imported_packages()) & ({*ROSDEP_NAMES, "pinocchio"} | FROM_PYPI_ONLY)
+    libraries.add("example_robot_data")  # whose absence is answered, but the profile `panda` needs its URDF
+    required = {re.split(r"[<>=]", line)[0] for line in given_to_setuptools()["install_requires"]}
+    assert {PYPI_NAMES.get(name, name) for name in libraries} == required
+    asked_for = (ROOT / "environment" / "requirements.in").read_text(encoding="utf-8").splitlines()
+    assert required <= set(asked_for)
+
+
 def test_every_message_package_used_by_the_interfaces_is_declared() -> None:
     declared = dependencies(described(ROOT / "msg" / "package.xml"))
     build = (ROOT / "msg" / "CMakeLists.txt").read_text(encoding="utf-8")
@@ -134,7 +153,8 @@ def test_every_message_package_used_by_the_interfaces_is_declared() -> None:
 
 
 def test_commands_are_the_nodes_that_exist_and_the_command_line() -> None:
-    commands = entry_points()
+    scripts = given_to_setuptools()["entry_points"]["console_scripts"]
+    commands = dict(re.split(r"\s*=\s*", script) for script in scripts)
     assert commands.pop("impact-aware") == "impact_aware.cli.main:main"
     assert commands.pop("analyze") == "impact_aware.cli.analyze:main"
     assert commands == {node: f"impact_aware.bringup.start:{node}" for node in node_modules()}
