@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib
 from pathlib import Path
+from types import ModuleType
 
 from impact_aware.errors import UnknownNameError
 from impact_aware.json_text import json_text
@@ -42,13 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run one benchmark and print what it measured."""
     args.name = FORMER_NAMES.get(args.name, args.name)
-    if args.name not in BENCHMARKS:
-        raise UnknownNameError("benchmark", args.name, BENCHMARKS)
-    module = importlib.import_module(f"impact_aware.rigs.bench.{args.name}")
-    parser = argparse.ArgumentParser(prog=f"impact-aware bench {args.name}", description=module.__doc__)
-    parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
-    parser.add_argument("--out", type=Path, metavar="DIR", help="folder for results")
-    module.add_arguments(parser)
+    parser, module = benchmark(args.name)
     options = parser.parse_args(args.options)
     options.json = options.json or args.json
     options.out = options.out or args.out
@@ -58,6 +53,22 @@ def run(args: argparse.Namespace) -> int:
         write_whole(options.out / f"bench_{args.name}.json", json_text(result, indent=2) + "\n")
     print(json_text(result) if options.json else format_result(result))
     return 0
+
+
+def benchmark(name: str) -> tuple[argparse.ArgumentParser, ModuleType]:
+    """The parser of one benchmark's options, and its module.
+
+    Raises:
+        UnknownNameError: None of that name.
+    """
+    if name not in BENCHMARKS:
+        raise UnknownNameError("benchmark", name, BENCHMARKS)
+    module = importlib.import_module(f"impact_aware.rigs.bench.{name}")
+    parser = argparse.ArgumentParser(prog=f"impact-aware bench {name}", description=module.__doc__)
+    parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="folder for results")
+    module.add_arguments(parser)
+    return parser, module
 
 
 def format_result(result: dict[str, object], indent: int = 0) -> str:

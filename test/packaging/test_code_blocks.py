@@ -1,0 +1,167 @@
+"""Every block of code in the documentation: run, or parsed by the command's own parser and left for a stated reason."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+
+import impact_aware as ia
+from impact_aware.cli.main import build_parser, main
+from impact_aware.rigs.bench.command import benchmark
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = ["README.md", "CONTRIBUTING.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))]
+LANGUAGES = {"sh", "python", "yaml", "text", "arrows"}
+
+RUN = r"predict|new-robot|analyze trial\.csv|identify contact-point"
+"""Commands that are run, in the order of their page."""
+
+LEFT = {
+    r"demo": "starts the nodes over DDS: test/cli/test_demo.py does",
+    r"analyze (results|trial_01)": "needs the demo's recording: test/report and test/recordings make one",
+    r"render": "needs the demo's recording: test/cli/test_render.py makes one",
+    r"bench|faults|identify (plan|inertia)": "takes minutes: test/rigs and test/cli run small ones",
+}
+"""Commands that are only parsed, and why."""
+
+ELSEWHERE = {
+    "make": "test_docs.py looks the targets up; they build environments and start tests",
+    "pip": "test_pip_alone.py installs the package",
+    "rosdep": "needs an installed ROS 2",
+    "colcon": "needs an installed ROS 2",
+    "source": "needs an installed ROS 2",
+    "ros2": "needs an installed ROS 2 and, mostly, a robot",
+    "python3": "writes the policies of a network: test/bringup runs it",
+    "export": "needs keys that ros2 security makes",
+}
+"""Other programs, and why they are not run here."""
+
+
+def blocks(page: str) -> list[tuple[str, str]]:
+    """Language and text of every block of a page."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    return re.findall(r"^```(\S*)\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE)
+
+
+def commands(page: str) -> list[list[str]]:
+    """Words of every command of a page; what is in brackets is taken along, and of alternatives the first."""
+    found = []
+    for language, text in blocks(page):
+        line = ""
+        for part in text.replace("\\\n", " ").splitlines() if language == "sh" else []:
+            line += re.sub(r"[\[\]]", "", part) if part.startswith("impact-aware") else part
+            if line.count('"') % 2 == 0:  # else its text goes on in the next line
+                words = [re.sub(r"^(\w+)\|[\w|]+$", r"\1", word) for word in shlex.split(line, comments=True)]
+                found += [words] if words else []
+                line = ""
+        assert not line, f"a quotation without end: {line}"
+    return found
+
+
+def own_commands(page: str) -> list[str]:
+    return [shlex.join(words[1:]) for words in commands(page) if words[0].endswith("impact-aware")]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_block_names_its_language(page: str) -> None:
+    for language, text in blocks(page):
+        assert language in LANGUAGES, text
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_command_is_run_or_left_for_a_reason(page: str) -> None:
+    for words in commands(page):
+        if not words[0].endswith("impact-aware"):
+            assert words[0] in ELSEWHERE, words
+    for command in own_commands(page):
+        assert len([known for known in (RUN, *LEFT) if re.match(known, command)]) == 1, command
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_command_is_understood_by_its_parser(page: str) -> None:
+    for command in own_commands(page):
+        words = [re.sub(r"^(N|P)$", "1", word) for word in shlex.split(command)]
+        args = build_parser(words[0]).parse_args(words)
+        if words[0] == "bench":
+            benchmark(args.name)[0].parse_args(args.options)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_launch_file_and_its_arguments_exist(page: str) -> None:
+    shared = (ROOT / "impact_aware" / "bringup" / "launching.py").read_text(encoding="utf-8")
+    for words in commands(page):
+        if words[:2] == ["ros2", "launch"]:
+            assert words[2] == "impact_aware"
+            text = (ROOT / "launch" / words[3]).read_text(encoding="utf-8") + shared
+            for argument in words[4:]:
+                assert f'"{argument.partition(":=")[0]}"' in text, argument
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if any(language == "python" for language, _ in blocks(page))])
+def test_every_python_block_runs(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    for language, text in blocks(page):
+        if language == "python":
+            exec(compile(text, page, "exec"), names)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_yaml_block_is_yaml(page: str) -> None:
+    for language, text in blocks(page):
+        if language == "yaml":
+            assert isinstance(yaml.safe_load(text), dict)
+
+
+@pytest.fixture
+def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with what the pages speak of: `trial.csv`, its YAML as the page has it, and the package's `config`."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "config").symlink_to(ROOT / "config")
+    known = next(text for language, text in blocks("docs/analysis.md") if language == "yaml" and "impact_times" in text)
+    (tmp_path / "trial.impact.yaml").write_text(known, encoding="utf-8")
+    content = yaml.safe_load(known)
+    robot, where = ia.load_robot(content["robot"]), content["contact"]
+    contact = ia.Contact(
+        where["frame"], np.array(where["normal"]), friction=where["friction"], restitution=where["restitution"],
+        radius=where["tool_radius"],
+    )  # fmt: skip
+    box = ia.FreeObject(content["object"]["mass"], 0.01 * np.eye(3), robot.placement(robot.home).translation)
+    velocity = np.array([0.03, 0.18, -0.02, -0.42, 0.01, 0.6, 0.05])
+    after = ia.predict(robot, robot.home, velocity, contact, obstacle=box).velocity_after
+    [instant] = content["impact_times"]
+    time = np.arange(0.0, 2.0 * instant, 0.001)
+    elapsed = (time - instant)[:, None]
+    position = robot.home + elapsed * np.where(elapsed < 0.0, velocity, after)
+    header = ["clock", *(f"q_{name}" for name in robot.joint_names)]
+    columns = np.column_stack([1e3 * time, np.round(position, 6)])
+    np.savetxt(tmp_path / "trial.csv", columns, fmt="%.6f", delimiter=",", header=",".join(header), comments="")
+    return tmp_path
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", [page for page in PAGES if any(re.match(RUN, c) for c in own_commands(page))])
+def test_every_command_that_needs_neither_robot_nor_minutes_runs(
+    page: str, lab: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for command in own_commands(page):
+        if re.match(RUN, command):
+            assert main(shlex.split(command)) == 0, (command, capsys.readouterr().err)
+            assert capsys.readouterr().out.strip(), command
+    if page == "docs/analysis.md":
+        [impact] = json.loads((lab / "results" / "lab" / "analysis.json").read_text(encoding="utf-8"))["impacts"]
+        assert abs(impact["time"] - 0.55) < 0.002  # between two samples, and as good as six digits of a position
+
+
+def test_the_policies_of_the_security_page_are_written() -> None:
+    [words] = [words for words in commands("docs/security.md") if words[0] == "python3"]
+    answer = subprocess.run([sys.executable, *words[1 : words.index(">")]], capture_output=True, text=True, cwd=ROOT)
+    assert answer.returncode == 0 and "<policy" in answer.stdout
