@@ -89,9 +89,13 @@ demo: enter  ## hit a box and push it to its goal: real nodes over DDS, results 
 demo-dual: enter  ## grab a box with two arms, lift it and carry it: as above, results in results/dual-arm-grab
 	@$(enter) && impact-aware demo dual-arm-grab $(ARGS)
 
+.PHONY: docs
+docs: enter  ## build the pages of docs/ and of the library's names in build/docs/html; warnings are errors
+	@$(enter) && python environment/docs.py
+
 .PHONY: lock
 lock: enter  ## resolve environment/requirements.in to exact versions, for every pinned distribution
-	@$(enter) && python environment/lock.py jazzy kilted
+	@$(enter) && python environment/lock.py jazzy kilted docs
 
 .PHONY: clean
 clean:  ## remove what was built, but neither the environments nor the results

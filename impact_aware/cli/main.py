@@ -58,6 +58,8 @@ def main(argv: list[str] | None = None) -> int:
     # For every process that a command starts: no module of the current folder stands in for an installed one.
     os.environ["PYTHONSAFEPATH"] = "1"
     argv = sys.argv[1:] if argv is None else argv
+    if "_ARGCOMPLETE" in os.environ:
+        _complete(os.environ.get("COMP_LINE", "").split())
     wanted = next((word for word in argv if word in SUBCOMMANDS), None)
     if isinstance(sys.stdout, io.TextIOWrapper):
         # A terminal that lacks a letter of a name gets its number.
@@ -85,6 +87,16 @@ def main(argv: list[str] | None = None) -> int:
     except MemoryError:
         print("impact-aware: error: there is not enough memory for this input", file=sys.stderr)
         return 2
+
+
+def _complete(words: list[str]) -> None:
+    """Answer a shell that asks how a line goes on, and end; https://kislyuk.github.io/argcomplete/ tells it to ask."""
+    try:
+        import argcomplete
+    except ImportError:
+        sys.exit(1)
+    wanted = next((word for word in words if word in SUBCOMMANDS), None)
+    argcomplete.autocomplete(build_parser(wanted))
 
 
 if __name__ == "__main__":

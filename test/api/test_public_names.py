@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import dataclasses
 import inspect
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -57,6 +58,21 @@ def test_every_field_of_a_record_is_explained(name: str) -> None:
     described = {field.name for field in getattr(kind, "__dataclass_fields__", {}).values() if field.metadata}
     for field in fields:
         assert field.startswith("_") or field in described or f"    {field}: " in kind.__doc__, field
+
+
+def test_every_name_stands_on_the_page_of_the_library() -> None:
+    page = (ROOT / "docs" / "site" / "library.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^\.\. auto(class|function|exception):: (\w+)$", page, flags=re.MULTILINE)
+    assert sorted(name for _, name in listed) == sorted(NAMES)
+    for kind, name in listed:
+        assert (kind == "function") == (name in FUNCTIONS), name
+
+
+def test_every_page_stands_in_the_index_of_the_site() -> None:
+    index = (ROOT / "docs" / "site" / "index.md").read_text(encoding="utf-8")
+    listed = set(re.findall(r"^(?:\.\./)+([\w./]+)$", index, flags=re.MULTILINE))
+    assert {path.stem for path in (ROOT / "docs").glob("*.md")} <= listed
+    assert {"README", "CONTRIBUTING", "CHANGELOG", "examples/through_one_impact"} <= listed
 
 
 def loaded_after(statements: str) -> set[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import io
+import os
 import subprocess
 import sys
 from types import SimpleNamespace
@@ -65,6 +66,17 @@ def test_help_names_every_subcommand_and_imports_none(subcommand):
     text = build_parser(None).format_help()
     assert all(name in text for name in SUBCOMMANDS)
     assert subcommand.imported == []
+
+
+def test_a_shell_is_told_how_a_line_goes_on(tmp_path):
+    pytest.importorskip("argcomplete")
+    for line, found in (("impact-aware ana", ["analyze "]), ("impact-aware predict --contact-f", ["--contact-frame "])):
+        answer = tmp_path / "answer"
+        asked = {"_ARGCOMPLETE": "1", "_ARGCOMPLETE_STDOUT_FILENAME": str(answer), "_ARGCOMPLETE_IFS": "\n"}
+        words = {"COMP_LINE": line, "COMP_POINT": str(len(line)), "COMP_TYPE": "9"}
+        command = [sys.executable, "-m", "impact_aware.cli.main"]
+        subprocess.run(command, env=os.environ | asked | words, check=True, capture_output=True)
+        assert answer.read_text(encoding="utf-8").split("\n") == found
 
 
 def test_the_version_is_printed_and_nothing_imported(subcommand, capsys):

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 import impact_aware
 from impact_aware.bringup.start import EXECUTABLES
@@ -165,6 +166,8 @@ def test_version_is_the_same_everywhere() -> None:
     version = described(ROOT / "package.xml").findtext("version")
     assert f'version="{version}"' in (ROOT / "setup.py").read_text(encoding="utf-8")
     assert impact_aware.__version__ == version
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert (str(citation["version"]), citation["license"], citation["cff-version"]) == (version, "Apache-2.0", "1.2.0")
 
 
 FLOOR = "3.11"

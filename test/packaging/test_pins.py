@@ -21,11 +21,11 @@ def asked_for() -> list[str]:
     return [line for line in lines if line and not line.startswith("#")]
 
 
-@pytest.mark.parametrize("distro", DISTROS)
+@pytest.mark.parametrize("distro", [*DISTROS, "docs"])
 def test_every_pin_is_exact(distro: str) -> None:
     lines = (ENVIRONMENT / f"{distro}.txt").read_text(encoding="utf-8").splitlines()
     packages = [line for line in lines if not line.startswith("#")]
-    assert len(packages) > 100
+    assert len(packages) > 50
     for line in packages:
         assert re.fullmatch(rf"{NAME}==[0-9][A-Za-z0-9.+]* --hash=sha256:[0-9a-f]{{64}}", line), line
     assert len(pins(distro)) == len(packages), "a package is pinned twice"
