@@ -39,7 +39,19 @@ def main() -> int:
     log.unlink(missing_ok=True)
     environment = dict(os.environ)
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, [str(TOOLS), os.environ.get("PYTHONPATH", "")]))
-    words = [sys.executable, "-m", "sphinx", "--fail-on-warning", "--keep-going", "-b", "html"]
+    # The notebook's figures are to be shown on its page, whatever the caller draws with.
+    environment["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"
+    words = [
+        sys.executable,
+        "-m",
+        "sphinx",
+        "--fail-on-warning",
+        "--keep-going",
+        "--fresh-env",
+        "--write-all",
+        "-b",
+        "html",
+    ]
     words += ["--conf-dir", str(ROOT / "docs" / "site"), "--doctree-dir", str(BUILD / "doctrees"), str(ROOT), str(HTML)]
     try:
         install_tools(log)

@@ -66,7 +66,9 @@ def inline_formula(writer: Any, node: nodes.math) -> None:
 
 def formula(writer: Any, node: nodes.math_block) -> None:
     """A formula of its own, as MathML."""
-    writer.body.append(f'<div class="math">{tex2mathml(node.astext(), as_block=True)}</div>')
+    writer.body.append(
+        f'<div style="overflow: visible; margin: 1em 0">{tex2mathml(node.astext(), as_block=True)}</div>'
+    )
     raise nodes.SkipNode
 
 
