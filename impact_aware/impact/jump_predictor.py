@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 from typing import Any, NamedTuple
 
 import numpy as np
+import pinocchio as pin
 from numpy.typing import ArrayLike
 
 from impact_aware.arrays import Array
@@ -75,7 +77,7 @@ class JumpPredictor:
         self.object_position = np.array(object_position, dtype=float)
         self._half_extents = np.array(object_half_extents, dtype=float)
         self._surface_point = np.array(surface_point, dtype=float)
-        self._covariance = covariance
+        self._covariance = self._configured_covariance = covariance
         self._box: FreeObject | None = None
         self._prepared: ImpactPredictor | None = None
         obstacle = self._obstacle(object_mass)
@@ -88,6 +90,27 @@ class JumpPredictor:
         if self.object_mass == 0.0:
             return self._surface_point
         return near_face_point(self.object_position, self._half_extents, self.contact.normal)
+
+    def see_object(self, position: Array, covariance: Array | None = None) -> None:
+        """The object was seen.
+
+        Args:
+            position: (3,) Its centre, base frame, m.
+            covariance: (6, 6) Of position and rotation about the base frame's axes, m^2 and rad^2; None when unknown.
+                The face moves and turns with the object: it adds to that of the contact point and of the normal.
+        """
+        self.object_position = position
+        own = self._configured_covariance
+        if covariance is None:
+            self._covariance = own
+            return
+        own = InputCovariance() if own is None else own
+        turned = -pin.skew(self.contact.normal)
+        self._covariance = dataclasses.replace(
+            own,
+            point=_matrix(own.point) + covariance[:3, :3],
+            normal=_matrix(own.normal) + turned @ covariance[3:, 3:] @ turned.T,
+        )
 
     def look_ahead(self, q: Array, dq: Array, horizon: float) -> Approach | None:
         """The contact to come within `horizon`, s; None when there is none, or the tool touches already."""
@@ -131,3 +154,9 @@ class JumpPredictor:
                 self.robot, contact, obstacle=obstacle, method=method, inertia=inertia
             )
         return last
+
+
+def _matrix(covariance: ArrayLike | None) -> Array:
+    """(3, 3) of a variance for all components, one for each, or a matrix."""
+    values = np.zeros(3) if covariance is None else np.asarray(covariance, dtype=float)
+    return values if values.shape == (3, 3) else np.diag(np.broadcast_to(values, 3))

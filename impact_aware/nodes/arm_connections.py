@@ -76,6 +76,8 @@ class ArmConnections:
         refusal = self._readiness.refusal()
         if refusal:
             return f"not everybody is there: {refusal}"
+        if objection := self._readiness.objection():
+            return objection
         if not self._name.held():
             return (
                 f"another {self._node.get_fully_qualified_name()} commands on this machine: is the suite running twice?"

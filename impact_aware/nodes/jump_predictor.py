@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from builtin_interfaces.msg import Time
-from geometry_msgs.msg import PoseStamped
 from impact_aware_msgs.msg import ImpactEvent, ImpactPrediction
 from impact_aware_msgs.srv import PredictPostImpact
 from rclpy.node import Node
@@ -25,10 +24,12 @@ from impact_aware.impact.uncertainty import InputCovariance
 from impact_aware.messages.geometry import vector
 from impact_aware.messages.impact_event import CONTACT_MADE, event_from_message
 from impact_aware.messages.impact_prediction import impact_to_message, predicted_impact
+from impact_aware.messages.object_pose import ObjectPose
 from impact_aware.messages.stamps import seconds
 from impact_aware.nodes.estimate_publisher import EstimatePublisher
 from impact_aware.nodes.joint_state_source import JointStateSource
 from impact_aware.nodes.lockstep import LockstepReporter
+from impact_aware.nodes.object_poses import ObjectPoses
 from impact_aware.nodes.ros.diagnostics import OK, REQUEST, WARN, DiagnosticsReporter, Report, refusals
 from impact_aware.nodes.ros.messages import ROS
 from impact_aware.nodes.ros.qos import EVENT_QOS
@@ -145,7 +146,7 @@ class JumpPredictorNode(Node):
             method, window = settings.estimation_method, settings.estimation_window or None
             self._estimates = EstimatePublisher(self, self._publisher, robot.n, method, window)
         self.create_subscription(ImpactEvent, "impacts", self._on_impact, EVENT_QOS)
-        self.create_subscription(PoseStamped, "object_pose", self._on_object, 1)
+        self._object = ObjectPoses(self, (robot.base_frame,), self._on_object, self._refuse)
         self.create_service(PredictPostImpact, "predict_post_impact", self._on_request)
         self._source = JointStateSource(self, robot.joint_names, self._on_state, reliable=settings.lockstep)
         expect_messages(self, "joint_states", lambda: self._source.received > 0, "the robot's driver")
@@ -153,12 +154,8 @@ class JumpPredictorNode(Node):
         target = f"{settings.object_name} of {settings.object_mass:g} kg" if settings.object_mass else "fixed surface"
         self.get_logger().info(f"predicting impacts of {robot.name} with a {target} by the {settings.method} map")
 
-    def _on_object(self, message: PoseStamped) -> None:
-        position = vector(message.pose.position)
-        if np.isfinite(position).all():
-            self._predictor.object_position = position
-        else:
-            self._refuse("object_pose not finite", "an object_pose with a position that is not finite")
+    def _on_object(self, seen: ObjectPose) -> None:
+        self._predictor.see_object(np.array(seen.pose.translation), seen.covariance)
 
     def _on_state(self, stamp: Time) -> None:
         source = self._source
@@ -295,7 +292,7 @@ class JumpPredictorNode(Node):
         values: dict[str, object] = {"method": self._settings.method, "received": source.received}
         values |= {f"rejected: {reason}": count for reason, count in source.rejected.items()}
         values |= {"predicted": self._predicted, "unpredicted": self._unpredicted}
-        values |= refusals(self._refused)
+        values |= refusals(self._refused) | self._object.values()
         if self._refused.total() > self._refused[REQUEST]:
             return WARN, "refused what can't be used", values
         return OK, "predicting" if source.received else "no joint_states yet", values

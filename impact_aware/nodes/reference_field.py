@@ -12,20 +12,22 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import pinocchio as pin
 from geometry_msgs.msg import PoseStamped
 from impact_aware_msgs.msg import ImpactEvent, ImpactPrediction
 from impact_aware_msgs.msg import ReferenceField as ReferenceFieldMessage
 from impact_aware_msgs.srv import SetTask
 from rclpy.node import Node
 
-from impact_aware.arrays import Array
 from impact_aware.control.live_field import LiveField
 from impact_aware.errors import ImpactAwareError, InvalidInputError, UnknownNameError
-from impact_aware.messages.geometry import vector, write_vector
+from impact_aware.messages.geometry import vector, write_quaternion, write_vector
 from impact_aware.messages.impact_event import CONTACT_MADE, event_from_message
 from impact_aware.messages.impact_prediction import impact_from_message, impact_to_message
+from impact_aware.messages.object_pose import ObjectPose
 from impact_aware.messages.reference_field import field_to_message
-from impact_aware.messages.stamps import stamp_seconds
+from impact_aware.messages.stamps import stamp_seconds, write_stamp
+from impact_aware.nodes.object_poses import ObjectPoses
 from impact_aware.nodes.ros.diagnostics import OK, REQUEST, WARN, DiagnosticsReporter, Report, refusals
 from impact_aware.nodes.ros.messages import ROS
 from impact_aware.nodes.ros.qos import EVENT_QOS, LATCHED_EVENT_QOS
@@ -82,18 +84,21 @@ class ReferenceFieldNode(Node):
             if several:
                 self._object_publishers.append(self.create_publisher(PoseStamped, arm.topic("object_pose"), 10))
         self._common_publisher = self.create_publisher(ImpactPrediction, "common_jumps", EVENT_QOS) if several else None
-        self.create_subscription(PoseStamped, "object_pose", self._on_object, 1)
+        frames = (task.frame,) if several else (self._arms[0].robot.base_frame, task.frame)
+        self._object = ObjectPoses(self, frames, self._on_object, self._refuse)
         self.create_service(SetTask, "set_task", self._on_set_task)
         self._publish()
         self._twins = TwinWatch(self)
-        self._readiness = Readiness(self)
+        self._readiness = Readiness(self, no_motion=self._no_motion)
         self._diagnostics = DiagnosticsReporter(self, self._status)
         self.get_logger().info(f"field for task {task.name}")
 
     def _status(self) -> Report:
         refused, live = self._refused.total(), self._live
         values: dict[str, object] = {"task": live.task.name, "revision": live.field.revision, "refused": refused}
-        values |= refusals(self._refused)
+        values |= refusals(self._refused) | self._object.values()
+        if why := self._no_motion():
+            return WARN, f"no motion may begin: {why}", values
         implausible = refused > self._refused[REQUEST]
         return (WARN, "refused what can't be true", values) if implausible else (OK, "field published", values)
 
@@ -103,30 +108,31 @@ class ReferenceFieldNode(Node):
     def _publish(self) -> None:
         self._publisher.publish(self._message())
 
-    def _on_object(self, message: PoseStamped) -> None:
-        self._time = stamp_seconds(message)
-        position = vector(message.pose.position)
-        if not np.isfinite(position).all():
-            self._refuse("object_pose not finite", "an object_pose with a position that is not finite")
-            return
-        self._publish_object(message, position)
+    def _on_object(self, seen: ObjectPose) -> None:
+        self._time = seen.time
+        self._publish_object(seen)
         if not self._settings.use_object_pose:
             return
         try:
-            if self._live.move_object(position):
+            if self._live.move_object(np.array(seen.pose.translation)):
                 self._publish()
         except ImpactAwareError as error:
             self._refused["object_pose makes the task impossible"] += 1
             self.get_logger().error(f"the object makes the task impossible: {error}", throttle_duration_sec=2.0)
 
-    def _publish_object(self, message: PoseStamped, position: Array) -> None:
-        """Where the object is in the frame of each arm's base, upright as its task says."""
+    def _no_motion(self) -> str:
+        """Why no motion may begin towards the object."""
+        return self._object.refusal() if self._settings.use_object_pose else ""
+
+    def _publish_object(self, seen: ObjectPose) -> None:
+        """Where the object is in the frame of each arm's base."""
         for arm, publisher in zip(self._arms, self._object_publishers, strict=False):
             own = PoseStamped()
-            own.header.stamp = message.header.stamp
+            write_stamp(own.header.stamp, seen.time)
             own.header.frame_id = arm.robot.base_frame
-            write_vector(own.pose.position, arm.base.actInv(position))
-            own.pose.orientation.w = 1.0
+            pose = arm.base.actInv(seen.pose)
+            write_vector(own.pose.position, pose.translation)
+            write_quaternion(own.pose.orientation, pin.Quaternion(pose.rotation).coeffs())
             publisher.publish(own)
 
     def _refuse(self, reason: str, what: str) -> None:
@@ -179,7 +185,6 @@ class ReferenceFieldNode(Node):
             response.success = True
         response.field = self._message()
         return response
-
 
     def _requested_task(self, request: SetTask.Request) -> str:
         """The task asked for: one of the package's, or the node's own; a request opens no other file."""

@@ -10,12 +10,14 @@ import numpy as np
 import pinocchio as pin
 
 from impact_aware.arrays import Array
+from impact_aware.errors import InvalidInputError
 from impact_aware.messages.geometry import quaternion, vector
 from impact_aware.messages.impact_prediction import SOURCES, TYPE, impact_from_message
 from impact_aware.messages.joint_state import stamps_of
 from impact_aware.messages.stamps import STAMP, STAMP_OFFSET, stamp_seconds
 from impact_aware.recordings.bag import Bag
 from impact_aware.recordings.raw_messages import RawMessages
+from impact_aware.transform_buffer import FrameError, checked_pose, pose_between
 
 _PREDICTED = (SOURCES["look_ahead"], SOURCES["at_impact"])
 
@@ -111,11 +113,15 @@ class RecordedFrames:
     def pose(self, base: str, frame: str, time: float) -> pin.SE3 | None:
         """Pose of `frame` in `base` at `time`, s; None where the recording does not connect both."""
         index = int(np.argmin(np.abs(self._times - time))) if len(self._times) else -1
-        to_root = dict(self._ancestors(base, index))
-        for name, pose in self._ancestors(frame, index):
-            if name in to_root:
-                return to_root[name].inverse() * pose
-        return None
+
+        def step(name: str) -> tuple[str, pin.SE3] | None:
+            moving = self._moving.get((index, name))
+            return self._static.get(name) if moving is None else moving[1:]
+
+        try:
+            return pose_between(base, frame, step)
+        except FrameError:
+            return None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -124,25 +130,16 @@ class RecordedFrames:
         pairs += [(child, parent) for (_, child), (_, parent, _) in self._moving.items()]
         return tuple(sorted({name for pair in pairs for name in pair}))
 
-    def _ancestors(self, frame: str, index: int) -> list[tuple[str, pin.SE3]]:
-        """The frame and its ancestors, each with the frame's pose in it."""
-        chain = [(frame, pin.SE3.Identity())]
-        while len(chain) < 1000:
-            name, pose = chain[-1]
-            moving = self._moving.get((index, name))
-            step = (moving[1], moving[2]) if moving is not None else self._static.get(name)
-            if step is None:
-                break
-            chain.append((step[0], step[1] * pose))
-        return chain
-
     def _keep(self, transform: Any, *, static: bool) -> None:
         stamp = stamp_seconds(transform)
         child = str(transform.child_frame_id).lstrip("/")
         parent = str(transform.header.frame_id).lstrip("/")
-        rotation = pin.Quaternion(quaternion(transform.transform.rotation))
-        rotation.normalize()
-        placement = pin.SE3(rotation.toRotationMatrix(), vector(transform.transform.translation))
+        part = transform.transform
+        try:
+            placement = checked_pose(vector(part.translation), quaternion(part.rotation), child)
+        except InvalidInputError:
+            # A frame that can't be placed is as one that was not recorded.
+            return
         if static:
             self._static[child] = (parent, placement)
             return

@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 import pytest
 import rclpy
+from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
 from rclpy.context import Context
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile
@@ -123,6 +124,20 @@ def test_with_states_and_somebody_who_takes_commands_nothing_is_in_the_way(contr
     assert free.held()
     free.release()
     other.destroy_node()
+
+
+def test_a_companion_that_knows_of_no_motion_is_heard_until_it_takes_that_back(controller):
+    controller.field()
+    controller.receive()
+    controller.listen()
+    readiness = controller.readiness
+    readiness._companions = frozenset({"/reference_field"})
+    readiness._on_answer(
+        DiagnosticStatus(name="/reference_field", values=[KeyValue(key="no_motion", value="it moves")])
+    )
+    assert controller.connections.refusal() == "/reference_field says it moves"
+    readiness._on_answer(DiagnosticStatus(name="/reference_field"))
+    assert controller.connections.refusal() == ""
 
 
 def test_a_node_of_the_graph_that_is_missing_is_a_reason(controller):

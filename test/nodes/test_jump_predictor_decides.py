@@ -70,7 +70,7 @@ def centre_ahead(gap: float) -> np.ndarray:
 def show_object(node: JumpPredictorNode, centre: np.ndarray) -> None:
     pose = PoseStamped()
     pose.pose.position.x, pose.pose.position.y, pose.pose.position.z = centre.tolist()
-    node._on_object(pose)
+    node._object.receive(pose)
 
 
 def event(**fields) -> ImpactEvent:
@@ -174,7 +174,7 @@ def test_the_error_of_the_events_time_reaches_the_estimation(make_node):
 
 def test_what_can_not_be_predicted_is_published_with_the_reason(make_node):
     node = make_node()
-    show_object(node, np.array([1e300, 0.0, 0.0]))
+    node._predictor.object_position = np.array([1e300, 0.0, 0.0])
     node._on_impact(event())
     (found,) = node.published
     assert not found.valid and found.reason

@@ -111,7 +111,7 @@ def test_each_arm_hears_where_the_object_is_from_its_own_base(node):
     pose = PoseStamped()
     pose.header.frame_id = "world"
     pose.pose.position = point([0.5, 0.1, 0.4])
-    node._on_object(pose)
+    node._object.receive(pose)
     left, right = heard[LEFT][0], heard[RIGHT][0]
     assert (left.pose.position.y, right.pose.position.y) == pytest.approx((-0.25, 0.45))
     assert left.header.frame_id == "panda_link0"

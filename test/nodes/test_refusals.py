@@ -66,10 +66,10 @@ def test_a_node_that_was_told_nothing_has_nothing_refused_and_no_warning(any_nod
 
 
 def test_the_predictor_keeps_the_place_of_the_object_when_another_is_not_finite(predictor):
-    predictor._on_object(pose(0.6))
-    predictor._on_object(pose(math.nan))
+    predictor._object.receive(pose(0.6))
+    predictor._object.receive(pose(math.nan))
     np.testing.assert_array_equal(predictor._predictor.object_position, [0.6, 0.0, 0.1])
-    assert refused(predictor) == {"object_pose not finite": 1}
+    assert refused(predictor) == {"object_pose not usable": 1}
     assert predictor._status()[0] == DiagnosticStatus.WARN
 
 
@@ -95,15 +95,15 @@ def test_the_predictor_waits_for_a_robot_in_so_many_words(ros_context, monkeypat
 
 
 def test_the_field_counts_what_can_not_be_true_by_reason_and_altogether(field_node):
-    field_node._on_object(pose(math.inf))
-    field_node._on_object(pose(30.0))
+    field_node._object.receive(pose(math.inf))
+    field_node._object.receive(pose(30.0))
     field_node._on_impact(0, ImpactEvent(joint_names=["elbow"], position=[0.0]))
     fast = ImpactPrediction(valid=True, object="juice_pack", source=ImpactPrediction.SOURCE_LOOK_AHEAD)
     fast.object_twist_after.linear.y = -1000.0
     field_node._on_prediction(0, fast)
     field_node._on_set_task(SetTask.Request(task="dance"), SetTask.Response())
     assert refused(field_node) == {
-        "object_pose not finite": 1,
+        "object_pose not usable": 1,
         "object_pose makes the task impossible": 1,
         "impact without the joints": 1,
         "prediction implausible": 1,

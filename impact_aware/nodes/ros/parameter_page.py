@@ -6,6 +6,7 @@ import importlib
 
 from impact_aware.bringup.start import EXECUTABLES
 from impact_aware.control import ControlParameters
+from impact_aware.nodes.object_poses import ObjectPoseSettings
 from impact_aware.nodes.ros.readiness import ReadinessSettings
 from impact_aware.nodes.ros.realtime import RealtimeSettings
 from impact_aware.parameters import ParameterRow, parameter_rows
@@ -35,6 +36,8 @@ def page() -> str:
     lines += _table(parameter_rows(RealtimeSettings))
     lines += ["", "Before a motion; the launch files and `impact-aware demo` set them.", ""]
     lines += _table(parameter_rows(ReadinessSettings))
+    lines += ["", "## Nodes that follow an object", "", "`jump_predictor` and `reference_field`:", ""]
+    lines += _table(parameter_rows(ObjectPoseSettings))
     for name in NODES:
         module = importlib.import_module(EXECUTABLES[name])
         summary = (module.__doc__ or "").split("\n")[0].partition(": ")[2]

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from diagnostic_msgs.msg import DiagnosticStatus
+from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rclpy.publisher import Publisher
@@ -31,6 +31,9 @@ LOOK_PERIOD = 0.1
 LOOKS_WHEN_READY = 10
 """Of so many looks one is made by a node that is ready: a peer may go, and come back."""
 
+_NO_MOTION = "no_motion"
+"""Key of the value with the reason why no motion should begin."""
+
 _NAMED = 3
 """Most names in a sentence."""
 
@@ -48,8 +51,12 @@ class ReadinessSettings:
 class Readiness:
     """A node's own peers, published latched as a `DiagnosticStatus`, and its companions' as they publish them."""
 
-    def __init__(self, node: Node, busy: Callable[[], bool] = lambda: False) -> None:
+    def __init__(
+        self, node: Node, busy: Callable[[], bool] = lambda: False, no_motion: Callable[[], str] = str
+    ) -> None:
         """Begin to look; not while `busy`, as each look takes time.
+
+        `no_motion` gives a sentence while this node, although it has all its peers, knows that no motion should begin.
 
         Raises:
             InvalidInputError: A peer that is not `TOPIC > NODE` or `TOPIC < NODE`.
@@ -57,10 +64,13 @@ class Readiness:
         settings = load_settings(node, ReadinessSettings)
         self._node = node
         self._busy = busy
+        self._no_motion = no_motion
         self._peers = _parsed(settings.peers)
         self._companions = frozenset(settings.companions)
         self._answers: dict[str, str] = {}
+        self._objections: dict[str, str] = {}
         self._said: str | None = None
+        self._objected = ""
         self._looks = 0
         self._publisher = node.create_publisher(DiagnosticStatus, TOPIC, READINESS_QOS)
         if self._companions:
@@ -77,16 +87,24 @@ class Readiness:
             return _some(lacks)
         return _some([f"{name} says {text}" for name, text in sorted(self._answers.items()) if text])
 
+    def objection(self) -> str:
+        """Why a companion says that no motion should begin; empty when none does."""
+        return _some([f"{name} says {text}" for name, text in sorted(self._objections.items()) if text])
+
     def _look(self) -> None:
         self._looks += 1
-        if self._busy() or (self._said == "" and self._looks % LOOKS_WHEN_READY):
+        if self._busy():
             return
-        text = _some(self._lacks())
-        if text == self._said:
+        objection = self._no_motion()
+        seldom = self._said == "" and self._looks % LOOKS_WHEN_READY
+        text = "" if seldom else _some(self._lacks())
+        if (text, objection) == (self._said, self._objected):
             return
-        self._said = text
+        self._said, self._objected = text, objection
         level = DiagnosticStatus.WARN if text else DiagnosticStatus.OK
-        self._publisher.publish(DiagnosticStatus(level=level, name=self._node.get_fully_qualified_name(), message=text))
+        name = self._node.get_fully_qualified_name()
+        values = [KeyValue(key=_NO_MOTION, value=objection)] if objection else []
+        self._publisher.publish(DiagnosticStatus(level=level, name=name, message=text, values=values))
 
     def _lacks(self) -> list[str]:
         """One sentence per peer that is not there, or not as it should be."""
@@ -111,6 +129,8 @@ class Readiness:
     def _on_answer(self, message: DiagnosticStatus) -> None:
         if message.name in self._companions:
             self._answers[message.name] = message.message
+            said = {entry.key: entry.value for entry in message.values}
+            self._objections[message.name] = said.get(_NO_MOTION, "")
 
 
 def _parsed(peers: Iterable[str]) -> dict[tuple[str, str], list[str]]:

@@ -1,0 +1,75 @@
+"""Poses of an object out of the messages in which perceptions publish them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+
+from impact_aware.arrays import Array
+from impact_aware.errors import InvalidInputError
+from impact_aware.messages.geometry import quaternion, vector
+from impact_aware.messages.stamps import stamp_seconds
+from impact_aware.transform_buffer import checked_pose
+
+TYPES = {
+    "pose": "geometry_msgs/msg/PoseStamped",
+    "pose_with_covariance": "geometry_msgs/msg/PoseWithCovarianceStamped",
+    "odometry": "nav_msgs/msg/Odometry",
+}
+"""Types of messages by the name that a parameter calls them; all of them begin with a header."""
+
+
+@dataclass(frozen=True, eq=False)
+class ObjectPose:
+    """Where an object was seen.
+
+    Attributes:
+        frame: Frame of the pose, empty where the message does not name one.
+        time: Stamp, s.
+        pose: Of the object's centre and axes in that frame.
+        covariance: (6, 6) Of position and rotation about the axes of that frame, m^2 and rad^2; None when unknown.
+    """
+
+    frame: str
+    time: float
+    pose: pin.SE3
+    covariance: Array | None = None
+
+    def seen_from(self, base: str, placement: pin.SE3) -> ObjectPose:
+        """The same in the frame `base`, in which this one's frame has the pose `placement`."""
+        covariance = self.covariance
+        if covariance is not None:
+            turn = np.kron(np.eye(2), placement.rotation)
+            covariance = turn @ covariance @ turn.T
+        return ObjectPose(base, self.time, placement * self.pose, covariance)
+
+
+def object_pose(message: Any) -> ObjectPose:
+    """A message of one of `TYPES`.
+
+    A covariance of zeros is unknown, and so is one that begins with -1, as elsewhere in ROS.
+
+    Raises:
+        InvalidInputError: Not finite, no unit quaternion, or a covariance that is none.
+    """
+    inner = message.pose.pose if hasattr(message.pose, "pose") else message.pose
+    pose = checked_pose(vector(inner.position), quaternion(inner.orientation), "object_pose")
+    covariance = None
+    if hasattr(message.pose, "covariance"):
+        covariance = _covariance(np.array(message.pose.covariance, dtype=float).reshape(6, 6))
+    return ObjectPose(str(message.header.frame_id), stamp_seconds(message), pose, covariance)
+
+
+def _covariance(values: Array) -> Array | None:
+    if not values.any() or values[0, 0] == -1.0:
+        return None
+    expected = "a symmetric matrix without negative eigenvalues"
+    if not np.isfinite(values).all() or np.abs(values).max() > 1e6:
+        raise InvalidInputError("object_pose covariance", "numbers that are not finite, or beyond 1e6", expected)
+    scale = float(np.abs(values).max())
+    if np.abs(values - values.T).max() > 1e-6 * scale or np.linalg.eigvalsh(values).min() < -1e-6 * scale:
+        raise InvalidInputError("object_pose covariance", values.diagonal().tolist(), expected)
+    return 0.5 * (values + values.T)

@@ -1,0 +1,173 @@
+"""Whether the poses of an object are good enough to begin a motion by, and which of them are not to be followed."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from dataclasses import dataclass
+
+import numpy as np
+
+from impact_aware.arrays import Array
+from impact_aware.parameters import described
+
+WINDOW = 0.5
+"""Rate, speed and spread are those of the last poses of this time, s."""
+
+MOST_POSES = 1000
+"""Poses of a window that are looked at."""
+
+SHORTEST = 0.1
+"""Poses over less than this tell no speed, s."""
+
+FEWEST = 4
+"""Fewer poses tell no speed, nor that a jump was none."""
+
+FASTEST = 5.0
+"""An object that is hit may be this fast without jumping, m/s."""
+
+
+@dataclass(frozen=True)
+class ObjectLimits:
+    """What the poses of an object must be like for a motion to begin; 0 leaves a limit out."""
+
+    object_pose_timeout: float = described(
+        0.5, "without a new pose for this long no motion begins, s; 0: any", 0.0, 1e6
+    )
+    object_speed_limit: float = described(0.03, "no motion begins towards a faster object, m/s; 0: any", 0.0, 10.0)
+    object_spread_limit: float = described(
+        0.01, "nor towards one whose positions scatter by more than this about a line, m; 0: any", 0.0, 1.0
+    )
+    object_jump_limit: float = described(
+        0.05, "a pose further from the last one is not followed until several agree with it, m; 0: any", 0.0, 10.0
+    )
+    object_turn_limit: float = described(
+        0.2, "nor does one begin towards an object turned by more out of the axes of its box, rad; 0: any", 0.0, 3.2
+    )
+
+
+class ObjectWatch:
+    """Positions of one object as they come: which to follow, and whether they are fresh, still and agree.
+
+    Attributes:
+        jumps: Poses that were not followed.
+    """
+
+    def __init__(self, limits: ObjectLimits) -> None:
+        """Nothing was seen yet."""
+        self._limits = limits
+        self._seen: deque[tuple[float, Array]] = deque(maxlen=MOST_POSES)
+        self._others: deque[tuple[float, Array]] = deque(maxlen=FEWEST)
+        self._arrival = -math.inf
+        self._turn = 0.0
+        self.jumps = 0
+
+    @property
+    def seen(self) -> bool:
+        """Whether a pose was taken at all."""
+        return not math.isinf(self._arrival)
+
+    def take(self, time: float, position: Array, rotation: Array, arrival: float) -> bool:
+        """Take a pose; returns whether it is to be followed.
+
+        A stamp that comes again is no new sight of the object; one that goes back begins another run.
+
+        Args:
+            time: Stamp, s.
+            position: (3,) m, finite.
+            rotation: (3, 3) Orientation, of the box as the task says where it is the identity.
+            arrival: When it was received, s, by a clock that never goes back.
+        """
+        if self._seen and time == self._seen[-1][0]:
+            return False
+        if self._seen and time < self._seen[-1][0]:
+            self._seen.clear()
+            self._others.clear()
+        if self._jumped(time, position):
+            self.jumps += 1
+            return False
+        self._others.clear()
+        self._arrival = arrival
+        self._turn = math.acos(min(1.0, max(-1.0, 0.5 * (float(np.trace(rotation)) - 1.0))))
+        self._seen.append((time, np.array(position)))
+        while self._seen[0][0] < time - WINDOW:
+            self._seen.popleft()
+        return True
+
+    def _jumped(self, time: float, position: Array) -> bool:
+        """Too far from the last one to be true; those that follow and agree with each other are, in the end."""
+        if not self._limits.object_jump_limit or not self._seen:
+            return False
+        if not self._too_far(self._seen[-1], time, position):
+            return False
+        if self._others and self._too_far(self._others[-1], time, position):
+            self._others.clear()
+        self._others.append((time, np.array(position)))
+        if len(self._others) < FEWEST:
+            return True
+        self._seen.clear()
+        self._seen.extend(list(self._others)[:-1])
+        return False
+
+    def _too_far(self, last: tuple[float, Array], time: float, position: Array) -> bool:
+        reach = self._limits.object_jump_limit + FASTEST * min(abs(time - last[0]), 0.02)
+        return float(np.linalg.norm(position - last[1])) > reach
+
+    def refusal(self, now: float) -> str:
+        """Why no motion may begin by what was seen, in one sentence; empty when it may, or nothing was seen at all.
+
+        Args:
+            now: By the clock of the arrivals, s.
+        """
+        limits = self._limits
+        if not self.seen:
+            return ""
+        if limits.object_pose_timeout and now - self._arrival > limits.object_pose_timeout:
+            if self._others:
+                return "the object's pose jumps"
+            return f"no new pose of the object for more than {limits.object_pose_timeout:g} s"
+        if self._others:
+            return "the object's pose jumps"
+        if limits.object_turn_limit and self._turn > limits.object_turn_limit:
+            return (
+                f"the object is turned by {math.degrees(self._turn):.0f} deg, and its box is taken along the axes of "
+                f"the task's frame: more than object_turn_limit, {math.degrees(limits.object_turn_limit):.0f} deg"
+            )
+        if not (limits.object_speed_limit or limits.object_spread_limit):
+            return ""
+        fit = self._fit()
+        if fit is None:
+            return f"the object's pose was seen for less than {SHORTEST:g} s, which does not tell whether it moves"
+        speed, spread = float(np.linalg.norm(fit[0])), fit[1]
+        if limits.object_spread_limit and spread > limits.object_spread_limit:
+            return f"the object's positions scatter by more than {limits.object_spread_limit:g} m"
+        if limits.object_speed_limit and speed > limits.object_speed_limit:
+            return f"the object moves, faster than {limits.object_speed_limit:g} m/s"
+        return ""
+
+    def values(self, now: float) -> dict[str, object]:
+        """For diagnostics: age, s, rate, Hz, speed, m/s, and spread, m, as far as they are known."""
+        if not self.seen:
+            return {"object_pose": "none received"}
+        values: dict[str, object] = {"object_pose_age": now - self._arrival, "object_pose_jumps": self.jumps}
+        fit = self._fit()
+        if fit is not None:
+            span = self._seen[-1][0] - self._seen[0][0]
+            values |= {
+                "object_pose_rate": (len(self._seen) - 1) / span,
+                "object_speed": float(np.linalg.norm(fit[0])),
+                "object_pose_spread": fit[1],
+            }
+        return values
+
+    def _fit(self) -> tuple[Array, float] | None:
+        """Velocity (3,), m/s, by least squares, and root mean square distance from the line, m; None when not told."""
+        if len(self._seen) < FEWEST or self._seen[-1][0] - self._seen[0][0] < SHORTEST:
+            return None
+        times = np.array([time for time, _ in self._seen])
+        positions = np.array([position for _, position in self._seen])
+        times -= times.mean()
+        offsets = positions - positions.mean(axis=0)
+        velocity = times @ offsets / (times @ times)
+        rest = offsets - np.outer(times, velocity)
+        return velocity, float(np.sqrt((rest**2).sum(axis=1).mean()))

@@ -1,0 +1,231 @@
+"""Poses of frames that stand on each other in a tree, over time: the lookups of tf2, without ROS.
+
+Names, interpolation and refusals are those of tf2: a pose between two samples is interpolated, linear in position and
+along the shortest rotation, and none is invented before the first or after the last one.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right, insort
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import ArrayLike
+
+from impact_aware.errors import ImpactAwareError, InvalidInputError, one_line
+
+HISTORY = 10.0
+"""How long moving frames are remembered, s, as tf2 does."""
+
+MOST_FRAMES = 500
+"""Frames with a parent; whoever sends more is broken, or hostile."""
+
+MOST_SAMPLES = 2000
+"""Of one frame: 10 s at 200 Hz, and less of a faster one."""
+
+UNIT_TOLERANCE = 1e-2
+"""By how much a quaternion's length may differ from 1; it is normalised."""
+
+FARTHEST = 1e6
+"""Longest translation that is taken, m."""
+
+
+class FrameError(ImpactAwareError):
+    """The pose of a frame can't be known: one of both is unknown, they are not connected, or the time has no data."""
+
+
+class FutureError(FrameError):
+    """The time is after the latest sample, which may still come."""
+
+
+def checked_pose(translation: ArrayLike, quaternion: ArrayLike, label: str) -> pin.SE3:
+    """A pose from (3,), m, and a unit quaternion (4,) x, y, z, w, which is normalised.
+
+    Raises:
+        InvalidInputError: Not finite, further than `FARTHEST`, or no unit quaternion.
+    """
+    position, numbers = np.asarray(translation, dtype=float), np.asarray(quaternion, dtype=float)
+    if not (np.isfinite(position).all() and np.abs(position).max() <= FARTHEST):
+        raise InvalidInputError(f"{label} position", position.tolist(), "three finite numbers, m")
+    length = float(np.linalg.norm(numbers)) if np.isfinite(numbers).all() else math.nan
+    if not abs(length - 1.0) <= UNIT_TOLERANCE:
+        raise InvalidInputError(f"{label} orientation", numbers.tolist(), "a unit quaternion x, y, z, w")
+    return pin.SE3(pin.Quaternion(*(numbers[[3, 0, 1, 2]] / length).tolist()).toRotationMatrix(), position)
+
+
+def pose_between(base: str, frame: str, step: Callable[[str], tuple[str, pin.SE3] | None]) -> pin.SE3 | None:
+    """Pose of `frame` in `base`; None where no ancestor is common to both.
+
+    Args:
+        base: In which the pose is wanted.
+        frame: Whose pose is wanted.
+        step: Parent of a frame, and the frame's pose in it; None for a root.
+
+    Raises:
+        FrameError: Frames that stand on themselves.
+    """
+    to_root = dict(_ancestors(base, step))
+    for name, pose in _ancestors(frame, step):
+        if name in to_root:
+            return to_root[name].inverse() * pose
+    return None
+
+
+def _ancestors(frame: str, step: Callable[[str], tuple[str, pin.SE3] | None]) -> list[tuple[str, pin.SE3]]:
+    """The frame and its ancestors, each with the frame's pose in it."""
+    chain, seen = [(frame, pin.SE3.Identity())], {frame}
+    while (above := step(chain[-1][0])) is not None:
+        parent, pose = above
+        if parent in seen:
+            raise FrameError(one_line(f"frame '{parent}' stands on itself"))
+        seen.add(parent)
+        chain.append((parent, pose * chain[-1][1]))
+    return chain
+
+
+@dataclass
+class _Track:
+    """Samples of one moving frame, in order of time."""
+
+    parent: str
+    samples: list[tuple[float, pin.SE3]] = field(default_factory=list)
+
+    def add(self, time: float, pose: pin.SE3) -> None:
+        samples = self.samples
+        if samples and time < samples[-1][0] - HISTORY:
+            # The clock went back, as when a recording is played anew; or one stamp was far ahead.
+            samples.clear()
+        if not samples or time > samples[-1][0]:
+            samples.append((time, pose))
+        else:
+            index = bisect_right(samples, time, key=_time_of)
+            if samples[index - 1][0] == time and index:
+                samples[index - 1] = (time, pose)
+            else:
+                insort(samples, (time, pose), key=_time_of)
+        if samples[0][0] < samples[-1][0] - 1.5 * HISTORY or len(samples) > MOST_SAMPLES:
+            oldest = max(
+                bisect_right(samples, samples[-1][0] - HISTORY, key=_time_of), len(samples) - MOST_SAMPLES // 2
+            )
+            del samples[: min(oldest, len(samples) - 1)]
+
+    def at(self, time: float, name: str) -> pin.SE3:
+        samples = self.samples
+        index = bisect_right(samples, time, key=_time_of)
+        if index and samples[index - 1][0] == time:
+            return samples[index - 1][1]
+        if index == 0:
+            gap = samples[0][0] - time
+            raise FrameError(f"frame '{name}' is known only from {gap:.3g} s after that time on")
+        if index == len(samples):
+            gap = time - samples[-1][0]
+            raise FutureError(f"frame '{name}' is known only until {gap:.3g} s before that time")
+        (before, first), (after, second) = samples[index - 1], samples[index]
+        return _interpolated(first, second, (time - before) / (after - before))
+
+
+class TransformBuffer:
+    """What `/tf` and `/tf_static` said lately."""
+
+    def __init__(self) -> None:
+        """Know no frame."""
+        self._static: dict[str, tuple[str, pin.SE3]] = {}
+        self._moving: dict[str, _Track] = {}
+
+    def add(self, parent: str, child: str, time: float, pose: pin.SE3, *, static: bool) -> None:
+        """Take the pose of `child` in `parent` at `time`, s; a static one holds for all times.
+
+        Raises:
+            InvalidInputError: No names, a frame in itself, a time that is not finite, or too many frames.
+        """
+        parent, child = parent.lstrip("/"), child.lstrip("/")
+        if not parent or not child or parent == child:
+            raise InvalidInputError("transform", f"'{child}' in '{parent}'", "two frames with names that differ")
+        if not math.isfinite(time):
+            raise InvalidInputError("transform time", time, "a finite number, s")
+        known = child in self._static or child in self._moving
+        if not known and len(self._static) + len(self._moving) >= MOST_FRAMES:
+            raise InvalidInputError("transform", f"'{child}', one frame more", f"{MOST_FRAMES} frames at most")
+        if static:
+            self._moving.pop(child, None)
+            self._static[child] = (parent, pose)
+            return
+        self._static.pop(child, None)
+        track = self._moving.get(child)
+        if track is None or track.parent != parent:
+            # A frame that was taken off one thing and put onto another one was not between both.
+            track = self._moving[child] = _Track(parent)
+        track.add(time, pose)
+
+    def pose(self, base: str, frame: str, time: float | None) -> pin.SE3:
+        """Pose of `frame` in `base` at `time`, s; None: at the latest time that all frames between them know.
+
+        Raises:
+            FutureError: The time is after the latest sample of a frame between them.
+            FrameError: An unknown frame, two that are not connected, or a time before the first sample.
+        """
+        base, frame = base.lstrip("/"), frame.lstrip("/")
+        if base == frame:
+            return pin.SE3.Identity()
+        names = self.names
+        for name in (base, frame):
+            if name not in names:
+                raise FrameError(one_line(f"TF has no frame '{name[:100]}'"))
+        path = self._path(base, frame)
+        if time is None:
+            time = self._latest_time(path)
+
+        def step(name: str) -> tuple[str, pin.SE3] | None:
+            if name not in path:
+                return None
+            track = self._moving.get(name)
+            return self._static.get(name) if track is None else (track.parent, track.at(time, name))
+
+        pose = pose_between(base, frame, step)
+        assert pose is not None
+        return pose
+
+    def latest(self, base: str, frame: str) -> tuple[pin.SE3, float]:
+        """The pose at the latest time that all frames between them know, and that time, s; 0 where none of them moves.
+
+        Raises:
+            FrameError: As `pose`.
+        """
+        pose = self.pose(base, frame, None)
+        same = base.lstrip("/") == frame.lstrip("/")
+        return pose, 0.0 if same else self._latest_time(self._path(base.lstrip("/"), frame.lstrip("/")))
+
+    def _latest_time(self, path: set[str]) -> float:
+        return min((self._moving[name].samples[-1][0] for name in path if name in self._moving), default=0.0)
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Every frame that has a parent, and every parent."""
+        parents = {parent for parent, _ in self._static.values()} | {track.parent for track in self._moving.values()}
+        return frozenset(parents | self._static.keys() | self._moving.keys())
+
+    def _path(self, base: str, frame: str) -> set[str]:
+        """Frames whose poses lead from one to the other, without what both stand on."""
+
+        def step(name: str) -> tuple[str, pin.SE3] | None:
+            track = self._moving.get(name)
+            above = self._static.get(name, (None,))[0] if track is None else track.parent
+            return None if above is None else (above, pin.SE3.Identity())
+
+        chains = [[name for name, _ in _ancestors(end, step)] for end in (base, frame)]
+        if chains[0][-1] != chains[1][-1]:
+            raise FrameError(one_line(f"TF does not connect '{base[:100]}' and '{frame[:100]}'"))
+        return set(chains[0]) ^ set(chains[1])
+
+
+def _time_of(sample: tuple[float, pin.SE3]) -> float:
+    return sample[0]
+
+
+def _interpolated(first: pin.SE3, second: pin.SE3, share: float) -> pin.SE3:
+    turn = pin.Quaternion(first.rotation).slerp(share, pin.Quaternion(second.rotation))
+    place = (1.0 - share) * first.translation + share * second.translation
+    return pin.SE3(turn.toRotationMatrix(), place)

@@ -1,0 +1,237 @@
+"""The object's pose in any frame, best effort, through each node that follows it."""
+
+from __future__ import annotations
+
+import math
+import time
+
+import numpy as np
+import pinocchio as pin
+import pytest
+import rclpy
+from geometry_msgs.msg import PoseStamped, PoseWithCovarianceStamped, TransformStamped
+from rclpy.context import Context
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+from rclpy.qos import QoSProfile, ReliabilityPolicy
+
+from impact_aware.errors import InvalidInputError
+from impact_aware.messages.geometry import write_quaternion, write_vector
+from impact_aware.nodes.jump_predictor import JumpPredictorNode
+from impact_aware.nodes.object_poses import MOST_WAITING
+from impact_aware.nodes.reference_field import ReferenceFieldNode
+from impact_aware.nodes.ros.messages import stamp
+from impact_aware.nodes.ros.readiness import Readiness
+
+# Looks down and to the side: no axis of it is one of the base.
+CAMERA = pin.SE3(pin.utils.rotate("x", 2.6) @ pin.utils.rotate("z", 0.4), np.array([0.7, -0.3, 1.2]))
+PLACE = np.array([0.46, 0.02, 0.1])
+
+
+@pytest.fixture
+def make(ros_context):
+    nodes = []
+
+    def made(kind=ReferenceFieldNode, **parameters):
+        nodes.append(kind(parameter_overrides=[Parameter(name, value=value) for name, value in parameters.items()]))
+        return nodes[-1]
+
+    yield made
+    for node in nodes:
+        node.destroy_node()
+
+
+def seen(place: np.ndarray, at: float = 5.0, frame: str = "camera", kind=PoseStamped):
+    """The upright object at a place of the base frame, as a camera sees it."""
+    message = kind()
+    message.header.frame_id, message.header.stamp = frame, stamp(at)
+    pose = (CAMERA if frame == "camera" else pin.SE3.Identity()).actInv(pin.SE3(np.eye(3), place))
+    inner = message.pose if kind is PoseStamped else message.pose.pose
+    write_vector(inner.position, pose.translation)
+    write_quaternion(inner.orientation, pin.Quaternion(pose.rotation).coeffs())
+    return message
+
+
+class Transforms:
+    """What a TFMessage holds."""
+
+    def __init__(self, at: float, pose: pin.SE3 = CAMERA, parent: str = "panda_link0", child: str = "camera") -> None:
+        transform = TransformStamped(child_frame_id=child)
+        transform.header.frame_id, transform.header.stamp = parent, stamp(at)
+        write_vector(transform.transform.translation, pose.translation)
+        write_quaternion(transform.transform.rotation, pin.Quaternion(pose.rotation).coeffs())
+        self.transforms = [transform]
+
+
+def calibrate(node, *, static: bool = True, at: float = 0.0, **more) -> None:
+    frames = node._object.frames
+    frames._listening = True
+    frames.take(Transforms(at, **more), static=static)
+
+
+def place_of(node) -> np.ndarray:
+    if isinstance(node, JumpPredictorNode):
+        return node._predictor.object_position
+    return node._live.field.object_position
+
+
+@pytest.mark.parametrize("kind", [ReferenceFieldNode, JumpPredictorNode])
+def test_a_pose_in_a_tilted_camera_s_frame_is_followed_in_the_base_frame(make, kind):
+    node = make(kind)
+    calibrate(node)
+    node._object.receive(seen(PLACE))
+    np.testing.assert_allclose(place_of(node), PLACE, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", [ReferenceFieldNode, JumpPredictorNode])
+def test_a_pose_in_a_frame_that_nobody_knows_is_not_followed(make, kind):
+    node = make(kind)
+    before = place_of(node).copy()
+    node._object.frames._listening = True
+    node._object.receive(seen(PLACE))
+    np.testing.assert_array_equal(place_of(node), before)
+    assert node._refused == {"object_pose in a frame that TF does not have": 1}
+    assert node._object.refusal() == "object_pose in frame 'camera' can't be used: TF has no frame 'panda_link0'"
+
+
+@pytest.mark.parametrize("frame", ["", "panda_link0", "/panda_link0"])
+def test_without_a_frame_or_in_the_base_frame_nothing_is_looked_up(make, frame):
+    node = make()
+    node._object.receive(seen(PLACE, frame=frame))
+    np.testing.assert_allclose(place_of(node), PLACE, atol=1e-12)
+    assert not node._object.frames._listening
+
+
+def test_without_tf2_msgs_it_is_said(make, monkeypatch):
+    node = make()
+
+    def missing(name):
+        raise InvalidInputError("message type", name, "an installed one")
+
+    monkeypatch.setattr("impact_aware.nodes.ros.frames.message_class", missing)
+    node._object.receive(seen(PLACE))
+    assert "tf2_msgs is not installed" in node._object.refusal()
+
+
+def test_a_pose_waits_for_the_transform_of_its_time(make):
+    """A camera on the wrist: where it was when it looked is known a moment later."""
+    node = make()
+    calibrate(node, static=False, at=4.9)
+    node._object.receive(seen(PLACE))
+    assert not node._object._watch.seen
+    calibrate(node, static=False, at=5.1)
+    node._object._retry()
+    np.testing.assert_allclose(place_of(node), PLACE, atol=1e-12)
+
+
+def test_poses_that_wait_too_long_are_refused(make):
+    node = make()
+    calibrate(node, static=False, at=4.9)
+    for step in range(MOST_WAITING):
+        node._object.receive(seen(PLACE, at=5.0 + 0.01 * step))
+    assert node._refused["object_pose ahead of TF"] == 1
+    assert "TF is behind" in node._object.refusal()
+
+
+def test_the_object_may_be_a_frame_of_tf(make):
+    node = make(object_frame="box")
+    node._object.look()
+    assert "the pose of box is not known" in node._object.refusal()
+    calibrate(node)
+    calibrate(node, at=7.0, static=False, pose=CAMERA.actInv(pin.SE3(np.eye(3), PLACE)), parent="camera", child="box")
+    node._object.look()
+    np.testing.assert_allclose(place_of(node), PLACE, atol=1e-12)
+    assert node._time == 7.0
+
+
+def test_hostile_transforms_are_counted_and_change_nothing(make):
+    node = make()
+    calibrate(node)
+    calibrate(node, pose=pin.SE3(np.eye(3), np.array([math.nan, 0.0, 0.0])))
+    calibrate(node, child="panda_link0")
+    message = Transforms(0.0)
+    message.transforms[0].transform.rotation.w = 7.0
+    node._object.frames.take(message, static=True)
+    node._object.receive(seen(PLACE))
+    np.testing.assert_allclose(place_of(node), PLACE, atol=1e-12)
+    assert node._object.frames.refused.total() == 3
+
+
+def test_the_covariance_of_a_pose_goes_into_the_predictions(make):
+    node = make(JumpPredictorNode, object_mass=2.0, normal=[0.0, 1.0, 0.0], object_pose_type="pose_with_covariance")
+    calibrate(node)
+    message = seen(PLACE, kind=PoseWithCovarianceStamped)
+    # In the camera's frame: 4 mm along its x axis, 0.03 rad about its z axis.
+    values = np.zeros((6, 6))
+    values[0, 0], values[5, 5] = 0.004**2, 0.03**2
+    message.pose.covariance = values.ravel().tolist()
+    node._object.receive(message)
+    x, z = CAMERA.rotation[:, 0], CAMERA.rotation[:, 2]
+    own = node._predictor._covariance
+    np.testing.assert_allclose(own.point, 0.004**2 * np.outer(x, x), atol=1e-18)
+    tilt = np.cross(z, [0.0, 1.0, 0.0])
+    np.testing.assert_allclose(own.normal, 0.03**2 * np.outer(tilt, tilt), atol=1e-16)
+    message.header.stamp, message.pose.covariance = stamp(5.02), np.zeros(36).tolist()
+    node._object.receive(message)
+    assert node._predictor._covariance is None
+
+
+def test_a_covariance_that_is_none_refuses_the_pose(make):
+    node = make(object_pose_type="pose_with_covariance")
+    message = seen(PLACE, frame="", kind=PoseWithCovarianceStamped)
+    message.pose.covariance = (-np.eye(6) * 2.0).ravel().tolist()
+    node._object.receive(message)
+    assert node._refused == {"object_pose not usable": 1}
+
+
+def test_a_type_that_is_not_installed_is_said_at_the_start(ros_context, monkeypatch):
+    monkeypatch.setitem(
+        __import__("impact_aware.messages.object_pose", fromlist=["TYPES"]).TYPES, "odometry", "no/msg/No"
+    )
+    with pytest.raises(InvalidInputError, match="no/msg/No"):
+        ReferenceFieldNode(parameter_overrides=[Parameter("object_pose_type", value="odometry")])
+
+
+def test_a_required_pose_that_never_came_is_asked_for(make):
+    assert make()._no_motion() == ""
+    assert make(object_pose_required=True)._no_motion().startswith("no /object_pose was received: ")
+    assert make(object_pose_required=True, use_object_pose=False)._no_motion() == ""
+
+
+@pytest.mark.dds
+def test_a_best_effort_mocap_is_received_and_no_motion_begins_while_it_is_bad(make, ros_context):
+    """What the controller asks, over DDS: the field says on /readiness why no motion should begin."""
+    field = make()
+    context = Context()
+    rclpy.init(context=context)
+    mocap = Node("mocap", context=context, parameter_overrides=[Parameter("companions", value=["/reference_field"])])
+    publisher = mocap.create_publisher(
+        PoseStamped, "object_pose", QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
+    )
+    readiness = Readiness(mocap)
+    own, other = SingleThreadedExecutor(), SingleThreadedExecutor(context=context)
+    own.add_node(field)
+    other.add_node(mocap)
+    steps = iter(range(10_000))
+
+    def until(condition, step: np.ndarray) -> bool:
+        deadline = time.monotonic() + 20.0
+        while not condition():
+            if time.monotonic() > deadline:
+                return False
+            count = next(steps)
+            publisher.publish(seen(PLACE + count * step, at=5.0 + 0.02 * count, frame="panda_link0"))
+            own.spin_once(timeout_sec=0.005)
+            other.spin_once(timeout_sec=0.005)
+        return True
+
+    try:
+        assert until(lambda: "/reference_field" in readiness._answers and not readiness.objection(), np.zeros(3))
+        assert until(lambda: "the object moves" in readiness.objection(), np.array([0.0, 0.001, 0.0]))
+        assert readiness.refusal() == ""
+    finally:
+        own.shutdown()
+        other.shutdown()
+        mocap.destroy_node()
+        context.shutdown()

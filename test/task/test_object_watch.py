@@ -1,0 +1,118 @@
+"""Which poses of an object are followed, and when a motion may begin by them."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pinocchio as pin
+import pytest
+
+from impact_aware.task.object_watch import ObjectLimits, ObjectWatch
+
+UPRIGHT = np.eye(3)
+PLACE = np.array([0.5, -0.1, 0.2])
+
+
+def watch(**limits: float) -> ObjectWatch:
+    return ObjectWatch(dataclasses.replace(ObjectLimits(), **limits))
+
+
+def show(to: ObjectWatch, count: int, *, speed: float = 0.0, noise: float = 0.0, first: float = 100.0) -> float:
+    """So many poses at 50 Hz; returns when the last one came."""
+    random = np.random.default_rng(5)
+    for step in range(count):
+        time = 0.02 * step
+        place = PLACE + time * np.array([0.0, 0.6, -0.8]) * speed + noise * random.normal(size=3)
+        to.take(first + time, place, UPRIGHT, 1000.0 + time)
+    return 1000.0 + 0.02 * (count - 1)
+
+
+def test_without_any_pose_nothing_is_said():
+    assert watch().refusal(5.0) == ""
+
+
+def test_a_fresh_and_still_object_with_a_camera_s_noise_is_good_enough():
+    own = watch()
+    now = show(own, 20, noise=5e-4)
+    assert own.refusal(now) == ""
+    assert own.values(now)["object_pose_rate"] == pytest.approx(50.0)
+    assert own.values(now)["object_pose_spread"] == pytest.approx(5e-4 * np.sqrt(3), rel=0.3)
+
+
+@pytest.mark.parametrize(
+    ("given", "late", "words"),
+    [
+        ({"count": 20}, 0.6, "no new pose of the object for more than 0.5 s"),
+        ({"count": 20, "speed": 0.04}, 0.0, "moves, faster than 0.03 m/s"),
+        ({"count": 20, "noise": 0.02}, 0.0, "scatter by more than 0.01 m"),
+        ({"count": 3}, 0.0, "less than 0.1 s"),
+    ],
+)
+def test_a_bad_one_is_refused_with_the_reason(given, late, words):
+    own = watch()
+    assert words in own.refusal(show(own, **given) + late)
+
+
+def test_each_limit_can_be_left_out():
+    slow = watch(object_speed_limit=0.0)
+    assert slow.refusal(show(slow, 20, speed=0.1)) == ""
+    old = watch(object_pose_timeout=0.0)
+    assert old.refusal(show(old, 20) + 1e6) == ""
+    once = watch(object_pose_timeout=0.0, object_speed_limit=0.0, object_spread_limit=0.0)
+    assert once.refusal(show(once, 1) + 1e6) == ""
+
+
+def test_the_same_stamp_again_is_not_fresh():
+    own = watch()
+    show(own, 20)
+    for step in range(100):
+        assert not own.take(100.38, PLACE, UPRIGHT, 1000.4 + 0.02 * step)
+    assert "no new pose" in own.refusal(1002.4)
+
+
+def test_a_jump_is_not_followed_until_others_agree():
+    own = watch()
+    show(own, 20)
+    far = PLACE + np.array([0.0, 0.2, 0.0])
+    followed = [own.take(100.4 + 0.02 * step, far, UPRIGHT, 1000.4 + 0.02 * step) for step in range(5)]
+    assert followed == [False, False, False, True, True]
+    assert own.jumps == 3
+
+
+def test_a_jump_and_back_is_told_only_while_it_lasts():
+    own = watch()
+    show(own, 20)
+    own.take(100.40, PLACE + 0.3, UPRIGHT, 1000.40)
+    assert own.refusal(1000.40) == "the object's pose jumps"
+    assert own.take(100.42, PLACE, UPRIGHT, 1000.42)
+    assert own.refusal(1000.42) == ""
+
+
+def test_poses_that_jump_to_and_fro_are_never_followed():
+    own = watch()
+    show(own, 20)
+    places = [PLACE + side * np.array([0.0, 0.4, 0.0]) for side in (1, -1) * 10]
+    assert not any(own.take(100.4 + 0.02 * k, place, UPRIGHT, 1000.4) for k, place in enumerate(places))
+
+
+def test_an_object_that_is_hit_is_followed():
+    own = watch()
+    show(own, 20)
+    assert all(own.take(100.40 + 0.02 * step, PLACE + [0.04 * step, 0.0, 0.0], UPRIGHT, 1000.4) for step in range(20))
+
+
+def test_a_box_turned_out_of_the_axes_is_refused():
+    own = watch()
+    show(own, 20)
+    own.take(100.40, PLACE, pin.utils.rotate("z", 0.3), 1000.40)
+    assert "turned by 17 deg" in own.refusal(1000.40)
+    own.take(100.42, PLACE, pin.utils.rotate("x", -0.15), 1000.42)
+    assert own.refusal(1000.42) == ""
+
+
+def test_a_clock_that_goes_back_begins_anew():
+    own = watch()
+    show(own, 20)
+    assert own.take(3.0, PLACE + 1.0, UPRIGHT, 1001.0)
+    assert "less than 0.1 s" in own.refusal(1001.0)
