@@ -142,6 +142,8 @@ def _print(report: RunReport, *, as_json: bool) -> None:
     print(f"figure   {report.summary['figure']}")
     print(f"bag      {report.summary['bag']}")
     print(f"summary  {report.folder / 'summary.json'}")
+    analysis = report.folder.with_name(f"{report.folder.name}-analysis")
+    print(f"\nlook further: impact-aware analyze {report.summary['bag']} --out {analysis}")
 
 
 class Demo:

@@ -16,14 +16,15 @@ from impact_aware.experiments.episode_result import EpisodeResult
 from impact_aware.experiments.judgement import cause_class
 
 COLOURS = {
-    "no_rs": "#1f77b4",
-    "no_interim": "#d62728",
-    "no_impact_map": "#e6a817",
-    "proposed": "#7b3fa0",
-    "proposed_completion": "#2e8b57",
+    "no_rs": "#0055bd",
+    "no_interim": "#9f511f",
+    "no_impact_map": "#c68600",
+    "proposed": "#852387",
+    "proposed_completion": "#159578",
 }
+"""Of the controllers; told apart with every kind of colour blindness, as `CAUSE_COLOURS` are."""
 
-_CAUSE_COLOURS = ("#d62728", "#e6a817", "#7b3fa0", "#2e8b57", "#8c564b", "#e377c2", "#17becf", "#333333")
+CAUSE_COLOURS = ("#773714", "#f33810", "#441976", "#5c9a2c", "#ce235a", "#9e47f6", "#02929b", "#2b3146")
 _SHOWN = (-0.2, 0.45)
 _FACTOR_NAMES = {"object": "object", "initial": "initial configuration", "displacement": "displacement of the object"}
 
@@ -94,7 +95,7 @@ def plot_random(rows: Sequence[Row], title: str) -> Figure:
     order = sorted(points, key=lambda name: (name != "success", -len(points[name])))
     for index, name in enumerate(order):
         good = name == "success"
-        colour = "#9ecae1" if good else _CAUSE_COLOURS[(index - 1) % len(_CAUSE_COLOURS)]
+        colour = "#9ecae1" if good else CAUSE_COLOURS[(index - 1) % len(CAUSE_COLOURS)]
         position = 1e3 * np.array(points[name])
         label = f"{name} ({len(position)})"
         size, marker = (14, "o") if good else (30, "X")

@@ -17,8 +17,11 @@ from impact_aware.report.run_series import ArmSeries, RunSeries
 WINDOW = (-0.10, 0.30)
 """Time shown around the first impact, s."""
 
-MODE_COLORS = {2: "#fff1d6", 3: "#e3f1e6", 4: "#f7dada", 5: "#e6ecf5"}
+MODE_COLORS = {2: "#fff1d6", 3: "#e3f1e6", 4: "#fce8e8", 5: "#e6ecf5"}
 """ControllerState.MODE_* -> shade behind the curves; the ante-impact mode stays white."""
+
+JOINT_COLORS = ("#000000", "#004c8e", "#d95b29", "#148b53", "#a75895", "#2d6ce3", "#743800")
+"""Of the joints, from the base to the tool; told apart with every kind of colour blindness."""
 
 MODE_NAMES = {2: "interim", 3: "post-impact", 4: "safe", 5: "hold"}
 
@@ -70,7 +73,7 @@ def _draw_joints(axes: Axes, run: RunSeries, arm: ArmSeries, figures: dict[str, 
         Line2D([], [], color="#555555", linewidth=0.9, linestyle="--", label="reference"),
     ]
     for index, name in enumerate(arm.joint_names):
-        color = f"C{index}"
+        color = JOINT_COLORS[index % len(JOINT_COLORS)]
         handles += axes.plot(times, velocities[:, index], color=color, linewidth=1.4, label=name)
         axes.plot(control_times, arm.joint_reference_velocity[:, index], color=color, linewidth=0.9, linestyle="--")
         level = figures["velocity_after_predicted"][index]
@@ -78,7 +81,7 @@ def _draw_joints(axes: Axes, run: RunSeries, arm: ArmSeries, figures: dict[str, 
     margin = 0.15 * float(np.ptp(velocities))
     axes.set_ylim(float(velocities.min()) - margin, float(velocities.max()) + margin)
     axes.set_ylabel("joint velocity, rad/s")
-    axes.legend(handles=handles, loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False, fontsize=8)
+    axes.legend(handles=handles, loc="upper left", bbox_to_anchor=(1.01, 1.0), frameon=False, fontsize=9)
 
 
 def _draw_tool(axes: Axes, run: RunSeries, arm: ArmSeries, figures: dict[str, Any], start: float) -> None:
@@ -86,7 +89,7 @@ def _draw_tool(axes: Axes, run: RunSeries, arm: ArmSeries, figures: dict[str, An
     axes.plot(times, -arm.tool_velocity @ arm.normal, color="#1f5fa8", label="measured")
     axes.plot(times, -arm.reference_velocity @ arm.normal, "--", color="#1f5fa8", linewidth=0.9, label="reference")
     axes.set_ylabel("tool speed towards\nthe object, m/s")
-    axes.legend(loc="upper right", frameon=False, fontsize=8)
+    axes.legend(loc="upper right", frameon=False, fontsize=9)
 
 
 def _draw_target(axes: Axes, run: RunSeries, arm: ArmSeries, figures: dict[str, Any], start: float) -> None:
@@ -95,7 +98,7 @@ def _draw_target(axes: Axes, run: RunSeries, arm: ArmSeries, figures: dict[str, 
     for label, color, part in parts:
         axes.plot(times, np.linalg.norm(arm.target_acceleration[:, part], axis=1), color=color, label=label)
     axes.set_ylabel("target acceleration")
-    axes.legend(loc="upper right", frameon=False, fontsize=8)
+    axes.legend(loc="upper right", frameon=False, fontsize=9)
 
 
 def _draw_object(axes: Axes, run: RunSeries, start: float) -> None:
@@ -108,7 +111,7 @@ def _draw_object(axes: Axes, run: RunSeries, start: float) -> None:
     axes.plot([], [], color="#333333", linewidth=0.8, linestyle="--", label="goal")
     axes.set_xlabel("time from the first contact, s")
     axes.set_ylabel("displacement of\nthe object, mm")
-    axes.legend(loc="center left", frameon=False, fontsize=8, ncols=2)
+    axes.legend(loc="center left", frameon=False, fontsize=9, ncols=2)
     axes.grid(color="#dddddd", linewidth=0.5)
 
 
@@ -125,4 +128,4 @@ def _shade_modes(axes: Axes, run: RunSeries, start: float, *, named: bool) -> No
         axes.axvspan(left, right, color=MODE_COLORS[mode], zorder=0)
         if named and left < 1e3 * WINDOW[1]:
             transform = axes.get_xaxis_transform()
-            axes.text(max(left, 1e3 * WINDOW[0]) + 2.0, 0.02, MODE_NAMES[mode], transform=transform, fontsize=7)
+            axes.text(max(left, 1e3 * WINDOW[0]) + 2.0, 0.02, MODE_NAMES[mode], transform=transform, fontsize=9)
