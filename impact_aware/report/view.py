@@ -17,8 +17,8 @@ from impact_aware.impact.prediction import ImpactPrediction
 from impact_aware.recordings.limitations import limitations
 from impact_aware.recordings.results import Analysis, AnalyzedImpact, ArmAnalysis
 from impact_aware.report.hit_facts import contact_facts, object_facts
+from impact_aware.report.number_text import UNKNOWN, number_text
 
-UNKNOWN = "–"
 """Shown where a figure is not known."""
 
 
@@ -53,11 +53,11 @@ def impact_view(number: int, impact: AnalyzedImpact, names: Mapping[Path, str]) 
         file=names.get(impact.file, impact.file.name),
         time=f"{impact.time:.4f}",
         joint=_joint_name(impact, impact.event.joint),
-        approach=_number(speed, 3),
-        error=_number(impact.error, 3),
+        approach=number_text(speed, 3),
+        error=number_text(impact.error, 3),
         relative=_percent(impact.relative_error),
-        mass=_number(None if prediction is None else prediction.effective_mass, 2),
-        impulse=_number(None if prediction is None else float(np.linalg.norm(prediction.impulse)), 3),
+        mass=number_text(None if prediction is None else prediction.effective_mass, 2),
+        impulse=number_text(None if prediction is None else float(np.linalg.norm(prediction.impulse)), 3),
         mode=UNKNOWN if prediction is None else prediction.mode,
         expected={True: "yes", False: "no", None: UNKNOWN}[impact.expected],
         label=impact.label or "",
@@ -92,8 +92,8 @@ def arm_view(arm: ArmAnalysis, numbers: Mapping[int, int], shown: int, names: Ma
         robot=arm.robot or UNKNOWN,
         messages=f"{arm.messages:,}".replace(",", "\u202f"),
         samples=f"{arm.samples:,}".replace(",", "\u202f"),
-        rate=_number(arm.rate_hz, 0),
-        span=_number(length, 2),
+        rate=number_text(arm.rate_hz, 0),
+        span=number_text(length, 2),
         impacts=len(arm.impacts),
         quality=arm.quality or "good",
         poor=arm.quality is not None,
@@ -234,8 +234,8 @@ def _variant_rows(impact: AnalyzedImpact) -> Iterable[SimpleNamespace]:
         yield SimpleNamespace(
             inertia=row.inertia,
             friction=f"{row.friction:g}",
-            error=_number(row.error, 4),
-            error_degrees=_number(math.degrees(row.error), 2),
+            error=number_text(row.error, 4),
+            error_degrees=number_text(math.degrees(row.error), 2),
             relative=_percent(row.relative_error),
             best=row.error == best,
         )
@@ -266,19 +266,11 @@ def _impulse(vector: Array) -> str:
 
 
 def _vector(vector: Array, digits: int) -> str:
-    return "(" + ", ".join(_number(float(entry), digits) for entry in vector) + ")"
+    return "(" + ", ".join(number_text(float(entry), digits) for entry in vector) + ")"
 
 
 def _of(values: Array | None, joint: int, digits: int = 4) -> str:
-    return UNKNOWN if values is None else _number(float(values[joint]), digits)
-
-
-def _number(value: float | None, digits: int) -> str:
-    if value is None or not math.isfinite(value):
-        return UNKNOWN
-    # A minus before nothing but zeros says nothing.
-    text = f"{value:.{digits}f}"
-    return (text.lstrip("-") if float(text) == 0.0 else text).replace("-", "\u2212")
+    return UNKNOWN if values is None else number_text(float(values[joint]), digits)
 
 
 def _percent(value: float | None) -> str:
