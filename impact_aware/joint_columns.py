@@ -1,9 +1,10 @@
 """Which columns of a table hold time, positions, velocities and torques of joints, in what unit the time counts.
 
-A map says it, with the entries `time`, `q`, `dq`, `tau` (columns, patterns, or one array of (k, n)), `joints` (names)
-and `time_scale` (seconds per unit of `time`). What it leaves out is looked for under the usual names, in any case:
-`time`, `time_s`, `t`, `stamp`, `timestamp`; `q1 ... qn`, `q_JOINT`, `position_JOINT`, `JOINT_pos` or the bare joint
-names; `dq...`, `qd...` or `velocity_JOINT`; `tau...` or `effort_JOINT`; or one column of vectors `q`, `dq`, `tau`.
+A map says it, with the entries `time`, `q`, `dq`, `tau`, `command` (columns, patterns, or one array of (k, n)),
+`joints` (names) and `time_scale` (seconds per unit of `time`). What it leaves out is looked for under the usual names,
+in any case: `time`, `time_s`, `t`, `stamp`, `timestamp`; `q1 ... qn`, `q_JOINT`, `position_JOINT`, `JOINT_pos` or the
+bare joint names; `dq...`, `qd...` or `velocity_JOINT`; `tau...` or `effort_JOINT`; `command...`, `tau_cmd...` or
+`tau_d...`; or one column of vectors `q`, `dq`, `tau`, `command`.
 """
 
 from __future__ import annotations
@@ -28,8 +29,9 @@ QUANTITIES = {
     "q": ("q", "position", "positions", "pos"),
     "dq": ("dq", "qd", "qdot", "velocity", "velocities", "vel"),
     "tau": ("tau", "effort", "efforts", "torque", "torques"),
+    "command": ("command", "commands", "tau_cmd", "tau_d", "tau_j_d", "tau_des", "commanded_torque", "effort_command"),
 }
-"""Names by which positions, velocities and torques go, the preferred one first."""
+"""Names by which positions, velocities, torques and commands go, the preferred one first."""
 
 TIMES = ("time", "t", "stamp", "timestamp", "__time")
 
@@ -54,6 +56,7 @@ class ColumnMap:
         q: Columns of the positions, rad; the usual names when empty.
         dq: Columns of the velocities, rad/s.
         tau: Columns of the torques, N m.
+        command: Columns of what was commanded to the joints, torques in N m as a rule.
         joints: Joint names, in the order of `q`; from the columns' names, else the robot's, when empty.
         time_scale: Seconds per unit of `time`; from its column's name, else from the size of its steps, when None.
     """
@@ -62,6 +65,7 @@ class ColumnMap:
     q: Columns = ()
     dq: Columns = ()
     tau: Columns = ()
+    command: Columns = ()
     joints: tuple[str, ...] = ()
     time_scale: float | None = None
 
@@ -202,13 +206,16 @@ def resolved(source: ColumnFile, chosen: ColumnMap, robot_joints: tuple[str, ...
     if count > MOST_COLUMNS:
         given = f"{count} numbers per row"
         raise InvalidInputError(f"columns: q of {source.path}", given, f"{MOST_COLUMNS} at most")
-    for quantity in ("dq", "tau"):
+    if not chosen.tau:
+        # `tau_cmd_1` begins as a torque's name does.
+        found["tau"] = tuple(name for name in found["tau"] if name not in found["command"])
+    for quantity in ("dq", "tau", "command"):
         width = total_width(source, found[quantity])
         if width not in (0, count):
             if getattr(chosen, quantity):
                 raise InvalidInputError(f"columns: {quantity}", f"{width} columns", f"{count} as q has")
             found[quantity] = ()
-    return replace(chosen, time=time, q=found["q"], dq=found["dq"], tau=found["tau"])
+    return replace(chosen, time=time, q=found["q"], dq=found["dq"], tau=found["tau"], command=found["command"])
 
 
 def joint_names(source: ColumnFile, chosen: ColumnMap, robot_joints: tuple[str, ...]) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from impact_aware.cli.numbers import number, numbers
 from impact_aware.cli.table_options import add_table_arguments, column_map
 from impact_aware.detection.impact_watch import SECOND_CONTACT
 from impact_aware.detection.registry import DETECTORS
-from impact_aware.estimation.registry import ESTIMATORS
+from impact_aware.estimation.registry import OFFLINE_ESTIMATORS
 from impact_aware.impact.registry import DEFAULT_METHOD, IMPACT_MAPS
 from impact_aware.json_text import json_text
 from impact_aware.output_folder import OutputFolder, write_whole
@@ -56,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     finding.add_argument("--tuning", type=Path, metavar="FILE", help="what tune-detector wrote for that detector")
     finding.add_argument(
         "--estimator", default=DEFAULT_ESTIMATOR, metavar="NAME",
-        help=f"velocity after: {', '.join(ESTIMATORS)}; default {DEFAULT_ESTIMATOR}",
+        help=f"velocity after: {', '.join(OFFLINE_ESTIMATORS)}; default {DEFAULT_ESTIMATOR}",
     )  # fmt: skip
     contact = parser.add_argument_group("the contact; what is absent is taken from predicted_jumps of the recording")
     contact.add_argument("--contact-frame", metavar="FRAME", help="robot frame that touches; else the tool frame")
@@ -70,6 +70,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     contact.add_argument("--surface-frame", metavar="FRAME", help="TF frame of the recording whose z is the normal")
     contact.add_argument("--friction", metavar="MU", help="Coulomb's coefficient; else 0")
     contact.add_argument("--restitution", metavar="E", help="coefficient of restitution; else 0")
+    source.add_argument(
+        "--command-topic", metavar="TOPIC", help="what was commanded to the joints; else the one ending in commands"
+    )
     contact.add_argument("--object-mass", metavar="KG", help="a free object is hit; else a fixed surface")
     contact.add_argument("--object-topic", metavar="TOPIC", help="its poses, odometry or twists; else object_pose")
     contact.add_argument("--object-frame", metavar="FRAME", help="TF frame of the object")
@@ -101,6 +104,7 @@ def run(args: argparse.Namespace) -> int:
         surface=args.surface,
         surface_frame=args.surface_frame,
         object_mass=_optional("object-mass", args.object_mass),
+        command_topic=args.command_topic,
         object_topic=args.object_topic,
         object_frame=args.object_frame,
         ablation=not args.no_ablation,

@@ -9,8 +9,9 @@ from numpy.typing import ArrayLike
 
 from impact_aware.arrays import Array
 from impact_aware.errors import InvalidInputError
+from impact_aware.estimation.both_sides import fit_both_sides
 from impact_aware.estimation.polynomial import fit_polynomial, select
-from impact_aware.estimation.registry import DEFAULT_ESTIMATOR, Estimator, find_estimator
+from impact_aware.estimation.registry import BOTH_SIDES, DEFAULT_ESTIMATOR, Estimator, find_estimator
 from impact_aware.estimation.result import BranchFit, VelocityEstimate
 from impact_aware.robot import RobotModel
 
@@ -46,18 +47,21 @@ def estimate(
         times: (k,) s, increasing.
         positions: (k, n) or (k,) Joint positions, rad, or Cartesian ones, m; rows with NaN are left out.
         impact_time: s.
-        method: Name of an estimator, or one of your own.
+        method: Name of an estimator, or one of your own; `both_sides` reads both velocities from one model.
         impact_time_error: Standard deviation of `impact_time`, s; it enters the standard errors through the slope.
         until: End of the usable record, such as the next impact, s; the last sample when None.
-        before: How the velocity before is read.
+        before: How the velocity before is read, by all but `both_sides`.
 
     Raises:
         InvalidInputError: Arrays that do not match, times that do not increase, or too few samples on either side.
         UnknownNameError: No estimator of that name.
     """
     stamps, values = _checked(times, positions, impact_time)
-    estimator = find_estimator(method) if isinstance(method, str) else method
     since = stamps - impact_time
+    if method == BOTH_SIDES:
+        known = slice(None) if until is None else stamps < until
+        return _from_both_sides(since[known], values[known], impact_time, impact_time_error)
+    estimator = find_estimator(method) if isinstance(method, str) else method
     usable = since >= -5e-7 if until is None else (since >= -5e-7) & (stamps < until)
     if not np.any(usable):
         raise InvalidInputError("samples", f"none after the impact at {impact_time:.6g} s", "a record that goes on")
@@ -76,6 +80,25 @@ def estimate(
         frequencies=after.frequencies,
         decay_rates=after.decay_rates,
         settled=after.settled,
+    )
+
+
+def _from_both_sides(since: Array, positions: Array, impact_time: float, error: float) -> VelocityEstimate:
+    fit = fit_both_sides(since, positions, error)
+    late = fit.times >= 0.0
+    return VelocityEstimate(
+        method=BOTH_SIDES,
+        impact_time=float(impact_time),
+        velocity_after=fit.after,
+        standard_error=fit.after_std,
+        velocity_before=fit.before,
+        velocity_before_error=fit.before_std,
+        window=(impact_time + float(fit.times[0]), impact_time + float(fit.times[-1])),
+        samples=int(np.count_nonzero(late)),
+        residual_rms=np.sqrt(np.mean(fit.residuals[late] ** 2, axis=0)),
+        frequencies=np.zeros(0),
+        decay_rates=np.zeros(0),
+        settled=True,
     )
 
 

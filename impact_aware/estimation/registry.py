@@ -34,6 +34,13 @@ ESTIMATORS: dict[str, Estimator] = {
 DEFAULT_ESTIMATOR = "parabola"
 
 
+BOTH_SIDES = "both_sides"
+"""The way that uses the samples before the impact too (`estimation.both_sides`); for recordings, as it takes 0.1 s."""
+
+OFFLINE_ESTIMATORS = (BOTH_SIDES, *ESTIMATORS)
+"""Names of all ways to the velocity after a recorded impact."""
+
+
 def find_estimator(name: str) -> Estimator:
     """The estimator of that name.
 

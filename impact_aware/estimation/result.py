@@ -53,7 +53,7 @@ class VelocityEstimate:
         standard_error: (n,) Of `velocity_after`, the impact time's uncertainty included.
         velocity_before: (n,) Velocity just before the impact.
         velocity_before_error: (n,) Standard error of `velocity_before`.
-        window: First and last instant of the samples used after the impact, s.
+        window: First and last instant of the samples used after the impact, s; `both_sides` begins before it.
         samples: Number of samples used after the impact.
         residual_rms: (n,) Root mean square of what the fit leaves, in the unit of the positions.
         frequencies: (m,) Damped angular frequencies found, rad/s; empty when none was fitted.

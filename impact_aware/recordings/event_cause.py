@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from impact_aware.detection.impact_watch import CONTACT, FOLLOWS, SECOND_CONTACT
+from impact_aware.estimation.sample_noise import quantum_of
 from impact_aware.recordings.arm_samples import ArmSamples
+from impact_aware.recordings.command_track import CommandStep, CommandTrack
 from impact_aware.recordings.impact_finder import TWO_SIDED, FoundImpact
-from impact_aware.recordings.kink_candidates import quantum_of
 from impact_aware.recordings.kink_finder import LEAST_BEFORE, Judged
 
 RINGS = 0.5
@@ -19,6 +20,12 @@ RINGS = 0.5
 STEPS, STEPS_MOVING = 8.0, 14.0
 """Logarithm of how much more likely a step of the acceleration must make the samples than none, to be reported: where
 the arm rests on one side, and where it moves on both and a soft start is nearly one."""
+
+STEPS_COMMANDED = 2.0
+"""The same where a recorded command steps then."""
+
+COMMAND_LEADS, COMMAND_LAGS = 0.020, 0.010
+"""How long before a find the command that causes it steps, and after it where stamps are not exact, s."""
 
 REST = 0.01
 """Speed of the fastest joint below which an arm rests, rad/s."""
@@ -70,8 +77,20 @@ class Cause:
     impact: FoundImpact | None = None
 
 
-def find_causes(found: Sequence[FoundImpact], judged: Sequence[Judged], joint_names: Sequence[str]) -> list[Cause]:
-    """The cause of every find, in order of time; `judged` has steps of the acceleration that no detector found."""
+def find_causes(
+    found: Sequence[FoundImpact],
+    judged: Sequence[Judged],
+    joint_names: Sequence[str],
+    commands: CommandTrack | None = None,
+) -> list[Cause]:
+    """The cause of every find, in order of time.
+
+    Args:
+        found: The finds of one arm.
+        judged: What both sides were asked about, steps of the acceleration that no detector found among it.
+        joint_names: (n,) Of the arm.
+        commands: What was commanded to its joints, where that was recorded.
+    """
     causes: list[Cause] = []
     contacts: list[float] = []
     others: list[FoundImpact] = []
@@ -96,17 +115,22 @@ def find_causes(found: Sequence[FoundImpact], judged: Sequence[Judged], joint_na
             evidence += f", {1e3 * (impact.event.time - contacts[-1]):.0f} ms after a contact"
         contacts.append(impact.event.time)
         causes.append(_cause(impact, kind, evidence))
+
+    def told(time: float) -> str:
+        return _commanded(commands, time, contacts, joint_names)
+
     for impact in others:
-        causes.append(_of_other(impact, contacts))
+        causes.append(_of_other(impact, contacts, told(impact.event.time)))
     known = [cause.time for cause in causes]
     for step in sorted(judged, key=lambda step: step.branches.smooth - step.branches.step):
         time = step.branches.step_time
-        if step.is_jump or not _is_step(step):
+        if step.is_jump or any(abs(time - other) < BESIDE for other in known):
             continue
-        if any(abs(time - other) < BESIDE for other in known):
+        command = told(time)
+        if not _is_step(step, command):
             continue
         known.append(time)
-        kind, evidence = _of_step(step)
+        kind, evidence = _of_step(step, command)
         causes.append(Cause(time, _STEP_STD, kind, evidence, (TWO_SIDED,)))
     return sorted(causes, key=lambda cause: cause.time)
 
@@ -126,12 +150,29 @@ def _of_jump(judged: Judged | None, joint_names: Sequence[str]) -> str:
     )
 
 
-def _of_other(impact: FoundImpact, contacts: Sequence[float]) -> Cause:
+def _commanded(
+    commands: CommandTrack | None, time: float, contacts: Sequence[float], joint_names: Sequence[str]
+) -> str:
+    """Which command steps at a find, in words; nothing where none does, or where it answers a contact."""
+    if commands is None:
+        return ""
+    begin = max([time - COMMAND_LEADS, *(contact + BESIDE for contact in contacts if contact < time)])
+    step: CommandStep | None = commands.step_near(begin, time + COMMAND_LAGS)
+    if step is None:
+        return ""
+    late = 1e3 * (time - step.time)
+    when = f"{abs(late):.0f} ms {'before' if late >= 0.0 else 'after'} it"
+    return f"the command to {joint_names[step.joint]} steps by {step.size:.3g} {commands.unit} {when}"
+
+
+def _of_other(impact: FoundImpact, contacts: Sequence[float], command: str) -> Cause:
     judged, time = impact.judged, impact.event.time
     assert judged is not None
     branches = judged.branches
-    if _is_step(judged):
-        return _cause(impact, *_of_step(judged))
+    if _is_step(judged, command):
+        return _cause(impact, *_of_step(judged, command))
+    if command:
+        return _cause(impact, _driven(judged), f"no velocity jumps, and {command}{_resting(judged)}")
     since = min((time - contact for contact in contacts if contact < time), default=np.inf)
     if since < RINGS and branches.smooth - branches.plain > RINGING and _sways(impact.window, time):
         sure = (branches.smooth - branches.plain) / np.log(10.0)
@@ -145,22 +186,28 @@ def _of_other(impact: FoundImpact, contacts: Sequence[float]) -> Cause:
     return _cause(impact, "", "no jump of the velocity, no step of the acceleration")
 
 
-def _of_step(judged: Judged) -> tuple[str, str]:
+def _of_step(judged: Judged, command: str) -> tuple[str, str]:
     branches = judged.branches
     sure = (branches.step - branches.smooth) / np.log(10.0)
     evidence = f"no velocity jumps; a step of the acceleration makes the samples 10^{sure:.0f} times likelier than none"
-    if _rests(judged):
-        return "motion_start", f"{evidence}, and the arm rests {_side(judged)} it"
-    return "command_step", evidence
+    return _driven(judged), f"{evidence}{', ' if command else ''}{command}{_resting(judged)}"
+
+
+def _driven(judged: Judged) -> str:
+    return "motion_start" if _rests(judged) else "command_step"
+
+
+def _resting(judged: Judged) -> str:
+    return f", and the arm rests {_side(judged)} it" if _rests(judged) else ""
 
 
 def _side(judged: Judged) -> str:
     return "before" if np.abs(judged.speed[0]).max() < REST else "after"
 
 
-def _is_step(judged: Judged) -> bool:
+def _is_step(judged: Judged, command: str) -> bool:
     gain = judged.branches.step - judged.branches.smooth
-    return gain >= (STEPS if _rests(judged) else STEPS_MOVING)
+    return gain >= (STEPS_COMMANDED if command else STEPS if _rests(judged) else STEPS_MOVING)
 
 
 def _is_driven(judged: Judged) -> bool:

@@ -23,6 +23,7 @@ from impact_aware.recordings.arm_notes import beside_notes, data_notes, robot_no
 from impact_aware.recordings.arm_samples import ArmSamples, ArmSelector
 from impact_aware.recordings.arm_selection import ArmSource, arm_of_table, arms_in_bag
 from impact_aware.recordings.bag import Bag, BagError, is_recording
+from impact_aware.recordings.command_track import CommandTrack, commands_of_bag, commands_of_table
 from impact_aware.recordings.contact_loss import lost_contacts
 from impact_aware.recordings.event_cause import find_causes, refuted
 from impact_aware.recordings.file_options import file_options, with_file_options
@@ -64,6 +65,7 @@ class _Arm:
     finder: ImpactFinder
     units: UnitCheck
     notes: list[str]
+    commands: CommandTrack | None = None
 
     def feed(self, samples: ArmSamples) -> None:
         self.units.feed(samples)
@@ -147,6 +149,8 @@ def _analyze_file(
             # Wheels turn for ever: in a recording, where joints of all kinds meet, only known limits count.
             if arm.source.robot is not None:
                 arm.units.check(f"{arm.source.topic} in {file.name}")
+            names, topic = arm.source.message_names, arm.source.topic
+            arm.commands = commands_of_bag(bag, topic, names, arm.finder.event_times, options.command_topic)
         around = _surroundings(bag, arms, options, surface)
         return _note_shared_objects([_concluded(file, arm, options, around) for arm in arms]), seconds, notes
 
@@ -172,6 +176,7 @@ def _analyze_table(
     if not arm.finder.samples:
         raise InvalidInputError("table", str(file), "at least one row of finite positions")
     arm.units.check(file.name)
+    arm.commands = commands_of_table(table)
     track = track_of_table(table.source, table.time, table.time_scale)
     return [_concluded(file, arm, options, Surroundings(surface, track=track))], seconds, []
 
@@ -298,7 +303,7 @@ def _concluded(file: Path, arm: _Arm, options: AnalysisOptions, around: Surround
     own = tuple(p for p in around.predictions if _belongs(p, source))
     mine = replace(around, predictions=own, predicts=around.predicts and bool(own))
     label = label_of(file, options.labels)
-    causes = find_causes(finder.found, finder.kinks.judged, source.message_names)
+    causes = find_causes(finder.found, finder.kinks.judged, source.message_names, arm.commands)
     contacts = [cause for cause in causes if cause.impact is not None]
     others = [cause for cause in causes if cause.impact is None and cause.cause]
     impacts = []

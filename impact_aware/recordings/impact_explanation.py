@@ -14,8 +14,9 @@ from impact_aware.contact.geometry import Contact, FreeObject, contact_point
 from impact_aware.detection import ExpectationClassifier, JointSample
 from impact_aware.errors import ImpactAwareError, InvalidInputError
 from impact_aware.estimation import VelocityEstimate, estimate
-from impact_aware.estimation.estimate import position_at
+from impact_aware.estimation.estimate import AnteImpactSettings, position_at
 from impact_aware.estimation.object_motion import ObjectTrack
+from impact_aware.estimation.registry import BOTH_SIDES
 from impact_aware.impact.uncertainty import InputCovariance, predict_with_covariance
 from impact_aware.recordings.ablation import ablate
 from impact_aware.recordings.arm_samples import ArmSamples
@@ -32,6 +33,9 @@ from impact_aware.robot import RobotModel
 
 LONG_ENOUGH = 0.100
 """Length of the record after an impact from which the oscillation of joints is averaged out, s."""
+
+WITHOUT = "adaptive"
+"""Estimator of the velocity after where one side has too few samples for `both_sides`."""
 
 _HALF_EDGE = 0.1
 """Half the edge of the cube that stands in for an object whose shape is not known, m."""
@@ -135,13 +139,17 @@ def _estimate(
     # What another impact has shaken is no part of the motion before.
     usable = np.ones(len(window.times), dtype=bool) if previous is None else window.times > previous
     problem = ""
-    for before in BEFORE:
+    ways: list[tuple[str, AnteImpactSettings | None]] = [(options.estimator, before) for before in BEFORE]
+    if options.estimator == BOTH_SIDES:
+        # Where one side is too short for it, the branches are looked at one by one.
+        ways = [(BOTH_SIDES, None), *((WITHOUT, before) for before in BEFORE)]
+    for method, before in ways:
         try:
             estimated = estimate(
                 window.times[usable],
                 window.positions[usable],
                 event.time,
-                method=options.estimator,
+                method=method,
                 impact_time_error=event.time_std,
                 until=following,
                 before=before,
@@ -164,10 +172,10 @@ def _widened(estimated: VelocityEstimate, following: float | None) -> tuple[Velo
     if length >= LONG_ENOUGH:
         return estimated, ""
     share = LONG_ENOUGH / length
-    note = (
-        f"the next event comes {1e3 * length:.0f} ms later: the velocity after is known less well, and its standard "
-        f"error is stated {share:.1f} times larger"
-    )
+    note = f"the next event comes {1e3 * length:.0f} ms later: the velocity after is known less well"
+    if estimated.method == BOTH_SIDES:
+        return estimated, f"{note}, which is in its standard error"
+    note += f", and its standard error is stated {share:.1f} times larger"
     return replace(estimated, standard_error=share * estimated.standard_error), note
 
 

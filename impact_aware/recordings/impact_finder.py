@@ -135,6 +135,11 @@ class ImpactFinder:
         return reasons[-1] if len(reasons) > 0.5 * len(self._reasons) else None
 
     @property
+    def event_times(self) -> list[float]:
+        """Times of all finds, and of what both sides were asked about, s."""
+        return [found.event.time for found in self.found] + [judged.branches.step_time for judged in self.kinks.judged]
+
+    @property
     def drops(self) -> dict[str, int]:
         """What the preferred detector refused or mended, by reason, without zeros."""
         if not self._detectors:

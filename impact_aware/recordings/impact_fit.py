@@ -8,8 +8,9 @@ import numpy as np
 
 from impact_aware.arrays import Array
 from impact_aware.errors import InvalidInputError
+from impact_aware.estimation.both_sides import fit_both_sides
 from impact_aware.estimation.estimate import AnteImpactSettings, fit_before
-from impact_aware.estimation.registry import ESTIMATORS
+from impact_aware.estimation.registry import BOTH_SIDES, ESTIMATORS
 from impact_aware.estimation.result import BranchFit
 from impact_aware.recordings.arm_samples import ArmSamples
 from impact_aware.recordings.results import AnalyzedImpact
@@ -48,6 +49,8 @@ class FitCurve:
 def curve_before(impact: AnalyzedImpact) -> FitCurve | None:
     """The branch before the impact; None when no fit to the samples there gives the velocity before."""
     since, positions = _samples(impact)
+    if impact.estimate is not None and impact.estimate.method == BOTH_SIDES:
+        return _side(impact, since, positions, late=False)
     for settings in (*BEFORE, AnteImpactSettings()):
         try:
             curve = _curve(since, positions, fit_before(since, positions, settings), impact.velocity_before)
@@ -61,9 +64,11 @@ def curve_before(impact: AnalyzedImpact) -> FitCurve | None:
 def curve_after(impact: AnalyzedImpact) -> FitCurve | None:
     """The branch after the impact; None without an estimate, or when fitting again does not give the same one."""
     estimate = impact.estimate
-    if estimate is None or estimate.method not in ESTIMATORS:
+    if estimate is None or estimate.method not in (BOTH_SIDES, *ESTIMATORS):
         return None
     since, positions = _samples(impact)
+    if estimate.method == BOTH_SIDES:
+        return _side(impact, since, positions, late=True)
     start, end = (edge - impact.time for edge in estimate.window)
     # Half a microsecond of slack keeps the last sample of the estimate, whose stamp went through a subtraction.
     usable = (since >= min(start, 0.0) - 5e-7) & (since <= end + 5e-7)
@@ -72,6 +77,20 @@ def curve_after(impact: AnalyzedImpact) -> FitCurve | None:
     except InvalidInputError:
         return None
     return _curve(since, positions, fit, estimate.velocity_after)
+
+
+def _side(impact: AnalyzedImpact, since: Array, positions: Array, *, late: bool) -> FitCurve | None:
+    """One branch of the model of both sides, its oscillation included."""
+    assert impact.estimate is not None
+    begin, end = (edge - impact.time for edge in impact.estimate.window)
+    used = (since >= begin - 5e-7) & (since <= end + 5e-7)
+    try:
+        fit = fit_both_sides(since[used], positions[used], impact.event.time_std)
+    except InvalidInputError:
+        return None
+    side = (fit.times >= 0.0) == late
+    times, fitted = fit.times[side], fit.fitted[side]
+    return FitCurve(times, fitted, np.gradient(fitted, times, axis=0)) if len(times) > 2 else None
 
 
 def _samples(impact: AnalyzedImpact) -> tuple[Array, Array]:

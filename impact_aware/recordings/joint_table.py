@@ -23,6 +23,7 @@ class JointTable:
         source: Its columns.
         time: Column of its times.
         time_scale: Seconds per unit of them.
+        commands: Columns of the commands, as many as joints; empty without any.
         pieces: Reads the rows, in pieces.
     """
 
@@ -31,6 +32,7 @@ class JointTable:
     source: ColumnFile
     time: Name
     time_scale: float
+    commands: tuple[Name, ...]
     pieces: Callable[[], Iterator[JointBatch]] = field(repr=False)
 
 
@@ -51,7 +53,9 @@ def open_table(path: Path, columns: ColumnMap | None = None, robot_joints: Seque
     assert chosen.time is not None
     scale, note = time_scale(source, chosen.time, chosen.time_scale)
     notes = (note,) if note else ()
-    return JointTable(names, notes, source, chosen.time, scale, lambda: _pieces(source, chosen, names, scale))
+    return JointTable(
+        names, notes, source, chosen.time, scale, chosen.command, lambda: _pieces(source, chosen, names, scale)
+    )
 
 
 def _pieces(source: ColumnFile, chosen: ColumnMap, names: tuple[str, ...], scale: float) -> Iterator[JointBatch]:

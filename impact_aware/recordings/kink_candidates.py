@@ -13,6 +13,7 @@ from functools import lru_cache
 import numpy as np
 
 from impact_aware.arrays import Array
+from impact_aware.estimation.sample_noise import Noise, lagrange_weights
 
 HALF_WINDOWS = (0.010, 0.022)
 """Reach of the filters to either side, s."""
@@ -27,18 +28,6 @@ SIGNIFICANT = 40.0
 """Statistic above which a kink is looked at, for seven joints: chance reaches 30 once in ten thousand samples."""
 
 
-LEAST_NOISE = 5e-6
-"""Standard deviation of positions below which the shapes of `branch_model` are wrong anyway, rad."""
-
-MOST_JITTER = 3e-4
-"""Largest scatter of stamps that is believed, s: what exceeds it is motion."""
-
-_STRETCH = 12
-_STEPS = 50
-_SAME = 1e-7
-_MOVING = 0.1
-
-
 @dataclass(frozen=True, eq=False)
 class Candidates:
     """Instants of possible jumps in one stretch of samples.
@@ -50,72 +39,6 @@ class Candidates:
 
     times: Array
     strengths: Array
-
-
-@dataclass(frozen=True, eq=False)
-class Noise:
-    """White part of recorded positions.
-
-    Attributes:
-        encoder: (n,) Standard deviation of the positions, rad.
-        stamps: Standard deviation of the stamps, s.
-    """
-
-    encoder: Array
-    stamps: float
-
-    def at(self, speed: Array) -> Array:
-        """Standard deviation (n,) of positions at speeds (n,), rad/s."""
-        return np.asarray(np.hypot(self.encoder, self.stamps * speed))
-
-
-def noise_of(times: Array, positions: Array) -> Noise:
-    """Noise of samples (k, n): how far each is from the cubic through its four neighbours, where that is least.
-
-    Most of a recording may be rest, which shows no encoder's noise, or an oscillation, which no cubic follows.
-    """
-    floor = np.maximum(quantum_of(positions) / np.sqrt(12.0), LEAST_NOISE)
-    if len(times) < 2 * _STRETCH:
-        return Noise(floor, 0.0)
-    near = np.array([-2, -1, 1, 2]) + np.arange(2, len(times) - 2)[:, None]
-    weights = _lagrange(times[near], times[2:-2])
-    left = positions[2:-2] - np.einsum("kw,kwn->kn", weights, positions[near])
-    left /= np.sqrt(1.0 + (weights**2).sum(axis=1))[:, None]
-    count = len(left) // _STRETCH
-    stretches = left[: count * _STRETCH].reshape(count, _STRETCH, -1)
-    squares = (stretches**2).mean(axis=1)
-    edges = np.arange(count + 1) * _STRETCH + 2
-    speeds = np.diff(positions[edges], axis=0) / np.diff(times[edges])[:, None]
-    encoder = floor.copy()
-    for joint, column in enumerate(squares.T):
-        seen = column[column > 0.0]
-        if len(seen):
-            encoder[joint] = max(floor[joint], np.sqrt(np.quantile(seen, 0.2)))
-    motion = (speeds**2).sum(axis=1)
-    moving = motion > _MOVING**2
-    if np.count_nonzero(moving) < 3:
-        return Noise(encoder, 0.0)
-    more = np.maximum(squares[moving] - encoder**2, 0.0).sum(axis=1) / motion[moving]
-    return Noise(encoder, min(float(np.sqrt(np.quantile(more, 0.2))), MOST_JITTER))
-
-
-def quantum_of(positions: Array) -> Array:
-    """Largest step (n,) of which every change of a joint is a multiple, rad: the encoder's; 0 where there is none."""
-    quanta = np.zeros(positions.shape[1])
-    for joint, column in enumerate(positions.T):
-        apart = np.diff(np.unique(column))
-        # Rounding of the numbers themselves is no step of an encoder.
-        apart = np.unique(np.round(apart[apart > _SAME], 9))[:_STEPS]
-        step = 0.0
-        for change in apart.tolist():
-            # Euclid's algorithm, up to rounding.
-            while change > _SAME:
-                step, change = change, abs(step - change * round(step / change))
-            if step < 10.0 * _SAME:
-                step = 0.0
-                break
-        quanta[joint] = step
-    return quanta
 
 
 def find_candidates(times: Array, positions: Array, period: float, noise: Noise) -> Candidates:
@@ -171,18 +94,8 @@ def _on_grid(times: Array, positions: Array, grid: Array) -> Array:
     """Cubic through the four neighbours of each instant of the grid."""
     after = np.clip(np.searchsorted(times, grid, side="right"), 2, len(times) - 2)
     near = after[:, None] + np.arange(-2, 2)
-    weights = _lagrange(times[near], grid)
+    weights = lagrange_weights(times[near], grid)
     return np.asarray(np.einsum("kw,kwn->kn", weights, positions[near]))
-
-
-def _lagrange(stamps: Array, instants: Array) -> Array:
-    """Weights (k, w) of the values at stamps (k, w) in the polynomial through them, at instants (k,)."""
-    weights = np.ones_like(stamps)
-    for one in range(stamps.shape[1]):
-        for other in range(stamps.shape[1]):
-            if other != one:
-                weights[:, one] *= (instants - stamps[:, other]) / (stamps[:, one] - stamps[:, other])
-    return weights
 
 
 def smallest_jump(noise: Noise, period: float) -> float:

@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from impact_aware.arrays import Array
-from impact_aware.recordings.branch_model import Branches, BranchModel
-from impact_aware.recordings.kink_candidates import Noise, find_candidates, noise_of, smallest_jump
+from impact_aware.estimation.branch_model import Branches, BranchModel
+from impact_aware.estimation.sample_noise import Noise, noise_of
+from impact_aware.recordings.kink_candidates import find_candidates, smallest_jump
 
 BEFORE, AFTER = 0.060, 0.040
 """Reach of the samples that are looked at around an instant, s."""

@@ -1,11 +1,11 @@
-"""Labels of recordings, by which their impacts are grouped: from a file, name by name."""
+"""Labels of recordings, by which a report groups them: from a YAML or CSV file."""
 
 from __future__ import annotations
 
 import csv
 from pathlib import Path
 
-from impact_aware.errors import InvalidInputError
+from impact_aware.errors import InvalidInputError, one_reason
 from impact_aware.resources import read_mapping
 
 
@@ -23,19 +23,15 @@ def load_labels(path: Path) -> dict[str, str]:
                 raise InvalidInputError("labels", str(path), "two columns: recording, label")
             return {row[0]: row[1] for row in rows}
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise InvalidInputError("labels", str(path), f"a readable YAML or CSV file ({_line(error)})") from error
+        raise InvalidInputError("labels", str(path), f"a readable YAML or CSV file ({one_reason(error)})") from error
     return {str(name): str(label) for name, label in read_mapping("labels", path).items()}
 
 
 def label_of(file: Path, labels: dict[str, str] | None) -> str | None:
-    """Label of a recording, by its path, its name, or its name without suffix; None when it has none."""
+    """The label of a recording: by its path, its name, or its name without the ending; None without one."""
     if labels is None:
         return None
     for name in (str(file), file.name, file.stem):
         if name in labels:
             return labels[name]
     return None
-
-
-def _line(error: BaseException) -> str:
-    return (str(error) or type(error).__name__).splitlines()[0]

@@ -10,14 +10,14 @@ from typing import Any
 from impact_aware.contact.geometry import FRICTION, OBJECT_MASS, RADIUS, RESTITUTION, vector
 from impact_aware.detection.registry import DETECTORS
 from impact_aware.errors import InvalidInputError, UnknownNameError
-from impact_aware.estimation.registry import find_estimator
+from impact_aware.estimation.registry import BOTH_SIDES, OFFLINE_ESTIMATORS
 from impact_aware.impact.registry import DEFAULT_METHOD, impact_map
 from impact_aware.joint_columns import ColumnMap
 from impact_aware.robot import INERTIA_CHOICES
 
 DEFAULT_DETECTOR = "adaptive_window"
 
-DEFAULT_ESTIMATOR = "adaptive"
+DEFAULT_ESTIMATOR = BOTH_SIDES
 """Recordings come from any robot under any controller: its stated errors hold for all of them, the fixed recipes' do
 not where a controller acts strongly just after the impact."""
 
@@ -34,7 +34,7 @@ class AnalysisOptions:
         columns: Columns of tables.
         detector: Name of a detector, several with commas, or `all`; the first one found is the preferred one.
         tuning: File from `impact-aware tune-detector`.
-        estimator: Name of the estimator of the velocity after.
+        estimator: Name of the estimator of the velocity after, one of `OFFLINE_ESTIMATORS`.
         method: Impact map.
         inertia: Inertia that the impact sees.
         friction: Coulomb's coefficient; of the surface file, else of the recorded prediction, else 0.
@@ -45,6 +45,7 @@ class AnalysisOptions:
         normal: From the obstacle into the robot, base frame.
         surface: YAML file of a plane.
         surface_frame: TF frame whose z axis is the normal.
+        command_topic: Topic of the commands to a bag's joints; the one that ends in `commands` when None.
         object_mass: Mass of the free object that is hit, kg; of the recorded prediction, else a fixed surface.
         object_topic: Topic of the object's poses, odometry or twists; `object_pose` when None.
         object_frame: TF frame of the object.
@@ -69,6 +70,7 @@ class AnalysisOptions:
     normal: tuple[float, float, float] | None = None
     surface: Path | None = None
     surface_frame: str | None = None
+    command_topic: str | None = None
     object_mass: float | None = None
     object_topic: str | None = None
     object_frame: str | None = None
@@ -86,7 +88,8 @@ class AnalysisOptions:
         for name in self.detectors:
             if name not in DETECTORS:
                 raise UnknownNameError("detector", name, (ALL, *DETECTORS))
-        find_estimator(self.estimator)
+        if self.estimator not in OFFLINE_ESTIMATORS:
+            raise UnknownNameError("estimator", self.estimator, OFFLINE_ESTIMATORS)
         impact_map(self.method)
         if self.inertia not in INERTIA_CHOICES:
             raise UnknownNameError("inertia", self.inertia, INERTIA_CHOICES)

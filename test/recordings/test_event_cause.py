@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from impact_aware.detection import ImpactEvent
+from impact_aware.estimation.branch_model import Branches
 from impact_aware.recordings.arm_samples import ArmSamples
-from impact_aware.recordings.branch_model import Branches
+from impact_aware.recordings.command_track import CommandTrack
 from impact_aware.recordings.event_cause import find_causes, refuted
 from impact_aware.recordings.impact_finder import FoundImpact
 from impact_aware.recordings.kink_finder import SURE, Judged
@@ -138,3 +139,33 @@ def test_a_find_where_the_samples_begin_is_no_contact_but_one_where_they_end_is(
     assert [cause.cause for cause in causes] == ["", "contact"]
     (note,) = refuted(causes)
     assert note == "1 find of fusion can't be judged, as the samples only begin there: at 1.002 s"
+
+
+def commands(step_time: float, size: float = 6.0) -> CommandTrack:
+    """To the elbow; 0.5 N m of motion besides."""
+    times = 0.9 + 1e-3 * np.arange(1200)
+    values = np.stack((0.5 * np.sin(3.0 * times), 2.0 + size * (times > step_time)), axis=1)
+    return CommandTrack(times, values + 1e-6 * np.random.default_rng(0).standard_normal(values.shape), "commands")
+
+
+def test_a_command_that_steps_is_the_cause_of_what_is_no_jump() -> None:
+    """Of a find that would be ringing, and of a step that the samples alone do not show for sure."""
+    contact = found(judged(1.2, kink=60.0))
+    causes = find_causes([contact, found(judged(1.26))], [judged(1.4, step=3.0)], NAMES, commands(1.2545))
+    assert [cause.cause for cause in causes] == ["contact", "command_step"]
+    assert causes[1].evidence == "no velocity jumps, and the command to elbow steps by 6 N m 6 ms before it"
+    causes = find_causes([contact, found(judged(1.26))], [judged(1.4, step=3.0)], NAMES, commands(1.4015, -6.0))
+    assert [cause.cause for cause in causes] == ["contact", "ringing", "command_step"]
+    assert causes[2].evidence.endswith("the command to elbow steps by -6 N m 2 ms after it")
+    assert len(find_causes([], [judged(1.4, step=1.0)], NAMES, commands(1.4))) == 0
+    (start,) = find_causes([found(judged(1.26, moving=0.0))], [], NAMES, commands(1.255))
+    assert start.cause == "motion_start" and "steps by 6 N m" in start.evidence
+
+
+def test_a_command_that_answers_a_contact_is_no_cause() -> None:
+    contact = found(judged(1.2, kink=60.0))
+    for late in (1.201, 1.224, 1.275):
+        causes = find_causes([contact, found(judged(1.23))], [], NAMES, commands(late))
+        assert [cause.cause for cause in causes] == ["contact", "ringing"], late
+    jump = find_causes([contact], [], NAMES, commands(1.199))
+    assert [cause.cause for cause in jump] == ["contact"]

@@ -487,7 +487,7 @@ def test_normals_come_from_where_they_are_said_to(
     bag = write_bag(tmp_path / "bag", {"/joint_states": payloads(robot.joint_names, recorded)})
     surface = tmp_path / "table.yaml"
     surface.write_text("normal: [0, 0, 2]\nfriction: 0.2\nrestitution: 0.0\n")
-    from_file = analyze([bag], AnalysisOptions(robot="panda", surface=surface))
+    from_file = analyze([bag], AnalysisOptions(robot="panda", surface=surface, estimator="cubic"))
     assert from_file.impacts[0].normal_source == "config"
     np.testing.assert_allclose(
         from_file.impacts[0].velocity_after_predicted, reference.impacts[0].velocity_after_predicted, atol=1e-4

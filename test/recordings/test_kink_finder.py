@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from impact_aware.arrays import Array
-from impact_aware.recordings.branch_model import BranchModel
-from impact_aware.recordings.kink_candidates import kink_filter, noise_of, quantum_of
+from impact_aware.estimation.branch_model import BranchModel
+from impact_aware.estimation.sample_noise import noise_of, quantum_of
+from impact_aware.recordings.kink_candidates import kink_filter
 from impact_aware.recordings.kink_finder import AGAIN, SURE, KinkFinder
 
 STEP = 2e-5

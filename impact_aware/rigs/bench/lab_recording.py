@@ -30,6 +30,7 @@ class LabRecording:
         velocities: (k, n) rad/s, or None.
         velocity_delay: By which they lag, s.
         efforts: (k, n) N m, or None.
+        commands: (k, n) The torques asked for last, N m, or None.
         object_times: (m,) Stamps of the object's track, s, or None without one.
         object_positions: (m, 3) Its centre, base frame, m.
         object_quaternions: (m, 4) Its attitude, base frame, x, y, z, w.
@@ -42,17 +43,19 @@ class LabRecording:
     velocities: Array | None
     velocity_delay: float
     efforts: Array | None
+    commands: Array | None
     object_times: Array | None
     object_positions: Array | None
     object_quaternions: Array | None
 
     def write(self, folder: Path, name: str) -> Path:
-        """Write `NAME.npz` with `time`, `q`, `dq`, `tau` and `object_time`, `object_position`, `object_quaternion`."""
+        """Write `NAME.npz` with `time`, `q`, `dq`, `tau`, `command`, and the object's `object_time` and so on."""
         columns: dict[str, Any] = {
             "time": self.times,
             "q": self.positions,
             "dq": self.velocities,
             "tau": self.efforts,
+            "command": self.commands,
             "object_time": self.object_times,
             "object_position": self.object_positions,
             "object_quaternion": self.object_quaternions,
@@ -67,7 +70,8 @@ def record(truth: TrueHit, rate: float, seed: int) -> LabRecording:
 
     Stamps are those of the measurement, up to 0.1 ms; the instants themselves scatter by up to 15 % of a period, as
     those of a program do that is woken by a timer. Two of three recorders have velocities, every other of them low-pass
-    filtered at 10 to 40 Hz; two of three have torques; every other one has a track of the object.
+    filtered at 10 to 40 Hz; two of three have torques; every other one has commands, and every other one a track of the
+    object.
     """
     rng = np.random.default_rng((seed, round(rate)))
     begin, end = truth.times[0], truth.times[-1]
@@ -87,8 +91,13 @@ def record(truth: TrueHit, rate: float, seed: int) -> LabRecording:
     if rng.uniform() < 0.5 and not truth.draw.fixed:
         track = _object_track(truth, rng)
     stamps = instants + rng.normal(0.0, 1e-4, len(instants)) * min(1.0, 100.0 / rate)
+    commands = None
+    if rng.uniform() < 0.5:
+        commands = truth.commands[np.searchsorted(truth.times, instants, side="right") - 1]
     # Scattered stamps of a fast recorder never change places.
-    return LabRecording(truth, rate, np.maximum.accumulate(stamps), positions, velocities, delay, efforts, *track)
+    return LabRecording(
+        truth, rate, np.maximum.accumulate(stamps), positions, velocities, delay, efforts, commands, *track
+    )
 
 
 def _velocities(truth: TrueHit, instants: Array, rng: np.random.Generator) -> tuple[Array | None, float]:

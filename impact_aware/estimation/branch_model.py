@@ -104,8 +104,15 @@ class Branches:
 
 
 @dataclass(frozen=True)
-class _Sizes:
-    """Sizes of one joint's parts, all but noise and jump."""
+class Sizes:
+    """Sizes of one joint's parts, all but noise and jump.
+
+    Attributes:
+        jerk: Spectral density of the jerk, rad^2/s^5.
+        under_way: Velocity of an oscillation under way, rad/s.
+        started: Velocity of an oscillation that the impact starts, rad/s.
+        step: Standard deviation of a step of the acceleration, rad/s^2.
+    """
 
     jerk: float
     under_way: float = 0.0
@@ -132,17 +139,17 @@ class BranchModel:
             shape = impulse_response @ impulse_response.T / largest**2
             shape += ELSEWHERE**2 * np.diag(np.diag(shape) + ELSEWHERE**2)
             self._spreads = [size**2 * shape for size in JUMPS if size]
-        self._origin = float(times[0])
-        self._times = times - times[0]
-        span = float(self._times[-1])
+        self.origin = float(times[0])
+        self.times = times - times[0]
+        span = float(self.times[-1])
         self._period = span / (len(times) - 1)
         # Joints of nearly the same noise share their algebra.
-        self._noise = NOISE_GRID ** np.round(np.log(noise) / np.log(NOISE_GRID))
-        self._powers = (self._times[:, None] / span - 0.5) ** np.arange(3)
-        fitted = self._powers @ np.linalg.lstsq(self._powers, positions, rcond=None)[0]
-        self._values = positions - fitted
-        early = np.minimum(self._times[:, None], self._times)
-        apart = np.abs(self._times[:, None] - self._times)
+        self.noise = NOISE_GRID ** np.round(np.log(noise) / np.log(NOISE_GRID))
+        self.powers = (self.times[:, None] / span - 0.5) ** np.arange(3)
+        fitted = self.powers @ np.linalg.lstsq(self.powers, positions, rcond=None)[0]
+        self.values = positions - fitted
+        early = np.minimum(self.times[:, None], self.times)
+        apart = np.abs(self.times[:, None] - self.times)
         self._jerk = early**5 / 20.0 + apart * early**4 / 8.0 + apart**2 * early**3 / 12.0
         lag = apart[..., None] * _FREQUENCIES
         self._under_way = (np.exp(-DAMPING_RATIO * lag) * np.cos(lag) / _FREQUENCIES**2).mean(axis=-1)
@@ -150,10 +157,10 @@ class BranchModel:
     def judge(self, begin: float, end: float, guess: float) -> Branches:
         """Compare what may have happened between two instants, s; `guess` is one at which something seems to."""
         middle = 0.5 * (begin + end)
-        plain, _ = self._best(middle, [_Sizes(jerk) for jerk in JERKS])
-        smooth, _ = self._best(middle, list(starmap(_Sizes, product(JERKS, UNDER_WAY))))
+        plain, _ = self._best(middle, [Sizes(jerk) for jerk in JERKS])
+        smooth, _ = self._best(middle, list(starmap(Sizes, product(JERKS, UNDER_WAY))))
         coarse = np.arange(begin, end + 0.25 * self._period, 0.5 * self._period)
-        _, sizes = self._best(middle, list(starmap(_Sizes, product(JERKS, UNDER_WAY, (0.0,), STEPS))))
+        _, sizes = self._best(middle, list(starmap(Sizes, product(JERKS, UNDER_WAY, (0.0,), STEPS))))
         steps = self._likelihoods(coarse, sizes, ())[0].sum(axis=1)
         instant, sizes = self._kink_sizes(coarse, guess)
         # A short contact and a longer one that began earlier are nearly the same.
@@ -182,16 +189,16 @@ class BranchModel:
     def instant(self, begin: float, end: float) -> tuple[float, float]:
         """Mean and standard deviation of the instant of a jump between two instants, s, over all sizes of the parts."""
         places = np.linspace(begin, end, INSTANTS)
-        choices = list(starmap(_Sizes, product(JERKS[:-1], UNDER_WAY[::2], STARTED, STEPS)))
+        choices = list(starmap(Sizes, product(JERKS[:-1], UNDER_WAY[::2], STARTED, STEPS)))
         prior = -np.array(CONTACT_TIMES) / CONTACT_TIME_SCALE
         totals = np.zeros((len(places), len(CONTACT_TIMES)))
-        since = np.maximum(self._times - (places[:, None] - self._origin), 0.0)
-        ramps = np.stack([_ramp(since, duration) for duration in CONTACT_TIMES], axis=-1)
-        for noise in np.unique(self._noise):
-            group = np.flatnonzero(self._noise == noise)
+        since = np.maximum(self.times - (places[:, None] - self.origin), 0.0)
+        ramps = np.stack([ramp(since, duration) for duration in CONTACT_TIMES], axis=-1)
+        for noise in np.unique(self.noise):
+            group = np.flatnonzero(self.noise == noise)
             scores = []
             for size in choices:
-                base, products, norms = self._marginal(self._covariance(since, size, noise), group, ramps)
+                base, products, norms = self._marginal(self.covariance(since, size, noise), group, ramps)
                 scores += [base[..., None] + _gain(products, norms, jump) for jump in JUMPS]
             table = np.stack(scores)
             top = table.max(axis=0)
@@ -202,19 +209,19 @@ class BranchModel:
         time = float(weight @ places)
         return time, float(np.sqrt(weight @ (places - time) ** 2))
 
-    def _kink_sizes(self, coarse: Array, guess: float) -> tuple[float, list[_Sizes]]:
+    def _kink_sizes(self, coarse: Array, guess: float) -> tuple[float, list[Sizes]]:
         """Likeliest instant of a jump, and the sizes of the other parts there.
 
         Sizes that are found at a wrong instant excuse the jump by jerk: they are looked for at several.
         """
-        choices = list(starmap(_Sizes, product(JERKS[:-1], UNDER_WAY, STARTED, STEPS)))
+        choices = list(starmap(Sizes, product(JERKS[:-1], UNDER_WAY, STARTED, STEPS)))
         coarse = np.sort(np.append(coarse, guess))
         every = max(1, round(STARTS_APART / (0.5 * self._period)))
         starts = [
             (place, *self._best(place, choices, kink=True)) for place in (guess, *coarse[every // 2 :: every].tolist())
         ]
         starts.sort(key=lambda start: -start[1].sum())
-        best: tuple[float, float, list[_Sizes]] = (-np.inf, 0.0, [])
+        best: tuple[float, float, list[Sizes]] = (-np.inf, 0.0, [])
         for _, _, sizes in starts[:2]:
             scores = self._kink(coarse, sizes)[1]
             place = int(scores.argmax())
@@ -223,16 +230,16 @@ class BranchModel:
         instant = best[1]
         return instant, self._best(instant, choices, kink=True)[1]
 
-    def _best(self, instant: float, choices: list[_Sizes], kink: bool = False) -> tuple[Array, list[_Sizes]]:
+    def _best(self, instant: float, choices: list[Sizes], kink: bool = False) -> tuple[Array, list[Sizes]]:
         """Largest log likelihood (n,) of each joint and the sizes that give it."""
-        joints = self._values.shape[1]
-        since = np.maximum(self._times - (instant - self._origin), 0.0)
+        joints = self.values.shape[1]
+        since = np.maximum(self.times - (instant - self.origin), 0.0)
         durations = (CONTACT_TIMES[1], CONTACT_TIMES[-2]) if kink else ()
-        ramps = np.array([_ramp(since, duration) for duration in durations]).reshape(-1, len(since)).T
+        ramps = np.array([ramp(since, duration) for duration in durations]).reshape(-1, len(since)).T
         best, chosen = np.empty(joints), [choices[0]] * joints
-        for noise in np.unique(self._noise):
-            group = np.flatnonzero(self._noise == noise)
-            covariances = np.stack([self._covariance(since, size, noise) for size in choices])
+        for noise in np.unique(self.noise):
+            group = np.flatnonzero(self.noise == noise)
+            covariances = np.stack([self.covariance(since, size, noise) for size in choices])
             base, products, norms = self._marginal(covariances, group, ramps)
             if kink:
                 base = base + np.max([_gain(products, norms, jump) for jump in JUMPS], axis=(0, -1))
@@ -242,7 +249,7 @@ class BranchModel:
                 chosen[joint] = choices[place]
         return best, chosen
 
-    def _kink(self, instants: Array, sizes: list[_Sizes]) -> tuple[Array, Array, Array, Array]:
+    def _kink(self, instants: Array, sizes: list[Sizes]) -> tuple[Array, Array, Array, Array]:
         """Log likelihoods (t,) of a jump at each instant, the same with nothing known of the arm, jumps, their errors.
 
         The jumps and their standard errors have the shape (t, n).
@@ -279,20 +286,20 @@ class BranchModel:
         return base.sum(axis=1) + score, base.sum(axis=1) + alone, jump, std
 
     def _likelihoods(
-        self, instants: Array, sizes: list[_Sizes], durations: tuple[float, ...]
+        self, instants: Array, sizes: list[Sizes], durations: tuple[float, ...]
     ) -> tuple[Array, Array, Array]:
         """Log likelihoods (t, n) without the jump; its regressors' products with data and themselves (t, n, d)."""
-        joints = self._values.shape[1]
+        joints = self.values.shape[1]
         shape = (len(instants), joints)
         base, products, norms = np.empty(shape), np.empty((*shape, len(durations))), np.empty((*shape, len(durations)))
-        since = np.maximum(self._times - (instants[:, None] - self._origin), 0.0)
+        since = np.maximum(self.times - (instants[:, None] - self.origin), 0.0)
         ramps = np.zeros((*since.shape, len(durations)))
         for place, duration in enumerate(durations):
-            ramps[..., place] = _ramp(since, duration)
-        kinds = list(zip(sizes, self._noise.tolist(), strict=True))
+            ramps[..., place] = ramp(since, duration)
+        kinds = list(zip(sizes, self.noise.tolist(), strict=True))
         for size, noise in dict.fromkeys(kinds):
             group = np.array([place for place, other in enumerate(kinds) if other == (size, noise)])
-            covariances = self._covariance(since, size, noise)
+            covariances = self.covariance(since, size, noise)
             base[:, group], products[:, group], norms[:, group] = self._marginal(covariances, group, ramps)
         return base, products, norms
 
@@ -300,7 +307,7 @@ class BranchModel:
         """For covariances (c, k, k) and ramps (k, d) or (c, k, d): likelihoods and products as in `_likelihoods`."""
         count, _, samples = covariances.shape
         ramps = np.broadcast_to(ramps, (count, samples, ramps.shape[-1]))
-        fixed = np.broadcast_to(np.hstack((self._powers, self._values[:, group])), (count, samples, 3 + len(group)))
+        fixed = np.broadcast_to(np.hstack((self.powers, self.values[:, group])), (count, samples, 3 + len(group)))
         columns = np.concatenate((fixed, ramps), axis=2)
         solved = np.linalg.solve(covariances, columns)
         table = np.swapaxes(columns, 1, 2) @ solved
@@ -313,7 +320,7 @@ class BranchModel:
         norms = np.maximum(np.einsum("cdd->cd", left[:, joints:, joints:]), 1e-30)
         return base, left[:, :joints, joints:], np.broadcast_to(norms[:, None], (count, joints, norms.shape[1]))
 
-    def _covariance(self, since: Array, size: _Sizes, noise: float) -> Array:
+    def covariance(self, since: Array, size: Sizes, noise: float) -> Array:
         """Covariances (..., k, k) for times since the instant (..., k)."""
         covariance = size.jerk * self._jerk + noise**2 * np.eye(since.shape[-1])
         if size.under_way:
@@ -331,7 +338,7 @@ class BranchModel:
         return np.broadcast_to(covariance, (*since.shape, since.shape[-1]))
 
 
-def _ramp(since: Array, duration: float) -> Array:
+def ramp(since: Array, duration: float) -> Array:
     """What a jump of 1 rad/s adds to the position when the force is half a sine of this duration."""
     if duration == 0.0:
         return since

@@ -1,0 +1,191 @@
+"""Commands that were recorded beside the joints, and where they step: what tells a controller from a contact."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from impact_aware.arrays import Array
+from impact_aware.joint_columns import stacked
+from impact_aware.messages.stamps import serialized_stamp, stamp_seconds
+from impact_aware.recordings.bag import Bag, BagError
+from impact_aware.recordings.joint_table import JointTable
+
+ARRAY_TYPE = "std_msgs/msg/Float64MultiArray"
+STATE_TYPES = ("sensor_msgs/msg/JointState", "sensor_msgs/JointState")
+USUAL_TOPIC = "commands"
+"""Last word of the topic on which ros2_control's forward controllers take commands."""
+
+AROUND = 0.150
+"""Commands this close to an event are read, s."""
+
+SCATTER = 0.100
+"""Half the stretch from which a command's usual changes are taken, s."""
+
+STEP = 8.0
+"""Change from one command to the next, in standard deviations of the usual changes, from which it is a step."""
+
+STAYS = 0.5
+"""Share of a step that has to be there from three commands before it to three after; a single wrong value is none."""
+
+LEAST_STEP = 0.002
+"""Share of the largest command below which nothing is a step."""
+
+_FEWEST = 12
+_CLOCK = 50
+
+
+@dataclass(frozen=True, eq=False)
+class CommandStep:
+    """One step of a command.
+
+    Attributes:
+        time: Between the two commands, s.
+        joint: Index of the joint whose command steps most, in its own scatter.
+        size: Of that joint's step, in the unit of the commands.
+    """
+
+    time: float
+    joint: int
+    size: float
+
+
+@dataclass(frozen=True, eq=False)
+class CommandTrack:
+    """Commands of one arm.
+
+    Attributes:
+        times: (m,) s, in order, on the clock of the joint states.
+        values: (m, n) One command per joint.
+        source: Where they are from.
+        unit: Of the values.
+    """
+
+    times: Array
+    values: Array
+    source: str
+    unit: str = "N m"
+
+    def step_near(self, begin: float, end: float) -> CommandStep | None:
+        """The clearest step between two times, s; None without one."""
+        beside = (self.times >= begin - SCATTER) & (self.times <= end + SCATTER)
+        times, values = self.times[beside], self.values[beside]
+        if len(times) < _FEWEST:
+            return None
+        changes = np.diff(values, axis=0)
+        # Commands that are held over several samples change seldom: those that don't are no scale.
+        usual = np.array([_scatter(column) for column in changes.T])
+        scale = np.maximum(usual, LEAST_STEP / STEP * np.abs(values).max(axis=0) + 1e-12)
+        middles = 0.5 * (times[1:] + times[:-1])
+        ratios = np.abs(changes) / scale
+        rows = np.arange(len(times) - 1)
+        across = values[np.minimum(rows + 4, len(times) - 1)] - values[np.maximum(rows - 3, 0)]
+        stays = (across * np.sign(changes)) >= STAYS * np.abs(changes)
+        ratios = np.where(stays & ((middles >= begin) & (middles <= end))[:, None], ratios, 0.0)
+        row, joint = np.unravel_index(int(ratios.argmax()), ratios.shape)
+        if ratios[row, joint] < STEP:
+            return None
+        return CommandStep(float(middles[row]), int(joint), float(changes[row, joint]))
+
+
+def _scatter(changes: Array) -> float:
+    moved = np.abs(changes[changes != 0.0])
+    return 1.4826 * float(np.median(moved)) if len(moved) >= _FEWEST // 2 else 0.0
+
+
+def commands_of_table(table: JointTable) -> CommandTrack | None:
+    """The commands in the columns of a table; None without any."""
+    if not table.commands:
+        return None
+    pieces = list(table.source.pieces([table.time, *table.commands]))
+    times = np.concatenate([piece[table.time].reshape(-1) for piece in pieces]) * table.time_scale
+    values = np.concatenate([stacked(piece, table.commands) for piece in pieces])
+    return _track(times, values, f"columns {', '.join(map(str, table.commands))}")
+
+
+def commands_of_bag(
+    bag: Bag, states: str, joint_names: Sequence[str], events: Sequence[float], topic: str | None = None
+) -> CommandTrack | None:
+    """The commands of one arm about its events; None where the recording has none.
+
+    Messages without a stamp, as those of ros2_control's forward controllers, count at the time at which they were
+    recorded, moved by what the joint states' stamps are off theirs.
+
+    Args:
+        bag: The recording.
+        states: Topic of the arm's joint states.
+        joint_names: (n,) As its messages name them.
+        events: Times, s, about which commands are read.
+        topic: Of the commands; when None the one below the arm's name that ends in `commands`.
+
+    Raises:
+        BagError: No such topic, or one of another type.
+    """
+    chosen = _usual(bag, states) if topic is None else bag.topic_named(topic)
+    if chosen is None or not len(events):
+        return None
+    kind = bag.topics[chosen]
+    if kind != ARRAY_TYPE and kind not in STATE_TYPES:
+        expected = ", ".join(word.rsplit("/", 1)[-1] for word in (ARRAY_TYPE, STATE_TYPES[0]))
+        raise BagError(f"{bag.path}: {chosen} is of type {kind}, and commands are read from {expected}")
+    late = _clock(bag, states)
+    wanted = np.sort(np.asarray(events, dtype=float))
+    rows: list[tuple[float, Array]] = []
+    unit = "N m"
+    for received, data in bag.serialized(chosen):
+        time = 1e-9 * received - late
+        nearest = wanted[min(int(np.searchsorted(wanted, time - AROUND)), len(wanted) - 1)]
+        if abs(time - nearest) > AROUND:
+            continue
+        message = bag.deserialize(chosen, data)
+        if kind == ARRAY_TYPE:
+            values = np.asarray(message.data, dtype=float)
+        else:
+            time, (values, unit) = stamp_seconds(message), _in_order(message, joint_names)
+        if values.shape == (len(joint_names),):
+            rows.append((time, values))
+    if not rows:
+        return None
+    return _track(np.array([row[0] for row in rows]), np.array([row[1] for row in rows]), chosen, unit)
+
+
+def _usual(bag: Bag, states: str) -> str | None:
+    """The one topic of arrays that ends in `commands` below the namespace of the joint states."""
+    space = states.rsplit("/", 1)[0]
+    found = [
+        name
+        for name, kind in bag.topics.items()
+        if kind == ARRAY_TYPE and name.rsplit("/", 1)[-1] == USUAL_TOPIC and name.startswith(f"{space}/")
+    ]
+    return found[0] if len(found) == 1 else None
+
+
+def _clock(bag: Bag, states: str) -> float:
+    """Median time by which joint states were recorded after their stamps, s; 0 where they have no stamps."""
+    late = []
+    for received, data in bag.serialized(states):
+        second, nanosecond = serialized_stamp(data)
+        if second or nanosecond:
+            late.append(1e-9 * (received - (second * 1_000_000_000 + nanosecond)))
+        if len(late) >= _CLOCK:
+            break
+    return float(np.median(late)) if late else 0.0
+
+
+def _in_order(message: object, joint_names: Sequence[str]) -> tuple[Array, str]:
+    """What a joint state commands, and its unit: efforts, else velocities, else positions; empty without a joint."""
+    names = list(getattr(message, "name", ()))
+    for field, unit in (("effort", "N m"), ("velocity", "rad/s"), ("position", "rad")):
+        values = np.asarray(getattr(message, field, ()), dtype=float)
+        if len(values) == len(names) and len(values) and set(joint_names) <= set(names):
+            return np.asarray(values[[names.index(name) for name in joint_names]]), unit
+    return np.zeros(0), ""
+
+
+def _track(times: Array, values: Array, source: str, unit: str = "N m") -> CommandTrack | None:
+    """In order of time, without what is not finite."""
+    whole = np.isfinite(times) & np.isfinite(values).all(axis=1)
+    order = np.argsort(times[whole], kind="stable")
+    return CommandTrack(times[whole][order], values[whole][order], source, unit) if whole.any() else None

@@ -1,0 +1,158 @@
+"""Recorded commands, and where they step: hand-made courses in tables and bags whose clocks differ."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from rosbags.rosbag2 import Writer
+from rosbags.typesys import Stores, get_typestore
+
+from impact_aware.arrays import Array
+from impact_aware.recordings.bag import Bag, BagError
+from impact_aware.recordings.command_track import CommandTrack, commands_of_bag, commands_of_table
+from impact_aware.recordings.joint_table import open_table
+
+STORE = get_typestore(Stores.ROS2_JAZZY)
+NAMES = ("shoulder", "elbow", "wrist")
+TIMES = 0.002 * np.arange(500) + 3.0
+STEP = 3.6231
+"""Time of the step, between two commands 2 ms apart."""
+
+
+def course(times: Array, step: float = -4.5) -> Array:
+    """Smooth torques with noise of 0.02 N m, of which the elbow's steps."""
+    rng = np.random.default_rng(8)
+    smooth = np.array([5.0, -20.0, 1.0]) + np.sin(4.0 * times)[:, None] * [2.0, 6.0, -0.5]
+    return np.asarray(smooth + 0.02 * rng.standard_normal((len(times), 3)) + (times > STEP)[:, None] * [0, step, 0])
+
+
+def test_a_step_is_found_at_its_time_with_joint_and_size() -> None:
+    track = CommandTrack(TIMES, course(TIMES), "here")
+    step = track.step_near(STEP - 0.01, STEP + 0.01)
+    assert step is not None and step.joint == 1
+    assert step.time == pytest.approx(STEP, abs=1.1e-3)
+    assert step.size == pytest.approx(-4.5, abs=0.15)
+    assert track.step_near(STEP + 0.003, STEP + 0.02) is None
+    assert track.step_near(STEP - 0.02, STEP - 0.003) is None
+
+
+def test_a_smooth_course_a_wrong_value_and_noise_are_no_steps() -> None:
+    smooth = course(TIMES, 0.0)
+    assert CommandTrack(TIMES, smooth, "here").step_near(3.1, 3.9) is None
+    spoilt = smooth.copy()
+    spoilt[311, 1] += 30.0
+    assert CommandTrack(TIMES, spoilt, "here").step_near(3.1, 3.9) is None
+    rough = smooth + np.random.default_rng(1).normal(0.0, 3.0, smooth.shape)
+    assert CommandTrack(TIMES, rough, "here").step_near(3.1, 3.9) is None
+    assert CommandTrack(TIMES[:8], course(TIMES)[:8], "here").step_near(3.0, 3.1) is None
+
+
+def test_commands_that_are_held_over_samples_step_when_they_do() -> None:
+    """Recorded at 500 Hz, commanded at 50 Hz: each command stands for ten samples, by small steps."""
+    held = course(TIMES)[np.arange(500) // 10 * 10]
+    step = CommandTrack(TIMES, held, "here").step_near(STEP - 0.02, STEP + 0.02)
+    assert step is not None and step.joint == 1 and abs(step.time - STEP) < 0.02
+
+
+@pytest.mark.parametrize("columns", ["tau_d", "command", "tau_cmd"])
+def test_columns_of_commands_are_no_torques(tmp_path: Path, columns: str) -> None:
+    path = tmp_path / "t.csv"
+    commands, torques = course(TIMES), course(TIMES, 0.0)
+    head = [f"q{i}" for i in (1, 2, 3)] + [f"{columns}{i}" for i in (1, 2, 3)] + [f"tau{i}" for i in (1, 2, 3)]
+    rows = np.column_stack((1e3 * TIMES, 0.1 * torques, commands, torques))
+    path.write_text("\n".join([",".join(["time_ms", *head]), *(",".join(f"{v:.9g}" for v in row) for row in rows)]))
+    table = open_table(path)
+    (batch,) = table.pieces()
+    assert batch.efforts is not None
+    np.testing.assert_allclose(batch.efforts, torques, rtol=1e-6)
+    track = commands_of_table(table)
+    assert track is not None and columns in track.source
+    np.testing.assert_allclose(track.values, commands, rtol=1e-6)
+    np.testing.assert_allclose(track.times, TIMES, rtol=1e-8)
+
+
+def test_a_table_without_commands_has_no_track(tmp_path: Path) -> None:
+    np.savez(tmp_path / "t.npz", time=TIMES, q=course(TIMES), tau=course(TIMES))
+    assert commands_of_table(open_table(tmp_path / "t.npz")) is None
+
+
+def bag_of(path: Path, topic: str, kind: str, make: Callable[[float, Array], Any], late: float) -> Path:
+    """Joint states with stamps, and commands; both recorded `late` seconds after their stamps, as on another clock."""
+    types = STORE.types
+    header, stamp = types["std_msgs/msg/Header"], types["builtin_interfaces/msg/Time"]
+    states = "sensor_msgs/msg/JointState"
+    with Writer(path, version=9) as writer:
+        first = writer.add_connection("/arm/joint_states", states, typestore=STORE)
+        second = writer.add_connection(topic, kind, typestore=STORE)
+        for time, command in zip(TIMES, course(TIMES), strict=True):
+            whole = round(1e9 * time)
+            own = header(stamp=stamp(sec=whole // 10**9, nanosec=whole % 10**9), frame_id="")
+            nothing = np.zeros(0)
+            state = types[states](
+                header=own, name=list(NAMES), position=0.1 * command, velocity=nothing, effort=nothing
+            )
+            received = round(1e9 * (time + late))
+            writer.write(first, received, STORE.serialize_cdr(state, states))
+            writer.write(second, received, STORE.serialize_cdr(make(time, command), kind))
+    return path
+
+
+def array(_: float, command: Array) -> Any:
+    types = STORE.types
+    layout = types["std_msgs/msg/MultiArrayLayout"](dim=[], data_offset=0)
+    return types["std_msgs/msg/Float64MultiArray"](layout=layout, data=command)
+
+
+def state_of(time: float, command: Array) -> Any:
+    """In another order of joints, as a broadcaster may have it."""
+    types, whole = STORE.types, round(1e9 * time)
+    stamp = types["builtin_interfaces/msg/Time"](sec=whole // 10**9, nanosec=whole % 10**9)
+    header = types["std_msgs/msg/Header"](stamp=stamp, frame_id="")
+    names, nothing = ["wrist", "shoulder", "elbow"], np.zeros(0)
+    values = command[[2, 0, 1]]
+    return types["sensor_msgs/msg/JointState"](
+        header=header, name=names, position=nothing, velocity=nothing, effort=values
+    )
+
+
+@pytest.mark.parametrize(
+    ("topic", "kind", "make", "asked"),
+    [
+        ("/arm/effort_controller/commands", "std_msgs/msg/Float64MultiArray", array, None),
+        ("/arm/desired", "sensor_msgs/msg/JointState", state_of, "desired"),
+    ],
+)
+def test_commands_of_a_bag_are_on_the_clock_of_the_joints(
+    tmp_path: Path, topic: str, kind: str, make: Callable[[float, Array], Any], asked: str | None
+) -> None:
+    with Bag(bag_of(tmp_path / "bag", topic, kind, make, 17.25)) as bag:
+        track = commands_of_bag(bag, "/arm/joint_states", NAMES, [3.7, STEP], asked)
+        assert track is not None and track.source == topic and track.unit == "N m"
+        step = track.step_near(STEP - 0.01, STEP + 0.01)
+        assert step is not None and step.joint == 1 and step.time == pytest.approx(STEP, abs=1.1e-3)
+        # Only what is about the events is read.
+        assert track.times[0] == pytest.approx(STEP - 0.15, abs=3e-3)
+        assert track.times[-1] == pytest.approx(3.85, abs=3e-3)
+        assert commands_of_bag(bag, "/arm/joint_states", NAMES[:2], [STEP]) is None
+        assert commands_of_bag(bag, "/other/joint_states", NAMES, [STEP]) is None if asked is None else True
+
+
+def test_a_topic_of_another_type_or_none_is_refused(tmp_path: Path) -> None:
+    path = bag_of(tmp_path / "bag", "/arm/commands", "std_msgs/msg/Float64MultiArray", array, 0.0)
+    with Bag(path) as bag:
+        with pytest.raises(BagError, match="0 topics are named nothing"):
+            commands_of_bag(bag, "/arm/joint_states", NAMES, [STEP], "nothing")
+
+
+def test_a_table_with_commands_only_has_no_torques(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    head = ["time", *(f"q{i}" for i in (1, 2, 3)), *(f"tau_cmd_{name}" for name in NAMES)]
+    rows = np.column_stack((TIMES, 0.1 * course(TIMES), course(TIMES)))
+    path.write_text("\n".join([",".join(head), *(",".join(f"{v:.9g}" for v in row) for row in rows)]))
+    table = open_table(path)
+    (batch,) = table.pieces()
+    assert batch.efforts is None and len(table.commands) == 3
