@@ -59,6 +59,12 @@ _SUBSCRIBED: dict[str, tuple[tuple[str, str], ...]] = {
 }
 
 
+def field_topics(namespace: str) -> tuple[str, ...]:
+    """The field of an arm in this namespace, and that of several arms, which is one level above each of them."""
+    above, _, name = namespace.strip("/").rpartition("/")
+    return (_FIELD[0], f"/{above}/{_FIELD[0]}".replace("//", "/")) if name else (_FIELD[0],)
+
+
 class End(NamedTuple):
     """One end of a topic."""
 
@@ -82,10 +88,8 @@ def subscribed(spec: NodeSpec) -> tuple[End, ...]:
     if spec.executable == "impact_detector":
         extra = [(topic, _IMPACTS[1]) for topic in spec.parameters.get("other_impacts", ())]
         extra += [(spec.parameters.get("expected_jumps", "predicted_jumps"), _JUMPS[1])]
-    elif spec.executable == "impact_markers":
-        # Its arm's field, and that of several arms, which is one level above each of them.
-        above = spec.namespace.rpartition("/")[0]
-        extra = [_FIELD, (f"/{above}/{_FIELD[0]}".replace("//", "/"), _FIELD[1])] if spec.namespace else [_FIELD]
+    elif spec.executable in ("impact_markers", "jump_predictor"):
+        extra = [(topic, _FIELD[1]) for topic in field_topics(spec.namespace)]
     return ends + _ends(spec, extra)
 
 

@@ -16,6 +16,9 @@ from impact_aware.task import Task, base_placement, make_field
 from impact_aware.task.arms import Arm
 from impact_aware.task.grasp_postures import GraspPostures
 
+_MASS_TOLERANCE = 1e-3
+"""Share by which the mass in a prediction may differ: it follows from impulse and velocity."""
+
 
 class LiveField:
     """The field of one arm, or of several whose post-impact part follows from the impact of all at once.
@@ -117,7 +120,8 @@ class LiveField:
         Of several arms a single one's prediction says only in which posture it will hit.
 
         Raises:
-            InvalidInputError: A velocity of the object that can't be true, or another arm's prediction.
+            InvalidInputError: A velocity of the object that can't be true, another arm's prediction, or one for an
+                object of another mass, such as that of the task before.
         """
         ahead = impact.source == "look_ahead"
         if not impact.valid or not impact.object:
@@ -126,6 +130,9 @@ class LiveField:
         if self._several:
             taken = ahead and self._postures.take(index, impact.joint_names, impact.position)
             return taken and not self.impact_happened and self._expect(self._postures.object_velocity(self.field))
+        mass, expected = impact.object_mass, self.field.object_mass
+        if mass is not None and abs(mass - expected) > _MASS_TOLERANCE * expected:
+            raise InvalidInputError("object mass of the prediction", f"{mass:.4g} kg", f"the task's {expected:.4g} kg")
         velocity = impact.object_twist_after[:3]
         check_prediction(self.field, velocity)
         if ahead:

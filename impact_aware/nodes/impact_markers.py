@@ -7,26 +7,31 @@ from dataclasses import dataclass, fields
 from functools import partial
 from typing import Any
 
-from geometry_msgs.msg import PoseStamped, TransformStamped
+import numpy as np
+import pinocchio as pin
+from geometry_msgs.msg import TransformStamped
 from impact_aware_msgs.msg import ImpactEvent, ImpactPrediction
 from impact_aware_msgs.msg import ReferenceField as ReferenceFieldMessage
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from visualization_msgs.msg import MarkerArray
 
+from impact_aware.bringup.connections import field_topics
 from impact_aware.contact.geometry import vector as checked_vector
-from impact_aware.errors import ImpactAwareError
+from impact_aware.errors import ImpactAwareError, InvalidInputError
 from impact_aware.impact.record import DRAWN, Impact
 from impact_aware.markers import Changes, Marker, MarkerBoard, MarkerStyle, SceneMarkers
 from impact_aware.markers.contact import contact_orientation
-from impact_aware.messages.geometry import quaternion, vector, write_quaternion, write_vector
+from impact_aware.messages.geometry import write_quaternion, write_vector
 from impact_aware.messages.impact_event import CONTACT_MADE, outcome_of_event
 from impact_aware.messages.impact_prediction import SOURCES, drawable_impact
 from impact_aware.messages.marker import changes_to_message, delete_all
+from impact_aware.messages.object_pose import TYPES, object_pose
 from impact_aware.messages.reference_field import field_from_message
 from impact_aware.messages.stamps import seconds, stamp_seconds, write_stamp
+from impact_aware.nodes.object_poses import OBJECT_QOS
 from impact_aware.nodes.ros.diagnostics import OK, WARN, DiagnosticsReporter, Report, refusals
-from impact_aware.nodes.ros.messages import ROS
+from impact_aware.nodes.ros.messages import ROS, message_class
 from impact_aware.nodes.ros.qos import LATCHED_QOS, STREAM_QOS
 from impact_aware.nodes.ros.readiness import Readiness
 from impact_aware.nodes.ros.robot_source import provide_robot
@@ -59,6 +64,7 @@ class Settings:
     robot: str = described("panda", "robot profile, by name or file; empty: take robot_description")
     arm: str = described("", "name of the arm, first part of its marker namespaces; empty: the node's namespace")
     frame_prefix: str = described("", "put before the arm's own frames, as robot_state_publisher's frame_prefix")
+    object_pose_type: str = described("pose", "what object_pose is published as", choices=tuple(TYPES))
     rate: float = described(10.0, "how often the scene is drawn anew where it changed, Hz", 0.1, 100.0)
     velocity_scale: float = described(STYLE.velocity_scale, "length of a velocity arrow, m per m/s", 1e-3, 100.0)
     impulse_scale: float = described(STYLE.impulse_scale, "length of an impulse arrow, m per N s", 1e-3, 100.0)
@@ -103,7 +109,7 @@ class ImpactMarkersNode(Node):
         self._time = 0.0
         self._refused: Counter[str] = Counter()
         self._impacts: list[ImpactPrediction] = []
-        self._latest: dict[str, ImpactEvent | ReferenceFieldMessage | PoseStamped | ImpactPrediction] = {}
+        self._latest: dict[str, ImpactEvent | ReferenceFieldMessage | ImpactPrediction | Any] = {}
         self._publisher = self.create_publisher(MarkerArray, "impact_markers", STREAM_QOS)
         self._broadcaster = TransformBroadcaster(self) if TransformBroadcaster is not None else None
         if self._broadcaster is None:
@@ -115,9 +121,10 @@ class ImpactMarkersNode(Node):
         self.create_subscription(ImpactPrediction, "predicted_jumps", self._on_impact, STREAM_QOS)
         self.create_subscription(ImpactPrediction, "true_impacts", self._on_impact, STREAM_QOS)
         self.create_subscription(ImpactEvent, "impacts", self._on_event, STREAM_QOS)
-        for topic in self._field_topics():
+        for topic in field_topics(namespace):
             self.create_subscription(ReferenceFieldMessage, topic, self._keep("field"), LATCHED_QOS)
-        self.create_subscription(PoseStamped, "object_pose", self._keep("object"), 1)
+        kind = message_class(TYPES[settings.object_pose_type])
+        self.create_subscription(kind, "object_pose", self._keep("object"), OBJECT_QOS)
         self._twins = TwinWatch(self)
         self._readiness = Readiness(self)
         # Wall time: a paused replay is drawn too.
@@ -126,11 +133,6 @@ class ImpactMarkersNode(Node):
 
     def _on_robot(self, robot: RobotModel) -> None:
         self._scene.robot = robot
-
-    def _field_topics(self) -> list[str]:
-        """The arm's own field, and that of several arms, which is one level above each of them."""
-        above, _, name = self.get_namespace().strip("/").rpartition("/")
-        return ["reference_field"] if not name else ["reference_field", f"/{above}/reference_field".replace("//", "/")]
 
     def _keep(self, name: str):  # type: ignore[no-untyped-def]
         def keep(message) -> None:  # type: ignore[no-untyped-def]
@@ -190,10 +192,7 @@ class ImpactMarkersNode(Node):
         if "field" in latest:
             self._take_field(latest["field"])
         if "object" in latest:
-            pose = latest["object"]
-            position, orientation = vector(pose.pose.position), quaternion(pose.pose.orientation)
-            if not self._scene.add_object(pose.header.frame_id, stamp_seconds(pose), position, orientation):
-                self._refused["object_pose not usable"] += 1
+            self._take_object(latest["object"])
         if "look_ahead" in latest:
             impacts = [latest["look_ahead"], *impacts]
         for message in impacts:
@@ -210,6 +209,16 @@ class ImpactMarkersNode(Node):
                 self._scene.add_outcome(outcome)
             elif len(latest["event"].velocity_after):
                 self._refused["impact not usable"] += 1
+
+    def _take_object(self, message: Any) -> None:
+        """In the frame in which it was seen: who draws it looks that up."""
+        try:
+            seen = object_pose(message)
+        except InvalidInputError:
+            self._refused["object_pose not usable"] += 1
+            return
+        turn = pin.Quaternion(seen.pose.rotation).coeffs()
+        self._scene.add_object(seen.frame, seen.time, np.array(seen.pose.translation), turn)
 
     def _take_field(self, message: ReferenceFieldMessage) -> None:
         try:

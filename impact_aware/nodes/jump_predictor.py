@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 from builtin_interfaces.msg import Time
 from impact_aware_msgs.msg import ImpactEvent, ImpactPrediction
+from impact_aware_msgs.msg import ReferenceField as ReferenceFieldMessage
 from impact_aware_msgs.srv import PredictPostImpact
 from rclpy.node import Node
 
 from impact_aware.arrays import Array
+from impact_aware.bringup.connections import field_topics
 from impact_aware.contact import Contact
 from impact_aware.errors import ImpactAwareError, InvalidInputError
 from impact_aware.estimation.registry import DEFAULT_ESTIMATOR, ESTIMATORS
@@ -25,6 +27,7 @@ from impact_aware.messages.geometry import vector
 from impact_aware.messages.impact_event import CONTACT_MADE, event_from_message
 from impact_aware.messages.impact_prediction import impact_to_message, predicted_impact
 from impact_aware.messages.object_pose import ObjectPose
+from impact_aware.messages.reference_field import field_from_message
 from impact_aware.messages.stamps import seconds
 from impact_aware.nodes.estimate_publisher import EstimatePublisher
 from impact_aware.nodes.joint_state_source import JointStateSource
@@ -32,7 +35,7 @@ from impact_aware.nodes.lockstep import LockstepReporter
 from impact_aware.nodes.object_poses import ObjectPoses
 from impact_aware.nodes.ros.diagnostics import OK, REQUEST, WARN, DiagnosticsReporter, Report, refusals
 from impact_aware.nodes.ros.messages import ROS
-from impact_aware.nodes.ros.qos import EVENT_QOS
+from impact_aware.nodes.ros.qos import EVENT_QOS, LATCHED_QOS
 from impact_aware.nodes.ros.readiness import Readiness
 from impact_aware.nodes.ros.robot_source import provide_robot
 from impact_aware.nodes.ros.ros_parameters import load_settings
@@ -64,6 +67,7 @@ class Settings:
     object_half_extents: list[float] = described([0.1, 0.1, 0.1], "half edges of the object, m")
     object_position: list[float] = described([0.5, 0.0, 0.1], "centre of the object until object_pose is received, m")
     surface_point: list[float] = described([0.0, 0.0, 0.0], "a point of the fixed surface, base frame, m")
+    follow_field: bool = described(True, "mass, size and face of a free object are those of the latest reference_field")
     look_ahead_period: float = described(0.02, "time between two look-ahead predictions, s", 0.001, 10.0)
     look_ahead_horizon: float = described(0.5, "how far ahead an impact is worth predicting, s", 0.0, 10.0)
     position_std: float = described(0.0, "standard deviation of joint positions, rad", 0.0, 1.0)
@@ -147,6 +151,8 @@ class JumpPredictorNode(Node):
             self._estimates = EstimatePublisher(self, self._publisher, robot.n, method, window)
         self.create_subscription(ImpactEvent, "impacts", self._on_impact, EVENT_QOS)
         self._object = ObjectPoses(self, (robot.base_frame,), self._on_object, self._refuse)
+        for topic in field_topics(self.get_namespace()) if settings.follow_field and settings.object_mass else ():
+            self.create_subscription(ReferenceFieldMessage, topic, self._on_field, LATCHED_QOS)
         self.create_service(PredictPostImpact, "predict_post_impact", self._on_request)
         self._source = JointStateSource(self, robot.joint_names, self._on_state, reliable=settings.lockstep)
         expect_messages(self, "joint_states", lambda: self._source.received > 0, "the robot's driver")
@@ -156,6 +162,18 @@ class JumpPredictorNode(Node):
 
     def _on_object(self, seen: ObjectPose) -> None:
         self._predictor.see_object(np.array(seen.pose.translation), seen.covariance)
+
+    def _on_field(self, message: ReferenceFieldMessage) -> None:
+        """The task has changed: of several arms' field only the mass, as it is in the frame of all of them."""
+        try:
+            field = field_from_message(message)
+            names = [arm.arm for arm in field.arms]
+            if len(names) == 1:
+                self._predictor.set_object(field.object_mass, field.object_half_extents, field.arms[0].normal)
+            elif self._arm in names:
+                self._predictor.set_object(field.object_mass)
+        except ImpactAwareError as error:
+            self._refuse("reference_field not usable", f"a reference_field: {error}")
 
     def _on_state(self, stamp: Time) -> None:
         source = self._source

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from geometry_msgs.msg import Point, PoseStamped, TransformStamped, Vector3
+from geometry_msgs.msg import Point, PoseStamped, PoseWithCovarianceStamped, TransformStamped, Vector3
 from impact_aware_msgs.msg import ContactImpulse, ImpactEvent, ImpactPrediction
+from rclpy.qos import ReliabilityPolicy
 from scipy.spatial.transform import Rotation
 from visualization_msgs.msg import Marker, MarkerArray
 
@@ -108,8 +109,19 @@ def test_two_arms_have_two_contact_frames_and_namespaces_of_their_own(markers):
 
 
 def test_an_arm_also_hears_the_field_of_both(markers):
-    expected = {"/": ["reference_field"], "/left": ["reference_field", "/reference_field"]}
-    assert markers._field_topics() == expected[markers.get_namespace()]
+    heard = [own.topic_name for own in markers.subscriptions if own.topic_name.endswith("reference_field")]
+    assert len(heard) == {"/": 1, "/left": 2}[markers.get_namespace()]
+
+
+def test_the_object_s_pose_is_drawn_from_a_best_effort_camera_too(markers):
+    (own,) = [own for own in markers.subscriptions if own.topic_name == "/object_pose"]
+    assert own.qos_profile.reliability == ReliabilityPolicy.BEST_EFFORT
+    pose = PoseWithCovarianceStamped()
+    pose.header.frame_id, pose.pose.pose.position.x = "camera", 0.4
+    markers._keep("object")(pose)
+    markers._draw()
+    frame, _, position, _ = markers._scene._object
+    assert (frame, position[0]) == ("camera", 0.4)
 
 
 def test_callbacks_only_keep_and_the_timer_draws(markers):
