@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from impact_aware.cli.identify_contact_point import run_contact_point
+from impact_aware.cli.identify_contact_point import add_contact_point_arguments, run_contact_point
 from impact_aware.cli.identify_plan import run_plan
 from impact_aware.cli.table_options import add_table_arguments, column_map, tell
 from impact_aware.columns import open_columns
@@ -92,7 +92,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     thing.add_argument("--object-topic", metavar="TOPIC", help="a bag's poses, odometry or twists; else object_pose")
     thing.add_argument("--object-frame", metavar="FRAME", help="its frame in a bag's TF")
-    parser.add_argument("--per-hit", action="store_true", help="contact-point: one for each hit, not one for all")
+    add_contact_point_arguments(parser)
     parser.add_argument("--common-ratio", action="store_true", help="inertia: one factor on the profile's B_theta")
     plan = parser.add_argument_group("plan")
     plan.add_argument("--count", type=int, default=20, help="impacts to record (20)")

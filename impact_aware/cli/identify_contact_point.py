@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 
 from impact_aware.arrays import Array
+from impact_aware.cli.contact_surface_text import surface_as_dict, surface_as_text, surface_notes
 from impact_aware.cli.table_options import column_map, tell
 from impact_aware.columns import open_columns
 from impact_aware.contact.geometry import unit_vector
 from impact_aware.errors import InvalidInputError
 from impact_aware.estimation.contact_point import ContactPointFit, JointJump, fit_contact_point
+from impact_aware.estimation.contact_surface import fit_contact_surface
 from impact_aware.estimation.trial_tables import ContactDefaults, read_trials
 from impact_aware.json_text import json_text
 from impact_aware.output_folder import write_whole
@@ -23,6 +25,22 @@ from impact_aware.recordings.contact_check import joint_jump
 from impact_aware.recordings.impact_analysis import analyze
 from impact_aware.recordings.options import AnalysisOptions
 from impact_aware.robot import RobotModel, load_robot
+
+
+def add_contact_point_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options that only `contact-point` has."""
+    group = parser.add_argument_group("contact-point")
+    group.add_argument("--per-hit", action="store_true", help="one fit for each hit, not one for all")
+    group.add_argument(
+        "--fit",
+        nargs="+",
+        choices=("normal", "friction"),
+        default=[],
+        help="also the surface's normal, with the known --friction; its friction, with the known --normal; or both",
+    )
+    group.add_argument(
+        "--offset", type=float, nargs=3, metavar=("X", "Y", "Z"), help="known tip in the frame, m, for --fit"
+    )
 
 
 def run_contact_point(args: argparse.Namespace) -> int:
@@ -38,10 +56,28 @@ def run_contact_point(args: argparse.Namespace) -> int:
         raise InvalidInputError("recordings", ", ".join(map(str, args.files)), "at least one impact in them")
     groups = [[hit] for hit in hits] if args.per_hit else [hits]
     normal = None if args.normal is None else unit_vector("normal", args.normal)
+    _check_fit(args)
     found = []
     for group in groups:
         fit = fit_contact_point(robot, group, frame, inertia=inertia)
         found.append(as_dict(fit, robot, group, normal))
+        if args.fit:
+            surface = fit_contact_surface(
+                robot,
+                group,
+                frame,
+                normal=None if "normal" in args.fit else normal,
+                friction=None if "friction" in args.fit else args.friction,
+                offset=args.offset,
+                radius=robot.tool_radius if frame == robot.tool_frame else 0.0,
+                object_mass=args.object_mass or None,
+                inertia=inertia,
+            )
+            found[-1]["surface"] = surface_as_dict(surface)
+            # What is said of the friction without a normal is answered by the fit.
+            found[-1]["notes"] = _notes(fit, surface.normal) + surface_notes(
+                surface, args.offset is None, args.friction
+            )
     summary: dict[str, Any] = {"quantity": "contact-point", "inertia": inertia, "hits": len(hits), "fits": found}
     if args.out is not None:
         args.out.mkdir(parents=True, exist_ok=True)
@@ -94,8 +130,22 @@ def as_text(fit: dict[str, Any]) -> str:
     if fit["friction"] is not None:
         shown = "  ".join(f"{value:.2f} +- {spread:.2f}" for value, spread in fit["friction"])
         lines.append(f"  along/onto      {shown} of the normal: friction is at least that")
+    if "surface" in fit:
+        lines += surface_as_text(fit["surface"])
     lines.append(f"  unexplained     {100.0 * fit['unexplained']:.1f} % of the jumps")
     return "\n".join(lines + [f"  note: {note}" for note in fit["notes"]])
+
+
+def _check_fit(args: argparse.Namespace) -> None:
+    """Refuse what is both given and to be fitted, and what is neither."""
+    if "normal" in args.fit and args.normal is not None:
+        raise InvalidInputError("--normal", "--fit normal as well", "one of the two: it is known, or it is fitted")
+    if "friction" in args.fit and args.friction != 0.0:
+        raise InvalidInputError("--friction", "--fit friction as well", "one of the two: it is known, or it is fitted")
+    if args.fit == ["friction"] and args.normal is None:
+        raise InvalidInputError("--fit", "friction", "--normal X Y Z along with it, or --fit normal friction")
+    if args.offset is not None and not args.fit:
+        raise InvalidInputError("--offset", "no --fit", "--fit along with it: without it the point itself is fitted")
 
 
 def _notes(fit: ContactPointFit, normal: Array | None) -> list[str]:
@@ -145,6 +195,7 @@ def _hits(file: Path, robot: RobotModel, frame: str, args: argparse.Namespace) -
                 trial.q,
                 trial.velocity_after - trial.velocity_before,
                 np.hypot(trial.standard_error, np.asarray(trial.before_error)),
+                trial.velocity_before,
             )
             for trial in trials
         ]

@@ -27,7 +27,7 @@ MODEL = 0.02
 FAR_BETTER = 13.8
 """Fall of chi-square for two more parameters that chance gives once in a thousand."""
 
-_REACH = 0.5
+REACH = 0.5
 """Spread of where a tool may be touched around its frame, m: holds what the jumps don't tell."""
 
 
@@ -39,17 +39,20 @@ class JointJump:
         q: (n,) Posture, rad.
         jump: (n,) Velocity after minus before, rad/s.
         error: (n,) Standard error of the jump, rad/s, > 0.
+        before: (n,) Velocity before, rad/s, which Coulomb's law wants to know and the point does not; or None.
     """
 
     q: Array
     jump: Array
     error: Array
+    before: Array | None = None
 
     def __post_init__(self) -> None:
         """Refuse what is not finite, and errors that are none."""
         size = np.size(self.q)
-        for name in ("q", "jump", "error"):
-            object.__setattr__(self, name, vector(name, getattr(self, name), size))
+        for name in ("q", "jump", "error", "before"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, vector(name, getattr(self, name), size))
         if not (self.error > 0.0).all():
             raise InvalidInputError("error", self.error.tolist(), "values > 0 rad/s")
         if not self.jump.any():
@@ -221,8 +224,8 @@ class _Problem:
         return np.concatenate([left for _, _, left in self._parts(point)])
 
     def held(self, point: Array) -> Array:
-        """The residuals, and the distance from the frame over `_REACH`."""
-        return np.concatenate([self.residuals(point), point / _REACH])
+        """The residuals, and the distance from the frame over `REACH`."""
+        return np.concatenate([self.residuals(point), point / REACH])
 
     def lines(self) -> list[Array]:
         """The point nearest to the frame on each hit's line of impulse, from its impulse and angular impulse."""
@@ -234,7 +237,7 @@ class _Problem:
             power = float(wrench[:3] @ wrench[:3])
             if power > 0.0:
                 place = rotation.T @ np.cross(wrench[:3], wrench[3:]) / power
-                found.append(place * min(1.0, _REACH / max(float(np.linalg.norm(place)), 1e-9)))
+                found.append(place * min(1.0, REACH / max(float(np.linalg.norm(place)), 1e-9)))
         return found
 
     def impulses(self, point: Array, covariance: Array, excess: float) -> tuple[Array, Array]:

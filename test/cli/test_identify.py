@@ -341,3 +341,35 @@ def test_a_plan_says_what_to_record(capsys, tmp_path):
 def test_a_plan_takes_no_files_and_the_rest_needs_them(capsys):
     assert "before any recording" in identify(capsys, "plan", "table.csv")[2]
     assert "a table of impacts" in identify(capsys, "friction")[2]
+
+
+def test_normal_and_friction_along_with_the_contact_point(capsys, table, tmp_path, recorded):
+    """Without the normals of the table: its hits are on surfaces of their own."""
+    lines = table.read_text().splitlines()
+    path = tmp_path / "one.csv"
+    path.write_text("\n".join(",".join(line.split(",")[:-3]) for line in lines[:2]) + "\n")
+    trial = recorded[0]
+    words = ("contact-point", path, "--offset", *trial.contact.offset)
+    status, out, err = identify(capsys, *words, "--fit", "normal", "--friction", 0.3, "--json")
+    found = json.loads(out)["fits"][0]
+    assert (status, err) == (0, "") and found["surface"]["fitted"] == ["normal"]
+    apart = np.arccos(np.array(found["surface"]["normal"]) @ trial.contact.normal)
+    # 2 % of the jump is granted to the inertia.
+    assert apart < 2.5 * found["surface"]["normal_error"] < 0.5
+    assert "friction 0.3 was assumed" in " ".join(found["notes"])
+    status, out, _ = identify(capsys, *words, "--fit", "friction", "--normal", *trial.contact.normal)
+    assert status == 0 and ("  friction        0.3" in out or "  friction        0.2" in out or "at least" in out)
+
+
+@pytest.mark.parametrize(
+    ("words", "answer"),
+    [
+        (("--fit", "friction"), "--normal X Y Z along with it"),
+        (("--fit", "normal", "--normal", 0, 0, 1), "it is known, or it is fitted"),
+        (("--fit", "friction", "--normal", 0, 0, 1, "--friction", 0.2), "it is known, or it is fitted"),
+        (("--offset", 0, 0, 0.1), "--fit along with it"),
+    ],
+)
+def test_what_is_known_is_not_fitted_as_well(capsys, table, words, answer):
+    status, _, err = identify(capsys, "contact-point", table, *words)
+    assert status != 0 and answer in err and "Traceback" not in err
