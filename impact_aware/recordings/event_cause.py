@@ -52,6 +52,9 @@ GOES_ON = 1.3
 """Mean velocity after a jump from rest, in jumps and along it, from which the arm goes on as a motor moves it: what was
 hit is slower than just after the jump."""
 
+MOST_ODDS = 20.0
+"""Powers of ten of how much likelier one cause is than another, above which the number is not written."""
+
 BESIDE = 0.025
 """A step of the acceleration this close to a contact belongs to it, s."""
 
@@ -143,11 +146,19 @@ def _of_jump(judged: Judged | None, joint_names: Sequence[str]) -> str:
         return "too few samples around it to compare causes"
     branches = judged.branches
     joint = int(np.argmax(np.abs(branches.jump) / np.maximum(branches.jump_std, 1e-9)))
+    # What is finer than a hundredth is not the samples' to tell.
+    error = max(float(branches.jump_std[joint]), 0.01)
     return (
-        f"the velocity of {joint_names[joint]} jumps by {branches.jump[joint]:.2f} +- {branches.jump_std[joint]:.2f} "
-        f"rad/s, which makes the samples 10^{judged.gain / np.log(10.0):.0f} times likelier than a step of the "
+        f"the velocity of {joint_names[joint]} jumps by {branches.jump[joint]:.2f} +- {error:.2f} "
+        f"rad/s, which makes the samples {_odds(judged.gain)} likelier than a step of the "
         "acceleration with an oscillation"
     )
+
+
+def _odds(logarithm: float) -> str:
+    """How many times likelier, in words; no model is right enough for what is beyond `MOST_ODDS`."""
+    power = logarithm / np.log(10.0)
+    return f"over 10^{MOST_ODDS:.0f} times" if power > MOST_ODDS else f"10^{power:.0f} times"
 
 
 def _commanded(
@@ -175,10 +186,10 @@ def _of_other(impact: FoundImpact, contacts: Sequence[float], command: str) -> C
         return _cause(impact, _driven(judged), f"no velocity jumps, and {command}{_resting(judged)}")
     since = min((time - contact for contact in contacts if contact < time), default=np.inf)
     if since < RINGS and branches.smooth - branches.plain > RINGING and _sways(impact.window, time):
-        sure = (branches.smooth - branches.plain) / np.log(10.0)
+        sure = _odds(branches.smooth - branches.plain)
         evidence = (
-            f"no velocity jumps; {1e3 * since:.0f} ms after a contact, an oscillation makes the samples 10^{sure:.0f} "
-            "times likelier than none"
+            f"no velocity jumps; {1e3 * since:.0f} ms after a contact, an oscillation makes the samples {sure} "
+            "likelier than none"
         )
         return _cause(impact, "ringing", evidence)
     if _rests(judged):
@@ -188,8 +199,8 @@ def _of_other(impact: FoundImpact, contacts: Sequence[float], command: str) -> C
 
 def _of_step(judged: Judged, command: str) -> tuple[str, str]:
     branches = judged.branches
-    sure = (branches.step - branches.smooth) / np.log(10.0)
-    evidence = f"no velocity jumps; a step of the acceleration makes the samples 10^{sure:.0f} times likelier than none"
+    sure = _odds(branches.step - branches.smooth)
+    evidence = f"no velocity jumps; a step of the acceleration makes the samples {sure} likelier than none"
     return _driven(judged), f"{evidence}{', ' if command else ''}{command}{_resting(judged)}"
 
 

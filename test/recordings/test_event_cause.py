@@ -169,3 +169,11 @@ def test_a_command_that_answers_a_contact_is_no_cause() -> None:
         assert [cause.cause for cause in causes] == ["contact", "ringing"], late
     jump = find_causes([contact], [], NAMES, commands(1.199))
     assert [cause.cause for cause in jump] == ["contact"]
+
+
+@pytest.mark.parametrize(
+    ("gain", "words"), [(45.0, "samples 10^20 times likelier"), (49.0, "over 10^20 times likelier")]
+)
+def test_odds_that_no_model_is_right_enough_for_are_not_written(gain: float, words: str) -> None:
+    (only,) = find_causes([found(judged(1.2, kink=gain))], [], NAMES)
+    assert words in only.evidence
