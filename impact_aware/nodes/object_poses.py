@@ -77,12 +77,11 @@ class ObjectPoses:
         self._waiting: deque[ObjectPose] = deque(maxlen=MOST_WAITING)
         self._problem = ""
         self.frames = Frames(node)
-        steady = Clock(clock_type=ClockType.STEADY_TIME)
+        self._looking = False
         if settings.object_frame:
-            node.create_timer(LOOK_PERIOD, self.look, clock=steady)
-            return
-        node.create_subscription(message_class(TYPES[settings.object_pose_type]), TOPIC, self.receive, OBJECT_QOS)
-        node.create_timer(LOOK_PERIOD, self._retry, clock=steady)
+            self._look_often(self.look)
+        else:
+            node.create_subscription(message_class(TYPES[settings.object_pose_type]), TOPIC, self.receive, OBJECT_QOS)
 
     def receive(self, message: Any) -> None:
         """Take a message."""
@@ -96,6 +95,7 @@ class ObjectPoses:
             self._take(seen, pin.SE3.Identity())
         else:
             self._waiting.append(seen)
+            self._look_often(self._retry)
             self._retry()
 
     def look(self) -> None:
@@ -123,6 +123,12 @@ class ObjectPoses:
         values = self._watch.values(time.monotonic())
         values |= {f"refused: {reason}": count for reason, count in self.frames.refused.items()}
         return values | ({"object_pose_problem": self._problem} if self._problem else {})
+
+    def _look_often(self, look: Callable[[], None]) -> None:
+        """From now on; poses in the base frame need no timer, which would share the process with the controller."""
+        if not self._looking:
+            self._looking = True
+            self._node.create_timer(LOOK_PERIOD, look, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
     def _retry(self) -> None:
         """Take those whose time TF knows by now, in order."""

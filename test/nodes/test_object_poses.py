@@ -101,6 +101,7 @@ def test_without_a_frame_or_in_the_base_frame_nothing_is_looked_up(make, frame):
     node._object.receive(seen(PLACE, frame=frame))
     np.testing.assert_allclose(place_of(node), PLACE, atol=1e-12)
     assert not node._object.frames._listening
+    assert not node._object._looking
 
 
 def test_without_tf2_msgs_it_is_said(make, monkeypatch):
@@ -121,6 +122,7 @@ def test_a_pose_waits_for_the_transform_of_its_time(make):
     node._object.receive(seen(PLACE))
     assert not node._object._watch.seen
     calibrate(node, static=False, at=5.1)
+    assert node._object._looking
     node._object._retry()
     np.testing.assert_allclose(place_of(node), PLACE, atol=1e-12)
 
