@@ -12,6 +12,12 @@ from impact_aware.cli.main import main
 from impact_aware.errors import InvalidInputError
 
 
+@pytest.fixture
+def own_ports(monkeypatch):
+    """Ports besides those of DDS: what is done here to single domains is nothing to other runs on this machine."""
+    monkeypatch.setattr(domains, "_FIRST_PORT", 17_400)
+
+
 def test_two_runs_at_once_get_different_domains_and_give_them_back():
     with own_domain() as first, own_domain() as second:
         assert first != second
@@ -47,7 +53,7 @@ def test_a_domain_that_was_asked_for_is_taken_as_it_is():
         assert (first, second) == (7, 7)
 
 
-def test_a_domain_that_was_asked_for_alone_is_nobody_elses():
+def test_a_domain_that_was_asked_for_alone_is_nobody_elses(own_ports):
     with own_domain(7, alone=True) as first, own_domain(8, alone=True), own_domain(7):
         assert first == 7
         with pytest.raises(InvalidInputError, match="--domain: got 7, expected a ROS domain in which no other run"):
@@ -66,7 +72,7 @@ def test_a_number_that_is_no_domain_is_refused_in_one_line(words, number, capsys
     assert f"argument --domain: got {number}, expected a ROS domain from 0 to 101" in capsys.readouterr().err
 
 
-def test_without_a_free_domain_one_line_says_so(monkeypatch):
+def test_without_a_free_domain_one_line_says_so(own_ports, monkeypatch):
     monkeypatch.setattr(domains, "COUNT", 1)
     with own_domain(), pytest.raises(NoFreeDomainError, match="choose one by --domain"), own_domain():
         pass
