@@ -15,6 +15,7 @@ from impact_aware.bringup.graph import DualArmOptions, dual_arm_graph
 from impact_aware.bringup.launching import graph_actions, graph_arguments, graph_options, switched_on
 from impact_aware.resources import find_resource
 from impact_aware.robot import load_profile
+from impact_aware.robot.shown_urdf import shown_urdf
 from impact_aware.task import ArmTask, load_task
 
 ARGUMENTS = graph_arguments("dual_arm_grab")
@@ -49,7 +50,7 @@ def arm_view(options: DualArmOptions, frame: str, arm: ArmTask) -> list[LaunchDe
     namespace = "/".join(filter(None, (options.namespace, arm.name)))
     description = {
         "use_sim_time": options.simulation,
-        "robot_description": ParameterValue(profile.urdf.read_text(), value_type=str),
+        "robot_description": ParameterValue(shown_urdf(profile, arm.pad_half_sizes), value_type=str),
         "frame_prefix": f"{arm.name}/",
     }
     x, y, z = map(str, arm.base_position)

@@ -20,6 +20,7 @@ from impact_aware.bringup.launching import SWITCH, graph_actions, number, switch
 from impact_aware.bringup.replay_graph import Replay, plan_replay, player_arguments, player_qos
 from impact_aware.resources import find_resource
 from impact_aware.robot import load_profile
+from impact_aware.robot.shown_urdf import shown_urdf
 from impact_aware.task import load_task
 
 STAY = 2.0
@@ -114,7 +115,8 @@ def view(replay: Replay) -> list[LaunchDescriptionEntity]:
         profile = load_profile(robot)
         name = namespace.rpartition("/")[2]
         prefix = "" if single else f"{name}/"
-        description = ParameterValue(profile.urdf.read_text(), value_type=str)
+        pads = arms[name].pad_half_sizes if not single else task.arms[0].pad_half_sizes
+        description = ParameterValue(shown_urdf(profile, pads), value_type=str)
         actions.append(
             Node(
                 package="robot_state_publisher",

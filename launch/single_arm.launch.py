@@ -14,6 +14,7 @@ from impact_aware.bringup.graph import SingleArmOptions, single_arm_graph
 from impact_aware.bringup.launching import graph_actions, graph_arguments, graph_options, single_robot, switched_on
 from impact_aware.resources import find_resource
 from impact_aware.robot import load_profile
+from impact_aware.robot.shown_urdf import shown_urdf
 
 ARGUMENTS = [
     DeclareLaunchArgument(
@@ -39,7 +40,7 @@ def view(options: SingleArmOptions) -> list[LaunchDescriptionEntity]:
     """RViz, with the robot that it draws."""
     profile = load_profile(options.robot)
     time = {"use_sim_time": options.simulation}
-    description = {"robot_description": ParameterValue(profile.urdf.read_text(), value_type=str)}
+    description = {"robot_description": ParameterValue(shown_urdf(profile), value_type=str)}
     return [
         Node(
             package="rviz2",

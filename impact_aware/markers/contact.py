@@ -26,6 +26,12 @@ CONE_SIDES = 24
 ARROW_SPACING = 0.02
 """Between the feet of the arrows before, predicted after and as observed, m."""
 
+TEXT_AWAY, TEXT_BACK, TEXT_UP = 0.14, 0.32, 0.08
+"""Of the first line of words from the contact point, m: away from the base, along the normal, and up."""
+
+MODE_SIZE = 0.8
+"""Height of the words about the mode, as a share of that of the speeds."""
+
 THINNEST = 2e-3
 """Shortest diameter of an ellipsoid, m: a flat one would not be seen."""
 
@@ -49,30 +55,31 @@ def contact_markers(
     point = contact.point
     # Just behind the surface, so that what lies in it does not flicker.
     patch = point - 1e-3 * contact.normal
+    # Aside, as the impulse mostly lies along it.
+    normal_foot = point - 2.0 * ARROW_SPACING * _aside(contact.normal)
     markers = [
         sheet.sphere("contact", number, point, 0.014, look.CONTACT),
-        sheet.arrow("normal", number, point, 0.17 * contact.normal, look.NORMAL, 0.004),
+        sheet.arrow("normal", number, normal_foot, 0.17 * contact.normal, look.NORMAL, 0.004),
         sheet.box("surface", number, patch, (PATCH, PATCH, 1e-3), look.SURFACE, contact_orientation(contact.normal)),
         sheet.arrow("impulse", number, point, style.impulse_scale * contact.impulse, look.IMPULSE),
-        sheet.text(
-            "mode", number, point + 0.20 * contact.normal, mode_text(impact, contact), style.text_height, look.TEXT
-        ),
     ]
     if contact.friction > 0.0:
         markers.append(sheet.triangles("friction_cone", number, friction_cone(contact), look.CONE))
     markers += _velocity_arrows(sheet, number, contact, velocities, style)
-    spreads: tuple[tuple[str, Array | None, Array | None, float, Color], ...] = (
-        ("uncertainty", velocities.covariance, velocities.after, style.velocity_scale, look.SPREAD),
-        ("impulse_uncertainty", contact.impulse_covariance, contact.impulse, style.impulse_scale, look.IMPULSE_SPREAD),
-    )
-    for item, covariance, mean, scale, color in spreads:
-        if covariance is not None and mean is not None:
-            markers.append(_ellipsoid(sheet, item, number, point + scale * mean, covariance, scale, style, color))
+    markers += _words(sheet, number, impact, contact, velocities, style)
+    scale, spread = style.velocity_scale, velocities.covariance
+    if spread is not None and velocities.after is not None:
+        tip = point + scale * velocities.after
+        markers.append(_ellipsoid(sheet, "uncertainty", number, tip, spread, scale, style, look.SPREAD))
+    scale, spread = style.impulse_scale, contact.impulse_covariance
+    if spread is not None:
+        tip = point + scale * contact.impulse
+        markers.append(_ellipsoid(sheet, "impulse_uncertainty", number, tip, spread, scale, style, look.IMPULSE_SPREAD))
     return markers
 
 
 def mode_text(impact: Impact, contact: ContactRecord) -> str:
-    """Mode, friction, and what the impact is about, in a few words."""
+    """Mode, friction, and what the impact is about, a line each: a long line would be cut off in a near view."""
     words = [contact.mode or "contact"]
     if impact.mode_may_change:
         words[0] += " (may change)"
@@ -83,7 +90,7 @@ def mode_text(impact: Impact, contact: ContactRecord) -> str:
         words.append(f"{contact.effective_mass:.1f} kg")
     if impact.source == "look_ahead" and impact.time_to_impact > 0.0:
         words.append(f"in {1e3 * impact.time_to_impact:.0f} ms")
-    return ", ".join(words)
+    return "\n".join(words)
 
 
 def friction_cone(contact: ContactRecord) -> Array:
@@ -114,6 +121,47 @@ def _velocity_arrows(
         for item, velocity, color, place in arrows
         if velocity is not None
     ]
+
+
+def _words(
+    sheet: Sheet,
+    number: int,
+    impact: Impact,
+    contact: ContactRecord,
+    velocities: ContactVelocities,
+    style: MarkerStyle,
+) -> list[Marker]:
+    """Speeds of the arrows in their colours, below them the mode: beside the contact, where no link hides them.
+
+    Two arms that hit from both sides each have theirs on their own side.
+    """
+    away = _aside(contact.normal)
+    away = away if away @ contact.point >= 0.0 else -away
+    top = contact.point + TEXT_AWAY * away + TEXT_BACK * contact.normal + [0.0, 0.0, TEXT_UP]
+    step = 1.3 * style.text_height
+    rows: tuple[tuple[str, Array | None, Color], ...] = (
+        ("before", velocities.before, look.BEFORE),
+        ("predicted", velocities.after, look.PREDICTED),
+        ("measured", velocities.estimated, look.ESTIMATED),
+    )
+    # An id per meaning, so that a line that comes later does not rename the others.
+    markers = [
+        sheet.text(
+            "velocity_text",
+            len(rows) * number + row,
+            top - [0.0, 0.0, row * step],
+            f"{meaning} {float(np.linalg.norm(velocity)):.2f} m/s",
+            style.text_height,
+            look.readable(color),
+        )
+        for row, (meaning, velocity, color) in enumerate(rows)
+        if velocity is not None
+    ]
+    words = mode_text(impact, contact)
+    # A text of several lines is centred on its position; RViz sets them 1.8 heights apart.
+    middle = len(rows) * step + 0.5 * words.count("\n") * 1.8 * MODE_SIZE * style.text_height
+    place = top - [0.0, 0.0, middle]
+    return [*markers, sheet.text("mode", number, place, words, MODE_SIZE * style.text_height, look.TEXT)]
 
 
 def _aside(normal: Array) -> Array:

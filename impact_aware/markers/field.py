@@ -7,7 +7,8 @@ from collections.abc import Callable
 import numpy as np
 
 from impact_aware.markers import style as look
-from impact_aware.markers.marker import Array, Marker, Sheet
+from impact_aware.markers.marker import UPRIGHT, Array, Marker, Sheet
+from impact_aware.markers.movement import box_edges
 from impact_aware.markers.style import MarkerStyle
 from impact_aware.reference import ReferenceField, streamline
 
@@ -17,8 +18,9 @@ HEAD = 0.3
 
 def field_markers(sheet: Sheet, field: ReferenceField, arm: int, style: MarkerStyle) -> list[Marker]:
     """What leads one arm to the impact; from the impact on, what leads the object to its goal."""
-    markers = ante_streamlines(sheet, field, arm, style)
+    markers: list[Marker] = []
     if field.event_sequence == 0:
+        markers += ante_streamlines(sheet, field, arm, style)
         ante, centre = field.ante_impact(arm).velocity, field.arms[arm].impact_position
         markers += _grid(sheet, "ante_field", ante, centre, style, look.ANTE_FIELD)
     else:
@@ -32,7 +34,9 @@ def field_markers(sheet: Sheet, field: ReferenceField, arm: int, style: MarkerSt
 def goal_marker(sheet: Sheet, field: ReferenceField) -> list[Marker]:
     """Where the object shall end."""
     edges = 2.0 * np.asarray(field.object_half_extents)
-    return [sheet.box("object_goal", 0, field.goal, edges, look.GOAL)] if edges.all() else []
+    return (
+        [sheet.lines("object_goal", 0, box_edges(field.goal, edges, UPRIGHT), 0.004, look.GOAL)] if edges.all() else []
+    )
 
 
 def ante_streamlines(sheet: Sheet, field: ReferenceField, arm: int, style: MarkerStyle) -> list[Marker]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from impact_aware.markers.marker import Marker, Sheet
-from impact_aware.markers.style import LEGEND, MarkerStyle
+from impact_aware.markers.style import LEGEND, MarkerStyle, readable
 
 
 def legend_markers(sheet: Sheet, namespaces: Iterable[str], style: MarkerStyle) -> list[Marker]:
@@ -18,6 +18,5 @@ def legend_markers(sheet: Sheet, namespaces: Iterable[str], style: MarkerStyle) 
     for number, (item, color, meaning) in enumerate(LEGEND):
         if item in seen:
             place = top - [0.0, 0.0, 1.4 * style.text_height * len(lines)]
-            # Text must be read whatever the opacity of what it is about.
-            lines.append(sheet.text("legend", number, place, meaning, style.text_height, (*color[:3], 1.0)))
+            lines.append(sheet.text("legend", number, place, meaning, style.text_height, readable(color)))
     return lines

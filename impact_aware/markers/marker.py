@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 
 import numpy as np
@@ -153,9 +153,11 @@ class Sheet:
         return self._make(Kind.TRIANGLE_LIST, item, number, color, points=_array(points).reshape(-1, 3))
 
     def text(self, item: str, number: int, place: ArrayLike, words: str, height: float, color: Color) -> Marker:
-        """Words that face the viewer."""
+        """Words that face the viewer, never fainter than `color`: they are there to be read."""
         scale = np.array([0.0, 0.0, height])
-        return self._make(Kind.TEXT, item, number, color, position=_array(place), scale=scale, text=words)
+        return replace(self, opacity=1.0)._make(
+            Kind.TEXT, item, number, color, position=_array(place), scale=scale, text=words
+        )
 
 
 def _array(values: ArrayLike) -> Array:

@@ -26,8 +26,10 @@ def ghosts(
     words = f"+{1e3 * style.ghost_time:.0f} ms, {float(np.linalg.norm(linear)):.2f} m/s"
     above = moved + [0.0, 0.0, 0.5 * edges[2] + style.text_height]
     return [
-        sheet.lines("object_before", 0, _edges(impact.object_position, edges, orientation), 0.003, look.GHOST_BEFORE),
-        sheet.box("object_after", 0, moved, edges, look.GHOST_AFTER, rotated),
+        sheet.lines(
+            "object_before", 0, box_edges(impact.object_position, edges, orientation), 0.003, look.GHOST_BEFORE
+        ),
+        sheet.lines("object_after", 0, box_edges(moved, edges, rotated), 0.004, look.GHOST_AFTER),
         sheet.text("object_text", 0, above, words, style.text_height, look.PREDICTED),
     ]
 
@@ -53,10 +55,13 @@ def object_velocities(
 def object_box(sheet: Sheet, position: ArrayLike, half_extents: ArrayLike, orientation: ArrayLike) -> list[Marker]:
     """The object where it is now."""
     edges = 2.0 * np.asarray(half_extents, dtype=float)
-    return [sheet.box("object", 0, position, edges, look.OBJECT, orientation)] if edges.all() else []
+    # Edges only: an arrow within a translucent box would take its colour.
+    return (
+        [sheet.lines("object", 0, box_edges(position, edges, orientation), 0.005, look.OBJECT)] if edges.all() else []
+    )
 
 
-def _edges(centre: ArrayLike, edges: Array, orientation: ArrayLike) -> Array:
+def box_edges(centre: ArrayLike, edges: Array, orientation: ArrayLike) -> Array:
     """(24, 3) The twelve edges of a box as pairs of points."""
     signs = np.array([[x, y, z] for x in (-0.5, 0.5) for y in (-0.5, 0.5) for z in (-0.5, 0.5)])
     pairs = [(a, b) for a in range(8) for b in range(a + 1, 8) if np.count_nonzero(signs[a] != signs[b]) == 1]

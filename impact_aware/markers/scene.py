@@ -26,6 +26,12 @@ SAME_IMPACT = 0.02
 TRUST = ("first look", "estimate", "plant")
 """Origins of an outcome; a later one replaces an earlier one of the same impact."""
 
+EPISODE = 1.0
+"""An impact is not replaced by a weaker one within this time, s: hands that settle after a hit are detected again."""
+
+MOST_OUTCOMES = 20
+"""Outcomes that are kept, the latest: weak impacts that follow must not take away that of the strongest."""
+
 LOOK_AHEAD_OPACITY = 0.45
 
 
@@ -56,7 +62,7 @@ class SceneMarkers:
         self._prefix = frame_prefix
         self._half_extents = np.zeros(3) if half_extents is None else np.asarray(half_extents, dtype=float)
         self._impacts: dict[str, Impact] = {}
-        self._outcome: Outcome | None = None
+        self._outcomes: list[Outcome] = []
         self._field: ReferenceField | None = None
         self._field_time = 0.0
         self._object: tuple[str, float, Array, Array] | None = None
@@ -89,6 +95,8 @@ class SceneMarkers:
         if impact.source == "estimate" and latest is not None and impact.time < latest.time - SAME_IMPACT:
             # It takes a while to estimate; meanwhile another impact has happened.
             return
+        if kind == "at_impact" and latest is not None and _weak_follower(impact, latest):
+            return
         if kind == "at_impact":
             # What was ahead has happened.
             self._impacts.pop("look_ahead", None)
@@ -98,13 +106,12 @@ class SceneMarkers:
 
     def add_outcome(self, outcome: Outcome) -> None:
         """Take what was observed after an impact; of the same impact, the better founded one stays."""
-        old = self._outcome
-        if old is not None and outcome.time < old.time - SAME_IMPACT:
+        same = [old for old in self._outcomes if abs(outcome.time - old.time) <= SAME_IMPACT]
+        if any(TRUST.index(outcome.origin) < TRUST.index(old.origin) for old in same):
             return
-        same = old is not None and outcome.time <= old.time + SAME_IMPACT
-        if old is None or not same or TRUST.index(outcome.origin) >= TRUST.index(old.origin):
-            self._outcome = outcome
-            self._changed.add("at_impact")
+        kept = [old for old in self._outcomes if old not in same]
+        self._outcomes = [*kept, outcome][-MOST_OUTCOMES:]
+        self._changed.add("at_impact")
 
     def add_field(self, field: ReferenceField, time: float) -> None:
         """Take a reference field made at a time, s.
@@ -136,7 +143,8 @@ class SceneMarkers:
         """Forget everything but the robot and the size of the object."""
         self._impacts.clear()
         self._changed.clear()
-        self._outcome = self._field = self._object = None
+        self._outcomes.clear()
+        self._field = self._object = None
 
     def take_changes(self) -> dict[str, list[Marker]]:
         """Groups that changed since the last call, each with all its markers."""
@@ -215,7 +223,18 @@ class SceneMarkers:
         return np.array(UPRIGHT) if self._object is None else self._object[3]
 
     def _outcome_of(self, impact: Impact | None) -> Outcome | None:
-        outcome = self._outcome
-        if impact is None or outcome is None or abs(outcome.time - impact.time) > SAME_IMPACT:
+        if impact is None:
             return None
-        return outcome
+        near = [known for known in self._outcomes if abs(known.time - impact.time) <= SAME_IMPACT]
+        return min(near, key=lambda known: abs(known.time - impact.time), default=None)
+
+
+def _weak_follower(impact: Impact, shown: Impact) -> bool:
+    """Whether an impact comes within the episode of the one that is shown and is weaker than it."""
+    follows = SAME_IMPACT < impact.time - shown.time < EPISODE
+    return follows and _strength(impact) < _strength(shown)
+
+
+def _strength(impact: Impact) -> float:
+    """Sum of the impulses' magnitudes, N s."""
+    return sum(float(np.linalg.norm(contact.impulse)) for contact in impact.contacts)

@@ -17,13 +17,30 @@ SURFACE: Color = (0.45, 0.45, 0.45, 0.25)
 CONE: Color = (0.95, 0.90, 0.25, 0.35)
 SPREAD: Color = (0.84, 0.37, 0.00, 0.30)
 IMPULSE_SPREAD: Color = (0.80, 0.15, 0.50, 0.30)
-OBJECT: Color = (0.72, 0.62, 0.48, 0.45)
-GHOST_BEFORE: Color = (0.00, 0.45, 0.70, 0.9)
-GHOST_AFTER: Color = (0.84, 0.37, 0.00, 0.25)
-GOAL: Color = (0.00, 0.62, 0.45, 0.18)
+OBJECT: Color = (0.45, 0.33, 0.18, 1.0)
+GHOST_BEFORE: Color = (0.00, 0.45, 0.70, 1.0)
+GHOST_AFTER: Color = (0.84, 0.37, 0.00, 1.0)
+GOAL: Color = (0.00, 0.62, 0.45, 1.0)
 ANTE_FIELD: Color = (0.34, 0.71, 0.91, 0.9)
 POST_FIELD: Color = (0.90, 0.62, 0.00, 0.9)
 TEXT: Color = (0.15, 0.15, 0.15, 1.0)
+
+BACKGROUND = (245 / 255, 245 / 255, 245 / 255)
+"""Of the shipped RViz views."""
+
+LUMINANCE = 0.16
+"""Most that a text has, WCAG 2.1: a contrast of 4.5 to the background and a little more."""
+
+
+def readable(color: Color) -> Color:
+    """A colour darkened, opaque, until a text in it has the contrast of WCAG AA on the background."""
+    linear = [value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4 for value in color[:3]]
+    luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+    factor = min(1.0, LUMINANCE / luminance) if luminance > 0.0 else 1.0
+    dark = [factor * value for value in linear]
+    red, green, blue = (12.92 * v if v <= 0.0031308 else 1.055 * v ** (1.0 / 2.4) - 0.055 for v in dark)
+    return red, green, blue, 1.0
+
 
 LEGEND: tuple[tuple[str, Color, str], ...] = (
     ("velocity_before", BEFORE, "velocity of the contact point before"),
@@ -75,5 +92,5 @@ class MarkerStyle:
     field_time: float = 0.12
     deviations: float = 2.0
     chart_position: tuple[float, float, float] = (0.0, -0.7, 0.6)
-    legend_position: tuple[float, float, float] = (-0.5, 0.7, 0.9)
+    legend_position: tuple[float, float, float] = (0.75, -0.4, 0.67)
     text_height: float = 0.025

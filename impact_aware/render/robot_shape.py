@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ import pinocchio as pin
 from impact_aware.arrays import Array
 from impact_aware.render.solids import ball, box, capsule, placed, revolved
 from impact_aware.robot import RobotModel
+from impact_aware.robot.shown_urdf import share_folders
 from impact_aware.robot.urdf_text import build_model
 
 ROD_RADIUS = 0.035
@@ -77,11 +77,7 @@ def _package_folders(urdf: str) -> list[Path] | None:
     meshes = {name.removeprefix("package://") for name in names}
     if any(not name.startswith("package://") or ".." in Path(name).parts for name in names):
         return None
-    prefixes = [
-        Path(prefix) / "share" for prefix in os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep) if prefix
-    ]
-    prefixes += [Path(pin.__file__).resolve().parents[4] / "share"]
-    folders = [folder for folder in prefixes if folder.is_dir()]
+    folders = share_folders()
     if all(any((folder / mesh).is_file() for folder in folders) for mesh in meshes):
         return folders
     return None

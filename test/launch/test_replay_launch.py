@@ -14,6 +14,7 @@ from rosbags.typesys import Stores, get_typestore
 
 from impact_aware.errors import InvalidInputError
 from impact_aware.robot import load_profile
+from impact_aware.robot.shown_urdf import shown_urdf
 
 TYPES = get_typestore(Stores.ROS2_JAZZY)
 PANDA = [f"panda_joint{number}" for number in range(1, 8)]
@@ -121,7 +122,7 @@ def test_with_rviz_everything_stays_after_the_end_and_each_arm_has_its_frames(ba
     assert Path(view[0].option("-d")) == ROOT / "rviz" / "dual_arm.rviz"
     assert view[0].option("-f") == "world"
     assert all(node.parameters["use_sim_time"] is True for node in view if node.parameters)
-    urdf = load_profile("panda").urdf.read_text()
+    urdf = shown_urdf(load_profile("panda"), (0.04, 0.04, 0.03))
     for index, arm, y in ((1, "left", "0.35"), (3, "right", "-0.35")):
         assert view[index].parameters == {
             "use_sim_time": True,

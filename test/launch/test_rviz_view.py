@@ -70,3 +70,30 @@ def test_every_display_and_saved_view_says_what_it_is(name: str) -> None:
     names = [view["Name"] for view in views["Saved"]]
     assert len(names) == len(set(names)) >= 3
     assert views["Current"] == views["Saved"][0]
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_the_window_is_the_scene(name: str) -> None:
+    """Without a state RViz stacks all panels on the left, and 80 of 1400 pixels remain."""
+    window = VIEWS[name]["Window Geometry"]
+    assert window["Hide Left Dock"] and window["Hide Right Dock"]
+    state = bytes.fromhex(window["QMainWindow State"])
+    # Qt's mark of a saved state, and the panels that it places by name.
+    assert state[:5] == b"\x00\x00\x00\xff\x00"
+    panels = [panel["Name"] for panel in VIEWS[name]["Panels"]]
+    assert all(panel.encode("utf-16-be") in state for panel in panels)
+    assert window["Displays"]["collapsed"] and window["Views"]["collapsed"]
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_the_chart_is_off_and_there_is_one_legend(name: str) -> None:
+    """The chart stands in the scene and is mirrored from behind; plots of the joints are a plotter's."""
+    off = {
+        item for display in displays(name) for item, shown in display.get("Namespaces", {}).items() if shown is False
+    }
+    arms = [""] if name == "single_arm" else ["left/", "right/"]
+    chart = ("joint_axis", "joint_before", "joint_predicted", "joint_estimated", "joint_text")
+    # In a grasp each arm alone expects the box to go away: two ghosts, and neither is where it goes.
+    ghost = ("object_after", "object_text") if name == "dual_arm" else ()
+    expected = {f"{arm}at_impact/{item}" for arm in arms for item in (*chart, *ghost)}
+    assert off == expected | ({"right/legend"} if name == "dual_arm" else set())
