@@ -183,6 +183,22 @@ def explained_at(
     return float(left @ left), float(np.linalg.norm(problem.unexplained(place)) / np.linalg.norm(jumps))
 
 
+def impulse_at(
+    robot: RobotModel,
+    hit: JointJump,
+    point: Array,
+    frame: str | None = None,
+    *,
+    inertia: str = "M+B_theta",
+    model_error: float = MODEL,
+) -> tuple[Array, Array]:
+    """The impulse (3,), base frame, N s, best for a jump at a point (3,) of a frame, and its covariance (3, 3).
+
+    Arguments and errors, beside the point, are those of `fit_contact_point`.
+    """
+    return _problem(robot, [hit], frame, inertia, model_error).impulse_of_first(vector("point", point, 3))
+
+
 class _Problem:
     """The hits with everything that does not depend on the point.
 
@@ -212,6 +228,12 @@ class _Problem:
             impulse: Array = np.asarray(np.linalg.lstsq(columns / error[:, None], jump / error, rcond=1e-9)[0])
             found.append((columns, impulse, jump - columns @ impulse))
         return found
+
+    def impulse_of_first(self, point: Array) -> tuple[Array, Array]:
+        """The first hit's impulse (3,) at the point and its covariance (3, 3)."""
+        columns, impulse, _ = self._parts(point)[0]
+        weighed = columns / self._errors[0][:, None]
+        return impulse, np.asarray(np.linalg.pinv(weighed.T @ weighed), dtype=float)
 
     def residuals(self, point: Array) -> Array:
         """What the best impulses leave, over its errors."""

@@ -15,6 +15,7 @@ from impact_aware.estimation.contact_point import (
     JointJump,
     explained_at,
     fit_contact_point,
+    impulse_at,
 )
 from impact_aware.estimation.result import VelocityEstimate
 from impact_aware.impact.prediction import ImpactPrediction
@@ -22,6 +23,12 @@ from impact_aware.robot import RobotModel
 
 FAR = 0.02
 """Between the assumed point and the fitted one, m: nearer ones are the same."""
+
+FAR_OFF = float(np.radians(5.0))
+"""Beyond the cone of friction, rad: less is within what a surface's normal is known to."""
+
+STEEPEST = float(np.radians(60.0))
+"""Lean up to which friction may be the reason, rad; the steepest would take a coefficient of 1.7."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +42,11 @@ class ContactCheck:
         distance_error: Its standard error, m.
         unexplained: Share of the jump that no impulse at the assumed point explains.
         fit: The point that explains it best.
+        lean: Angle between the normal of the prediction and the impulse, rad; of an impulse at the assumed point, or at
+            another that fits far better.
+        lean_error: Its standard error, rad.
+        cone: Angle of the prediction's friction, by which an impulse may lean, rad.
+        normal_given: Whether the normal came from elsewhere than the jump.
     """
 
     verdict: str
@@ -43,6 +55,28 @@ class ContactCheck:
     distance_error: float
     unexplained: float
     fit: ContactPointFit
+    lean: float
+    lean_error: float
+    cone: float
+    normal_given: bool
+
+    @property
+    def another_surface(self) -> bool:
+        """Whether the impulse leans so far off the normal that another normal or friction explains it far better."""
+        beyond = self.lean - self.cone
+        return self.normal_given and beyond > max(FAR_OFF, FAR_BETTER**0.5 * self.lean_error)
+
+    @property
+    def surface_note(self) -> str:
+        """What a reader has to know about normal and friction; empty where the jump agrees with them."""
+        if not self.another_surface:
+            return ""
+        lean, error, cone = np.degrees([self.lean, self.lean_error, self.cone])
+        least = f", or a friction of {np.tan(self.lean):.2f} or more" if self.lean < STEEPEST else ""
+        return (
+            f"another normal{least} explains the jump far better: its impulse leans {lean:.0f} +- {error:.0f} deg "
+            f"from the normal, friction allows {cone:.0f} deg; identify contact-point --fit fits them"
+        )
 
     @property
     def note(self) -> str:
@@ -68,17 +102,30 @@ def joint_jump(position: Array, estimate: VelocityEstimate) -> JointJump:
 
 
 def check_contact(
-    robot: RobotModel, position: Array, estimate: VelocityEstimate | None, prediction: ImpactPrediction
+    robot: RobotModel,
+    position: Array,
+    estimate: VelocityEstimate | None,
+    prediction: ImpactPrediction,
+    *,
+    normal_given: bool = True,
 ) -> ContactCheck | None:
-    """Hold the contact point of a prediction against the jump; None where there is too little to do so."""
+    """Hold the contact of a prediction against the jump; None where there is too little to do so.
+
+    Args:
+        robot: The arm.
+        position: (n,) At the impact, rad.
+        estimate: Of the velocities before and after.
+        prediction: With the contact that is assumed.
+        normal_given: Whether its normal came from elsewhere than this jump, which could not disagree with it.
+    """
     contact = prediction.contact
     try:
         if estimate is None:
             return None
         hits = [joint_jump(position, estimate)]
         fit = fit_contact_point(robot, hits, contact.frame, inertia=prediction.inertia)
-        place = robot.placement(position, contact.frame)
-        assumed = np.array(place.actInv(contact_point(robot, position, contact)))
+        frame = robot.placement(position, contact.frame)
+        assumed = np.array(frame.actInv(contact_point(robot, position, contact)))
         chi_square, unexplained = explained_at(robot, hits, assumed, contact.frame, inertia=prediction.inertia)
     except (InvalidInputError, np.linalg.LinAlgError):
         return None
@@ -89,4 +136,28 @@ def check_contact(
         verdict = "another_point"
     else:
         verdict = "agrees" if fit.told else "cannot_tell"
-    return ContactCheck(verdict, assumed, distance, fit.error_across, unexplained, fit)
+    place = fit.point if verdict == "another_point" else assumed
+    impulse, covariance = impulse_at(robot, hits[0], place, contact.frame, inertia=prediction.inertia)
+    lean, lean_error = _lean(impulse, excess * covariance, contact.normal)
+    return ContactCheck(
+        verdict,
+        assumed,
+        distance,
+        fit.error_across,
+        unexplained,
+        fit,
+        lean=lean,
+        lean_error=lean_error,
+        cone=float(np.arctan(contact.friction)),
+        normal_given=normal_given,
+    )
+
+
+def _lean(impulse: Array, covariance: Array, normal: Array) -> tuple[float, float]:
+    """Angle between an impulse (3,) and a normal (3,), rad, and its standard error."""
+    size = max(float(np.linalg.norm(impulse)), 1e-12)
+    along = impulse / size
+    across = normal - float(normal @ along) * along
+    across = across / max(float(np.linalg.norm(across)), 1e-12)
+    angle = float(np.arccos(np.clip(along @ normal, -1.0, 1.0)))
+    return angle, max(float(across @ covariance @ across), 0.0) ** 0.5 / size

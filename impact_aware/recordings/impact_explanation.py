@@ -213,8 +213,10 @@ def _predict(
         prediction_std=np.sqrt(np.maximum(np.diag(result.velocity_after_covariance), 0.0)),
         normal_source=normal_source,
     )
-    check = check_contact(robot, q, impact.estimate, result.prediction)
-    impact = replace(_with_notes(impact, "" if check is None else check.note), contact_check=check)
+    check = check_contact(robot, q, impact.estimate, result.prediction, normal_given=normal_source != "jump")
+    if check is not None:
+        impact = _with_notes(_with_notes(impact, check.note), check.surface_note)
+    impact = replace(impact, contact_check=check)
     if result.prediction.mode == "separate":
         impact = _with_notes(
             impact, "the contact point does not approach along the normal: nothing is predicted to change"

@@ -8,12 +8,17 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
+from impact_aware.contact.box import homogeneous_box
+from impact_aware.contact.geometry import Contact, contact_point
 from impact_aware.errors import InvalidInputError
+from impact_aware.impact.predictor import predict
 from impact_aware.recordings.impact_analysis import analyze
 from impact_aware.rigs.bench import recordings
 from impact_aware.rigs.bench.lab_draw import CONTROLS, draw_hit
 from impact_aware.rigs.bench.lab_hit import CYCLE, TrueContact, hit_of_seed, simulate_hit
+from impact_aware.rigs.bench.lab_object import ObjectScore
 from impact_aware.rigs.bench.lab_recording import record
+from impact_aware.robot import RobotModel
 
 BEFORE, AFTER = np.array([0.2, -0.1]), np.array([-0.1, 0.3])
 
@@ -184,3 +189,36 @@ def test_analyze_tells_when_contacts_of_a_simulated_hit_were_lost(tmp_path):
     for event, contact in zip(lost, truth.contacts, strict=True):
         assert abs(event.time - contact.lost) < 3e-3 < event.time_standard_error
         assert "recedes along the normal" in event.evidence and event.detectors == ("bounce",)
+
+
+def test_the_normal_of_a_hit_is_held_against_the_true_one():
+    """A hit on a box of 1.2 kg that slides, of which the score knows tip and friction; then the same off by 0.2 rad."""
+    robot = RobotModel.from_profile("panda")
+    normal, offset = np.array([0.36, -0.48, 0.8]), np.array([0.03, -0.05, 0.02])
+    rng = np.random.default_rng(0)
+    contact = Contact(robot.tool_frame, normal, offset=offset, friction=0.2, restitution=0.5, radius=robot.tool_radius)
+    while True:
+        q, before = robot.home + rng.uniform(-0.3, 0.3, 7), rng.uniform(-0.6, 0.6, 7)
+        box = homogeneous_box(1.2, (1e3, 1e3, 1e3), contact_point(robot, q, contact) - 1e-3 * normal)
+        found = predict(robot, q, before, contact, obstacle=box)
+        if found.mode == "slide" and np.abs(found.velocity_after - before).max() > 0.3:
+            break
+    estimate = SimpleNamespace(
+        jump=found.velocity_after - before,
+        velocity_before=before,
+        standard_error=np.full(7, 1e-4),
+        velocity_before_error=np.full(7, 1e-4),
+    )
+    draw = SimpleNamespace(robot=robot, friction=0.2, offset=offset, fixed=False, mass=1.2)
+    impact = SimpleNamespace(estimate=estimate, prediction=found, position=q)
+    score = ObjectScore()
+    score._take_normal(impact, SimpleNamespace(draw=draw), SimpleNamespace(normal=normal))
+    turned = pin.exp3(0.2 * np.array([0.8, 0.6, 0.0])) @ normal
+    score._take_normal(impact, SimpleNamespace(draw=draw), SimpleNamespace(normal=turned))
+    score.normals.append((1.0, 1.0, False))
+    summary = score.as_dict()["normal"]
+    assert (summary["fitted"], summary["told"]) == (3, 2) and summary["error_over_se"]["within_2"] == 0.5
+    right, wrong = (apart for apart, _, told in score.normals if told)
+    expected = np.arccos(turned @ normal)
+    assert right < np.radians(0.5) and abs(wrong - expected) < np.radians(0.5)
+    assert summary["error_deg"]["p50"] == pytest.approx(np.degrees(0.5 * (right + wrong)))

@@ -76,6 +76,10 @@ CONTACT_CHECK = ContactCheck(
         3.5,
         2,
     ),
+    lean=0.21,
+    lean_error=0.03,
+    cone=0.29,
+    normal_given=True,
 )
 
 ARMS = {"run_of_one_arm": [""], "run_of_two_arms": ["left", "right"]}

@@ -9,6 +9,8 @@ import numpy as np
 
 from impact_aware.arrays import Array
 from impact_aware.contact.geometry import point_jacobian
+from impact_aware.estimation.contact_surface import fit_contact_surface
+from impact_aware.recordings.contact_check import joint_jump
 from impact_aware.recordings.results import AnalyzedImpact
 from impact_aware.rigs.bench.lab_hit import TrueContact, TrueHit
 
@@ -32,6 +34,8 @@ class ObjectScore:
         points: Contact points that the jump was held against.
         told: Distance of the fitted from the true point where the jump was said to tell it, m.
         accused: Of the right points, those that were said to be wrong.
+        normals_accused: Of the right normals and frictions, those that were said to be wrong.
+        normals: Of normals fitted to one hit of known tip and friction: error and standard error, rad; whether told.
     """
 
     speed: list[float] = field(default_factory=list)
@@ -42,6 +46,8 @@ class ObjectScore:
     points: int = 0
     told: list[float] = field(default_factory=list)
     accused: int = 0
+    normals_accused: int = 0
+    normals: list[tuple[float, float, bool]] = field(default_factory=list)
 
     def take(self, impact: AnalyzedImpact, truth: TrueHit, contact: TrueContact) -> None:
         """Compare one impact that was found at a contact."""
@@ -49,6 +55,8 @@ class ObjectScore:
         if check is not None:
             self.points += 1
             self.accused += check.verdict == "another_point"
+            self.normals_accused += check.another_surface
+            self._take_normal(impact, truth, contact)
             if check.fit.told:
                 place = truth.draw.robot.placement(impact.position, check.fit.frame)
                 self.told.append(check.fit.distance(np.array(place.actInv(contact.point))))
@@ -63,6 +71,22 @@ class ObjectScore:
         if hit.restitution is not None and hit.restitution_error is not None and true is not None:
             self.restitution.append(abs(hit.restitution - true))
             self.restitution_ratio.append(self.restitution[-1] / max(hit.restitution_error, 1e-9))
+
+    def _take_normal(self, impact: AnalyzedImpact, truth: TrueHit, contact: TrueContact) -> None:
+        """The normal as `identify contact-point --fit normal` has it who knows tip, friction and the object's mass."""
+        draw = truth.draw
+        if impact.estimate is None:
+            return
+        fit = fit_contact_surface(
+            draw.robot,
+            [joint_jump(impact.position, impact.estimate)],
+            friction=draw.friction,
+            offset=draw.offset,
+            radius=draw.robot.tool_radius,
+            object_mass=None if draw.fixed else draw.mass,
+        )
+        apart = float(np.arccos(np.clip(fit.normal @ contact.normal, -1.0, 1.0)))
+        self.normals.append((apart, fit.normal_error, fit.normal_told))
 
     def as_dict(self) -> dict[str, Any]:
         """The figures for the benchmark's JSON; None where nothing was compared."""
@@ -79,6 +103,18 @@ class ObjectScore:
                 "within_2_cm": float(np.mean(told <= NEAR)) if len(told) else None,
                 "right_point_accused": self.accused,
             },
+            "normal": self._normals(),
+        }
+
+    def _normals(self) -> dict[str, Any]:
+        """Errors in degrees of the normals that were told; within two standard errors of the worse direction."""
+        told = [(apart, error) for apart, error, tells in self.normals if tells]
+        return {
+            "fitted": len(self.normals),
+            "told": len(told),
+            "right_normal_accused": self.normals_accused,
+            "error_deg": _spread([float(np.degrees(apart)) for apart, _ in told]),
+            "error_over_se": _within([apart / error for apart, error in told]),
         }
 
 
