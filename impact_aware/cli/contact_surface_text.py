@@ -58,6 +58,11 @@ def surface_notes(fit: ContactSurfaceFit, point_fitted: bool, friction: float) -
             f"cannot tell the normal: its standard error is {math.degrees(fit.normal_error):.0f} deg; "
             + _missing(fit, point_fitted)
         )
+    elif "normal" in fit.fitted and len(fit.modes) == 1:
+        notes.append(
+            "one hit: its error is that of an arm with stiff joints; on simulated flexible ones, single hits were 12 "
+            "deg off in the middle; several hits, or --normal, are better"
+        )
     if "friction" in fit.fitted and not fit.friction_told:
         reason = _missing(fit, point_fitted) if slides else "every hit sticks, and a larger friction explains it too"
         notes.append(f"cannot tell the friction: {reason}")
