@@ -30,8 +30,9 @@ STEP = 8.0
 STAYS = 0.5
 """Share of a step that has to be there from three commands before it to three after; a single wrong value is none."""
 
-LEAST_STEP = 0.002
-"""Share of the largest command below which nothing is a step."""
+LEAST_SHARE, LEAST_BESIDE = 0.1, 0.02
+"""A step is this share of what its joint's command spans about it at least, and of what that of any joint does: smooth
+courses have clear steps that move nothing."""
 
 _FEWEST = 12
 _CLOCK = 50
@@ -77,7 +78,9 @@ class CommandTrack:
         changes = np.diff(values, axis=0)
         # Commands that are held over several samples change seldom: those that don't are no scale.
         usual = np.array([_scatter(column) for column in changes.T])
-        scale = np.maximum(usual, LEAST_STEP / STEP * np.abs(values).max(axis=0) + 1e-12)
+        spans = np.ptp(values, axis=0)
+        least = np.maximum(LEAST_SHARE * spans, LEAST_BESIDE * spans.max()) + 1e-12
+        scale = np.maximum(usual, least / STEP)
         middles = 0.5 * (times[1:] + times[:-1])
         ratios = np.abs(changes) / scale
         rows = np.arange(len(times) - 1)

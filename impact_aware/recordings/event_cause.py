@@ -21,7 +21,7 @@ STEPS, STEPS_MOVING = 8.0, 14.0
 """Logarithm of how much more likely a step of the acceleration must make the samples than none, to be reported: where
 the arm rests on one side, and where it moves on both and a soft start is nearly one."""
 
-STEPS_COMMANDED = 2.0
+STEPS_COMMANDED = 4.0
 """The same where a recorded command steps then."""
 
 COMMAND_LEADS, COMMAND_LAGS = 0.020, 0.010

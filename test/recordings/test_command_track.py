@@ -51,6 +51,16 @@ def test_a_smooth_course_a_wrong_value_and_noise_are_no_steps() -> None:
     assert CommandTrack(TIMES[:8], course(TIMES)[:8], "here").step_near(3.0, 3.1) is None
 
 
+@pytest.mark.parametrize(("size", "found"), [(0.2, False), (-3.0, True)])
+def test_a_clear_step_that_moves_nothing_is_none(size: float, found: bool) -> None:
+    """Without noise, of a joint whose command spans 4 N m there; and of one that spans little beside the others."""
+    values = course(TIMES, 0.0) - 0.02 * np.random.default_rng(8).standard_normal((500, 3))
+    own = values + (STEP < TIMES)[:, None] * [0.0, size, 0.0]
+    assert (CommandTrack(TIMES, own, "here").step_near(STEP - 0.01, STEP + 0.01) is not None) == found
+    wrist = np.column_stack((values[:, :2], 0.01 * size * (STEP < TIMES)))
+    assert CommandTrack(TIMES, wrist, "here").step_near(STEP - 0.01, STEP + 0.01) is None
+
+
 def test_commands_that_are_held_over_samples_step_when_they_do() -> None:
     """Recorded at 500 Hz, commanded at 50 Hz: each command stands for ten samples, by small steps."""
     held = course(TIMES)[np.arange(500) // 10 * 10]

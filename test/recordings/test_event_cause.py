@@ -151,13 +151,13 @@ def commands(step_time: float, size: float = 6.0) -> CommandTrack:
 def test_a_command_that_steps_is_the_cause_of_what_is_no_jump() -> None:
     """Of a find that would be ringing, and of a step that the samples alone do not show for sure."""
     contact = found(judged(1.2, kink=60.0))
-    causes = find_causes([contact, found(judged(1.26))], [judged(1.4, step=3.0)], NAMES, commands(1.2545))
+    causes = find_causes([contact, found(judged(1.26))], [judged(1.4, step=5.0)], NAMES, commands(1.2545))
     assert [cause.cause for cause in causes] == ["contact", "command_step"]
     assert causes[1].evidence == "no velocity jumps, and the command to elbow steps by 6 N m 6 ms before it"
-    causes = find_causes([contact, found(judged(1.26))], [judged(1.4, step=3.0)], NAMES, commands(1.4015, -6.0))
+    causes = find_causes([contact, found(judged(1.26))], [judged(1.4, step=5.0)], NAMES, commands(1.4015, -6.0))
     assert [cause.cause for cause in causes] == ["contact", "ringing", "command_step"]
     assert causes[2].evidence.endswith("the command to elbow steps by -6 N m 2 ms after it")
-    assert len(find_causes([], [judged(1.4, step=1.0)], NAMES, commands(1.4))) == 0
+    assert len(find_causes([], [judged(1.4, step=3.0)], NAMES, commands(1.4))) == 0
     (start,) = find_causes([found(judged(1.26, moving=0.0))], [], NAMES, commands(1.255))
     assert start.cause == "motion_start" and "steps by 6 N m" in start.evidence
 
