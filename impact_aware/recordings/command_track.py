@@ -10,11 +10,11 @@ import numpy as np
 from impact_aware.arrays import Array
 from impact_aware.joint_columns import stacked
 from impact_aware.messages.stamps import serialized_stamp, stamp_seconds
+from impact_aware.recordings.arm_selection import JOINT_STATE_TYPES
 from impact_aware.recordings.bag import Bag, BagError
 from impact_aware.recordings.joint_table import JointTable
 
 ARRAY_TYPE = "std_msgs/msg/Float64MultiArray"
-STATE_TYPES = ("sensor_msgs/msg/JointState", "sensor_msgs/JointState")
 USUAL_TOPIC = "commands"
 """Last word of the topic on which ros2_control's forward controllers take commands."""
 
@@ -130,8 +130,8 @@ def commands_of_bag(
     if chosen is None or not len(events):
         return None
     kind = bag.topics[chosen]
-    if kind != ARRAY_TYPE and kind not in STATE_TYPES:
-        expected = ", ".join(word.rsplit("/", 1)[-1] for word in (ARRAY_TYPE, STATE_TYPES[0]))
+    if kind != ARRAY_TYPE and kind not in JOINT_STATE_TYPES:
+        expected = ", ".join(word.rsplit("/", 1)[-1] for word in (ARRAY_TYPE, JOINT_STATE_TYPES[0]))
         raise BagError(f"{bag.path}: {chosen} is of type {kind}, and commands are read from {expected}")
     late = _clock(bag, states)
     wanted = np.sort(np.asarray(events, dtype=float))

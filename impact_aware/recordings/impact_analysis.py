@@ -21,7 +21,7 @@ from impact_aware.messages.impact_prediction import TYPE as PREDICTION_TYPE
 from impact_aware.recordings.ablation import group
 from impact_aware.recordings.arm_notes import beside_notes, data_notes, robot_notes
 from impact_aware.recordings.arm_samples import ArmSamples, ArmSelector
-from impact_aware.recordings.arm_selection import ArmSource, arm_of_table, arms_in_bag
+from impact_aware.recordings.arm_selection import JOINT_STATE_TYPES, ArmSource, arm_of_table, arms_in_bag
 from impact_aware.recordings.bag import Bag, BagError, is_recording
 from impact_aware.recordings.command_track import CommandTrack, commands_of_bag, commands_of_table
 from impact_aware.recordings.contact_loss import lost_contacts
@@ -137,7 +137,12 @@ def _analyze_file(
         kinds = "a rosbag2 folder, .mcap, .db3, or a table (.csv, .parquet, .npz, .npy, .h5)"
         raise InvalidInputError("recording", str(file), kinds)
     with Bag(file) as bag:
-        sources, notes = arms_in_bag(bag, options.robot, options.topics)
+        topics = options.topics
+        if options.command_topic is not None and not topics:
+            # Commands that come as joint states are no arm.
+            commands = bag.topic_named(options.command_topic)
+            topics = tuple(name for name, kind in bag.topics.items() if kind in JOINT_STATE_TYPES and name != commands)
+        sources, notes = arms_in_bag(bag, options.robot, topics)
         arms = [_arm(source, options) for source in sources]
         seconds = _read(bag, arms, report)
         notes = [f"{file.name}: {note}" for note in notes]

@@ -14,7 +14,9 @@ from rosbags.typesys import Stores, get_typestore
 from impact_aware.arrays import Array
 from impact_aware.recordings.bag import Bag, BagError
 from impact_aware.recordings.command_track import CommandTrack, commands_of_bag, commands_of_table
+from impact_aware.recordings.impact_analysis import analyze
 from impact_aware.recordings.joint_table import open_table
+from impact_aware.recordings.options import AnalysisOptions
 
 STORE = get_typestore(Stores.ROS2_JAZZY)
 NAMES = ("shoulder", "elbow", "wrist")
@@ -166,3 +168,11 @@ def test_a_table_with_commands_only_has_no_torques(tmp_path: Path) -> None:
     table = open_table(path)
     (batch,) = table.pieces()
     assert batch.efforts is None and len(table.commands) == 3
+
+
+def test_commands_that_come_as_joint_states_are_no_arm(tmp_path: Path) -> None:
+    path = bag_of(tmp_path / "bag", "/arm/desired", "sensor_msgs/msg/JointState", state_of, 0.0)
+    with pytest.raises(BagError, match="0 topics are named nothing"):
+        analyze([path], AnalysisOptions(command_topic="nothing"))
+    analysis = analyze([path], AnalysisOptions(command_topic="desired"))
+    assert [arm.topic for arm in analysis.arms] == ["/arm/joint_states"]
