@@ -111,6 +111,12 @@ def find_causes(
             evidence = "the arm rests before it and goes on to accelerate in the direction of the jump"
             causes.append(_cause(impact, "motion_start", evidence))
             continue
+        if impact.judged is not None and np.abs(impact.judged.speed[0]).max() < REST:
+            # What a controller does about a contact comes after it.
+            command = _commanded(commands, impact.event.time, contacts, joint_names, -impact.event.time_std)
+            if command:
+                causes.append(_cause(impact, "motion_start", f"the arm rests before it, and {command}"))
+                continue
         follows = bool(contacts) and impact.event.time - contacts[-1] < FOLLOWS
         kind = SECOND_CONTACT if follows else CONTACT
         evidence = _of_jump(impact.judged, joint_names)
@@ -162,13 +168,20 @@ def _odds(logarithm: float) -> str:
 
 
 def _commanded(
-    commands: CommandTrack | None, time: float, contacts: Sequence[float], joint_names: Sequence[str]
+    commands: CommandTrack | None,
+    time: float,
+    contacts: Sequence[float],
+    joint_names: Sequence[str],
+    lags: float = COMMAND_LAGS,
 ) -> str:
-    """Which command steps at a find, in words; nothing where none does, or where it answers a contact."""
+    """Which command steps at a find, in words; nothing where none does, or where it answers a contact.
+
+    It may come `lags` after the find, s.
+    """
     if commands is None:
         return ""
     begin = max([time - COMMAND_LEADS, *(contact + BESIDE for contact in contacts if contact < time)])
-    step: CommandStep | None = commands.step_near(begin, time + COMMAND_LAGS)
+    step: CommandStep | None = commands.step_near(begin, time + lags)
     if step is None:
         return ""
     late = 1e3 * (time - step.time)

@@ -162,6 +162,17 @@ def test_a_command_that_steps_is_the_cause_of_what_is_no_jump() -> None:
     assert start.cause == "motion_start" and "steps by 6 N m" in start.evidence
 
 
+def test_a_jump_from_rest_that_was_commanded_is_the_start_of_a_motion() -> None:
+    """A controller that answers a contact does so after it; and what moves already is not started."""
+    resting, moving = (found(judged(1.2, kink=60.0, moving=speed)) for speed in (0.002, 0.4))
+    (start,) = find_causes([resting], [], NAMES, commands(1.1955))
+    assert start.cause == "motion_start" and start.impact is None
+    assert start.evidence == "the arm rests before it, and the command to elbow steps by 6 N m 4 ms before it"
+    for find, step in ((resting, 1.2005), (resting, 1.17), (moving, 1.1955)):
+        (only,) = find_causes([find], [], NAMES, commands(step))
+        assert only.cause == "contact", step
+
+
 def test_a_command_that_answers_a_contact_is_no_cause() -> None:
     contact = found(judged(1.2, kink=60.0))
     for late in (1.201, 1.224, 1.275):
