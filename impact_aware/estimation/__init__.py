@@ -8,11 +8,18 @@ from impact_aware.estimation.identification import (
     identify_motor_inertia,
     identify_restitution,
 )
-from impact_aware.estimation.registry import DEFAULT_ESTIMATOR, ESTIMATORS, find_estimator
+from impact_aware.estimation.registry import (
+    BOTH_SIDES,
+    DEFAULT_ESTIMATOR,
+    ESTIMATORS,
+    OFFLINE_ESTIMATORS,
+    find_estimator,
+)
 from impact_aware.estimation.result import BranchFit, VelocityEstimate
 from impact_aware.estimation.trials import ImpactTrial, trial_from_recording
 
 __all__ = [
+    "BOTH_SIDES",
     "DEFAULT_ESTIMATOR",
     "ESTIMATORS",
     "AnteImpactSettings",
@@ -20,6 +27,7 @@ __all__ = [
     "ForceProfile",
     "Identification",
     "ImpactTrial",
+    "OFFLINE_ESTIMATORS",
     "VelocityEstimate",
     "cartesian_positions",
     "estimate",

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from impact_aware.contact.geometry import Contact
-from impact_aware.estimation import ESTIMATORS
+from impact_aware.estimation import OFFLINE_ESTIMATORS
 from impact_aware.rigs.bench import estimation as bench_estimation
 from impact_aware.rigs.bench.flexible_impacts import FlexibleImpact
 from impact_aware.robot import RobotModel
@@ -23,7 +23,7 @@ def test_errors_are_those_of_the_estimators():
         times, positions, 0.2, np.zeros(2), before, after + np.radians(1.0), Contact("tool", [0.0, 0.0, 1.0])
     )
     table = bench_estimation.bench_estimators({"arm": [impact]})
-    assert set(table) == set(ESTIMATORS)
+    assert set(table) == set(OFFLINE_ESTIMATORS)
     for figures in table.values():
         # Micro-radian noise is worth about 0.01 deg/s.
         np.testing.assert_allclose(figures["arm"]["0_ms"]["rms_deg_s"], 1.0, atol=0.05)
