@@ -12,7 +12,13 @@ from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 
 from impact_aware.bringup.graph import DualArmOptions, dual_arm_graph
-from impact_aware.bringup.launching import graph_actions, graph_arguments, graph_options, switched_on
+from impact_aware.bringup.launching import (
+    base_transform,
+    graph_actions,
+    graph_arguments,
+    graph_options,
+    switched_on,
+)
 from impact_aware.resources import find_resource
 from impact_aware.robot import load_profile
 from impact_aware.robot.shown_urdf import shown_urdf
@@ -53,8 +59,6 @@ def arm_view(options: DualArmOptions, frame: str, arm: ArmTask) -> list[LaunchDe
         "robot_description": ParameterValue(shown_urdf(profile, arm.pad_half_sizes), value_type=str),
         "frame_prefix": f"{arm.name}/",
     }
-    x, y, z = map(str, arm.base_position)
-    position = ["--x", x, "--y", y, "--z", z, "--yaw", str(arm.base_yaw)]
     return [
         Node(
             package="robot_state_publisher",
@@ -67,7 +71,7 @@ def arm_view(options: DualArmOptions, frame: str, arm: ArmTask) -> list[LaunchDe
             package="tf2_ros",
             executable="static_transform_publisher",
             namespace=namespace,
-            arguments=[*position, "--frame-id", frame, "--child-frame-id", f"{arm.name}/{profile.base_frame}"],
+            arguments=base_transform(arm, frame, f"{arm.name}/{profile.base_frame}"),
         ),
     ]
 

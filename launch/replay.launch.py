@@ -16,12 +16,13 @@ from launch.event_handlers import OnProcessExit
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 
-from impact_aware.bringup.launching import SWITCH, graph_actions, number, switched_on, text
+from impact_aware.bringup.launching import SWITCH, base_transform, graph_actions, number, switched_on, text
 from impact_aware.bringup.replay_graph import Replay, plan_replay, player_arguments, player_qos
 from impact_aware.resources import find_resource
 from impact_aware.robot import load_profile
 from impact_aware.robot.shown_urdf import shown_urdf
 from impact_aware.task import load_task
+from impact_aware.task.arms import base_numbers
 
 STAY = 2.0
 """How long the nodes stay after the last message, s."""
@@ -125,13 +126,10 @@ def view(replay: Replay) -> list[LaunchDescriptionEntity]:
                 parameters=[time | {"robot_description": description, "frame_prefix": prefix}],
             )
         )
-        if not single:
-            x, y, z = map(str, arms[name].base_position)
-            position = ["--x", x, "--y", y, "--z", z, "--yaw", str(arms[name].base_yaw)]
-            frames = ["--frame-id", frame, "--child-frame-id", f"{prefix}{profile.base_frame}"]
-            actions.append(
-                Node(package="tf2_ros", executable="static_transform_publisher", arguments=[*position, *frames])
-            )
+        arm = task.arms[0] if single else arms[name]
+        if not single or any(base_numbers(arm)):
+            words = base_transform(arm, task.frame, f"{prefix}{profile.base_frame}")
+            actions.append(Node(package="tf2_ros", executable="static_transform_publisher", arguments=words))
     return actions
 
 

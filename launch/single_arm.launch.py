@@ -11,10 +11,19 @@ from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 
 from impact_aware.bringup.graph import SingleArmOptions, single_arm_graph
-from impact_aware.bringup.launching import graph_actions, graph_arguments, graph_options, single_robot, switched_on
+from impact_aware.bringup.launching import (
+    base_transform,
+    graph_actions,
+    graph_arguments,
+    graph_options,
+    single_robot,
+    switched_on,
+)
 from impact_aware.resources import find_resource
 from impact_aware.robot import load_profile
 from impact_aware.robot.shown_urdf import shown_urdf
+from impact_aware.task import load_task
+from impact_aware.task.arms import base_numbers
 
 ARGUMENTS = [
     DeclareLaunchArgument(
@@ -40,6 +49,11 @@ def view(options: SingleArmOptions) -> list[LaunchDescriptionEntity]:
     """RViz, with the robot that it draws."""
     profile = load_profile(options.robot)
     time = {"use_sim_time": options.simulation}
+    task = load_task(options.task)
+    words = base_transform(task.arms[0], task.frame, profile.base_frame)
+    base = Node(
+        package="tf2_ros", executable="static_transform_publisher", namespace=options.namespace, arguments=words
+    )
     description = {"robot_description": ParameterValue(shown_urdf(profile), value_type=str)}
     return [
         Node(
@@ -56,6 +70,7 @@ def view(options: SingleArmOptions) -> list[LaunchDescriptionEntity]:
             parameters=[time | description],
             remappings=[("joint_states", options.joint_states)],
         ),
+        *([base] if any(base_numbers(task.arms[0])) else []),
     ]
 
 

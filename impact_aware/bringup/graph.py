@@ -14,6 +14,7 @@ from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.resources import find_resource
 from impact_aware.robot import load_profile
 from impact_aware.task import ArmTask, Task, base_placement, hit_normal, load_task
+from impact_aware.task.arms import base_numbers, check_frame
 
 PACKAGE = "impact_aware"
 
@@ -159,23 +160,28 @@ def single_arm_graph(options: SingleArmOptions) -> tuple[NodeSpec, ...]:
     """The nodes for one arm.
 
     Raises:
-        InvalidInputError: Unknown robot or task, a task for several arms or for a controlled one whose base is not at
-            the origin, or no such parameter file.
+        InvalidInputError: Unknown robot or task, a task for several arms, one whose frame is called as that of a base
+            that stands elsewhere, or no such parameter file.
     """
     task = load_task(options.task)
     if len(task.arms) != 1:
         raise InvalidInputError("task", options.task, f"a task for one arm, not for {len(task.arms)}")
-    base = [*task.arms[0].base_position, task.arms[0].base_yaw]
-    if options.control and any(base):
-        expected = "zeros for a controlled single arm, whose base frame is the task's frame"
-        raise InvalidInputError("base_position, base_yaw", base, expected)
     build = _Builder(options, "single_arm.yaml", ("",))
     robot = {"robot": options.robot}
+    check_frame(task, load_profile(options.robot).base_frame)
     nodes = build.watching(task.arms[0], options.robot, "", task)
+    predictor = next(spec for spec in nodes if spec.executable == "jump_predictor")
+    if base := _base_of_single_arm(task, "base"):
+        predictor.parameters.update(base, task_frame=task.frame)
     if options.control:
         nodes += [
             build.node("reference_field", {**robot, "task": options.task}),
-            build.node("rs_controller", {**robot, **build.control_parameters()}, states=True, commands=True),
+            build.node(
+                "rs_controller",
+                {**robot, **_base_of_single_arm(task, "bases"), **build.control_parameters()},
+                states=True,
+                commands=True,
+            ),
         ]
     if options.markers:
         nodes.append(build.node("impact_markers", dict(robot), states=True))
@@ -205,7 +211,7 @@ def dual_arm_graph(options: DualArmOptions) -> tuple[NodeSpec, ...]:
         arms = {
             "arms": list(names),
             "robots": [arm.robot for arm in task.arms],
-            "bases": [float(number) for arm in task.arms for number in (*arm.base_position, arm.base_yaw)],
+            "bases": [float(number) for arm in task.arms for number in base_numbers(arm)],
         }
         nodes.append(build.node("rs_controller", {**arms, **build.control_parameters()}, states=True, commands=True))
     if options.markers:
@@ -323,16 +329,24 @@ def select_nodes(graph: tuple[NodeSpec, ...], names: str) -> tuple[NodeSpec, ...
     return tuple(spec for spec in graph if not wanted or spec.name in wanted or spec.full_name in wanted)
 
 
+def _base_of_single_arm(task: Task, name: str) -> dict[str, Any]:
+    """The parameter `name` that says where the base of a single arm stands, if that is not the task's frame itself."""
+    base = [float(number) for number in base_numbers(task.arms[0])]
+    return {name: base} if any(base) else {}
+
+
 def _arm_parameters(arm: ArmTask, robot: str) -> dict[str, Any]:
     """What the detector must know of the arm: its joints, else it would watch a gripper's too, and where it hits."""
     profile = load_profile(robot)
     rotation = base_placement(arm).rotation.T
-    return {
+    parameters = {
         "robot": robot,
         "joints": list(profile.joint_names),
         "base_frame": profile.base_frame,
         "normal": _numbers(rotation @ hit_normal(arm)),
     }
+    angles = [float(angle) for angle in arm.base_angles]
+    return parameters | ({"base_rpy": angles} if any(angles) else {})
 
 
 def _contact_parameters(task: Task, arm: ArmTask) -> dict[str, Any]:

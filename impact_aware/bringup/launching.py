@@ -15,6 +15,8 @@ from impact_aware.bringup.connections import connected
 from impact_aware.bringup.graph import PACKAGE, NodeSpec, in_one_process, select_nodes
 from impact_aware.bringup.hardware import Hardware, checked_period, load_hardware
 from impact_aware.errors import InvalidInputError
+from impact_aware.task import ArmTask
+from impact_aware.task.arms import base_numbers
 
 SWITCH = ("true", "false")
 
@@ -140,6 +142,13 @@ def _group_action(context: LaunchContext, group: NodeSpec) -> Node:
     members = (replace(spec, namespace="/".join(filter(None, (above, spec.namespace)))) for spec in group.members)
     words = replace(group, members=tuple(members)).arguments()
     return Node(package=PACKAGE, executable=group.executable, arguments=words, output="screen")
+
+
+def base_transform(arm: ArmTask, frame: str, base_frame: str) -> list[str]:
+    """What static_transform_publisher is told of an arm's base: where `base_frame` is in the task's `frame`."""
+    numbers = zip(("--x", "--y", "--z", "--roll", "--pitch", "--yaw"), base_numbers(arm), strict=True)
+    words = [word for option, number in numbers for word in (option, str(number))]
+    return [*words, "--frame-id", frame, "--child-frame-id", base_frame]
 
 
 def text(context: LaunchContext, name: str) -> str:

@@ -57,6 +57,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument("task", choices=TASKS, metavar="TASK", help=" or ".join(TASKS))
     parser.add_argument("--robot", help="robot profile of hit-and-push (default: panda)")
+    parser.add_argument(
+        "--task-file", metavar="FILE", help="a task for as many arms, by name or file (default: the one of that name)"
+    )
     parser.add_argument("--free-running", action="store_true", help="keep wall time instead of lockstep")
     parser.add_argument(
         "--single-process",
@@ -124,14 +127,16 @@ def _graph(args: argparse.Namespace) -> tuple[NodeSpec, ...]:
     """The nodes of the task.
 
     Raises:
-        InvalidInputError: A robot for a task that names its own.
+        InvalidInputError: A robot for a task that names its own, or a task that can't be used.
     """
-    lockstep = not args.free_running
+    options: dict[str, Any] = {"lockstep": not args.free_running, "seed": args.seed}
+    if args.task_file is not None:
+        options["task"] = args.task_file
     if args.task == "hit-and-push":
-        return single_arm_graph(SingleArmOptions(robot=args.robot or "panda", lockstep=lockstep, seed=args.seed))
+        return single_arm_graph(SingleArmOptions(robot=args.robot or "panda", **options))
     if args.robot is not None:
         raise InvalidInputError("--robot", args.robot, f"none with {args.task}: its task file names both robots")
-    return dual_arm_graph(DualArmOptions(lockstep=lockstep, seed=args.seed))
+    return dual_arm_graph(DualArmOptions(**options))
 
 
 def _print(report: RunReport, *, as_json: bool) -> None:

@@ -66,10 +66,10 @@ class ReferenceSpreadingController:
         """Prepare the arms.
 
         Args:
-            robots: One model per arm.
+            robots: One model per arm; gravity becomes that of its base.
             parameters: Defaults are Table I of van Steen 2024.
             field: The reference, which `set_field` can give later.
-            bases: Pose of each arm's base in the common frame; identity when None.
+            bases: Pose of each arm's base in the common frame, whose z axis points up; identity when None.
 
         Raises:
             InvalidInputError: No arm, or numbers of robots, bases or arms of the field that don't agree.
@@ -84,7 +84,7 @@ class ReferenceSpreadingController:
         self.arms: list[ControlledArm] = []
         self.n = 0
         for robot, base in zip(robots, bases, strict=True):
-            self.arms.append(ControlledArm(robot, base, self.n))
+            self.arms.append(ControlledArm(robot.tilted(base.rotation), base, self.n))
             self.n += robot.n
         limits = [robot.limits for robot in robots]
         settings = self.parameters

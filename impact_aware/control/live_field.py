@@ -133,7 +133,7 @@ class LiveField:
         mass, expected = impact.object_mass, self.field.object_mass
         if mass is not None and abs(mass - expected) > _MASS_TOLERANCE * expected:
             raise InvalidInputError("object mass of the prediction", f"{mass:.4g} kg", f"the task's {expected:.4g} kg")
-        velocity = impact.object_twist_after[:3]
+        velocity = self._arms[index].base.rotation @ impact.object_twist_after[:3]
         check_prediction(self.field, velocity)
         if ahead:
             return not self.impact_happened and self._expect(velocity)
@@ -152,7 +152,7 @@ class LiveField:
         check_field(
             field,
             self._robots,
-            bases=[arm.base for arm in self._arms] if self._several else None,
+            bases=[arm.base for arm in self._arms],
             postures=[np.array(own.posture) if own.posture else None for own in task.arms],
             friction=task.object.friction_tool,
             restitution=task.object.restitution,
@@ -169,9 +169,7 @@ class LiveField:
         if len(names) != len(mine) or (self._several and names != mine):
             expected = f"a task for {', '.join(mine)}" if self._several else "a task for a single arm"
             raise InvalidInputError("task", f"{task.name} for {len(names)} arms", f"{expected}, as this node started")
-        if self._several and any(
-            not base_placement(own).isApprox(arm.base) for own, arm in zip(task.arms, self._arms, strict=True)
-        ):
+        if any(not base_placement(own).isApprox(arm.base) for own, arm in zip(task.arms, self._arms, strict=True)):
             raise InvalidInputError("base_position", task.name, "the bases where they were when this node started")
 
     def _check_arm(self, index: int, name: str) -> None:

@@ -48,7 +48,7 @@ class ControlSession:
     at all; a state that is not newer than the last one is answered with the last command.
 
     Attributes:
-        robots: One model per arm.
+        robots: One model per arm, with gravity as its base has it.
         bases: Pose of each arm's base in the common frame.
         parameters: Gains, weights, limits of the law.
         states: The arms' states.
@@ -84,10 +84,10 @@ class ControlSession:
         """Prepare the arms; nothing is commanded yet.
 
         Args:
-            robots: One model per arm.
+            robots: One model per arm; gravity becomes that of its base.
             parameters: Defaults are Table I of van Steen 2024.
             field: The reference, which `set_field` can give later.
-            bases: Pose of each arm's base in the common frame; identity when None.
+            bases: Pose of each arm's base in the common frame, whose z axis points up; identity when None.
             limits: Of each arm; those of the profiles when None.
             readers: What each arm's messages are read with; new ones when None.
             topics: Names of the arms' topics, for sentences.
@@ -101,11 +101,12 @@ class ControlSession:
         Raises:
             InvalidInputError: No arm, or numbers of robots, bases, limits or arms of the field that don't agree.
         """
-        self.robots = [robots] if isinstance(robots, RobotModel) else list(robots)
-        self.bases = [pin.SE3.Identity() for _ in self.robots] if bases is None else list(bases)
+        robots = [robots] if isinstance(robots, RobotModel) else list(robots)
+        self.bases = [pin.SE3.Identity() for _ in robots] if bases is None else list(bases)
         self.parameters = parameters or ControlParameters()
+        self._law = ReferenceSpreadingController(robots, self.parameters, field, self.bases)
+        self.robots = [arm.robot for arm in self._law.arms]
         limits = [SafetyLimits.of(robot) for robot in self.robots] if limits is None else list(limits)
-        self._law = ReferenceSpreadingController(self.robots, self.parameters, field, self.bases)
         period, state_age = self.parameters.period, self.parameters.state_age_limit
         self._guard = StateGuard(self._law.arms, limits, self.bases, period, state_age)
         self.filter = CommandFilter(self.robots, period, limits, clock if paced else None)

@@ -28,6 +28,7 @@ from impact_aware.simulation.joint_elasticity import JointElasticity
 from impact_aware.simulation.plant import MujocoPlant
 from impact_aware.simulation.task_scene import task_scene
 from impact_aware.task import Task, base_placement, make_field, start_posture
+from impact_aware.task.arms import robots_of_task
 from impact_aware.task.grasp import COMMON_WINDOW, predict_grasp, predict_grasp_impact
 from impact_aware.task.impact_positions import IntendedImpact, impact_coordinates, sample_impact_map
 
@@ -94,11 +95,12 @@ def run_episode(
         InvalidInputError: A task that can't be done, by the number that makes it so, or an impact beyond a limit.
     """
     settings = settings or EpisodeSettings()
-    robots = [RobotModel.from_profile(arm.robot) for arm in task.arms] if robots is None else list(robots)
+    bases = [base_placement(arm) for arm in task.arms]
+    given = robots_of_task(task) if robots is None else robots
+    robots = [robot.tilted(base.rotation) for robot, base in zip(given, bases, strict=True)]
     field = make_field(task, robots)
     posture = _posture(task, settings, robots)
     plant = task_plant(task, settings, robots)
-    bases = [base_placement(arm) for arm in task.arms]
     session = ControlSession(robots, settings.control, field, bases)
     detectors = [_detector(settings, robot) for robot in robots]
     predictor = ObjectVelocity(task, settings, robots, field, sampled)

@@ -15,7 +15,11 @@ class Settings:
     arm: str = described("", "name of a single arm; empty: the node's namespace")
     arms: list[str] = described([], "names of several arms, which stand before their topics; empty: a single arm")
     robots: list[str] = described(["panda"], "robot profiles of several arms: one for all, or one each")
-    bases: list[float] = described([], "x, y, z (m) and yaw (rad) of each of several bases in the field's frame")
+    bases: list[float] = described(
+        [],
+        "pose of each base in the field's frame: x, y, z (m) and yaw, or roll, pitch, yaw (rad), or a quaternion "
+        "x, y, z, w; empty for a single arm: the field's frame is its base frame",
+    )
     autostart: bool = described(False, "configure, activate and start without being asked")
     state_timeout: float = described(
         0.1, "time without joint_states after which the arm goes to the safe mode, s of wall time", 0.005, 60.0

@@ -37,7 +37,8 @@ from impact_aware.nodes.ros.ros_parameters import load_settings
 from impact_aware.nodes.ros.runtime import run_node
 from impact_aware.nodes.ros.surroundings import TwinWatch, expect_messages
 from impact_aware.parameters import described
-from impact_aware.robot import JointOrder, RobotModel
+from impact_aware.robot import JointOrder
+from impact_aware.task.arms import robot_on_base
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,9 @@ class Settings:
     )
     tuning: str = described("", "file from impact-aware tune-detector with the detector's parameters; empty: defaults")
     robot: str = described("", "robot profile, for the inertia and the detectors that need the arm's model")
+    base_rpy: list[float] = described(
+        [], "roll, pitch, yaw of the base in a frame whose z axis points up, rad; empty: it stands upright"
+    )
     normal: list[float] = described([], "normal of the surface to be hit, for bounces and the most sensitive joint")
     sampling_period: float = described(0.001, "time between two states, s", 1e-5, 0.1)
     encoder_resolution: float = described(1e-5, "step of the positions, rad", 0.0, 0.1)
@@ -87,7 +91,7 @@ class ImpactDetectorNode(Node):
         self._settings = load_settings(self, Settings)
         self._arm = self._settings.arm or self.get_namespace().strip("/")
         settings = self._settings
-        self._robot = RobotModel.from_profile(settings.robot) if settings.robot else None
+        self._robot = robot_on_base(settings.robot, settings.base_rpy) if settings.robot else None
         self._tuning = load_parameters(settings.tuning, settings.detector) if settings.tuning else {}
         self._noise_samples: list[np.ndarray] | None = [] if settings.measure_noise and not settings.tuning else None
         self._watch: ImpactWatch | None = None

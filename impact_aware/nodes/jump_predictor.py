@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import pinocchio as pin
 from builtin_interfaces.msg import Time
 from impact_aware_msgs.msg import ImpactEvent, ImpactPrediction
 from impact_aware_msgs.msg import ReferenceField as ReferenceFieldMessage
@@ -44,6 +45,7 @@ from impact_aware.nodes.ros.surroundings import TwinWatch, expect_messages
 from impact_aware.parameters import described
 from impact_aware.robot import INERTIA_CHOICES, JointOrder, RobotModel
 from impact_aware.robot.plausible_state import check_state
+from impact_aware.task.arms import base_poses
 
 WARN_PERIOD = 2.0
 """Shortest time between two warnings about what is refused, s."""
@@ -55,6 +57,10 @@ class Settings:
 
     robot: str = described("panda", "robot profile, by name or file; empty: take robot_description")
     arm: str = described("", "name of the arm, written into every prediction; empty: the node's namespace")
+    base: list[float] = described(
+        [], "pose of the base in the task's frame, as bases of rs_controller; empty: the task's frame is the base frame"
+    )
+    task_frame: str = described("", "name of the task's frame; needed with base")
     contact_frame: str = described("", "robot frame that hits; empty: the tool frame")
     tool_radius: float = described(-1.0, "radius of the spherical tip, m; negative: the robot profile's", -1.0, 1.0)
     normal: list[float] = described([0.0, 0.0, 1.0], "unit vector from the obstacle into the robot, base frame")
@@ -142,6 +148,7 @@ class JumpPredictorNode(Node):
     def _start(self, robot: RobotModel) -> None:
         settings = self._settings
         self._robot = robot
+        self._base = base_poses(settings.base, ["the arm"])[0] if settings.base else pin.SE3.Identity()
         self._predictor = settings.predictor(robot)
         self._request_order = JointOrder(robot.joint_names)
         self._event_order = JointOrder(robot.joint_names)
@@ -151,6 +158,8 @@ class JumpPredictorNode(Node):
             self._estimates = EstimatePublisher(self, self._publisher, robot.n, method, window)
         self.create_subscription(ImpactEvent, "impacts", self._on_impact, EVENT_QOS)
         self._object = ObjectPoses(self, (robot.base_frame,), self._on_object, self._refuse)
+        if settings.task_frame:
+            self._object.frames.know(settings.task_frame, robot.base_frame, self._base)
         for topic in field_topics(self.get_namespace()) if settings.follow_field and settings.object_mass else ():
             self.create_subscription(ReferenceFieldMessage, topic, self._on_field, LATCHED_QOS)
         self.create_service(PredictPostImpact, "predict_post_impact", self._on_request)
@@ -169,7 +178,10 @@ class JumpPredictorNode(Node):
             field = field_from_message(message)
             names = [arm.arm for arm in field.arms]
             if len(names) == 1:
-                self._predictor.set_object(field.object_mass, field.object_half_extents, field.arms[0].normal)
+                to_base = self._base.rotation.T
+                # A box that stands askew to the base is taken for the upright box around it.
+                half = np.abs(to_base) @ field.object_half_extents
+                self._predictor.set_object(field.object_mass, half, to_base @ field.arms[0].normal)
             elif self._arm in names:
                 self._predictor.set_object(field.object_mass)
         except ImpactAwareError as error:

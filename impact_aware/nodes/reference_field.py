@@ -37,7 +37,7 @@ from impact_aware.nodes.ros.runtime import run_node
 from impact_aware.nodes.ros.surroundings import TwinWatch
 from impact_aware.parameters import described
 from impact_aware.task import load_task, task_names
-from impact_aware.task.arms import arms_of_task
+from impact_aware.task.arms import arms_of_task, frame_names
 from impact_aware.yaml_text import read_yaml_mapping
 
 
@@ -84,8 +84,10 @@ class ReferenceFieldNode(Node):
             if several:
                 self._object_publishers.append(self.create_publisher(PoseStamped, arm.topic("object_pose"), 10))
         self._common_publisher = self.create_publisher(ImpactPrediction, "common_jumps", EVENT_QOS) if several else None
-        frames = (task.frame,) if several else (self._arms[0].robot.base_frame, task.frame)
+        frames = frame_names(task, self._arms)
         self._object = ObjectPoses(self, frames, self._on_object, self._refuse)
+        if frames == (task.frame,) and not several:
+            self._object.frames.know(task.frame, self._arms[0].robot.base_frame, self._arms[0].base)
         self.create_service(SetTask, "set_task", self._on_set_task)
         self._publish()
         self._twins = TwinWatch(self)

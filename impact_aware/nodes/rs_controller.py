@@ -97,7 +97,8 @@ class RsControllerNode(SteadyLifecycleNode):
             if settings.arms:
                 self._arms = several_arms(settings.arms, settings.robots, settings.bases)
             else:
-                self._arms = single_arm(settings.arm or self.get_namespace().strip("/"), settings.robot)
+                name = settings.arm or self.get_namespace().strip("/")
+                self._arms = single_arm(name, settings.robot, settings.bases)
         except ImpactAwareError as error:
             self.get_logger().error(f"can't configure: {error}")
             return TransitionCallbackReturn.FAILURE

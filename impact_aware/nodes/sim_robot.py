@@ -38,7 +38,7 @@ from impact_aware.parameters import described
 from impact_aware.simulation import DriveMode, MujocoPlant, SensorSettings, load_scene
 from impact_aware.simulation.task_scene import Truth, task_scene
 from impact_aware.task import Task, load_task, start_posture
-from impact_aware.task.arms import Arm, arms_of_task
+from impact_aware.task.arms import Arm, arms_of_task, frame_names
 
 HOLD_PERIOD = 0.002
 """Wall time between two states in lockstep while nobody commands, s: starting nodes need the processor too."""
@@ -98,7 +98,7 @@ class SimRobotNode(Node):
         self._look_until = time.monotonic() + LOOK_AROUND
         task = load_task(settings.task)
         arms = arms_of_task(task, settings.robot)
-        self._frame = task.frame if len(arms) > 1 else arms[0].robot.base_frame
+        self._frame = frame_names(task, arms)[0]
         self._plant = self._build_plant(task, arms)
         self._cycle = self._plant.scene.cycle
         self._object_name = self._plant.scene.object.name

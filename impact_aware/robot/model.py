@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import threading
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -220,6 +221,21 @@ class RobotModel:
         )
         robot.notes = implausible_inertias(text, carried)
         return robot
+
+    def tilted(self, rotation: ArrayLike) -> RobotModel:
+        """The same arm on a base of this rotation (3, 3) in a frame whose z axis points up: gravity in base axes.
+
+        It is this very arm where gravity stays what it is, as on a base that is rotated about the vertical.
+        """
+        pull = float(np.linalg.norm(self.model.gravity.linear))
+        gravity = np.asarray(rotation, dtype=float).T @ np.array([0.0, 0.0, -pull])
+        if np.allclose(gravity, self.model.gravity.linear, rtol=0.0, atol=1e-12):
+            return self
+        arm = copy.copy(self)
+        arm.model = self.model.copy()
+        arm.model.gravity = pin.Motion(gravity, np.zeros(3))
+        arm._variants, arm._local = {"M+B_theta": arm.model}, threading.local()
+        return arm
 
     def frame_id(self, frame: str) -> int:
         """Index of a frame.

@@ -75,7 +75,7 @@ class MujocoPlant:
 
     Attributes:
         scene: What was built.
-        robots: Arm name -> robot that the plant simulates.
+        robots: Arm name -> robot that the plant simulates, with gravity as its base has it.
         n: Number of joints of all arms.
         joint_names: (n,) Names, `ARM/JOINT` with several arms.
         slices: Arm name -> its joints among those of all arms.
@@ -119,8 +119,12 @@ class MujocoPlant:
         for name in elasticity:
             scene.arm(name)
         self.scene = scene
+        missing = [arm.name for arm in scene.arms if arm.name not in robots]
+        if missing:
+            raise InvalidInputError("robots", sorted(robots), f"a robot for each of {missing}")
+        robots = {arm.name: robots[arm.name].tilted(arm.placement.rotation) for arm in scene.arms}
         self._world = build_world(scene, robots, elastic=elasticity)
-        self.robots = {arm.name: robots[arm.name] for arm in scene.arms}
+        self.robots = robots
         self._model = self._world.model
         self._data = mujoco.MjData(self._model)
         self._arms = self._world.arms

@@ -29,7 +29,8 @@ class ArmMount:
         name: `arm` in single-arm scenes, `left` and `right` with two.
         robot: Robot profile, by name.
         position: (3,) Base frame's origin in the world, m.
-        yaw: Rotation of the base about the world's vertical, rad. Bases stand upright, so that gravity is the model's.
+        yaw: Rotation of a base that stands upright about the world's vertical, rad.
+        rpy: (3,) Roll, pitch, yaw of the base about the world's axes, rad; in place of `yaw`.
         tip: Shape of the tool tip.
     """
 
@@ -37,12 +38,14 @@ class ArmMount:
     robot: str = "panda"
     position: Vector3 = (0.0, 0.0, 0.0)
     yaw: float = 0.0
+    rpy: Vector3 = (0.0, 0.0, 0.0)
     tip: ToolTip = field(default_factory=ToolTip)
 
     @property
     def placement(self) -> pin.SE3:
         """Pose of the base frame in the world."""
-        return pin.SE3(pin.utils.rotate("z", self.yaw), np.array(self.position))
+        rotation = pin.rpy.rpyToMatrix(*self.rpy) if any(self.rpy) else pin.utils.rotate("z", self.yaw)
+        return pin.SE3(rotation, np.array(self.position))
 
 
 @dataclass(frozen=True)
@@ -299,8 +302,10 @@ def _check_tip(arm: ArmMount) -> None:
     if arm.tip.shape == "pad":
         for size in arm.tip.half_sizes:
             check_positive(f"arms.{arm.name}.tip.half_sizes", size, "m")
-    if not all(math.isfinite(value) for value in (*arm.position, arm.yaw)):
+    if not all(math.isfinite(value) for value in (*arm.position, arm.yaw, *arm.rpy)):
         raise InvalidInputError(f"arms.{arm.name}.position", arm.position, "finite figures")
+    if arm.yaw and any(arm.rpy):
+        raise InvalidInputError(f"arms.{arm.name}.yaw", arm.yaw, "one of yaw and rpy, not both")
 
 
 def _check_contact(where: str, contact: ContactSettings, timestep: float) -> None:

@@ -51,7 +51,7 @@ def task_scene(task: Task, truth: Truth | None = None) -> Scene:
                 name=arm.name or "arm",
                 robot=arm.robot,
                 position=arm.base_position,
-                yaw=arm.base_yaw,
+                rpy=arm.base_angles,
                 tip=ToolTip("pad", arm.pad_half_sizes) if any(arm.pad_half_sizes) else ToolTip(),
             )
             for arm in task.arms

@@ -63,15 +63,12 @@ def build_world(scene: Scene, robots: Mapping[str, RobotModel], *, elastic: Cont
 
     Args:
         scene: What stands where.
-        robots: Arm name -> robot, for every arm of the scene.
+        robots: Arm name -> robot, with gravity as its base has it, for every arm of the scene.
         elastic: Arms whose motors are simulated apart, so that their links carry no motor inertia.
 
     Raises:
-        InvalidInputError: An arm without robot, or robots that disagree about gravity.
+        InvalidInputError: Robots that disagree about gravity.
     """
-    missing = [arm.name for arm in scene.arms if arm.name not in robots]
-    if missing:
-        raise InvalidInputError("robots", sorted(robots), f"a robot for each of {missing}")
     spec = new_spec(robots[scene.arms[0].name])
     _set_options(spec, scene, robots)
     table = spec.worldbody.add_geom(
@@ -125,10 +122,12 @@ def build_world(scene: Scene, robots: Mapping[str, RobotModel], *, elastic: Cont
 
 
 def _set_options(spec: mujoco.MjSpec, scene: Scene, robots: Mapping[str, RobotModel]) -> None:
-    gravities = [np.array(robots[arm.name].model.gravity.linear) for arm in scene.arms]
-    for gravity in gravities:
-        if not np.array_equal(gravity, gravities[0]) or np.any(gravity[:2]):
+    down = -float(np.linalg.norm(robots[scene.arms[0].name].model.gravity.linear))
+    for arm in scene.arms:
+        gravity = arm.placement.rotation @ robots[arm.name].model.gravity.linear
+        if not np.allclose(gravity, [0.0, 0.0, down], rtol=0.0, atol=1e-9):
             raise InvalidInputError("gravity", gravity.tolist(), "one vertical gravity for all robots")
+    spec.option.gravity = [0.0, 0.0, down]
     spec.option.timestep = scene.timestep
     # The elliptic cone is Coulomb's; the pyramid lets friction depend on direction.
     spec.option.cone = mujoco.mjtCone.mjCONE_ELLIPTIC

@@ -12,10 +12,11 @@ from impact_aware.arrays import Array
 from impact_aware.errors import InvalidInputError
 from impact_aware.robot import RobotModel
 from impact_aware.task.make_field import base_placement
-from impact_aware.task.task import ArmTask, Task
+from impact_aware.task.task import POSITION, ArmTask, Task
+from impact_aware.transform_buffer import checked_pose
 
-BASE_NUMBERS = 4
-"""Numbers that place a base: x, y, z and yaw."""
+BASE_NUMBERS = {4: "x, y, z and yaw", 6: "x, y, z, roll, pitch and yaw", 7: "x, y, z and a quaternion x, y, z, w"}
+"""How many numbers place a base, and which."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,8 +26,8 @@ class Arm:
     Attributes:
         name: As its events call it.
         prefix: What stands before its topics, such as `left`; empty for a single arm.
-        robot: Its model.
-        base: Pose of its base in the common frame.
+        robot: Its model, with gravity as its base has it.
+        base: Pose of its base in the common frame, whose z axis points up.
     """
 
     name: str
@@ -44,13 +45,79 @@ class Arm:
         return np.concatenate((rotation @ twist[:3], rotation @ twist[3:]))
 
 
-def single_arm(name: str, robot: str) -> tuple[Arm, ...]:
-    """One arm whose base frame is the common frame.
+def arm_on_base(name: str, prefix: str, robot: RobotModel, base: pin.SE3) -> Arm:
+    """An arm whose base stands at this pose of the common frame."""
+    return Arm(name, prefix, robot.tilted(base.rotation), base)
+
+
+def single_arm(name: str, robot: str, base: Sequence[float] = ()) -> tuple[Arm, ...]:
+    """One arm.
+
+    Args:
+        name: As its events call it.
+        robot: Its profile.
+        base: Pose of its base in the common frame as `base_poses` has it; that frame itself when empty.
 
     Raises:
+        InvalidInputError: Another number of entries, or numbers that are no pose.
         ImpactAwareError: The profile can't be loaded.
     """
-    return (Arm(name, "", RobotModel.from_profile(robot), pin.SE3.Identity()),)
+    (pose,) = base_poses(base, [name or "the arm"]) if len(base) else (pin.SE3.Identity(),)
+    return (arm_on_base(name, "", RobotModel.from_profile(robot), pose),)
+
+
+def base_poses(numbers: Sequence[float], names: Sequence[str]) -> tuple[pin.SE3, ...]:
+    """Poses of the bases of the named arms (m,) in the common frame.
+
+    Args:
+        numbers: Of each base, arm after arm, 4: x, y, z, m, and yaw, rad; 6: x, y, z and roll, pitch, yaw about the
+            frame's axes; or 7: x, y, z and a unit quaternion x, y, z, w.
+        names: Of the arms.
+
+    Raises:
+        InvalidInputError: Another number of entries, or numbers that are no pose.
+    """
+    each, rest = divmod(len(numbers), len(names))
+    if rest or each not in BASE_NUMBERS:
+        known = ", or ".join(f"{count * len(names)} numbers: {what}" for count, what in BASE_NUMBERS.items())
+        raise InvalidInputError("parameter bases", list(numbers), f"{known} of each of {', '.join(names)}")
+    poses = []
+    for name, row in zip(names, np.reshape(np.asarray(numbers, dtype=float), (-1, each)), strict=True):
+        label, position = f"parameter bases: {name}", tuple(row[:3].tolist())
+        if each == max(BASE_NUMBERS):
+            POSITION.check(label, position)
+            poses.append(checked_pose(position, row[3:], label))
+            continue
+        rpy = (0.0, 0.0, float(row[3])) if each == min(BASE_NUMBERS) else tuple(row[3:].tolist())
+        try:
+            poses.append(base_placement(ArmTask(base_position=position, base_rpy=rpy)))
+        except InvalidInputError as error:
+            raise InvalidInputError(label, row.tolist(), f"{error.field.split('.')[-1]} of {error.expected}") from error
+    return tuple(poses)
+
+
+def robot_on_base(robot: str, rpy: Sequence[float]) -> RobotModel:
+    """The model of a profile with gravity as its base has it.
+
+    Args:
+        robot: The profile.
+        rpy: Roll, pitch, yaw of the base in a frame whose z axis points up, rad; it stands upright when empty.
+
+    Raises:
+        InvalidInputError: Angles that are none.
+        ImpactAwareError: The profile can't be loaded.
+    """
+    if len(rpy) not in (0, 3):
+        raise InvalidInputError("parameter base_rpy", list(rpy), "roll, pitch and yaw, rad, or nothing")
+    if not len(rpy):
+        return RobotModel.from_profile(robot)
+    roll, pitch, yaw = rpy
+    return RobotModel.from_profile(robot).tilted(base_placement(ArmTask(base_rpy=(roll, pitch, yaw))).rotation)
+
+
+def base_numbers(arm: ArmTask) -> list[float]:
+    """The base of an arm as `base_poses` reads it: x, y, z, roll, pitch and yaw."""
+    return [*arm.base_position, *arm.base_angles]
 
 
 def several_arms(names: Sequence[str], robots: Sequence[str], bases: Sequence[float]) -> tuple[Arm, ...]:
@@ -59,10 +126,10 @@ def several_arms(names: Sequence[str], robots: Sequence[str], bases: Sequence[fl
     Args:
         names: (m,) Their names.
         robots: (m,) Profiles; one is used for every arm.
-        bases: (4 m,) x, y, z and yaw of each base in the common frame, arm after arm, m and rad.
+        bases: Poses of the bases in the common frame, as `base_poses` has them.
 
     Raises:
-        InvalidInputError: Names that don't differ, or numbers of entries that don't agree.
+        InvalidInputError: Names that don't differ, numbers of entries that don't agree, or numbers that are no pose.
         ImpactAwareError: A profile can't be loaded.
     """
     if len(set(names)) < len(names) or not all(names):
@@ -70,12 +137,10 @@ def several_arms(names: Sequence[str], robots: Sequence[str], bases: Sequence[fl
     robots = list(robots) * len(names) if len(robots) == 1 else list(robots)
     if len(robots) != len(names):
         raise InvalidInputError("parameter robots", robots, f"one profile, or {len(names)}, one per arm")
-    if len(bases) != BASE_NUMBERS * len(names):
-        expected = f"{BASE_NUMBERS * len(names)} numbers: x, y, z and yaw of each of {', '.join(names)}"
-        raise InvalidInputError("parameter bases", list(bases), expected)
+    poses = base_poses(bases, names)
     return tuple(
-        Arm(name, name, RobotModel.from_profile(robot), base_placement(ArmTask(base_position=(x, y, z), base_yaw=yaw)))
-        for name, robot, (x, y, z, yaw) in zip(names, robots, np.reshape(bases, (-1, BASE_NUMBERS)), strict=True)
+        arm_on_base(name, name, RobotModel.from_profile(robot), pose)
+        for name, robot, pose in zip(names, robots, poses, strict=True)
     )
 
 
@@ -86,8 +151,43 @@ def arms_of_task(task: Task, robot: str, name: str = "") -> tuple[Arm, ...]:
         ImpactAwareError: A profile can't be loaded.
     """
     if len(task.arms) == 1:
-        return (Arm(name, "", RobotModel.from_profile(robot), base_placement(task.arms[0])),)
-    return tuple(Arm(own.name, own.name, RobotModel.from_profile(own.robot), base_placement(own)) for own in task.arms)
+        return (arm_on_base(name, "", RobotModel.from_profile(robot), base_placement(task.arms[0])),)
+    return tuple(
+        arm_on_base(own.name, own.name, RobotModel.from_profile(own.robot), base_placement(own)) for own in task.arms
+    )
+
+
+def robots_of_task(task: Task) -> list[RobotModel]:
+    """One model per arm of a task, each with gravity as its base has it.
+
+    Raises:
+        ImpactAwareError: A profile can't be loaded.
+    """
+    return [RobotModel.from_profile(arm.robot).tilted(base_placement(arm).rotation) for arm in task.arms]
+
+
+def frame_names(task: Task, arms: Sequence[Arm]) -> tuple[str, ...]:
+    """What the task's frame is called, in TF first: a single arm whose base stands there has its base frame there.
+
+    Raises:
+        InvalidInputError: As `check_frame`.
+    """
+    if len(arms) == 1 and arms[0].base.isIdentity():
+        return (arms[0].robot.base_frame, task.frame)
+    if len(arms) == 1:
+        check_frame(task, arms[0].robot.base_frame)
+    return (task.frame,)
+
+
+def check_frame(task: Task, base_frame: str) -> None:
+    """The frame of a task for one arm must not be called as that of its base where that stands elsewhere.
+
+    Raises:
+        InvalidInputError: It is.
+    """
+    if any(base_numbers(task.arms[0])) and task.frame == base_frame:
+        expected = "another name than that of the base frame, as the task has the base elsewhere"
+        raise InvalidInputError("frame", task.frame, expected)
 
 
 def check_names(arms: Sequence[Arm], names: Sequence[str]) -> None:

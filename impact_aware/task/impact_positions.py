@@ -20,6 +20,7 @@ from impact_aware.impact import DEFAULT_METHOD, predict
 from impact_aware.impact.sampled_map import ImpactMap
 from impact_aware.reference.field import ReferenceField
 from impact_aware.robot import RobotModel
+from impact_aware.task.arms import robots_of_task
 from impact_aware.task.grasp import predict_grasp
 from impact_aware.task.make_field import (
     base_placement,
@@ -64,7 +65,7 @@ class IntendedImpact:
             InvalidInputError: A task that can't be done.
         """
         self.task, self.method, self.inertia = task, method, inertia
-        self._robots = [RobotModel.from_profile(arm.robot) for arm in task.arms] if robots is None else list(robots)
+        self._robots = robots_of_task(task) if robots is None else list(robots)
         self.field: ReferenceField = make_field(task, self._robots)
         positions = np.array([own.impact_position for own in self.field.arms])
         self.nominal = impact_coordinates(self.field, positions)

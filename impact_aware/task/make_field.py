@@ -85,7 +85,7 @@ def hit_normal(arm: ArmTask) -> Array:
 
 def base_placement(arm: ArmTask) -> pin.SE3:
     """Pose of an arm's base in the task's frame."""
-    return pin.SE3(rotation_from_rpy((0.0, 0.0, arm.base_yaw)), np.array(arm.base_position))
+    return pin.SE3(rotation_from_rpy(arm.base_angles), np.array(arm.base_position))
 
 
 def tool_placement(arm: ArmTask, position: ArrayLike) -> pin.SE3:

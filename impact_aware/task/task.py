@@ -51,6 +51,7 @@ _OBJECT_RANGES = {
 _ARM_RANGES = {
     "base_position": POSITION,
     "base_yaw": _ANGLE,
+    "base_rpy": _ANGLE,
     "impact_velocity": Range(-5.0, 5.0, "m/s"),
     "impact_offset": Range(-5.0, 5.0, "m"),
     "orientation_rpy": _ANGLE,
@@ -110,7 +111,9 @@ class ArmTask:
         name: Name of the arm, empty when there is only one.
         robot: Robot profile.
         base_position: (3,) Where its base stands in the task's base frame, m.
-        base_yaw: Rotation of its base about the vertical, rad.
+        base_yaw: Rotation of a base that stands upright about the vertical, rad.
+        base_rpy: (3,) Roll, pitch, yaw of its base about the axes of the task's frame, whose z axis points up, rad; in
+            place of `base_yaw`.
         impact_velocity: (3,) Desired tool velocity at the impact, m/s.
         impact_offset: (3,) Wanted contact position relative to the middle of the face that is hit, m.
         orientation_rpy: (3,) Desired tool orientation, roll, pitch, yaw about base axes, rad.
@@ -130,6 +133,7 @@ class ArmTask:
     robot: str = "panda"
     base_position: Vector = (0.0, 0.0, 0.0)
     base_yaw: float = 0.0
+    base_rpy: Vector = (0.0, 0.0, 0.0)
     impact_velocity: Vector = (0.0, -0.5, 0.0)
     impact_offset: Vector = (0.0, 0.0, 0.0)
     orientation_rpy: Vector = (np.pi, 0.0, 0.0)
@@ -146,12 +150,19 @@ class ArmTask:
         """Refuse a number that makes no task."""
         label = f"arms[{self.name}]" if self.name else "arm"
         _check_ranges(self, label, _ARM_RANGES)
+        if self.base_yaw and any(self.base_rpy):
+            raise InvalidInputError(f"{label}.base_yaw", self.base_yaw, "one of base_yaw and base_rpy, not both")
         if not any(self.impact_velocity):
             raise InvalidInputError(f"{label}.impact_velocity", list(self.impact_velocity), "a speed > 0 m/s")
         if not self.starts:
             raise InvalidInputError(f"{label}.starts", 0, "at least one tool position")
         for start in self.starts:
             POSITION.check(f"{label}.starts", start)
+
+    @property
+    def base_angles(self) -> Vector:
+        """(3,) Roll, pitch, yaw of its base, however they were given, rad."""
+        return (0.0, 0.0, self.base_yaw) if self.base_yaw else self.base_rpy
 
     @property
     def orientation(self) -> Array:
@@ -292,6 +303,10 @@ def parse_task(content: Mapping[str, Any]) -> Task:
         if key not in content:
             raise InvalidInputError(key, "nothing", f"an entry '{key}' in the task")
     arms = _entries("arms", content["arms"], MOST_ARMS)
+    for index, entry in enumerate(arms):
+        if isinstance(entry, Mapping) and {"base_yaw", "base_rpy"} <= entry.keys():
+            expected = "one of base_yaw and base_rpy, not both"
+            raise InvalidInputError(f"arms[{index}].base_yaw", entry["base_yaw"], expected)
     others = _entries("objects", content.get("objects", []), MOST_ENTRIES)
     return Task(
         name=_word("name", content["name"]),

@@ -137,7 +137,7 @@ def test_two_arms_have_detector_and_predictor_each_and_one_controller() -> None:
     parameters = graph["rs_controller"].parameters
     assert parameters["arms"] == ["left", "right"]
     assert parameters["robots"] == ["panda", "panda"]
-    assert parameters["bases"] == [0.0, 0.35, 0.0, 0.0, 0.0, -0.35, 0.0, 0.0]
+    assert parameters["bases"] == [*[0.0, 0.35, 0, 0, 0, 0], *[0.0, -0.35, 0, 0, 0, 0]]
 
 
 @pytest.mark.parametrize("namespace", ["", "cell"])
@@ -197,7 +197,7 @@ def test_a_base_anywhere_gives_each_node_the_task_in_its_own_frame(tmp_path: Pat
     x, y, z = 0.55 - 0.1, 0.0 - 0.3, 0.40 - 0.05
     assert predictor["object_position"] == pytest.approx([c * x + s * y, -s * x + c * y, z])
     assert predictor["object_half_extents"] == pytest.approx([c * 0.1 + s * 0.065, s * 0.1 + c * 0.065, 0.1])
-    assert graph["rs_controller"].parameters["bases"] == [0.1, 0.3, 0.05, 0.4, 0.0, -0.35, 0.0, 0.0]
+    assert graph["rs_controller"].parameters["bases"] == [*[0.1, 0.3, 0.05, 0, 0, 0.4], *[0, -0.35, 0, 0, 0, 0]]
     for name in ("friction", "restitution", "object_mass", "object_name"):
         assert graph["right/jump_predictor"].parameters[name] == predictor[name]
     assert [predictor[name] for name in ("friction", "restitution", "object_mass")] == [0.7, 0.2, 1.9]
@@ -205,17 +205,20 @@ def test_a_base_anywhere_gives_each_node_the_task_in_its_own_frame(tmp_path: Pat
     assert (detector["robot"], detector["base_frame"], detector["arm"]) == ("panda", "panda_link0", "left")
 
 
-def test_a_single_arm_that_is_controlled_has_its_base_at_the_origin_of_its_task(tmp_path: Path) -> None:
-    """Its controller takes the frame of the field for that of its base."""
+def test_a_tilted_base_gives_each_node_the_task_in_its_own_frame(tmp_path: Path) -> None:
     content = yaml.safe_load((ROOT / "config" / "tasks" / "hit_and_push.yaml").read_text())
-    content["arms"][0]["base_yaw"] = 0.4
+    content["arms"][0] |= {"base_rpy": [0.3, 0.0, 0.4], "base_position": [0.1, -0.05, 0.2]}
+    content["frame"] = "cell"
     task = tmp_path / "rotated.yaml"
     task.write_text(yaml.safe_dump(content))
-    with pytest.raises(InvalidInputError, match=r"base_position, base_yaw: got \[0.0, 0.0, 0.0, 0.4\]"):
-        single_arm_graph(SingleArmOptions(task=str(task)))
-    watching = SingleArmOptions(task=str(task), control=False)
-    normal = by_name(watching)["impact_detector"].parameters["normal"]
-    assert normal == pytest.approx([math.sin(0.4), math.cos(0.4), 0.0])
+    nodes = by_name(SingleArmOptions(task=str(task)))
+    assert nodes["impact_detector"].parameters["base_rpy"] == [0.3, 0.0, 0.4]
+    for node, name in (("rs_controller", "bases"), ("jump_predictor", "base")):
+        assert nodes[node].parameters[name] == [0.1, -0.05, 0.2, 0.3, 0.0, 0.4]
+    # The face that looks along y: back by the yaw about z, then back by the roll about x.
+    seen = [math.sin(0.4), math.cos(0.4) * math.cos(0.3), -math.cos(0.4) * math.sin(0.3)]
+    assert nodes["impact_detector"].parameters["normal"] == pytest.approx(seen)
+    assert nodes["jump_predictor"].parameters["normal"] == pytest.approx(seen)
 
 
 @pytest.mark.parametrize(

@@ -192,8 +192,8 @@ def expected_dual(choice: Choice) -> list[Started]:
         controller = {
             "arms": ["left", "right"],
             "robots": ["panda", "panda"],
-            # x, y, z and yaw of either base.
-            "bases": [0.0, 0.35, 0.0, 0.0, 0.0, -0.35, 0.0, 0.0],
+            # x, y, z, roll, pitch and yaw of either base.
+            "bases": [0.0, 0.35, 0.0, 0.0, 0.0, 0.0, 0.0, -0.35, 0.0, 0.0, 0.0, 0.0],
             "autostart": "autostart" in on,
             **step,
             **patience,
@@ -216,7 +216,7 @@ def expected_dual(choice: Choice) -> list[Started]:
         for arm, y in (("left", "0.35"), ("right", "-0.35")):
             looks = {**time, "robot_description": "panda", "frame_prefix": f"{arm}/"}
             nodes.append(Started(publisher, publisher, "", f"/{above}{arm}", [], [], looks, topics))
-            words = ["--x", "0.0", "--y", y, "--z", "0.0", "--yaw", "0.0"]
+            words = ["--x", "0.0", "--y", y, "--z", "0.0", "--roll", "0.0", "--pitch", "0.0", "--yaw", "0.0"]
             words += ["--frame-id", "world", "--child-frame-id", f"{arm}/panda_link0"]
             transform = "static_transform_publisher"
             nodes.append(Started("tf2_ros", transform, "", f"/{above}{arm}", words, [], {}, {}))
@@ -343,7 +343,7 @@ def rotated_task(tmp_path: Path) -> Path:
 def test_a_rotated_base_reaches_everybody_who_needs_it(rotated_task: Path) -> None:
     words = {"task": str(rotated_task), "simulation": "true", "control": "true", "rviz": "true"}
     nodes = {node.full_name: node for node in started(DUAL, words)}
-    assert nodes["/rs_controller"].parameters["bases"] == [0.0, 0.35, 0.0, 0.0, 0.1, -0.35, 0.0, 0.4]
+    assert nodes["/rs_controller"].parameters["bases"] == [*[0.0, 0.35, 0, 0, 0, 0], *[0.1, -0.35, 0, 0, 0, 0.4]]
     transform = nodes["/right/static_transform_publisher"]
     assert [transform.option(f"--{name}") for name in ("x", "y", "z", "yaw")] == ["0.1", "-0.35", "0.0", "0.4"]
     # By hand: sin 0.4 = 0.389418342309 and cos 0.4 = 0.921060994003, rotated back by the yaw.
@@ -355,14 +355,38 @@ def test_a_rotated_base_reaches_everybody_who_needs_it(rotated_task: Path) -> No
     assert nodes["/left/jump_predictor"].parameters["object_position"] == [0.55, -0.35, 0.4]
 
 
-@pytest.mark.parametrize("base", ["base_position: [0.0, 0.2, 0.0]", "base_yaw: 0.4"])
-def test_one_arm_whose_base_is_not_the_origin_is_watched_but_not_controlled(tmp_path: Path, base: str) -> None:
+@pytest.mark.parametrize(
+    ("base", "numbers"),
+    [
+        ("base_position: [0.0, 0.2, 0.0]", [0.0, 0.2, 0.0, 0.0, 0.0, 0.0]),
+        ("base_yaw: 0.4", [0.0, 0.0, 0.0, 0.0, 0.0, 0.4]),
+        ("base_rpy: [0.1, -0.2, 0.3]", [0.0, 0.0, 0.0, 0.1, -0.2, 0.3]),
+    ],
+)
+def test_where_the_base_of_one_arm_stands_reaches_everybody_who_needs_it(
+    tmp_path: Path, base: str, numbers: list[float]
+) -> None:
     task = tmp_path / "mine.yaml"
     text = (ROOT / "config" / "tasks" / "hit_and_push.yaml").read_text()
-    task.write_text(text.replace("  - robot: panda\n", f"  - robot: panda\n    {base}\n"))
-    assert started(SINGLE, {"task": str(task)})
-    with pytest.raises(InvalidInputError, match="base_position, base_yaw"):
-        started(SINGLE, {"task": str(task), "control": "true", "simulation": "true"})
+    elsewhere = text.replace("  - robot: panda\n", f"  - robot: panda\n    {base}\n")
+    task.write_text(elsewhere.replace("frame: panda_link0", "frame: cell"))
+    words = {"task": str(task), "control": "true", "simulation": "true", "rviz": "true"}
+    nodes = {node.executable: node for node in started(SINGLE, words)}
+    assert nodes["rs_controller"].parameters["bases"] == numbers
+    assert nodes["jump_predictor"].parameters["base"] == numbers
+    assert nodes["jump_predictor"].parameters["task_frame"] == "cell"
+    assert nodes["impact_detector"].parameters.get("base_rpy", [0.0] * 3) == numbers[3:]
+    transform = nodes["static_transform_publisher"]
+    options = ("x", "y", "z", "roll", "pitch", "yaw")
+    assert [float(transform.option(f"--{name}")) for name in options] == numbers
+    assert transform.option("--frame-id") == "cell"
+    assert transform.option("--child-frame-id") == "panda_link0"
+    task.write_text(elsewhere)
+    with pytest.raises(InvalidInputError, match="frame: got panda_link0, expected another name than that of the base"):
+        started(SINGLE, words)
+    straight = {node.executable: node for node in started(SINGLE, words | {"task": "hit_and_push"})}
+    assert "bases" not in straight["rs_controller"].parameters
+    assert "static_transform_publisher" not in straight
 
 
 @pytest.mark.parametrize(

@@ -129,7 +129,7 @@ def test_with_rviz_everything_stays_after_the_end_and_each_arm_has_its_frames(ba
             "robot_description": urdf,
             "frame_prefix": f"{arm}/",
         }
-        words = ["--x", "0.0", "--y", y, "--z", "0.0", "--yaw", "0.0"]
+        words = ["--x", "0.0", "--y", y, "--z", "0.0", "--roll", "0.0", "--pitch", "0.0", "--yaw", "0.0"]
         words += ["--frame-id", "world", "--child-frame-id", f"{arm}/panda_link0"]
         assert view[index + 1].arguments == words
 

@@ -146,7 +146,11 @@ def test_arms_have_names_topics_and_bases():
         (["a", "a"], ["panda"], [0.0] * 8, "arms"),
         (["a", ""], ["panda"], [0.0] * 8, "arms"),
         (["a", "b"], ["panda"] * 3, [0.0] * 8, "robots"),
-        (["a", "b"], ["panda"], [0.0] * 7, "bases"),
+        (["a", "b"], ["panda"], [0.0] * 9, "bases"),
+        (["a", "b"], ["panda"], [0.0] * 10, "bases"),
+        (["a", "b"], ["panda"], [*[0.0] * 5, 7.0, *[0.0] * 6], "bases"),
+        (["a", "b"], ["panda"], [0.0] * 14, "bases"),
+        (["a", "b"], ["panda"], [float("nan"), *[0.0] * 7], "bases"),
     ],
 )
 def test_parameters_of_arms_that_do_not_agree_are_refused(names, robots, bases, field):

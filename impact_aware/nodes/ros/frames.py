@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import pinocchio as pin
 from rclpy.node import Node
@@ -15,6 +16,8 @@ from impact_aware.messages.geometry import quaternion, vector
 from impact_aware.messages.stamps import stamp_seconds
 from impact_aware.nodes.ros.messages import message_class
 from impact_aware.transform_buffer import FrameError, TransformBuffer, checked_pose
+
+Answer = TypeVar("Answer")
 
 _TYPE = "tf2_msgs/msg/TFMessage"
 
@@ -37,15 +40,17 @@ class Frames:
         self._listening = False
         self.refused: Counter[str] = Counter()
 
+    def know(self, parent: str, child: str, pose: pin.SE3) -> None:
+        """The pose of `child` in `parent` for all times, known without TF, which is not listened to for it."""
+        self._buffer.add(parent, child, 0.0, pose, static=True)
+
     def pose(self, base: str, frame: str, time: float | None) -> pin.SE3:
         """Pose of `frame` in `base` at `time`, s, or at the latest common one.
 
         Raises:
             FrameError: It is not known, with the reason; a `FutureError` where it may still become known.
         """
-        if base.lstrip("/") != frame.lstrip("/"):
-            self._listen()
-        return self._buffer.pose(base, frame, time)
+        return self._asked(lambda: self._buffer.pose(base, frame, time))
 
     def latest(self, base: str, frame: str) -> tuple[pin.SE3, float]:
         """Pose of `frame` in `base`, and of when it is, s; 0 where nothing between them moves.
@@ -53,9 +58,7 @@ class Frames:
         Raises:
             FrameError: It is not known.
         """
-        if base.lstrip("/") != frame.lstrip("/"):
-            self._listen()
-        return self._buffer.latest(base, frame)
+        return self._asked(lambda: self._buffer.latest(base, frame))
 
     def take(self, message: Any, *, static: bool) -> None:
         """Take the transforms of a TFMessage; those that can't be are counted and left out."""
@@ -68,9 +71,16 @@ class Frames:
                 self.refused[error.field] += 1
                 self._node.get_logger().warning(f"refused a {error}", throttle_duration_sec=5.0)
 
+    def _asked(self, question: Callable[[], Answer]) -> Answer:
+        """The answer; TF is listened to from the first question on that can't be answered without it."""
+        if not self._listening:
+            try:
+                return question()
+            except FrameError:
+                self._listen()
+        return question()
+
     def _listen(self) -> None:
-        if self._listening:
-            return
         try:
             kind = message_class(_TYPE)
         except InvalidInputError:

@@ -12,9 +12,9 @@ from impact_aware.experiments.episode import task_plant
 from impact_aware.experiments.episode_settings import EpisodeSettings
 from impact_aware.reference import ReferenceField
 from impact_aware.rigs.faults.worlds import PERFECT, World, loaded
-from impact_aware.robot import RobotModel
 from impact_aware.simulation import MujocoPlant
 from impact_aware.task import base_placement, load_task, make_field, start_posture
+from impact_aware.task.arms import robots_of_task
 
 AWAY = pin.SE3(np.eye(3), np.array([5.0, 5.0, 0.1]))
 """Where an object is put that is to be gone."""
@@ -49,7 +49,7 @@ class FaultBench:
         task = load_task(name, {"goal": goal, "fields": {"start_ramp": 0.1}})
         near = tuple(dataclasses.replace(arm, starts=(start,)) for arm, start in zip(task.arms, starts, strict=True))
         self.task = dataclasses.replace(task, arms=near)
-        self.robots = [RobotModel.from_profile(arm.robot) for arm in near]
+        self.robots = robots_of_task(self.task)
         self.bases = [base_placement(arm) for arm in near]
         self.field = make_field(self.task, self.robots)
         self.start = np.concatenate([start_posture(a, r) for a, r in zip(near, self.robots, strict=True)])

@@ -1,0 +1,113 @@
+"""Nodes of a single arm whose base stands elsewhere than the task's frame: turned and moved, without TF."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import yaml
+from geometry_msgs.msg import PoseStamped
+from rclpy.parameter import Parameter
+
+from impact_aware.impact.record import Impact
+from impact_aware.messages.geometry import write_vector
+from impact_aware.messages.reference_field import field_to_message
+from impact_aware.nodes.impact_detector import ImpactDetectorNode
+from impact_aware.nodes.jump_predictor import JumpPredictorNode
+from impact_aware.nodes.reference_field import ReferenceFieldNode
+from impact_aware.nodes.ros.messages import ROS
+from impact_aware.nodes.rs_controller import RsControllerNode
+from impact_aware.resources import find_resource
+from impact_aware.robot import RobotModel
+from impact_aware.task import base_placement, load_task, make_field
+from impact_aware.task.arms import base_numbers
+
+RPY, POSITION = (0.2, -0.25, 0.1), (0.0, 0.03, -0.1)
+
+
+@pytest.fixture(scope="module")
+def task_file(tmp_path_factory):
+    content = yaml.safe_load(find_resource("config", "tasks", "hit_and_push.yaml").read_text())
+    own = content["arms"][0]
+    own |= {"base_rpy": list(RPY), "base_position": list(POSITION), "null_space_joint": -1, "starts": own["starts"][:1]}
+    path = tmp_path_factory.mktemp("task") / "tilted.yaml"
+    path.write_text(yaml.safe_dump(content | {"frame": "cell"}))
+    return path
+
+
+def parameters(**values) -> list[Parameter]:
+    return [Parameter(name, value=value) for name, value in values.items()]
+
+
+def seen(position, frame: str, second: int = 3) -> PoseStamped:
+    message = PoseStamped()
+    message.header.frame_id, message.header.stamp.sec = frame, second
+    write_vector(message.pose.position, np.array(position))
+    message.pose.orientation.w = 1.0
+    return message
+
+
+def test_the_predictor_has_object_and_face_in_the_axes_of_its_base(ros_context, task_file):
+    task = load_task(task_file)
+    base = base_placement(task.arms[0])
+    base_given = parameters(base=base_numbers(task.arms[0]), task_frame="cell", object_mass=2.0)
+    node = JumpPredictorNode(parameter_overrides=base_given)
+    node._object.receive(seen([0.5, 0.1, 0.2], "cell"))
+    np.testing.assert_allclose(node._predictor.object_position, base.actInv(np.array([0.5, 0.1, 0.2])), atol=1e-12)
+    node._on_field(field_to_message(make_field(task, [RobotModel.from_profile("panda")]), 0.0, ROS))
+    np.testing.assert_allclose(node._predictor.contact.normal, base.rotation.T @ [0.0, 1.0, 0.0], atol=1e-12)
+    assert node._predictor.object_mass == task.object.mass
+    node.destroy_node()
+
+
+def test_the_field_is_in_the_frame_of_the_task(ros_context, task_file):
+    node = ReferenceFieldNode(parameter_overrides=parameters(task=str(task_file)))
+    base = node._arms[0].base
+    there = np.array([0.51, 0.01, 0.1])
+    node._object.receive(seen(there, "cell"))
+    np.testing.assert_allclose(node._live.field.object_position, there, atol=1e-12)
+    further = np.array([0.48, 0.02, 0.1])
+    node._object.receive(seen(base.actInv(further), "panda_link0", second=4))
+    np.testing.assert_allclose(node._live.field.object_position, further, atol=1e-12)
+    assert node._message().header.frame_id == "cell"
+    node.destroy_node()
+
+
+def test_a_prediction_comes_in_the_axes_of_the_base_and_goes_into_the_field_in_those_of_the_task(
+    ros_context, task_file
+):
+    node = ReferenceFieldNode(parameter_overrides=parameters(task=str(task_file)))
+    arm, before = node._arms[0], np.array([0.1, -0.2, 0.05])
+    impact = Impact(
+        source="look_ahead",
+        time=3.0,
+        frame=arm.robot.base_frame,
+        joint_names=arm.robot.joint_names,
+        position=arm.robot.home,
+        object="box",
+        object_twist_after=np.concatenate([before, np.zeros(3)]),
+    )
+    assert node._live.take_prediction(0, impact)
+    np.testing.assert_allclose(node._live.field.object_velocity_after, arm.base.rotation @ before, atol=1e-12)
+    node.destroy_node()
+
+
+def test_controller_and_detector_know_where_up_is(ros_context, task_file):
+    own = load_task(task_file).arms[0]
+    expected = RobotModel.from_profile("panda").tilted(base_placement(own).rotation).gravity(np.full(7, 0.3))
+    detector = ImpactDetectorNode(parameter_overrides=parameters(robot="panda", base_rpy=list(RPY)))
+    np.testing.assert_allclose(detector._robot.gravity(np.full(7, 0.3)), expected, atol=1e-12)
+    controller = RsControllerNode(parameter_overrides=parameters(bases=base_numbers(own)))
+    controller.trigger_configure()
+    np.testing.assert_allclose(controller._session.robots[0].gravity(np.full(7, 0.3)), expected, atol=1e-12)
+    assert controller._session.bases[0].isApprox(base_placement(own))
+    for node in (detector, controller):
+        node.destroy_node()
+
+
+def test_another_base_is_no_change_of_the_task(ros_context, task_file):
+    node = ReferenceFieldNode(parameter_overrides=parameters(task=str(task_file)))
+    own = node._live.task.arms[0]
+    moved = dataclasses.replace(node._live.task, arms=(dataclasses.replace(own, base_rpy=(0.2, -0.25, 0.11)),))
+    with pytest.raises(Exception, match="base_position: got .*, expected the bases where they were"):
+        node._live.set_task(moved)
+    node.destroy_node()
