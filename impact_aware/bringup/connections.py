@@ -61,8 +61,17 @@ _SUBSCRIBED: dict[str, tuple[tuple[str, str], ...]] = {
 
 def field_topics(namespace: str) -> tuple[str, ...]:
     """The field of an arm in this namespace, and that of several arms, which is one level above each of them."""
+    return (_FIELD[0], *_one_above(namespace, _FIELD[0]))
+
+
+def common_topics(namespace: str) -> tuple[str, ...]:
+    """Where the common impact of several arms is predicted: one level above each of them; nowhere for an arm on top."""
+    return _one_above(namespace, _COMMON[0])
+
+
+def _one_above(namespace: str, topic: str) -> tuple[str, ...]:
     above, _, name = namespace.strip("/").rpartition("/")
-    return (_FIELD[0], f"/{above}/{_FIELD[0]}".replace("//", "/")) if name else (_FIELD[0],)
+    return (f"/{above}/{topic}".replace("//", "/"),) if name else ()
 
 
 class End(NamedTuple):
@@ -90,6 +99,8 @@ def subscribed(spec: NodeSpec) -> tuple[End, ...]:
         extra += [(spec.parameters.get("expected_jumps", "predicted_jumps"), _JUMPS[1])]
     elif spec.executable in ("impact_markers", "jump_predictor"):
         extra = [(topic, _FIELD[1]) for topic in field_topics(spec.namespace)]
+        if spec.executable == "impact_markers":
+            extra += [(topic, _COMMON[1]) for topic in common_topics(spec.namespace)]
     return ends + _ends(spec, extra)
 
 

@@ -184,7 +184,7 @@ def single_arm_graph(options: SingleArmOptions) -> tuple[NodeSpec, ...]:
             ),
         ]
     if options.markers:
-        nodes.append(build.node("impact_markers", dict(robot), states=True))
+        nodes.append(build.node("impact_markers", {**robot, **build.viewing()}, states=True))
     if options.simulation:
         nodes.append(build.simulator(nodes, robot))
     return tuple(nodes)
@@ -216,7 +216,7 @@ def dual_arm_graph(options: DualArmOptions) -> tuple[NodeSpec, ...]:
         nodes.append(build.node("rs_controller", {**arms, **build.control_parameters()}, states=True, commands=True))
     if options.markers:
         for arm in task.arms:
-            looks = {"robot": arm.robot, "arm": arm.name, "frame_prefix": f"{arm.name}/"}
+            looks = {"robot": arm.robot, "arm": arm.name, "frame_prefix": f"{arm.name}/", **build.viewing()}
             nodes.append(build.node("impact_markers", looks, arm=arm.name, states=True))
     if options.simulation:
         nodes.append(build.simulator(nodes, {}))
@@ -282,6 +282,10 @@ class _Builder:
             self.node("impact_detector", detector, arm=name, states=True),
             self.node("jump_predictor", predictor, arm=name, states=True),
         ]
+
+    def viewing(self) -> dict[str, Any]:
+        """Parameters of the markers: a simulation's recording is looked at in viewers that jump in time."""
+        return {"whole_scene": True} if self._options.simulation else {}
 
     def control_parameters(self) -> dict[str, Any]:
         """Of a controller, whatever its arms are."""

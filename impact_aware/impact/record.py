@@ -13,6 +13,9 @@ from impact_aware.arrays import Array
 UNIT_TOLERANCE = 1e-3
 """A vector whose length is this far from one is no unit vector."""
 
+COMMON = "simultaneous"
+"""Method of a prediction of what several arms do to an object at once; that of one arm knows nothing of the others."""
+
 DRAWN = ("look_ahead", "at_impact", "estimate", "plant")
 """Sources of an impact that concern everybody; an answer to a service client concerns that client only."""
 

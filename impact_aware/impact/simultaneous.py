@@ -113,6 +113,7 @@ class SimultaneousPrediction(NamedTuple):
     """State just after a simultaneous impact of m contacts; vectors of three in the common frame.
 
     Attributes:
+        contacts: (m,) The contacts, as they were given.
         velocity_before: Joint velocities (n,) of each arm, rad/s, and twist (6,) of each object, by name.
         velocity_after: The same after.
         impulse: (m, 3) On each contact's `body`, N s.
@@ -127,6 +128,7 @@ class SimultaneousPrediction(NamedTuple):
             found no solution and what it came to, in the cones and without gain of energy, stands for it.
     """
 
+    contacts: tuple[BodyContact, ...]
     velocity_before: dict[str, Array]
     velocity_after: dict[str, Array]
     impulse: Array
@@ -199,6 +201,7 @@ def predict_simultaneous(
         return np.array([stacked[3 * k : 3 * k + 3] @ axes for k, axes in enumerate(axes_of_all)])
 
     return SimultaneousPrediction(
+        contacts=tuple(contacts),
         velocity_before={name: velocity[columns[name]] for name in bodies},
         velocity_after={name: after[columns[name]] for name in bodies},
         impulse=in_common_frame(impulse),

@@ -48,8 +48,10 @@ def contact_markers(
     robot: RobotModel | None,
     style: MarkerStyle,
     outcome: Outcome | None = None,
+    *,
+    alone: bool = False,
 ) -> list[Marker]:
-    """Everything about contact `number` of an impact."""
+    """Everything about contact `number` of an impact; `alone`: predicted without the other arms that hit, too."""
     contact = impact.contacts[number]
     velocities = contact_velocities(impact, contact, robot, outcome)
     point = contact.point
@@ -66,7 +68,7 @@ def contact_markers(
     if contact.friction > 0.0:
         markers.append(sheet.triangles("friction_cone", number, friction_cone(contact), look.CONE))
     markers += _velocity_arrows(sheet, number, contact, velocities, style)
-    markers += _words(sheet, number, impact, contact, velocities, style)
+    markers += _words(sheet, number, impact, contact, velocities, style, alone)
     scale, spread = style.velocity_scale, velocities.covariance
     if spread is not None and velocities.after is not None:
         tip = point + scale * velocities.after
@@ -130,6 +132,7 @@ def _words(
     contact: ContactRecord,
     velocities: ContactVelocities,
     style: MarkerStyle,
+    alone: bool,
 ) -> list[Marker]:
     """Speeds of the arrows in their colours, below them the mode: beside the contact, where no link hides them.
 
@@ -141,7 +144,7 @@ def _words(
     step = 1.3 * style.text_height
     rows: tuple[tuple[str, Array | None, Color], ...] = (
         ("before", velocities.before, look.BEFORE),
-        ("predicted", velocities.after, look.PREDICTED),
+        ("predicted alone" if alone else "predicted", velocities.after, look.PREDICTED),
         ("measured", velocities.estimated, look.ESTIMATED),
     )
     # An id per meaning, so that a line that comes later does not rename the others.

@@ -6,7 +6,6 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import ArrayLike
 
-from impact_aware.impact.record import Impact
 from impact_aware.markers import style as look
 from impact_aware.markers.marker import UPRIGHT, Array, Marker, Sheet
 from impact_aware.markers.style import MarkerStyle
@@ -14,23 +13,35 @@ from impact_aware.reference.rotation import rotation_from_quaternion
 
 
 def ghosts(
-    sheet: Sheet, impact: Impact, half_extents: ArrayLike, style: MarkerStyle, orientation: ArrayLike = UPRIGHT
+    sheet: Sheet,
+    position: ArrayLike,
+    twist: ArrayLike,
+    half_extents: ArrayLike,
+    style: MarkerStyle,
+    orientation: ArrayLike = UPRIGHT,
 ) -> list[Marker]:
-    """The object at the impact, and `style.ghost_time` later if it kept its predicted velocity."""
-    edges = 2.0 * np.asarray(half_extents, dtype=float)
-    if not impact.object or impact.source == "plant" or not edges.all():
+    """The object at the impact, and `style.ghost_time` later if it kept its velocity.
+
+    Args:
+        sheet: Where to draw.
+        position: (3,) Its centre at the impact, m.
+        twist: (6,) As predicted just after, linear first, m/s and rad/s.
+        half_extents: (3,) m; nothing is drawn of an object that has none.
+        style: Lengths and times.
+        orientation: (4,) At the impact, quaternion x, y, z, w.
+    """
+    edges, velocities = 2.0 * np.asarray(half_extents, dtype=float), np.asarray(twist, dtype=float)
+    if not edges.all():
         return []
-    linear, angular = impact.object_twist_after[:3], impact.object_twist_after[3:]
-    moved = impact.object_position + style.ghost_time * linear
-    rotated = _rotated(orientation, style.ghost_time * angular)
-    words = f"+{1e3 * style.ghost_time:.0f} ms, {float(np.linalg.norm(linear)):.2f} m/s"
+    before = np.asarray(position, dtype=float)
+    moved = before + style.ghost_time * velocities[:3]
+    rotated = _rotated(orientation, style.ghost_time * velocities[3:])
+    words = f"+{1e3 * style.ghost_time:.0f} ms, {float(np.linalg.norm(velocities[:3])):.2f} m/s"
     above = moved + [0.0, 0.0, 0.5 * edges[2] + style.text_height]
     return [
-        sheet.lines(
-            "object_before", 0, box_edges(impact.object_position, edges, orientation), 0.003, look.GHOST_BEFORE
-        ),
+        sheet.lines("object_before", 0, box_edges(before, edges, orientation), 0.003, look.GHOST_BEFORE),
         sheet.lines("object_after", 0, box_edges(moved, edges, rotated), 0.004, look.GHOST_AFTER),
-        sheet.text("object_text", 0, above, words, style.text_height, look.PREDICTED),
+        sheet.text("object_text", 0, above, words, style.text_height, look.readable(look.PREDICTED)),
     ]
 
 
@@ -43,7 +54,7 @@ def object_velocities(
     above = foot + after + [0.0, 0.0, 2.0 * style.text_height]
     markers = [
         sheet.arrow("object_measured", 0, foot, after, look.ESTIMATED),
-        sheet.text("object_measured_text", 0, above, words, style.text_height, look.ESTIMATED),
+        sheet.text("object_measured_text", 0, above, words, style.text_height, look.readable(look.ESTIMATED)),
     ]
     if predicted is not None:
         markers.append(

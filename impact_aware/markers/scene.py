@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from impact_aware.arrays import Array
 from impact_aware.errors import InvalidInputError
-from impact_aware.impact.record import UNIT_TOLERANCE, Impact, Outcome, outcome_of_impact
+from impact_aware.impact.record import COMMON, UNIT_TOLERANCE, Impact, Outcome, outcome_of_impact
 from impact_aware.markers.contact import contact_markers
 from impact_aware.markers.field import field_markers, goal_marker
 from impact_aware.markers.joints import joint_chart
@@ -57,7 +57,7 @@ class SceneMarkers:
             frame_prefix: Put before the arm's own frames, as `robot_state_publisher` does with its `frame_prefix`.
         """
         self._style = style or MarkerStyle()
-        self._arm = arm
+        self.arm = arm
         self.robot = robot
         self._prefix = frame_prefix
         self._half_extents = np.zeros(3) if half_extents is None else np.asarray(half_extents, dtype=float)
@@ -95,7 +95,7 @@ class SceneMarkers:
         if impact.source == "estimate" and latest is not None and impact.time < latest.time - SAME_IMPACT:
             # It takes a while to estimate; meanwhile another impact has happened.
             return
-        if kind == "at_impact" and latest is not None and _weak_follower(impact, latest):
+        if kind == "at_impact" and latest is not None and _says_less(impact, latest):
             return
         if kind == "at_impact":
             # What was ahead has happened.
@@ -158,7 +158,7 @@ class SceneMarkers:
             frame = self.frame_of(self.impact.frame)
         elif self._field is not None:
             frame = self._field.frame
-        return legend_markers(Sheet(self._arm, frame, 0.0), namespaces, self._style) if frame else []
+        return legend_markers(Sheet(self.arm, frame, 0.0), namespaces, self._style) if frame else []
 
     def frame_of(self, frame: str) -> str:
         """A frame under the name it has in TF: the arm's own ones get the prefix, a common one such as `world` not."""
@@ -177,7 +177,7 @@ class SceneMarkers:
         return [] if impact is None else self._impact_markers(impact, group)
 
     def _sheet(self, item: str, frame: str, time: float, **more: float) -> Sheet:
-        return Sheet("/".join(filter(None, (self._arm, item))), frame, time, **more)
+        return Sheet("/".join(filter(None, (self.arm, item))), frame, time, **more)
 
     def _impact_markers(self, impact: Impact, group: str) -> list[Marker]:
         ahead = group == "look_ahead"
@@ -190,10 +190,14 @@ class SceneMarkers:
             opacity=LOOK_AHEAD_OPACITY if ahead else 1.0,
         )
         outcome = None if ahead else self._outcome_of(impact)
+        together = self._one_of_several
+        alone = together and impact.method != COMMON
         markers: list[Marker] = []
         for number in range(len(impact.contacts)):
-            markers += contact_markers(sheet, number, impact, self.robot, style, outcome)
-        markers += ghosts(sheet, impact, self._half_extents, style, self._orientation_of_object())
+            markers += contact_markers(sheet, number, impact, self.robot, style, outcome, alone=alone)
+        if impact.object and impact.source != "plant" and not together:
+            where, twist = impact.object_position, impact.object_twist_after
+            markers += ghosts(sheet, where, twist, self._half_extents, style, self._orientation_of_object())
         if not ahead:
             markers += joint_chart(sheet, impact, style, outcome)
         return markers
@@ -202,7 +206,7 @@ class SceneMarkers:
         field = self._field
         if field is None:
             return []
-        own = [number for number, arm in enumerate(field.arms) if arm.arm == self._arm]
+        own = [number for number, arm in enumerate(field.arms) if arm.arm == self.arm]
         # Where nobody has this name, the field is drawn for all of its arms.
         arms = own or list(range(len(field.arms)))
         markers: list[Marker] = []
@@ -210,7 +214,15 @@ class SceneMarkers:
             item = "field" if own or len(arms) == 1 else f"field/{field.arms[arm].arm or arm}"
             markers += field_markers(self._sheet(item, field.frame, self._field_time), field, arm, self._style)
         if 0 in arms:
-            markers += goal_marker(self._sheet("", field.frame, self._field_time), field)
+            sheet = self._sheet("", field.frame, self._field_time)
+            markers += goal_marker(sheet, field)
+            if self._one_of_several and field.object_velocity_predicted:
+                # One for all arms: what each of them alone would do to the object will not happen.
+                where, twist = (
+                    field.object_position_at_impact,
+                    np.concatenate([field.object_velocity_after, np.zeros(3)]),
+                )
+                markers += ghosts(sheet, where, twist, self._half_extents, self._style, self._orientation_of_object())
         return markers
 
     def _object_markers(self) -> list[Marker]:
@@ -218,6 +230,12 @@ class SceneMarkers:
             return []
         frame, time, position, orientation = self._object
         return object_box(self._sheet("", self.frame_of(frame), time), position, self._half_extents, orientation)
+
+    @property
+    def _one_of_several(self) -> bool:
+        """Whether other arms hit the object, too."""
+        names = [] if self._field is None else [own.arm for own in self._field.arms]
+        return len(names) > 1 and self.arm in names
 
     def _orientation_of_object(self) -> Array:
         return np.array(UPRIGHT) if self._object is None else self._object[3]
@@ -229,10 +247,12 @@ class SceneMarkers:
         return min(near, key=lambda known: abs(known.time - impact.time), default=None)
 
 
-def _weak_follower(impact: Impact, shown: Impact) -> bool:
-    """Whether an impact comes within the episode of the one that is shown and is weaker than it."""
-    follows = SAME_IMPACT < impact.time - shown.time < EPISODE
-    return follows and _strength(impact) < _strength(shown)
+def _says_less(impact: Impact, shown: Impact) -> bool:
+    """Whether an impact follows the one that is shown and is weaker, or is the same without what the others do."""
+    later = impact.time - shown.time
+    if abs(later) <= SAME_IMPACT:
+        return shown.method == COMMON and impact.method != COMMON
+    return 0.0 < later < EPISODE and _strength(impact) < _strength(shown)
 
 
 def _strength(impact: Impact) -> float:

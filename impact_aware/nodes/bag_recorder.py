@@ -23,6 +23,9 @@ from impact_aware.nodes.ros.ros_parameters import load_settings
 from impact_aware.nodes.ros.runtime import run_node
 from impact_aware.parameters import described
 
+SEPARATOR = "=" * 80 + "\n"
+"""Between the types of a definition."""
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -54,6 +57,7 @@ class BagRecorderNode(Node):
         self._typestore = get_typestore(Stores.ROS2_JAZZY)
         self._writer = Writer(path, version=9, storage_plugin=StoragePlugin.MCAP)
         self._writer.open()
+        self._texts: dict[str, str] = {}
         self._seen: set[str] = set()
         self._count = self._left_out = 0
         for expected in self._settings.topics:
@@ -98,7 +102,8 @@ class BagRecorderNode(Node):
     def _subscribe(self, topic: str, type_name: str, offered: list[QoSProfile]) -> None:
         kind = message_class(type_name)
         self._register(type_name)
-        connection = self._writer.add_connection(topic, type_name, typestore=self._typestore)
+        definition, type_hash = self._definition(type_name), self._typestore.hash_rihs01(type_name)
+        connection = self._writer.add_connection(topic, type_name, msgdef=definition, rihs01=type_hash)
         writer, clock = self._writer, self.get_clock()
 
         def write(data: bytes) -> None:
@@ -119,7 +124,8 @@ class BagRecorderNode(Node):
         if type_name in self._typestore.types:
             return
         package, _, name = type_name.split("/")
-        definitions: dict[str, Any] = get_types_from_msg(_definition(package, name).read_text(), type_name)
+        text = self._texts[f"{package}/{name}"] = _definition(package, name).read_text()
+        definitions: dict[str, Any] = get_types_from_msg(text, type_name)
         for fields in definitions.values():
             for _, description in fields[1]:
                 self._register_parts(description)
@@ -132,6 +138,19 @@ class BagRecorderNode(Node):
         elif isinstance(description, tuple):
             for part in description:
                 self._register_parts(part)
+
+    def _definition(self, type_name: str) -> str:
+        """A type and those it is made of, in the words of their files as far as these were read.
+
+        A type store puts all constants first; viewers name the values of a field by those that stand before it.
+        """
+        package, _, name = type_name.split("/")
+        first, *others = self._typestore.generate_msgdef(type_name, ros_version=2)[0].split(SEPARATOR)
+        parts = [self._texts.get(f"{package}/{name}", first)]
+        for part in others:
+            title, _, generated = part.partition("\n")
+            parts.append(f"{title}\n{self._texts.get(title.removeprefix('MSG: '), generated)}")
+        return SEPARATOR.join(f"{part.rstrip()}\n" for part in parts)
 
     def close(self) -> None:
         """Finish the bag so that any reader opens it."""

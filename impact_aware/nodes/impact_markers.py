@@ -16,7 +16,7 @@ from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from visualization_msgs.msg import MarkerArray
 
-from impact_aware.bringup.connections import field_topics
+from impact_aware.bringup.connections import common_topics, field_topics
 from impact_aware.contact.geometry import vector as checked_vector
 from impact_aware.errors import ImpactAwareError, InvalidInputError
 from impact_aware.impact.record import DRAWN, Impact
@@ -81,6 +81,9 @@ class Settings:
     chart_position: list[float] = described([*STYLE.chart_position], "lower left corner of the joint chart, m")
     legend_position: list[float] = described([*STYLE.legend_position], "first line of the legend, m")
     text_height: float = described(STYLE.text_height, "m", 1e-3, 10.0)
+    whole_scene: bool = described(
+        False, "every message has the whole scene, which a viewer of a recording needs to jump to any time"
+    )
     contact_frame: str = described("contact", "name of the contact frame in TF, after the node's namespace")
 
     def style(self) -> MarkerStyle:
@@ -106,6 +109,7 @@ class ImpactMarkersNode(Node):
         self._scene = SceneMarkers(settings.style(), arm=settings.arm or namespace, frame_prefix=settings.frame_prefix)
         self._board = MarkerBoard()
         self._viewers = 0
+        self._whole = settings.whole_scene
         self._time = 0.0
         self._refused: Counter[str] = Counter()
         self._impacts: list[ImpactPrediction] = []
@@ -120,6 +124,8 @@ class ImpactMarkersNode(Node):
         # Without a lease: a player of recordings offers none.
         self.create_subscription(ImpactPrediction, "predicted_jumps", self._on_impact, STREAM_QOS)
         self.create_subscription(ImpactPrediction, "true_impacts", self._on_impact, STREAM_QOS)
+        for topic in common_topics(namespace):
+            self.create_subscription(ImpactPrediction, topic, self._on_common, STREAM_QOS)
         self.create_subscription(ImpactEvent, "impacts", self._on_event, STREAM_QOS)
         for topic in field_topics(namespace):
             self.create_subscription(ReferenceFieldMessage, topic, self._keep("field"), LATCHED_QOS)
@@ -146,6 +152,10 @@ class ImpactMarkersNode(Node):
         else:
             self._impacts.append(message)
 
+    def _on_common(self, message: ImpactPrediction) -> None:
+        if message.arm == self._scene.arm:
+            self._impacts.append(message)
+
     def _on_event(self, message: ImpactEvent) -> None:
         # The end of a sequence, a moment later, must not hide the impact.
         if message.kind == CONTACT_MADE:
@@ -166,7 +176,7 @@ class ImpactMarkersNode(Node):
             changes.append(self._board.show("legend", legend, now))
         viewers, before = self._publisher.get_subscription_count(), self._viewers
         self._viewers = viewers
-        if viewers > before:
+        if viewers > before or (self._whole and any(changes)):
             # Whoever comes late gets the whole scene.
             gone = tuple(name for change in changes for name in change.delete)
             self._publisher.publish(changes_to_message(Changes(self._board.everything(now), gone), ROS))

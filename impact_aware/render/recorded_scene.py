@@ -220,6 +220,10 @@ def _read_arm(
         frame = impact.frame
         if impact.source != "look_ahead" or time <= impact.time + style.look_ahead_lifetime:
             scene.add_impact(impact)
+    for message in _until(bag, name, "common_jumps", time):
+        common = drawable_impact(message) if message.arm == name else None
+        if common is not None:
+            scene.add_impact(common)
     for message in _until(bag, name, "true_impacts", time + SAME_IMPACT):
         truth = drawable_impact(message)
         if truth is not None and truth.source == "plant":

@@ -8,7 +8,7 @@ import numpy as np
 
 from impact_aware.arrays import Array
 from impact_aware.detection import ImpactEvent
-from impact_aware.impact.record import Impact
+from impact_aware.impact.record import COMMON, ContactRecord, Impact
 from impact_aware.impact.simultaneous import SimultaneousPrediction
 from impact_aware.reference import ReferenceField
 from impact_aware.robot import JointOrder
@@ -66,9 +66,10 @@ class GraspPostures:
         velocities = [self._events[index][2] for index in range(len(self._arms))]
         robots = [arm.robot for arm in self._arms]
         prediction = predict_grasp_impact(self._task, robots, field, self._postures, velocities)
-        return [self._impact(index, prediction) for index in range(len(self._arms))]
+        centre = self.object_position(field)
+        return [self._impact(index, prediction, centre) for index in range(len(self._arms))]
 
-    def _impact(self, index: int, prediction: SimultaneousPrediction) -> Impact:
+    def _impact(self, index: int, prediction: SimultaneousPrediction, centre: Array) -> Impact:
         arm, name = self._arms[index], self._task.object.name
         time, sequence, before = self._events[index]
         return Impact(
@@ -77,12 +78,14 @@ class GraspPostures:
             frame=arm.robot.base_frame,
             time=time,
             event_sequence=sequence,
-            method="simultaneous",
+            method=COMMON,
             joint_names=arm.robot.joint_names,
             position=self._postures[index],
             velocity_before=before,
             velocity_after=prediction.velocity_after[arm.name],
+            contacts=(_palm(arm, name, prediction),),
             object=name,
+            object_position=arm.base.actInv(centre),
             object_twist_after=arm.twist_in_base(prediction.velocity_after[name]),
             energy_loss=prediction.energy_loss,
         )
@@ -99,3 +102,25 @@ class GraspPostures:
             for arm, posture in zip(self._arms, self._postures, strict=True)
         ]
         return field.object_position_from_tools(np.array(tools))
+
+
+def _palm(arm: Arm, object_name: str, prediction: SimultaneousPrediction) -> ContactRecord:
+    """The contacts of one tool as one, at their middle: impulses added, velocities the mean, which is the middle's.
+
+    The palm slides where any of its corners does, and separates where all of them do. Base frame of the arm.
+    """
+    own = [number for number, contact in enumerate(prediction.contacts) if contact.body == arm.name]
+    first, to_base = prediction.contacts[own[0]], arm.base.rotation.T
+    modes = {prediction.modes[number] for number in own} - {"separate"} or {"separate"}
+    return ContactRecord(
+        frame=arm.robot.tool_frame,
+        obstacle=object_name,
+        point=arm.base.actInv(np.mean([prediction.contacts[number].point for number in own], axis=0)),
+        normal=to_base @ first.normal,
+        impulse=to_base @ prediction.impulse[own].sum(axis=0),
+        velocity_before=to_base @ prediction.contact_velocity_before[own].mean(axis=0),
+        velocity_after=to_base @ prediction.contact_velocity_after[own].mean(axis=0),
+        friction=first.friction,
+        restitution=first.restitution,
+        mode="slide" if "slide" in modes else modes.pop(),
+    )

@@ -81,6 +81,7 @@ def test_of_two_arms_a_detector_hears_the_other_one_and_the_common_prediction() 
     } <= own
     assert not any("right/joint_states" in peer for peer in own)
     assert "/cell/reference_field < /cell/reference_field" in found["cell/left/impact_markers"]["peers"]
+    assert "/cell/common_jumps < /cell/reference_field" in found["cell/left/impact_markers"]["peers"]
     assert "/cell/left/object_pose < /cell/reference_field" in found["cell/left/jump_predictor"]["peers"]
 
 

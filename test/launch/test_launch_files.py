@@ -94,6 +94,10 @@ class Choice:
         period = self.driver.period
         return {} if period is None or "simulation" in self.on else {name: period}
 
+    @property
+    def viewing(self) -> dict[str, Any]:
+        return {"whole_scene": True} if "simulation" in self.on else {}
+
 
 def renamed(*pairs: tuple[str, str]) -> dict[str, str]:
     return {source: target for source, target in pairs if source != target}
@@ -136,7 +140,7 @@ def expected_single(choice: Choice) -> list[Started]:
             {"robot": robot, "autostart": "autostart" in on, **step, **patience, **choice.period("period")},
             both,
         ),
-        ("impact_markers", "markers" in on, {"robot": robot}, states),
+        ("impact_markers", "markers" in on, {"robot": robot, **choice.viewing}, states),
     ]
     waiting = [
         name
@@ -203,7 +207,7 @@ def expected_dual(choice: Choice) -> list[Started]:
         waiting.append("rs_controller")
     if "markers" in on:
         for arm in sides:
-            looks = {"robot": "panda", "arm": arm, "frame_prefix": f"{arm}/"}
+            looks = {"robot": "panda", "arm": arm, "frame_prefix": f"{arm}/", **choice.viewing}
             nodes.append(of_package("impact_markers", above + arm, file, looks, states))
     if "simulation" in on:
         plant = {"task": "dual_arm_grab", "seed": 0, **step, **({"lockstep_participants": waiting} if step else {})}

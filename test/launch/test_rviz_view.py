@@ -93,8 +93,5 @@ def test_the_chart_is_off_and_there_is_one_legend(name: str) -> None:
     }
     arms = [""] if name == "single_arm" else ["left/", "right/"]
     chart = ("joint_axis", "joint_before", "joint_predicted", "joint_estimated", "joint_text")
-    # In a grasp each arm alone expects the box to go away: two ghosts, and neither is where it goes.
-    ghost = ("object_after", "object_text") if name == "dual_arm" else ()
-    expected = {f"{arm}at_impact/{item}" for arm in arms for item in (*chart, *ghost)}
-    expected |= {f"{arm}look_ahead/{item}" for arm in arms for item in ghost}
+    expected = {f"{arm}at_impact/{item}" for arm in arms for item in chart}
     assert off == expected | ({"right/legend"} if name == "dual_arm" else set())

@@ -334,6 +334,53 @@ def test_each_of_several_arms_draws_its_own_part():
     assert {f"nobody/field/{name}/ante_field" for name in names} <= set(everybody)
 
 
+def test_arms_that_hit_together_show_one_object_that_goes_where_all_of_them_send_it():
+    """Each arm alone expects to push the box away: that is said of its speed, and no box is drawn there."""
+    task = load_task("dual_arm_grab")
+    field = make_field(task, [RobotModel.from_profile("panda") for _ in range(2)])
+    field = replace(
+        field.after_impact([0.5, 0.1, 0.4], [0.4, -0.05, 0.2]), object_half_extents=np.array([0.1, 0.15, 0.05])
+    )
+    left, right = (field.arms[number].arm for number in range(2))
+    for arm in (left, right):
+        scene = SceneMarkers(LOOK, arm=arm)
+        scene.add_field(field, 7.0)
+        scene.add_impact(IMPACT)
+        markers = {m.namespace: m for group in scene.take_changes().values() for m in group}
+        objects = {name for name in markers if "/object_" in name} - {f"{arm}/object_goal"}
+        assert objects == ({f"{left}/object_{item}" for item in ("before", "after", "text")} if arm == left else set())
+        if arm == left:
+            before, after = (markers[f"{left}/object_{item}"] for item in ("before", "after"))
+            np.testing.assert_allclose(before.points.mean(axis=0), [0.5, 0.1, 0.4], atol=1e-12)
+            np.testing.assert_allclose(after.points.mean(axis=0), [0.58, 0.09, 0.44], atol=1e-12)
+            assert {before.frame, after.frame} == {field.frame}
+            assert markers[f"{left}/object_text"].text == "+200 ms, 0.45 m/s"
+
+
+def test_the_impact_of_all_arms_replaces_what_each_alone_predicts():
+    task = load_task("dual_arm_grab")
+    field = make_field(task, [RobotModel.from_profile("panda") for _ in range(2)])
+    own = replace(IMPACT, method="coulomb")
+    common = replace(own, method="simultaneous", contacts=(replace(CONTACT, impulse=0.1 * CONTACT.impulse),))
+
+    def words(*impacts, arm="left"):
+        scene = SceneMarkers(LOOK, arm=arm)
+        scene.add_field(field, 6.0)
+        for impact in impacts:
+            scene.add_impact(impact)
+        shown = {m.namespace: m.text for m in scene.take_changes()["at_impact"] if m.id == 1 and m.text}
+        return scene.impact, shown[f"{arm}/at_impact/velocity_text"].split(" 0")[0]
+
+    assert words(own) == (own, "predicted alone")
+    assert words(own, common) == (common, "predicted")
+    # The estimate repeats what the arm's own predictor had said.
+    assert words(own, common, replace(own, source="estimate", estimated=np.zeros(2))) == (common, "predicted")
+    later = replace(own, time=8.5)
+    assert words(own, common, later) == (later, "predicted alone")
+    # An arm that the field does not know hits on its own.
+    assert words(own, arm="other")[1] == "predicted"
+
+
 def test_the_legend_has_the_colours_of_what_is_shown():
     scene = SceneMarkers(LOOK)
     scene.add_impact(IMPACT)

@@ -100,3 +100,29 @@ def test_topics_known_beforehand_are_listened_to_at_once_and_once(expecting, tmp
 def test_what_is_no_topic_with_its_type_is_refused(expecting, text):
     with pytest.raises(InvalidInputError, match="parameter topics"):
         expecting(text)
+
+
+def test_definitions_keep_the_order_of_their_files_so_that_viewers_can_name_values(expecting, tmp_path):
+    """A viewer names the values of a field by the constants that stand before it, of the same type."""
+    expecting(
+        "/controller_state impact_aware_msgs/msg/ControllerState",
+        "/predicted_jumps impact_aware_msgs/msg/ImpactPrediction",
+        "/joint_states sensor_msgs/msg/JointState",
+    ).close()
+    with AnyReader([tmp_path / "bag"]) as bag:
+        texts = {own.topic: own.msgdef.data for own in bag.connections}
+        # What was written is understood by who reads the bag.
+        assert {own.topic: own.digest for own in bag.connections if own.topic != "/joint_states"} == {
+            own.topic: bag.typestore.hash_rihs01(own.msgtype) for own in bag.connections if own.topic != "/joint_states"
+        }
+    control, prediction = texts["/controller_state"].split("\n"), texts["/predicted_jumps"].split("\n")
+
+    def before(lines: list[str], field: str) -> str:
+        number = next(row for row, line in enumerate(lines) if line.startswith(field))
+        return lines[number - 1].partition(" =")[0]
+
+    assert before(control, "uint8 mode") == "uint8 MODE_HOLD"
+    assert before(prediction, "uint8 source") == "uint8 SOURCE_PLANT"
+    assert before(prediction, "uint8 mode") == "uint8 MODE_SEPARATE"
+    assert "MSG: impact_aware_msgs/ContactImpulse" in prediction
+    assert "float64[] position" in texts["/joint_states"]

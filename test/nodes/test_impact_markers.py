@@ -178,6 +178,39 @@ def test_a_viewer_that_comes_late_gets_the_whole_scene(markers, monkeypatch):
     assert shown(markers.drawn).keys() == early.keys()
 
 
+def test_every_message_can_have_the_whole_scene(ros_context, monkeypatch):
+    """A viewer that jumps in a recording sees the last message before that time, and no other."""
+    settings = impact_markers.Settings(whole_scene=True)
+    monkeypatch.setattr(impact_markers, "load_settings", lambda node, kind: settings)
+    node = ImpactMarkersNode()
+    drawn: list[MarkerArray] = []
+    monkeypatch.setattr(node._publisher, "publish", drawn.append)
+    node._on_impact(prediction())
+    node._draw()
+    node._keep("field")(field_message())
+    node._draw()
+    node._on_impact(prediction(contacts=[]))
+    node._draw()
+    node._draw()
+    assert len(drawn) == 2, "nothing is published where nothing changed"
+    assert shown(drawn[-1:]).keys() == shown(drawn).keys()
+    assert {"at_impact/impulse", "field/ante_field"} <= {name for name, _ in shown(drawn[-1:])}
+    node.destroy_node()
+
+
+def test_of_several_arms_the_common_impact_is_the_own_arms(markers):
+    """The topic is one level above the arms and has a prediction for each of them."""
+    name = markers.get_namespace().strip("/")
+    topics = [own.topic_name for own in markers.subscriptions]
+    assert ("/common_jumps" in topics) == bool(name)
+    markers._on_common(prediction(arm="other"))
+    markers._draw()
+    assert shown(markers.drawn) == {}
+    markers._on_common(prediction(arm=name))
+    markers._draw()
+    assert any(item.endswith("at_impact/impulse") for item, _ in shown(markers.drawn))
+
+
 def test_what_goes_while_a_viewer_comes_goes_for_those_who_were_there(markers, monkeypatch):
     markers._on_impact(prediction(contacts=prediction().contacts * 2))
     markers._draw()

@@ -102,6 +102,31 @@ def test_the_common_impact_tells_each_arm_its_own_jump_in_its_own_axes():
         assert impact.energy_loss == pytest.approx(expected.energy_loss)
 
 
+def test_the_common_impact_has_one_contact_per_palm_in_the_axes_of_its_arm():
+    impacts = grasp_after((0, 1.0, 4), (1, 1.003, 9)).common_impact(FIELD)
+    centre = GraspPostures(TASK, ARMS, FIELD)
+    for index in range(2):
+        centre.take(index, ROBOTS[index].joint_names, POSTURES[index])
+    given = np.zeros(3)
+    for impact, arm, own, q, dq in zip(impacts, ARMS, FIELD.arms, POSTURES, VELOCITIES, strict=True):
+        (contact,) = impact.contacts
+        robot, back = arm.robot, arm.base.rotation
+        # A palm is 0.03 m thick along its normal.
+        tool = robot.placement(q)
+        np.testing.assert_allclose(back @ contact.normal, own.normal, atol=1e-12)
+        np.testing.assert_allclose(contact.point, tool.translation - 0.03 * contact.normal, atol=1e-9)
+        # The tool does not rotate before, so that each of its points has the tool's velocity.
+        np.testing.assert_allclose(contact.velocity_before, robot.frame_jacobian(q)[:3] @ dq, atol=1e-9)
+        np.testing.assert_allclose(arm.base.act(impact.object_position), centre.object_position(FIELD), atol=1e-12)
+        assert (contact.frame, contact.obstacle, contact.friction) == (robot.tool_frame, TASK.object.name, 0.8)
+        assert contact.normal @ contact.impulse > 0.5 and contact.mode in ("stick", "slide")
+        given -= back @ contact.impulse
+        # The palm's middle may come off as the palm tips onto an edge, and goes into the object nowhere.
+        assert -1e-9 < contact.normal @ contact.velocity_after < 0.1 * 0.3
+    twist = ARMS[0].base.rotation @ impacts[0].object_twist_after[:3]
+    np.testing.assert_allclose(given, TASK.object.mass * twist, atol=1e-6)
+
+
 @pytest.mark.parametrize(("late", "common"), [(0.9 * COMMON_WINDOW, True), (1.1 * COMMON_WINDOW, False)])
 @pytest.mark.parametrize("first", [0, 1])
 def test_impacts_are_common_within_five_milliseconds_whoever_comes_first(late, common, first):
