@@ -1,9 +1,9 @@
-"""A copy of a recording with the impacts found in it: every message byte for byte, and three topics more.
+"""A copy of a recording with the impacts found in it: every message byte for byte, and three topics more, or four.
 
 Per namespace of an arm: `impacts` (ImpactEvent), `predicted_jumps` (ImpactPrediction, with what was predicted and what
 was estimated) and `impact_markers` (MarkerArray). Where the recording has one of these already, all three go below
 `analysis/`. A header has the time of its impact; the message is recorded together with the first joint states at or
-after it, so that a replay shows it there.
+after it, so that a replay shows it there. Where the recording of an arm has no TF, `/tf` places its links for viewers.
 """
 
 from __future__ import annotations
@@ -25,9 +25,12 @@ from rosbags.rosbag2.metadata import dump_qos_v9, parse_qos
 from impact_aware.errors import ImpactAwareError, InvalidInputError
 from impact_aware.messages.stamps import serialized_stamp, to_nanoseconds
 from impact_aware.recordings.annotations import EVENT_TYPE, MARKERS_TYPE, PREDICTION_TYPE, ArmMessages
+from impact_aware.recordings.link_transforms import JOINT_STATE_TYPE, TRANSFORMS_TYPE, LinkTransforms
 from impact_aware.recordings.message_types import annotation_types
 from impact_aware.recordings.raw_recording import RawMessage, RawRecording, RawTopic
 from impact_aware.recordings.results import Analysis, AnalyzedImpact, ArmAnalysis
+
+TF = "/tf"
 
 TOPICS = {"impacts": EVENT_TYPE, "predicted_jumps": PREDICTION_TYPE, "impact_markers": MARKERS_TYPE}
 """Names of what is added, below the namespace of the arm."""
@@ -85,12 +88,14 @@ def write_annotated(source: Path, analysis: Analysis, target: Path) -> Path:
     try:
         with RawRecording(source) as recording:
             prefixes = annotated_topics(recording.topics(), arms)
+            links = _links(recording.topics(), arms)
             try:
                 part.mkdir(parents=True)
                 with open(part / name, "wb") as stream:
                     copy = _Copy(stream, name, recording.type_hashes)
-                    copy.add_all(_merged(recording, arms, prefixes))
-                    copy.finish(_remarks(source, recording, prefixes))
+                    copy.add_all(_merged(recording, arms, prefixes, links))
+                    added = {f"{prefix}*" for prefix in prefixes.values()} | ({TF} if links else set())
+                    copy.finish(_remarks(source, recording, added))
                 (part / "metadata.yaml").write_text(yaml.safe_dump(copy.index(), sort_keys=False))
                 os.replace(part, target)
             except OSError as error:
@@ -111,8 +116,15 @@ def _check_target(source: Path, target: Path) -> None:
         raise InvalidInputError("target", str(target), "a folder that does not exist yet")
 
 
-def _remarks(source: Path, recording: RawRecording, prefixes: dict[str, str]) -> dict[str, str]:
-    remarks = {"source": source.name, "added": ", ".join(sorted({f"{prefix}*" for prefix in prefixes.values()}))}
+def _links(topics: set[str], arms: Sequence[ArmAnalysis]) -> dict[str, LinkTransforms]:
+    """Joint-state topic -> poses of the links: of a single known arm; several would need their bases' places, too."""
+    if len(arms) != 1 or arms[0].model is None or any(topic.endswith(("/tf", "/tf_static")) for topic in topics):
+        return {}
+    return {arms[0].topic: LinkTransforms(arms[0].model)}
+
+
+def _remarks(source: Path, recording: RawRecording, added: set[str]) -> dict[str, str]:
+    remarks = {"source": source.name, "added": ", ".join(sorted(added))}
     return remarks if recording.damage is None else {**remarks, "damage": recording.damage}
 
 
@@ -132,7 +144,7 @@ class _Waiting:
 
 
 def _merged(
-    recording: RawRecording, arms: Sequence[ArmAnalysis], prefixes: dict[str, str]
+    recording: RawRecording, arms: Sequence[ArmAnalysis], prefixes: dict[str, str], links: dict[str, LinkTransforms]
 ) -> Iterator[RawMessage | Attachment | Metadata]:
     """The recording with the additions at their places."""
     waiting: dict[str, _Waiting] = {}
@@ -147,11 +159,17 @@ def _merged(
         for prefix in dict.fromkeys(prefixes.values())
         for name, type_name in TOPICS.items()
     }
+    tf = _added_topic(TF, TRANSFORMS_TYPE)
     last = 0
     for record in recording.records():
         yield record
         if isinstance(record, RawMessage):
             last = max(last, record.recorded)
+            arm_links = links.get(record.topic.name)
+            if arm_links is not None and record.topic.type == JOINT_STATE_TYPE:
+                poses = arm_links.message(record.data, _stamp(record))
+                if poses is not None:
+                    yield RawMessage(tf, record.recorded, record.recorded, 0, poses)
             own = waiting.get(record.topic.name)
             if own is not None and own.impacts:
                 for impact, messages in own.due(_stamp(record)):

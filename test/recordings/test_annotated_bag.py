@@ -4,6 +4,7 @@ import struct
 from dataclasses import replace
 
 import numpy as np
+import pinocchio as pin
 import pytest
 import yaml
 from mcap.reader import make_reader
@@ -19,6 +20,7 @@ from impact_aware.estimation.object_motion import ObjectMotion
 from impact_aware.recordings import annotated_bag
 from impact_aware.recordings.annotated_bag import AnnotatedBagError, write_annotated
 from impact_aware.recordings.bag import BagError
+from impact_aware.recordings.link_transforms import LinkTransforms
 from impact_aware.recordings.object_hit import ObjectHit
 from impact_aware.robot import RobotModel
 
@@ -227,6 +229,51 @@ def test_single_file_says_what_it_is(copy):
     assert metadata["impact_aware"]["added"] == "/*"
     index = yaml.safe_load(metadata["rosbag2"]["serialized_metadata"])
     assert index["message_count"] == 1017 and index["relative_file_paths"] == [copy.name]
+
+
+def _with_model(analysis, **changes):
+    panda = RobotModel.from_profile("panda")
+    return replace(analysis, arms=tuple(replace(arm, model=panda, **changes) for arm in analysis.arms))
+
+
+def test_the_links_of_an_arm_move_in_a_viewer_where_the_recording_has_no_tf(source, analysis, tmp_path):
+    """All joints have the angle of the time since `EPOCH`: the first link turns about z by that much."""
+    messages = decoded(write_annotated(source, _with_model(analysis), tmp_path / "moving"))
+    poses = [(recorded, value.transforms) for topic, recorded, _, value in messages if topic == "/tf"]
+    # 1000 samples of 1 kHz at 60 Hz: each 17th.
+    assert len(poses) == 59
+    panda = RobotModel.from_profile("panda")
+    for recorded, transforms in (poses[0], poses[40]):
+        stamp = seconds(transforms[0].header.stamp)
+        assert recorded * 1e-9 - EPOCH == pytest.approx(stamp + RECEIVED_LATER, abs=1e-6)
+        by_name = {own.child_frame_id: own for own in transforms}
+        assert {own.header.frame_id for own in transforms} == {"panda_link0"} and "panda_link0" not in by_name
+        first = by_name["panda_link1"].transform
+        assert (first.translation.z, first.rotation.z) == pytest.approx((0.333, np.sin(0.5 * stamp)), abs=1e-6)
+        hand = panda.placement(np.full(7, stamp), "panda_hand")
+        placed = by_name["panda_hand"].transform
+        assert [placed.translation.x, placed.translation.y, placed.translation.z] == pytest.approx(hand.translation)
+        turned = pin.Quaternion(hand.rotation).coeffs()
+        found = np.array([getattr(placed.rotation, axis) for axis in "xyzw"])
+        assert abs(found @ turned) == pytest.approx(1.0)
+
+
+def test_a_recording_with_tf_and_one_of_several_arms_get_none(make_analysis, tmp_path):
+    with_tf = make_bag(tmp_path / "with", extra_topic="/tf_static")
+    two = make_bag(tmp_path / "two", topics=("/left/joint_states", "/right/joint_states"))
+    for source, arms in ((with_tf, {"": [EPOCH + 0.3]}), (two, {"left": [EPOCH + 0.3], "right": [EPOCH + 0.3]})):
+        copy = write_annotated(source, _with_model(make_analysis(arms, file=source)), tmp_path / f"{source.name}-out")
+        assert "/tf" not in {topic for topic, *_ in decoded(copy)}
+
+
+def test_joint_states_that_lack_a_joint_or_are_broken_place_no_link():
+    assert LinkTransforms(RobotModel.from_profile("kuka_lwr4")).message(_joint_state(0.5), 0) is None
+    links = LinkTransforms(RobotModel.from_profile("panda"))
+    assert links.message(b"\x00\x01\x00\x00\x07", 0) is None
+    # A message of no use is not the one that the next has to wait for, and a run that begins again is drawn again.
+    stamps = (0, 10_000_000, 16_666_666, 17_000_000, 5_000_000, 0)
+    drawn = [links.message(_joint_state(0.5), stamp) is not None for stamp in stamps]
+    assert drawn == [True, False, True, False, True, True]
 
 
 def test_two_arms_in_their_namespaces(make_analysis, tmp_path):
