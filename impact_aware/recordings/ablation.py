@@ -7,6 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from impact_aware.arrays import Array
+from impact_aware.estimation import VelocityEstimate
 from impact_aware.estimation.metrics import absolute_error, jump_relative_error
 from impact_aware.impact.predictor import predict
 from impact_aware.recordings.results import AblationGroup, AblationRow, AnalyzedImpact, ArmAnalysis
@@ -18,7 +20,7 @@ def ablate(robot: RobotModel, impact: AnalyzedImpact) -> tuple[AblationRow, ...]
     made, estimate = impact.prediction, impact.estimate
     if made is None or estimate is None:
         return ()
-    q, before, after = impact.position, estimate.velocity_before, estimate.velocity_after
+    q, before = impact.position, estimate.velocity_before
     rows = []
     for inertia in known_inertias(robot):
         for friction in dict.fromkeys((made.contact.friction, 0.0)):
@@ -26,18 +28,21 @@ def ablate(robot: RobotModel, impact: AnalyzedImpact) -> tuple[AblationRow, ...]
             predicted = predict(
                 robot, q, before, contact, obstacle=made.obstacle, method=made.method, inertia=inertia
             ).velocity_after
-            errors = absolute_error(predicted, after)
-            rows.append(
-                AblationRow(
-                    inertia=inertia,
-                    friction=friction,
-                    velocity_after=predicted,
-                    joint_error=errors,
-                    error=float(np.linalg.norm(errors)),
-                    relative_error=jump_relative_error(predicted, after, before),
-                )
-            )
+            rows.append(ablation_row(inertia, friction, predicted, estimate))
     return tuple(rows)
+
+
+def ablation_row(inertia: str, friction: float, predicted: Array, estimate: VelocityEstimate) -> AblationRow:
+    """A prediction (n,), rad/s, held against the estimate."""
+    errors = absolute_error(predicted, estimate.velocity_after)
+    return AblationRow(
+        inertia=inertia,
+        friction=friction,
+        velocity_after=predicted,
+        joint_error=errors,
+        error=float(np.linalg.norm(errors)),
+        relative_error=jump_relative_error(predicted, estimate.velocity_after, estimate.velocity_before),
+    )
 
 
 def known_inertias(robot: RobotModel) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ from impact_aware.messages.impact_event import event_to_message
 from impact_aware.messages.impact_prediction import impact_to_message, predicted_impact
 from impact_aware.messages.marker import changes_to_message
 from impact_aware.recordings.message_types import RECORDED
+from impact_aware.recordings.recorded_predictions import SIMULTANEOUS
 from impact_aware.recordings.results import AnalyzedImpact, ArmAnalysis
 from impact_aware.robot import RobotModel, profile_names
 
@@ -106,9 +107,11 @@ class ArmMessages:
             arm=impact.arm,
             frame=self._arm.base_frame,
             event_sequence=impact.index,
+            method=record.method if impact.common is None else SIMULTANEOUS,
             joint_names=impact.joint_names,
             position=impact.position,
             velocity_before=impact.velocity_before,
+            velocity_after=record.velocity_after if impact.common is None else impact.common.velocity_after,
             estimated=impact.velocity_after_estimated,
             estimated_error=None if estimate is None else estimate.standard_error,
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import platform
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from impact_aware.detection import ImpactDetector, make_detector
 from impact_aware.detection.registry import NEEDS, OPTIONS
 from impact_aware.detection.tuning import load_parameters
 from impact_aware.errors import ImpactAwareError, InvalidInputError
+from impact_aware.estimation.object_motion import ObjectTrack
 from impact_aware.messages.impact_prediction import TYPE as PREDICTION_TYPE
 from impact_aware.recordings.ablation import group
 from impact_aware.recordings.arm_notes import beside_notes, data_notes, robot_notes
@@ -24,6 +25,7 @@ from impact_aware.recordings.arm_samples import ArmSamples, ArmSelector
 from impact_aware.recordings.arm_selection import JOINT_STATE_TYPES, ArmSource, arm_of_table, arms_in_bag
 from impact_aware.recordings.bag import Bag, BagError, is_recording
 from impact_aware.recordings.command_track import CommandTrack, commands_of_bag, commands_of_table
+from impact_aware.recordings.common_impacts import note_shared_objects, recorded_task, with_common_impacts
 from impact_aware.recordings.contact_loss import lost_contacts
 from impact_aware.recordings.event_cause import find_causes, refuted
 from impact_aware.recordings.file_options import file_options, with_file_options
@@ -33,7 +35,7 @@ from impact_aware.recordings.impulse_response import impulse_response
 from impact_aware.recordings.joint_state_reader import JointStateDecoder
 from impact_aware.recordings.joint_table import open_table
 from impact_aware.recordings.labels import label_of
-from impact_aware.recordings.object_track import track_of_bag, track_of_table
+from impact_aware.recordings.object_track import RecordedBase, track_of_bag, track_of_table
 from impact_aware.recordings.options import AnalysisOptions
 from impact_aware.recordings.recorded_predictions import (
     TF_TYPES,
@@ -41,7 +43,7 @@ from impact_aware.recordings.recorded_predictions import (
     RecordedPrediction,
     read_predictions,
 )
-from impact_aware.recordings.results import Analysis, AnalyzedImpact, ArmAnalysis, OtherEvent
+from impact_aware.recordings.results import Analysis, ArmAnalysis, OtherEvent
 from impact_aware.recordings.surface import Surface, load_surface
 from impact_aware.recordings.unit_check import UnitCheck
 from impact_aware.robot import RobotModel, load_robot
@@ -49,9 +51,6 @@ from impact_aware.robot.profile import MOST_JOINTS
 
 Report = Callable[[Path, int, int], None]
 """Called with a file, its messages read so far, and how many there are (0 when that is not known)."""
-
-_TOGETHER = 0.010
-"""Impacts of two arms that are closer than this act on the object together, s."""
 
 _SOFTWARE = ("numpy", "pin", "rosbags", "scipy")
 
@@ -157,7 +156,16 @@ def _analyze_file(
             names, topic = arm.source.message_names, arm.source.topic
             arm.commands = commands_of_bag(bag, topic, names, arm.finder.event_times, options.command_topic)
         around = _surroundings(bag, arms, options, surface)
-        return _note_shared_objects([_concluded(file, arm, options, around) for arm in arms]), seconds, notes
+        task, problem = recorded_task(bag) if len(arms) > 1 else (None, "")
+        notes += [f"{file.name}: {problem}"] if problem else []
+        bases = {} if task is None else task.bases
+        tracks = [_track(bag, arm.source, options, bases) if arm.finder.found else None for arm in arms]
+        found = [
+            _concluded(file, arm, options, replace(around, track=track))
+            for arm, track in zip(arms, tracks, strict=True)
+        ]
+        found = note_shared_objects(found)
+        return found if task is None else with_common_impacts(found, task, options), seconds, notes
 
 
 def _analyze_table(
@@ -298,9 +306,16 @@ def _surroundings(bag: Bag, arms: list[_Arm], options: AnalysisOptions, surface:
     except (ImpactAwareError, AttributeError) as error:
         arms[0].notes.append(f"predicted_jumps can't be read: {error}")
         predictions, predicts = (), False
-    base = next((arm.source.robot.base_frame for arm in arms if arm.source.robot is not None), "base")
-    track = track_of_bag(bag, options.object_topic, options.object_frame, base)
-    return Surroundings(surface, frames, predictions, predicts and bool(predictions), track)
+    return Surroundings(surface, frames, predictions, predicts and bool(predictions))
+
+
+def _track(
+    bag: Bag, source: ArmSource, options: AnalysisOptions, bases: Mapping[str, RecordedBase]
+) -> ObjectTrack | None:
+    """The object's track in the frame of an arm's base."""
+    base_frame = "base" if source.robot is None else source.robot.base_frame
+    beside, base = source.topic.rsplit("/", 1)[0], bases.get(source.arm.rpartition("/")[2])
+    return track_of_bag(bag, options.object_topic, options.object_frame, base_frame, beside=beside, base=base)
 
 
 def _concluded(file: Path, arm: _Arm, options: AnalysisOptions, around: Surroundings) -> ArmAnalysis:
@@ -355,24 +370,6 @@ def _concluded(file: Path, arm: _Arm, options: AnalysisOptions, around: Surround
         drops=finder.drops,
         notes=(*source.notes, *robot_notes(source.robot), *arm.notes, *data_notes(selector, finder), *refuted(causes)),
     )
-
-
-def _note_shared_objects(arms: list[ArmAnalysis]) -> list[ArmAnalysis]:
-    """Note impacts in which two arms hit a free object together: each prediction knows of its own contact only."""
-
-    def is_free(impact: AnalyzedImpact) -> bool:
-        return impact.prediction is not None and impact.prediction.obstacle is not None
-
-    free = [(arm.arm, impact.time) for arm in arms for impact in arm.impacts if is_free(impact)]
-
-    def noted(arm: ArmAnalysis, impact: AnalyzedImpact) -> AnalyzedImpact:
-        others = [name for name, time in free if name != arm.arm and abs(time - impact.time) < _TOGETHER]
-        if not is_free(impact) or not others:
-            return impact
-        note = f"arm {others[0]} hit too: what the object does between both arms is not in this prediction"
-        return replace(impact, notes=(*impact.notes, note))
-
-    return [replace(arm, impacts=tuple(noted(arm, impact) for impact in arm.impacts)) for arm in arms]
 
 
 def _belongs(prediction: RecordedPrediction, source: ArmSource) -> bool:

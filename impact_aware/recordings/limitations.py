@@ -130,7 +130,12 @@ _PER_IMPACT = (
     (
         "whether the contact point is right",
         "there is no estimate, or the arm has too few joints to test it",
-        lambda impact: impact.prediction is not None and impact.contact_check is None,
+        lambda impact: impact.prediction is not None and impact.contact_check is None and impact.common is None,
+    ),
+    (
+        "whether the palms touched as the task has them",
+        "several arms hit at once, with faces: no single contact point is tested",
+        lambda impact: impact.common is not None,
     ),
     (
         "restitution, and what the object did",

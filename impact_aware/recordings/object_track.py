@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import pinocchio as pin
@@ -66,14 +66,38 @@ def track_of_table(source: ColumnFile, joint_time: Name, joint_scale: float) -> 
     return _track(times, positions, quaternions, f"columns {words}")
 
 
-def track_of_bag(bag: Bag, topic: str | None, frame: str | None, base_frame: str) -> ObjectTrack | None:
+class RecordedBase(NamedTuple):
+    """Where an arm's base stands.
+
+    Attributes:
+        frame: Frame that several arms have in common.
+        pose: Of the base in it.
+    """
+
+    frame: str
+    pose: pin.SE3
+
+
+def track_of_bag(
+    bag: Bag,
+    topic: str | None,
+    frame: str | None,
+    base_frame: str,
+    *,
+    beside: str = "",
+    base: RecordedBase | None = None,
+) -> ObjectTrack | None:
     """The track on a topic, or of a TF frame; None without either and without a topic `object_pose`.
+
+    Of several such topics it is the arm's own, else the one above all arms.
 
     Args:
         bag: The recording.
         topic: Of poses, odometry or twists.
         frame: Of TF.
         base_frame: In which the track is wanted.
+        beside: Namespace of the arm, whose own topic comes before others.
+        base: Where its base stands: poses in the common frame are turned into the base's.
 
     Raises:
         BagError: No such topic or frame, or a topic of another type.
@@ -82,9 +106,12 @@ def track_of_bag(bag: Bag, topic: str | None, frame: str | None, base_frame: str
         return _track_of_frame(bag, frame, base_frame)
     asked = topic is not None
     if topic is None:
-        if not any(name.rsplit("/", 1)[-1] == USUAL_TOPIC and bag.topics[name] in POSE_TYPES for name in bag.topics):
+        usual = [t for t in bag.topics if t.rsplit("/", 1)[-1] == USUAL_TOPIC and bag.topics[t] in POSE_TYPES]
+        if not usual:
             return None
-        topic = USUAL_TOPIC
+        above = beside.rsplit("/", 1)[0]
+        known = [name for name in (f"{beside}/{USUAL_TOPIC}", f"{above}/{USUAL_TOPIC}") if name in usual]
+        topic = known[0] if known else USUAL_TOPIC
     name = bag.topic_named(topic)
     kind = bag.topics[name]
     if kind not in (*POSE_TYPES, *TWIST_TYPES):
@@ -93,22 +120,34 @@ def track_of_bag(bag: Bag, topic: str | None, frame: str | None, base_frame: str
     rows = list(_rows(bag, name, twists=kind in TWIST_TYPES))
     if not rows and not asked:
         return None
+    track = _track_of_rows(rows, name, twists=kind in TWIST_TYPES)
+    if base is None or rows[0][3] != base.frame:
+        return track
+    back = base.pose.inverse()
+    turned = None if track.rotations is None else back.rotation @ track.rotations
+    # A track of velocities begins anywhere.
+    shift = np.zeros(3) if kind in TWIST_TYPES else back.translation
+    return ObjectTrack(track.times, track.positions @ back.rotation.T + shift, turned, track.source)
+
+
+def _track_of_rows(rows: Sequence[tuple[float, Array, Array, str]], name: str, *, twists: bool) -> ObjectTrack:
     times = np.array([row[0] for row in rows])
     positions = np.array([row[1] for row in rows]).reshape(-1, 3)
-    if kind in TWIST_TYPES:
+    if twists:
         return _track(times, _summed(times, positions), None, name)
     return _track(times, positions, np.array([row[2] for row in rows]).reshape(-1, 4), name)
 
 
-def _rows(bag: Bag, topic: str, *, twists: bool) -> Iterator[tuple[float, Array, Array]]:
+def _rows(bag: Bag, topic: str, *, twists: bool) -> Iterator[tuple[float, Array, Array, str]]:
     for _, data in bag.serialized(topic):
         message: Any = bag.deserialize(topic, data)
+        frame = str(message.header.frame_id).lstrip("/")
         if twists:
             inner = message.twist.twist if hasattr(message.twist, "twist") else message.twist
-            yield stamp_seconds(message), vector(inner.linear), np.zeros(4)
+            yield stamp_seconds(message), vector(inner.linear), np.zeros(4), frame
         else:
             pose = message.pose.pose if hasattr(message.pose, "pose") else message.pose
-            yield stamp_seconds(message), vector(pose.position), quaternion(pose.orientation)
+            yield stamp_seconds(message), vector(pose.position), quaternion(pose.orientation), frame
 
 
 def _track_of_frame(bag: Bag, frame: str, base_frame: str) -> ObjectTrack:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import pinocchio as pin
 
 from impact_aware.arrays import Array
 from impact_aware.errors import InvalidInputError
+from impact_aware.impact.record import Impact
 from impact_aware.messages.geometry import quaternion, vector
 from impact_aware.messages.impact_prediction import SOURCES, TYPE, impact_from_message
 from impact_aware.messages.joint_state import stamps_of
@@ -25,6 +26,9 @@ TF_TYPES = ("tf2_msgs/msg/TFMessage", "tf2_msgs/TFMessage")
 
 HORIZON = 0.6
 """A look-ahead prediction older than this is no announcement of an impact, s."""
+
+SIMULTANEOUS = "simultaneous"
+"""Method of predictions for all arms at once."""
 
 _TOGETHER = 0.020
 """A prediction made at the impact and the impact are this close, s: detection may be that late."""
@@ -72,7 +76,7 @@ def read_predictions(bag: Bag, times: Sequence[float]) -> list[RecordedPredictio
     if not topics or not len(times):
         return []
     around = np.sort(np.asarray(times, dtype=np.float64))
-    found = []
+    found, common = [], []
     for raw in bag.raw(topics):
         stamps = header_stamps(raw)
         following = np.searchsorted(around, stamps - _TOGETHER)
@@ -81,7 +85,18 @@ def read_predictions(bag: Bag, times: Sequence[float]) -> list[RecordedPredictio
             message = bag.deserialize(raw.topic, raw.payload(row))
             if message.valid and message.source in _PREDICTED and message.contacts:
                 found.append(_prediction(raw.topic, message))
-    return found
+            elif message.valid and message.method == SIMULTANEOUS:
+                common.append(impact_from_message(message))
+    return [_with_common_jump(prediction, common) for prediction in found]
+
+
+def _with_common_jump(prediction: RecordedPrediction, common: Sequence[Impact]) -> RecordedPrediction:
+    """With the jump of all arms at once where they hit together: its own one takes the object for free."""
+    for impact in common:
+        same = (impact.arm, impact.joint_names) == (prediction.arm, prediction.joint_names)
+        if same and prediction.at_impact and abs(impact.time - prediction.time) <= _TOGETHER:
+            return replace(prediction, jump=impact.velocity_after - impact.velocity_before)
+    return prediction
 
 
 def prediction_for(

@@ -92,6 +92,29 @@ class AblationRow:
 
 
 @dataclass(frozen=True, eq=False)
+class CommonImpact:
+    """What the impact of several arms on one object at once does to one of them; base frame of this one.
+
+    Attributes:
+        task: The recorded task, which says with what the arms hit and how their bases stand.
+        arms: The others.
+        velocity_after: (n,) Predicted, rad/s.
+        impulse: (3,) On the tool, all its contact points together, N s.
+        object_velocity_after: (3,) Of the object's centre, m/s.
+        friction: Coulomb's coefficient between tools and object.
+        restitution: Between tools and object.
+    """
+
+    task: str
+    arms: tuple[str, ...]
+    velocity_after: Array
+    impulse: Array
+    object_velocity_after: Array
+    friction: float
+    restitution: float
+
+
+@dataclass(frozen=True, eq=False)
 class AnalyzedImpact:
     """One impact of one arm. Per-joint arrays are in the order of `joint_names`, vectors of three in the base frame.
 
@@ -109,8 +132,10 @@ class AnalyzedImpact:
         contact_frame: Robot frame that touched; empty without a robot model.
         prediction: The impact map's answer to `position` and `velocity_before`, or None without a robot model or a
             normal.
-        prediction_std: (n,) First-order spread of its `velocity_after` from the error of `velocity_before`, rad/s, or
-            None.
+        common: Where several arms hit one object at once: what that does to this arm, in place of what `prediction`
+            says, which knows of this arm alone; else None.
+        prediction_std: (n,) First-order spread of the predicted velocity after from the error of `velocity_before`,
+            rad/s, or None.
         normal_source: One of `NORMAL_SOURCES`, or empty without a normal.
         expected: Whether it was the impact that `predicted_jumps` of the recording announced; None when nothing in the
             recording tells.
@@ -135,6 +160,7 @@ class AnalyzedImpact:
     estimate: VelocityEstimate | None = None
     contact_frame: str = ""
     prediction: ImpactPrediction | None = None
+    common: CommonImpact | None = None
     prediction_std: Array | None = None
     normal_source: str = ""
     expected: bool | None = None
@@ -165,8 +191,9 @@ class AnalyzedImpact:
 
     @property
     def velocity_after_predicted(self) -> Array | None:
-        """(n,) rad/s."""
-        return None if self.prediction is None else self.prediction.velocity_after
+        """(n,) Of all arms that hit at once, or of this one, rad/s."""
+        made = self.prediction if self.common is None else self.common
+        return None if made is None else made.velocity_after
 
     @property
     def velocity_after_estimated(self) -> Array | None:
@@ -176,9 +203,10 @@ class AnalyzedImpact:
     @property
     def joint_error(self) -> Array | None:
         """(n,) |predicted - estimated|, rad/s (Rey Arias 2024, (18))."""
-        if self.prediction is None or self.estimate is None:
+        predicted = self.velocity_after_predicted
+        if predicted is None or self.estimate is None:
             return None
-        return absolute_error(self.prediction.velocity_after, self.estimate.velocity_after)
+        return absolute_error(predicted, self.estimate.velocity_after)
 
     @property
     def error(self) -> float | None:
@@ -189,11 +217,10 @@ class AnalyzedImpact:
     @property
     def relative_error(self) -> float | None:
         """`error` over the norm of the estimated jump."""
-        if self.prediction is None or self.estimate is None:
+        predicted = self.velocity_after_predicted
+        if predicted is None or self.estimate is None:
             return None
-        return jump_relative_error(
-            self.prediction.velocity_after, self.estimate.velocity_after, self.estimate.velocity_before
-        )
+        return jump_relative_error(predicted, self.estimate.velocity_after, self.estimate.velocity_before)
 
     def contact_velocity(self, velocity: Array | None) -> Array | None:
         """Velocity (3,) of the robot's contact point at joint velocities (n,), m/s; None without both."""

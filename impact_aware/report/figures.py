@@ -258,8 +258,9 @@ def _mark_levels(axes: Axes, impact: AnalyzedImpact, joint: int) -> None:
     """Marks at the impact, each with two standard errors: the predicted velocity and the estimated one."""
     style: dict[str, Any] = {"markersize": 4.2, "zorder": 5}
     bar: dict[str, Any] = {"fmt": "none", "elinewidth": 1.2, "zorder": 5}
-    if impact.prediction is not None:
-        value = impact.prediction.velocity_after[joint]
+    predicted = impact.velocity_after_predicted
+    if predicted is not None:
+        value = predicted[joint]
         axes.plot((0.0, 25.0), (value, value), label="predicted", marker="D", markevery=[0], **_LINE_PREDICTED, **style)
         if impact.prediction_std is not None:
             axes.errorbar(0.0, value, yerr=2.0 * impact.prediction_std[joint], ecolor=COLORS["predicted"], **bar)

@@ -22,6 +22,7 @@ from impact_aware.recordings.results import (
     Analysis,
     AnalyzedImpact,
     ArmAnalysis,
+    CommonImpact,
     OtherEvent,
 )
 
@@ -64,6 +65,7 @@ def impact_to_json(impact: AnalyzedImpact) -> dict[str, Any]:
         **{f"contact_velocity_{name}": _plain(impact.contact_velocity(value)) for name, value in velocities.items()},
         "impulse_estimated": _plain(impact.impulse_estimated),
         **_prediction_to_json(impact.prediction),
+        "common": None if impact.common is None else _picked(impact.common, *CommonImpact.__dataclass_fields__),
         "object": _object_to_json(impact.object_hit),
         "contact_check": _check_to_json(impact.contact_check),
         "ablation": [_picked(row, *AblationRow.__dataclass_fields__) for row in impact.ablation],

@@ -15,7 +15,7 @@ import numpy as np
 from impact_aware.arrays import Array
 from impact_aware.impact.prediction import ImpactPrediction
 from impact_aware.recordings.limitations import limitations
-from impact_aware.recordings.results import Analysis, AnalyzedImpact, ArmAnalysis
+from impact_aware.recordings.results import Analysis, AnalyzedImpact, ArmAnalysis, CommonImpact
 from impact_aware.report.hit_facts import contact_facts, object_facts
 from impact_aware.report.number_text import UNKNOWN, number_text
 
@@ -195,12 +195,21 @@ def _prediction_facts(impact: AnalyzedImpact, prediction: ImpactPrediction) -> I
     yield Fact("effective mass", f"{prediction.effective_mass:.2f} kg along the normal")
     if prediction.obstacle is not None:
         yield Fact("object hit", f"{prediction.obstacle.mass:.2f} kg, free")
-    yield Fact("impulse, predicted", _impulse(prediction.impulse))
+    yield from _common_facts(impact.common)
+    yield Fact("impulse, predicted", _impulse((impact.common or prediction).impulse))
     if shown is not None:
         yield Fact("impulse, from the jump", _impulse(shown))
     yield from (Fact(*fact) for fact in contact_facts(impact.contact_check))
-    assumed = f"{prediction.inertia}, friction {contact.friction:g}, restitution {contact.restitution:g}"
-    yield Fact("predicted with", f"{assumed}: {prediction.mode}")
+    used = impact.common or contact
+    assumed = f"{prediction.inertia}, friction {used.friction:g}, restitution {used.restitution:g}"
+    yield Fact("predicted with", assumed if impact.common is not None else f"{assumed}: {prediction.mode}")
+
+
+def _common_facts(common: CommonImpact | None) -> Iterable[Fact]:
+    if common is None:
+        return
+    yield Fact("predicted together with", f"arm {', '.join(common.arms)}, which hit at once, by task {common.task}")
+    yield Fact("object after, predicted", f"{_vector(common.object_velocity_after, 3)} m/s")
 
 
 _SOURCES = {

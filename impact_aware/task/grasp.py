@@ -59,6 +59,7 @@ def predict_grasp_impact(
     dq: Sequence[Array],
     *,
     hitting: Sequence[int] | None = None,
+    inertia: str = "M+B_theta",
 ) -> SimultaneousPrediction:
     """Velocities just after tools of a task hit its object at once, from the states just before.
 
@@ -74,6 +75,7 @@ def predict_grasp_impact(
         q: Joint positions (n,) of each arm just before, rad.
         dq: Joint velocities (n,) of each arm just before, rad/s.
         hitting: Indices of the arms that hit now, from whose tools the object's position follows; all when None.
+        inertia: One of `INERTIA_CHOICES`, for every arm.
 
     Raises:
         InvalidInputError: A state that is not finite or of the wrong size.
@@ -86,7 +88,7 @@ def predict_grasp_impact(
     # An arm that does not hit now tells nothing of where the object is; averaged over those that do.
     position = field.object_position_from_tools(tools)
     position = field.object_position + (position - field.object_position) * (len(robots) / len(hitting))
-    return _predict(task, robots, field, arms, position, hitting)
+    return _predict(task, robots, field, arms, position, hitting, inertia)
 
 
 def _arms(
@@ -111,6 +113,7 @@ def _predict(
     arms: dict[str, ArmState],
     object_position: Array,
     hitting: Sequence[int],
+    inertia: str = "M+B_theta",
 ) -> SimultaneousPrediction:
     contacts: list[BodyContact] = []
     for index in hitting:
@@ -119,7 +122,7 @@ def _predict(
     if not task.lifts:
         contacts += _table_contacts(task, field, object_position)
     body = homogeneous_box(field.object_mass, field.object_half_extents, object_position)
-    return predict_simultaneous(contacts, arms=arms, objects={task.object.name: body})
+    return predict_simultaneous(contacts, arms=arms, objects={task.object.name: body}, inertia=inertia)
 
 
 def _contacts(task: Task, own: ArmTask, robot: RobotModel, tool: pin.SE3, normal: Array) -> list[BodyContact]:

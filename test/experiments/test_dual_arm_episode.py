@@ -9,7 +9,7 @@ from impact_aware.control import ControlParameters, Mode
 from impact_aware.experiments.episode import EpisodeSettings, Truth, run_episode
 from impact_aware.robot import RobotModel
 from impact_aware.robot.effort_convention import EffortConvention
-from impact_aware.task import load_task
+from impact_aware.task import base_placement, load_task
 
 
 @pytest.fixture(scope="module", params=[0.0, 0.015], ids=["in place", "15 mm aside"])
@@ -122,3 +122,21 @@ def test_the_interim_mode_follows_the_ante_impact_acceleration_and_position_and_
         shares = np.column_stack([gamma, 1.0 - gamma])
         left = np.array(rest) - shares @ np.linalg.lstsq(shares, np.array(rest), rcond=None)[0]
         assert np.abs(left).max() < 0.05
+
+
+@pytest.mark.slow
+def test_bases_that_are_rotated_and_tilted_do_as_well(grabbed):
+    displacement, straight = grabbed
+    if displacement:
+        pytest.skip("one comparison is enough")
+    task = load_task("dual_arm_grab_tilted")
+    # Rotated by 30 degrees and tilted by 20: what points up leans by 20, about other axes on either side.
+    bases = [base_placement(arm).rotation for arm in task.arms]
+    assert [np.degrees(np.arccos(base[2, 2])) for base in bases] == pytest.approx([20.0, 20.0])
+    tilted = run_episode(task, EpisodeSettings(duration=1.8))
+    assert tilted.hit_arms.all()
+    assert tilted.safe_reason is None
+    assert tilted.prediction_error < 1.1 * straight.prediction_error
+    assert tilted.slip < 1.1 * straight.slip
+    for own, other in zip(tilted.object_position[-1], straight.object_position[-1], strict=True):
+        assert own == pytest.approx(other, abs=0.01)

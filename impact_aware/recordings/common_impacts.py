@@ -1,0 +1,231 @@
+"""Impacts of several arms on one object at once: predicted together, as the live field does, from a recorded task.
+
+A single arm's map takes the object for free; between two palms it is held by the other one. The task says with what the
+arms hit, how their bases stand in one frame, and what rubs; the recorded field says where its object was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from impact_aware.arrays import Array
+from impact_aware.errors import ImpactAwareError
+from impact_aware.impact.simultaneous import SimultaneousPrediction
+from impact_aware.messages.reference_field import TYPE as FIELD_TYPE
+from impact_aware.messages.reference_field import field_from_message
+from impact_aware.messages.stamps import stamp_seconds
+from impact_aware.recordings.ablation import ablation_row, known_inertias
+from impact_aware.recordings.bag import Bag
+from impact_aware.recordings.object_track import RecordedBase
+from impact_aware.recordings.options import AnalysisOptions
+from impact_aware.recordings.results import AblationRow, AnalyzedImpact, ArmAnalysis, CommonImpact
+from impact_aware.reference import ReferenceField
+from impact_aware.robot import RobotModel
+from impact_aware.task import Task, base_placement, load_task, task_names
+from impact_aware.task.grasp import COMMON_WINDOW, predict_grasp_impact
+
+ALONE = "what the object does between both arms is not in this prediction"
+"""How the note of an impact ends that was predicted without the other arm."""
+
+_TOGETHER = 0.010
+"""Impacts of two arms that are closer than this act on the object together, s."""
+
+_STEP = 1e-4
+"""Of the velocity before, by which the spread of the prediction is found, rad/s."""
+
+
+@dataclass(frozen=True, eq=False)
+class RecordedTask:
+    """The task of several arms that a recording is of.
+
+    Attributes:
+        task: The task.
+        fields: Its reference fields with their stamps, s, in order.
+    """
+
+    task: Task
+    fields: tuple[tuple[float, ReferenceField], ...]
+
+    @property
+    def bases(self) -> dict[str, RecordedBase]:
+        """Where the bases of its arms stand, by their names."""
+        return {arm.name: RecordedBase(self.task.frame, base_placement(arm)) for arm in self.task.arms}
+
+    def field_at(self, time: float) -> ReferenceField:
+        """The field that held just before an impact at `time`, s."""
+        before = [field for stamp, field in self.fields if stamp <= time and field.event_sequence == 0]
+        return before[-1] if before else self.fields[0][1]
+
+
+def recorded_task(bag: Bag) -> tuple[RecordedTask | None, str]:
+    """The task of several arms in a recording; None where there is none, and why it can't be used where there is one.
+
+    Its fields say which task it is; the task itself is that of the package of this name, with the recorded object.
+    """
+    topics = [topic for topic, kind in bag.topics.items() if kind == FIELD_TYPE]
+    if len(topics) != 1:
+        return None, ""
+    fields = []
+    for _, payload in bag.serialized(topics[0]):
+        message: Any = bag.deserialize(topics[0], payload)
+        fields.append((stamp_seconds(message), field_from_message(message)))
+    if not fields or len(fields[0][1].arms) < 2:
+        return None, ""
+    name = fields[0][1].task
+    if any(field.task != name for _, field in fields):
+        return None, "several tasks were recorded: the impacts of its arms are predicted one by one"
+    if name not in task_names():
+        return None, f"its task {name} is none of {', '.join(task_names())}: its arms are predicted one by one"
+    return RecordedTask(load_task(name), tuple(fields)), ""
+
+
+def note_shared_objects(arms: Sequence[ArmAnalysis]) -> list[ArmAnalysis]:
+    """Note impacts in which two arms hit a free object together: each prediction knows of its own contact only."""
+
+    def is_free(impact: AnalyzedImpact) -> bool:
+        return impact.prediction is not None and impact.prediction.obstacle is not None
+
+    free = [(arm.arm, impact.time) for arm in arms for impact in arm.impacts if is_free(impact)]
+
+    def noted(arm: ArmAnalysis, impact: AnalyzedImpact) -> AnalyzedImpact:
+        others = [name for name, time in free if name != arm.arm and abs(time - impact.time) < _TOGETHER]
+        if not is_free(impact) or not others:
+            return impact
+        note = f"arm {others[0]} hit too: {ALONE}"
+        return replace(impact, notes=(*impact.notes, note))
+
+    return [replace(arm, impacts=tuple(noted(arm, impact) for impact in arm.impacts)) for arm in arms]
+
+
+def with_common_impacts(
+    arms: Sequence[ArmAnalysis], recorded: RecordedTask, options: AnalysisOptions
+) -> list[ArmAnalysis]:
+    """The arms, with the impacts that all of them had at once predicted together.
+
+    An impact counts when every arm of the task hit within `COMMON_WINDOW` and none was in contact before.
+    """
+    found = list(arms)
+    own = [next((k for k, arm in enumerate(arms) if _name(arm) == task.name), -1) for task in recorded.task.arms]
+    if -1 in own or any(arms[k].model is None for k in own):
+        return found
+    for first in arms[own[0]].impacts:
+        group = [first]
+        for k in own[1:]:
+            near = min(arms[k].impacts, key=lambda impact: abs(impact.time - first.time), default=None)
+            group += [near] if near is not None and abs(near.time - first.time) <= COMMON_WINDOW else []
+        if len(group) < len(own) or any(impact.cause != "contact" or not _usable(impact) for impact in group):
+            continue
+        for k, impact in zip(own, _together(group, [arms[k] for k in own], recorded, options), strict=True):
+            impacts = tuple(impact if other.index == impact.index else other for other in found[k].impacts)
+            found[k] = replace(found[k], impacts=impacts)
+    return found
+
+
+def _name(arm: ArmAnalysis) -> str:
+    return arm.arm.rpartition("/")[2]
+
+
+def _usable(impact: AnalyzedImpact) -> bool:
+    return bool(np.isfinite(impact.position).all() and np.isfinite(impact.velocity_before).all())
+
+
+def _together(
+    group: Sequence[AnalyzedImpact], arms: Sequence[ArmAnalysis], recorded: RecordedTask, options: AnalysisOptions
+) -> list[AnalyzedImpact]:
+    """The impacts of all arms with what the impact of all at once does to each; with a note where it can't be told."""
+    task, field = recorded.task, recorded.field_at(min(impact.time for impact in group))
+    thing = task.object
+    friction = thing.friction_tool if options.friction is None else options.friction
+    restitution = thing.restitution if options.restitution is None else options.restitution
+    task = replace(task, object=replace(thing, friction_tool=friction, restitution=restitution))
+    if options.object_mass is not None:
+        field = replace(field, object_mass=options.object_mass)
+    robots = [arm.model for arm in arms if arm.model is not None]
+    problem = _Problem(task, robots, field, [impact.position for impact in group])
+    before = [impact.velocity_before for impact in group]
+    try:
+        predicted = problem.solve(before, options.inertia)
+        spread = problem.spread(before, [impact.velocity_before_error for impact in group], options.inertia)
+        rows = problem.ablation(group) if options.ablation else [()] * len(group)
+    except ImpactAwareError as error:
+        return [replace(impact, notes=(*impact.notes, f"not predicted together: {error}")) for impact in group]
+    names = [_name(arm) for arm in arms]
+    return [
+        replace(
+            impact,
+            common=problem.common(index, names, predicted),
+            prediction_std=spread[index],
+            ablation=rows[index],
+            notes=_notes_of_all(impact),
+            contact_check=None,
+        )
+        for index, impact in enumerate(group)
+    ]
+
+
+def _notes_of_all(impact: AnalyzedImpact) -> tuple[str, ...]:
+    """Without those that judge the prediction of this arm alone, or test a single contact point."""
+    check = impact.contact_check
+    tested = () if check is None else (check.note, check.surface_note)
+    return tuple(note for note in impact.notes if note not in tested and not note.endswith(ALONE))
+
+
+class _Problem:
+    """One impact of all arms, to be solved with several velocities before, inertias and coefficients of friction."""
+
+    def __init__(self, task: Task, robots: Sequence[RobotModel], field: ReferenceField, q: Sequence[Array]) -> None:
+        self.task, self.robots, self.field, self.q = task, robots, field, q
+
+    def solve(self, dq: Sequence[Array], inertia: str, friction: float | None = None) -> SimultaneousPrediction:
+        task = self.task
+        if friction is not None:
+            task = replace(task, object=replace(task.object, friction_tool=friction))
+        return predict_grasp_impact(task, self.robots, self.field, self.q, dq, inertia=inertia)
+
+    def spread(self, dq: Sequence[Array], errors: Sequence[Array], inertia: str) -> list[Array]:
+        """Of the velocity after each arm (n,), to first order from the errors of all velocities before, rad/s."""
+        names = [arm.name for arm in self.task.arms]
+        usual = self.solve(dq, inertia)
+        variance = [np.zeros(len(own)) for own in dq]
+        for arm, own in enumerate(errors):
+            for joint in np.flatnonzero(np.nan_to_num(own)).tolist():
+                moved = [velocity.copy() for velocity in dq]
+                moved[arm][joint] += _STEP
+                changed = self.solve(moved, inertia)
+                for index, name in enumerate(names):
+                    slope = (changed.velocity_after[name] - usual.velocity_after[name]) / _STEP
+                    variance[index] += (slope * own[joint]) ** 2
+        return [np.sqrt(values) for values in variance]
+
+    def ablation(self, group: Sequence[AnalyzedImpact]) -> list[tuple[AblationRow, ...]]:
+        """Per arm one row per inertia that is known of all of them, with and without friction."""
+        if any(impact.estimate is None for impact in group):
+            return [()] * len(group)
+        known = [known_inertias(robot) for robot in self.robots]
+        rows: list[list[AblationRow]] = [[] for _ in group]
+        before = [impact.velocity_before for impact in group]
+        for inertia in (inertia for inertia in known[0] if all(inertia in own for own in known)):
+            for friction in dict.fromkeys((self.task.object.friction_tool, 0.0)):
+                predicted = self.solve(before, inertia, friction)
+                for own, impact, arm in zip(rows, group, self.task.arms, strict=True):
+                    assert impact.estimate is not None
+                    own.append(ablation_row(inertia, friction, predicted.velocity_after[arm.name], impact.estimate))
+        return [tuple(own) for own in rows]
+
+    def common(self, index: int, names: Sequence[str], predicted: SimultaneousPrediction) -> CommonImpact:
+        """What it does to one arm, in the frame of its base."""
+        arm, to_base = self.task.arms[index], base_placement(self.task.arms[index]).rotation.T
+        own = slice(4 * index, 4 * index + 4) if any(arm.pad_half_sizes) else slice(index, index + 1)
+        return CommonImpact(
+            task=self.task.name,
+            arms=tuple(name for name in names if name != names[index]),
+            velocity_after=predicted.velocity_after[arm.name],
+            impulse=to_base @ predicted.impulse[own].sum(axis=0),
+            object_velocity_after=to_base @ predicted.velocity_after[self.task.object.name][:3],
+            friction=self.task.object.friction_tool,
+            restitution=self.task.object.restitution,
+        )
