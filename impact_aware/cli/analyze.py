@@ -194,7 +194,9 @@ def _impact_line(impact: AnalyzedImpact) -> str:
         parts.append(f"prediction off by {impact.error:.3f}")
     if impact.object_hit is not None and impact.object_hit.restitution is not None:
         parts.append(f"restitution {impact.object_hit.restitution:.2f} +- {impact.object_hit.restitution_error:.2f}")
-    if impact.prediction is not None:
+    if impact.common is not None:
+        parts.append(f"together with {', '.join(impact.common.arms)}")
+    elif impact.prediction is not None:
         parts.append(impact.prediction.mode)
     if impact.expected is not None:
         parts.append("expected" if impact.expected else "unexpected")

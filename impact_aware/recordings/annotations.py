@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 
 from impact_aware.errors import ImpactAwareError
-from impact_aware.impact.record import Impact
+from impact_aware.impact.record import COMMON, Impact
 from impact_aware.markers import Marker, MarkerBoard, MarkerStyle, SceneMarkers
 from impact_aware.markers.marker import Sheet
 from impact_aware.markers.movement import object_velocities
@@ -16,7 +16,6 @@ from impact_aware.messages.impact_event import event_to_message
 from impact_aware.messages.impact_prediction import impact_to_message, predicted_impact
 from impact_aware.messages.marker import changes_to_message
 from impact_aware.recordings.message_types import RECORDED
-from impact_aware.recordings.recorded_predictions import SIMULTANEOUS
 from impact_aware.recordings.results import AnalyzedImpact, ArmAnalysis
 from impact_aware.robot import RobotModel, profile_names
 
@@ -107,7 +106,7 @@ class ArmMessages:
             arm=impact.arm,
             frame=self._arm.base_frame,
             event_sequence=impact.index,
-            method=record.method if impact.common is None else SIMULTANEOUS,
+            method=record.method if impact.common is None else COMMON,
             joint_names=impact.joint_names,
             position=impact.position,
             velocity_before=impact.velocity_before,

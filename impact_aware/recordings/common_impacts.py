@@ -26,7 +26,9 @@ from impact_aware.recordings.results import AblationRow, AnalyzedImpact, ArmAnal
 from impact_aware.reference import ReferenceField
 from impact_aware.robot import RobotModel
 from impact_aware.task import Task, base_placement, load_task, task_names
+from impact_aware.task.arms import Arm
 from impact_aware.task.grasp import COMMON_WINDOW, predict_grasp_impact
+from impact_aware.task.grasp_postures import palm_contact
 
 ALONE = "what the object does between both arms is not in this prediction"
 """How the note of an impact ends that was predicted without the other arm."""
@@ -218,14 +220,12 @@ class _Problem:
 
     def common(self, index: int, names: Sequence[str], predicted: SimultaneousPrediction) -> CommonImpact:
         """What it does to one arm, in the frame of its base."""
-        arm, to_base = self.task.arms[index], base_placement(self.task.arms[index]).rotation.T
-        own = slice(4 * index, 4 * index + 4) if any(arm.pad_half_sizes) else slice(index, index + 1)
+        base = base_placement(self.task.arms[index])
+        arm = Arm(names[index], names[index], self.robots[index], base)
         return CommonImpact(
             task=self.task.name,
             arms=tuple(name for name in names if name != names[index]),
             velocity_after=predicted.velocity_after[arm.name],
-            impulse=to_base @ predicted.impulse[own].sum(axis=0),
-            object_velocity_after=to_base @ predicted.velocity_after[self.task.object.name][:3],
-            friction=self.task.object.friction_tool,
-            restitution=self.task.object.restitution,
+            contact=palm_contact(arm, self.task.object.name, predicted),
+            object_velocity_after=base.rotation.T @ predicted.velocity_after[self.task.object.name][:3],
         )

@@ -11,7 +11,7 @@ import pinocchio as pin
 
 from impact_aware.arrays import Array
 from impact_aware.errors import InvalidInputError
-from impact_aware.impact.record import Impact
+from impact_aware.impact.record import COMMON, Impact
 from impact_aware.messages.geometry import quaternion, vector
 from impact_aware.messages.impact_prediction import SOURCES, TYPE, impact_from_message
 from impact_aware.messages.joint_state import stamps_of
@@ -26,9 +26,6 @@ TF_TYPES = ("tf2_msgs/msg/TFMessage", "tf2_msgs/TFMessage")
 
 HORIZON = 0.6
 """A look-ahead prediction older than this is no announcement of an impact, s."""
-
-SIMULTANEOUS = "simultaneous"
-"""Method of predictions for all arms at once."""
 
 _TOGETHER = 0.020
 """A prediction made at the impact and the impact are this close, s: detection may be that late."""
@@ -83,10 +80,10 @@ def read_predictions(bag: Bag, times: Sequence[float]) -> list[RecordedPredictio
         near = (following < len(around)) & (around[np.minimum(following, len(around) - 1)] - stamps < HORIZON)
         for row in np.flatnonzero(near).tolist():
             message = bag.deserialize(raw.topic, raw.payload(row))
-            if message.valid and message.source in _PREDICTED and message.contacts:
-                found.append(_prediction(raw.topic, message))
-            elif message.valid and message.method == SIMULTANEOUS:
+            if message.valid and message.method == COMMON:
                 common.append(impact_from_message(message))
+            elif message.valid and message.source in _PREDICTED and message.contacts:
+                found.append(_prediction(raw.topic, message))
     return [_with_common_jump(prediction, common) for prediction in found]
 
 

@@ -15,6 +15,7 @@ from impact_aware.detection.impact_watch import CONTACT, CONTACT_LOST, SECOND_CO
 from impact_aware.estimation.metrics import absolute_error, jump_relative_error
 from impact_aware.estimation.result import VelocityEstimate
 from impact_aware.impact.prediction import ImpactPrediction
+from impact_aware.impact.record import ContactRecord
 from impact_aware.recordings.arm_samples import ArmSamples
 from impact_aware.recordings.contact_check import ContactCheck
 from impact_aware.recordings.object_hit import ObjectHit
@@ -99,19 +100,15 @@ class CommonImpact:
         task: The recorded task, which says with what the arms hit and how their bases stand.
         arms: The others.
         velocity_after: (n,) Predicted, rad/s.
-        impulse: (3,) On the tool, all its contact points together, N s.
+        contact: Of its tool, all contact points together.
         object_velocity_after: (3,) Of the object's centre, m/s.
-        friction: Coulomb's coefficient between tools and object.
-        restitution: Between tools and object.
     """
 
     task: str
     arms: tuple[str, ...]
     velocity_after: Array
-    impulse: Array
+    contact: ContactRecord
     object_velocity_after: Array
-    friction: float
-    restitution: float
 
 
 @dataclass(frozen=True, eq=False)

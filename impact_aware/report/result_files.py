@@ -64,16 +64,22 @@ def impact_to_json(impact: AnalyzedImpact) -> dict[str, Any]:
         **_picked(impact, "error", "joint_error", "relative_error", "contact_frame", "normal_source"),
         **{f"contact_velocity_{name}": _plain(impact.contact_velocity(value)) for name, value in velocities.items()},
         "impulse_estimated": _plain(impact.impulse_estimated),
-        **_prediction_to_json(impact.prediction),
-        "common": None if impact.common is None else _picked(impact.common, *CommonImpact.__dataclass_fields__),
+        **_prediction_to_json(impact.prediction, impact.common),
+        "common": None if impact.common is None else _common_to_json(impact.common),
         "object": _object_to_json(impact.object_hit),
         "contact_check": _check_to_json(impact.contact_check),
         "ablation": [_picked(row, *AblationRow.__dataclass_fields__) for row in impact.ablation],
     }
 
 
-def _prediction_to_json(prediction: ImpactPrediction | None) -> dict[str, Any]:
-    """What is the same with every impact that has no prediction: nothing, and no friction."""
+_OF_ALL = ("point", "normal", "impulse", "mode", "friction", "restitution")
+
+
+def _prediction_to_json(prediction: ImpactPrediction | None, common: CommonImpact | None) -> dict[str, Any]:
+    """What is the same with every impact that has no prediction: nothing, and no friction.
+
+    Of several arms at once the contact is that of the tool with all its points.
+    """
     if prediction is None:
         return {
             **dict.fromkeys(("point", "normal", "impulse", "effective_mass", "object_mass")),
@@ -83,7 +89,13 @@ def _prediction_to_json(prediction: ImpactPrediction | None) -> dict[str, Any]:
         **_picked(prediction, "point", "impulse", "effective_mass", "mode", "inertia"),
         **_picked(prediction.contact, "normal", "friction", "restitution"),
         "object_mass": None if prediction.obstacle is None else prediction.obstacle.mass,
+        **({} if common is None else _picked(common.contact, *_OF_ALL)),
     }
+
+
+def _common_to_json(common: CommonImpact) -> dict[str, Any]:
+    """What only several arms at once have; the contact stands with the impact."""
+    return _picked(common, "task", "arms", "velocity_after", "object_velocity_after")
 
 
 def _object_to_json(hit: ObjectHit | None) -> dict[str, Any] | None:

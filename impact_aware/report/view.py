@@ -58,7 +58,7 @@ def impact_view(number: int, impact: AnalyzedImpact, names: Mapping[Path, str]) 
         relative=_percent(impact.relative_error),
         mass=number_text(None if prediction is None else prediction.effective_mass, 2),
         impulse=number_text(None if prediction is None else float(np.linalg.norm(prediction.impulse)), 3),
-        mode=UNKNOWN if prediction is None else prediction.mode,
+        mode=_mode(impact),
         expected={True: "yes", False: "no", None: UNKNOWN}[impact.expected],
         label=impact.label or "",
         facts=tuple(_facts(impact, names)),
@@ -196,13 +196,23 @@ def _prediction_facts(impact: AnalyzedImpact, prediction: ImpactPrediction) -> I
     if prediction.obstacle is not None:
         yield Fact("object hit", f"{prediction.obstacle.mass:.2f} kg, free")
     yield from _common_facts(impact.common)
-    yield Fact("impulse, predicted", _impulse((impact.common or prediction).impulse))
+    yield Fact(
+        "impulse, predicted", _impulse(prediction.impulse if impact.common is None else impact.common.contact.impulse)
+    )
     if shown is not None:
         yield Fact("impulse, from the jump", _impulse(shown))
     yield from (Fact(*fact) for fact in contact_facts(impact.contact_check))
-    used = impact.common or contact
+    used = contact if impact.common is None else impact.common.contact
     assumed = f"{prediction.inertia}, friction {used.friction:g}, restitution {used.restitution:g}"
-    yield Fact("predicted with", assumed if impact.common is not None else f"{assumed}: {prediction.mode}")
+    yield Fact(
+        "predicted with", f"{assumed}: {prediction.mode if impact.common is None else impact.common.contact.mode}"
+    )
+
+
+def _mode(impact: AnalyzedImpact) -> str:
+    if impact.common is not None:
+        return f"with {', '.join(impact.common.arms)}"
+    return UNKNOWN if impact.prediction is None else impact.prediction.mode
 
 
 def _common_facts(common: CommonImpact | None) -> Iterable[Fact]:

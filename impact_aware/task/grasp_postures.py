@@ -83,7 +83,7 @@ class GraspPostures:
             position=self._postures[index],
             velocity_before=before,
             velocity_after=prediction.velocity_after[arm.name],
-            contacts=(_palm(arm, name, prediction),),
+            contacts=(palm_contact(arm, name, prediction),),
             object=name,
             object_position=arm.base.actInv(centre),
             object_twist_after=arm.twist_in_base(prediction.velocity_after[name]),
@@ -104,7 +104,7 @@ class GraspPostures:
         return field.object_position_from_tools(np.array(tools))
 
 
-def _palm(arm: Arm, object_name: str, prediction: SimultaneousPrediction) -> ContactRecord:
+def palm_contact(arm: Arm, object_name: str, prediction: SimultaneousPrediction) -> ContactRecord:
     """The contacts of one tool as one, at their middle: impulses added, velocities the mean, which is the middle's.
 
     The palm slides where any of its corners does, and separates where all of them do. Base frame of the arm.

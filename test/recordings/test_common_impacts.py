@@ -109,7 +109,7 @@ def test_both_palms_are_predicted_at_once(found, truth, name, other):
     index = [arm.name for arm in TASK.arms].index(name)
     to_base = base_placement(TASK.arms[index]).rotation.T
     impulse = truth.impulse[4 * index : 4 * index + 4].sum(axis=0)
-    np.testing.assert_allclose(impact.common.impulse, to_base @ impulse, atol=0.02)
+    np.testing.assert_allclose(impact.common.contact.impulse, to_base @ impulse, atol=0.02)
     object_after = to_base @ truth.velocity_after[TASK.object.name][:3]
     np.testing.assert_allclose(impact.common.object_velocity_after, object_after, atol=0.01)
     written = impact_to_json(impact)
@@ -132,7 +132,7 @@ def test_options_count_more_than_the_task(truth, tmp_path):
     options = AnalysisOptions(robot="panda", friction=0.1, restitution=0.25, object_mass=3.5, ablation=False)
     for arm in analyze([bag], options).arms:
         common = arm.impacts[0].common
-        assert (common.friction, common.restitution) == (0.1, 0.25)
+        assert (common.contact.friction, common.contact.restitution) == (0.1, 0.25)
     thing = dataclasses.replace(TASK.object, friction_tool=0.1, restitution=0.25)
     task = dataclasses.replace(TASK, object=thing)
     expected = predict_grasp_impact(task, ROBOTS, dataclasses.replace(FIELD_NOW, object_mass=3.5), *states())

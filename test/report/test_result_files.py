@@ -8,7 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from impact_aware.recordings.results import AblationGroup
+from impact_aware.impact.record import ContactRecord
+from impact_aware.recordings.results import AblationGroup, CommonImpact
 from impact_aware.report.result_files import ablation_csv, impact_to_json, impacts_csv, to_json
 from test.support.hand_made import make_analysis, make_impact
 
@@ -100,7 +101,7 @@ def check(found, expected):
 def test_every_key_of_an_impact_has_its_own_value():
     found = impact_to_json(make_impact())
     rows = found.pop("ablation")
-    assert found.pop("contact_check") is None and found.pop("object") is None
+    assert found.pop("contact_check") is None and found.pop("object") is None and found.pop("common") is None
     assert set(found) == set(IMPACT)
     for name, value in IMPACT.items():
         if isinstance(value, str | bool) or (isinstance(value, list) and isinstance(value[0], str)):
@@ -135,7 +136,7 @@ def test_what_is_not_known_is_null_or_an_empty_cell():
         "velocity_after_predicted", "velocity_after_predicted_std", "velocity_after_estimated", "velocity_after_error",
         "joint_error", "error", "relative_error", "point", "normal", "contact_velocity_before",
         "contact_velocity_after_predicted", "contact_velocity_after_estimated", "impulse", "impulse_estimated",
-        "effective_mass", "object_mass", "expected", "label", "contact_check", "object",
+        "effective_mass", "object_mass", "expected", "label", "contact_check", "object", "common",
     }  # fmt: skip
     # Without an estimate the velocity before is the detector's, whose error nobody knows.
     assert found["velocity_before"] == [0.15, -0.75] and found["velocity_before_error"] == [None, None]
@@ -156,6 +157,21 @@ def test_a_prediction_without_an_estimate_has_no_error():
     assert found["error"] is found["joint_error"] is found["relative_error"] is found["impulse_estimated"] is None
     without_object = make_impact().prediction._replace(obstacle=None)
     assert impact_to_json(make_impact(prediction=without_object))["object_mass"] is None
+
+
+def test_of_several_arms_at_once_the_common_impact_counts():
+    contact = ContactRecord(impulse=np.array([0.3, 0.1, -0.2]), friction=0.8, restitution=0.25, mode="slide")
+    common = CommonImpact("grab", ("right",), np.array([0.4, 0.6]), contact, np.array([0.1, 0.0, 0.2]))
+    found = impact_to_json(make_impact(common=common))
+    assert found["velocity_after_predicted"] == found["common"]["velocity_after"] == [0.4, 0.6]
+    estimated, before = np.array(found["velocity_after_estimated"]), np.array(found["velocity_before"])
+    assert found["joint_error"] == pytest.approx(np.abs([0.4, 0.6] - estimated))
+    error = np.linalg.norm([0.4, 0.6] - estimated)
+    assert (found["error"], found["relative_error"]) == pytest.approx(
+        (error, error / np.linalg.norm(estimated - before))
+    )
+    assert (found["impulse"], found["friction"], found["restitution"]) == ([0.3, 0.1, -0.2], 0.8, 0.25)
+    assert (found["mode"], found["common"]["arms"]) == ("slide", ["right"])
 
 
 def test_stamps_keep_every_digit_and_infinity_is_empty():
