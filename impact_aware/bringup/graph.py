@@ -126,6 +126,7 @@ class GraphOptions:
         commands: Topic of an arm's effort commands.
         period: Time between two states of the hardware, s; None leaves it to the parameters. The plant has its own.
         seed: Seed of the plant's sensor noise.
+        viewer: The plant shows itself in a window.
     """
 
     namespace: str = ""
@@ -140,6 +141,7 @@ class GraphOptions:
     commands: str = "effort_controller/commands"
     period: float | None = None
     seed: int = 0
+    viewer: bool = False
 
 
 @dataclass(frozen=True)
@@ -310,6 +312,8 @@ class _Builder:
     def simulator(self, nodes: list[NodeSpec], robot: dict[str, Any]) -> NodeSpec:
         """The plant, which in lockstep waits for those of `nodes` that answer every state."""
         plant = {**robot, **self._common, "task": self._options.task, "seed": self._options.seed}
+        if self._options.viewer:
+            plant["viewer"] = True
         if self._lockstep:
             above = f"{self._options.namespace}/" if self._options.namespace else ""
             answering = [spec for spec in nodes if spec.parameters.get("lockstep")]

@@ -35,6 +35,7 @@ from impact_aware.json_text import json_text
 from impact_aware.output_folder import OutputFolder
 from impact_aware.recordings.bag import BagError
 from impact_aware.report.run_report import RunReport, report_run
+from impact_aware.screen import check_screen
 
 TASKS = ("hit-and-push", "dual-arm-grab")
 
@@ -66,6 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="the nodes of the suite in one process, beside simulator and recorder",
     )
+    parser.add_argument("--watch", action="store_true", help="show the scene in a window while it runs")
     parser.add_argument("--seed", type=int, default=0, help="seed of the plant's sensor noise (default: %(default)s)")
     parser.add_argument(
         "--timeout", type=float, default=150.0, help="longest motion, s of wall time (default: %(default)s)"
@@ -80,6 +82,8 @@ def run(args: argparse.Namespace) -> int:
     """Run the demo, print the table or the JSON, and return the exit status."""
     if not args.timeout > 0.0:
         raise InvalidInputError("--timeout", args.timeout, "a time > 0 s")
+    if args.watch:
+        check_screen("--watch")
     graph = _graph(args)
     check_ros()
     out = args.out or Path("results") / args.task
@@ -129,7 +133,7 @@ def _graph(args: argparse.Namespace) -> tuple[NodeSpec, ...]:
     Raises:
         InvalidInputError: A robot for a task that names its own, or a task that can't be used.
     """
-    options: dict[str, Any] = {"lockstep": not args.free_running, "seed": args.seed}
+    options: dict[str, Any] = {"lockstep": not args.free_running, "seed": args.seed, "viewer": args.watch}
     if args.task_file is not None:
         options["task"] = args.task_file
     if args.task == "hit-and-push":

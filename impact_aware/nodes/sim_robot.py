@@ -83,6 +83,7 @@ class Settings:
     delay: int = described(0, "cycles by which joint states are old", 0, 100)
     velocity_source: str = described("true", "where velocities come from", choices=("true", "differences"))
     seed: int = described(0, "seed of the sensor noise", 0, 2**31 - 1)
+    viewer: bool = described(False, "show the scene in a window while it runs")
 
 
 class SimRobotNode(Node):
@@ -100,6 +101,7 @@ class SimRobotNode(Node):
         arms = arms_of_task(task, settings.robot)
         self._frame = frame_names(task, arms)[0]
         self._plant = self._build_plant(task, arms)
+        self._viewer = self._plant.open_viewer() if settings.viewer else None
         self._cycle = self._plant.scene.cycle
         self._object_name = self._plant.scene.object.name
         self._arms = {
@@ -241,6 +243,13 @@ class SimRobotNode(Node):
             self._next_pose = state.time + self._settings.pose_period - 0.5 * self._cycle
             self._publish_object()
         self._publish_states()
+        if self._viewer is not None:
+            self._viewer.show()
+
+    def close(self) -> None:
+        """Close the window, if there is one."""
+        if self._viewer is not None:
+            self._viewer.close()
 
     def _torque(self, name: str, arm: PlantArm) -> np.ndarray | None:
         """What an arm is commanded; None when its commands have stopped."""

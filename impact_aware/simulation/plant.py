@@ -19,6 +19,7 @@ from impact_aware.simulation.joint_elasticity import FlexibleDrive, JointElastic
 from impact_aware.simulation.mujoco_model import quaternion_wxyz
 from impact_aware.simulation.scene import Scene
 from impact_aware.simulation.sensors import JointReading, JointSensors, SensorSettings
+from impact_aware.simulation.viewer import SceneViewer
 from impact_aware.simulation.world import build_world
 
 NEAR = 0.002
@@ -220,6 +221,14 @@ class MujocoPlant:
     def touching(self) -> tuple[tuple[str, str], ...]:
         """The pairs (arm, `object` or `table`) in contact at the last look."""
         return self._observer.touching
+
+    def open_viewer(self) -> SceneViewer:
+        """A window that shows this plant whenever it is told to.
+
+        Raises:
+            InvalidInputError: There is no screen.
+        """
+        return SceneViewer(self._model, self._data)
 
     def step(self, effort: ArrayLike | None | Mapping[str, ArrayLike | None]) -> PlantState:
         """Advance one control cycle, torques held.
