@@ -26,8 +26,14 @@ CONE_SIDES = 24
 ARROW_SPACING = 0.02
 """Between the feet of the arrows before, predicted after and as observed, m."""
 
-TEXT_AWAY, TEXT_BACK, TEXT_UP = 0.14, 0.32, 0.08
+BESIDE, BELOW = (0.10, 0.32, 0.12), (0.12, 0.24, -0.1)
 """Of the first line of words from the contact point, m: away from the base, along the normal, and up."""
+
+ROOM = 0.3
+"""Height of a contact above the base from which on there is room for its words below it, m."""
+
+STEP_DOWN = 0.75
+"""How far a line of words is below the one above it, as a share of how far it is in front of it."""
 
 MODE_SIZE = 0.8
 """Height of the words about the mode, as a share of that of the speeds."""
@@ -108,6 +114,19 @@ def friction_cone(contact: ContactRecord) -> Array:
     return corners.reshape(-1, 3)
 
 
+def spoken_speeds(velocities: ContactVelocities, *, alone: bool = False) -> tuple[tuple[str, Color], ...]:
+    """What is said of the speeds before, predicted and measured, with the colours of their arrows; empty if unknown."""
+    rows = (
+        ("before", velocities.before, look.BEFORE),
+        ("predicted alone" if alone else "predicted", velocities.after, look.PREDICTED),
+        ("measured", velocities.estimated, look.ESTIMATED),
+    )
+    return tuple(
+        ("" if velocity is None else f"{meaning} {float(np.linalg.norm(velocity)):.2f} m/s", color)
+        for meaning, velocity, color in rows
+    )
+
+
 def _velocity_arrows(
     sheet: Sheet, number: int, contact: ContactRecord, velocities: ContactVelocities, style: MarkerStyle
 ) -> list[Marker]:
@@ -134,36 +153,35 @@ def _words(
     style: MarkerStyle,
     alone: bool,
 ) -> list[Marker]:
-    """Speeds of the arrows in their colours, below them the mode: beside the contact, where no link hides them.
+    """The speeds in their arrows' colours, below them the mode: beside the contact or below, where no link hides them.
 
     Two arms that hit from both sides each have theirs on their own side.
     """
     away = _aside(contact.normal)
     away = away if away @ contact.point >= 0.0 else -away
-    top = contact.point + TEXT_AWAY * away + TEXT_BACK * contact.normal + [0.0, 0.0, TEXT_UP]
+    forwards, back, up = BELOW if contact.point[2] > ROOM else BESIDE
+    top = contact.point + forwards * away + back * contact.normal + [0.0, 0.0, up]
     step = 1.3 * style.text_height
-    rows: tuple[tuple[str, Array | None, Color], ...] = (
-        ("before", velocities.before, look.BEFORE),
-        ("predicted alone" if alone else "predicted", velocities.after, look.PREDICTED),
-        ("measured", velocities.estimated, look.ESTIMATED),
-    )
+    # Down, and towards who stands in front of the arm: seen from above, too, no line is on another.
+    down = away - [0.0, 0.0, STEP_DOWN]
+    rows = spoken_speeds(velocities, alone=alone)
     # An id per meaning, so that a line that comes later does not rename the others.
     markers = [
         sheet.text(
             "velocity_text",
             len(rows) * number + row,
-            top - [0.0, 0.0, row * step],
-            f"{meaning} {float(np.linalg.norm(velocity)):.2f} m/s",
+            top + row * step * down,
+            text,
             style.text_height,
             look.readable(color),
         )
-        for row, (meaning, velocity, color) in enumerate(rows)
-        if velocity is not None
+        for row, (text, color) in enumerate(rows)
+        if text
     ]
     words = mode_text(impact, contact)
     # A text of several lines is centred on its position; RViz sets them 1.8 heights apart.
-    middle = len(rows) * step + 0.5 * words.count("\n") * 1.8 * MODE_SIZE * style.text_height
-    place = top - [0.0, 0.0, middle]
+    half = 0.5 * words.count("\n") * 1.8 * MODE_SIZE * style.text_height
+    place = top + len(rows) * step * down + half * (0.5 * away - [0.0, 0.0, 1.0])
     return [*markers, sheet.text("mode", number, place, words, MODE_SIZE * style.text_height, look.TEXT)]
 
 

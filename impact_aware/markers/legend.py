@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from impact_aware.markers.contact import STEP_DOWN
 from impact_aware.markers.marker import Marker, Sheet
 from impact_aware.markers.style import LEGEND, MarkerStyle, readable
 
@@ -17,6 +18,7 @@ def legend_markers(sheet: Sheet, namespaces: Iterable[str], style: MarkerStyle) 
     lines: list[Marker] = []
     for number, (item, color, meaning) in enumerate(LEGEND):
         if item in seen:
-            place = top - [0.0, 0.0, 1.4 * style.text_height * len(lines)]
+            # Down, and forwards: seen from above, too, no line is on another.
+            place = top + 1.4 * style.text_height * len(lines) * np.array([1.0, 0.0, -STEP_DOWN])
             lines.append(sheet.text("legend", number, place, meaning, style.text_height, readable(color)))
     return lines

@@ -83,6 +83,10 @@ class SceneMarkers:
         """The latest reference field."""
         return self._field
 
+    def predicted_alone(self, impact: Impact) -> bool:
+        """Whether a prediction knows nothing of other arms that hit the object, too."""
+        return self._one_of_several and impact.method != COMMON
+
     def add_impact(self, impact: Impact) -> None:
         """Take a prediction, an estimate, or a plant's truth."""
         outcome = outcome_of_impact(impact)
@@ -190,12 +194,11 @@ class SceneMarkers:
             opacity=LOOK_AHEAD_OPACITY if ahead else 1.0,
         )
         outcome = None if ahead else self._outcome_of(impact)
-        together = self._one_of_several
-        alone = together and impact.method != COMMON
+        alone = self.predicted_alone(impact)
         markers: list[Marker] = []
         for number in range(len(impact.contacts)):
             markers += contact_markers(sheet, number, impact, self.robot, style, outcome, alone=alone)
-        if impact.object and impact.source != "plant" and not together:
+        if impact.object and impact.source != "plant" and not self._one_of_several:
             where, twist = impact.object_position, impact.object_twist_after
             markers += ghosts(sheet, where, twist, self._half_extents, style, self._orientation_of_object())
         if not ahead:

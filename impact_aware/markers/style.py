@@ -44,8 +44,8 @@ def readable(color: Color) -> Color:
 
 LEGEND: tuple[tuple[str, Color, str], ...] = (
     ("velocity_before", BEFORE, "velocity of the contact point before"),
-    ("velocity_after", PREDICTED, "predicted velocity after"),
-    ("velocity_estimated", ESTIMATED, "velocity after, as observed"),
+    ("velocity_after", PREDICTED, "velocity after, as predicted"),
+    ("velocity_estimated", ESTIMATED, "velocity after, as measured"),
     ("uncertainty", SPREAD, "spread of the prediction"),
     ("impulse", IMPULSE, "impulse on the robot"),
     ("friction_cone", CONE, "friction cone"),
@@ -92,5 +92,5 @@ class MarkerStyle:
     field_time: float = 0.12
     deviations: float = 2.0
     chart_position: tuple[float, float, float] = (0.0, -0.7, 0.6)
-    legend_position: tuple[float, float, float] = (0.75, -0.4, 0.67)
+    legend_position: tuple[float, float, float] = (0.7, -0.33, 0.66)
     text_height: float = 0.025

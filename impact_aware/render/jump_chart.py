@@ -1,4 +1,4 @@
-"""Bars of the joint velocities before an impact, predicted after it, and as observed."""
+"""Bars of the joint velocities before an impact, predicted after it, and measured."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def draw_jump(
     Args:
         axes: Where to draw.
         impact: Velocities before, and predicted after.
-        outcome: Velocities as observed; bars of two standard errors where these are known.
+        outcome: Velocities as measured; bars of two standard errors where these are known.
         legend: With a legend.
         name: Of the arm.
         last: Lowest of several charts, which carries the name of the axis.
@@ -29,7 +29,7 @@ def draw_jump(
     rows = [("before", impact.velocity_before, style.BEFORE), ("predicted", impact.velocity_after, style.PREDICTED)]
     found = None if outcome is None else outcome.picked(impact.joint_names)
     if found is not None:
-        rows.append(("observed", found, style.ESTIMATED))
+        rows.append(("measured", found, style.ESTIMATED))
     places = np.arange(1, n + 1)
     for column, (label, values, color) in enumerate(rows):
         if len(values) == n:

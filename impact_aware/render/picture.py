@@ -20,6 +20,7 @@ from matplotlib.patheffects import withStroke
 from impact_aware.arrays import Array
 from impact_aware.impact.record import Impact
 from impact_aware.markers import Kind, Marker, style
+from impact_aware.markers.contact import spoken_speeds
 from impact_aware.markers.marker import Color
 from impact_aware.markers.velocities import contact_velocities
 from impact_aware.output_folder import write_whole
@@ -162,15 +163,8 @@ def _near_view(
     _add_markers(canvas, [(_pose_of(arm, marker), marker) for marker in near])
     _show(axes, canvas)
     velocities = contact_velocities(impact, contact, arm.robot, arm.scene.outcome)
-    speeds = (
-        ("before", velocities.before, style.BEFORE),
-        ("predicted after", velocities.after, style.PREDICTED),
-        ("observed", velocities.estimated, style.ESTIMATED),
-    )
-    lines = [
-        (f"{word} {float(np.linalg.norm(velocity)):.2f} m/s", color) for word, velocity, color in speeds
-        if velocity is not None
-    ]  # fmt: skip
+    said = spoken_speeds(velocities, alone=arm.scene.predicted_alone(impact))
+    lines = [(words, color) for words, color in said if words]
     lines.append((f"impulse {float(np.linalg.norm(contact.impulse)):.2f} N s", style.IMPULSE))
     # As high as a line of text, in a view of any height.
     row_height = 0.031 / rectangle[3]
@@ -275,7 +269,7 @@ def _subtitle(scene: RecordedScene) -> str:
             continue
         contact = impact.contacts[0]
         words = [f"{arm.name}: " if arm.name else ""]
-        words[0] += f"the contact {contact.mode}" if contact.mode else "contact"
+        words[0] += f"the contact {contact.mode}s" if contact.mode else "contact"
         words.append(f"impulse {float(np.linalg.norm(contact.impulse)):.2f} N s")
         if contact.effective_mass > 0.0:
             words.append(f"effective mass {contact.effective_mass:.1f} kg")

@@ -109,10 +109,20 @@ def test_point_surface_cone_and_words(scene):
     np.testing.assert_allclose(np.hypot(rim[:, 0], rim[:, 2]), 0.054)
     words = scene["mode"]
     assert words.text == "slide\nmu 0.75\n1.83 N s\n3.1 kg"
-    # The last of its four lines ends below those of the speeds: 0.08 m up, 0.32 m towards the robot, 0.14 m away
-    # from its base; 52 mm a line, then 57.6 mm.
-    np.testing.assert_allclose(words.position, POINT + [0.14, -0.32, 0.08 - 3 * 0.052 - 1.5 * 0.0576])
+    # The words begin 0.1 m below the contact, 0.24 m towards the robot, 0.12 m away from its base; each of three lines
+    # is 52 mm in front of the one above it and 39 mm below. Of these four, 57.6 mm apart, the middle is said.
+    ahead, down = 3 * 0.052 + 0.5 * 1.5 * 0.0576, 3 * 0.039 + 1.5 * 0.0576
+    np.testing.assert_allclose(words.position, POINT + [0.12 + ahead, -0.24, -0.1 - down])
     assert words.scale[2] == pytest.approx(0.032)
+
+
+@pytest.mark.parametrize(("height", "up", "back"), [(0.29, 0.12, 0.32), (0.31, -0.1, 0.24)])
+def test_words_of_a_contact_near_the_floor_stand_above_it(height, up, back):
+    point = np.array([0.3, -0.2, height])
+    markers = drawn(replace(IMPACT, contacts=(replace(CONTACT, point=point),)))["at_impact"]
+    first = next(own for name, own in markers.items() if name.endswith("velocity_text"))
+    # Of the three lines the dictionary keeps the last, that of the prediction.
+    np.testing.assert_allclose(first.position[1:], [-0.2 - back, height + up - 0.039])
 
 
 def test_a_frictionless_contact_without_a_mass_or_mode_says_less():
@@ -389,7 +399,7 @@ def test_the_legend_has_the_colours_of_what_is_shown():
         ("impulse on the robot", style.readable(style.IMPULSE)),
         ("friction cone", style.readable(style.CONE)),
     ]
-    assert lines[0].position[2] - lines[1].position[2] == pytest.approx(1.4 * 0.04)
+    assert lines[1].position - lines[0].position == pytest.approx([1.4 * 0.04, 0.0, -0.75 * 1.4 * 0.04])
     assert {line.frame for line in lines} == {"left_base"}
 
 
@@ -446,4 +456,4 @@ def test_each_speed_is_said_in_the_colour_of_its_arrow():
     ]
     colors = [style.readable(color) for color in (style.BEFORE, style.PREDICTED, style.ESTIMATED)]
     assert [texts[row].color for row in range(3)] == colors
-    assert texts[0].position[2] - texts[1].position[2] == pytest.approx(0.052)
+    assert texts[1].position - texts[0].position == pytest.approx([0.052, 0.0, -0.039])

@@ -83,20 +83,20 @@ def test_the_chart_of_the_jump():
     assert bars_of(axes) == {
         "before": ([0.5, -0.25], {style.BEFORE[:3]}),
         "predicted": ([-0.75, 1.5], {style.PREDICTED[:3]}),
-        "observed": ([-0.5, 1.0], {style.ESTIMATED[:3]}),
+        "measured": ([-0.5, 1.0], {style.ESTIMATED[:3]}),
     }
     centres = {bars.get_label(): [bar.get_x() + 0.5 * bar.get_width() for bar in bars] for bars in axes.containers[:3]}
     # Side by side about the joint's number.
     np.testing.assert_allclose(centres["before"], [0.73, 1.73])
     np.testing.assert_allclose(centres["predicted"], [1.0, 2.0])
-    np.testing.assert_allclose(centres["observed"], [1.27, 2.27])
+    np.testing.assert_allclose(centres["measured"], [1.27, 2.27])
     (spans,) = (collection.get_segments() for collection in axes.collections)
     np.testing.assert_allclose(spans, [[[1.27, -0.52], [1.27, -0.48]], [[2.27, 0.96], [2.27, 1.04]]])
     assert (axes.get_xlabel(), axes.get_ylabel(), axes.get_title("left")) == ("joint", "rad/s", "left joint velocities")
     assert axes.get_xticks().tolist() == [1, 2]
     other = Figure().add_subplot()
     draw_jump(other, IMPACT, replace(OUTCOME, joint_names=("b", "a")), legend=False, last=False)
-    assert bars_of(other)["observed"][0] == [1.0, -0.5]
+    assert bars_of(other)["measured"][0] == [1.0, -0.5]
     assert not other.collections and other.get_legend() is None and other.get_xlabel() == ""
 
 
@@ -117,11 +117,11 @@ def test_the_words_above_the_picture():
     assert picture._title(scene) == "7.0200 s: impact with crate, 20 ms ago"
     # Off by (0.25, 0.5) of a jump of (-1, 1.25): 34.9 %.
     assert picture._subtitle(scene).replace("\n", " ") == (
-        "the contact stick; impulse 5.00 N s; effective mass 2.5 kg; crate predicted to go from 0.50 to 1.00 m/s; "
+        "the contact sticks; impulse 5.00 N s; effective mass 2.5 kg; crate predicted to go from 0.50 to 1.00 m/s; "
         "prediction off by 34.9 % of the jump (measured in the simulator)"
     )
     two = picture._subtitle(scene_of(IMPACT, replace(IMPACT, object="")))
-    assert "arm0: the contact stick" in two and "arm1: the contact stick" in two and "prediction off" not in two
+    assert "arm0: the contact sticks" in two and "arm1: the contact sticks" in two and "prediction off" not in two
 
 
 @pytest.mark.parametrize(
