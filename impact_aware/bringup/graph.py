@@ -170,7 +170,8 @@ def single_arm_graph(options: SingleArmOptions) -> tuple[NodeSpec, ...]:
         raise InvalidInputError("task", options.task, f"a task for one arm, not for {len(task.arms)}")
     build = _Builder(options, "single_arm.yaml", ("",))
     robot = {"robot": options.robot}
-    check_frame(task, load_profile(options.robot).base_frame)
+    prefix = task.arms[0].joint_prefix
+    check_frame(task, prefix + load_profile(options.robot).base_frame)
     nodes = build.watching(task.arms[0], options.robot, "", task)
     predictor = next(spec for spec in nodes if spec.executable == "jump_predictor")
     if base := _base_of_single_arm(task, "base"):
@@ -180,7 +181,12 @@ def single_arm_graph(options: SingleArmOptions) -> tuple[NodeSpec, ...]:
             build.node("reference_field", {**robot, "task": options.task}),
             build.node(
                 "rs_controller",
-                {**robot, **_base_of_single_arm(task, "bases"), **build.control_parameters()},
+                {
+                    **robot,
+                    **({"joint_prefixes": [prefix]} if prefix else {}),
+                    **_base_of_single_arm(task, "bases"),
+                    **build.control_parameters(),
+                },
                 states=True,
                 commands=True,
             ),
@@ -209,16 +215,23 @@ def dual_arm_graph(options: DualArmOptions) -> tuple[NodeSpec, ...]:
     for arm in task.arms:
         nodes += build.watching(arm, arm.robot, arm.name, task)
     nodes.append(build.node("reference_field", {"task": options.task}))
+    prefixes = [arm.joint_prefix for arm in task.arms]
     if options.control:
         arms = {
             "arms": list(names),
             "robots": [arm.robot for arm in task.arms],
+            **({"joint_prefixes": prefixes} if any(prefixes) else {}),
             "bases": [float(number) for arm in task.arms for number in base_numbers(arm)],
         }
         nodes.append(build.node("rs_controller", {**arms, **build.control_parameters()}, states=True, commands=True))
     if options.markers:
         for arm in task.arms:
-            looks = {"robot": arm.robot, "arm": arm.name, "frame_prefix": f"{arm.name}/", **build.viewing()}
+            looks = {
+                "robot": arm.robot,
+                "arm": arm.name,
+                "frame_prefix": arm.joint_prefix or f"{arm.name}/",
+                **build.viewing(),
+            }
             nodes.append(build.node("impact_markers", looks, arm=arm.name, states=True))
     if options.simulation:
         nodes.append(build.simulator(nodes, {}))
@@ -256,7 +269,9 @@ class _Builder:
         ):
             if used and wanted != topic:
                 prefixes = ("",) if arm else tuple(f"{name}/" if name else "" for name in self._arms)
-                remappings.update({f"{prefix}{topic}": f"{prefix}{wanted}" for prefix in prefixes})
+                # A topic of all arms, such as /joint_states, is absolute.
+                above = wanted.startswith("/")
+                remappings.update({f"{prefix}{topic}": wanted if above else f"{prefix}{wanted}" for prefix in prefixes})
         return NodeSpec(
             executable=executable,
             name=executable,
@@ -279,7 +294,8 @@ class _Builder:
             detector["expected_contacts"] = len(self._arms)
             # One palm's prediction takes the object for free, but the other palm holds it: compare with both palms'.
             detector["expected_jumps"] = f"{above}/common_jumps"
-        predictor = {**named, "robot": robot, **self._common, **_contact_parameters(task, arm)}
+        prefix = {"joint_prefix": arm.joint_prefix} if arm.joint_prefix else {}
+        predictor = {**named, "robot": robot, **prefix, **self._common, **_contact_parameters(task, arm)}
         return [
             self.node("impact_detector", detector, arm=name, states=True),
             self.node("jump_predictor", predictor, arm=name, states=True),
@@ -349,8 +365,8 @@ def _arm_parameters(arm: ArmTask, robot: str) -> dict[str, Any]:
     rotation = base_placement(arm).rotation.T
     parameters = {
         "robot": robot,
-        "joints": list(profile.joint_names),
-        "base_frame": profile.base_frame,
+        "joints": [arm.joint_prefix + joint for joint in profile.joint_names],
+        "base_frame": arm.joint_prefix + profile.base_frame,
         "normal": _numbers(rotation @ hit_normal(arm)),
     }
     angles = [float(angle) for angle in arm.base_angles]

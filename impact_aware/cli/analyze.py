@@ -67,6 +67,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="x y z from the obstacle into the robot, base frame; else predicted_jumps, else from the jump itself",
     )  # fmt: skip
     contact.add_argument("--surface", type=Path, metavar="FILE", help="YAML of a plane: normal, friction, restitution")
+    contact.add_argument(
+        "--task",
+        metavar="TASK",
+        help="task of several arms that hit at once, by name or file (default: the recorded one)",
+    )
     contact.add_argument("--surface-frame", metavar="FRAME", help="TF frame of the recording whose z is the normal")
     contact.add_argument("--friction", metavar="MU", help="Coulomb's coefficient; else 0")
     contact.add_argument("--restitution", metavar="E", help="coefficient of restitution; else 0")
@@ -103,6 +108,7 @@ def run(args: argparse.Namespace) -> int:
         normal=None if args.normal is None else _three("normal", args.normal),
         surface=args.surface,
         surface_frame=args.surface_frame,
+        task=args.task,
         object_mass=_optional("object-mass", args.object_mass),
         command_topic=args.command_topic,
         object_topic=args.object_topic,

@@ -15,6 +15,9 @@ class Settings:
     arm: str = described("", "name of a single arm; empty: the node's namespace")
     arms: list[str] = described([], "names of several arms, which stand before their topics; empty: a single arm")
     robots: list[str] = described(["panda"], "robot profiles of several arms: one for all, or one each")
+    joint_prefixes: list[str] = described(
+        [], "what stands before the names of each arm's joints, such as left_; empty: nothing"
+    )
     bases: list[float] = described(
         [],
         "pose of each base in the field's frame: x, y, z (m) and yaw, or roll, pitch, yaw (rad), or a quaternion "

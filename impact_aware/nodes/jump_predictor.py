@@ -60,6 +60,7 @@ class Settings:
     base: list[float] = described(
         [], "pose of the base in the task's frame, as bases of rs_controller; empty: the task's frame is the base frame"
     )
+    joint_prefix: str = described("", "what stands before the names of the joints and of the base frame")
     task_frame: str = described("", "name of the task's frame; needed with base")
     contact_frame: str = described("", "robot frame that hits; empty: the tool frame")
     tool_radius: float = described(-1.0, "radius of the spherical tip, m; negative: the robot profile's", -1.0, 1.0)
@@ -147,7 +148,7 @@ class JumpPredictorNode(Node):
 
     def _start(self, robot: RobotModel) -> None:
         settings = self._settings
-        self._robot = robot
+        self._robot = robot = robot.prefixed(settings.joint_prefix)
         self._base = base_poses(settings.base, ["the arm"])[0] if settings.base else pin.SE3.Identity()
         self._predictor = settings.predictor(robot)
         self._request_order = JointOrder(robot.joint_names)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import array
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from builtin_interfaces.msg import Time
@@ -13,6 +13,7 @@ from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 
+from impact_aware.errors import InvalidInputError
 from impact_aware.messages.impact_prediction import impact_to_message
 from impact_aware.nodes.arm_commands import COMMANDS_TOPIC
 from impact_aware.nodes.ros.messages import ROS
@@ -26,8 +27,50 @@ from impact_aware.task.arms import Arm
 FIELDS = ("position", "velocity", "effort")
 
 
+class PlantStates:
+    """Publishes the readings of some joints on one topic, as a driver of these joints does."""
+
+    def __init__(self, node: Node, topic: str, names: Sequence[str], joints: slice) -> None:
+        """Allocate the message; `joints` are those of `names` (n,) in the plant's arrays."""
+        self._joints = joints
+        self._state = JointState(name=list(names))
+        # The arrays stay where they are for the life of the message; NumPy writes into them.
+        for field in FIELDS:
+            setattr(self._state, field, array.array("d", bytes(8 * len(names))))
+        self._arrays = {field: np.frombuffer(getattr(self._state, field)) for field in FIELDS}
+        self._publisher = node.create_publisher(JointState, topic, state_qos(reliable=True))
+
+    def publish(self, reading: JointReading, time: Time) -> None:
+        """Publish what the sensors show."""
+        self._state.header.stamp = time
+        self._arrays["position"][:] = reading.q[self._joints]
+        self._arrays["velocity"][:] = reading.dq[self._joints]
+        self._arrays["effort"][:] = reading.effort[self._joints]
+        self._publisher.publish(self._state)
+
+
+def plant_states(node: Node, arms: Sequence[Arm], joints: Sequence[slice]) -> list[PlantStates]:
+    """The publishers of the arms' states: one per topic, on which all arms of that topic come in one message.
+
+    Raises:
+        InvalidInputError: Arms on one topic whose joints have the same names.
+    """
+    topics: dict[str, list[int]] = {}
+    for index, arm in enumerate(arms):
+        topics.setdefault(node.resolve_topic_name(arm.topic("joint_states")), []).append(index)
+    publishers = []
+    for topic, members in topics.items():
+        names = [name for index in members for name in arms[index].robot.joint_names]
+        if len(set(names)) < len(names):
+            raise InvalidInputError(topic, names, "joints of arms on one topic with names that differ (joint_prefix)")
+        # The plant's arms stand in one row.
+        together = slice(joints[members[0]].start, joints[members[-1]].stop)
+        publishers.append(PlantStates(node, arms[members[0]].topic("joint_states"), names, together))
+    return publishers
+
+
 class PlantArm:
-    """Publishes an arm's joint states, truth and description, and keeps its last command.
+    """Publishes an arm's truth and description, and keeps its last command.
 
     Attributes:
         arm: Which one.
@@ -46,12 +89,6 @@ class PlantArm:
         self._node = node
         self._joints = joints
         self._on_command = on_command
-        self._state = JointState(name=list(arm.robot.joint_names))
-        # The arrays stay where they are for the life of the message; NumPy writes into them.
-        for field in FIELDS:
-            setattr(self._state, field, array.array("d", bytes(8 * arm.robot.n)))
-        self._arrays = {field: np.frombuffer(getattr(self._state, field)) for field in FIELDS}
-        self._state_publisher = node.create_publisher(JointState, arm.topic("joint_states"), state_qos(reliable=True))
         self._truth_publisher = node.create_publisher(ImpactPrediction, arm.topic("true_impacts"), STREAM_QOS)
         description = node.create_publisher(String, arm.topic("robot_description"), LATCHED_QOS)
         if arm.robot.profile is not None:
@@ -63,14 +100,6 @@ class PlantArm:
         if self.command is None:
             return None
         return self._convention.to_effort(self.command, positions[self._joints])
-
-    def publish_state(self, reading: JointReading, time: Time) -> None:
-        """Publish the arm's part of what the plant's sensors show."""
-        self._state.header.stamp = time
-        self._arrays["position"][:] = reading.q[self._joints]
-        self._arrays["velocity"][:] = reading.dq[self._joints]
-        self._arrays["effort"][:] = reading.effort[self._joints]
-        self._state_publisher.publish(self._state)
 
     def publish_truth(self, truth: ImpactTruth, start_time: float, object_name: str) -> None:
         """Publish an impact of this arm, in the frame of its base; `start_time` is that of the simulation, s."""

@@ -95,10 +95,10 @@ class RsControllerNode(SteadyLifecycleNode):
         settings = self._settings
         try:
             if settings.arms:
-                self._arms = several_arms(settings.arms, settings.robots, settings.bases)
+                self._arms = several_arms(settings.arms, settings.robots, settings.bases, settings.joint_prefixes)
             else:
                 name = settings.arm or self.get_namespace().strip("/")
-                self._arms = single_arm(name, settings.robot, settings.bases)
+                self._arms = single_arm(name, settings.robot, settings.bases, "".join(settings.joint_prefixes[:1]))
         except ImpactAwareError as error:
             self.get_logger().error(f"can't configure: {error}")
             return TransitionCallbackReturn.FAILURE

@@ -25,7 +25,7 @@ from impact_aware.errors import InvalidInputError
 from impact_aware.messages.geometry import write_quaternion, write_twist, write_vector
 from impact_aware.messages.stamps import write_stamp
 from impact_aware.nodes.lockstep import LockstepGate
-from impact_aware.nodes.plant_arm import PlantArm
+from impact_aware.nodes.plant_arm import PlantArm, plant_states
 from impact_aware.nodes.ros.diagnostics import ERROR, OK, WARN, DiagnosticsReporter, Report
 from impact_aware.nodes.ros.messages import stamp
 from impact_aware.nodes.ros.qos import STREAM_QOS
@@ -108,6 +108,7 @@ class SimRobotNode(Node):
             name: PlantArm(self, arm, self._plant.slices[name], partial(self._on_command, name))
             for name, arm in zip(self._plant.robots, arms, strict=True)
         }
+        self._state_publishers = plant_states(self, arms, list(self._plant.slices.values()))
         self._command_times = dict.fromkeys(self._arms, -math.inf)
         self._commanded = False
         self._waiting = settings.lockstep
@@ -266,8 +267,8 @@ class SimRobotNode(Node):
         time = stamp(self._settings.start_time + reading.time)
         if self._gate is not None:
             self._gate.expect(time)
-        for arm in self._arms.values():
-            arm.publish_state(reading, time)
+        for states in self._state_publishers:
+            states.publish(reading, time)
         self._states += 1
 
     def _publish_object(self) -> None:

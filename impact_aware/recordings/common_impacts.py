@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from impact_aware.arrays import Array
-from impact_aware.errors import ImpactAwareError
+from impact_aware.errors import ImpactAwareError, InvalidInputError
 from impact_aware.impact.simultaneous import SimultaneousPrediction
 from impact_aware.messages.reference_field import TYPE as FIELD_TYPE
 from impact_aware.messages.reference_field import field_from_message
@@ -63,10 +63,14 @@ class RecordedTask:
         return before[-1] if before else self.fields[0][1]
 
 
-def recorded_task(bag: Bag) -> tuple[RecordedTask | None, str]:
+def recorded_task(bag: Bag, given: str | None = None) -> tuple[RecordedTask | None, str]:
     """The task of several arms in a recording; None where there is none, and why it can't be used where there is one.
 
-    Its fields say which task it is; the task itself is that of the package of this name, with the recorded object.
+    Its fields say which task it is; the task itself is that of the package of this name, with the recorded object, or
+    the one that is given by name or file.
+
+    Raises:
+        InvalidInputError: A task that is given and can't be used, or is for other arms.
     """
     topics = [topic for topic, kind in bag.topics.items() if kind == FIELD_TYPE]
     if len(topics) != 1:
@@ -77,11 +81,17 @@ def recorded_task(bag: Bag) -> tuple[RecordedTask | None, str]:
         fields.append((stamp_seconds(message), field_from_message(message)))
     if not fields or len(fields[0][1].arms) < 2:
         return None, ""
+    if given is not None:
+        task, names = load_task(given), [arm.arm for arm in fields[0][1].arms]
+        if [arm.name for arm in task.arms] != names:
+            raise InvalidInputError("task", given, f"a task for the arms of the recording, {', '.join(names)}")
+        return RecordedTask(task, tuple(fields)), ""
     name = fields[0][1].task
     if any(field.task != name for _, field in fields):
         return None, "several tasks were recorded: the impacts of its arms are predicted one by one"
     if name not in task_names():
-        return None, f"its task {name} is none of {', '.join(task_names())}: its arms are predicted one by one"
+        known = ", ".join(task_names())
+        return None, f"its task {name} is none of {known}: its arms are predicted one by one; --task takes its file"
     return RecordedTask(load_task(name), tuple(fields)), ""
 
 

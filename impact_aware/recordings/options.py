@@ -46,6 +46,7 @@ class AnalysisOptions:
         surface: YAML file of a plane.
         surface_frame: TF frame whose z axis is the normal.
         command_topic: Topic of the commands to a bag's joints; the one that ends in `commands` when None.
+        task: Task of several arms that hit at once, by name or file; the recorded one when None.
         object_mass: Mass of the free object that is hit, kg; of the recorded prediction, else a fixed surface.
         object_topic: Topic of the object's poses, odometry or twists; `object_pose` when None.
         object_frame: TF frame of the object.
@@ -71,6 +72,7 @@ class AnalysisOptions:
     surface: Path | None = None
     surface_frame: str | None = None
     command_topic: str | None = None
+    task: str | None = None
     object_mass: float | None = None
     object_topic: str | None = None
     object_frame: str | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import threading
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,8 @@ from impact_aware.arrays import Array
 from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.resources import read_text
 from impact_aware.robot.plausible_inertia import implausible_inertias
-from impact_aware.robot.profile import MOST_JOINTS, RobotProfile, Tool, load_profile, profile_names
+from impact_aware.robot.profile import MOST_JOINTS, RobotProfile, Tool, load_profile
+from impact_aware.robot.urdf_base import model_on_base
 from impact_aware.robot.urdf_text import build_model
 
 INERTIA_CHOICES = ("M", "M+B_theta", "M+B_rho")
@@ -60,10 +61,12 @@ class RobotModel:
         motor_inertia: (n,) B_rho, kg m^2, or None when unknown.
         base_frame: Name of the frame everything is expressed in.
         profile: The profile it was made from, or None.
+        base_in_urdf: Pose of the base frame in the root link of the URDF.
         notes: What a reader of its predictions has to know, one sentence each, such as a link that no body can be.
     """
 
     notes: tuple[str, ...] = ()
+    base_in_urdf: pin.SE3 = pin.SE3.Identity()
 
     def __init__(
         self,
@@ -207,6 +210,7 @@ class RobotModel:
             model = pin.buildReducedModel(model, locked, pin.neutral(model))
             if tuple(model.names)[1:] != tuple(joint_names):
                 raise InvalidInputError("joints", list(joint_names), f"the URDF's order {list(model.names)[1:]}")
+        model, in_urdf = model_on_base(model, str(known.get("base_frame", "")))
         # What does not move has no part in an impact.
         carried = {frame.name for frame in model.frames if frame.type == pin.FrameType.BODY and frame.parentJoint != 0}
         if tool is not None:
@@ -220,6 +224,7 @@ class RobotModel:
             **known,
         )
         robot.notes = implausible_inertias(text, carried)
+        robot.base_in_urdf = in_urdf
         return robot
 
     def tilted(self, rotation: ArrayLike) -> RobotModel:
@@ -235,6 +240,15 @@ class RobotModel:
         arm.model = self.model.copy()
         arm.model.gravity = pin.Motion(gravity, np.zeros(3))
         arm._variants, arm._local = {"M+B_theta": arm.model}, threading.local()
+        return arm
+
+    def prefixed(self, prefix: str) -> RobotModel:
+        """The same arm whose joints and base frame are called so with this before their names, such as `left_`."""
+        if not prefix:
+            return self
+        arm = copy.copy(self)
+        arm.joint_names = tuple(prefix + name for name in self.joint_names)
+        arm.base_frame = prefix + self.base_frame
         return arm
 
     def frame_id(self, frame: str) -> int:
@@ -337,40 +351,6 @@ class RobotModel:
         if values is None:
             return _frozen(default.copy())
         return _frozen(self.check_configuration(values, field).copy())
-
-
-def load_robot(name_or_file: str | Path, apparent_motor_inertia: tuple[float, ...] | None = None) -> RobotModel:
-    """A robot by profile name, profile file or URDF file.
-
-    Args:
-        name_or_file: Which one: `panda`, `my_arm.yaml` or `my_arm.urdf`.
-        apparent_motor_inertia: (n,) B_theta in place of the profile's, kg m^2.
-
-    Raises:
-        InvalidInputError: No such file, or one that can't be used.
-        UnknownNameError: No such profile.
-    """
-    path = Path(name_or_file)
-    if _is_urdf(path):
-        return RobotModel.from_urdf(path, name=path.stem, apparent_motor_inertia=apparent_motor_inertia)
-    profile = load_profile(name_or_file)
-    if apparent_motor_inertia is not None:
-        profile = replace(profile, apparent_motor_inertia=apparent_motor_inertia)
-    return RobotModel.from_profile(profile)
-
-
-def robot_description(name_or_file: str | Path) -> str:
-    """The text of the URDF that `load_robot` takes for the same name or file; raises as it does."""
-    path = Path(name_or_file)
-    return read_text("urdf", path if _is_urdf(path) else load_profile(name_or_file).urdf)
-
-
-def _is_urdf(path: Path) -> bool:
-    if path.suffix not in (".urdf", ".xml"):
-        return False
-    if not path.is_file():
-        raise InvalidInputError("robot", str(path), "an existing URDF file, or one of " + ", ".join(profile_names()))
-    return True
 
 
 def _frozen(array: Array) -> Array:

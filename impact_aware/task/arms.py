@@ -50,20 +50,21 @@ def arm_on_base(name: str, prefix: str, robot: RobotModel, base: pin.SE3) -> Arm
     return Arm(name, prefix, robot.tilted(base.rotation), base)
 
 
-def single_arm(name: str, robot: str, base: Sequence[float] = ()) -> tuple[Arm, ...]:
+def single_arm(name: str, robot: str, base: Sequence[float] = (), prefix: str = "") -> tuple[Arm, ...]:
     """One arm.
 
     Args:
         name: As its events call it.
         robot: Its profile.
         base: Pose of its base in the common frame as `base_poses` has it; that frame itself when empty.
+        prefix: What stands before the names of its joints and of its base frame.
 
     Raises:
         InvalidInputError: Another number of entries, or numbers that are no pose.
         ImpactAwareError: The profile can't be loaded.
     """
     (pose,) = base_poses(base, [name or "the arm"]) if len(base) else (pin.SE3.Identity(),)
-    return (arm_on_base(name, "", RobotModel.from_profile(robot), pose),)
+    return (arm_on_base(name, "", RobotModel.from_profile(robot).prefixed(prefix), pose),)
 
 
 def base_poses(numbers: Sequence[float], names: Sequence[str]) -> tuple[pin.SE3, ...]:
@@ -120,13 +121,16 @@ def base_numbers(arm: ArmTask) -> list[float]:
     return [*arm.base_position, *arm.base_angles]
 
 
-def several_arms(names: Sequence[str], robots: Sequence[str], bases: Sequence[float]) -> tuple[Arm, ...]:
+def several_arms(
+    names: Sequence[str], robots: Sequence[str], bases: Sequence[float], prefixes: Sequence[str] = ()
+) -> tuple[Arm, ...]:
     """Arms by name (m,), which is also the namespace of their topics.
 
     Args:
         names: (m,) Their names.
         robots: (m,) Profiles; one is used for every arm.
         bases: Poses of the bases in the common frame, as `base_poses` has them.
+        prefixes: (m,) What stands before the names of each arm's joints and base frame; nothing when empty.
 
     Raises:
         InvalidInputError: Names that don't differ, numbers of entries that don't agree, or numbers that are no pose.
@@ -137,10 +141,13 @@ def several_arms(names: Sequence[str], robots: Sequence[str], bases: Sequence[fl
     robots = list(robots) * len(names) if len(robots) == 1 else list(robots)
     if len(robots) != len(names):
         raise InvalidInputError("parameter robots", robots, f"one profile, or {len(names)}, one per arm")
+    prefixes = list(prefixes) or [""] * len(names)
+    if len(prefixes) != len(names):
+        raise InvalidInputError("parameter joint_prefixes", prefixes, f"{len(names)}, one per arm, or none")
     poses = base_poses(bases, names)
     return tuple(
-        arm_on_base(name, name, RobotModel.from_profile(robot), pose)
-        for name, robot, pose in zip(names, robots, poses, strict=True)
+        arm_on_base(name, name, RobotModel.from_profile(robot).prefixed(prefix), pose)
+        for name, robot, pose, prefix in zip(names, robots, poses, prefixes, strict=True)
     )
 
 
@@ -151,9 +158,14 @@ def arms_of_task(task: Task, robot: str, name: str = "") -> tuple[Arm, ...]:
         ImpactAwareError: A profile can't be loaded.
     """
     if len(task.arms) == 1:
-        return (arm_on_base(name, "", RobotModel.from_profile(robot), base_placement(task.arms[0])),)
+        own = task.arms[0]
+        model = RobotModel.from_profile(robot).prefixed(own.joint_prefix)
+        return (arm_on_base(name, "", model, base_placement(own)),)
     return tuple(
-        arm_on_base(own.name, own.name, RobotModel.from_profile(own.robot), base_placement(own)) for own in task.arms
+        arm_on_base(
+            own.name, own.name, RobotModel.from_profile(own.robot).prefixed(own.joint_prefix), base_placement(own)
+        )
+        for own in task.arms
     )
 
 

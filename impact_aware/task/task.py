@@ -1,13 +1,10 @@
-"""What shall be done: the object, where and how fast it is hit, and where it shall end. Read from `config/tasks/`."""
+"""What shall be done: the object, where and how fast it is hit, and where it shall end."""
 
 from __future__ import annotations
 
 import dataclasses
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, TypeVar
 
 import numpy as np
 
@@ -16,10 +13,8 @@ from impact_aware.contact.geometry import FRICTION, OBJECT_MASS, RESTITUTION
 from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.ranges import Range
 from impact_aware.reference.rotation import quaternion_from_rotation, rotation_from_rpy
-from impact_aware.resources import read_named, resource_names
 
 Vector = tuple[float, float, float]
-Content = TypeVar("Content", bound="TaskObject | ArmTask | FieldParameters")
 
 STANDARD_GRAVITY = 9.81
 
@@ -110,6 +105,8 @@ class ArmTask:
     Attributes:
         name: Name of the arm, empty when there is only one.
         robot: Robot profile.
+        joint_prefix: What stands before the names of its joints, and of its base frame, in messages, such as `left_`.
+        base_in_urdf: Whether its base stands where the URDF of its profile has it, whose root link is the task's frame.
         base_position: (3,) Where its base stands in the task's base frame, m.
         base_yaw: Rotation of a base that stands upright about the vertical, rad.
         base_rpy: (3,) Roll, pitch, yaw of its base about the axes of the task's frame, whose z axis points up, rad; in
@@ -131,6 +128,8 @@ class ArmTask:
 
     name: str = ""
     robot: str = "panda"
+    joint_prefix: str = ""
+    base_in_urdf: bool = False
     base_position: Vector = (0.0, 0.0, 0.0)
     base_yaw: float = 0.0
     base_rpy: Vector = (0.0, 0.0, 0.0)
@@ -267,115 +266,6 @@ class Task:
         return dataclasses.replace(self, object=chosen, goal=goal, objects=others)
 
 
-def task_names() -> tuple[str, ...]:
-    """Names of the tasks that come with the package."""
-    return resource_names("tasks")
-
-
-def load_task(name_or_path: str | Path, changes: Mapping[str, Any] | None = None) -> Task:
-    """Read a task by its name or from a YAML file.
-
-    Args:
-        name_or_path: Such as `hit_and_push`.
-        changes: Entries of the same layout that replace those of the file, such as `{"object": {"mass": 1.3}}`.
-
-    Raises:
-        UnknownNameError: No such task, or an entry that a task does not have.
-        InvalidInputError: An entry with a value that can't be used.
-    """
-    content, path = read_named("task", "tasks", name_or_path)
-    content.setdefault("name", path.stem)
-    return parse_task(_merged(content, changes or {}))
-
-
-def parse_task(content: Mapping[str, Any]) -> Task:
-    """Make a task from the content of a task file.
-
-    Raises:
-        UnknownNameError: An entry that a task does not have.
-        InvalidInputError: An entry that is missing or can't be used.
-    """
-    known = tuple(entry.name for entry in dataclasses.fields(Task))
-    for key in content:
-        if key not in known:
-            raise UnknownNameError("task entry", str(key), known)
-    for key in ("name", "goal", "object", "arms"):
-        if key not in content:
-            raise InvalidInputError(key, "nothing", f"an entry '{key}' in the task")
-    arms = _entries("arms", content["arms"], MOST_ARMS)
-    for index, entry in enumerate(arms):
-        if isinstance(entry, Mapping) and {"base_yaw", "base_rpy"} <= entry.keys():
-            expected = "one of base_yaw and base_rpy, not both"
-            raise InvalidInputError(f"arms[{index}].base_yaw", entry["base_yaw"], expected)
-    others = _entries("objects", content.get("objects", []), MOST_ENTRIES)
-    return Task(
-        name=_word("name", content["name"]),
-        goal=_numbers("goal", content["goal"], 3),
-        object=_parse(TaskObject, content["object"], "object"),
-        arms=tuple(_parse(ArmTask, entry, f"arms[{index}]") for index, entry in enumerate(arms)),
-        fields=_parse(FieldParameters, content.get("fields", {}), "fields"),
-        frame=_word("frame", content.get("frame", "base")),
-        objects=tuple(_parse(TaskObject, entry, f"objects[{index}]") for index, entry in enumerate(others)),
-    )
-
-
-def _merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """`base` with `changes` laid over it, mapping by mapping."""
-    result = dict(base)
-    for key, value in changes.items():
-        both = isinstance(value, Mapping) and isinstance(result.get(key), Mapping)
-        result[key] = _merged(result[key], value) if both else value
-    return result
-
-
 def _check_ranges(part: object, where: str, ranges: Mapping[str, Range]) -> None:
     for name, allowed in ranges.items():
         allowed.check(f"{where}.{name}", getattr(part, name))
-
-
-def _entries(name: str, value: Any, most: int) -> list[Any]:
-    if not isinstance(value, list) or len(value) > most:
-        shown = f"{len(value)} entries" if isinstance(value, list) else repr(value)
-        raise InvalidInputError(name, shown, f"a list of {most} entries at most")
-    return value
-
-
-def _word(name: str, value: Any) -> str:
-    if not isinstance(value, str) or len(value) > LONGEST_NAME:
-        raise InvalidInputError(name, repr(value), f"a name of {LONGEST_NAME} characters at most")
-    return value
-
-
-def _parse(kind: type[Content], content: Any, where: str) -> Content:
-    """One of the dataclasses above from its mapping, each entry in the type of its default."""
-    if not isinstance(content, Mapping):
-        raise InvalidInputError(where, content, "a mapping of names to values")
-    defaults = kind()
-    values: dict[str, Any] = {}
-    for key, value in content.items():
-        if key not in kind.__dataclass_fields__:
-            raise UnknownNameError(f"{where} entry", str(key), tuple(kind.__dataclass_fields__))
-        default, name = getattr(defaults, key), f"{where}.{key}"
-        if isinstance(default, str):
-            values[key] = _word(name, value)
-        elif isinstance(default, float):
-            values[key] = _numbers(name, [value], 1)[0]
-        elif isinstance(default, int):
-            if not isinstance(value, int) or isinstance(value, bool):
-                raise InvalidInputError(name, value, "a whole number")
-            Range(-1, MOST_ENTRIES - 1).check(name, value)
-            values[key] = value
-        elif key == "starts":
-            values[key] = tuple(_numbers(name, entry, 3) for entry in _entries(name, value, MOST_ENTRIES))
-        else:
-            count = len(_entries(name, value, MOST_ENTRIES)) if key == "posture" else 3
-            values[key] = _numbers(name, value, count)
-    return kind(**values)
-
-
-def _numbers(name: str, value: Any, count: int) -> Any:
-    # bool is an int to Python, and "12" would be the numbers 1 and 2.
-    plain = isinstance(value, (list, tuple)) and all(type(entry) in (int, float) for entry in value)
-    if not plain or len(value) != count or not all(abs(entry) <= sys.float_info.max for entry in value):
-        raise InvalidInputError(name, value, f"{count} finite number{'s' if count > 1 else ''}")
-    return tuple(float(entry) for entry in value)

@@ -205,6 +205,26 @@ def test_a_base_anywhere_gives_each_node_the_task_in_its_own_frame(tmp_path: Pat
     assert (detector["robot"], detector["base_frame"], detector["arm"]) == ("panda", "panda_link0", "left")
 
 
+def test_arms_on_one_topic_are_told_apart_by_the_prefixes_of_their_joints(tmp_path: Path) -> None:
+    content = yaml.safe_load((ROOT / "config" / "tasks" / "dual_arm_grab.yaml").read_text())
+    for arm in content["arms"]:
+        arm["joint_prefix"] = f"{arm['name']}_"
+    task = tmp_path / "prefixed.yaml"
+    task.write_text(yaml.safe_dump(content))
+    graph = by_full_name(DualArmOptions(task=str(task), joint_states="/joint_states"))
+    controller = graph["rs_controller"]
+    assert controller.parameters["joint_prefixes"] == ["left_", "right_"]
+    assert controller.remappings == {"left/joint_states": "/joint_states", "right/joint_states": "/joint_states"}
+    for name in ("left", "right"):
+        detector, predictor = graph[f"{name}/impact_detector"], graph[f"{name}/jump_predictor"]
+        assert detector.parameters["joints"] == [f"{name}_panda_joint{number}" for number in range(1, 8)]
+        assert detector.parameters["base_frame"] == f"{name}_panda_link0"
+        assert predictor.parameters["joint_prefix"] == f"{name}_"
+        assert detector.remappings == predictor.remappings == {"joint_states": "/joint_states"}
+        assert graph[f"{name}/impact_markers"].parameters["frame_prefix"] == f"{name}_"
+    assert "joint_prefixes" not in by_full_name(DualArmOptions())["rs_controller"].parameters
+
+
 def test_a_tilted_base_gives_each_node_the_task_in_its_own_frame(tmp_path: Path) -> None:
     content = yaml.safe_load((ROOT / "config" / "tasks" / "hit_and_push.yaml").read_text())
     content["arms"][0] |= {"base_rpy": [0.3, 0.0, 0.4], "base_position": [0.1, -0.05, 0.2]}

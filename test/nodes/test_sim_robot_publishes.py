@@ -44,7 +44,7 @@ def recorded(publisher) -> list:
 
 
 def test_each_arm_gets_its_own_part_of_what_the_sensors_show(node):
-    sent = {name: recorded(arm._state_publisher) for name, arm in node._arms.items()}
+    sent = {name: recorded(states._publisher) for name, states in zip(node._arms, node._state_publishers, strict=True)}
     values = np.arange(14.0)
     node._plant = SimpleNamespace(
         reading=JointReading(time=2.5, q=values, dq=values + 100.0, effort=values + 200.0),

@@ -7,6 +7,7 @@ import pytest
 from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import get_types_from_msg
 
+from impact_aware.errors import InvalidInputError
 from impact_aware.messages.reference_field import TYPE as FIELD
 from impact_aware.messages.reference_field import field_to_message
 from impact_aware.messages.stamps import write_stamp
@@ -152,6 +153,12 @@ def test_a_task_that_nobody_knows_is_said(truth, tmp_path):
     assert all(arm.impacts[0].common is None for arm in analysis.arms)
     (note,) = (note for note in analysis.notes if "juggling" in note)
     assert note.startswith("bag: its task juggling is none of dual_arm_grab,")
+    assert note.endswith("one by one; --task takes its file")
+    own = AnalysisOptions(robot="panda", task=TASK.name, ablation=False)
+    for arm in analyze([bag], own).arms:
+        np.testing.assert_allclose(arm.impacts[0].velocity_after_predicted, truth.velocity_after[arm.arm], atol=0.01)
+    with pytest.raises(InvalidInputError, match="task: got hit_and_push, expected a task for the arms .* left, right"):
+        analyze([bag], dataclasses.replace(own, task="hit_and_push"))
 
 
 def test_the_field_before_the_impact_counts():

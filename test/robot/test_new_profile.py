@@ -3,7 +3,7 @@
 import pytest
 import yaml
 
-from impact_aware.robot.model import load_robot
+from impact_aware.robot.load import load_robot
 from impact_aware.robot.new_profile import minimal_profile
 
 INERTIAL = (

@@ -10,7 +10,7 @@ import pytest
 from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.robot import RobotModel
 from impact_aware.robot.joint_reader import JointReader
-from impact_aware.robot.model import load_robot, robot_description
+from impact_aware.robot.load import load_robot, robot_description
 from impact_aware.robot.safety_limits import SafetyLimits
 
 ROBOT = RobotModel.from_profile("panda")

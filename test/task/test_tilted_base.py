@@ -20,7 +20,8 @@ from impact_aware.simulation.scene import ArmMount, Scene
 from impact_aware.simulation.task_scene import task_scene
 from impact_aware.task import base_placement, load_task
 from impact_aware.task.arms import arms_of_task, base_numbers, base_poses, frame_names, robot_on_base, single_arm
-from impact_aware.task.task import ArmTask, parse_task
+from impact_aware.task.task import ArmTask
+from impact_aware.task.task_file import parse_task
 
 G = 9.81
 RPY = (0.35, -0.25, 0.6)

@@ -1,0 +1,148 @@
+"""Tasks as files: read from `config/tasks/` or from a path, each entry checked and named where it can't be used."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pinocchio as pin
+
+from impact_aware.errors import InvalidInputError, UnknownNameError
+from impact_aware.ranges import Range
+from impact_aware.resources import read_named, resource_names
+from impact_aware.robot import RobotModel
+from impact_aware.task.task import LONGEST_NAME, MOST_ARMS, MOST_ENTRIES, ArmTask, FieldParameters, Task, TaskObject
+
+Content = TypeVar("Content", bound="TaskObject | ArmTask | FieldParameters")
+
+
+def task_names() -> tuple[str, ...]:
+    """Names of the tasks that come with the package."""
+    return resource_names("tasks")
+
+
+def load_task(name_or_path: str | Path, changes: Mapping[str, Any] | None = None) -> Task:
+    """Read a task by its name or from a YAML file.
+
+    Args:
+        name_or_path: Such as `hit_and_push`.
+        changes: Entries of the same layout that replace those of the file, such as `{"object": {"mass": 1.3}}`.
+
+    Raises:
+        UnknownNameError: No such task, or an entry that a task does not have.
+        InvalidInputError: An entry with a value that can't be used.
+    """
+    content, path = read_named("task", "tasks", name_or_path)
+    content.setdefault("name", path.stem)
+    return parse_task(_merged(content, changes or {}))
+
+
+def parse_task(content: Mapping[str, Any]) -> Task:
+    """Make a task from the content of a task file.
+
+    Raises:
+        UnknownNameError: An entry that a task does not have.
+        InvalidInputError: An entry that is missing or can't be used.
+    """
+    known = tuple(entry.name for entry in dataclasses.fields(Task))
+    for key in content:
+        if key not in known:
+            raise UnknownNameError("task entry", str(key), known)
+    for key in ("name", "goal", "object", "arms"):
+        if key not in content:
+            raise InvalidInputError(key, "nothing", f"an entry '{key}' in the task")
+    arms = _entries("arms", content["arms"], MOST_ARMS)
+    for index, entry in enumerate(arms):
+        if isinstance(entry, Mapping) and {"base_yaw", "base_rpy"} <= entry.keys():
+            expected = "one of base_yaw and base_rpy, not both"
+            raise InvalidInputError(f"arms[{index}].base_yaw", entry["base_yaw"], expected)
+    others = _entries("objects", content.get("objects", []), MOST_ENTRIES)
+    return Task(
+        name=_word("name", content["name"]),
+        goal=_numbers("goal", content["goal"], 3),
+        object=_parse(TaskObject, content["object"], "object"),
+        arms=tuple(_placed(_parse(ArmTask, entry, f"arms[{index}]")) for index, entry in enumerate(arms)),
+        fields=_parse(FieldParameters, content.get("fields", {}), "fields"),
+        frame=_word("frame", content.get("frame", "base")),
+        objects=tuple(_parse(TaskObject, entry, f"objects[{index}]") for index, entry in enumerate(others)),
+    )
+
+
+def _placed(arm: ArmTask) -> ArmTask:
+    """The arm with its base where the URDF of its profile has it, if it is to stand there.
+
+    Raises:
+        InvalidInputError: It is given a place besides, or the profile can't be used.
+    """
+    if not arm.base_in_urdf:
+        return arm
+    if any((*arm.base_position, *arm.base_angles)):
+        raise InvalidInputError("base_in_urdf", True, "no base_position, base_yaw or base_rpy beside it")
+    pose = RobotModel.from_profile(arm.robot).base_in_urdf
+    rpy = pin.rpy.matrixToRpy(pose.rotation).tolist()
+    place = tuple(pose.translation.tolist())
+    return dataclasses.replace(arm, base_in_urdf=False, base_position=place, base_rpy=tuple(rpy))
+
+
+def _merged(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """`base` with `changes` laid over it, mapping by mapping."""
+    result = dict(base)
+    for key, value in changes.items():
+        both = isinstance(value, Mapping) and isinstance(result.get(key), Mapping)
+        result[key] = _merged(result[key], value) if both else value
+    return result
+
+
+def _entries(name: str, value: Any, most: int) -> list[Any]:
+    if not isinstance(value, list) or len(value) > most:
+        shown = f"{len(value)} entries" if isinstance(value, list) else repr(value)
+        raise InvalidInputError(name, shown, f"a list of {most} entries at most")
+    return value
+
+
+def _word(name: str, value: Any) -> str:
+    if not isinstance(value, str) or len(value) > LONGEST_NAME:
+        raise InvalidInputError(name, repr(value), f"a name of {LONGEST_NAME} characters at most")
+    return value
+
+
+def _parse(kind: type[Content], content: Any, where: str) -> Content:
+    """One of the dataclasses above from its mapping, each entry in the type of its default."""
+    if not isinstance(content, Mapping):
+        raise InvalidInputError(where, content, "a mapping of names to values")
+    defaults = kind()
+    values: dict[str, Any] = {}
+    for key, value in content.items():
+        if key not in kind.__dataclass_fields__:
+            raise UnknownNameError(f"{where} entry", str(key), tuple(kind.__dataclass_fields__))
+        default, name = getattr(defaults, key), f"{where}.{key}"
+        if isinstance(default, bool):
+            if not isinstance(value, bool):
+                raise InvalidInputError(name, repr(value), "true or false")
+            values[key] = value
+        elif isinstance(default, str):
+            values[key] = _word(name, value)
+        elif isinstance(default, float):
+            values[key] = _numbers(name, [value], 1)[0]
+        elif isinstance(default, int):
+            if not isinstance(value, int) or isinstance(value, bool):
+                raise InvalidInputError(name, value, "a whole number")
+            Range(-1, MOST_ENTRIES - 1).check(name, value)
+            values[key] = value
+        elif key == "starts":
+            values[key] = tuple(_numbers(name, entry, 3) for entry in _entries(name, value, MOST_ENTRIES))
+        else:
+            count = len(_entries(name, value, MOST_ENTRIES)) if key == "posture" else 3
+            values[key] = _numbers(name, value, count)
+    return kind(**values)
+
+
+def _numbers(name: str, value: Any, count: int) -> Any:
+    # bool is an int to Python, and "12" would be the numbers 1 and 2.
+    plain = isinstance(value, (list, tuple)) and all(type(entry) in (int, float) for entry in value)
+    if not plain or len(value) != count or not all(abs(entry) <= sys.float_info.max for entry in value):
+        raise InvalidInputError(name, value, f"{count} finite number{'s' if count > 1 else ''}")
+    return tuple(float(entry) for entry in value)
