@@ -232,6 +232,9 @@ def dual_arm_graph(options: DualArmOptions) -> tuple[NodeSpec, ...]:
                 "frame_prefix": arm.joint_prefix or f"{arm.name}/",
                 **build.viewing(),
             }
+            if arm is not task.arms[0]:
+                # One is enough for all.
+                looks["legend"] = False
             nodes.append(build.node("impact_markers", looks, arm=arm.name, states=True))
     if options.simulation:
         nodes.append(build.simulator(nodes, {}))

@@ -162,7 +162,8 @@ class SceneMarkers:
             frame = self.frame_of(self.impact.frame)
         elif self._field is not None:
             frame = self._field.frame
-        return legend_markers(Sheet(self.arm, frame, 0.0), namespaces, self._style) if frame else []
+        shown = frame and self._style.legend
+        return legend_markers(Sheet(self.arm, frame, 0.0), namespaces, self._style) if shown else []
 
     def frame_of(self, frame: str) -> str:
         """A frame under the name it has in TF: the arm's own ones get the prefix, a common one such as `world` not."""
@@ -201,7 +202,7 @@ class SceneMarkers:
         if impact.object and impact.source != "plant" and not self._one_of_several:
             where, twist = impact.object_position, impact.object_twist_after
             markers += ghosts(sheet, where, twist, self._half_extents, style, self._orientation_of_object())
-        if not ahead:
+        if not ahead and style.joint_chart:
             markers += joint_chart(sheet, impact, style, outcome)
         return markers
 

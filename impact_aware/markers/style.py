@@ -78,6 +78,8 @@ class MarkerStyle:
         deviations: Half axes of an ellipsoid, in standard deviations.
         chart_position: (3,) Lower left corner of the joint chart, m.
         legend_position: (3,) First line of the legend, m.
+        legend: Whether there is one.
+        joint_chart: Whether the joints' velocities are drawn as a chart, which is mirrored from behind.
         text_height: m.
     """
 
@@ -93,4 +95,6 @@ class MarkerStyle:
     deviations: float = 2.0
     chart_position: tuple[float, float, float] = (0.0, -0.7, 0.6)
     legend_position: tuple[float, float, float] = (0.7, -0.33, 0.66)
+    legend: bool = True
+    joint_chart: bool = False
     text_height: float = 0.025

@@ -78,7 +78,11 @@ class Settings:
     )
     field_radius: float = described(STYLE.field_radius, "half width of the drawn part of a field, m", 0.0, 10.0)
     field_count: int = described(STYLE.field_count, "arrows of the field along each side", 0, 50)
+    joint_chart: bool = described(
+        STYLE.joint_chart, "draw the joints' velocities as a chart, which is mirrored from behind"
+    )
     chart_position: list[float] = described([*STYLE.chart_position], "lower left corner of the joint chart, m")
+    legend: bool = described(STYLE.legend, "say what the colours mean")
     legend_position: list[float] = described([*STYLE.legend_position], "first line of the legend, m")
     text_height: float = described(STYLE.text_height, "m", 1e-3, 10.0)
     whole_scene: bool = described(

@@ -10,7 +10,6 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-import yaml
 
 from impact_aware.bringup.connections import published
 from impact_aware.bringup.graph import DualArmOptions, SingleArmOptions, dual_arm_graph, single_arm_graph
@@ -100,15 +99,6 @@ def test_panels_show_topics_of_the_graph_and_each_panel_has_its_place(name: str)
         return [node] if isinstance(node, str) else leaves(node["first"]) + leaves(node["second"])
 
     assert sorted(leaves(layout["layout"])) == sorted(layout["configById"])
-
-
-@pytest.mark.parametrize("name", GRAPHS)
-def test_foxglove_hides_what_rviz_hides(name: str) -> None:
-    shown = yaml.safe_load((ROOT / "rviz" / f"{name}.rviz").read_text())["Visualization Manager"]["Displays"]
-    rviz = {item for own in shown for item, visible in own.get("Namespaces", {}).items() if visible is False}
-    topics = foxglove(name)["configById"]["3D!scene"]["topics"]
-    hidden = {item for own in topics.values() for item, entry in own["namespaces"].items() if not entry["visible"]}
-    assert hidden == rviz
 
 
 @pytest.mark.parametrize("name", GRAPHS)

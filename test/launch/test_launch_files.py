@@ -208,6 +208,7 @@ def expected_dual(choice: Choice) -> list[Started]:
     if "markers" in on:
         for arm in sides:
             looks = {"robot": "panda", "arm": arm, "frame_prefix": f"{arm}/", **choice.viewing}
+            looks |= {"legend": False} if arm == "right" else {}
             nodes.append(of_package("impact_markers", above + arm, file, looks, states))
     if "simulation" in on:
         plant = {"task": "dual_arm_grab", "seed": 0, **step, **({"lockstep_participants": waiting} if step else {})}

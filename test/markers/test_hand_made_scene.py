@@ -14,7 +14,7 @@ from impact_aware.task import load_task, make_field
 
 LOOK = MarkerStyle(
     velocity_scale=0.5, impulse_scale=0.25, joint_scale=0.1, ghost_time=0.2, look_ahead_lifetime=0.7,
-    impact_lifetime=3.0, chart_position=(1.0, 2.0, 3.0), text_height=0.04, deviations=3.0,
+    impact_lifetime=3.0, joint_chart=True, chart_position=(1.0, 2.0, 3.0), text_height=0.04, deviations=3.0,
 )  # fmt: skip
 POINT = np.array([0.3, -0.2, 0.9])
 
@@ -401,6 +401,10 @@ def test_the_legend_has_the_colours_of_what_is_shown():
     ]
     assert lines[1].position - lines[0].position == pytest.approx([1.4 * 0.04, 0.0, -0.75 * 1.4 * 0.04])
     assert {line.frame for line in lines} == {"left_base"}
+    silent = SceneMarkers(replace(LOOK, legend=False, joint_chart=False))
+    silent.add_impact(IMPACT)
+    assert silent.legend({"friction_cone"}) == []
+    assert not any("joint_" in marker.namespace for group in silent.take_changes().values() for marker in group)
 
 
 def test_meanings_have_the_colours_that_documents_name():

@@ -187,7 +187,7 @@ def test_the_ghost_stands_where_the_twist_takes_the_box(panda):
 
 
 def test_bars_show_every_joint_before_predicted_and_as_it_turned_out(panda):
-    style = MarkerStyle(joint_scale=0.1)
+    style = MarkerStyle(joint_scale=0.1, joint_chart=True)
     scene = SceneMarkers(style, robot=panda, half_extents=HALF)
     given = message(panda)
     scene.add_impact(drawable_impact(given))

@@ -36,7 +36,10 @@ _UP = np.array([0.0, 0.0, 1.0])
 # Time between start and touch, s: the start is free of oscillation, so it only has to be visible.
 _APPROACH = 0.010
 _WINDOW = 0.100
-_COLOURS = {"M": "C3", "M+B_theta": "C2", "M+B_rho": "C1"}
+COLOURS = {"M": "#d65e00", "M+B_theta": "#0073b2", "M+B_rho": "#009e73"}
+"""Of the inertias; told apart with every kind of colour blindness, and by their dashes, too."""
+
+_DASHES = {"M": ":", "M+B_theta": "--", "M+B_rho": "-."}
 
 
 @dataclass(frozen=True)
@@ -217,11 +220,12 @@ def _draw_velocities(context: ValidationContext, robot: RobotModel, trial: Trial
             since = 1e3 * (run.time[shown] - run.impact_time)
             axis.plot(since, np.degrees(run.dq[shown, joint]), "k", label="flexible joints, continuous contact")
             axis.set(xlabel="time since impact, ms", ylabel="velocity, deg/s", title=f"joint {(2, 4, 6)[joint]}")
-        for inertia, colour in _COLOURS.items():
+        for inertia, colour in COLOURS.items():
             response = rigid_response(robot, trial, inertia, after)
             for joint, axis in enumerate(axes[0]):
                 since = 1e3 * (after - run.impact_time)
-                axis.plot(since, np.degrees(response[:, joint]), "--", color=colour, label=f"rigid, {inertia}")
+                style = {"color": colour, "linestyle": _DASHES[inertia], "label": f"rigid, {inertia}"}
+                axis.plot(since, np.degrees(response[:, joint]), **style)
         axes[0, 0].legend(fontsize="small")
         figure.suptitle("Impact at 0.1 m/s, 30 deg: the flexible arm swings around the rigid one with M + B_theta")
 
@@ -251,7 +255,7 @@ def _draw_errors(context: ValidationContext, error: dict[str, Array]) -> None:
         width = 0.25
         for index, (choice, values) in enumerate(error.items()):
             axis.bar(
-                np.arange(3) + (index - 1) * width, values.mean(axis=0), width, color=_COLOURS[choice], label=choice
+                np.arange(3) + (index - 1) * width, values.mean(axis=0), width, color=COLOURS[choice], label=choice
             )
         axis.set(xticks=range(3), xticklabels=["joint 2", "joint 4", "joint 6"], ylabel="mean error, deg/s")
         axis.set(title=f"Prediction against the flexible-joint arm, {len(error['M'])} impacts")
