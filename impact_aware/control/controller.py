@@ -113,7 +113,7 @@ class ReferenceSpreadingController:
         self._reason: SafeReason | None = None
         self._detail = ""
         self._begin_to_rest()
-        self._start_time = 0.0
+        self._start_time, self._start_posture = 0.0, np.zeros(self.n)
         if self._reference is not None:
             self._reference.reset()
 
@@ -155,7 +155,7 @@ class ReferenceSpreadingController:
         self._refresh(q, dq)
         self._reference.reset()
         self.field = self._reference.field
-        self._start_time = float(time)
+        self._start_time, self._start_posture = float(time), q.copy()
         self.mode = Mode.ANTE
 
     def hold(self) -> None:
@@ -304,19 +304,22 @@ class ReferenceSpreadingController:
 
     def _tasks(self, reference: TrackingReference, q: Array, dq: Array, elapsed: float) -> list[AccelerationTask]:
         settings, tasks = self.parameters, []
+        # What is wanted begins with the field: a step of the acceleration at the start would look like an impact.
+        begun = smoothstep(elapsed, 0.0, reference.field.start_ramp)[0] if self.mode is Mode.ANTE else 1.0
         for index, (arm, own) in enumerate(zip(self.arms, reference.field.arms, strict=True)):
             tasks.append(tracking_task(arm, reference.target_acceleration[index], settings.track_weight))
             joint = own.null_space_joint
             if joint >= 0:
                 damping = reference.blend if self.mode is Mode.INTERIM else 1.0
                 stiffness, weight = settings.null_space_stiffness, settings.null_space_weight
-                state = q[arm.joints.start + joint], dq[arm.joints.start + joint]
-                tasks.append(null_space_task(arm, joint, own.null_space_position, *state, stiffness, damping, weight))
+                column = arm.joints.start + joint
+                start = self._start_posture[column]
+                wanted = start + begun * (own.null_space_position - start)
+                tasks.append(null_space_task(arm, joint, wanted, q[column], dq[column], stiffness, damping, weight))
         if self.mode is Mode.ANTE and len(self.arms) == 2:
             first, second = self.arms
             normal, centre = reference.field.arms[0].normal, reference.field.object_position
-            # It begins with the field: a step of the acceleration at the start would look like an impact.
-            weight = settings.sync_weight * smoothstep(elapsed, 0.0, reference.field.start_ramp)[0]
+            weight = settings.sync_weight * begun
             tasks += synchronisation_tasks((first, second), centre, normal, settings.sync_stiffness, weight)
         return tasks
 

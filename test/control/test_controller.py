@@ -85,6 +85,20 @@ def test_the_first_command_holds_the_arm_against_gravity(robot, begun):
     np.testing.assert_allclose(command.effort, robot.gravity(q), atol=1e-2)
 
 
+def test_a_start_beside_the_null_space_position_has_no_jerk_either_and_ends_there(robot, task, field, begun):
+    """A spring of 250 1/s^2 that acted at once would ask for 50 rad/s^2: a start that looks like an impact."""
+    aside = field.arms[0].null_space_position + 0.2
+    arm = dataclasses.replace(task.arms[0], null_space_position=aside)
+    q = start_posture(arm, robot)
+    assert q[0] == pytest.approx(aside)
+    controller = LawLoop(robot, ControlParameters(), field)
+    controller.start(0.0, q, np.zeros(7))
+    commands, q_after, _ = free_motion(robot, controller, q, np.zeros(7), 700)
+    asked = [pin.aba(robot.model, robot.data, q, np.zeros(7), command.effort) for command in commands[:3]]
+    assert np.abs(asked).max() < 0.5
+    assert q_after[0] == pytest.approx(field.arms[0].null_space_position, abs=0.02)
+
+
 def test_impact_leads_through_the_interim_mode_to_the_post_impact_mode(robot, task, field, begun):
     controller, _, _ = begun()
     q, dq = contact_state(robot, task, field)
