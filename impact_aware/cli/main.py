@@ -28,6 +28,7 @@ SUBCOMMANDS = {
     "render": ("impact_aware.cli.render", "draw the RViz scene of a recording at one time, without RViz"),
     "campaign": ("impact_aware.cli.campaign", "compare the controllers over many simulated runs"),
     "identify": ("impact_aware.cli.identify", "identify friction, inertia, restitution or contact parameters"),
+    "touch-surface": ("impact_aware.cli.touch_surface", "measure a fixed surface from three or more gentle taps"),
     "new-robot": ("impact_aware.cli.new_robot", "write a minimal profile for an arm of which there is a URDF"),
     "tune-detector": ("impact_aware.cli.tune_detector", "learn a detector's parameters from an impact-free recording"),
     "validate": ("impact_aware.cli.validate", "recompute the papers' numbers and print both side by side"),

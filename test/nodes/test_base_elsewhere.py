@@ -104,6 +104,19 @@ def test_controller_and_detector_know_where_up_is(ros_context, task_file):
         node.destroy_node()
 
 
+def test_joints_with_a_prefix_are_known_by_it(ros_context):
+    predictor = JumpPredictorNode(parameter_overrides=parameters(joint_prefix="left_"))
+    controller = RsControllerNode(parameter_overrides=parameters(joint_prefixes=["left_"]))
+    controller.trigger_configure()
+    for robot in (predictor._robot, controller._session.robots[0]):
+        assert (robot.joint_names[0], robot.base_frame) == ("left_panda_joint1", "left_panda_link0")
+    assert (
+        predictor._source.joint_names[0] == controller._session.states.readers[0].joint_names[0] == "left_panda_joint1"
+    )
+    for node in (predictor, controller):
+        node.destroy_node()
+
+
 def test_another_base_is_no_change_of_the_task(ros_context, task_file):
     node = ReferenceFieldNode(parameter_overrides=parameters(task=str(task_file)))
     own = node._live.task.arms[0]

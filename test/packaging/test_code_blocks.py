@@ -26,6 +26,7 @@ RUN = r"predict|new-robot|analyze trial\.csv|identify contact-point"
 
 LEFT = {
     r"demo": "starts the nodes over DDS: test/cli/test_demo.py does",
+    r"touch-surface|analyze hit": "needs a recording of taps: test/cli/test_touch_surface.py makes one",
     r"analyze (results|trial_01)": "needs the demo's recording: test/report and test/recordings make one",
     r"render": "needs the demo's recording: test/cli/test_render.py makes one",
     r"bench|faults|identify (plan|inertia)": "takes minutes: test/rigs and test/cli run small ones",

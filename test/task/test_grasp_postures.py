@@ -165,6 +165,23 @@ def test_arms_have_names_topics_and_bases():
             check_names((left, right), names)
 
 
+def test_prefixes_stand_before_the_joints_of_their_arm():
+    left, right = several_arms(["left", "right"], ["panda"], [0.0] * 8, ["l_", "r_"])
+    assert (left.robot.joint_names[6], right.robot.joint_names[0]) == ("l_panda_joint7", "r_panda_joint1")
+    assert (left.robot.base_frame, right.robot.base_frame) == ("l_panda_link0", "r_panda_link0")
+    (alone,) = single_arm("", "panda", prefix="x_")
+    assert alone.robot.joint_names[0] == "x_panda_joint1"
+    task = dataclasses.replace(
+        TASK, arms=tuple(dataclasses.replace(arm, joint_prefix=f"{arm.name}-") for arm in TASK.arms)
+    )
+    assert [arm.robot.joint_names[0] for arm in arms_of_task(task, "panda")] == [
+        "left-panda_joint1",
+        "right-panda_joint1",
+    ]
+    with pytest.raises(InvalidInputError, match="parameter joint_prefixes: got .*, expected 2, one per arm, or none"):
+        several_arms(["left", "right"], ["panda"], [0.0] * 8, ["l_"])
+
+
 @pytest.mark.parametrize(
     ("names", "robots", "bases", "field"),
     [

@@ -1,0 +1,134 @@
+"""`impact-aware touch-surface RECORDING`: the plane of a fixed surface from gentle taps that the detector finds."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+
+from impact_aware.cli.table_options import add_table_arguments, column_map
+from impact_aware.errors import InvalidInputError
+from impact_aware.estimation.touched_plane import TouchedPlane, touched_plane
+from impact_aware.json_text import json_text
+from impact_aware.output_folder import write_whole
+from impact_aware.recordings.impact_analysis import analyze
+from impact_aware.recordings.options import AnalysisOptions
+from impact_aware.recordings.results import AnalyzedImpact, ArmAnalysis
+from impact_aware.robot import RobotModel
+
+_SURFACE = "surface.yaml"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the recording, the arm and which of its impacts are the taps."""
+    parser.add_argument("recording", type=Path, metavar="BAG", help="bag or table in which the tip taps the surface")
+    parser.add_argument("--robot", metavar="NAME_OR_URDF", help="profile or .urdf; else robot_description")
+    parser.add_argument("--topic", help="joint states of the arm; needed where several were recorded")
+    parser.add_argument("--contact-frame", metavar="FRAME", help="frame at the centre of the tip; else the tool frame")
+    parser.add_argument(
+        "--taps", nargs="+", type=int, metavar="N", help="which impacts, as analyze counts them; else all contacts"
+    )
+    add_table_arguments(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the plane, and write it as a file that `analyze --surface` reads.
+
+    Raises:
+        ImpactAwareError: A recording that can't be read, or taps that make no plane.
+    """
+    options = AnalysisOptions(
+        robot=args.robot,
+        topics=() if args.topic is None else (args.topic,),
+        columns=column_map(args),
+        degrees=args.degrees,
+        contact_frame=args.contact_frame,
+        ablation=False,
+    )
+    arm, robot = _arm(analyze([args.recording], options).arms)
+    impacts = _taps(arm, args.taps)
+    frame = args.contact_frame or robot.tool_frame
+    radius = robot.tool_radius if frame == robot.tool_frame else 0.0
+    plane = _plane(robot, frame, radius, impacts)
+    content = {"normal": np.round(plane.normal, 6).tolist(), "point": np.round(plane.point, 6).tolist()}
+    written = None
+    if args.out is not None:
+        args.out.mkdir(parents=True, exist_ok=True)
+        written = args.out / _SURFACE
+        try:
+            write_whole(written, yaml.safe_dump(content, sort_keys=False), replace=False)
+        except FileExistsError as error:
+            raise InvalidInputError("out", str(written), "a name that is free: an earlier surface stays") from error
+    found = _plain(plane, robot, impacts) | {"written": None if written is None else str(written)}
+    print(json_text(found) if args.json else _text(found))
+    return 0
+
+
+def _arm(arms: tuple[ArmAnalysis, ...]) -> tuple[ArmAnalysis, RobotModel]:
+    if len(arms) > 1:
+        raise InvalidInputError("topic", "nothing", f"one of {', '.join(arm.topic for arm in arms)}")
+    (arm,) = arms
+    if arm.model is None:
+        raise InvalidInputError("robot", "nothing", "a profile or a URDF, as the recording has none that can be used")
+    return arm, arm.model
+
+
+def _taps(arm: ArmAnalysis, chosen: list[int] | None) -> list[AnalyzedImpact]:
+    """The impacts that count; what followed a contact within a moment, a bounce, is none unless it is asked for."""
+    if chosen is None:
+        return [impact for impact in arm.impacts if impact.cause == "contact"]
+    known = {impact.index: impact for impact in arm.impacts}
+    for number in chosen:
+        if number not in known or chosen.count(number) > 1:
+            raise InvalidInputError("taps", number, f"each of 1..{len(known)} once at most")
+    return [known[number] for number in chosen]
+
+
+def _plane(robot: RobotModel, frame: str, radius: float, impacts: list[AnalyzedImpact]) -> TouchedPlane:
+    before = [impact.velocity_before for impact in impacts]
+    velocities = [
+        robot.frame_jacobian(impact.position, frame)[:3] @ dq for impact, dq in zip(impacts, before, strict=True)
+    ]
+    return touched_plane(
+        [robot.placement(impact.position, frame).translation for impact in impacts],
+        velocities,
+        [np.linalg.norm(v) * impact.event.time_std for impact, v in zip(impacts, velocities, strict=True)],
+        radius,
+    )
+
+
+def _plain(plane: TouchedPlane, robot: RobotModel, impacts: list[AnalyzedImpact]) -> dict[str, Any]:
+    return {
+        "frame": robot.base_frame,
+        "normal": plane.normal.tolist(),
+        "point": plane.point.tolist(),
+        "normal_error": plane.normal_error,
+        "offset_error": plane.offset_error,
+        "width": plane.width,
+        "taps": [
+            {"index": impact.index, "time": impact.time, "distance": float(distance)}
+            for impact, distance in zip(impacts, plane.distances, strict=True)
+        ],
+    }
+
+
+def _text(found: dict[str, Any]) -> str:
+    x, y, z = found["normal"]
+    a, b, c = found["point"]
+    lines = [
+        f"normal ({x:.4f}, {y:.4f}, {z:.4f}) +- {np.degrees(found['normal_error']):.2f} deg, in {found['frame']}",
+        f"point  ({a:.4f}, {b:.4f}, {c:.4f}) m, +- {1e3 * found['offset_error']:.2f} mm along the normal",
+        f"from {len(found['taps'])} taps, which scatter by {1e3 * found['width']:.0f} mm across the line through them",
+    ]
+    lines += [
+        f"  tap {tap['index']} at {tap['time']:.4f} s, {1e3 * tap['distance']:+.2f} mm off the plane"
+        for tap in (found["taps"] if len(found["taps"]) > 3 else [])
+    ]
+    if len(found["taps"]) == 3:
+        lines.append("three taps fit any plane: a fourth one would test it")
+    if found["written"] is not None:
+        lines.append(f"written to {found['written']}: impact-aware analyze --surface reads it")
+    return "\n".join(lines)
