@@ -62,6 +62,8 @@ def _arm_to_message(arm: ArmReference, types: MessageTypes) -> Any:
         write_vector(getattr(message, name), getattr(arm, name))
     for name in ARM_QUATERNIONS:
         write_quaternion(getattr(message, name), getattr(arm, name))
+    write_vector(message.base.position, arm.base_position)
+    write_quaternion(message.base.orientation, arm.base_orientation)
     write_vector(message.feedforward_wrench.force, arm.feedforward_wrench[:3])
     write_vector(message.feedforward_wrench.torque, arm.feedforward_wrench[3:])
     return message
@@ -71,5 +73,8 @@ def _arm_from_message(message: Any) -> ArmReference:
     values: dict[str, Any] = {name: getattr(message, name) for name in ARM_PLAIN}
     values |= {name: vector(getattr(message, name)) for name in ARM_VECTORS}
     values |= {name: quaternion(getattr(message, name)) for name in ARM_QUATERNIONS}
+    base = getattr(message, "base", None)
+    if base is not None:  # as in recordings of earlier versions
+        values |= {"base_position": vector(base.position), "base_orientation": quaternion(base.orientation)}
     wrench = message.feedforward_wrench
     return ArmReference(feedforward_wrench=np.concatenate((vector(wrench.force), vector(wrench.torque))), **values)

@@ -39,7 +39,7 @@ from impact_aware.nodes.ros.ros_parameters import load_settings
 from impact_aware.nodes.ros.runtime import run_node
 from impact_aware.nodes.ros.upstream import Upstream
 from impact_aware.robot.safety_limits import SafetyLimits
-from impact_aware.task.arms import Arm, check_names, several_arms, single_arm
+from impact_aware.task.arms import Arm, check_bases, check_names, several_arms, single_arm
 
 WATCHDOG_PERIOD = 0.02
 """Wall time between two looks at the age of the last state, s."""
@@ -282,6 +282,7 @@ class RsControllerNode(SteadyLifecycleNode):
         try:
             field = field_from_message(message)
             check_names(self._arms, [own.arm for own in field.arms])
+            check_bases(self._arms, field.arms)
             session.set_field(field)
             if self._cold and not session.active:
                 self._cold = False

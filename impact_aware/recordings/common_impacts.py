@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import pinocchio as pin
 
 from impact_aware.arrays import Array
 from impact_aware.errors import ImpactAwareError, InvalidInputError
@@ -26,7 +27,7 @@ from impact_aware.recordings.results import AblationRow, AnalyzedImpact, ArmAnal
 from impact_aware.reference import ReferenceField
 from impact_aware.robot import RobotModel
 from impact_aware.task import Task, base_placement, load_task, task_names
-from impact_aware.task.arms import Arm
+from impact_aware.task.arms import Arm, base_of
 from impact_aware.task.grasp import COMMON_WINDOW, predict_grasp_impact
 from impact_aware.task.grasp_postures import palm_contact
 
@@ -85,14 +86,26 @@ def recorded_task(bag: Bag, given: str | None = None) -> tuple[RecordedTask | No
         task, names = load_task(given), [arm.arm for arm in fields[0][1].arms]
         if [arm.name for arm in task.arms] != names:
             raise InvalidInputError("task", given, f"a task for the arms of the recording, {', '.join(names)}")
-        return RecordedTask(task, tuple(fields)), ""
+        return RecordedTask(_with_recorded_bases(task, fields[0][1]), tuple(fields)), ""
     name = fields[0][1].task
     if any(field.task != name for _, field in fields):
         return None, "several tasks were recorded: the impacts of its arms are predicted one by one"
     if name not in task_names():
         known = ", ".join(task_names())
         return None, f"its task {name} is none of {known}: its arms are predicted one by one; --task takes its file"
-    return RecordedTask(load_task(name), tuple(fields)), ""
+    return RecordedTask(_with_recorded_bases(load_task(name), fields[0][1]), tuple(fields)), ""
+
+
+def _with_recorded_bases(task: Task, field: ReferenceField) -> Task:
+    """The task with its bases where they were in the recording, if that says so."""
+    arms = []
+    for arm, reference in zip(task.arms, field.arms, strict=True):
+        base = base_of(reference)
+        if base is not None:
+            place, angles = tuple(base.translation.tolist()), tuple(pin.rpy.matrixToRpy(base.rotation).tolist())
+            arm = replace(arm, base_position=place, base_yaw=0.0, base_rpy=angles)
+        arms.append(arm)
+    return replace(task, arms=tuple(arms))
 
 
 def note_shared_objects(arms: Sequence[ArmAnalysis]) -> list[ArmAnalysis]:

@@ -29,6 +29,8 @@ class ArmReference:
         null_space_joint: Index of the joint that the null-space task holds, -1 for none.
         null_space_position: Where it is held, rad.
         feedforward_wrench: (6,) What the tool exerts on the object after the impact, N and N m.
+        base_position: (3,) Of the arm's base, m.
+        base_orientation: (4,) Of the arm's base, quaternion x, y, z, w; zeros where the base is not known.
     """
 
     arm: str
@@ -41,6 +43,13 @@ class ArmReference:
     null_space_joint: int
     null_space_position: float
     feedforward_wrench: Array
+    base_position: Array = dataclasses.field(default_factory=lambda: np.zeros(3))
+    base_orientation: Array = dataclasses.field(default_factory=lambda: np.zeros(4))
+
+    @property
+    def base_known(self) -> bool:
+        """Whether it says where the arm's base is."""
+        return bool(self.base_orientation.any())
 
 
 @dataclass(frozen=True, eq=False)

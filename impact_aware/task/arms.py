@@ -10,6 +10,7 @@ import pinocchio as pin
 
 from impact_aware.arrays import Array
 from impact_aware.errors import InvalidInputError
+from impact_aware.reference.field import ArmReference
 from impact_aware.robot import RobotModel
 from impact_aware.task.make_field import base_placement
 from impact_aware.task.task import POSITION, ArmTask, Task
@@ -200,6 +201,38 @@ def check_frame(task: Task, base_frame: str) -> None:
     if any(base_numbers(task.arms[0])) and task.frame == base_frame:
         expected = "another name than that of the base frame, as the task has the base elsewhere"
         raise InvalidInputError("frame", task.frame, expected)
+
+
+BASE_TOLERANCE = 1e-3
+"""By how much a field's bases may be elsewhere than the controller's, m and rad."""
+
+
+def base_of(reference: ArmReference) -> pin.SE3 | None:
+    """Pose of the base that a field's reference was made for; None where it does not say so.
+
+    Raises:
+        InvalidInputError: Numbers that are no pose.
+    """
+    if not reference.base_known:
+        return None
+    return checked_pose(reference.base_position, reference.base_orientation, f"field.arms[{reference.arm}].base")
+
+
+def check_bases(arms: Sequence[Arm], references: Sequence[ArmReference]) -> None:
+    """A field for bases that stand elsewhere would send the tools elsewhere.
+
+    Raises:
+        InvalidInputError: A base that is known and not the controller's.
+    """
+    for arm, reference in zip(arms, references, strict=True):
+        base = base_of(reference)
+        if base is None:
+            continue
+        apart = np.abs(pin.log6(arm.base.actInv(base)).vector).max()
+        if apart > BASE_TOLERANCE:
+            label = f"field.arms[{reference.arm}].base"
+            shown, own = (np.round(pin.SE3ToXYZQUAT(pose), 4).tolist() for pose in (base, arm.base))
+            raise InvalidInputError(label, shown, f"{own}, where this controller has it (parameter bases)")
 
 
 def check_names(arms: Sequence[Arm], names: Sequence[str]) -> None:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from impact_aware.arrays import Array
 from impact_aware.errors import InvalidInputError
 from impact_aware.reference.field import ArmReference, ReferenceField
-from impact_aware.reference.rotation import rotation_from_quaternion, rotation_from_rpy
+from impact_aware.reference.rotation import quaternion_from_rotation, rotation_from_quaternion, rotation_from_rpy
 from impact_aware.robot import RobotModel
 from impact_aware.robot.inverse_kinematics import solve_inverse_kinematics
 from impact_aware.task.task import STANDARD_GRAVITY, ArmTask, Task
@@ -170,6 +170,8 @@ def _arm_reference(task: Task, arm: ArmTask, robot: RobotModel) -> ArmReference:
         null_space_joint=arm.null_space_joint,
         null_space_position=arm.null_space_position,
         feedforward_wrench=wrench,
+        base_position=np.array(arm.base_position),
+        base_orientation=quaternion_from_rotation(base_placement(arm).rotation),
     )
 
 

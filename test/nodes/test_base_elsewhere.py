@@ -8,6 +8,7 @@ import yaml
 from geometry_msgs.msg import PoseStamped
 from rclpy.parameter import Parameter
 
+from impact_aware.errors import InvalidInputError
 from impact_aware.impact.record import Impact
 from impact_aware.messages.geometry import write_vector
 from impact_aware.messages.reference_field import field_to_message
@@ -19,7 +20,7 @@ from impact_aware.nodes.rs_controller import RsControllerNode
 from impact_aware.resources import find_resource
 from impact_aware.robot import RobotModel
 from impact_aware.task import base_placement, load_task, make_field
-from impact_aware.task.arms import base_numbers
+from impact_aware.task.arms import base_numbers, check_bases
 
 RPY, POSITION = (0.2, -0.25, 0.1), (0.0, 0.03, -0.1)
 
@@ -102,6 +103,27 @@ def test_controller_and_detector_know_where_up_is(ros_context, task_file):
     assert controller._session.bases[0].isApprox(base_placement(own))
     for node in (detector, controller):
         node.destroy_node()
+
+
+def test_a_field_for_a_base_elsewhere_is_refused(ros_context, task_file):
+    task = load_task(task_file)
+    own = task.arms[0]
+    field = make_field(task, [RobotModel.from_profile("panda")])
+    controller = RsControllerNode(parameter_overrides=parameters(bases=base_numbers(own)))
+    controller.trigger_configure()
+    arms = controller._arms
+    aside = dataclasses.replace(own, base_rpy=(0.2, -0.252, 0.1))
+    for changed in (aside, dataclasses.replace(own, base_position=(0.0, 0.032, -0.1))):
+        other = make_field(dataclasses.replace(task, arms=(changed,)), [RobotModel.from_profile("panda")])
+        with pytest.raises(InvalidInputError, match=r"field.arms\[\].base: got .*, where this controller has it"):
+            check_bases(arms, other.arms)
+        controller._on_field(field_to_message(other, 0.0, ROS))
+        assert controller._session.field is None
+    unknown = dataclasses.replace(field.arms[0], base_orientation=np.zeros(4))
+    check_bases(arms, (unknown,))
+    controller._on_field(field_to_message(field, 0.0, ROS))
+    assert controller._session.field is not None
+    controller.destroy_node()
 
 
 def test_joints_with_a_prefix_are_known_by_it(ros_context):

@@ -161,6 +161,15 @@ def test_a_task_that_nobody_knows_is_said(truth, tmp_path):
         analyze([bag], dataclasses.replace(own, task="hit_and_push"))
 
 
+@pytest.mark.slow
+def test_the_bases_are_those_that_were_recorded(truth, tmp_path):
+    """The task of that name has them straight; nothing else differs."""
+    bag = write_bag(tmp_path / "bag", truth.velocity_after, task="dual_arm_grab")
+    for arm in analyze([bag], AnalysisOptions(robot="panda", ablation=False)).arms:
+        assert arm.impacts[0].common.task == "dual_arm_grab"
+        np.testing.assert_allclose(arm.impacts[0].velocity_after_predicted, truth.velocity_after[arm.arm], atol=0.01)
+
+
 def test_the_field_before_the_impact_counts():
     fields = tuple(
         (stamp, dataclasses.replace(FIELD_NOW, object_mass=mass)) for stamp, mass in ((1.0, 1.5), (2.0, 2.5))
