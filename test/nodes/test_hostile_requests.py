@@ -72,7 +72,7 @@ def test_set_task_opens_no_file_but_the_node_s_own(field_node, tmp_path):
     own = tmp_path / "mine.yaml"
     own.write_text(find_resource("config", "tasks", "hit_and_push.yaml").read_text())
     answer = field_node._on_set_task(SetTask.Request(task=str(own)), SetTask.Response())
-    assert not answer.success and "one of dual_arm_grab, hit_and_push" in answer.message
+    assert not answer.success and "one of dual_arm_grab, dual_arm_grab_tilted, hit_and_push" in answer.message
 
 
 def description_callback(node, robots):
