@@ -8,12 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
+from impact_aware.bringup.task_parameters import arm_parameters, base_of_single_arm, contact_parameters
 from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.resources import find_resource
 from impact_aware.robot import load_profile
-from impact_aware.task import ArmTask, Task, base_placement, hit_normal, load_task
+from impact_aware.task import ArmTask, Task, load_task
 from impact_aware.task.arms import base_numbers, check_frame
 
 PACKAGE = "impact_aware"
@@ -174,7 +173,7 @@ def single_arm_graph(options: SingleArmOptions) -> tuple[NodeSpec, ...]:
     check_frame(task, prefix + load_profile(options.robot).base_frame)
     nodes = build.watching(task.arms[0], options.robot, "", task)
     predictor = next(spec for spec in nodes if spec.executable == "jump_predictor")
-    if base := _base_of_single_arm(task, "base"):
+    if base := base_of_single_arm(task, "base"):
         predictor.parameters.update(base, task_frame=task.frame)
     if options.control:
         nodes += [
@@ -184,7 +183,7 @@ def single_arm_graph(options: SingleArmOptions) -> tuple[NodeSpec, ...]:
                 {
                     **robot,
                     **({"joint_prefixes": [prefix]} if prefix else {}),
-                    **_base_of_single_arm(task, "bases"),
+                    **base_of_single_arm(task, "bases"),
                     **build.control_parameters(),
                 },
                 states=True,
@@ -288,7 +287,7 @@ class _Builder:
     def watching(self, arm: ArmTask, robot: str, name: str, task: Task) -> list[NodeSpec]:
         """Detector and predictor of one arm; `name` is empty for a single one."""
         named = {"arm": name} if name else {}
-        detector = {**named, **_arm_parameters(arm, robot), **self._common, **self._timing("sampling_period")}
+        detector = {**named, **arm_parameters(arm, robot), **self._common, **self._timing("sampling_period")}
         others = [other for other in self._arms if name and other != name]
         if others:
             # The sequence of impacts is over when every arm has hit.
@@ -298,7 +297,7 @@ class _Builder:
             # One palm's prediction takes the object for free, but the other palm holds it: compare with both palms'.
             detector["expected_jumps"] = f"{above}/common_jumps"
         prefix = {"joint_prefix": arm.joint_prefix} if arm.joint_prefix else {}
-        predictor = {**named, "robot": robot, **prefix, **self._common, **_contact_parameters(task, arm)}
+        predictor = {**named, "robot": robot, **prefix, **self._common, **contact_parameters(task, arm)}
         return [
             self.node("impact_detector", detector, arm=name, states=True),
             self.node("jump_predictor", predictor, arm=name, states=True),
@@ -354,44 +353,3 @@ def select_nodes(graph: tuple[NodeSpec, ...], names: str) -> tuple[NodeSpec, ...
         if name not in known and all(name != spec.full_name for spec in graph):
             raise UnknownNameError("node", name, known)
     return tuple(spec for spec in graph if not wanted or spec.name in wanted or spec.full_name in wanted)
-
-
-def _base_of_single_arm(task: Task, name: str) -> dict[str, Any]:
-    """The parameter `name` that says where the base of a single arm stands, if that is not the task's frame itself."""
-    base = [float(number) for number in base_numbers(task.arms[0])]
-    return {name: base} if any(base) else {}
-
-
-def _arm_parameters(arm: ArmTask, robot: str) -> dict[str, Any]:
-    """What the detector must know of the arm: its joints, else it would watch a gripper's too, and where it hits."""
-    profile = load_profile(robot)
-    rotation = base_placement(arm).rotation.T
-    parameters = {
-        "robot": robot,
-        "joints": [arm.joint_prefix + joint for joint in profile.joint_names],
-        "base_frame": arm.joint_prefix + profile.base_frame,
-        "normal": _numbers(rotation @ hit_normal(arm)),
-    }
-    angles = [float(angle) for angle in arm.base_angles]
-    return parameters | ({"base_rpy": angles} if any(angles) else {})
-
-
-def _contact_parameters(task: Task, arm: ArmTask) -> dict[str, Any]:
-    """What the predictor must know of the task's contact, in the arm's base frame: the face that is hit, the object."""
-    base = base_placement(arm)
-    rotation = base.rotation.T
-    return {
-        "normal": _numbers(rotation @ hit_normal(arm)),
-        "friction": task.object.friction_tool,
-        "restitution": task.object.restitution,
-        "object_name": task.object.name,
-        "object_mass": task.object.mass,
-        # A box that stands askew to a base is taken for the upright box around it.
-        "object_half_extents": _numbers(np.abs(rotation) @ np.array(task.object.half_extents)),
-        "object_position": _numbers(base.actInv(np.array(task.object.position))),
-    }
-
-
-def _numbers(values: np.ndarray) -> list[float]:
-    """A short list without the last bits and the negative zeros that a rotation leaves behind."""
-    return [float(value) + 0.0 for value in np.round(values, 12)]

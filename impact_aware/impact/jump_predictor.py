@@ -15,6 +15,7 @@ from impact_aware.contact import Contact, FreeObject
 from impact_aware.contact.box import homogeneous_box, near_face_point
 from impact_aware.errors import InvalidInputError
 from impact_aware.impact.look_ahead import Approach, look_ahead
+from impact_aware.impact.palm import PalmPrediction, checked_palm, predict_palm
 from impact_aware.impact.prediction import ImpactPrediction
 from impact_aware.impact.predictor import ImpactPredictor
 from impact_aware.impact.registry import DEFAULT_METHOD
@@ -25,7 +26,7 @@ from impact_aware.robot import RobotModel
 class Prediction(NamedTuple):
     """An outcome, and its spread where the inputs' one is known."""
 
-    outcome: ImpactPrediction
+    outcome: ImpactPrediction | PalmPrediction
     uncertain: UncertainPrediction | None = None
 
 
@@ -53,6 +54,8 @@ class JumpPredictor:
         method: str = DEFAULT_METHOD,
         inertia: str = "M+B_theta",
         covariance: InputCovariance | None = None,
+        pad_half_sizes: ArrayLike = (0.0, 0.0, 0.0),
+        table_friction: float | None = None,
     ) -> None:
         """Check the configuration.
 
@@ -66,6 +69,10 @@ class JumpPredictor:
             method: One of `IMPACT_MAPS`.
             inertia: One of `INERTIA_CHOICES`.
             covariance: Of the inputs; None where they are taken as exact.
+            pad_half_sizes: (3,) Half edges of a flat palm along the axes of the contact's frame, m: the configured
+                contact is predicted at its corners, without a spread; zeros for a tip.
+            table_friction: Between the object and the horizontal table that it stands on, which a palm's prediction
+                takes along; None where it stands on nothing.
 
         Raises:
             UnknownNameError: No such frame.
@@ -78,6 +85,7 @@ class JumpPredictor:
         self._half_extents = np.array(object_half_extents, dtype=float)
         self._surface_point = np.array(surface_point, dtype=float)
         self._covariance = self._configured_covariance = covariance
+        self._palm, self._table_friction = checked_palm(pad_half_sizes), table_friction
         self._box: FreeObject | None = None
         self._prepared: ImpactPredictor | None = None
         obstacle = self._obstacle(object_mass)
@@ -157,10 +165,19 @@ class JumpPredictor:
         contact = replaced.get("contact", self.contact)
         obstacle = self._obstacle(replaced.get("object_mass", self.object_mass))
         how = {"method": replaced.get("method", self.method), "inertia": replaced.get("inertia", self.inertia)}
+        if self._palm is not None and contact is self.contact:
+            return Prediction(self._hit_with_palm(q, dq, obstacle, how["inertia"]))
         if not spread or self._covariance is None:
             return Prediction(self._prepare(contact, obstacle, **how)(q, dq))
         uncertain = predict_with_covariance(self.robot, q, dq, contact, self._covariance, obstacle=obstacle, **how)
         return Prediction(uncertain.prediction, uncertain)
+
+    def _hit_with_palm(self, q: Array, dq: Array, obstacle: FreeObject | None, inertia: str) -> PalmPrediction:
+        assert self._palm is not None
+        table = None if self._table_friction is None else (self._half_extents, self._table_friction)
+        return predict_palm(
+            self.robot, q, dq, self.contact, self._palm, obstacle=obstacle, table=table, inertia=inertia
+        )
 
     def _obstacle(self, mass: float) -> FreeObject | None:
         if mass == 0.0:

@@ -16,6 +16,9 @@ UNIT_TOLERANCE = 1e-3
 COMMON = "simultaneous"
 """Method of a prediction of what several arms do to an object at once; that of one arm knows nothing of the others."""
 
+PALM = "palm"
+"""Method of a prediction of all corners of one arm's palm at once, with the table that the object stands on."""
+
 DRAWN = ("look_ahead", "at_impact", "estimate", "plant")
 """Sources of an impact that concern everybody; an answer to a service client concerns that client only."""
 
@@ -118,8 +121,8 @@ class Impact:
 
     @property
     def object_mass(self) -> float | None:
-        """Mass of the free object, from the momentum it takes up, kg; None for a fixed surface or one not moved."""
-        if not self.object:
+        """Mass of the free object, from the momentum it takes up, kg; None where a surface or a table takes up some."""
+        if not self.object or self.method == PALM:
             return None
         change = self.object_twist_after[:3] - self.object_twist_before[:3]
         taken_up = -sum((contact.impulse for contact in self.contacts), np.zeros(3))

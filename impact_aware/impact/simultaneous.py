@@ -108,6 +108,10 @@ class BodyContact:
         object.__setattr__(self, "normal", frozen(unit_vector("normal", self.normal)))
         object.__setattr__(self, "point", frozen(vector("point", self.point, 3)))
 
+    def at(self, point: Array) -> BodyContact:
+        """The same contact at another point (3,), m."""
+        return replace(self, point=point)
+
 
 class SimultaneousPrediction(NamedTuple):
     """State just after a simultaneous impact of m contacts; vectors of three in the common frame.

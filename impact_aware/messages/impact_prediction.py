@@ -10,6 +10,7 @@ import numpy as np
 from impact_aware.arrays import Array
 from impact_aware.detection import ExpectedJump
 from impact_aware.impact import ImpactPrediction
+from impact_aware.impact.palm import PalmPrediction
 from impact_aware.impact.record import DRAWN, ContactRecord, Impact
 from impact_aware.impact.uncertainty import UncertainPrediction
 from impact_aware.messages.geometry import twist, vector, write_twist, write_vector
@@ -126,7 +127,7 @@ def drawable_impact(message: Any) -> Impact | None:
 
 
 def predicted_impact(
-    prediction: ImpactPrediction,
+    prediction: ImpactPrediction | PalmPrediction,
     *,
     source: str,
     time: float,

@@ -63,6 +63,12 @@ class Settings:
     joint_prefix: str = described("", "what stands before the names of the joints and of the base frame")
     task_frame: str = described("", "name of the task's frame; needed with base")
     contact_frame: str = described("", "robot frame that hits; empty: the tool frame")
+    pad_half_sizes: list[float] = described(
+        [0.0, 0.0, 0.0], "half edges of a flat palm along the axes of the contact frame, m; zeros: a tip"
+    )
+    table_friction: float = described(
+        -1.0, "Coulomb coefficient between the object that a palm hits and its table; negative: no table", -1.0, 10.0
+    )
     tool_radius: float = described(-1.0, "radius of the spherical tip, m; negative: the robot profile's", -1.0, 1.0)
     normal: list[float] = described([0.0, 0.0, 1.0], "unit vector from the obstacle into the robot, base frame")
     friction: float = described(0.0, "Coulomb coefficient between tool and obstacle", 0.0, 10.0)
@@ -114,6 +120,8 @@ class Settings:
             method=self.method,
             inertia=self.inertia,
             covariance=self._covariance(robot),
+            pad_half_sizes=self.pad_half_sizes,
+            table_friction=None if self.table_friction < 0.0 else self.table_friction,
         )
 
     def _covariance(self, robot: RobotModel) -> InputCovariance | None:

@@ -9,13 +9,8 @@ import pinocchio as pin
 
 from impact_aware.arrays import Array
 from impact_aware.contact.box import homogeneous_box
-from impact_aware.impact.simultaneous import (
-    ArmState,
-    BodyContact,
-    SimultaneousPrediction,
-    contact_patch,
-    predict_simultaneous,
-)
+from impact_aware.impact.palm import palm_contacts, table_contacts
+from impact_aware.impact.simultaneous import ArmState, BodyContact, SimultaneousPrediction, predict_simultaneous
 from impact_aware.reference.field import ReferenceField
 from impact_aware.robot import RobotModel
 from impact_aware.task.make_field import base_placement, joint_velocity_of_tool
@@ -120,35 +115,20 @@ def _predict(
         own = task.arms[index]
         contacts += _contacts(task, own, robots[index], _tool(arms[own.name]), field.arms[index].normal)
     if not task.lifts:
-        contacts += _table_contacts(task, field, object_position)
+        thing = task.object
+        contacts += table_contacts(thing.name, object_position, field.object_half_extents, thing.friction_table)
     body = homogeneous_box(field.object_mass, field.object_half_extents, object_position)
     return predict_simultaneous(contacts, arms=arms, objects={task.object.name: body}, inertia=inertia)
 
 
 def _contacts(task: Task, own: ArmTask, robot: RobotModel, tool: pin.SE3, normal: Array) -> list[BodyContact]:
     """Where one tool touches: the corners of the palm's face that looks at the object, or the tip of a sphere."""
-    half = np.array(own.pad_half_sizes)
-    facing = int(np.argmax(np.abs(tool.rotation.T @ normal)))
-    thickness = half[facing] if half.any() else robot.tool_radius
-    centre = BodyContact(
+    tip = BodyContact(
         body=own.name,
         normal=normal,
-        point=tool.translation - thickness * normal,
+        point=tool.translation - robot.tool_radius * normal,
         other=task.object.name,
         friction=task.object.friction_tool,
         restitution=task.object.restitution,
     )
-    if not half.any():
-        return [centre]
-    along, across = (axis for axis in range(3) if axis != facing)
-    return contact_patch(centre, tool.rotation[:, along], half[along], half[across])
-
-
-def _table_contacts(task: Task, field: ReferenceField, object_position: Array) -> list[BodyContact]:
-    """The corners of the object's base on its table, which is horizontal."""
-    half = np.array(field.object_half_extents)
-    up = np.array([0.0, 0.0, 1.0])
-    base = BodyContact(
-        body=task.object.name, normal=up, point=object_position - half[2] * up, friction=task.object.friction_table
-    )
-    return contact_patch(base, np.array([1.0, 0.0, 0.0]), half[0], half[1])
+    return palm_contacts(tip, tool, own.pad_half_sizes) if any(own.pad_half_sizes) else [tip]

@@ -8,6 +8,7 @@ import numpy as np
 
 from impact_aware.arrays import Array
 from impact_aware.detection import ImpactEvent
+from impact_aware.impact.palm import summed_contact
 from impact_aware.impact.record import COMMON, ContactRecord, Impact
 from impact_aware.impact.simultaneous import SimultaneousPrediction
 from impact_aware.reference import ReferenceField
@@ -105,22 +106,18 @@ class GraspPostures:
 
 
 def palm_contact(arm: Arm, object_name: str, prediction: SimultaneousPrediction) -> ContactRecord:
-    """The contacts of one tool as one, at their middle: impulses added, velocities the mean, which is the middle's.
-
-    The palm slides where any of its corners does, and separates where all of them do. Base frame of the arm.
-    """
-    own = [number for number, contact in enumerate(prediction.contacts) if contact.body == arm.name]
-    first, to_base = prediction.contacts[own[0]], arm.base.rotation.T
-    modes = {prediction.modes[number] for number in own} - {"separate"} or {"separate"}
+    """The contacts of one tool as one, base frame of the arm."""
+    summed, to_base = summed_contact(prediction, arm.name), arm.base.rotation.T
+    first = next(contact for contact in prediction.contacts if contact.body == arm.name)
     return ContactRecord(
         frame=arm.robot.tool_frame,
         obstacle=object_name,
-        point=arm.base.actInv(np.mean([prediction.contacts[number].point for number in own], axis=0)),
-        normal=to_base @ first.normal,
-        impulse=to_base @ prediction.impulse[own].sum(axis=0),
-        velocity_before=to_base @ prediction.contact_velocity_before[own].mean(axis=0),
-        velocity_after=to_base @ prediction.contact_velocity_after[own].mean(axis=0),
+        point=arm.base.actInv(summed.point),
+        normal=to_base @ summed.normal,
+        impulse=to_base @ summed.impulse,
+        velocity_before=to_base @ summed.velocity_before,
+        velocity_after=to_base @ summed.velocity_after,
         friction=first.friction,
         restitution=first.restitution,
-        mode="slide" if "slide" in modes else modes.pop(),
+        mode=summed.mode,
     )

@@ -281,6 +281,15 @@ def test_markers_of_two_arms_are_told_apart_by_arm_and_frame_prefix() -> None:
     assert "whole_scene" not in watched
 
 
+def test_the_predictor_knows_of_a_palm_and_of_the_table_that_holds_what_is_pushed() -> None:
+    push = by_name(SingleArmOptions(task="hit_and_push_palm"))["jump_predictor"].parameters
+    assert (push["pad_half_sizes"], push["table_friction"]) == ([0.04, 0.04, 0.03], 0.3)
+    ball = by_name(SingleArmOptions())["jump_predictor"].parameters
+    lifted = by_full_name(DualArmOptions())["left/jump_predictor"].parameters
+    assert lifted["pad_half_sizes"] == [0.04, 0.04, 0.03]
+    assert not {"pad_half_sizes", "table_friction"} & ball.keys() and "table_friction" not in lifted
+
+
 @pytest.mark.parametrize("namespace", ["", "cell"])
 def test_lockstep_waits_for_both_arms_by_their_names_below_the_simulator(namespace: str) -> None:
     graph = by_full_name(DualArmOptions(lockstep=True, namespace=namespace))

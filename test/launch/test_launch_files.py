@@ -57,7 +57,7 @@ HIT = {
     "object_half_extents": [0.1, 0.065, 0.1],
     "object_position": [0.5, 0.0, 0.1],
 }
-GRAB = {**HIT, "friction": 0.8}
+GRAB = {**HIT, "friction": 0.8, "pad_half_sizes": [0.04, 0.04, 0.03]}
 LEFT = {**GRAB, "object_position": [0.55, -0.35, 0.4]}
 RIGHT = {**GRAB, "object_position": [0.55, 0.35, 0.4], "normal": [0.0, -1.0, 0.0]}
 """What each predictor must know of its contact, in the base frame of its arm."""

@@ -1,0 +1,64 @@
+"""What the nodes of a graph must know of the task, as their parameters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from impact_aware.robot import load_profile
+from impact_aware.task import ArmTask, Task, base_placement, hit_normal
+from impact_aware.task.arms import base_numbers
+
+UPRIGHT = 1.0 - 1e-9
+"""Cosine from which on a base stands upright, so that a horizontal table is one in its frame."""
+
+
+def base_of_single_arm(task: Task, name: str) -> dict[str, Any]:
+    """The parameter `name` that says where the base of a single arm stands, if that is not the task's frame itself."""
+    base = [float(number) for number in base_numbers(task.arms[0])]
+    return {name: base} if any(base) else {}
+
+
+def arm_parameters(arm: ArmTask, robot: str) -> dict[str, Any]:
+    """What the detector must know of the arm: its joints, else it would watch a gripper's too, and where it hits."""
+    profile = load_profile(robot)
+    rotation = base_placement(arm).rotation.T
+    parameters = {
+        "robot": robot,
+        "joints": [arm.joint_prefix + joint for joint in profile.joint_names],
+        "base_frame": arm.joint_prefix + profile.base_frame,
+        "normal": _numbers(rotation @ hit_normal(arm)),
+    }
+    angles = [float(angle) for angle in arm.base_angles]
+    return parameters | ({"base_rpy": angles} if any(angles) else {})
+
+
+def contact_parameters(task: Task, arm: ArmTask) -> dict[str, Any]:
+    """What the predictor must know of the task's contact, in the arm's base frame: the face that is hit, the object."""
+    base = base_placement(arm)
+    rotation = base.rotation.T
+    return {
+        "normal": _numbers(rotation @ hit_normal(arm)),
+        "friction": task.object.friction_tool,
+        "restitution": task.object.restitution,
+        "object_name": task.object.name,
+        "object_mass": task.object.mass,
+        # A box that stands askew to a base is taken for the upright box around it.
+        "object_half_extents": _numbers(np.abs(rotation) @ np.array(task.object.half_extents)),
+        "object_position": _numbers(base.actInv(np.array(task.object.position))),
+        **_palm_parameters(task, arm),
+    }
+
+
+def _palm_parameters(task: Task, arm: ArmTask) -> dict[str, Any]:
+    """What the predictor must know of a palm: it and, where the object is pushed, the table hold the object upright."""
+    palm: dict[str, Any] = {"pad_half_sizes": list(arm.pad_half_sizes)} if any(arm.pad_half_sizes) else {}
+    if palm and not task.lifts and base_placement(arm).rotation[2, 2] > UPRIGHT:
+        palm["table_friction"] = task.object.friction_table
+    return palm
+
+
+def _numbers(values: np.ndarray) -> list[float]:
+    """A short list without the last bits and the negative zeros that a rotation leaves behind."""
+    return [float(value) + 0.0 for value in np.round(values, 12)]

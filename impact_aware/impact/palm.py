@@ -1,0 +1,202 @@
+"""A flat palm that hits: the corners of its face as contacts, their common impact, and one contact that sums them up.
+
+A single contact lets the tool turn about it; a palm that lies on the object's face does not turn (van Steen 2024).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import ArrayLike
+
+from impact_aware.arrays import Array
+from impact_aware.contact.geometry import Contact, FreeObject, contact_jacobian
+from impact_aware.errors import InvalidInputError
+from impact_aware.impact.contact_impulse import Mode
+from impact_aware.impact.record import PALM
+from impact_aware.impact.simultaneous import (
+    ArmState,
+    BodyContact,
+    SimultaneousPrediction,
+    contact_patch,
+    predict_simultaneous,
+)
+from impact_aware.robot import RobotModel
+
+_ARM, _OBJECT = "arm", "object"
+
+
+def palm_contacts(centre: BodyContact, tool: pin.SE3, half_sizes: ArrayLike) -> list[BodyContact]:
+    """Where a palm touches: the corners of its face that looks at the object.
+
+    Args:
+        centre: The contact that stands for all; its point is not used.
+        tool: Pose of the tool frame, in the frame of the contact.
+        half_sizes: (3,) Half edges of the palm about the tool frame, along its axes, m.
+    """
+    half = np.asarray(half_sizes, dtype=float)
+    facing = int(np.argmax(np.abs(tool.rotation.T @ centre.normal)))
+    along, across = (axis for axis in range(3) if axis != facing)
+    middle = centre.at(tool.translation - half[facing] * centre.normal)
+    return contact_patch(middle, tool.rotation[:, along], half[along], half[across])
+
+
+def table_contacts(body: str, position: ArrayLike, half_extents: ArrayLike, friction: float) -> list[BodyContact]:
+    """The corners of a box's base on its table, which is horizontal.
+
+    Args:
+        body: Name of the box.
+        position: (3,) Its centre, m; z is up.
+        half_extents: (3,) m.
+        friction: Coulomb's coefficient between box and table.
+    """
+    half, up = np.asarray(half_extents, dtype=float), np.array([0.0, 0.0, 1.0])
+    base = BodyContact(body=body, normal=up, point=np.asarray(position) - half[2] * up, friction=friction)
+    return contact_patch(base, np.array([1.0, 0.0, 0.0]), half[0], half[1])
+
+
+class SummedContact(NamedTuple):
+    """The contacts of one body as one, at their middle.
+
+    Attributes:
+        point: (3,) m.
+        normal: (3,) Of the first of them.
+        impulse: (3,) All impulses on the body, N s.
+        velocity_before: (3,) Mean, which is the middle's, relative to what is hit, m/s.
+        velocity_after: (3,) The same just after.
+        mode: It slides where any contact does, and separates where all of them do.
+    """
+
+    point: Array
+    normal: Array
+    impulse: Array
+    velocity_before: Array
+    velocity_after: Array
+    mode: Mode
+
+
+def summed_contact(prediction: SimultaneousPrediction, body: str) -> SummedContact:
+    """What the contacts of one body come to, in the frame of the prediction."""
+    own = [number for number, contact in enumerate(prediction.contacts) if contact.body == body]
+    modes = {prediction.modes[number] for number in own} - {"separate"}
+    return SummedContact(
+        point=np.mean([prediction.contacts[number].point for number in own], axis=0),
+        normal=prediction.contacts[own[0]].normal,
+        impulse=prediction.impulse[own].sum(axis=0),
+        velocity_before=prediction.contact_velocity_before[own].mean(axis=0),
+        velocity_after=prediction.contact_velocity_after[own].mean(axis=0),
+        mode="slide" if "slide" in modes else "stick" if modes else "separate",
+    )
+
+
+class PalmPrediction(NamedTuple):
+    """State just after a palm's impact, named as in `ImpactPrediction`; vectors of three in the base frame.
+
+    Attributes:
+        velocity_before: (n,) rad/s.
+        velocity_after: (n,) rad/s.
+        mode: Of the palm as a whole, see `SummedContact`.
+        impulse: (3,) On the robot, N s.
+        point: (3,) Middle of the palm's face, m.
+        contact_velocity_before: (3,) Of that point relative to the obstacle, m/s.
+        contact_velocity_after: (3,) The same just after.
+        effective_mass: Of the robot along the normal at that point, kg.
+        energy_loss: Of robot and object together, J.
+        contact: The contact it was asked for.
+        obstacle: The free object, or None for a fixed surface.
+        object_twist_after: (6,) Linear first, m/s and rad/s; None for a fixed surface.
+        inertia: Which inertia was used.
+        method: `palm`.
+    """
+
+    velocity_before: Array
+    velocity_after: Array
+    mode: Mode
+    impulse: Array
+    point: Array
+    contact_velocity_before: Array
+    contact_velocity_after: Array
+    effective_mass: float
+    energy_loss: float
+    contact: Contact
+    obstacle: FreeObject | None
+    object_twist_after: Array | None
+    inertia: str
+    method: str = PALM
+
+
+def checked_palm(half_sizes: ArrayLike) -> Array | None:
+    """Half edges (3,) of a palm, m; None for the zeros that say that there is none.
+
+    Raises:
+        InvalidInputError: Neither three zeros nor three lengths.
+    """
+    half = np.asarray(half_sizes, dtype=float)
+    if half.shape == (3,) and not half.any():
+        return None
+    if half.shape != (3,) or not (np.isfinite(half).all() and (half > 0.0).all()):
+        raise InvalidInputError("pad_half_sizes", half.tolist(), "three lengths > 0 m, or three zeros")
+    return half
+
+
+def predict_palm(
+    robot: RobotModel,
+    q: ArrayLike,
+    dq: ArrayLike,
+    contact: Contact,
+    half_sizes: ArrayLike,
+    *,
+    obstacle: FreeObject | None = None,
+    table: tuple[Array, float] | None = None,
+    inertia: str = "M+B_theta",
+) -> PalmPrediction:
+    """Predict the state just after a palm meets an object or a fixed surface with its whole face.
+
+    Args:
+        robot: The arm.
+        q: (n,) rad.
+        dq: (n,) Just before, rad/s.
+        contact: Frame of the palm, normal, friction and restitution; radius and points are those of a tip, not used.
+        half_sizes: (3,) Half edges of the palm along the axes of its frame, m.
+        obstacle: The free object; None for a fixed surface.
+        table: Half extents (3,) of a box that stands on a horizontal table, m, and the friction between them; None for
+            an object that nothing else holds.
+        inertia: One of `INERTIA_CHOICES`.
+
+    Raises:
+        InvalidInputError: A state that is not finite, or sizes that make no palm.
+    """
+    half = checked_palm(half_sizes)
+    if half is None:
+        raise InvalidInputError("pad_half_sizes", "zeros", "three lengths > 0 m")
+    arm = ArmState(robot, np.asarray(q, dtype=float), np.asarray(dq, dtype=float))
+    tool = robot.placement(arm.q, contact.frame)
+    other = None if obstacle is None else _OBJECT
+    middle = BodyContact(
+        _ARM, contact.normal, tool.translation, other, contact.friction, contact.restitution, contact.frame
+    )
+    contacts = palm_contacts(middle, tool, half)
+    if obstacle is not None and table is not None:
+        contacts += table_contacts(_OBJECT, obstacle.position, *table)
+    objects = {} if obstacle is None else {_OBJECT: obstacle}
+    found = predict_simultaneous(contacts, arms={_ARM: arm}, objects=objects, inertia=inertia)
+    own = summed_contact(found, _ARM)
+    towards = contact.normal @ contact_jacobian(robot, arm.q, Contact(contact.frame, contact.normal, point=own.point))
+    inverse = float(towards @ np.linalg.solve(robot.mass_matrix(arm.q, inertia), towards))
+    return PalmPrediction(
+        velocity_before=arm.dq,
+        velocity_after=found.velocity_after[_ARM],
+        mode=own.mode,
+        impulse=own.impulse,
+        point=own.point,
+        contact_velocity_before=own.velocity_before,
+        contact_velocity_after=own.velocity_after,
+        effective_mass=1.0 / inverse if inverse > 0.0 else np.inf,
+        energy_loss=found.energy_loss,
+        contact=contact,
+        obstacle=obstacle,
+        object_twist_after=None if obstacle is None else found.velocity_after[_OBJECT],
+        inertia=inertia,
+    )

@@ -1,0 +1,131 @@
+"""A palm's impact: all corners at once, checked by momentum, energy and the two ends it lies between."""
+
+import numpy as np
+import pytest
+
+from impact_aware.contact import Contact
+from impact_aware.contact.box import homogeneous_box
+from impact_aware.errors import InvalidInputError
+from impact_aware.impact.jump_predictor import JumpPredictor
+from impact_aware.impact.palm import checked_palm, predict_palm
+from impact_aware.impact.predictor import predict
+from impact_aware.robot import RobotModel
+from impact_aware.task import load_task, start_posture
+
+ROBOT = RobotModel.from_profile("panda")
+TASK = load_task("hit_and_push_palm")
+# Into the robot: the palm comes along -y.
+NORMAL = np.array([0.0, 1.0, 0.0])
+HALF = np.array([0.04, 0.035, 0.03])
+BOX_HALF = np.array([0.10, 0.065, 0.12])
+Q = start_posture(TASK.arms[0], ROBOT)
+ROWS = np.vstack([ROBOT.frame_jacobian(Q), np.eye(7)[:1]])
+# 0.5 m/s onto the face, and some along it; the tool does not turn.
+DQ = np.linalg.solve(ROWS, [0.06, -0.5, 0.04, 0.0, 0.0, 0.0, 0.0])
+TOOL = ROBOT.placement(Q)
+CONTACT = Contact(ROBOT.tool_frame, NORMAL, friction=0.6, radius=0.03)
+
+
+def box(lower=0.0, aside=0.0):
+    """A box before the palm, whose centre is lower than the palm's, m."""
+    centre = TOOL.translation - (0.03 + BOX_HALF[1]) * NORMAL + [aside, 0.0, -lower]
+    return homogeneous_box(2.2, BOX_HALF, centre)
+
+
+def kinetic(found, thing, velocity, twist):
+    mass = ROBOT.mass_matrix(Q, found.inertia)
+    turning = twist[3:] @ thing.inertia @ twist[3:]
+    return 0.5 * (velocity @ mass @ velocity + thing.mass * twist[:3] @ twist[:3] + turning)
+
+
+def test_what_the_palm_gives_the_object_takes_and_the_energy_is_that_of_both():
+    thing = box(lower=0.02, aside=0.015)
+    found = predict_palm(ROBOT, Q, DQ, CONTACT, HALF, obstacle=thing)
+    np.testing.assert_allclose(thing.mass * found.object_twist_after[:3], -found.impulse, atol=1e-9)
+    lost = kinetic(found, thing, DQ, np.zeros(6)) - kinetic(
+        found, thing, found.velocity_after, found.object_twist_after
+    )
+    assert found.energy_loss == pytest.approx(lost, abs=1e-9) and lost > 0.1
+    # The middle of the face: 0.03 m from the tool frame, whichever of the palm's axes that is.
+    facing = int(np.argmax(np.abs(TOOL.rotation.T @ NORMAL)))
+    np.testing.assert_allclose(found.point, TOOL.translation - HALF[facing] * NORMAL, atol=1e-12)
+    np.testing.assert_allclose(found.contact_velocity_before, [0.06, -0.5, 0.04], atol=1e-9)
+    assert found.mode == "stick" and found.method == "palm"
+
+
+def test_object_and_tool_go_on_as_one_where_all_corners_stick():
+    thing = box(lower=0.02, aside=0.015)
+    found = predict_palm(ROBOT, Q, DQ, CONTACT, HALF, obstacle=thing)
+    tool, twist = ROBOT.frame_jacobian(Q) @ found.velocity_after, found.object_twist_after
+    np.testing.assert_allclose(tool[3:], twist[3:], atol=1e-6)
+    at_tool = twist[:3] + np.cross(twist[3:], TOOL.translation - thing.position)
+    np.testing.assert_allclose(tool[:3], at_tool, atol=1e-6)
+    assert np.linalg.norm(twist[3:]) > 0.05
+
+
+def test_a_palm_of_no_size_is_a_tip():
+    """A tip may turn about its point; four corners a micrometre apart may as well."""
+    thing, tiny = box(lower=0.02, aside=0.015), np.where(np.abs(TOOL.rotation.T @ NORMAL) > 0.5, 0.03, 1e-6)
+    tip = predict(ROBOT, Q, DQ, CONTACT, obstacle=thing)
+    found = predict_palm(ROBOT, Q, DQ, CONTACT, tiny, obstacle=thing)
+    np.testing.assert_allclose(found.velocity_after, tip.velocity_after, atol=1e-3)
+    np.testing.assert_allclose(found.impulse, tip.impulse, atol=1e-3)
+    assert found.effective_mass == pytest.approx(tip.effective_mass, rel=1e-6)
+    real = predict_palm(ROBOT, Q, DQ, CONTACT, HALF, obstacle=thing)
+    assert np.linalg.norm(real.velocity_after - tip.velocity_after) > 0.05
+
+
+def test_the_table_holds_an_object_that_is_hit_above_its_centre():
+    thing = box(lower=0.05)
+    free = predict_palm(ROBOT, Q, DQ, CONTACT, HALF, obstacle=thing)
+    held = predict_palm(ROBOT, Q, DQ, CONTACT, HALF, obstacle=thing, table=(BOX_HALF, 0.3))
+    assert abs(free.object_twist_after[3]) > 0.05
+    corners = [[x, y, -BOX_HALF[2]] for x in (-0.1, 0.1) for y in (-0.065, 0.065)]
+
+    def lowest(twist):
+        return min((twist[:3] + np.cross(twist[3:], corner))[2] for corner in corners)
+
+    assert lowest(free.object_twist_after) < -1e-3 <= lowest(held.object_twist_after)
+
+
+def test_no_corner_of_a_palm_goes_into_a_fixed_surface():
+    """It may tip onto an edge, and nothing pulls it back."""
+    found = predict_palm(ROBOT, Q, DQ, CONTACT, HALF)
+    assert found.object_twist_after is None and found.obstacle is None
+    twist = ROBOT.frame_jacobian(Q) @ found.velocity_after
+    facing = int(np.argmax(np.abs(TOOL.rotation.T @ NORMAL)))
+    along, across = (TOOL.rotation[:, axis] * HALF[axis] for axis in range(3) if axis != facing)
+    leaving = [
+        (twist[:3] + np.cross(twist[3:], s * along + t * across - 0.03 * NORMAL)) @ NORMAL
+        for s in (-1, 1)
+        for t in (-1, 1)
+    ]
+    assert min(leaving) == pytest.approx(0.0, abs=1e-6)
+    assert found.impulse @ NORMAL > 1.0 and found.energy_loss > 0.1
+
+
+def test_the_predictor_takes_the_palm_for_its_own_contact_only():
+    settings = {"object_mass": 2.2, "object_half_extents": BOX_HALF, "object_position": box(0.03).position}
+    predictor = JumpPredictor(ROBOT, CONTACT, pad_half_sizes=HALF, table_friction=0.3, **settings)
+    expected = predict_palm(ROBOT, Q, DQ, CONTACT, HALF, obstacle=box(0.03), table=(BOX_HALF, 0.3))
+    found = predictor.predict(Q, DQ)
+    np.testing.assert_allclose(found.outcome.velocity_after, expected.velocity_after, atol=1e-9)
+    assert found.uncertain is None
+    free = JumpPredictor(ROBOT, CONTACT, pad_half_sizes=HALF, **settings).predict(Q, DQ).outcome
+    assert np.linalg.norm(free.velocity_after - expected.velocity_after) > 1e-2
+    other = Contact(ROBOT.tool_frame, NORMAL, friction=0.6, radius=0.03)
+    tip = predict(ROBOT, Q, DQ, other, obstacle=box(0.03))
+    asked = predictor.predict(Q, DQ, contact=other).outcome
+    np.testing.assert_allclose(asked.velocity_after, tip.velocity_after, atol=1e-9)
+    # Another mass of the same object is still the palm's.
+    heavy = predictor.predict(Q, DQ, object_mass=4.4).outcome
+    assert heavy.method == "palm" and abs(heavy.object_twist_after[1]) < abs(found.outcome.object_twist_after[1])
+
+
+@pytest.mark.parametrize("wrong", [[0.0, 0.04, 0.03], [0.04, -0.04, 0.03], [np.nan, 0.04, 0.03], [0.04, 0.03]])
+def test_sizes_that_make_no_palm_are_refused(wrong):
+    with pytest.raises(InvalidInputError, match="pad_half_sizes"):
+        checked_palm(wrong)
+    assert checked_palm([0.0, 0.0, 0.0]) is None
+    with pytest.raises(InvalidInputError, match="pad_half_sizes"):
+        predict_palm(ROBOT, Q, DQ, CONTACT, np.zeros(3))
