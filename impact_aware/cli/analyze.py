@@ -201,7 +201,7 @@ def _impact_line(impact: AnalyzedImpact) -> str:
     if impact.object_hit is not None and impact.object_hit.restitution is not None:
         parts.append(f"restitution {impact.object_hit.restitution:.2f} +- {impact.object_hit.restitution_error:.2f}")
     if impact.common is not None:
-        parts.append(f"together with {', '.join(impact.common.arms)}")
+        parts.append(f"together with {', '.join(impact.common.arms)}" if impact.common.arms else "as a palm")
     elif impact.prediction is not None:
         parts.append(impact.prediction.mode)
     if impact.expected is not None:

@@ -1,7 +1,8 @@
-"""Impacts of several arms on one object at once: predicted together, as the live field does, from a recorded task.
+"""Impacts of several arms on one object, or of a palm's corners, at once: predicted together, from a recorded task.
 
-A single arm's map takes the object for free; between two palms it is held by the other one. The task says with what the
-arms hit, how their bases stand in one frame, and what rubs; the recorded field says where its object was.
+A single arm's map takes the object for free and the contact for a point; between two palms the object is held by the
+other one, and a palm does not turn about a point. The task says with what the arms hit, how their bases stand in one
+frame, and what rubs; the recorded field says where its object was.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ _STEP = 1e-4
 
 @dataclass(frozen=True, eq=False)
 class RecordedTask:
-    """The task of several arms that a recording is of.
+    """The task of several arms, or of one with a palm, that a recording is of.
 
     Attributes:
         task: The task.
@@ -65,7 +66,7 @@ class RecordedTask:
 
 
 def recorded_task(bag: Bag, given: str | None = None) -> tuple[RecordedTask | None, str]:
-    """The task of several arms in a recording; None where there is none, and why it can't be used where there is one.
+    """The task of several arms or of a palm in a recording; None where there is none, and why one can't be used.
 
     Its fields say which task it is; the task itself is that of the package of this name, with the recorded object, or
     the one that is given by name or file.
@@ -80,20 +81,31 @@ def recorded_task(bag: Bag, given: str | None = None) -> tuple[RecordedTask | No
     for _, payload in bag.serialized(topics[0]):
         message: Any = bag.deserialize(topics[0], payload)
         fields.append((stamp_seconds(message), field_from_message(message)))
-    if not fields or len(fields[0][1].arms) < 2:
+    if not fields:
         return None, ""
+    alone = len(fields[0][1].arms) == 1
     if given is not None:
         task, names = load_task(given), [arm.arm for arm in fields[0][1].arms]
         if [arm.name for arm in task.arms] != names:
-            raise InvalidInputError("task", given, f"a task for the arms of the recording, {', '.join(names)}")
-        return RecordedTask(_with_recorded_bases(task, fields[0][1]), tuple(fields)), ""
+            shown = ", ".join(names) or "one without a name"
+            raise InvalidInputError("task", given, f"a task for the arms of the recording, {shown}")
+        return _usable_task(task, fields)
     name = fields[0][1].task
+    if alone and (name not in task_names() or any(field.task != name for _, field in fields)):
+        return None, ""
     if any(field.task != name for _, field in fields):
         return None, "several tasks were recorded: the impacts of its arms are predicted one by one"
     if name not in task_names():
         known = ", ".join(task_names())
         return None, f"its task {name} is none of {known}: its arms are predicted one by one; --task takes its file"
-    return RecordedTask(_with_recorded_bases(load_task(name), fields[0][1]), tuple(fields)), ""
+    return _usable_task(load_task(name), fields)
+
+
+def _usable_task(task: Task, fields: Sequence[tuple[float, ReferenceField]]) -> tuple[RecordedTask | None, str]:
+    """Of one arm with a tip there is nothing to be predicted together."""
+    if len(task.arms) == 1 and not any(task.arms[0].pad_half_sizes):
+        return None, ""
+    return RecordedTask(_with_recorded_bases(task, fields[0][1]), tuple(fields)), ""
 
 
 def _with_recorded_bases(task: Task, field: ReferenceField) -> Task:

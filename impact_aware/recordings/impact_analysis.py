@@ -156,7 +156,7 @@ def _analyze_file(
             names, topic = arm.source.message_names, arm.source.topic
             arm.commands = commands_of_bag(bag, topic, names, arm.finder.event_times, options.command_topic)
         around = _surroundings(bag, arms, options, surface)
-        task, problem = recorded_task(bag, options.task) if len(arms) > 1 else (None, "")
+        task, problem = recorded_task(bag, options.task) if arms else (None, "")
         notes += [f"{file.name}: {problem}"] if problem else []
         bases = {} if task is None else task.bases
         tracks = [_track(bag, arm.source, options, bases) if arm.finder.found else None for arm in arms]

@@ -211,14 +211,17 @@ def _prediction_facts(impact: AnalyzedImpact, prediction: ImpactPrediction) -> I
 
 def _mode(impact: AnalyzedImpact) -> str:
     if impact.common is not None:
-        return f"with {', '.join(impact.common.arms)}"
+        return f"with {', '.join(impact.common.arms)}" if impact.common.arms else "as a palm"
     return UNKNOWN if impact.prediction is None else impact.prediction.mode
 
 
 def _common_facts(common: CommonImpact | None) -> Iterable[Fact]:
     if common is None:
         return
-    yield Fact("predicted together with", f"arm {', '.join(common.arms)}, which hit at once, by task {common.task}")
+    if common.arms:
+        yield Fact("predicted together with", f"arm {', '.join(common.arms)}, which hit at once, by task {common.task}")
+    else:
+        yield Fact("predicted as", f"a palm that hits with all its corners, by task {common.task}")
     yield Fact("object after, predicted", f"{_vector(common.object_velocity_after, 3)} m/s")
 
 

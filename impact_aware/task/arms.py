@@ -239,8 +239,10 @@ def check_names(arms: Sequence[Arm], names: Sequence[str]) -> None:
     """Of several arms each must follow its own of a field's references, by `names`; a single one follows any.
 
     Raises:
-        InvalidInputError: Other names, or another order.
+        InvalidInputError: Another number of references, other names, or another order.
     """
     expected = [arm.name for arm in arms]
+    if len(names) != len(expected):
+        raise InvalidInputError("field.arms", len(names), f"{len(expected)}, one per arm")
     if len(expected) > 1 and list(names) != expected:
         raise InvalidInputError("field.arms", list(names), ", ".join(expected))

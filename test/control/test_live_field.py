@@ -303,6 +303,9 @@ def test_the_arms_of_a_field_must_be_those_of_the_controller():
     for wrong in (["r", "l"], ["l"], []):
         with pytest.raises(InvalidInputError, match=r"field\.arms"):
             check_names(arms, wrong)
+    # A single arm follows a reference of any name, but one: of a field for two it would not know which.
+    with pytest.raises(InvalidInputError, match=r"field\.arms: got 2, expected 1"):
+        check_names(arms[:1], ["l", "r"])
 
 
 def test_contacts_are_no_part_of_a_common_impact():

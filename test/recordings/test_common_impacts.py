@@ -39,13 +39,13 @@ FIELD_NOW = dataclasses.replace(
 )
 
 
-def states():
-    """Joint positions and velocities of both arms at their impact positions, the tools not quite as the field wants."""
+def states(task=TASK, robots=ROBOTS, field=FIELD_NOW):
+    """Joint positions and velocities of the arms at their impact positions, the tools not quite as the field wants."""
     aside = ([0.06, 0.0, 0.03], [-0.03, 0.02, -0.05])
-    q = [start_posture(arm, r, f.impact_position) for arm, r, f in zip(TASK.arms, ROBOTS, FIELD_NOW.arms, strict=True)]
+    q = [start_posture(arm, r, own.impact_position) for arm, r, own in zip(task.arms, robots, field.arms, strict=True)]
     dq = [
         joint_velocity_of_tool(arm, robot, own, np.array(arm.impact_velocity) + change)
-        for arm, robot, own, change in zip(TASK.arms, ROBOTS, q, aside, strict=True)
+        for arm, robot, own, change in zip(task.arms, robots, q, aside, strict=False)
     ]
     return q, dq
 
@@ -59,10 +59,11 @@ def pose_message(time, frame, place):
     return message
 
 
-def write_bag(path, after, *, lag=0.0, task=TASK.name, poses=()):
-    """Both arms move evenly, and their velocities jump once, the right one's `lag`, s, after the left one's."""
-    q, dq = states()
-    field = dataclasses.replace(FIELD_NOW, task=task)
+def write_bag(path, after, *, lag=0.0, task=TASK.name, poses=(), of=(TASK, ROBOTS, FIELD_NOW)):
+    """All arms move evenly, and their velocities jump once, the right one's `lag`, s, after the left one's."""
+    scene, robots, now = of
+    q, dq = states(*of)
+    field = dataclasses.replace(now, task=task)
     with Writer(path, version=9, storage_plugin=StoragePlugin.MCAP) as writer:
 
         def put(connection, time, message, kind):
@@ -72,8 +73,9 @@ def write_bag(path, after, *, lag=0.0, task=TASK.name, poses=()):
         put(fields, 0.1, field_to_message(field, 0.1, RECORDED), FIELD)
         later = dataclasses.replace(field, object_mass=7.0, event_sequence=1)
         put(fields, 0.602, field_to_message(later, 0.602, RECORDED), FIELD)
-        for arm, robot, position, before, late in zip(TASK.arms, ROBOTS, q, dq, (0.0, lag), strict=True):
-            topic = writer.add_connection(f"/{arm.name}/joint_states", STATE, typestore=STORE)
+        for arm, robot, position, before, late in zip(scene.arms, robots, q, dq, (0.0, lag), strict=False):
+            name = f"/{arm.name}/joint_states".replace("//", "/")
+            topic = writer.add_connection(name, STATE, typestore=STORE)
             for time in np.arange(0.001, 1.2, 0.001):
                 since = time - IMPACT - late
                 moved = position + before * since + (after[arm.name] - before) * max(since, 0.0)
@@ -195,3 +197,21 @@ def test_each_arm_s_object_is_the_one_in_its_own_frame_or_turned_into_it(truth, 
     np.testing.assert_allclose(right.positions[0], bases["right"].pose.actInv(place), atol=1e-12)
     np.testing.assert_allclose(right.rotations[0], bases["right"].pose.rotation.T, atol=1e-12)
     np.testing.assert_allclose(unplaced.positions[0], place)
+
+
+def test_a_palm_alone_is_predicted_with_all_its_corners(tmp_path):
+    """With one point of contact the tool would turn about it, which the palm does not."""
+    task = load_task("hit_and_push_palm")
+    of = (task, robots_of_task(task), make_field(task, robots_of_task(task)))
+    after = predict_grasp_impact(*of, *states(*of)).velocity_after
+    bag = write_bag(tmp_path / "palm", after, task=task.name, of=of)
+    (arm,) = analyze([bag], AnalysisOptions(robot="panda")).arms
+    (impact,) = arm.impacts
+    assert impact.common is not None and impact.common.arms == () and impact.common.task == "hit_and_push_palm"
+    np.testing.assert_allclose(impact.common.velocity_after, after[""], atol=2e-3)
+    assert impact.error < 0.02 and impact.contact_check is None
+    assert "common" in impact_to_json(impact) and impact_to_json(impact)["common"]["arms"] == []
+    # A tip's task has nothing to predict together, and a task of another name is not known: each arm by its own map.
+    for name in ("hit_and_push", "somebody_else_s"):
+        other = write_bag(tmp_path / name, after, task=name, of=of)
+        assert analyze([other], AnalysisOptions(robot="panda")).arms[0].impacts[0].common is None
