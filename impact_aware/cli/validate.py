@@ -1,4 +1,4 @@
-"""`impact-aware validate [NAME ...]`: the papers' numbers, recomputed, side by side with the printed ones."""
+"""`impact-aware validate [NAME ...]`: the papers' numbers, recomputed, side by side with what is expected and why."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import argparse
 import sys
 import textwrap
 import time
+from dataclasses import asdict
 from functools import partial
 
 from impact_aware.errors import UnknownNameError
-from impact_aware.experiments.validation.check import Check
+from impact_aware.experiments.validation.check import KINDS, Check
 from impact_aware.experiments.validation.context import ValidationContext
 from impact_aware.experiments.validation.registry import VALIDATIONS, run_validation
 from impact_aware.json_text import json_text
@@ -33,8 +34,7 @@ def run(args: argparse.Namespace) -> int:
         UnknownNameError: A name that is not registered.
     """
     if args.list:
-        listed = {name: validation.summary for name, validation in VALIDATIONS.items()}
-        print(json_text(listed) if args.json else "\n".join(f"{name:<20} {text}" for name, text in listed.items()))
+        print(json_text({name: asdict(each) for name, each in VALIDATIONS.items()}) if args.json else format_list())
         return 0
     names = args.names or list(VALIDATIONS)
     for name in names:
@@ -70,10 +70,16 @@ def run(args: argparse.Namespace) -> int:
     return 1 if failed else 0
 
 
+def format_list() -> str:
+    """The validations with the kinds of their checks, and what the kinds say."""
+    lines = [f"{name:<20} {', '.join(each.kinds):<28} {each.summary}" for name, each in VALIDATIONS.items()]
+    return "\n".join([*lines, "", *(f"{kind:<12} {meaning}" for kind, meaning in KINDS.items())])
+
+
 def format_checks(checks: list[Check]) -> str:
     """A table with one line per check, and every assumption once below it."""
     signs = {"equal": "=", "at most": "<=", "at least": ">="}
-    lines = [f"  {'':<4} {'paper':<20} {'printed':>12} {'computed':>12} {'tolerance':>10}  quantity"]
+    lines = [f"  {'':<4} {'paper':<20} {'kind':<11} {'expected':>12} {'computed':>12} {'tolerance':>10}  quantity"]
     assumptions: list[str] = []
     for check in checks:
         mark = ""
@@ -81,10 +87,11 @@ def format_checks(checks: list[Check]) -> str:
             if check.assumption not in assumptions:
                 assumptions.append(check.assumption)
             mark = f" [{assumptions.index(check.assumption) + 1}]"
-        printed = f"{signs[check.relation]} {check.printed:.5g}"
+        expected = "-" if check.expected is None else f"{signs[check.relation]} {check.expected:.5g}"
+        tolerance = "-" if check.expected is None else f"{check.tolerance:.2g}"
         lines.append(
-            f"  {'ok' if check.ok else 'FAIL':<4} {check.paper:<20} {printed:>12} {check.computed:>12.5g} "
-            f"{check.tolerance:>10.2g}  {check.quantity}{mark}"
+            f"  {'ok' if check.ok else 'FAIL':<4} {check.paper:<20} {check.kind:<11} {expected:>12} "
+            f"{check.computed:>12.5g} {tolerance:>10}  {check.quantity}{mark}"
         )
     for number, assumption in enumerate(assumptions, start=1):
         lines.append(textwrap.fill(assumption, 112, initial_indent=f"    [{number}] ", subsequent_indent="        "))

@@ -48,6 +48,17 @@ def faster(monkeypatch, module):
     )
 
 
+def stiffening_joints(monkeypatch, module):
+    """Joints whose flexibility takes mobility away instead of adding it."""
+    flexibility = module.flexibility_inverse_inertia
+    monkeypatch.setattr(module, "flexibility_inverse_inertia", lambda *arguments: -0.5 * flexibility(*arguments))
+
+
+def half_the_equivalent_mass(monkeypatch, module):
+    equivalent = module.equivalent_mass_matrix
+    monkeypatch.setattr(module, "equivalent_mass_matrix", lambda *arguments: 0.5 * equivalent(*arguments))
+
+
 ERRORS = [
     ("sliding-errors", "printed_tables", swapped_columns("_SLIDING", 0, 2)),
     ("thesis-errors", "printed_tables", swapped_columns("_THESIS", 2, 3)),
@@ -58,6 +69,8 @@ ERRORS = [
     ("two-mass", "two_mass_models", other_parameters(drive_force=110.0)),
     ("two-mass", "two_mass_models", other_parameters(joint_damping=8.0)),
     ("viscoelastic", "force_profiles", faster),
+    ("end-of-compression", "end_of_compression", stiffening_joints),
+    ("end-of-compression", "end_of_compression", half_the_equivalent_mass),
 ]
 
 

@@ -6,12 +6,17 @@ import math
 import pytest
 
 from impact_aware.cli.main import main
+from impact_aware.cli.validate import format_checks
 from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.experiments.validation import VALIDATIONS, Check, run_validation
+from impact_aware.experiments.validation.check import KINDS, Source
 from impact_aware.experiments.validation.context import ValidationContext
 
 # Those with random impacts or long simulations are run with few trials and no figures here.
-SLOW = {"flexible-joint", "flexible-joint-7", "coulomb", "mujoco-surface", "mujoco-palms", "simultaneous"}
+SLOW = {
+    "flexible-joint", "flexible-joint-7", "coulomb", "mujoco-surface", "mujoco-palms", "simultaneous",
+    "end-of-compression", "push",
+}  # fmt: skip
 QUICK = [name for name in VALIDATIONS if name not in SLOW]
 
 
@@ -20,10 +25,18 @@ def test_the_papers_numbers_are_reproduced(name):
     checks = run_validation(name, ValidationContext())
     assert checks
     failed = [
-        f"{check.quantity}: printed {check.printed}, computed {check.computed}" for check in checks if not check.ok
+        f"{check.quantity}: expected {check.expected}, computed {check.computed}" for check in checks if not check.ok
     ]
     assert not failed
     assert all(check.name == name and check.paper and check.quantity for check in checks)
+    assert_kinds_are_declared(name, checks)
+
+
+def assert_kinds_are_declared(name, checks):
+    """Of every kind that the list names there is a check, and only a printed number counts as printed."""
+    assert {check.kind for check in checks} == set(VALIDATIONS[name].kinds)
+    assert all((check.printed is None) == (check.kind != "printed") for check in checks)
+    assert all(check.expected is not None for check in checks if check.kind != "aim")
 
 
 @pytest.mark.slow
@@ -31,6 +44,7 @@ def test_the_papers_numbers_are_reproduced(name):
 def test_statistical_validations_hold_with_few_trials(name):
     checks = run_validation(name, ValidationContext(trials=6, seed=3))
     assert [check.quantity for check in checks if not check.ok] == []
+    assert_kinds_are_declared(name, checks)
 
 
 @pytest.mark.parametrize(
@@ -48,7 +62,24 @@ def test_statistical_validations_hold_with_few_trials(name):
     ],
 )
 def test_a_check_holds_as_its_relation_says(relation, computed, ok):
-    assert Check("paper", "quantity", 1.0, computed, 0.1, relation).ok is ok
+    assert Check("paper", "quantity", "aim", 1.0, computed, 0.1, relation).ok is ok
+
+
+def test_a_value_that_is_only_reported_has_nothing_to_miss_but_has_to_be_a_number():
+    source = Source("paper", "aim", "assumed")
+    shown = source.reported("quantity", 7.0)
+    assert shown.ok and shown.expected is None and shown.printed is None and shown.assumption == "assumed"
+    assert not source.reported("quantity", math.nan).ok
+
+
+def test_only_what_a_paper_prints_is_given_as_printed():
+    checks = [Source("paper", kind).at_least("quantity", 3.0, 4.0, 0.5) for kind in KINDS]
+    assert [check.printed for check in checks] == [3.0, None, None]
+    assert [(row["kind"], row["expected"], row["printed"]) for row in (check.as_dict() for check in checks)] == [
+        ("printed", 3.0, 3.0),
+        ("aim", 3.0, None),
+        ("consistency", 3.0, None),
+    ]
 
 
 def test_json_has_the_promised_fields_and_figures_are_files(tmp_path, capsys):
@@ -56,7 +87,8 @@ def test_json_has_the_promised_fields_and_figures_are_files(tmp_path, capsys):
     result = json.loads(capsys.readouterr().out)
     assert result["ok"] is True
     for check in result["checks"]:
-        assert {"name", "paper", "quantity", "printed", "computed", "tolerance", "ok"} <= set(check)
+        fields = {"name", "paper", "quantity", "kind", "expected", "printed", "computed", "tolerance", "relation", "ok"}
+        assert fields <= set(check)
     assert {check["name"] for check in result["checks"]} == {"sliding-errors", "viscoelastic"}
     assert len(result["figures"]) == 3
     for figure in result["figures"]:
@@ -67,12 +99,25 @@ def test_json_has_the_promised_fields_and_figures_are_files(tmp_path, capsys):
 def test_text_shows_both_values_and_the_assumption(capsys):
     assert main(["validate", "sliding-errors"]) == 0
     shown = capsys.readouterr().out
-    assert "7.2891" in shown and "= 7.3" in shown and "[1] mean of 2|p - e|" in shown
+    row = next(line.split() for line in shown.splitlines() if "7.2891" in line)
+    assert row[:8] == ["ok", "Aouaj", "2021", "Table", "II", "printed", "=", "7.3"]
+    assert "[1] mean of 2|p - e|" in shown
+
+
+def test_text_shows_what_is_only_reported_without_a_bound():
+    shown = format_checks([Source("paper", "aim").reported("spread", 2.5)]).splitlines()[1].split()
+    assert shown == ["ok", "paper", "aim", "-", "2.5", "-", "spread"]
 
 
 def test_list_names_them_all(capsys):
     assert main(["validate", "--list", "--json"]) == 0
-    assert set(json.loads(capsys.readouterr().out)) == set(VALIDATIONS)
+    listed = json.loads(capsys.readouterr().out)
+    assert set(listed) == set(VALIDATIONS)
+    assert all(entry["kinds"] and set(entry["kinds"]) <= set(KINDS) for entry in listed.values())
+    assert main(["validate", "--list"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    for name, entry in listed.items():
+        assert any(line.split()[0] == name and ", ".join(entry["kinds"]) in line for line in lines if line)
 
 
 def test_unknown_names_and_empty_trials_are_refused(capsys):

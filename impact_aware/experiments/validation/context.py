@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from impact_aware.contact.force_model import check_positive
+from impact_aware.experiments.validation.check import Kind
 from impact_aware.output_folder import write_whole
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ class ValidationContext:
         trials: Number of random impacts where a validation is statistical.
         seed: Seed of every random draw.
         figures: Files drawn so far.
+        kinds: Kinds of the checks of the validation that runs, which its figures name.
         report: Told the share done, 0..1, while a validation goes through its trials.
     """
 
@@ -32,6 +34,7 @@ class ValidationContext:
     trials: int = 200
     seed: int = 0
     figures: list[Path] = field(default_factory=list)
+    kinds: tuple[Kind, ...] = ()
     report: Callable[[float], None] = lambda share: None
 
     def __post_init__(self) -> None:
@@ -58,6 +61,8 @@ class ValidationContext:
         FigureCanvasAgg(figure)
         axes = figure.subplots(rows, columns, squeeze=False, **settings)
         yield figure, axes
+        if self.kinds:
+            figure.supxlabel("kinds of checks: " + ", ".join(self.kinds), fontsize="x-small", color="0.4")
         self.out.mkdir(parents=True, exist_ok=True)
         path = self.out / f"{name}.png"
         write_whole(path, partial(figure.savefig, format="png", dpi=130))

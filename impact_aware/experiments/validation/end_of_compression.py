@@ -8,7 +8,8 @@ from impact_aware.arrays import Array
 from impact_aware.contact.geometry import Contact
 from impact_aware.experiments.validation.check import Check, Source
 from impact_aware.experiments.validation.context import ValidationContext
-from impact_aware.experiments.validation.printed_tables import WANG_RATIOS, WANG_SPEEDS
+from impact_aware.experiments.validation.printed_tables import WANG_RATIOS
+from impact_aware.experiments.validation.random_postures import random_postures
 from impact_aware.impact.inverse_inertia import (
     approximate_to_exact_ratio,
     composite_inverse_inertia,
@@ -19,64 +20,55 @@ from impact_aware.impact.inverse_inertia import (
 )
 from impact_aware.robot import RobotModel
 
-# Stand-ins for the three configurations of Figure 2, rad: the tip faces a wall, and the ratio e_a of (29) is Table I's.
-_POSTURES = (
-    (0.3675, -0.2643, 0.4002, -2.0036, -1.6701, 2.3867, -0.5099),
-    (0.3819, -0.6762, 0.0341, -2.4423, -1.9753, 2.6949, -0.3189),
-    (0.9277, -1.2580, -0.6879, -2.9136, -2.3599, 2.3502, -0.5964),
-)
+_POSTURES = 101
+_WALL = np.array([-1.0, 0.0, 0.0])
+_REGION = ((0.30, 0.65), (-0.35, 0.35), (0.20, 0.75))
 _OPTIONS = ("equivalent mass (8)", "composite rigid body (17)", "with flexibility (20)", "generalized momentum (6)")
 _ASSUMPTION = (
-    "postures and measured impulses are not printed: three postures of the Panda facing a wall whose e_a is Table I's "
-    "to 0.03, M without motor inertia as in the paper. Of 51 random postures, 22 have (8) above (17), all (6) below"
+    f"the paper's three postures and its measured impulses are not printed: {_POSTURES} random postures of the Panda, "
+    "tool at 0.30-0.65 m before the base and square to a wall, any angle about it, none left out; M without motor "
+    "inertia, as in the paper"
 )
-_TABLE_1 = Source("Wang 2021 (29), Table I", _ASSUMPTION)
-_ORDER = Source("Wang 2021 VII-B, Fig. 9", _ASSUMPTION)
+_LAW = Source("Wang 2021 (6), (8)", "consistency", _ASSUMPTION)
+_ORDER = Source("Wang 2021 VII-B, Fig. 9", "aim", _ASSUMPTION)
+_RATIO = Source("Wang 2021 (29), Table I", "aim", _ASSUMPTION)
 
 
 def end_of_compression(context: ValidationContext) -> list[Check]:
-    """The order of the four options that the paper's measurements found, with its own speeds (Wang 2021, VII-B)."""
+    """In what share of random postures the orders hold that the paper found in its three (Wang 2021, VII-B)."""
     robot = RobotModel.from_profile("panda")
-    masses = np.array([_effective_masses(robot, np.array(posture)) for posture in _POSTURES])
+    generator = np.random.default_rng(context.seed)
+    postures = random_postures(robot, generator, _POSTURES, -_WALL, _REGION)
+    masses = np.array([_effective_masses(robot, q) for q in postures])
+    ratios = np.array([_ratio(robot, q) for q in postures])
     equivalent, composite, flexible, momentum = masses.T
     if context.out is not None:
         _draw(context, masses)
-    ratios = [
-        _TABLE_1.equal(
-            f"e_a of the assumed posture {row}, and the mean printed one",
-            printed,
-            _ratio(robot, np.array(posture)),
-            0.03,
-        )
-        for row, printed, posture in zip("abc", WANG_RATIOS.mean(axis=1).tolist(), _POSTURES, strict=True)
-    ]
+    printed = WANG_RATIOS.mean(axis=1)
     return [
-        *ratios,
+        _LAW.at_least(
+            "(8) at least (6), which Cauchy and Schwarz ask for, % of the postures", 100.0, _share(equivalent, momentum)
+        ),
+        _ORDER.reported("(8) above (17), 'overestimates', % of the postures", _share(equivalent, composite)),
+        _ORDER.at_least("(6) below (17), 'underestimates', % of the postures", 95.0, _share(composite, momentum)),
+        _ORDER.at_least("(20) below (17), 'underestimates', % of the postures", 95.0, _share(composite, flexible)),
         _ORDER.at_least(
-            "equivalent mass (8) over composite rigid body (17), smallest: overestimates",
-            1.0,
-            (equivalent / composite).min(),
+            "(20) within a quarter of (17) of (6), 'similar results', % of the postures",
+            95.0,
+            _share(0.25 * composite, np.abs(flexible - momentum)),
         ),
-        _ORDER.at_most(
-            "generalized momentum (6) over composite rigid body (17), largest: underestimates",
-            1.0,
-            (momentum / composite).max(),
-        ),
-        _ORDER.at_most(
-            "with flexibility (20) over composite rigid body (17), largest: underestimates",
-            1.0,
-            (flexible / composite).max(),
-        ),
-        _ORDER.at_most(
-            "largest distance of option (20) from option (6), share of (17): 'similar results'",
-            0.25,
-            (np.abs(flexible - momentum) / composite).max(),
-        ),
+        _RATIO.at_most("e_a, smallest over the postures: Table I's smallest mean or less", printed.min(), ratios.min()),
+        _RATIO.at_least("e_a, largest over the postures: Table I's largest mean or more", printed.max(), ratios.max()),
     ]
+
+
+def _share(greater: Array, smaller: Array) -> float:
+    """In how many postures the one is not below the other, %; rounding does not count."""
+    return 100.0 * float(np.mean(greater >= smaller * (1.0 - 1e-12)))
 
 
 def _contact(robot: RobotModel) -> Contact:
-    return Contact(robot.tool_frame, np.array([-1.0, 0.0, 0.0]), radius=robot.tool_radius)
+    return Contact(robot.tool_frame, _WALL, radius=robot.tool_radius)
 
 
 def _ratio(robot: RobotModel, q: Array) -> float:
@@ -103,11 +95,10 @@ def _effective_masses(robot: RobotModel, q: Array) -> Array:
 
 
 def _draw(context: ValidationContext, masses: Array) -> None:
-    with context.figure("001_figure_9_impulse", 1, 3, figsize=(13.0, 4.0), sharey=True) as (figure, axes):
-        for row, axis in enumerate(axes[0]):
-            for option, mass in zip(_OPTIONS, masses[row], strict=True):
-                axis.plot(WANG_SPEEDS[row], mass * WANG_SPEEDS[row], "o-", label=option)
-            axis.set(xlabel="contact velocity, m/s", title=f"posture {'abc'[row]} (assumed)")
-        axes[0, 0].set(ylabel="impulse at the end of compression, N s")
-        axes[0, 0].legend(fontsize="small")
-        figure.suptitle("What each inverse inertia matrix predicts (Wang 2021, eq. 32)")
+    with context.figure("001_figure_9_impulse", figsize=(7.0, 4.2)) as (_, axes):
+        axis = axes[0, 0]
+        for option, column in zip(_OPTIONS, (masses / masses[:, 1:2]).T, strict=True):
+            axis.step(np.sort(column), np.linspace(0.0, 100.0, len(column)), label=option)
+        axis.set(xlabel="impulse at the end of compression over that of (17)", ylabel="% of the postures below")
+        axis.set(title=f"What each inverse inertia predicts (Wang 2021, eq. 32)\n{len(masses)} random postures (ours)")
+        axis.legend(fontsize="small")

@@ -82,8 +82,8 @@ def flexible_joint(context: ValidationContext) -> list[Check]:
         _draw_scenario(context, robot, shown)
         _draw_errors(context, error)
     count = f"{len(trials)} impacts"
-    rey_arias = partial(Source, assumption=_ASSUMPTION)
-    gross = Source("Rey Arias 2024 III", "'gross velocity jump' is read as within 10 %")
+    rey_arias = partial(Source, kind="aim", assumption=_ASSUMPTION)
+    gross = Source("Rey Arias 2024 III", "aim", "'gross velocity jump' is read as within 10 %")
     return [
         rey_arias("Rey Arias 2024 III").at_least(
             f"mean error with M over that with M + B_theta, {count}", 1.0, mean["M"] / mean["M+B_theta"]
@@ -113,8 +113,8 @@ def flexible_seven_joints(context: ValidationContext) -> list[Check]:
     count = max(context.trials // 10, 1)
     error = _errors([_seven_joint_trial(arm, generator) for _ in context.count(count)])
     mean = {choice: float(values.mean()) for choice, values in error.items()}
-    ratio = Source("Rey Arias 2024 II-C", _SEVEN_ASSUMPTION)
-    largest = Source("Rey Arias 2024 Table II", _SEVEN_ASSUMPTION)
+    ratio = Source("Rey Arias 2024 II-C", "aim", _SEVEN_ASSUMPTION)
+    largest = Source("Rey Arias 2024 Table II", "aim", _SEVEN_ASSUMPTION)
     return [
         *(
             ratio.at_least(

@@ -46,19 +46,20 @@ def viscoelastic(context: ValidationContext) -> list[Check]:
         _draw_restitution(context, model, restitution)
         _draw_profiles(context, impacts)
         _draw_energy(context, impacts)
-    wang = partial(Source, assumption=_ASSUMPTION)
-    limit = Source("Wang 2021 (25)", "(25) is the strong-damping limit of (23), approached from above")
+    law = partial(Source, kind="consistency", assumption=_ASSUMPTION)
+    shape = partial(Source, kind="aim", assumption=_ASSUMPTION)
+    limit = Source("Wang 2021 (25)", "consistency", "(25) is the strong-damping limit of (23), approached from above")
     return [
-        wang("Wang 2021 (28), Fig. 8").equal(
+        law("Wang 2021 (28), Fig. 8").equal(
             "largest violation of the energy balance, relative",
             0.0,
             max(impact.energy_error for impact in impacts),
             1e-6,
         ),
-        wang("Wang 2021 V-B, Fig. 5").at_most(
+        shape("Wang 2021 V-B, Fig. 5").at_most(
             "largest change of restitution from one speed to the next higher", 0.0, np.diff(restitution).max()
         ),
-        wang("Wang 2021 (23)").equal(
+        law("Wang 2021 (23)").equal(
             "largest deviation of integrated restitution from this model's closed form",
             0.0,
             np.abs(restitution - exact).max(),
@@ -67,10 +68,10 @@ def viscoelastic(context: ValidationContext) -> list[Check]:
         limit.equal(
             "restitution at 0.18 m/s: (25) as printed, the model integrated", float(bound[-1]), restitution[-1], 0.01
         ),
-        wang("Wang 2021 VII-A.1, Fig. 7").at_least(
+        shape("Wang 2021 VII-A.1, Fig. 7").at_least(
             "smallest lead of peak force over largest compression, ms", 0.0, 1e3 * min(map(_lead, impacts))
         ),
-        wang("Wang 2021 Fig. 7").at_least(
+        shape("Wang 2021 Fig. 7").at_least(
             "smallest growth of the rate during the whole contact, m/s (rate grows monotonically)",
             0.0,
             min(-np.diff(impact.rate).max() for impact in impacts),
@@ -96,12 +97,12 @@ def rejected_models(context: ValidationContext) -> list[Check]:
             axes[0, 1].set(title="Maxwell: the same at every speed")
             axes[0, 1].legend()
     largest_lead = max(abs(_lead(impact)) for impact in springs)
-    stiff = Source("Wang 2021 VII-A.2", "k and c are withheld; 0.1 MN/m and 1 kN s/m")
+    stiff = Source("Wang 2021 VII-A.2", "aim", "k and c are withheld; 0.1 MN/m and 1 kN s/m")
     return [
-        Source("Wang 2021 VII-A.1").equal(
+        Source("Wang 2021 VII-A.1", "aim").equal(
             "virtual spring: time between peak force and largest compression, ms", 0.0, 1e3 * largest_lead, 1e-6
         ),
-        Source("Wang 2021 Fig. 3").equal(
+        Source("Wang 2021 Fig. 3", "aim").equal(
             "virtual spring, e = 0: force at the end of contact over its maximum",
             1.0,
             inelastic.force[-1] / inelastic.force.max(),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import mujoco
 import numpy as np
@@ -29,14 +29,22 @@ _INELASTIC = 5.0
 _STICKY = 5.0
 # Share of the approach speed at which an inelastic contact, which tends to rest exponentially, counts as at rest.
 _REST = 2e-3
+# Mean and largest error of the jump, %: half as much again as the worst of three seeds with 200 impacts each came to.
+_SURFACE_BOUNDS = {"frictionless": (0.22, 0.28), "sticking": (0.95, 2.4)}
+# Mean error of the joints' jump and of the box's velocity, %, in the same way.
+_PALM_BOUNDS = {"frictionless": (0.15, 0.075), "sticking": (1.9, 0.5)}
 _SURFACE = Source(
-    "van Steen 2024 III-B1",
-    "3.55 % is van Steen 2024's figure for its engine; MuJoCo with armature = B_theta, contact time constant 0.1 ms, "
-    "damping ratio 5; Panda within 0.4 rad of home, 0.1-0.5 m/s, 0-60 deg from the normal; sticking: friction 5 "
-    "in both",
+    "MuJoCo",
+    "aim",
+    "bounds near what is reached: map and engine have the same bodies, what is left is the engine's compliance (the "
+    "3.55 % of van Steen 2024 I-A are simulation against experiment, another thing); MuJoCo with armature = B_theta, "
+    "contact time constant 0.1 ms, damping ratio 5; Panda within 0.4 rad of home, 0.1-0.5 m/s, 0-60 deg from the "
+    "normal; sticking: friction 5 in both",
 )
 _CRITICAL = Source(
-    "Aouaj thesis (2.11)", "MuJoCo's contact is a spring and dashpot that can't pull: exp(-2) at damping ratio 1"
+    "Aouaj thesis (2.11)",
+    "consistency",
+    "MuJoCo's contact is a spring and dashpot that can't pull: exp(-2) at damping ratio 1",
 )
 
 _MASS, _HALF_SIZES = 2.20, np.array([0.10, 0.065, 0.10])
@@ -49,10 +57,11 @@ _PALM_DAMPING, _DURATION = 15.0, 5e-4
 _TOUCH = 1e-8
 _PALM_FRICTION = 2.0
 _PALMS = Source(
-    "van Steen 2024 III-B1",
-    "two Pandas 0.70 m apart, pads of 80 x 80 mm flat on a free box of 2.20 kg, 0.1-0.4 m/s each with up to 0.05 m/s "
-    "and 0.2 rad/s besides; MuJoCo with armature = B_theta, time constant 0.1 ms, damping ratio 15, after 0.5 ms; "
-    "no gravity; sticking: friction 2 in both",
+    "MuJoCo",
+    "aim",
+    "bounds as for the surface; two Pandas 0.70 m apart, pads of 80 x 80 mm flat on a free box of 2.20 kg, "
+    "0.1-0.4 m/s each with up to 0.05 m/s and 0.2 rad/s besides; MuJoCo with armature = B_theta, time constant "
+    "0.1 ms, damping ratio 15, after 0.5 ms; no gravity; sticking: friction 2 in both",
 )
 
 
@@ -165,17 +174,19 @@ def surface(context: ValidationContext) -> list[Check]:
         _draw(context, error)
     jumps = [
         _SURFACE.at_most(
-            f"{kind}: {label} relative error of the jump, %, {context.trials} impacts",
-            3.55,
-            100.0 * reduce(np.array(values)),
+            f"{kind}: {label} relative error of the jump, %, {context.trials} impacts", bound, 100.0 * value
         )
         for kind, values in error.items()
-        for label, reduce in (("mean", np.mean), ("largest", np.max))
+        for label, bound, value in zip(
+            ("mean", "largest"), _SURFACE_BOUNDS[kind], (np.mean(values), np.max(values)), strict=True
+        )
     ]
     return [
         *jumps,
-        Source(_SURFACE.paper).equal("sticking impacts that the map takes for sticking", context.trials, stuck, 0),
-        Source("reference", _SURFACE.assumption).equal(
+        Source(_SURFACE.paper, "consistency").equal(
+            "sticking impacts that the map takes for sticking", context.trials, stuck, 0
+        ),
+        replace(_SURFACE, paper="reference").equal(
             "largest restitution of the inelastic reference", 0.0, max(bounce), 0.02
         ),
         _CRITICAL.equal(
@@ -200,9 +211,8 @@ def _draw(context: ValidationContext, error: dict[str, list[float]]) -> None:
         axis = axes[0, 0]
         for kind, values in error.items():
             axis.step(np.sort(100.0 * np.array(values)), np.linspace(0.0, 1.0, len(values)), label=kind)
-        axis.axvline(3.55, color="0.5", lw=1, label="3.55 % (van Steen 2024)")
         axis.set(xlabel="relative error of the jump, %", ylabel="share of impacts", xscale="log")
-        axis.set(title="Impact maps against MuJoCo, Panda on a fixed surface")
+        axis.set(title="Impact maps against MuJoCo, Panda on a fixed surface (aim)")
         axis.legend()
 
 
@@ -242,15 +252,19 @@ def palms(context: ValidationContext) -> list[Check]:
             points.append(count)
     errors = [
         _PALMS.at_most(
-            f"{kind}: mean relative error of {what}, %, {context.trials} impacts", 3.55, 100.0 * np.mean(error[kind])
+            f"{kind}: mean relative error of {what}, %, {context.trials} impacts", bound, 100.0 * np.mean(error[kind])
         )
-        for kind in joint_error
-        for what, error in (("the joints' jump", joint_error), ("the box's velocity", box_error))
+        for kind, bounds in _PALM_BOUNDS.items()
+        for what, error, bound in zip(
+            ("the joints' jump", "the box's velocity"), (joint_error, box_error), bounds, strict=True
+        )
     ]
     return [
         *errors,
         _PALMS.at_least("fewest contact points at once", 8, min(points)),
-        Source(_PALMS.paper).equal("impacts for which the map's solver finds no solution", 0, unsolved, 0),
+        Source(_PALMS.paper, "consistency").equal(
+            "impacts for which the map's solver finds no solution", 0, unsolved, 0
+        ),
     ]
 
 

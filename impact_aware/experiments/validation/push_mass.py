@@ -1,51 +1,116 @@
-"""The push of van Steen 2024: 0.5 m/s against 2.20 kg gives about 0.34 m/s; what posture and motor inertia it takes."""
+"""The push of van Steen 2024: 0.5 m/s against 2.20 kg gives about 0.34 m/s; the shipped task's, and any posture's."""
 
 from __future__ import annotations
 
 import numpy as np
-import pinocchio as pin
 
-from impact_aware.contact.box import homogeneous_box
-from impact_aware.contact.geometry import Contact, contact_jacobian, contact_point
+from impact_aware.arrays import Array
+from impact_aware.contact.geometry import Contact
 from impact_aware.experiments.validation.check import Check, Source
 from impact_aware.experiments.validation.context import ValidationContext
+from impact_aware.experiments.validation.random_postures import random_postures
 from impact_aware.impact import predict
-from impact_aware.robot import RobotModel
-from impact_aware.robot.inverse_kinematics import solve_inverse_kinematics
+from impact_aware.robot import INERTIA_CHOICES, RobotModel
+from impact_aware.task import load_task
+from impact_aware.task.grasp import predict_grasp_impact
+from impact_aware.task.impact_positions import IntendedImpact
 
 _MASS, _SPEED, _AFTER = 2.20, 0.5, 0.34
-_HALF_SIZES = (0.10, 0.065, 0.10)
-# Tool pointing down in front of the base, pushing sideways; found by moving the tool until the mass fits.
-_POSITION = np.array([0.39, 0.0, 0.10])
-_PUSH = Source(
-    "van Steen 2024 V-A, Fig. 6",
-    "posture and motor inertia are withheld: Panda, tool pointing down at (0.39, 0, 0.10) m, pushing sideways at the "
-    "box's centre height, B_theta = B_rho / 5 with B_rho of the FR3; inelastic, frictionless, central",
+_TASK = "hit_and_push_palm"
+_POSTURES = 101
+# Where the shipped tasks work: beside and before the base, at the height of a table.
+_REGION = ((0.30, 0.60), (-0.30, 0.30), (0.15, 0.45))
+_INERTIA = "B_theta = B_rho / 5 with B_rho of the FR3"
+_SHIPPED = (
+    f"posture and motor inertia are withheld: those of config/tasks/{_TASK}.yaml, which were not searched for this "
+    f"number, at its intended impact; {_INERTIA}; all corners of palm and of the box's base at once, with friction"
+)
+_PUSH = Source("van Steen 2024 V-A", "printed", _SHIPPED)
+_OURS = Source("van Steen 2024 V-A", "aim", _SHIPPED)
+_ANY = Source(
+    "van Steen 2024 V-A",
+    "aim",
+    f"{_POSTURES} random postures of the Panda, tool along the push or pointing down, 0.3-0.6 m before the base, "
+    f"0.15-0.45 m above it, any angle about the tool; inelastic, frictionless, central; {_INERTIA}",
 )
 
 
 def push(context: ValidationContext) -> list[Check]:
     """Object velocity after the impact and the arm's effective mass along the push (van Steen 2024, V-A)."""
-    robot = RobotModel.from_profile("panda")
-    q = solve_inverse_kinematics(robot, pin.SE3(np.diag([1.0, -1.0, -1.0]), _POSITION))
-    contact = Contact(robot.tool_frame, np.array([0.0, -1.0, 0.0]), radius=robot.tool_radius)
-    centre = contact_point(robot, q, contact) + np.array([0.0, _HALF_SIZES[1], 0.0])
-    obstacle = homogeneous_box(_MASS, _HALF_SIZES, centre)
-    dq = np.linalg.pinv(contact_jacobian(robot, q, contact)) @ np.array([0.0, _SPEED, 0.0])
-    after, masses = {}, {}
-    for inertia in ("M", "M+B_theta", "M+B_rho"):
-        prediction = predict(robot, q, dq, contact, obstacle=obstacle, inertia=inertia)
-        assert prediction.object_twist_after is not None
-        after[inertia] = float(prediction.object_twist_after[1])
-        masses[inertia] = prediction.effective_mass
-    return [
-        _PUSH.equal("object velocity after, m/s", _AFTER, after["M+B_theta"], 0.01),
-        _PUSH.equal(
-            "effective mass that follows from the velocities, and the arm's, kg",
-            _MASS * _AFTER / (_SPEED - _AFTER),
-            masses["M+B_theta"],
-            0.25,
+    after, normal, q, robot = _shipped()
+    effective = _effective_masses(robot, [q], normal)[0]
+    generator = np.random.default_rng(context.seed)
+    spread = {
+        "along the push": _effective_masses(
+            robot, random_postures(robot, generator, _POSTURES, -normal, _REGION), normal
         ),
-        _PUSH.at_most("object velocity with M alone, m/s: falls short", _AFTER, after["M"], -0.01),
-        _PUSH.at_least("object velocity with M + B_rho, m/s: too high", _AFTER, after["M+B_rho"], -0.005),
+        "pointing down": _effective_masses(
+            robot, random_postures(robot, generator, _POSTURES, (0.0, 0.0, -1.0), _REGION), normal
+        ),
+    }
+    follows = _MASS * _AFTER / (_SPEED - _AFTER)
+    if context.out is not None:
+        _draw(context, spread, follows, effective)
+    return [
+        # The paper's number depends on what it withholds: a tenth is what postures differ by.
+        _PUSH.equal("object velocity after, m/s", _AFTER, after["M+B_theta"], 0.1 * _AFTER),
+        _OURS.equal(
+            "effective mass of the arm at the palm's centre, and what the printed speeds leave, kg",
+            follows,
+            effective,
+            0.5,
+        ),
+        *(
+            _OURS.reported(f"object velocity after with {inertia}, m/s", value)
+            for inertia, value in after.items()
+            if inertia != "M+B_theta"
+        ),
+        *(
+            _ANY.reported(f"tool {label}: effective mass, {quantity}, kg", reduce(masses))
+            for label, masses in spread.items()
+            for quantity, reduce in (("smallest", np.min), ("median", np.median), ("largest", np.max))
+        ),
+        *(
+            _ANY.reported(
+                f"tool {label}: object velocity after with the median effective mass, m/s",
+                _SPEED * np.median(masses) / (np.median(masses) + _MASS),
+            )
+            for label, masses in spread.items()
+        ),
     ]
+
+
+def _shipped() -> tuple[dict[str, float], Array, Array, RobotModel]:
+    """Object velocity along the push by inertia, m/s; the contact's normal (3,), posture (n,) and arm of the task."""
+    task = load_task(_TASK, {"object": {"mass": _MASS}})
+    robot = RobotModel.from_profile(task.arms[0].robot)
+    impact = IntendedImpact(task, [robot])
+    q, dq = impact.state(0, impact.tool_positions(impact.nominal)[0])
+    normal = np.asarray(impact.field.arms[0].normal)
+    speed = _SPEED / float(np.linalg.norm(impact.field.arms[0].impact_velocity))
+    after = {}
+    for inertia in INERTIA_CHOICES:
+        found = predict_grasp_impact(task, [robot], impact.field, [q], [speed * dq], inertia=inertia)
+        after[inertia] = -float(normal @ found.velocity_after[task.object.name][:3])
+    return after, normal, q, robot
+
+
+def _effective_masses(robot: RobotModel, postures: list[Array], normal: Array) -> Array:
+    """Of the tool's centre along the push (k,), kg."""
+    contact = Contact(robot.tool_frame, normal)
+    rest = np.zeros(robot.n)
+    return np.array(
+        [predict(robot, q, rest, contact, inertia="M+B_theta").effective_mass for q in postures], dtype=float
+    )
+
+
+def _draw(context: ValidationContext, spread: dict[str, Array], follows: float, effective: float) -> None:
+    with context.figure("002_push_effective_mass", figsize=(6.5, 4.0)) as (_, axes):
+        axis = axes[0, 0]
+        for label, masses in spread.items():
+            axis.step(np.sort(masses), np.linspace(0.0, 100.0, len(masses)), label=f"tool {label}, random postures")
+        axis.axvline(effective, color="k", lw=1, label="shipped task")
+        axis.axvline(follows, color="k", lw=1, ls="--", label="from the printed speeds")
+        axis.set(xlabel="effective mass along the push, kg", ylabel="% of the postures below")
+        axis.set(title="Effective mass of the Panda, M + B_theta (aim: nothing chosen)")
+        axis.legend(fontsize="small")

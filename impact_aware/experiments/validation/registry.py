@@ -6,7 +6,7 @@ import importlib
 from dataclasses import dataclass, replace
 
 from impact_aware.errors import UnknownNameError
-from impact_aware.experiments.validation.check import Check
+from impact_aware.experiments.validation.check import Check, Kind
 from impact_aware.experiments.validation.context import ValidationContext
 
 
@@ -17,37 +17,75 @@ class Validation:
     Attributes:
         function: `module.function` in this room; imported only when asked for, since some need MuJoCo.
         summary: One line for the list of names.
+        kinds: Kinds of its checks, see `check.KINDS`.
     """
 
     function: str
     summary: str
+    kinds: tuple[Kind, ...]
 
+
+_ALL: tuple[Kind, ...] = ("printed", "aim", "consistency")
 
 VALIDATIONS: dict[str, Validation] = {
-    "two-mass": Validation("two_mass_models.two_mass", "Aouaj 2021 Table I, Fig. 4: models A, B and C"),
-    "two-mass-fit": Validation("two_mass_models.two_mass_fit", "Aouaj 2021, Fig. 5: the fit finds the jump"),
-    "soft-contact": Validation("two_mass_models.soft_contact", "Aouaj thesis, Fig. 3.15: limits of rigid maps"),
-    "sliding-errors": Validation("printed_tables.sliding_errors", "Aouaj 2021 Table II: 8 mm/s and 7.3 %"),
-    "thesis-errors": Validation("printed_tables.thesis_errors", "Aouaj thesis, Tables 4.1, 4.2, recomputed"),
-    "velocity-ratio": Validation("printed_tables.velocity_ratio", "Wang 2021 Table I: the ratios from its own rows"),
+    "two-mass": Validation("two_mass_models.two_mass", "Aouaj 2021 Table I, Fig. 4: models A, B and C", _ALL),
+    "two-mass-fit": Validation(
+        "two_mass_models.two_mass_fit", "Aouaj 2021, Fig. 5: the fit finds the jump", ("consistency",)
+    ),
+    "soft-contact": Validation(
+        "two_mass_models.soft_contact", "Aouaj thesis, Fig. 3.15: limits of rigid maps", ("aim",)
+    ),
+    "sliding-errors": Validation(
+        "printed_tables.sliding_errors", "Aouaj 2021 Table II: 8 mm/s and 7.3 %", ("printed", "consistency")
+    ),
+    "thesis-errors": Validation(
+        "printed_tables.thesis_errors", "Aouaj thesis, Tables 4.1, 4.2, recomputed", ("consistency",)
+    ),
+    "velocity-ratio": Validation(
+        "printed_tables.velocity_ratio", "Wang 2021 Table I: the ratios from its own rows", ("printed",)
+    ),
     "prediction-errors": Validation(
-        "printed_tables.prediction_errors", "Rey Arias 2024 Tables II and III: the statements on them"
+        "printed_tables.prediction_errors", "Rey Arias 2024 Tables II and III: the statements on them", ("printed",)
     ),
-    "viscoelastic": Validation("force_profiles.viscoelastic", "Wang 2021, (23)-(28): restitution and energy"),
-    "rejected-models": Validation("force_profiles.rejected_models", "Wang 2021 VII-A: virtual spring and Maxwell"),
-    "end-of-compression": Validation("end_of_compression.end_of_compression", "Wang 2021, Fig. 9: four inertias"),
-    "flexible-joint": Validation("flexible_arms.flexible_joint", "Rey Arias 2024, Figs. 3-4: M + B_theta wins"),
+    "viscoelastic": Validation(
+        "force_profiles.viscoelastic", "Wang 2021, (23)-(28): restitution and energy", ("aim", "consistency")
+    ),
+    "rejected-models": Validation(
+        "force_profiles.rejected_models", "Wang 2021 VII-A: virtual spring and Maxwell", ("aim",)
+    ),
+    "end-of-compression": Validation(
+        "end_of_compression.end_of_compression",
+        "Wang 2021, Fig. 9: four inertias in random postures",
+        ("aim", "consistency"),
+    ),
+    "flexible-joint": Validation(
+        "flexible_arms.flexible_joint", "Rey Arias 2024, Figs. 3-4: M + B_theta wins", ("aim",)
+    ),
     "flexible-joint-7": Validation(
-        "flexible_arms.flexible_seven_joints", "Rey Arias 2024 II-C: the same for the seven-joint arm"
+        "flexible_arms.flexible_seven_joints", "Rey Arias 2024 II-C: the same for the seven-joint arm", ("aim",)
     ),
-    "detection-delay": Validation("detection_delay.detection_delay", "Aouaj thesis 4.3: the detector's delay of 4 ms"),
-    "push": Validation("push_mass.push", "van Steen 2024: 0.5 m/s against 2.20 kg gives 0.34 m/s"),
-    "mujoco-surface": Validation("mujoco_reference.surface", "Panda on a fixed surface in MuJoCo, below 3.55 %"),
-    "mujoco-palms": Validation("mujoco_reference.palms", "a box between two palms in MuJoCo, below 3.55 %"),
+    "detection-delay": Validation(
+        "detection_delay.detection_delay", "Aouaj thesis 4.3: the detector's delay of 4 ms", ("printed",)
+    ),
+    "push": Validation(
+        "push_mass.push",
+        "van Steen 2024: 0.5 m/s against 2.20 kg gives 0.34 m/s; the shipped task, random postures",
+        ("printed", "aim"),
+    ),
+    "mujoco-surface": Validation(
+        "mujoco_reference.surface", "Panda on a fixed surface in MuJoCo", ("aim", "consistency")
+    ),
+    "mujoco-palms": Validation("mujoco_reference.palms", "a box between two palms in MuJoCo", ("aim", "consistency")),
     "simultaneous": Validation(
-        "simultaneous_energy.simultaneous", "several contacts at once: no energy made, impulses in their cones"
+        "simultaneous_energy.simultaneous",
+        "several contacts at once: no energy made, impulses in their cones",
+        ("aim",),
     ),
-    "coulomb": Validation("coulomb_limit.coulomb", "exact Coulomb map against continuous contact; docs/friction.md"),
+    "coulomb": Validation(
+        "coulomb_limit.coulomb",
+        "exact Coulomb map against continuous contact; docs/friction.md",
+        ("aim", "consistency"),
+    ),
 }
 
 
@@ -61,4 +99,5 @@ def run_validation(name: str, context: ValidationContext) -> list[Check]:
         raise UnknownNameError("validation", name, tuple(VALIDATIONS))
     module, function = VALIDATIONS[name].function.split(".")
     run = getattr(importlib.import_module(f"impact_aware.experiments.validation.{module}"), function)
+    context.kinds = VALIDATIONS[name].kinds
     return [replace(check, name=name) for check in run(context)]

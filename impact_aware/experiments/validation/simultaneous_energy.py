@@ -16,6 +16,7 @@ from impact_aware.robot import RobotModel
 
 _LAWS = Source(
     "aim of this package",
+    "aim",
     "Boxes of 1 g to 10 kg with 2 to 12 contacts with up to two arms and fixed surfaces, in any faces, friction and "
     "restitution 0 to 1, alike in half of the cases: more than any task has, jammed boxes among them.",
 )
