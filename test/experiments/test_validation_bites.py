@@ -3,6 +3,7 @@
 import dataclasses
 import importlib
 
+import numpy as np
 import pytest
 
 from impact_aware.experiments.validation import run_validation
@@ -59,9 +60,27 @@ def half_the_equivalent_mass(monkeypatch, module):
     monkeypatch.setattr(module, "equivalent_mass_matrix", lambda *arguments: 0.5 * equivalent(*arguments))
 
 
+def other_rows(monkeypatch, module):
+    """Ante-impact velocities one row off."""
+    monkeypatch.setattr(module, "_SLIDING_ANTE", np.roll(module._SLIDING_ANTE, 1, axis=0))
+
+
+def other_inertia(monkeypatch, module):
+    monkeypatch.setattr(module, "INERTIA_CHOICES", ("M+B_theta", "M", "M+B_rho"))
+    coupling = module._coupling_at
+    exchange = {"M": "M+B_theta", "M+B_theta": "M"}
+    monkeypatch.setattr(module, "_coupling_at", lambda robot, q, inertia: coupling(robot, q, exchange[inertia]))
+
+
+def the_next_joint(monkeypatch, module):
+    """(4.12) counted from the wrong joint."""
+    sensitivity = module.impact_sensitivity
+    monkeypatch.setattr(module, "impact_sensitivity", lambda *arguments: np.roll(sensitivity(*arguments), 1))
+
+
 ERRORS = [
-    ("sliding-errors", "printed_tables", swapped_columns("_SLIDING", 0, 2)),
-    ("thesis-errors", "printed_tables", swapped_columns("_THESIS", 2, 3)),
+    ("sliding-errors", "printed_tables", swapped_columns("SLIDING", 0, 2)),
+    ("thesis-errors", "printed_tables", swapped_columns("THESIS", 2, 3)),
     ("prediction-errors", "printed_tables", scaled("_B_RHO", 1.5)),
     ("push", "push_mass", scaled("_MASS", 1.2)),
     ("push", "push_mass", scaled("_SPEED", 0.9)),
@@ -71,10 +90,13 @@ ERRORS = [
     ("viscoelastic", "force_profiles", faster),
     ("end-of-compression", "end_of_compression", stiffening_joints),
     ("end-of-compression", "end_of_compression", half_the_equivalent_mass),
+    ("sliding-predictions", "sliding_prediction", other_rows),
+    ("sliding-predictions", "sliding_prediction", other_inertia),
+    ("sensitive-joint", "joint_signals", the_next_joint),
 ]
 
 
 @pytest.mark.parametrize(("name", "module", "change"), ERRORS, ids=[f"{k}-{e[0]}" for k, e in enumerate(ERRORS)])
 def test_a_wrong_number_fails_the_check(monkeypatch, name, module, change):
     change(monkeypatch, importlib.import_module(f"impact_aware.experiments.validation.{module}"))
-    assert [check for check in run_validation(name, ValidationContext()) if not check.ok]
+    assert [check for check in run_validation(name, ValidationContext(trials=30)) if not check.ok]

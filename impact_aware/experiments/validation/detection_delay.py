@@ -14,9 +14,9 @@ from impact_aware.simulation.flexible_joint import FlexibleJointArm, FlexibleJoi
 from impact_aware.simulation.joint_elasticity import JointElasticity
 
 _SPEED = 0.2
-_RESOLUTION = 1e-5
+RESOLUTION = 1e-5
 # One window of W = 12, one period ahead, one sample enough, and the fixed bound: what the thesis describes.
-_THESIS = AdaptiveWindowParameters(
+THESIS_DETECTOR = AdaptiveWindowParameters(
     window=12,
     smallest_window=12,
     horizon=1,
@@ -40,7 +40,7 @@ def detection_delay(context: ValidationContext) -> list[Check]:
     arm = FlexibleJointArm(robot, JointElasticity.of(robot))
     runs = [_impact(arm, approach) for approach in (0.0402, 0.0406, 0.0410)]
     delays = {
-        "thesis's W = 12, bound 0.7e-3 rad": [_delay(run, _THESIS) for run in runs],
+        "thesis's W = 12, bound 0.7e-3 rad": [_delay(run, THESIS_DETECTOR) for run in runs],
         "default detector": [_delay(run, AdaptiveWindowParameters()) for run in runs],
     }
     return [_DELAY.at_most(f"{label}: longest delay, ms", 4.0, 1e3 * np.max(found)) for label, found in delays.items()]
@@ -57,7 +57,7 @@ def _delay(run: FlexibleJointRun, parameters: AdaptiveWindowParameters) -> float
     """Time from first touch to the first event, s; NaN without one or with one before the touch."""
     detector = AdaptiveWindowDetector(run.q.shape[1], parameters)
     for time, q in zip(run.time, run.q, strict=True):
-        event = detector.update(JointSample(float(time), np.round(q / _RESOLUTION) * _RESOLUTION))
+        event = detector.update(JointSample(float(time), np.round(q / RESOLUTION) * RESOLUTION))
         if event is not None:
             delay = event.time_detected - run.impact_time
             return delay if delay > 0.0 else float("nan")

@@ -9,7 +9,7 @@ from impact_aware.experiments.validation.check import Check, Source
 from impact_aware.experiments.validation.context import ValidationContext
 
 # Aouaj 2021 Table II, sliding direction, both data sets one below the other: predicted, fitted, printed error; m/s.
-_SLIDING = np.array(
+SLIDING = np.array(
     [
         [0.094, 0.096, 0.002], [0.122, 0.109, 0.013], [0.055, 0.050, 0.006], [0.176, 0.181, 0.005],
         [0.174, 0.163, 0.011], [0.072, 0.064, 0.008], [0.176, 0.181, 0.005], [0.223, 0.204, 0.019],
@@ -20,7 +20,7 @@ _SLIDING = np.array(
 )  # fmt: skip
 
 # Aouaj thesis Tables 4.1 and 4.2, sliding direction: fitted, predicted, eta_1, eta_2.
-_THESIS = np.array(
+THESIS = np.array(
     [
         [0.105, 0.090, 0.151, 0.015], [0.109, 0.117, 0.072, 0.008], [0.057, 0.045, 0.249, 0.013],
         [0.192, 0.165, 0.153, 0.027], [0.173, 0.167, 0.034, 0.006], [0.076, 0.056, 0.303, 0.020],
@@ -90,7 +90,7 @@ _FRICTIONLESS = np.array(
 
 def sliding_errors(context: ValidationContext) -> list[Check]:
     """Mean absolute and relative error of the sliding velocity (Aouaj 2021, Table II and the text below it)."""
-    predicted, fitted, printed = _SLIDING.T
+    predicted, fitted, printed = SLIDING.T
     table = "Aouaj 2021 Table II"
     own = absolute_error(predicted, fitted)
     mean = Source(
@@ -115,7 +115,7 @@ def sliding_errors(context: ValidationContext) -> list[Check]:
 
 def thesis_errors(context: ValidationContext) -> list[Check]:
     """Both metrics of (4.8) from the columns of Tables 4.1 and 4.2."""
-    fitted, predicted, relative, absolute = _THESIS.T
+    fitted, predicted, relative, absolute = THESIS.T
     # Both velocities are rounded to 0.5 mm/s, eta_1 to 0.0005.
     bound = 2.0 * 1e-3 / (fitted + predicted) * (1.0 + 0.5 * relative) + 5e-4
     deviation = np.abs(relative_error(predicted, fitted) - relative)

@@ -41,6 +41,9 @@ VALIDATIONS: dict[str, Validation] = {
     "thesis-errors": Validation(
         "printed_tables.thesis_errors", "Aouaj thesis, Tables 4.1, 4.2, recomputed", ("consistency",)
     ),
+    "sliding-predictions": Validation(
+        "sliding_prediction.sliding_predictions", "Aouaj 2021 Table II, thesis Tables 4.1, 4.2, Fig. 4.10", ("aim",)
+    ),
     "velocity-ratio": Validation(
         "printed_tables.velocity_ratio", "Wang 2021 Table I: the ratios from its own rows", ("printed",)
     ),
@@ -66,6 +69,10 @@ VALIDATIONS: dict[str, Validation] = {
     ),
     "detection-delay": Validation(
         "detection_delay.detection_delay", "Aouaj thesis 4.3: the detector's delay of 4 ms", ("printed",)
+    ),
+    "fit-delay": Validation("joint_signals.fit_delay", "Aouaj thesis, Fig. 4.7: fits that start late", ("aim",)),
+    "sensitive-joint": Validation(
+        "joint_signals.sensitive_joint", "Aouaj thesis (4.12), Figs. 4.15, 4.16: the joint that shows it", ("aim",)
     ),
     "push": Validation(
         "push_mass.push",
