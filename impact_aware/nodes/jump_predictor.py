@@ -89,7 +89,13 @@ class Settings:
     point_std: float = described(0.0, "standard deviation of the contact point along each axis, m", 0.0, 1.0)
     friction_std: float = described(0.0, "standard deviation of the friction coefficient", 0.0, 10.0)
     restitution_std: float = described(0.0, "standard deviation of the coefficient of restitution", 0.0, 1.0)
-    motor_inertia_std: float = described(0.0, "standard deviation of every motor inertia, share of it", 0.0, 1.0)
+    motor_inertia_std: float = described(
+        -1.0,
+        "standard deviation of every motor inertia, share of it; negative: the robot profile's, 0.12 where B_theta is "
+        "assumed from a ratio B_rho / B_theta of 4 to 6",
+        -1.0,
+        1.0,
+    )
     estimation: bool = described(True, "estimate the velocity after each impact, once there are samples enough")
     estimation_method: str = described(DEFAULT_ESTIMATOR, "estimator of that velocity", choices=tuple(ESTIMATORS))
     estimation_window: float = described(
@@ -128,7 +134,10 @@ class Settings:
         """Of the configured standard deviations; None when all are zero."""
         names = ("position", "velocity", "normal", "point", "friction", "restitution")
         variances = {name: getattr(self, f"{name}_std") ** 2 for name in names}
-        motor = (self.motor_inertia_std * robot.motor_inertia_for(self.inertia)) ** 2
+        if self.motor_inertia_std < 0.0:
+            motor = robot.motor_inertia_std_for(self.inertia) ** 2
+        else:
+            motor = (self.motor_inertia_std * robot.motor_inertia_for(self.inertia)) ** 2
         if not any(variances.values()) and not motor.any():
             return None
         return InputCovariance(**variances, motor_inertia=motor)

@@ -27,7 +27,7 @@ def load_robot(name_or_file: str | Path, apparent_motor_inertia: tuple[float, ..
         return RobotModel.from_urdf(path, name=path.stem, apparent_motor_inertia=apparent_motor_inertia)
     profile = load_profile(name_or_file)
     if apparent_motor_inertia is not None:
-        profile = replace(profile, apparent_motor_inertia=apparent_motor_inertia)
+        profile = replace(profile, apparent_motor_inertia=apparent_motor_inertia, apparent_motor_inertia_std=0.0)
     return RobotModel.from_profile(profile)
 
 

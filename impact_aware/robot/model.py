@@ -326,6 +326,12 @@ class RobotModel:
             raise InvalidInputError("inertia", "M+B_rho", f"a robot whose motor inertia is known; {self.name}'s is not")
         return self.motor_inertia
 
+    def motor_inertia_std_for(self, inertia: str) -> Array:
+        """How far what `inertia` adds to M may be off (n,), kg m^2: the profile's standard deviation of B_theta."""
+        if inertia != "M+B_theta" or self.profile is None:
+            return np.zeros(self.n)
+        return self.profile.apparent_motor_inertia_std * self.apparent_motor_inertia
+
     def bias(self, q: Array, dq: Array) -> Array:
         """Gravity, centrifugal and Coriolis torques h(q, dq) (n,), N m (van Steen 2024, eq. 3)."""
         return np.array(pin.nonLinearEffects(self.model, self.data, q, dq))

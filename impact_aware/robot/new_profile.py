@@ -24,6 +24,8 @@ base_frame: {base}
 #   the rotors' inertia times the gear ratio squared, for an arm without a torque loop
 #   a fifth of that for an arm with one (Rey Arias 2024, section II-A: a fourth to a sixth)
 apparent_motor_inertia: {zeros}
+# How far it may be off, as a share of it: 0.12 for a fifth where a fourth to a sixth is as likely, 0 where it is known.
+# apparent_motor_inertia_std: 0.0
 # Rotors' inertia times gear ratio squared, B_rho, kg m^2, where the manufacturer says it:
 # motor_inertia: {zeros}
 # What touches: a spherical tip on one of the frames {frames}.

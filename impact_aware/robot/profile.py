@@ -26,6 +26,7 @@ MOST_JOINTS = 64
 RANGES = {
     # Beyond these no arm that people build can be: a slip of sign, unit or exponent, or a limit that limits nothing.
     "apparent_motor_inertia": Range(0.0, 1000.0, "kg m^2"),
+    "apparent_motor_inertia_std": Range(0.0, 1.0, "share of it"),
     "motor_inertia": Range(0.0, 1000.0, "kg m^2"),
     "home": Range(-20.0, 20.0, "rad"),
     "effort_rate": Range(0.0, 1e5, "N m/s", open_below=True),
@@ -94,6 +95,8 @@ class RobotProfile:
         position_margin: Distance kept from the URDF's position limits, rad.
         joint_states_topic: Where this robot publishes states at its full rate.
         notes: Where the figures come from.
+        apparent_motor_inertia_std: Standard deviation of every B_theta, as a share of it: how far it may be off where
+            it is assumed instead of identified; 0 where it counts as known.
         base_frame: Frame in which positions, normals and impulses are expressed.
         safety: Entries of `SafetyLimits` that differ from what URDF and defaults say, by name; numbers, or lists of
             them per joint or per axis.
@@ -113,6 +116,7 @@ class RobotProfile:
     position_margin: float = 0.05
     joint_states_topic: str = "joint_states"
     notes: dict[str, str] = field(default_factory=dict)
+    apparent_motor_inertia_std: float = 0.0
     base_frame: str = "base"
     safety: dict[str, float | tuple[float, ...]] = field(default_factory=dict)
     command_includes_gravity: bool = True
@@ -162,6 +166,9 @@ def load_profile(name_or_path: str | Path) -> RobotProfile:
         position_margin=_number(where, "position_margin", content.get("position_margin", 0.05)),
         joint_states_topic=str(content.get("joint_states_topic", "joint_states")),
         notes=notes,
+        apparent_motor_inertia_std=_number(
+            where, "apparent_motor_inertia_std", content.get("apparent_motor_inertia_std", 0.0)
+        ),
         base_frame=str(content.get("base_frame", "base")),
         safety=_parse_safety(content.get("safety") or {}, where, len(joints)),
         command_includes_gravity=_switch(where, "command_includes_gravity", content, True),

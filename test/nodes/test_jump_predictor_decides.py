@@ -223,7 +223,7 @@ def test_the_surface_and_the_object_are_where_they_are_configured(make_node):
 def test_a_standard_deviation_twice_as_large_makes_the_covariance_four_times_as_large(make_node, name):
     covariances = []
     for deviation in (0.01, 0.02):
-        node = make_node(**{name: deviation, "inertia": "M+B_theta"})
+        node = make_node(**{"motor_inertia_std": 0.0, name: deviation, "inertia": "M+B_theta"})
         node._on_impact(event())
         covariances.append(np.array(node.published[0].velocity_after_covariance))
     assert covariances[0].max() > 0.0
@@ -232,3 +232,18 @@ def test_a_standard_deviation_twice_as_large_makes_the_covariance_four_times_as_
     show_object(node, centre_ahead(0.03))
     node._source._receive(state(2.0))
     assert len(node.published[0].velocity_after_covariance) == 0, "looking ahead is done often"
+
+
+def test_an_assumed_motor_inertia_spreads_without_being_asked_to(make_node):
+    """The profile's share, 0.12, of an assumed B_theta; one set exact, and links alone, do not spread."""
+
+    def covariance(**parameters):
+        node = make_node(**parameters)
+        node._on_impact(event())
+        return np.array(node.published[0].velocity_after_covariance)
+
+    default = covariance(inertia="M+B_theta")
+    np.testing.assert_allclose(default, covariance(inertia="M+B_theta", motor_inertia_std=0.12), rtol=1e-12)
+    assert default.max() > 0.0
+    assert covariance(inertia="M+B_theta", motor_inertia_std=0.0).size == 0
+    assert covariance(inertia="M").size == 0

@@ -68,6 +68,7 @@ def test_what_a_profile_does_not_say_is_the_cautious_choice(tmp_path):
     assert (profile.position_margin, profile.joint_states_topic, profile.base_frame) == (0.05, "joint_states", "base")
     assert profile.tool is None and profile.motor_inertia == profile.home == profile.effort_rate == ()
     assert profile.safety == profile.notes == {}
+    assert profile.apparent_motor_inertia_std == 0.0
 
 
 def test_numbers_that_yaml_takes_for_text_are_read(tmp_path):
@@ -137,6 +138,7 @@ MALFORMED = {
     "joints not a list": (GOOD | {"joints": "a"}, "joints"),
     "no joint at all": (GOOD | {"joints": [], "apparent_motor_inertia": []}, "joints"),
     "joint twice": (GOOD | {"joints": ["a", "a"]}, "joints"),
+    "a spread above all of it": (GOOD | {"apparent_motor_inertia_std": 1.5}, "apparent_motor_inertia_std: got 1.5"),
     "margin is text": (GOOD | {"position_margin": "wide"}, "position_margin"),
     "notes not a mapping": (GOOD | {"notes": "from a friend"}, "notes"),
     "tool not a mapping": (GOOD | {"tool": "sphere"}, "tool"),
