@@ -115,12 +115,8 @@ class ReferenceFieldNode(Node):
         self._publish_object(seen)
         if not self._settings.use_object_pose:
             return
-        try:
-            if self._live.move_object(np.array(seen.pose.translation)):
-                self._publish()
-        except ImpactAwareError as error:
-            self._refused["object_pose makes the task impossible"] += 1
-            self.get_logger().error(f"the object makes the task impossible: {error}", throttle_duration_sec=2.0)
+        if self._live.move_object(np.array(seen.pose.translation)):
+            self._publish()
 
     def _no_motion(self) -> str:
         """Why no motion may begin towards the object."""

@@ -25,6 +25,7 @@ class Truth:
         friction_tool_factor: True over assumed friction between object and tool.
         tool_softness: Time constant of the contact between tool and object, s; None for 1 ms of a spherical tip and
             4 ms of a silicone palm.
+        table_displacement: Of the table upwards from where the estimated object would stand on it, m.
     """
 
     displacement: tuple[float, float, float] = (0.0, 0.0, 0.0)
@@ -33,6 +34,7 @@ class Truth:
     friction_table_factor: float = 1.0
     friction_tool_factor: float = 1.0
     tool_softness: float | None = None
+    table_displacement: float = 0.0
 
 
 def task_scene(task: Task, truth: Truth | None = None) -> Scene:
@@ -63,7 +65,7 @@ def task_scene(task: Task, truth: Truth | None = None) -> Scene:
             position=tuple(np.add(body.position, truth.displacement).tolist()),
             yaw=truth.yaw,
         ),
-        table_height=task.table_height,
+        table_height=task.table_height + truth.table_displacement,
         tool_object=dataclasses.replace(tip_contact, time_constant=softness, friction=tool_friction),
         object_table=dataclasses.replace(TABLE_CONTACT, friction=body.friction_table * truth.friction_table_factor),
     )

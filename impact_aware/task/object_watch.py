@@ -23,6 +23,9 @@ SHORTEST = 0.1
 FEWEST = 4
 """Fewer poses tell no speed, nor that a jump was none."""
 
+JUMP_WINDOW, JUMP_SHARE = 1.0, 0.05
+"""More than one pose of this time, s, and more than this share of them that jumped: it is not known which are true."""
+
 FASTEST = 5.0
 """An object that is hit may be this fast without jumping, m/s."""
 
@@ -58,6 +61,7 @@ class ObjectWatch:
         self._limits = limits
         self._seen: deque[tuple[float, Array]] = deque(maxlen=MOST_POSES)
         self._others: deque[tuple[float, Array]] = deque(maxlen=FEWEST)
+        self._judged: deque[tuple[float, bool]] = deque(maxlen=MOST_POSES)
         self._arrival = -math.inf
         self._turn = 0.0
         self.jumps = 0
@@ -83,7 +87,12 @@ class ObjectWatch:
         if self._seen and time < self._seen[-1][0]:
             self._seen.clear()
             self._others.clear()
-        if self._jumped(time, position):
+            self._judged.clear()
+        jumped = self._jumped(time, position)
+        self._judged.append((time, jumped))
+        while self._judged[0][0] < time - JUMP_WINDOW:
+            self._judged.popleft()
+        if jumped:
             self.jumps += 1
             return False
         self._others.clear()
@@ -122,12 +131,11 @@ class ObjectWatch:
         limits = self._limits
         if not self.seen:
             return ""
-        if limits.object_pose_timeout and now - self._arrival > limits.object_pose_timeout:
-            if self._others:
-                return "the object's pose jumps"
-            return f"no new pose of the object for more than {limits.object_pose_timeout:g} s"
-        if self._others:
+        jumps = sum(jumped for _, jumped in self._judged)
+        if self._others or jumps > max(1.0, JUMP_SHARE * len(self._judged)):
             return "the object's pose jumps"
+        if limits.object_pose_timeout and now - self._arrival > limits.object_pose_timeout:
+            return f"no new pose of the object for more than {limits.object_pose_timeout:g} s"
         if limits.object_turn_limit and self._turn > limits.object_turn_limit:
             return (
                 f"the object is turned by {math.degrees(self._turn):.0f} deg, and its box is taken along the axes of "

@@ -79,6 +79,8 @@ def test_the_scene_stands_where_the_task_says_but_for_what_is_truly_different():
     assert scene.tool_object.friction == pytest.approx(0.7 * body.friction_tool)
     assert scene.tool_object.time_constant == 0.003
     assert scene.table_height == pytest.approx(task.table_height) == pytest.approx(body.position[2] - 0.09)
+    lower = task_scene(task, dataclasses.replace(truth, table_displacement=-0.02))
+    assert lower.table_height == pytest.approx(body.position[2] - 0.11)
     (mount,) = scene.arms
     np.testing.assert_allclose(mount.placement.translation, [0.1, -0.2, 0.3])
     np.testing.assert_allclose(mount.placement.rotation, pin.utils.rotate("z", 0.4), atol=1e-12)

@@ -19,7 +19,7 @@ from rclpy.qos import QoSProfile, ReliabilityPolicy
 from impact_aware.errors import InvalidInputError
 from impact_aware.messages.geometry import write_quaternion, write_vector
 from impact_aware.nodes.jump_predictor import JumpPredictorNode
-from impact_aware.nodes.object_poses import MOST_WAITING
+from impact_aware.nodes.object_follower import MOST_WAITING
 from impact_aware.nodes.reference_field import ReferenceFieldNode
 from impact_aware.nodes.ros.messages import stamp
 from impact_aware.nodes.ros.readiness import Readiness
@@ -120,7 +120,7 @@ def test_a_pose_waits_for_the_transform_of_its_time(make):
     node = make()
     calibrate(node, static=False, at=4.9)
     node._object.receive(seen(PLACE))
-    assert not node._object._watch.seen
+    assert not node._object._follower.watch.seen
     calibrate(node, static=False, at=5.1)
     assert node._object._looking
     node._object._retry()
@@ -134,6 +134,19 @@ def test_poses_that_wait_too_long_are_refused(make):
         node._object.receive(seen(PLACE, at=5.0 + 0.01 * step))
     assert node._refused["object_pose ahead of TF"] == 1
     assert "TF is behind" in node._object.refusal()
+
+
+def test_no_motion_begins_towards_an_object_with_which_the_task_can_not_be_done(make):
+    node = make()
+    node._object.receive(seen(PLACE, frame=""))
+    node._object.receive(seen(np.array([30.0, 0.0, 0.1]), 5.02, frame=""))
+    for step in range(3):
+        node._object.receive(seen(np.array([30.0, 0.0, 0.1]), 5.04 + 0.02 * step, frame=""))
+    np.testing.assert_allclose(place_of(node), PLACE)
+    assert node._no_motion().startswith("the object makes the task impossible: object.position: got ")
+    for step in range(50):
+        node._object.receive(seen(PLACE, 5.2 + 0.03 * step, frame=""))
+    assert node._no_motion() == ""
 
 
 def test_the_object_may_be_a_frame_of_tf(make):

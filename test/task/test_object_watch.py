@@ -96,6 +96,39 @@ def test_poses_that_jump_to_and_fro_are_never_followed():
     assert not any(own.take(100.4 + 0.02 * k, place, UPRIGHT, 1000.4) for k, place in enumerate(places))
 
 
+@pytest.mark.parametrize(("outliers", "refused"), [((3,), False), ((3, 9), True), ((3, 4), True)])
+def test_more_than_one_outlier_in_the_last_second_refuses_at_a_low_rate(outliers, refused):
+    own = watch()
+    for step in range(16):
+        off = 0.2 if step in outliers else 0.0
+        own.take(100.0 + step / 15.0, PLACE + [off, 0.0, 0.0], UPRIGHT, 1000.0 + step / 15.0)
+    assert (own.refusal(1001.0) == "the object's pose jumps") == refused
+    for step in range(16, 32):
+        own.take(100.0 + step / 15.0, PLACE, UPRIGHT, 1000.0 + step / 15.0)
+    assert own.refusal(1002.1) == ""
+
+
+def test_a_few_outliers_of_many_poses_refuse_nothing():
+    own = watch()
+    # 5 of 100: no more than a twentieth.
+    for step in range(100):
+        own.take(100.0 + 0.01 * step, PLACE + [0.15 * (step % 20 == 7), 0.0, 0.0], UPRIGHT, 1000.0 + 0.01 * step)
+    assert own.refusal(1001.0) == ""
+    own.take(101.0, PLACE + [0.15, 0.0, 0.0], UPRIGHT, 1001.0)
+    own.take(101.01, PLACE, UPRIGHT, 1001.01)
+    assert own.refusal(1001.01) == "the object's pose jumps"
+
+
+def test_an_object_that_was_put_elsewhere_is_taken_a_second_later():
+    own = watch()
+    now = show(own, 20)
+    for step in range(1, 60):
+        own.take(100.38 + 0.02 * step, PLACE + [0.0, 0.2, 0.0], UPRIGHT, now + 0.02 * step)
+        # Three were not followed; the first of them is a second old at the 51st.
+        if abs(step - 51) > 1:
+            assert bool(own.refusal(now + 0.02 * step)) == (step < 51), step
+
+
 def test_an_object_that_is_hit_is_followed():
     own = watch()
     show(own, 20)

@@ -18,6 +18,7 @@ BENCHMARKS = (
     "detection",
     "estimation",
     "landings",
+    "perception",
     "predict",
     "qp",
     "recordings",

@@ -1,0 +1,282 @@
+"""From a camera to a hit, in a simulated lab: what is refused, how well the rest is hit and predicted.
+
+In each trial a tilted camera, which half of the time pans, shows an object by late and noisy messages with gaps. What
+the nodes do with them (place them by TF, watch them, move the field) is done by the same classes; where that allows a
+motion, it is run against the true world, and once more with the exact pose. Every second object moves. Each trial also
+shows one perception that is broken, by which no motion may begin.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import re
+import sys
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+from tqdm import tqdm
+
+from impact_aware.control.live_field import LiveField
+from impact_aware.errors import InvalidInputError
+from impact_aware.experiments.campaign import episode_settings
+from impact_aware.experiments.campaign_plan import CONTROLLERS, Setup, campaign_task
+from impact_aware.experiments.episode import run_episode
+from impact_aware.experiments.episode_settings import EpisodeSettings, Truth
+from impact_aware.experiments.random_setup import RANGES
+from impact_aware.experiments.run_figures import RunFigures, figures_of
+from impact_aware.messages.object_pose import ObjectPose, object_pose
+from impact_aware.nodes.object_follower import ObjectFollower
+from impact_aware.rigs.bench.lab_sight import BAD, GOOD, LabSight, Transform, draw_sight
+from impact_aware.task import Task, load_task
+from impact_aware.task.arms import Arm, arms_of_task, frame_names
+from impact_aware.task.object_watch import ObjectLimits
+from impact_aware.transform_buffer import TransformBuffer
+
+CAMPAIGNS = ("hit-and-push", "hit-and-push", "dual-arm-grab")
+"""What is done, in turn: two hits, one grab."""
+
+PLACE = (*RANGES.place, 0.02)
+"""The object is displaced by up to this much from where the task has it, m; so is its goal."""
+
+LARGEST_YAW = 30.0
+"""Of `--yaw`, deg: beyond, another face is nearer."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare how many trials are made."""
+    parser.add_argument("--trials", type=int, default=100, help="half of them with an object that moves (default: 100)")
+    parser.add_argument("--seed", type=int, default=0, help="of everything that is drawn (default: 0)")
+    parser.add_argument(
+        "--yaw", type=float, default=0.0, metavar="DEG", help="true objects are turned by up to this (default: 0)"
+    )
+
+
+def run(options: argparse.Namespace) -> dict[str, Any]:
+    """Run the benchmark.
+
+    Raises:
+        InvalidInputError: No trial, a negative seed, or a yaw out of range.
+    """
+    if options.trials < 1:
+        raise InvalidInputError("--trials", options.trials, "at least 1")
+    if options.seed < 0:
+        raise InvalidInputError("--seed", options.seed, "a number >= 0")
+    if not 0.0 <= options.yaw <= LARGEST_YAW:
+        raise InvalidInputError("--yaw", options.yaw, f"0 to {LARGEST_YAW:g} deg")
+    scenes = [Scene.of(name) for name in CAMPAIGNS]
+    score = Score()
+    for number in tqdm(range(options.trials), desc="trials", disable=not sys.stderr.isatty()):
+        # In pairs, a still and a moving one, so that each scene has as many of both.
+        scene = scenes[(number // len(GOOD)) % len(scenes)]
+        for kind in (GOOD[number % len(GOOD)], BAD[number % len(BAD)]):
+            drawn = draw_trial(scene, number, kind, options.seed, np.radians(options.yaw))
+            score.take(drawn, perceive(drawn))
+    return score.as_dict() | {
+        "drawn": {"trials": options.trials, "seed": options.seed, "yaw_deg": options.yaw},
+        "aims": {"success_still": 0.9, "success_moving": 0.8, "prediction_error_ratio": 1.5, "begun_on_bad_pose": 0},
+    }
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """A task of a campaign, with its arms."""
+
+    campaign: str
+    task: Task
+    arms: tuple[Arm, ...]
+
+    @classmethod
+    def of(cls, campaign: str) -> Scene:
+        """Load them."""
+        task = load_task(campaign_task(campaign).task)
+        return cls(campaign, task, arms_of_task(task, task.arms[0].robot))
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """What was drawn.
+
+    Attributes:
+        scene: Of which campaign.
+        task: What the operator has told: its object stands where it usually does.
+        sight: What the perception shows of the true one.
+        settings: Of the run, with the true masses and friction.
+        sensor_seed: Of the joints' sensors.
+    """
+
+    scene: Scene
+    task: Task
+    sight: LabSight
+    settings: EpisodeSettings
+    sensor_seed: int
+
+    def run(self, believed: Task) -> RunFigures:
+        """Do the task as it is believed to be, in the world as it is.
+
+        Raises:
+            InvalidInputError: It can't be done.
+        """
+        robots = [arm.robot for arm in self.scene.arms]
+        settings = dataclasses.replace(self.settings, truth=self.truth(believed))
+        result = run_episode(believed, settings, self.sensor_seed, robots=robots)
+        return figures_of(result, np.concatenate([robot.limits.effort for robot in robots]))
+
+    def truth(self, believed: Task) -> Truth:
+        """How the world differs from what is believed: the object stands on its table where it truly is."""
+        placement = self.sight.placement
+        x, y, z = (placement.translation - believed.object.position).tolist()
+        yaw = float(pin.rpy.matrixToRpy(placement.rotation)[2])
+        return dataclasses.replace(self.settings.truth, displacement=(x, y, z), table_displacement=z, yaw=yaw)
+
+    @property
+    def exact(self) -> Trial:
+        """The same with an object whose pose is known, so along the axes of the task's frame, too."""
+        upright = pin.SE3(np.eye(3), self.sight.placement.translation)
+        return dataclasses.replace(self, sight=dataclasses.replace(self.sight, placement=upright))
+
+
+@dataclass(frozen=True, eq=False)
+class Perceived:
+    """What came of the messages.
+
+    Attributes:
+        refusal: Why no motion may begin; empty when it may.
+        task: With the object where it was last followed.
+        followed: How many poses were.
+    """
+
+    refusal: str
+    task: Task
+    followed: int
+
+
+def draw_trial(scene: Scene, number: int, kind: str, seed: int, yaw: float = 0.0) -> Trial:
+    """Draw object, start, place, the world's true numbers and the camera; one for each number, kind and seed."""
+    generator = np.random.default_rng([seed, number, (*GOOD, *BAD).index(kind)])
+    known = campaign_task(scene.campaign)
+    setup = Setup(
+        scene.campaign,
+        str(generator.choice(known.objects)),
+        int(generator.choice(known.starts)),
+        0.0,
+        int(generator.integers(2**31)),
+        next(iter(CONTROLLERS)),
+    )
+    settings, sensor_seed = episode_settings(setup)
+    task = scene.task.with_object(setup.object)
+    moved = generator.uniform(-1.0, 1.0, 3) * PLACE
+    goal: Any = tuple((np.array(task.goal) + moved).tolist())
+    place = np.array(task.object.position) + moved
+    sight = draw_sight(kind, frame_names(task, scene.arms)[0], place, generator, yaw)
+    return Trial(scene, dataclasses.replace(task, goal=goal), sight, settings, sensor_seed)
+
+
+def perceive(trial: Trial) -> Perceived:
+    """Take what the perception and TF publish, as the nodes do, until the motion is asked for."""
+    buffer, live = TransformBuffer(), LiveField(trial.task, trial.scene.arms)
+    followed = 0
+
+    def follow(seen: ObjectPose) -> None:
+        nonlocal followed
+        live.move_object(np.array(seen.pose.translation))
+        followed += 1
+
+    base = trial.sight.base
+    follower = ObjectFollower(base, {"", base}, ObjectLimits(), buffer.pose, follow, lambda *_: None)
+    for now, event in trial.sight.arrivals():
+        if isinstance(event, Transform):
+            buffer.add(event.parent, event.child, event.time, event.pose, static=event.static)
+            follower.retry(now)
+        else:
+            follower.receive(object_pose(event), now)
+    return Perceived(follower.refusal(0.0), live.task, followed)
+
+
+@dataclass
+class Score:
+    """What came of all trials.
+
+    Attributes:
+        counts: Of trials of each kind.
+        refused: Of each kind, how often for which reason.
+        done: Successes of still objects, by task, and of moving ones.
+        asked: Of how many.
+        causes: Why a motion that was begun did not do its task.
+        begun_bad: Motions that would have begun by a broken perception, or towards an object that moves.
+        place_errors: Distances from perceived to true place of still objects, m.
+        errors: Of the predicted jumps of the joints, over the true ones, of still objects: perceived, and exact.
+    """
+
+    counts: Counter[str] = field(default_factory=Counter)
+    refused: dict[str, Counter[str]] = field(default_factory=dict)
+    done: Counter[str] = field(default_factory=Counter)
+    asked: Counter[str] = field(default_factory=Counter)
+    causes: Counter[str] = field(default_factory=Counter)
+    begun_bad: Counter[str] = field(default_factory=Counter)
+    place_errors: list[float] = field(default_factory=list)
+    errors: list[tuple[float, float]] = field(default_factory=list)
+
+    def take(self, trial: Trial, perceived: Perceived) -> None:
+        """Count a trial, and run it where that is allowed and the object stands."""
+        kind = trial.sight.kind
+        self.counts[kind] += 1
+        self.asked[trial.task.name] += kind == "still"
+        if perceived.refusal:
+            self.refused.setdefault(kind, Counter())[reason(perceived.refusal)] += 1
+        elif kind != "still":
+            self.begun_bad[kind] += 1
+        else:
+            self._run(trial, perceived)
+
+    def _run(self, trial: Trial, perceived: Perceived) -> None:
+        apart = trial.sight.placement.translation - perceived.task.object.position
+        self.place_errors.append(float(np.linalg.norm(apart)))
+        try:
+            own = trial.run(perceived.task)
+        except InvalidInputError as error:
+            self.causes[f"start refused: {reason(str(error))}"] += 1
+            return
+        self.done[trial.task.name] += own.success
+        if own.cause:
+            self.causes[own.cause] += 1
+        place: Any = tuple(trial.sight.placement.translation.tolist())
+        known = dataclasses.replace(trial.task.object, position=place)
+        exact = trial.exact.run(dataclasses.replace(trial.task, object=known))
+        self.errors.append((own.prediction_error, exact.prediction_error))
+
+    def as_dict(self) -> dict[str, Any]:
+        """The figures for the benchmark's JSON; shares of what was drawn, None where nothing was."""
+        errors = np.array([pair for pair in self.errors if np.isfinite(pair).all()]).reshape(-1, 2)
+        moving = self.counts["moving"]
+        refused = sum(self.refused.values(), Counter())
+        return {
+            "trials": dict(self.counts),
+            "success_still": self.done.total() / self.asked.total() if self.asked.total() else None,
+            # A motion that begins towards an object that moves has no run here, and is no success.
+            "success_moving": 0.0 if moving else None,
+            "success_of_task": {name: self.done[name] / count for name, count in self.asked.items() if count},
+            "failed": dict(self.causes),
+            "place_error_mm": {
+                "p50": _percentile(1e3 * np.array(self.place_errors), 50),
+                "p95": _percentile(1e3 * np.array(self.place_errors), 95),
+            },
+            "prediction_error": {"perceived": _percentile(errors[:, 0], 50), "exact": _percentile(errors[:, 1], 50)},
+            "prediction_error_ratio": _percentile(errors[:, 0] / errors[:, 1], 50),
+            "refused": dict(refused.most_common()),
+            "refused_of_kind": {kind: own.total() for kind, own in self.refused.items()},
+            "begun_on_bad_pose": self.begun_bad.total(),
+            "begun_of_kind": dict(self.begun_bad),
+        }
+
+
+def reason(refusal: str) -> str:
+    """The first clause of a refusal, with # for its numbers."""
+    return re.sub(r"-?\d+(\.\d+)?", "#", re.split(r"[,:]", refusal)[0])
+
+
+def _percentile(values: Any, share: float) -> float | None:
+    return float(np.percentile(values, share)) if len(values) else None
