@@ -52,7 +52,7 @@ class ObjectFollower:
         self.problem = ""
 
     def receive(self, seen: ObjectPose, now: float) -> bool:
-        """Take a pose in any frame at `now`, s, by a clock that never goes back; returns whether TF is needed for it."""
+        """Take a pose in any frame at `now`, s, by a clock that never goes back; returns whether TF places it."""
         if seen.frame.lstrip("/") in self._own:
             self.take(seen, pin.SE3.Identity(), now)
             return False
