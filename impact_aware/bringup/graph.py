@@ -126,6 +126,7 @@ class GraphOptions:
         period: Time between two states of the hardware, s; None leaves it to the parameters. The plant has its own.
         seed: Seed of the plant's sensor noise.
         viewer: The plant shows itself in a window.
+        plant: Joints of the plant: `flexible` or `rigid`; None leaves it to the parameters.
     """
 
     namespace: str = ""
@@ -141,6 +142,7 @@ class GraphOptions:
     period: float | None = None
     seed: int = 0
     viewer: bool = False
+    plant: str | None = None
 
 
 @dataclass(frozen=True)
@@ -332,6 +334,8 @@ class _Builder:
         plant = {**robot, **self._common, "task": self._options.task, "seed": self._options.seed}
         if self._options.viewer:
             plant["viewer"] = True
+        if self._options.plant is not None:
+            plant["plant"] = self._options.plant
         if self._lockstep:
             above = f"{self._options.namespace}/" if self._options.namespace else ""
             answering = [spec for spec in nodes if spec.parameters.get("lockstep")]

@@ -15,6 +15,7 @@ from impact_aware.bringup.connections import connected
 from impact_aware.bringup.graph import PACKAGE, NodeSpec, in_one_process, select_nodes
 from impact_aware.bringup.hardware import Hardware, checked_period, load_hardware
 from impact_aware.errors import InvalidInputError
+from impact_aware.robot.profile import PLANTS
 from impact_aware.task import ArmTask
 from impact_aware.task.arms import base_numbers
 
@@ -44,13 +45,15 @@ _SWITCHES = {
     "rviz": ("false", "start RViz"),
 }
 
+_PLANT = {"plant": (PLANTS[0], "joints of the simulated arms: elastic with motors and torque loop, or rigid")}
+
 
 def graph_arguments(task: str) -> list[DeclareLaunchArgument]:
     """The arguments that every launch file has; `task` is the default one."""
     texts = {**_TEXTS, "task": (task, _TEXTS["task"][1])}
     return [
         DeclareLaunchArgument(name, default_value=default, choices=choices, description=description)
-        for arguments, choices in ((_SWITCHES, SWITCH), (texts, None))
+        for arguments, choices in ((_SWITCHES, SWITCH), (texts, None), (_PLANT, PLANTS))
         for name, (default, description) in arguments.items()
     ]
 
@@ -81,6 +84,7 @@ def graph_options(context: LaunchContext) -> dict[str, Any]:
         "namespace": text(context, "namespace").strip("/"),
         "parameter_file": text(context, "parameter_file") or None,
         "seed": number("seed", text(context, "seed"), int),
+        "plant": text(context, "plant"),
     }
 
 

@@ -23,6 +23,7 @@ from impact_aware.experiments.episode_settings import PREDICTIONS
 from impact_aware.experiments.random_setup import RANGES, plan_random
 from impact_aware.json_text import finite, json_text
 from impact_aware.output_folder import write_whole
+from impact_aware.robot.profile import PLANTS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -53,7 +54,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="object velocity after the impact: at the detected state, or from a map sampled once per object "
         "(default: %(default)s)",
     )
-    parser.add_argument("--flexible-joints", action="store_true", help="joints with elasticity, motors, torque loop")
+    parser.add_argument(
+        "--plant",
+        choices=PLANTS,
+        default=PLANTS[0],
+        help="joints with elasticity, motors, friction and torque loop, or rigid ones (default: %(default)s)",
+    )
     parser.add_argument(
         "--cluster", metavar="ADDRESS", help="Dask scheduler, such as tcp://HOST:8786, in place of workers"
     )
@@ -66,7 +72,7 @@ def run(args: argparse.Namespace) -> int:
     begin = time.perf_counter()
     random = args.random is not None
     out = args.out or Path("results") / f"campaign-{args.task}{'-random' if random else ''}"
-    options = RunOptions(args.seed, impact_map=args.impact_map, flexible_joints=args.flexible_joints, maps=str(out))
+    options = RunOptions(args.seed, impact_map=args.impact_map, plant=args.plant, maps=str(out))
     controllers = args.controllers or (["proposed"] if random else list(VARIANTS))
     # All checks come before the folder is touched.
     if args.workers < 1:
@@ -104,7 +110,7 @@ def _run(
         "task": args.task,
         "seed": args.seed,
         "impact_map": args.impact_map,
-        "flexible_joints": args.flexible_joints,
+        "plant": args.plant,
         "runs": len(rows),
         "wall_s": round(time.perf_counter() - begin, 1),
         "cpu_s": round(sum(float(row["cpu_s"]) for row in rows), 1),

@@ -35,10 +35,15 @@ from impact_aware.json_text import json_text
 from impact_aware.output_folder import OutputFolder
 from impact_aware.recordings.bag import BagError
 from impact_aware.report.run_report import RunReport, report_run
+from impact_aware.robot.profile import PLANTS
 from impact_aware.screen import check_screen
 
-TASKS = ("hit-and-push", "dual-arm-grab")
-
+TASKS = {
+    "hit-and-push": "hit_and_push_palm",
+    "hit-and-push-ball": "hit_and_push",
+    "dual-arm-grab": "dual_arm_grab",
+}
+"""The task file of each."""
 
 START_TIMEOUT = 300.0
 """Longest time until the controller is active, s: without caches and beside others, all nodes compile before."""
@@ -56,10 +61,16 @@ class DemoFailedError(ImpactAwareError):
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.add_argument("task", choices=TASKS, metavar="TASK", help=" or ".join(TASKS))
-    parser.add_argument("--robot", help="robot profile of hit-and-push (default: panda)")
+    parser.add_argument("task", choices=tuple(TASKS), metavar="TASK", help=", ".join(TASKS))
+    parser.add_argument("--robot", help="robot profile of a single arm (default: panda)")
     parser.add_argument(
         "--task-file", metavar="FILE", help="a task for as many arms, by name or file (default: the one of that name)"
+    )
+    parser.add_argument(
+        "--plant",
+        choices=PLANTS,
+        default=PLANTS[0],
+        help="joints with elasticity, motors, friction and torque loop, or rigid ones (default: %(default)s)",
     )
     parser.add_argument("--free-running", action="store_true", help="keep wall time instead of lockstep")
     parser.add_argument(
@@ -133,10 +144,14 @@ def _graph(args: argparse.Namespace) -> tuple[NodeSpec, ...]:
     Raises:
         InvalidInputError: A robot for a task that names its own, or a task that can't be used.
     """
-    options: dict[str, Any] = {"lockstep": not args.free_running, "seed": args.seed, "viewer": args.watch}
-    if args.task_file is not None:
-        options["task"] = args.task_file
-    if args.task == "hit-and-push":
+    options: dict[str, Any] = {
+        "lockstep": not args.free_running,
+        "seed": args.seed,
+        "viewer": args.watch,
+        "plant": args.plant,
+    }
+    options["task"] = args.task_file or TASKS[args.task]
+    if args.task != "dual-arm-grab":
         return single_arm_graph(SingleArmOptions(robot=args.robot or "panda", **options))
     if args.robot is not None:
         raise InvalidInputError("--robot", args.robot, f"none with {args.task}: its task file names both robots")

@@ -27,6 +27,8 @@ from impact_aware.experiments.random_setup import RANGES, RandomSetup, RandomTri
 from impact_aware.experiments.run_figures import RunFigures, figures_of
 from impact_aware.impact.sampled_map import ImpactMap
 from impact_aware.robot import RobotModel
+from impact_aware.robot.profile import PLANTS
+from impact_aware.simulation.joint_elasticity import STIFFNESS
 from impact_aware.simulation.sensors import SensorSettings
 from impact_aware.task import Task, load_task
 from impact_aware.task.impact_positions import IntendedImpact, sample_impact_map
@@ -35,9 +37,6 @@ Row = dict[str, Any]
 """One finished run of a campaign, column by column."""
 
 Run: TypeAlias = Setup | RandomSetup
-
-FLEXIBLE_STIFFNESS = 1e4
-"""Of every joint when joints are flexible, N m/rad (Rey Arias 2024, section III)."""
 
 
 @dataclass(frozen=True)
@@ -71,20 +70,22 @@ class RunOptions:
         seed: Of everything that is drawn.
         disturbances: How much worlds and readings vary.
         impact_map: `direct` or `sampled`, see `EpisodeSettings`.
-        flexible_joints: Whether the simulated joints are flexible, with motors and torque loop.
+        plant: `flexible` joints with motors and torque loop, or `rigid` ones.
         maps: Folder that keeps sampled impact maps, so that one per object is sampled once; nothing is kept when None.
     """
 
     seed: int = 0
     disturbances: Disturbances = Disturbances()
     impact_map: str = "direct"
-    flexible_joints: bool = False
+    plant: str = PLANTS[0]
     maps: str | None = None
 
     def __post_init__(self) -> None:
-        """Refuse an unknown source of the object's velocity with an UnknownNameError."""
+        """Refuse an unknown source of the object's velocity, or plant, with an UnknownNameError."""
         if self.impact_map not in PREDICTIONS:
             raise UnknownNameError("impact_map", self.impact_map, PREDICTIONS)
+        if self.plant not in PLANTS:
+            raise UnknownNameError("plant", self.plant, PLANTS)
 
     def head(self, campaign: str, *, random: bool = False) -> dict[str, Any]:
         """What makes a campaign's numbers, for its folder."""
@@ -124,7 +125,7 @@ def _settings(setup: Run, options: RunOptions, truth: Truth, **more: Any) -> Epi
         sensors=SensorSettings(
             encoder_resolution=noise.encoder_resolution, position_noise=noise.encoder, velocity_noise=noise.velocity
         ),
-        joint_stiffness=FLEXIBLE_STIFFNESS if options.flexible_joints else None,
+        joint_stiffness=STIFFNESS if options.plant == "flexible" else None,
         truth=truth,
         duration=campaign_task(setup.campaign).duration,
         settle_time=0.1,

@@ -241,6 +241,7 @@ def task_plant(task: Task, settings: EpisodeSettings, robots: Sequence[RobotMode
     elasticity = None
     if settings.joint_stiffness is not None:
         elasticity = {
-            name: JointElasticity.of(robot, stiffness=settings.joint_stiffness) for name, robot in named.items()
+            name: JointElasticity.of(robot, stiffness=settings.joint_stiffness, friction=True)
+            for name, robot in named.items()
         }
     return MujocoPlant(scene, named, settings.sensors, elasticity=elasticity)

@@ -29,7 +29,7 @@ ARROW_SPACING = 0.02
 BESIDE, BELOW = (0.10, 0.32, 0.12), (0.12, 0.24, -0.1)
 """Of the first line of words from the contact point, m: away from the base, along the normal, and up."""
 
-ROOM = 0.3
+ROOM = 0.25
 """Height of a contact above the base from which on there is room for its words below it, m."""
 
 STEP_DOWN = 0.75

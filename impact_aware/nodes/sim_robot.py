@@ -35,7 +35,10 @@ from impact_aware.nodes.ros.runtime import run_node
 from impact_aware.nodes.ros.surroundings import TwinWatch
 from impact_aware.nodes.wall_pace import LOOKS, WallPace
 from impact_aware.parameters import described
+from impact_aware.robot import RobotModel
+from impact_aware.robot.profile import PLANTS
 from impact_aware.simulation import DriveMode, MujocoPlant, SensorSettings, load_scene
+from impact_aware.simulation.joint_elasticity import STIFFNESS, JointElasticity
 from impact_aware.simulation.task_scene import Truth, task_scene
 from impact_aware.task import Task, load_task, start_posture
 from impact_aware.task.arms import Arm, arms_of_task, frame_names
@@ -82,6 +85,8 @@ class Settings:
     effort_noise: float = described(0.0, "standard deviation of efforts, N m", 0.0, 100.0)
     delay: int = described(0, "cycles by which joint states are old", 0, 100)
     velocity_source: str = described("true", "where velocities come from", choices=("true", "differences"))
+    plant: str = described(PLANTS[0], "joints: elastic with motors and torque loop, or rigid", choices=PLANTS)
+    joint_stiffness: float = described(STIFFNESS, "of every flexible joint, N m/rad", 100.0, 1e6)
     seed: int = described(0, "seed of the sensor noise", 0, 2**31 - 1)
     viewer: bool = described(False, "show the scene in a window while it runs")
 
@@ -152,10 +157,20 @@ class SimRobotNode(Node):
         measured = {field.name for field in fields(SensorSettings)}
         sensors = SensorSettings(**{name: value for name, value in vars(settings).items() if name in measured})
         robots = {mount.name: arm.robot for mount, arm in zip(scene.arms, arms, strict=True)}
-        plant = MujocoPlant(scene, robots, sensors)
+        plant = MujocoPlant(scene, robots, sensors, elasticity=self._elasticity(robots))
         usual = [start_posture(own, arm.robot) for own, arm in zip(task.arms, arms, strict=True)]
         plant.reset(settings.start or np.concatenate(usual), seed=settings.seed)
         return plant
+
+    def _elasticity(self, robots: dict[str, RobotModel]) -> dict[str, JointElasticity]:
+        """Of the arms with flexible joints: all or none, except those of whose motors nothing is known."""
+        if self._settings.plant != "flexible":
+            return {}
+        known = {name: robot for name, robot in robots.items() if robot.motor_inertia is not None}
+        for name in robots.keys() - known.keys():
+            self.get_logger().info(f"{robots[name].name} has rigid joints: the inertia of its motors is unknown")
+        stiffness = self._settings.joint_stiffness
+        return {name: JointElasticity.of(robot, stiffness=stiffness, friction=True) for name, robot in known.items()}
 
     # When to go on
 

@@ -134,7 +134,7 @@ _PER_IMPACT = (
     ),
     (
         "whether the palms touched as the task has them",
-        "several arms hit at once, with faces: no single contact point is tested",
+        "palms hit with faces: no single contact point is tested",
         lambda impact: impact.common is not None,
     ),
     (

@@ -20,6 +20,14 @@ _SAFETY_SIZES = {
 }  # fmt: skip
 """Entries of `safety` and how many numbers each takes; 0 stands for one per joint."""
 
+_COLUMNS = (
+    "apparent_motor_inertia", "motor_inertia", "home", "effort_rate", "motor_friction", "motor_friction_velocity",
+)  # fmt: skip
+"""Entries with one number per joint."""
+
+PLANTS = ("flexible", "rigid")
+"""What a simulated arm's joints can be: elastic with motors and torque loop, or rigid with apparent motor inertia."""
+
 MOST_JOINTS = 64
 """Joints of an arm; two arms of seven with their hands have 18."""
 
@@ -28,6 +36,8 @@ RANGES = {
     "apparent_motor_inertia": Range(0.0, 1000.0, "kg m^2"),
     "apparent_motor_inertia_std": Range(0.0, 1.0, "share of it"),
     "motor_inertia": Range(0.0, 1000.0, "kg m^2"),
+    "motor_friction": Range(0.0, 1000.0, "N m"),
+    "motor_friction_velocity": Range(0.0, 20.0, "rad/s", open_below=True),
     "home": Range(-20.0, 20.0, "rad"),
     "effort_rate": Range(0.0, 1e5, "N m/s", open_below=True),
     "position_margin": Range(0.0, 1.0, "rad"),
@@ -103,6 +113,8 @@ class RobotProfile:
         command_includes_gravity: Whether the arm's effort command is the whole joint torque; False for arms that add
             the gravity torque themselves.
         effort_is_link_torque: Whether the efforts of its joint_states are measured behind the gear, with gravity.
+        motor_friction: (n,) Of motors and gears at speed, link side, N m; empty when unknown.
+        motor_friction_velocity: (n,) Joint speeds at which it is 76 % of that (tanh 1), rad/s; along with it.
     """
 
     name: str
@@ -121,6 +133,8 @@ class RobotProfile:
     safety: dict[str, float | tuple[float, ...]] = field(default_factory=dict)
     command_includes_gravity: bool = True
     effort_is_link_torque: bool = False
+    motor_friction: tuple[float, ...] = ()
+    motor_friction_velocity: tuple[float, ...] = ()
 
 
 def profile_names() -> tuple[str, ...]:
@@ -151,10 +165,9 @@ def load_profile(name_or_path: str | Path) -> RobotProfile:
         raise InvalidInputError(f"{where}: joints", joints, "each joint once")
     if len(joints) > MOST_JOINTS:
         raise InvalidInputError(f"{where}: joints", f"{len(joints)} joints", f"{MOST_JOINTS} at most")
-    columns = {
-        key: _numbers(where, key, content[key], len(joints)) if key in content else ()
-        for key in ("apparent_motor_inertia", "motor_inertia", "home", "effort_rate")
-    }
+    columns = {key: _numbers(where, key, content[key], len(joints)) if key in content else () for key in _COLUMNS}
+    if bool(columns["motor_friction"]) != bool(columns["motor_friction_velocity"]):
+        raise InvalidInputError(where, "motor_friction alone", "motor_friction and motor_friction_velocity")
     notes = content.get("notes") or {}
     if not isinstance(notes, dict):
         raise InvalidInputError(f"{where}: notes", repr(notes), "a mapping of fields to sources")

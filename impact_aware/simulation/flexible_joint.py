@@ -212,7 +212,7 @@ class FlexibleJointArm:
                 derivative[at.displacement] = state[at.twist]
         derivative[at.q], derivative[at.theta] = state[at.dq], state[at.dtheta]
         derivative[at.dq] = pin.aba(self._model, self._data, state[at.q], state[at.dq], link_torque)
-        derivative[at.dtheta] = elasticity.motor_acceleration(actuation, torque)
+        derivative[at.dtheta] = elasticity.motor_acceleration(actuation, torque, state[at.dtheta])
         if self._filters:
             derivative[at.filtered] = 2.0 * np.pi * elasticity.torque_cutoff * (torque - state[at.filtered])
         return derivative

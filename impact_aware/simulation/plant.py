@@ -15,7 +15,7 @@ from impact_aware.arrays import Array
 from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.robot import RobotModel
 from impact_aware.simulation.impact_truth import ImpactObserver, ImpactTruth
-from impact_aware.simulation.joint_elasticity import FlexibleDrive, JointElasticity
+from impact_aware.simulation.joint_elasticity import FlexibleDrive, JointElasticity, substeps_of
 from impact_aware.simulation.mujoco_model import quaternion_wxyz
 from impact_aware.simulation.scene import Scene
 from impact_aware.simulation.sensors import JointReading, JointSensors, SensorSettings
@@ -149,13 +149,14 @@ class MujocoPlant:
         assert self._q.size == self._dq.size == self.n
         self._armature = np.concatenate([robot.apparent_motor_inertia for robot in self.robots.values()])
         self._effort_limit = np.concatenate([robot.limits.effort for robot in self.robots.values()])
-        self._drives = {
-            name: FlexibleDrive(joints, scene.cycle / scene.impact_substeps) for name, joints in elasticity.items()
-        }
+        counts = [substeps_of(robots[name], joints, scene.cycle) for name, joints in elasticity.items()]
+        self._elastic_substeps = min(max(counts, default=scene.impact_substeps), scene.impact_substeps)
+        steps = (scene.cycle / self._elastic_substeps, scene.cycle / scene.impact_substeps)
+        self._drives = {name: FlexibleDrive(joints, steps) for name, joints in elasticity.items()}
         for name in self._drives:
             self._armature[self.slices[name]] = 0.0
         self._sensors = JointSensors(sensors, scene.cycle)
-        self._observer = ImpactObserver(self._world, self._snapshot)
+        self._observer = ImpactObserver(self._world, self._rigid_snapshot)
         self.reset()
 
     def reset(
@@ -276,7 +277,7 @@ class MujocoPlant:
     def _advance(self, torque: Array) -> None:
         """Make the cycle's physics steps; the first one's `mj_step1` is already done.
 
-        They are finer with flexible joints and when an impact may be going on; then each one is watched, too.
+        They are finer with flexible joints, and finest when an impact may be going on; then each one is watched, too.
         """
         model, data, observer = self._model, self._data, self._observer
         observer.look(data)
@@ -286,18 +287,19 @@ class MujocoPlant:
             if self.scene.substeps > 1:
                 mujoco.mj_step(model, data, self.scene.substeps - 1)
             return
-        model.opt.timestep = self.scene.cycle / self.scene.impact_substeps
-        for index in range(self.scene.impact_substeps):
+        count = self.scene.impact_substeps if watch else self._elastic_substeps
+        timestep = model.opt.timestep = self.scene.cycle / count
+        for index in range(count):
             if index:
                 mujoco.mj_step1(model, data)
                 if watch:
                     observer.look(data)
             for name, drive in self._drives.items():
                 part = self.slices[name]
-                self._torque[part] = drive.step(torque[part], self._q[part], self._dq[part])
+                self._torque[part] = drive.step(torque[part], self._q[part], self._dq[part], timestep)
             mujoco.mj_step2(model, data)
             if watch:
-                observer.accumulate(data, model.opt.timestep)
+                observer.accumulate(data, timestep)
         model.opt.timestep = self.scene.timestep
 
     def _reset_drives(self, names: Iterable[str], torque: Array) -> None:
@@ -363,6 +365,14 @@ class MujocoPlant:
         # MuJoCo keeps a free body's angular velocity in its own axes.
         mujoco.mju_rotVecQuat(twist[3:], self._twist[3:], self._pose[3:])
         return self._q.copy(), self._dq.copy(), twist
+
+    def _rigid_snapshot(self) -> tuple[Array, Array, Array]:
+        """The same with the rigid-body part of the velocities of flexible joints, without their swinging."""
+        q, dq, twist = self._snapshot()
+        for name, drive in self._drives.items():
+            part = self.slices[name]
+            dq[part] = drive.rigid_velocity(self.robots[name].mass_matrix(q[part], "M"), dq[part])
+        return q, dq, twist
 
     def _put_object(self, placement: pin.SE3) -> None:
         self._pose[:3] = placement.translation

@@ -56,7 +56,7 @@ def test_the_papers_setups_are_run_once_each_and_summed_up(made, tmp_path, capsy
     assert len(made) == summary["runs"] == 60
     assert {options.seed for _, options in made} == {7}
     assert (summary["task"], summary["seed"], summary["impact_map"]) == ("dual-arm-grab", 7, "direct")
-    assert (summary["resumed"], summary["flexible_joints"]) == (0, False)
+    assert (summary["resumed"], summary["plant"]) == (0, "flexible")
     assert summary["cpu_s"] == pytest.approx(30.0)
     assert summary["success_rate"] == dict.fromkeys(campaign_plan.VARIANTS, 1.0)
     # What is not known is null in JSON.
@@ -88,11 +88,11 @@ def test_a_campaign_goes_on_where_it_stopped(made, tmp_path, capsys):
 
 def test_options_reach_every_run(made, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(command, "keep_maps", lambda setups, options: None)
-    arguments = ("--impact-map", "sampled", "--flexible-joints", "--repeats", "1", "--workers", "1", "--no-figures")
+    arguments = ("--impact-map", "sampled", "--plant", "rigid", "--repeats", "1", "--workers", "1", "--no-figures")
     summary = summary_of(capsys, "hit-and-push", *arguments, out=tmp_path)
-    assert (summary["impact_map"], summary["flexible_joints"]) == ("sampled", True)
+    assert (summary["impact_map"], summary["plant"]) == ("sampled", "rigid")
     options = made[0][1]
-    assert (options.impact_map, options.flexible_joints, options.maps) == ("sampled", True, str(tmp_path))
+    assert (options.impact_map, options.plant, options.maps) == ("sampled", "rigid", str(tmp_path))
 
 
 def test_random_trials_take_the_place_of_the_papers_setups(made, tmp_path, capsys):

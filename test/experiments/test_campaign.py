@@ -108,13 +108,18 @@ def test_a_run_that_touches_nothing_counts_as_missed(brief):
     assert (row["success"], row["cause"]) == (False, "object missed")
 
 
-@pytest.mark.parametrize("options", [RunOptions(impact_map="sampled"), RunOptions(flexible_joints=True)])
+@pytest.mark.parametrize("options", [RunOptions(impact_map="sampled"), RunOptions(plant="rigid")])
 def test_options_reach_the_run(brief, options):
     setup = plan("hit-and-push", 1, ["proposed"])[0]
     settings, _ = episode_settings(setup, options)
     assert settings.impact_map == options.impact_map
-    assert (settings.joint_stiffness is not None) == options.flexible_joints
+    assert (settings.joint_stiffness is not None) == (options.plant == "flexible")
     assert run_setup(setup, options)["cause"] == "object missed"
+
+
+def test_a_plant_that_nobody_knows_is_refused():
+    with pytest.raises(UnknownNameError, match="plant: got 'soft', expected one of flexible, rigid"):
+        RunOptions(plant="soft")
 
 
 def test_maps_are_kept_once_and_used(tmp_path, brief, monkeypatch):

@@ -147,7 +147,7 @@ def expected_single(choice: Choice) -> list[Started]:
         for name in ("impact_detector", "jump_predictor", "rs_controller")
         if any(r[0] == name and r[1] for r in rows)
     ]
-    plant = {"robot": robot, "task": "hit_and_push", "seed": 0, **step}
+    plant = {"robot": robot, "task": "hit_and_push", "seed": 0, "plant": "flexible", **step}
     rows.append(("sim_robot", "simulation" in on, plant | ({"lockstep_participants": waiting} if step else {}), both))
     nodes = [of_package(name, choice.namespace, "single_arm.yaml", *more) for name, there, *more in rows if there]
     if "rviz" in on:
@@ -211,7 +211,8 @@ def expected_dual(choice: Choice) -> list[Started]:
             looks |= {"legend": False} if arm == "right" else {}
             nodes.append(of_package("impact_markers", above + arm, file, looks, states))
     if "simulation" in on:
-        plant = {"task": "dual_arm_grab", "seed": 0, **step, **({"lockstep_participants": waiting} if step else {})}
+        plant = {"task": "dual_arm_grab", "seed": 0, "plant": "flexible", **step}
+        plant |= {"lockstep_participants": waiting} if step else {}
         nodes.append(of_package("sim_robot", choice.namespace, file, plant, all_topics))
     if "rviz" in on:
         time = {"use_sim_time": "simulation" in on}
@@ -531,6 +532,7 @@ def test_every_argument_has_a_description_and_the_default_of_the_documentation(
         "commands": "",
         "period": "",
         "seed": "0",
+        "plant": "flexible",
         "nodes": "",
     }
 

@@ -116,7 +116,7 @@ def test_point_surface_cone_and_words(scene):
     assert words.scale[2] == pytest.approx(0.032)
 
 
-@pytest.mark.parametrize(("height", "up", "back"), [(0.29, 0.12, 0.32), (0.31, -0.1, 0.24)])
+@pytest.mark.parametrize(("height", "up", "back"), [(0.24, 0.12, 0.32), (0.31, -0.1, 0.24)])
 def test_words_of_a_contact_near_the_floor_stand_above_it(height, up, back):
     point = np.array([0.3, -0.2, height])
     markers = drawn(replace(IMPACT, contacts=(replace(CONTACT, point=point),)))["at_impact"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from types import SimpleNamespace
 
 import numpy as np
@@ -14,6 +15,7 @@ from impact_aware.messages.geometry import quaternion, twist, vector
 from impact_aware.messages.stamps import seconds, stamp_seconds
 from impact_aware.nodes import sim_robot
 from impact_aware.nodes.sim_robot import Settings, SimRobotNode
+from impact_aware.resources import find_resource
 from impact_aware.simulation.sensors import JointReading
 
 
@@ -139,3 +141,16 @@ def test_commands_that_stop_let_only_the_silent_arm_brake(make_node):
     node._command_times = {"left": time - 0.0999, "right": time - 0.1001}
     assert node._torque("left", node._arms["left"]) is not None
     assert node._torque("right", node._arms["right"]) is None
+
+
+def test_joints_are_flexible_where_the_motors_are_known_and_rigid_on_request(make_node, tmp_path):
+    single = {"task": "hit_and_push", "robot": "panda"}
+    (drive,) = make_node(**single, joint_stiffness=7000.0)._plant._drives.values()
+    np.testing.assert_array_equal(drive.elasticity.stiffness, np.full(7, 7000.0))
+    assert drive.elasticity.friction.min() > 0.1
+    assert not make_node(**single, plant="rigid")._plant._drives
+    assert make_node()._plant._drives.keys() == {"left", "right"}
+    text = find_resource("config", "robots/panda.yaml").read_text()
+    unknown = tmp_path / "arm.yaml"
+    unknown.write_text(re.sub("^motor_inertia: .*$", "", text, flags=re.MULTILINE))
+    assert not make_node(**single | {"robot": str(unknown)})._plant._drives

@@ -99,6 +99,9 @@ ROWS = re.findall(r"^\| `([\w.]+)` \| (> )?([-\d.]+) \| ([\d.]+|1e\+05) \| (\S.*
 def with_number(key, value):
     """A profile in which every number of an entry is this one, and its name in the folder's words."""
     group, _, entry = key.rpartition(".")
+    if key.startswith("motor_friction"):
+        # Neither is known without the other.
+        return GOOD | {"motor_friction": [0.1, 0.1], "motor_friction_velocity": [0.1, 0.1], key: [value, value]}
     if not group:
         return GOOD | {key: [value, value] if isinstance(GOOD.get(key), list) else value}
     sizes = {"position": 3, "rotation_rpy": 3, "center_of_mass": 3, "inertia_diagonal": 3} if group == "tool" else {}
@@ -127,6 +130,7 @@ MALFORMED = {
     "no urdf": (without("urdf"), "urdf"),
     "no joints": (without("joints"), "joints"),
     "no inertia": (without("apparent_motor_inertia"), "apparent_motor_inertia"),
+    "friction alone": (GOOD | {"motor_friction": [0.1, 0.1]}, "motor_friction_velocity"),
     "unknown key": (GOOD | {"apparent_inertia": [1, 2]}, "apparent_inertia"),
     "wrong length": (GOOD | {"home": [0.0]}, "home"),
     "empty required column": (GOOD | {"apparent_motor_inertia": []}, "apparent_motor_inertia"),

@@ -130,13 +130,13 @@ def test_holds_with_wound_up_springs(scene, robot):
 
 def test_motor_stands_where_the_spring_carries_the_torque(robot):
     elasticity = JointElasticity.of(robot)
-    drive = FlexibleDrive(elasticity, 5e-5)
+    drive = FlexibleDrive(elasticity, (5e-5,))
     torque = np.arange(7.0)
     drive.reset(robot.home, np.zeros(7), torque)
     np.testing.assert_allclose(elasticity.stiffness * (drive.theta - robot.home), torque, atol=1e-10)
     # In equilibrium with its own torque commanded, nothing moves.
     for _ in range(100):
-        shown = drive.step(torque, robot.home, np.zeros(7))
+        shown = drive.step(torque, robot.home, np.zeros(7), 5e-5)
     np.testing.assert_allclose(shown, torque, atol=1e-9)
 
 
@@ -145,3 +145,93 @@ def test_torque_loop_that_does_not_fit_the_physics_step_is_refused(scene, robot)
         MujocoPlant(scene, robot, elasticity=JointElasticity.of(robot, torque_rate=3000.0))
     with pytest.raises(UnknownNameError, match="arm"):
         MujocoPlant(scene, robot, elasticity={"left": JointElasticity.of(robot)})
+
+
+UNEVEN = {
+    "stiffness": np.array([9e3, 1e4, 8e3]),
+    "damping": np.array([20.0, 15.0, 10.0]),
+    "motor_inertia": np.array([0.6, 0.5, 0.2]),
+    "apparent_motor_inertia": np.array([0.15, 0.1, 0.05]),
+    "friction": np.array([0.5, 0.0, 0.3]),
+    "friction_velocity": np.array([0.4, 0.2, 0.1]),
+}
+
+
+@pytest.mark.parametrize("steps", [(5e-5,), (1.25e-4,), (1.25e-4, 5e-5)])
+def test_the_torque_loop_leaves_a_share_of_the_motors_friction(steps):
+    """At an even speed (3) and (4) give tau = u - B_theta / B_rho times friction, whatever the physics steps are."""
+    drive = FlexibleDrive(JointElasticity(**UNEVEN), sorted(set(steps)))
+    desired, speed = np.array([3.0, -2.0, 1.0]), np.array([0.2, -0.3, -0.15])
+    drive.reset(np.zeros(3), speed, desired)
+    time = 0.0
+    for cycle in range(400):
+        step = steps[cycle % len(steps)]
+        for _ in range(round(1e-3 / step)):
+            drive.step(desired, time * speed, speed, step)
+            time += step
+    friction = UNEVEN["friction"] * np.tanh(speed / UNEVEN["friction_velocity"])
+    expected = desired - np.array([0.25, 0.2, 0.25]) * friction
+    assert np.abs(expected - desired).max() > 0.05
+    np.testing.assert_allclose(drive.torque, expected, atol=1e-3)
+
+
+def test_friction_agrees_with_the_other_engine(scene, robot):
+    """What friction takes from an arm that moves on, in both engines."""
+    moving = np.array([0.3, -0.2, 0.25, 0.15, -0.3, 0.2, 0.4])
+    ends = []
+    for friction in (True, False):
+        elasticity = JointElasticity.of(robot, friction=friction)
+        plant = MujocoPlant(scene, robot, elasticity=elasticity)
+        state = plant.reset(robot.home, dq0=moving)
+        for _ in range(60):
+            state = plant.step(robot.bias(state.q, state.dq))
+        other = FlexibleJointArm(robot, elasticity)
+        run = other.simulate(robot.home, moving, lambda time, q, dq: robot.bias(q, dq), None, 0.06)
+        ends.append((state.dq, run.dq[60]))
+    taken, expected = (np.subtract(*pair) for pair in zip(*ends, strict=True))
+    assert np.linalg.norm(expected) > 0.05
+    np.testing.assert_allclose(taken, expected, atol=0.03 * np.linalg.norm(expected))
+
+
+def test_without_a_known_friction_motors_have_none(robot):
+    assert not JointElasticity.of(robot).friction.any()
+    assert not JointElasticity.of(RobotModel.from_profile("kuka_lwr4"), friction=True).friction.any()
+    with pytest.raises(InvalidInputError, match="friction_velocity"):
+        JointElasticity(**{**UNEVEN, "friction_velocity": np.array([0.1, 0.0, 0.1])})
+
+
+def test_the_rigid_part_of_a_velocity_keeps_the_momentum_of_links_and_motors():
+    drive = FlexibleDrive(JointElasticity(**UNEVEN), (5e-5,))
+    drive.reset(np.zeros(3), np.array([0.5, -0.2, 0.1]), np.zeros(3))
+    inertia = np.array([[0.4, 0.1, 0.02], [0.1, 0.3, 0.05], [0.02, 0.05, 0.1]])
+    links = np.array([0.1, 0.4, -0.3])
+    motors = UNEVEN["apparent_motor_inertia"]
+    found = drive.rigid_velocity(inertia, links)
+    momentum = inertia @ links + motors * drive.motor_velocity
+    np.testing.assert_allclose(inertia @ found + motors * found, momentum, rtol=1e-12)
+    # Where nothing swings it is what both have.
+    np.testing.assert_allclose(drive.rigid_velocity(inertia, drive.motor_velocity), drive.motor_velocity, rtol=1e-12)
+
+
+def test_a_flexible_arm_s_true_jump_is_that_of_the_rigid_one(rigid, flexible):
+    """At the end of compression the links swing by much more than the rigid-body part is off."""
+    truth, answer = flexible[0].impacts[0], rigid[0].impacts[0]
+    size = np.linalg.norm(answer.jump)
+    assert np.linalg.norm(truth.jump - answer.jump) < 0.2 * size
+    # The next whole cycle's links: half of that at least is their swinging.
+    swinging = flexible[1][round(1e3 * truth.time_after)] - answer.velocity_after
+    assert np.linalg.norm(swinging) > 1.5 * np.linalg.norm(truth.velocity_after - answer.velocity_after)
+
+
+@pytest.mark.parametrize(("step", "held"), [(5e-5, 5), (1.25e-4, 2)])
+def test_the_torque_loop_holds_its_torque_for_its_own_period(step, held):
+    """A command that lasts one physics step drives a motor on soft springs for 250 us: by B_rho / B_theta u / B_rho."""
+    soft = {**UNEVEN, "stiffness": np.full(3, 1e-9), "damping": np.zeros(3), "friction": np.zeros(3)}
+    drive = FlexibleDrive(JointElasticity(**soft), (step,))
+    command, at_rest = np.array([1.0, -2.0, 0.5]), np.zeros(3)
+    drive.step(command, at_rest, at_rest, step)
+    np.testing.assert_allclose(drive.motor_velocity, step * command / UNEVEN["apparent_motor_inertia"], rtol=1e-9)
+    for _ in range(9):
+        drive.step(at_rest, at_rest, at_rest, step)
+    expected = held * step * command / UNEVEN["apparent_motor_inertia"]
+    np.testing.assert_allclose(drive.motor_velocity, expected, rtol=1e-6)
