@@ -38,6 +38,7 @@ from impact_aware.json_text import finite, json_text
 from impact_aware.output_folder import write_whole
 from impact_aware.recordings.file_options import FileOptions, file_options
 from impact_aware.robot import RobotModel, load_robot
+from impact_aware.robot.plausible_state import limit_notes
 
 if TYPE_CHECKING:
     from impact_aware.estimation.object_motion import ObjectTrack
@@ -187,10 +188,12 @@ def _impacts(args: argparse.Namespace) -> Identification:
             trials += found
     options = {"method": args.method, "interval": args.interval, "confidence": args.confidence}
     if args.quantity == "friction":
-        return identify_friction(robot, trials, **options)
-    if args.quantity == "restitution":
-        return identify_restitution(robot, trials, **options)
-    return identify_motor_inertia(robot, trials, common_ratio=args.common_ratio, **options)
+        result = identify_friction(robot, trials, **options)
+    elif args.quantity == "restitution":
+        result = identify_restitution(robot, trials, **options)
+    else:
+        result = identify_motor_inertia(robot, trials, common_ratio=args.common_ratio, **options)
+    return replace(result, warnings=(*result.warnings, *limit_notes(robot, np.array([trial.q for trial in trials]))))
 
 
 def _beside(

@@ -24,7 +24,7 @@ from impact_aware.json_text import json_text
 from impact_aware.output_folder import write_whole
 from impact_aware.resources import read_text
 from impact_aware.robot import INERTIA_CHOICES, RobotModel, load_robot
-from impact_aware.robot.plausible_state import check_state
+from impact_aware.robot.plausible_state import check_state, limit_notes
 
 # Edge of the cube that stands in for an object whose inertia or position is not given, m.
 _CUBE_EDGE = 0.2
@@ -130,7 +130,8 @@ def run(args: argparse.Namespace) -> int:
         uncertain = predict_with_covariance(robot, q, dq, contact, spread, obstacle=obstacle, **choices)
         prediction = uncertain.prediction
     result = to_json(robot, prediction)
-    result["notes"] = list(robot.notes)
+    notes = (*robot.notes, *limit_notes(robot, q))
+    result["notes"] = list(notes)
     if uncertain is not None:
         result["covariance"] = {
             "velocity_after": uncertain.velocity_after_covariance.tolist(),
@@ -144,7 +145,7 @@ def run(args: argparse.Namespace) -> int:
         print(format_prediction(robot, prediction))
         if uncertain is not None:
             print(format_spread(robot, uncertain))
-        tell(robot.notes)
+        tell(notes)
     return 0
 
 
@@ -156,9 +157,10 @@ def _run_states(args: argparse.Namespace) -> int:
     robot = _robot(args)
     contact = _contact(args, robot)
     obstacle = _obstacle(args, contact, np.zeros(3))
-    tell(robot.notes)
     table = state_table.read_states(Path(args.states), robot, degrees=args.degrees, columns=column_map(args))
     check_state(robot, table.q, table.dq, _DEGREES)
+    notes = (*robot.notes, *limit_notes(robot, table.q))
+    tell(notes)
     # The compiler takes longer to load than one prediction takes, so only tables pay for it.
     from impact_aware.impact.batch import predict_batch
 
@@ -169,7 +171,7 @@ def _run_states(args: argparse.Namespace) -> int:
     seconds = time.perf_counter() - start
     written = None if args.out is None else state_table.write_predictions(args.out, robot, prediction)
     if args.json:
-        print(json_text(state_table.to_json(prediction)))
+        print(json_text({**state_table.to_json(prediction), "notes": list(notes)}))
     else:
         print(state_table.format_predictions(prediction, seconds))
         if written is not None:

@@ -47,6 +47,7 @@ from impact_aware.recordings.results import Analysis, ArmAnalysis, OtherEvent
 from impact_aware.recordings.surface import Surface, load_surface
 from impact_aware.recordings.unit_check import UnitCheck
 from impact_aware.robot import RobotModel, load_robot
+from impact_aware.robot.plausible_state import limit_notes
 from impact_aware.robot.profile import MOST_JOINTS
 
 Report = Callable[[Path, int, int], None]
@@ -341,7 +342,8 @@ def _concluded(file: Path, arm: _Arm, options: AnalysisOptions, around: Surround
             previous=contacts[index - 1].time if index else None,
             following=min(later, default=None),
         )
-        impacts.append(replace(impact, cause=cause.cause, evidence=cause.evidence))
+        beyond = () if source.robot is None else limit_notes(source.robot, impact.position)
+        impacts.append(replace(impact, cause=cause.cause, evidence=cause.evidence, notes=(*impact.notes, *beyond)))
     events = [
         OtherEvent(source.arm, file, other.time, other.time_std, other.cause, other.evidence, other.detectors)
         for other in others

@@ -1,4 +1,4 @@
-"""States that no arm can be in: positions in degrees, a sign, another arm's joints."""
+"""States that no arm can be in, and postures beyond its limits: degrees, a sign, another arm's joints or offsets."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ from impact_aware.robot.model import RobotModel
 
 POSITION_SLACK = 0.5
 """How far past the URDF's limits a position is accepted, rad: further than any arm's stops give way."""
+
+_LIMIT_ROUNDING = 1e-6
+"""How far past a limit a position still counts as on it, rad."""
 
 SPEED_FACTOR = 10.0
 """How many times the URDF's velocity limit a speed is accepted; pi/180 is one in 57."""
@@ -33,6 +36,25 @@ def position_range(robot: RobotModel, joint: int) -> str:
     """The URDF's range of a joint, for messages."""
     low, high = robot.model.lowerPositionLimit[joint], robot.model.upperPositionLimit[joint]
     return f"radians within {low:.4g} and {high:.4g}"
+
+
+def limit_notes(robot: RobotModel, q: Array) -> tuple[str, ...]:
+    """One sentence about postures (n,) or (m, n), rad, outside the URDF's joint limits; none where all are inside."""
+    model = robot.model
+    rows = np.atleast_2d(q)
+    past = np.maximum(model.lowerPositionLimit - rows, rows - model.upperPositionLimit)
+    outside = past > _LIMIT_ROUNDING
+    if not outside.any():
+        return ()
+    row, joint = (int(index) for index in np.unravel_index(int(np.argmax(np.where(outside, past, 0.0))), past.shape))
+    low, high = model.lowerPositionLimit[joint], model.upperPositionLimit[joint]
+    worst = f"{robot.joint_names[joint]} at {rows[row, joint]:.4g} rad, limits {low:.4g} and {high:.4g}"
+    if len(rows) == 1:
+        others = int(outside.sum()) - 1
+        more = f", and {others} more joint{'s' if others > 1 else ''}" if others else ""
+        return (f"the posture is outside the URDF's joint limits: {worst}{more}",)
+    count = int(outside.any(axis=1).sum())
+    return (f"{count} of {len(rows)} postures are outside the URDF's joint limits, farthest in row {row + 1}: {worst}",)
 
 
 def check_state(robot: RobotModel, q: Array, dq: Array, hint: str = "") -> None:

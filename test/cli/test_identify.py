@@ -97,6 +97,18 @@ def test_archives_and_tables_say_the_same(capsys, table, recorded, tmp_path):
     )
 
 
+def test_impacts_recorded_outside_the_joint_limits_are_a_warning(capsys, recorded, tmp_path):
+    q = np.array([t.q for t in recorded])
+    q[4, 3] = 0.2
+    arrays = {"before": [t.velocity_before for t in recorded], "after": [t.velocity_after for t in recorded]}
+    np.savez(tmp_path / "impacts.npz", q=q, normal=[t.contact.normal for t in recorded], **arrays)
+    status, out, _ = identify(capsys, "friction", tmp_path / "impacts.npz")
+    assert status == 0
+    assert (
+        "warning: 1 of 12 postures are outside the URDF's joint limits, farthest in row 5: panda_joint4 at 0.2" in out
+    )
+
+
 def test_inertia_per_joint_and_as_one_ratio(capsys, robot, table):
     _, out, _ = identify(capsys, "inertia", table, "--friction", 0.3)
     assert all(joint in out for joint in robot.joint_names)

@@ -175,3 +175,13 @@ def test_as_a_process_it_exits_nonzero_without_a_traceback():
     finished = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert finished.returncode == 2
     assert finished.stdout == "" and "Traceback" not in finished.stderr and finished.stderr.count("\n") == 1
+
+
+def test_a_posture_outside_the_joint_limits_is_answered_with_a_note(capsys):
+    beyond = [*Q[:3], "0.05", *Q[4:]]
+    status, out, err = call(capsys, "--q", *beyond, "--dq", *DQ, *CONTACT)
+    note = "the posture is outside the URDF's joint limits: panda_joint4 at 0.05 rad, limits -3.072 and -0.0698"
+    assert (status, err) == (0, f"note: {note}\n") and "effective mass" in out
+    status, out, err = call(capsys, "--q", *beyond, "--dq", *DQ, *CONTACT, "--json")
+    assert (status, err, json.loads(out)["notes"]) == (0, "", [note])
+    assert json.loads(call(capsys, "--q", *Q, "--dq", *DQ, *CONTACT, "--json")[1])["notes"] == []

@@ -67,7 +67,7 @@ def test_agrees_with_one_state_at_a_time(capsys, tmp_path, robot, states, names)
     assert result["mode"] == [one.mode for one in expected]
     assert result["states"] == COUNT == sum(result["modes"].values())
     assert result["modes"]["separate"] == result["mode"].count("separate")
-    assert set(result) == {"states", "modes", "velocity_after", "impulse", "mode"}
+    assert set(result) == {"states", "modes", "velocity_after", "impulse", "mode", "notes"} and result["notes"] == []
 
 
 def test_every_layout_says_the_same(capsys, tmp_path, states, names):
@@ -169,3 +169,15 @@ def test_one_place_for_everything(capsys, tmp_path, states):
     assert "object-position" in refused(capsys, path, "--object-mass", 2.0)
     assert "friction" in refused(capsys, path, "--friction", -1)
     assert "method" in refused(capsys, path, "--method", "magic")
+
+
+def test_states_outside_the_joint_limits_are_counted_in_a_note(capsys, tmp_path, states):
+    q = states[0].copy()
+    q[2, 3] = 0.1
+    np.savez(tmp_path / "states.npz", q=q, dq=states[1])
+    status, out, err = call(capsys, "--states", tmp_path / "states.npz", *OPTIONS, "--json")
+    (note,) = json.loads(out)["notes"]
+    assert status == 0 and err == f"note: {note}\n"
+    assert note.startswith(
+        f"1 of {COUNT} postures are outside the URDF's joint limits, farthest in row 3: panda_joint4"
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -660,3 +661,25 @@ def test_a_detector_that_finds_thousands_does_not_fill_the_memory(
     arm = analyze([bag], options()).arms[0]
     assert len(arm.impacts) == 1
     assert any(f"{len(recorded.impacts) - 1} more impacts" in note for note in arm.notes)
+
+
+@pytest.mark.slow
+def test_an_impact_outside_the_described_joint_limits_is_told_so_once(
+    robot: RobotModel, recorded: Recorded, tmp_path: Path
+) -> None:
+    assert robot.profile is not None
+    # A description whose fourth joint ends a tenth of a radian before where it was recorded.
+    end = recorded.positions[:, 3].min() - 0.1
+    urdf, count = re.subn(r'upper="-0\.0698"', f'upper="{end:.4f}"', robot.profile.urdf.read_text())
+    assert count == 1
+    bag = write_bag(
+        tmp_path / "bag",
+        {"/joint_states": payloads(robot.joint_names, recorded)},
+        texts={"/robot_description": urdf},
+    )
+    analysis = analyze([bag], AnalysisOptions())
+    assert len(analysis.impacts) == len(recorded.impacts)
+    for impact in analysis.impacts:
+        (note,) = (note for note in impact.notes if "joint limits" in note)
+        assert note.startswith("the posture is outside the URDF's joint limits: panda_joint4 at -")
+        assert note.endswith(f"{end:.4g}")

@@ -5,7 +5,7 @@ import pytest
 
 from impact_aware.errors import InvalidInputError
 from impact_aware.robot import RobotModel
-from impact_aware.robot.plausible_state import check_state, implausible_position, implausible_speed
+from impact_aware.robot.plausible_state import check_state, implausible_position, implausible_speed, limit_notes
 
 PANDA = RobotModel.from_profile("panda")
 LOW, HIGH = PANDA.model.lowerPositionLimit.copy(), PANDA.model.upperPositionLimit.copy()
@@ -60,3 +60,26 @@ def test_of_one_state_no_row_is_named():
     with pytest.raises(InvalidInputError) as caught:
         check_state(PANDA, q, np.zeros(7))
     assert str(caught.value) == "q: got -170 for panda_joint1, expected radians within -2.897 and 2.897"
+
+
+def test_a_posture_outside_the_limits_is_told_with_its_worst_joint_and_both_ends():
+    q = PANDA.home.copy()
+    q[1] = LOW[1]
+    assert limit_notes(PANDA, q) == () == limit_notes(PANDA, np.tile(q, (2, 1)))
+    q[3] = HIGH[3] + 0.0998
+    assert limit_notes(PANDA, q) == (
+        "the posture is outside the URDF's joint limits: panda_joint4 at 0.03 rad, limits -3.072 and -0.0698",
+    )
+    q[5] = LOW[5] - 0.2
+    (note,) = limit_notes(PANDA, q)
+    assert "panda_joint6 at -0.2175 rad" in note and note.endswith(", and 1 more joint")
+    check_state(PANDA, q, np.zeros(7))
+
+
+def test_of_many_postures_the_number_outside_and_the_farthest_row_are_told():
+    rows = np.tile(PANDA.home, (5, 1))
+    rows[1, 0], rows[3, 6], rows[4, 2] = HIGH[0] + 0.1, LOW[6] - 0.3, np.nan
+    (note,) = limit_notes(PANDA, rows)
+    assert note.startswith(
+        "2 of 5 postures are outside the URDF's joint limits, farthest in row 4: panda_joint7 at -3.197"
+    )
