@@ -49,6 +49,7 @@ class LiveField:
         self._several = len(self._arms) > 1
         self._object_tolerance, self._velocity_tolerance = object_tolerance, velocity_tolerance
         self._hit: set[int] = set()
+        self._impossible: tuple[Array, InvalidInputError] | None = None
         self._set(task, 0)
 
     @property
@@ -77,8 +78,15 @@ class LiveField:
         """
         if self.impact_happened or np.linalg.norm(position - self.field.object_position) <= self._object_tolerance:
             return False
+        if self._impossible is not None and np.linalg.norm(position - self._impossible[0]) <= self._object_tolerance:
+            # To find no posture takes several times as long as to find one, and poses come a hundred times a second.
+            raise self._impossible[1].with_traceback(None)
         moved = dataclasses.replace(self.task.object, position=tuple(position.tolist()))
-        self._set(dataclasses.replace(self.task, object=moved), self.field.revision + 1)
+        try:
+            self._set(dataclasses.replace(self.task, object=moved), self.field.revision + 1)
+        except InvalidInputError as error:
+            self._impossible = np.array(position), error
+            raise
         return True
 
     def take_impact(
@@ -163,6 +171,7 @@ class LiveField:
             velocity = postures.object_velocity(field)
             field = dataclasses.replace(field, object_velocity_after=velocity, object_velocity_predicted=True)
         self.task, self.field, self._postures = task, field, postures
+        self._impossible = None
 
     def _check_arms(self, task: Task) -> None:
         names, mine = [own.name for own in task.arms], [arm.prefix for arm in self._arms]

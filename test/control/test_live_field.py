@@ -169,6 +169,22 @@ def test_a_place_that_can_not_be_reached_is_refused_and_nothing_changes(single):
     assert single.field is before and single.task is SINGLE
 
 
+def test_a_place_that_is_out_of_reach_is_judged_once(single):
+    def refusal(x: float) -> InvalidInputError:
+        with pytest.raises(InvalidInputError) as caught:
+            single.move_object(np.array([x, 0.0, 0.1]))
+        return caught.value
+
+    first = refusal(3.0)
+    assert refusal(3.0015) is first and refusal(2.9985) is first
+    second = refusal(3.0025)
+    assert second is not first
+    # Another task may reach it.
+    single.set_task(SINGLE)
+    assert refusal(3.0025) is not second
+    assert single.move_object(np.array([0.5, 0.05, 0.1]))
+
+
 def test_another_task_begins_anew(single):
     single.take_impact(0, event(single), names(single), 1)
     single.set_task(SINGLE.with_impact_speed(0.3))
