@@ -141,6 +141,11 @@ def test_a_trial_is_drawn_by_its_number_its_kind_and_the_seed(hit):
     assert all(own != camera(*other) for other in ((4, "still", 7), (3, "turned", 7), (3, "still", 8)))
 
 
+def test_the_true_arms_have_the_joints_that_are_asked_for(hit):
+    assert draw_trial(hit, 3, "still", 7, 0.0, "rigid").settings.joint_stiffness is None
+    assert draw_trial(hit, 3, "still", 7, 0.0, "flexible").settings.joint_stiffness > 1e3
+
+
 def test_the_score_counts_by_hand(hit):
     score = Score(
         counts=Counter(still=4, moving=4, stale=2),
@@ -181,7 +186,7 @@ def test_reasons_are_counted_without_their_numbers():
 
 @pytest.mark.slow
 def test_perceptions_are_measured(capsys):
-    assert main(["bench", "perception", "--trials", "2", "--json"]) == 0
+    assert main(["bench", "perception", "--trials", "2", "--plant", "rigid", "--json"]) == 0
     result = json.loads(capsys.readouterr().out)
     assert result["trials"] == {"still": 1, "moving": 1, "stale": 1, "jumping": 1}
     assert (result["success_still"], result["success_moving"], result["begun_on_bad_pose"]) == (1.0, 0.0, 0)

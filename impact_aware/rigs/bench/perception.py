@@ -22,7 +22,7 @@ from tqdm import tqdm
 
 from impact_aware.control.live_field import LiveField
 from impact_aware.errors import InvalidInputError
-from impact_aware.experiments.campaign import episode_settings
+from impact_aware.experiments.campaign import RunOptions, episode_settings
 from impact_aware.experiments.campaign_plan import CONTROLLERS, Setup, campaign_task
 from impact_aware.experiments.episode import run_episode
 from impact_aware.experiments.episode_settings import EpisodeSettings, Truth
@@ -31,6 +31,7 @@ from impact_aware.experiments.run_figures import RunFigures, figures_of
 from impact_aware.messages.object_pose import ObjectPose, object_pose
 from impact_aware.nodes.object_follower import ObjectFollower
 from impact_aware.rigs.bench.lab_sight import BAD, GOOD, LabSight, Transform, draw_sight
+from impact_aware.robot.profile import PLANTS
 from impact_aware.task import Task, load_task
 from impact_aware.task.arms import Arm, arms_of_task, frame_names
 from impact_aware.task.object_watch import ObjectLimits
@@ -53,6 +54,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--yaw", type=float, default=0.0, metavar="DEG", help="true objects are turned by up to this (default: 0)"
     )
+    parser.add_argument(
+        "--plant", choices=PLANTS, default=PLANTS[0], help="joints of the true arms (default: %(default)s)"
+    )
 
 
 def run(options: argparse.Namespace) -> dict[str, Any]:
@@ -73,10 +77,10 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         # In pairs, a still and a moving one, so that each scene has as many of both.
         scene = scenes[(number // len(GOOD)) % len(scenes)]
         for kind in (GOOD[number % len(GOOD)], BAD[number % len(BAD)]):
-            drawn = draw_trial(scene, number, kind, options.seed, np.radians(options.yaw))
+            drawn = draw_trial(scene, number, kind, options.seed, np.radians(options.yaw), options.plant)
             score.take(drawn, perceive(drawn))
     return score.as_dict() | {
-        "drawn": {"trials": options.trials, "seed": options.seed, "yaw_deg": options.yaw},
+        "drawn": {"trials": options.trials, "seed": options.seed, "yaw_deg": options.yaw, "plant": options.plant},
         "aims": {"success_still": 0.9, "success_moving": 0.8, "prediction_error_ratio": 1.5, "begun_on_bad_pose": 0},
     }
 
@@ -154,7 +158,7 @@ class Perceived:
     followed: int
 
 
-def draw_trial(scene: Scene, number: int, kind: str, seed: int, yaw: float = 0.0) -> Trial:
+def draw_trial(scene: Scene, number: int, kind: str, seed: int, yaw: float = 0.0, plant: str = PLANTS[0]) -> Trial:
     """Draw object, start, place, the world's true numbers and the camera; one for each number, kind and seed."""
     generator = np.random.default_rng([seed, number, (*GOOD, *BAD).index(kind)])
     known = campaign_task(scene.campaign)
@@ -166,7 +170,7 @@ def draw_trial(scene: Scene, number: int, kind: str, seed: int, yaw: float = 0.0
         int(generator.integers(2**31)),
         next(iter(CONTROLLERS)),
     )
-    settings, sensor_seed = episode_settings(setup)
+    settings, sensor_seed = episode_settings(setup, RunOptions(plant=plant))
     task = scene.task.with_object(setup.object)
     moved = generator.uniform(-1.0, 1.0, 3) * PLACE
     goal: Any = tuple((np.array(task.goal) + moved).tolist())
