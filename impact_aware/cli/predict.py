@@ -15,10 +15,13 @@ from numpy.typing import NDArray
 
 from impact_aware.cli import state_table
 from impact_aware.cli.numbers import number, numbers
+from impact_aware.cli.predict_palm import add_palm_arguments, palm_of, palm_point, predict_with_palm
 from impact_aware.cli.table_options import add_table_arguments, column_map, tell
 from impact_aware.contact import Contact, FreeObject, contact_point
+from impact_aware.contact.box import homogeneous_box
 from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.impact import DEFAULT_METHOD, IMPACT_MAPS, ImpactPrediction, predict
+from impact_aware.impact.palm import PalmPrediction
 from impact_aware.impact.uncertainty import InputCovariance, UncertainPrediction, predict_with_covariance
 from impact_aware.json_text import json_text
 from impact_aware.output_folder import write_whole
@@ -26,8 +29,8 @@ from impact_aware.resources import read_text
 from impact_aware.robot import INERTIA_CHOICES, RobotModel, load_robot
 from impact_aware.robot.plausible_state import check_state, limit_notes
 
-# Edge of the cube that stands in for an object whose inertia or position is not given, m.
-_CUBE_EDGE = 0.2
+# Half edges of the cube that stands in for an object whose size is not given, m.
+_CUBE = ("0.1", "0.1", "0.1")
 
 _DEGREES = "; --degrees if they are degrees"
 
@@ -85,7 +88,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--object-inertia",
         nargs="+",
         metavar="I",
-        help=f"Ixx Iyy Izz, kg m^2; that of a {_CUBE_EDGE} m cube when absent",
+        help="Ixx Iyy Izz, kg m^2; that of a box of its half sizes when absent",
+    )
+    thing.add_argument(
+        "--object-half-sizes", nargs="+", metavar="M", help="x y z: half edges of the box, m; 0.1 each when absent"
     )
     thing.add_argument(
         "--object-position",
@@ -94,6 +100,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="centre of mass x y z, m; central behind the contact when absent; needed with --states",
     )
     thing.add_argument("--object-twist", nargs="+", metavar="V", help="vx vy vz wx wy wz; at rest when absent")
+    add_palm_arguments(where, thing)
     saved = parser.add_argument_group("from a map that sample-map saved, instead of all of the above")
     saved.add_argument("--map", metavar="FILE", help="the map")
     saved.add_argument(
@@ -120,10 +127,15 @@ def run(args: argparse.Namespace) -> int:
     contact = _contact(args, robot)
     q, dq = robot.check_configuration(q, "q"), robot.check_configuration(unit * numbers("dq", args.dq), "dq")
     check_state(robot, q, dq, _DEGREES)
-    obstacle = _obstacle(args, contact, contact_point(robot, q, contact))
+    palm = palm_of(args)
+    point = contact_point(robot, q, contact) if palm is None else palm_point(robot, q, contact, palm)
+    obstacle = _obstacle(args, contact, point)
     choices = {"method": args.method, "inertia": args.inertia}
     uncertain = None
-    if args.covariance is None:
+    prediction: ImpactPrediction | PalmPrediction
+    if palm is not None:
+        prediction = predict_with_palm(args, robot, q, dq, contact, palm, obstacle, _half_sizes(args))
+    elif args.covariance is None:
         prediction = predict(robot, q, dq, contact, obstacle=obstacle, **choices)
     else:
         spread = _covariance(Path(args.covariance))
@@ -151,7 +163,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _run_states(args: argparse.Namespace) -> int:
     """Predict at every state of a table."""
-    _refuse(args, "states", ("q", "dq", "covariance"))
+    _refuse(args, "states", ("q", "dq", "covariance", "pad_half_sizes", "table_friction"))
     if args.object_mass is not None and args.object_position is None:
         raise InvalidInputError("object-position", "nothing", "the object's position, the same for all states")
     robot = _robot(args)
@@ -183,7 +195,7 @@ def _run_map(args: argparse.Namespace) -> int:
     """Interpolate a saved map at one position."""
     if args.map is None or args.place is None:
         raise InvalidInputError("map" if args.map is None else "position", "nothing", "map and position together")
-    _refuse(args, "map", ("q", "dq", "states", "covariance"))
+    _refuse(args, "map", ("q", "dq", "states", "covariance", "pad_half_sizes", "table_friction"))
     # Tasks bring the compiler along with their fields.
     from impact_aware.cli import sample_map
 
@@ -215,10 +227,11 @@ def _refuse(args: argparse.Namespace, option: str, others: tuple[str, ...]) -> N
     """Refuse options that say something else than `option` does."""
     for other in others:
         if getattr(args, other) is not None:
-            raise InvalidInputError(other, f"a value along with {option}", f"{option} or {other}, not both")
+            named = other.replace("_", "-")
+            raise InvalidInputError(named, f"a value along with {option}", f"{option} or {named}, not both")
 
 
-def to_json(robot: RobotModel, prediction: ImpactPrediction) -> dict[str, Any]:
+def to_json(robot: RobotModel, prediction: ImpactPrediction | PalmPrediction) -> dict[str, Any]:
     """The prediction as one JSON object: SI units, base frame, joints in the model's order."""
     return {
         "robot": robot.name,
@@ -241,7 +254,7 @@ def to_json(robot: RobotModel, prediction: ImpactPrediction) -> dict[str, Any]:
     }
 
 
-def format_prediction(robot: RobotModel, prediction: ImpactPrediction) -> str:
+def format_prediction(robot: RobotModel, prediction: ImpactPrediction | PalmPrediction) -> str:
     """The prediction as a table for people."""
     width = max(len("joint"), *(len(name) for name in robot.joint_names))
     lines = [f"{'joint':<{width}}  {'before':>9}  {'after':>9}  {'jump':>9}   rad/s"]
@@ -318,24 +331,32 @@ def _contact(args: argparse.Namespace, robot: RobotModel) -> Contact:
 
 def _obstacle(args: argparse.Namespace, contact: Contact, point: NDArray[np.float64]) -> FreeObject | None:
     if args.object_mass is None:
-        for option in ("object_inertia", "object_position", "object_twist"):
+        for option in ("object_inertia", "object_half_sizes", "object_position", "object_twist"):
             if getattr(args, option) is not None:
                 raise InvalidInputError(option.replace("_", "-"), "no object-mass", "object-mass along with it")
         return None
-    mass = number("object-mass", args.object_mass)
+    mass, half = number("object-mass", args.object_mass), _half_sizes(args)
     if args.object_inertia is None:
-        diagonal = np.full(3, mass * _CUBE_EDGE**2 / 6.0)
+        diagonal = np.diag(homogeneous_box(mass, half, np.zeros(3)).inertia)
     else:
         diagonal = numbers("object-inertia", args.object_inertia)
         if diagonal.shape != (3,):
             raise InvalidInputError("object-inertia", f"{diagonal.size} values", "3: Ixx Iyy Izz")
-    behind = point - 0.5 * _CUBE_EDGE * contact.normal
+    # The box's half extent along the normal, whose nearest face the contact is on.
+    behind = point - float(np.abs(contact.normal) @ half) * contact.normal
     return FreeObject(
         mass=mass,
         inertia=np.diag(diagonal),
         position=behind if args.object_position is None else numbers("object-position", args.object_position),
         twist=np.zeros(6) if args.object_twist is None else numbers("object-twist", args.object_twist),
     )
+
+
+def _half_sizes(args: argparse.Namespace) -> NDArray[np.float64]:
+    half = numbers("object-half-sizes", args.object_half_sizes or _CUBE)
+    if half.shape != (3,) or not (np.isfinite(half).all() and (half > 0.0).all()):
+        raise InvalidInputError("object-half-sizes", half.tolist(), "three lengths > 0 m")
+    return half
 
 
 def _row(values: NDArray[np.float64]) -> str:

@@ -36,11 +36,21 @@ def palm_contacts(centre: BodyContact, tool: pin.SE3, half_sizes: ArrayLike) -> 
         tool: Pose of the tool frame, in the frame of the contact.
         half_sizes: (3,) Half edges of the palm about the tool frame, along its axes, m.
     """
-    half = np.asarray(half_sizes, dtype=float)
-    facing = int(np.argmax(np.abs(tool.rotation.T @ centre.normal)))
+    half, facing = np.asarray(half_sizes, dtype=float), _facing(centre.normal, tool)
     along, across = (axis for axis in range(3) if axis != facing)
-    middle = centre.at(tool.translation - half[facing] * centre.normal)
+    middle = centre.at(face_middle(centre.normal, tool, half))
     return contact_patch(middle, tool.rotation[:, along], half[along], half[across])
+
+
+def face_middle(normal: Array, tool: pin.SE3, half_sizes: ArrayLike) -> Array:
+    """Middle (3,) of the palm's face that looks against the normal (3,), in the frame of the tool's pose, m."""
+    half = np.asarray(half_sizes, dtype=float)
+    return np.asarray(tool.translation - half[_facing(normal, tool)] * normal)
+
+
+def _facing(normal: Array, tool: pin.SE3) -> int:
+    """The tool's axis that is nearest to the normal."""
+    return int(np.argmax(np.abs(tool.rotation.T @ normal)))
 
 
 def table_contacts(body: str, position: ArrayLike, half_extents: ArrayLike, friction: float) -> list[BodyContact]:
@@ -125,6 +135,24 @@ class PalmPrediction(NamedTuple):
     object_twist_after: Array | None
     inertia: str
     method: str = PALM
+
+    @property
+    def jump(self) -> Array:
+        """Change of the joint velocities (n,), rad/s."""
+        return self.velocity_after - self.velocity_before
+
+    @property
+    def reduced_mass(self) -> float:
+        """Along the normal of robot and object together, were the object free, kg; else the effective mass."""
+        if self.obstacle is None:
+            return self.effective_mass
+        row = self.contact.normal @ self.obstacle.jacobian(self.point)
+        return 1.0 / (1.0 / self.effective_mass + float(row @ self.obstacle.inverse_inertia @ row))
+
+    @property
+    def object_twist_before(self) -> Array | None:
+        """Of the object (6,), linear first, m/s and rad/s; None for a fixed surface."""
+        return None if self.obstacle is None else self.obstacle.twist
 
 
 def checked_palm(half_sizes: ArrayLike) -> Array | None:

@@ -7,7 +7,9 @@ import pytest
 
 from impact_aware.cli.main import main
 from impact_aware.contact import Contact
+from impact_aware.contact.box import homogeneous_box
 from impact_aware.impact import predict
+from impact_aware.impact.palm import predict_palm
 from impact_aware.robot import RobotModel
 
 Q = "0.1 -0.7 0.2 -2.2 0.05 1.5 0.7".split()
@@ -185,3 +187,78 @@ def test_a_posture_outside_the_joint_limits_is_answered_with_a_note(capsys):
     status, out, err = call(capsys, "--q", *beyond, "--dq", *DQ, *CONTACT, "--json")
     assert (status, err, json.loads(out)["notes"]) == (0, "", [note])
     assert json.loads(call(capsys, "--q", *Q, "--dq", *DQ, *CONTACT, "--json")[1])["notes"] == []
+
+
+PALM_HALF = ["0.04", "0.035", "0.03"]
+BOX = ["--object-mass", "2.2", "--object-half-sizes", "0.1", "0.065", "0.12"]
+ASIDE = ["--contact-frame", "tool", "--normal", "0", "1", "0", "--friction", "0.6"]
+
+
+@pytest.mark.parametrize("table", [None, 0.3])
+def test_a_palm_hits_with_all_corners_and_agrees_with_the_library(capsys, table):
+    robot = RobotModel.from_profile("panda")
+    q, dq, half = (np.array([float(word) for word in words]) for words in (Q, DQ, PALM_HALF))
+    # Moved against the normal.
+    dq *= -np.sign(robot.frame_jacobian(q)[1] @ dq)
+    tool, normal = robot.placement(q), np.array([0.0, 1.0, 0.0])
+    facing = int(np.argmax(np.abs(tool.rotation.T @ normal)))
+    # Central behind the middle of the palm's face.
+    centre = tool.translation - (half[facing] + 0.065) * normal
+    box = homogeneous_box(2.2, (0.1, 0.065, 0.12), centre)
+    on = [] if table is None else ["--table-friction", str(table)]
+    words = ["--q", *Q, "--dq", *map(repr, dq.tolist()), *ASIDE, *BOX, "--pad-half-sizes", *PALM_HALF, *on]
+    status, out, err = call(capsys, *words, "--json")
+    assert (status, err) == (0, "")
+    found = json.loads(out)
+    held = None if table is None else (np.array([0.1, 0.065, 0.12]), table)
+    expected = predict_palm(robot, q, dq, Contact("tool", normal, friction=0.6), half, obstacle=box, table=held)
+    np.testing.assert_allclose(found["velocity_after"], expected.velocity_after, atol=1e-12)
+    np.testing.assert_allclose(found["object_twist_after"], expected.object_twist_after, atol=1e-12)
+    np.testing.assert_allclose(found["contact_point"], tool.translation - half[facing] * normal, atol=1e-12)
+    assert found["method"] == "palm" and found["object_twist_before"] == [0.0] * 6
+    # Of robot and object in a row, were the object free: at its middle it shows its whole mass.
+    assert found["reduced_mass"] == pytest.approx(1.0 / (1.0 / found["effective_mass"] + 1.0 / 2.2))
+    text = call(capsys, *words)[1]
+    assert "(palm, inertia M+B_theta)" in text and "object after" in text
+
+
+def test_the_table_takes_part_and_a_wall_lets_no_part_of_the_palm_through(capsys):
+    words = ["--q", *Q, "--dq", *DQ, "--contact-frame", "tool", "--pad-half-sizes", *PALM_HALF, "--json"]
+    dq = [float(word) for word in DQ]
+    tip = RobotModel.from_profile("panda").frame_jacobian(np.array([float(x) for x in Q]))[1] @ dq
+    into = ["--normal", "0", "-1" if tip > 0.0 else "1", "0", "--friction", "0.4"]
+    free, held = (json.loads(call(capsys, *words, *into, *BOX, *on)[1]) for on in ([], ["--table-friction", "0.9"]))
+    assert np.abs(np.subtract(free["object_twist_after"], held["object_twist_after"])).max() > 1e-3
+    wall = json.loads(call(capsys, *words, *into)[1])
+    assert wall["object_twist_after"] is None and wall["reduced_mass"] == wall["effective_mass"]
+    # The posture is no palm's: one edge stops, and the middle is turned away from the wall.
+    normal = float(into[2])
+    assert normal * wall["contact_velocity_before"][1] < -0.02
+    assert -1e-9 < normal * wall["contact_velocity_after"][1] < 0.05
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--table-friction", "0.3", *BOX], "table-friction: got no pad-half-sizes, expected pad-half-sizes along"),
+        (["--pad-half-sizes", *PALM_HALF, "--table-friction", "0.3"], "table-friction: got no object-mass, expected"),
+        (["--pad-half-sizes", *PALM_HALF, *BOX, "--table-friction", "-1"], "table-friction: got -1"),
+        (["--pad-half-sizes", "0.04", "0.04"], "pad_half_sizes: got [0.04, 0.04], expected three lengths"),
+        (["--pad-half-sizes", "0", "0", "0"], "pad-half-sizes: got three zeros, expected three lengths > 0 m"),
+        (["--pad-half-sizes", *PALM_HALF, "--tool-radius", "0.02"], "tool-radius: got a value along with pad-half"),
+        (
+            ["--pad-half-sizes", *PALM_HALF, "--offset", "0", "0", "0.1"],
+            "offset: got a value along with pad-half-sizes",
+        ),
+        (["--pad-half-sizes", *PALM_HALF, "--method", "frictionless"], "method: got frictionless, expected coulomb"),
+        (["--object-half-sizes", "0.1", "0.1", "0.1"], "object-half-sizes: got no object-mass"),
+        (
+            [*BOX[:2], "--object-half-sizes", "0.1", "0", "0.1"],
+            "object-half-sizes: got [0.1, 0.0, 0.1], expected three",
+        ),
+    ],
+)
+def test_palms_that_are_none_are_answered_in_one_line(capsys, options, sentence):
+    status, out, err = call(capsys, "--q", *Q, "--dq", *DQ, *options)
+    assert (status, out) == (2, "")
+    assert err.startswith(f"impact-aware: error: {sentence}") and err.count("\n") == 1
