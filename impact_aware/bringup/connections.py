@@ -25,6 +25,7 @@ _JUMPS = f"{_ARM}predicted_jumps", "impact_aware_msgs/msg/ImpactPrediction"
 _TRUTH = f"{_ARM}true_impacts", "impact_aware_msgs/msg/ImpactPrediction"
 _COMMON = "common_jumps", "impact_aware_msgs/msg/ImpactPrediction"
 _FIELD = "reference_field", "impact_aware_msgs/msg/ReferenceField"
+_TASK = "task", "impact_aware_msgs/msg/Task"
 _POSE = "object_pose", "geometry_msgs/msg/PoseStamped"
 _ARM_POSE = f"{_ARM}object_pose", "geometry_msgs/msg/PoseStamped"
 _TWIST = "object_twist", "geometry_msgs/msg/TwistStamped"
@@ -33,7 +34,7 @@ _MARKERS = "impact_markers", "visualization_msgs/msg/MarkerArray"
 _DESCRIPTION = f"{_ARM}robot_description", "std_msgs/msg/String"
 _DIAGNOSTICS = "/diagnostics", "diagnostic_msgs/msg/DiagnosticArray"
 
-_LATCHED = frozenset({_FIELD[0], _DESCRIPTION[0]})
+_LATCHED = frozenset({_FIELD[0], _TASK[0], _DESCRIPTION[0]})
 """Topics whose last message is kept for those who come late."""
 
 _PUBLISHED: dict[str, tuple[tuple[str, str], ...]] = {
@@ -41,7 +42,7 @@ _PUBLISHED: dict[str, tuple[tuple[str, str], ...]] = {
     MONITOR: (),
     "impact_detector": (_IMPACTS, _DIAGNOSTICS),
     "jump_predictor": (_JUMPS, _DIAGNOSTICS),
-    "reference_field": (_FIELD, _DIAGNOSTICS),
+    "reference_field": (_FIELD, _TASK, _DIAGNOSTICS),
     "rs_controller": (_EFFORTS, _CONTROL, _DIAGNOSTICS),
     "impact_markers": (_MARKERS, _DIAGNOSTICS),
     "sim_robot": (_STATES, _TRUTH, _DESCRIPTION, _POSE, _TWIST, _DIAGNOSTICS),
@@ -52,7 +53,7 @@ _SUBSCRIBED: dict[str, tuple[tuple[str, str], ...]] = {
     MONITOR: (_DIAGNOSTICS,),
     "impact_detector": (_STATES,),
     "jump_predictor": (_STATES, _IMPACTS, _POSE),
-    "reference_field": (_IMPACTS, _JUMPS, _POSE),
+    "reference_field": (_IMPACTS, _JUMPS, _POSE, _CONTROL),
     "rs_controller": (_STATES, _IMPACTS, _JUMPS, _FIELD),
     "impact_markers": (_JUMPS, _TRUTH, _IMPACTS, _POSE),
     "sim_robot": (_EFFORTS,),
@@ -62,6 +63,11 @@ _SUBSCRIBED: dict[str, tuple[tuple[str, str], ...]] = {
 def field_topics(namespace: str) -> tuple[str, ...]:
     """The field of an arm in this namespace, and that of several arms, which is one level above each of them."""
     return (_FIELD[0], *_one_above(namespace, _FIELD[0]))
+
+
+def task_topics(namespace: str) -> tuple[str, ...]:
+    """The task of an arm in this namespace, and that of several arms, which is one level above each of them."""
+    return (_TASK[0], *_one_above(namespace, _TASK[0]))
 
 
 def common_topics(namespace: str) -> tuple[str, ...]:
@@ -97,10 +103,11 @@ def subscribed(spec: NodeSpec) -> tuple[End, ...]:
     if spec.executable == "impact_detector":
         extra = [(topic, _IMPACTS[1]) for topic in spec.parameters.get("other_impacts", ())]
         extra += [(spec.parameters.get("expected_jumps", "predicted_jumps"), _JUMPS[1])]
-    elif spec.executable in ("impact_markers", "jump_predictor"):
+    elif spec.executable == "impact_markers":
         extra = [(topic, _FIELD[1]) for topic in field_topics(spec.namespace)]
-        if spec.executable == "impact_markers":
-            extra += [(topic, _COMMON[1]) for topic in common_topics(spec.namespace)]
+        extra += [(topic, _COMMON[1]) for topic in common_topics(spec.namespace)]
+    elif spec.executable == "jump_predictor":
+        extra = [(topic, _TASK[1]) for topic in task_topics(spec.namespace)]
     return ends + _ends(spec, extra)
 
 

@@ -121,8 +121,13 @@ class ReferenceSpreadingController:
         """Follow this field from now on; after the impact only its prediction is taken over.
 
         Raises:
-            InvalidInputError: A field for another number of arms, or one whose numbers make no field.
+            InvalidInputError: A field for another number of arms, one whose numbers make no field, or one for another
+                task than that of the field along which the arms move.
         """
+        moving = self.mode in (Mode.ANTE, Mode.INTERIM, Mode.POST)
+        if moving and self.field is not None and field.task_number != self.field.task_number:
+            expected = f"{self.field.task_number}, the task for which the arms move"
+            raise InvalidInputError("field.task_number", field.task_number, expected)
         if len(field.arms) != len(self.arms):
             raise InvalidInputError("field.arms", len(field.arms), f"{len(self.arms)}, one per arm")
         for arm, own in zip(self.arms, field.arms, strict=True):

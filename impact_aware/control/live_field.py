@@ -27,6 +27,7 @@ class LiveField:
 
     Attributes:
         task: The task.
+        task_number: 1 for the first task, one more for each that came after it.
         field: Its present field.
     """
 
@@ -50,7 +51,8 @@ class LiveField:
         self._object_tolerance, self._velocity_tolerance = object_tolerance, velocity_tolerance
         self._hit: set[int] = set()
         self._impossible: tuple[Array, InvalidInputError] | None = None
-        self._set(task, 0)
+        self.task_number = 1
+        self._set(task, 0, 1)
 
     @property
     def impact_happened(self) -> bool:
@@ -67,7 +69,7 @@ class LiveField:
         Raises:
             InvalidInputError: It can't be done, or is for other arms.
         """
-        self._set(task, self.field.revision + 1)
+        self._set(task, self.field.revision + 1, self.task_number + 1)
         self._hit.clear()
 
     def move_object(self, position: Array) -> bool:
@@ -83,7 +85,7 @@ class LiveField:
             raise self._impossible[1].with_traceback(None)
         moved = dataclasses.replace(self.task.object, position=tuple(position.tolist()))
         try:
-            self._set(dataclasses.replace(self.task, object=moved), self.field.revision + 1)
+            self._set(dataclasses.replace(self.task, object=moved), self.field.revision + 1, self.task_number)
         except InvalidInputError as error:
             self._impossible = np.array(position), error
             raise
@@ -128,13 +130,16 @@ class LiveField:
         Of several arms a single one's prediction says only in which posture it will hit.
 
         Raises:
-            InvalidInputError: A velocity of the object that can't be true, another arm's prediction, or one for an
-                object of another mass, such as that of the task before.
+            InvalidInputError: A velocity of the object that can't be true, another arm's prediction, or one for
+                another task or an object of another mass, such as those of the task before.
         """
         ahead = impact.source == "look_ahead"
         if not impact.valid or not impact.object:
             return False
         self._check_arm(index, impact.arm)
+        if impact.task_number not in (0, self.task_number):
+            present = f"{self.task_number}, the present task's"
+            raise InvalidInputError("task_number of the prediction", impact.task_number, present)
         if self._several:
             taken = ahead and self._postures.take(index, impact.joint_names, impact.position)
             return taken and not self.impact_happened and self._expect(self._postures.object_velocity(self.field))
@@ -153,10 +158,10 @@ class LiveField:
         self._after_impact(index, velocity, impact.event_sequence)
         return True
 
-    def _set(self, task: Task, revision: int) -> None:
+    def _set(self, task: Task, revision: int, number: int) -> None:
         """Take over a task whose impact no arm is too weak for."""
         self._check_arms(task)
-        field = make_field(task, self._robots, revision=revision)
+        field = dataclasses.replace(make_field(task, self._robots, revision=revision), task_number=number)
         check_field(
             field,
             self._robots,
@@ -170,7 +175,7 @@ class LiveField:
             # The impact of all at once in their intended postures is known from the task.
             velocity = postures.object_velocity(field)
             field = dataclasses.replace(field, object_velocity_after=velocity, object_velocity_predicted=True)
-        self.task, self.field, self._postures = task, field, postures
+        self.task, self.task_number, self.field, self._postures = task, number, field, postures
         self._impossible = None
 
     def _check_arms(self, task: Task) -> None:

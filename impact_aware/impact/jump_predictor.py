@@ -99,30 +99,38 @@ class JumpPredictor:
             return self._surface_point
         return near_face_point(self.object_position, self._half_extents, self.contact.normal)
 
-    def set_object(self, mass: float, half_extents: Array | None = None, normal: Array | None = None) -> None:
+    def set_object(
+        self,
+        mass: float,
+        half_extents: ArrayLike,
+        normal: ArrayLike,
+        *,
+        friction: float,
+        restitution: float,
+        table_friction: float | None = None,
+    ) -> None:
         """Another free object, or another face of it, from now on; nothing changes where one of them can't be used.
 
         Args:
             mass: kg, > 0.
-            half_extents: (3,) m; the same as before when None.
-            normal: (3,) Unit vector from the object into the robot, base frame; the same as before when None.
+            half_extents: (3,) m.
+            normal: (3,) Unit vector from the object into the robot, base frame.
+            friction: Coulomb coefficient with the tool.
+            restitution: With the tool.
+            table_friction: See `__init__`.
 
         Raises:
             InvalidInputError: Naming the one that can't be used.
         """
-        half = self._half_extents if half_extents is None else np.array(half_extents, dtype=float)
-        normal = self.contact.normal if normal is None else normal
-        if (
-            mass == self.object_mass
-            and np.array_equal(half, self._half_extents)
-            and np.array_equal(normal, self.contact.normal)
-        ):
-            return
         if not mass > 0.0:
             raise InvalidInputError("object_mass", mass, "the mass of a free object, > 0 kg")
-        contact = dataclasses.replace(self.contact, normal=np.array(normal, dtype=float))
+        half = np.array(half_extents, dtype=float)
+        contact = dataclasses.replace(
+            self.contact, normal=np.array(normal, dtype=float), friction=friction, restitution=restitution
+        )
         box = homogeneous_box(mass, half, self.object_position)
         self.contact, self.object_mass, self._half_extents, self._box = contact, mass, half, box
+        self._table_friction = table_friction
 
     def see_object(self, position: Array, covariance: Array | None = None) -> None:
         """The object was seen.

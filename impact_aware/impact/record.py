@@ -73,6 +73,7 @@ class Impact:
         frame: The arm's base frame.
         time: Stamp of the state it starts from, s.
         event_sequence: Number of the event it belongs to, 0 for none.
+        task_number: Number of the task that the predictor followed, 0 when it follows none.
         method: Impact map.
         inertia: Inertia the impact saw.
         joint_names: (n,)
@@ -99,6 +100,7 @@ class Impact:
     arm: str = ""
     frame: str = ""
     event_sequence: int = 0
+    task_number: int = 0
     method: str = ""
     inertia: str = ""
     joint_names: tuple[str, ...] = ()

@@ -38,6 +38,7 @@ def impact_to_message(impact: Impact, types: MessageTypes, message: Any = None) 
     message.header.frame_id = impact.frame
     message.source = SOURCES[impact.source]
     message.event_sequence = impact.event_sequence
+    message.task_number = impact.task_number
     message.arm = impact.arm
     message.method = impact.method
     message.inertia = impact.inertia
@@ -96,6 +97,7 @@ def impact_from_message(message: Any) -> Impact:
         frame=message.header.frame_id,
         time=stamp_seconds(message),
         event_sequence=int(message.event_sequence),
+        task_number=int(getattr(message, "task_number", 0)),  # none in recordings of earlier versions
         method=message.method,
         inertia=message.inertia,
         joint_names=tuple(message.joint_names),
@@ -137,6 +139,7 @@ def predicted_impact(
     joint_names: Sequence[str] = (),
     time_to_impact: float = -1.0,
     event_sequence: int = 0,
+    task_number: int = 0,
     object_name: str = "",
     uncertain: UncertainPrediction | None = None,
 ) -> Impact:
@@ -170,6 +173,7 @@ def predicted_impact(
         frame=frame,
         time=time,
         event_sequence=event_sequence,
+        task_number=task_number,
         method=prediction.method,
         inertia=prediction.inertia,
         joint_names=tuple(joint_names),

@@ -34,7 +34,7 @@ def field_to_message(field: ReferenceField, time: float, types: MessageTypes) ->
     message = types.new(TYPE)
     write_stamp(message.header.stamp, time)
     message.header.frame_id = field.frame
-    for name in PLAIN:
+    for name in (*PLAIN, "task_number"):
         setattr(message, name, getattr(field, name))
     for name in VECTORS:
         write_vector(getattr(message, name), getattr(field, name))
@@ -49,6 +49,7 @@ def field_from_message(message: Any) -> ReferenceField:
         InvalidInputError: The message makes no field.
     """
     values: dict[str, Any] = {name: getattr(message, name) for name in PLAIN}
+    values["task_number"] = int(getattr(message, "task_number", 0))  # none in recordings of earlier versions
     values.update({name: vector(getattr(message, name)) for name in VECTORS})
     arms = tuple(_arm_from_message(arm) for arm in message.arms)
     return ReferenceField(arms=arms, frame=message.header.frame_id, **values)

@@ -11,12 +11,13 @@ import numpy as np
 import pinocchio as pin
 from builtin_interfaces.msg import Time
 from impact_aware_msgs.msg import ImpactEvent, ImpactPrediction
-from impact_aware_msgs.msg import ReferenceField as ReferenceFieldMessage
+from impact_aware_msgs.msg import Task as TaskMessage
 from impact_aware_msgs.srv import PredictPostImpact
 from rclpy.node import Node
 
 from impact_aware.arrays import Array
-from impact_aware.bringup.connections import field_topics
+from impact_aware.bringup.connections import task_topics
+from impact_aware.bringup.task_parameters import contact_parameters
 from impact_aware.contact import Contact
 from impact_aware.errors import ImpactAwareError, InvalidInputError
 from impact_aware.estimation.registry import DEFAULT_ESTIMATOR, ESTIMATORS
@@ -28,8 +29,8 @@ from impact_aware.messages.geometry import vector
 from impact_aware.messages.impact_event import CONTACT_MADE, event_from_message
 from impact_aware.messages.impact_prediction import impact_to_message, predicted_impact
 from impact_aware.messages.object_pose import ObjectPose
-from impact_aware.messages.reference_field import field_from_message
 from impact_aware.messages.stamps import seconds
+from impact_aware.messages.task import task_from_message
 from impact_aware.nodes.estimate_publisher import EstimatePublisher
 from impact_aware.nodes.joint_state_source import JointStateSource
 from impact_aware.nodes.lockstep import LockstepReporter
@@ -80,7 +81,7 @@ class Settings:
     object_half_extents: list[float] = described([0.1, 0.1, 0.1], "half edges of the object, m")
     object_position: list[float] = described([0.5, 0.0, 0.1], "centre of the object until object_pose is received, m")
     surface_point: list[float] = described([0.0, 0.0, 0.0], "a point of the fixed surface, base frame, m")
-    follow_field: bool = described(True, "mass, size and face of a free object are those of the latest reference_field")
+    follow_task: bool = described(True, "object, its face that is hit and the contact are those of the latest task")
     look_ahead_period: float = described(0.02, "time between two look-ahead predictions, s", 0.001, 10.0)
     look_ahead_horizon: float = described(0.5, "how far ahead an impact is worth predicting, s", 0.0, 10.0)
     position_std: float = described(0.0, "standard deviation of joint positions, rad", 0.0, 1.0)
@@ -156,6 +157,7 @@ class JumpPredictorNode(Node):
         self._predicted = self._unpredicted = 0
         self._last_impact: tuple[int, float] | None = None
         self._refused: Counter[str] = Counter()
+        self._task_number, self._object_name = 0, self._settings.object_name
         self._publisher = self.create_publisher(ImpactPrediction, "predicted_jumps", EVENT_QOS)
         self._lockstep = LockstepReporter(self, self._settings.lockstep)
         self._twins = TwinWatch(self)
@@ -178,8 +180,8 @@ class JumpPredictorNode(Node):
         self._object = ObjectPoses(self, (robot.base_frame,), self._on_object, self._refuse)
         if settings.task_frame:
             self._object.frames.know(settings.task_frame, robot.base_frame, self._base)
-        for topic in field_topics(self.get_namespace()) if settings.follow_field and settings.object_mass else ():
-            self.create_subscription(ReferenceFieldMessage, topic, self._on_field, LATCHED_QOS)
+        for topic in task_topics(self.get_namespace()) if settings.follow_task and settings.object_mass else ():
+            self.create_subscription(TaskMessage, topic, self._on_task, LATCHED_QOS)
         self.create_service(PredictPostImpact, "predict_post_impact", self._on_request)
         self._source = JointStateSource(self, robot.joint_names, self._on_state, reliable=settings.lockstep)
         expect_messages(self, "joint_states", lambda: self._source.received > 0, "the robot's driver")
@@ -190,20 +192,25 @@ class JumpPredictorNode(Node):
     def _on_object(self, seen: ObjectPose) -> None:
         self._predictor.see_object(np.array(seen.pose.translation), seen.covariance)
 
-    def _on_field(self, message: ReferenceFieldMessage) -> None:
-        """The task has changed: of several arms' field only the mass, as it is in the frame of all of them."""
+    def _on_task(self, message: TaskMessage) -> None:
+        """Predict for this task from now on, if an arm of it is this one."""
         try:
-            field = field_from_message(message)
-            names = [arm.arm for arm in field.arms]
-            if len(names) == 1:
-                to_base = self._base.rotation.T
-                # A box that stands askew to the base is taken for the upright box around it.
-                half = np.abs(to_base) @ field.object_half_extents
-                self._predictor.set_object(field.object_mass, half, to_base @ field.arms[0].normal)
-            elif self._arm in names:
-                self._predictor.set_object(field.object_mass)
+            task, number = task_from_message(message)
+            own = [arm for arm in task.arms if len(task.arms) == 1 or arm.name == self._arm]
+            if not own:
+                return
+            entries = contact_parameters(task, own[0])
+            self._predictor.set_object(
+                entries["object_mass"],
+                entries["object_half_extents"],
+                entries["normal"],
+                friction=entries["friction"],
+                restitution=entries["restitution"],
+                table_friction=entries.get("table_friction"),
+            )
+            self._task_number, self._object_name = number, entries["object_name"]
         except ImpactAwareError as error:
-            self._refuse("reference_field not usable", f"a reference_field: {error}")
+            self._refuse("task not usable", f"a task: {error}")
 
     def _on_state(self, stamp: Time) -> None:
         source = self._source
@@ -261,13 +268,15 @@ class JumpPredictorNode(Node):
             frame=self._robot.base_frame,
             joint_names=self._robot.joint_names,
             position=position,
-            object_name=self._settings.object_name,
+            object_name=self._object_name,
+            task_number=self._task_number,
             uncertain=prediction.uncertain,
             **about,
         )
 
     def _no_impact(self, error: ImpactAwareError, **about: Any) -> Impact:
-        return Impact(arm=self._arm, frame=self._robot.base_frame, valid=False, reason=str(error), **about)
+        about |= {"arm": self._arm, "frame": self._robot.base_frame, "task_number": self._task_number}
+        return Impact(valid=False, reason=str(error), **about)
 
     def _on_request(
         self, request: PredictPostImpact.Request, response: PredictPostImpact.Response

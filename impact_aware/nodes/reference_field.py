@@ -6,6 +6,8 @@ at once. The topics of each arm are below its name then, with the pose of the ob
 
 from __future__ import annotations
 
+import math
+import time
 from collections import Counter
 from dataclasses import dataclass
 from functools import partial
@@ -14,10 +16,12 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 from geometry_msgs.msg import PoseStamped
-from impact_aware_msgs.msg import ImpactEvent, ImpactPrediction
+from impact_aware_msgs.msg import ControllerState, ImpactEvent, ImpactPrediction
 from impact_aware_msgs.msg import ReferenceField as ReferenceFieldMessage
+from impact_aware_msgs.msg import Task as TaskMessage
 from impact_aware_msgs.srv import SetTask
 from rclpy.node import Node
+from rclpy.serialization import deserialize_message
 
 from impact_aware.control.live_field import LiveField
 from impact_aware.errors import ImpactAwareError, InvalidInputError, UnknownNameError
@@ -27,10 +31,11 @@ from impact_aware.messages.impact_prediction import impact_from_message, impact_
 from impact_aware.messages.object_pose import ObjectPose
 from impact_aware.messages.reference_field import field_to_message
 from impact_aware.messages.stamps import stamp_seconds, write_stamp
+from impact_aware.messages.task import task_to_message
 from impact_aware.nodes.object_poses import ObjectPoses
 from impact_aware.nodes.ros.diagnostics import OK, REQUEST, WARN, DiagnosticsReporter, Report, refusals
 from impact_aware.nodes.ros.messages import ROS
-from impact_aware.nodes.ros.qos import EVENT_QOS, LATCHED_EVENT_QOS
+from impact_aware.nodes.ros.qos import EVENT_QOS, LATCHED_EVENT_QOS, LATCHED_QOS, LATEST_QOS
 from impact_aware.nodes.ros.readiness import Readiness
 from impact_aware.nodes.ros.ros_parameters import load_settings
 from impact_aware.nodes.ros.runtime import run_node
@@ -58,6 +63,47 @@ LARGEST_YAML = 1 << 16
 """Changes of a task in one request, characters; a whole task has 2000."""
 
 
+MOVING = {
+    ControllerState.MODE_ANTE: "before the impact",
+    ControllerState.MODE_INTERIM: "in the impact",
+    ControllerState.MODE_POST: "after the impact",
+}
+"""Modes in which a controller follows a field, in words."""
+
+NEWS = 1.0
+"""Wall time for which a controller is believed to be in the mode that it last said, s."""
+
+
+class MovingWatch:
+    """Whether a controller moves the arms along a field: then the task stays what it is."""
+
+    def __init__(self) -> None:
+        """Nobody has moved yet."""
+        self._latest, self._seen = b"", -math.inf
+
+    def see(self, serialized: bytes, now: float) -> None:
+        """A controller's state, not yet read; `now` is wall time, s."""
+        self._latest, self._seen = serialized, now
+
+    def check(self, now: float) -> None:
+        """Refuse a change at wall time `now`, s.
+
+        Raises:
+            InvalidInputError: The arms move, or a controller says what can't be read.
+        """
+        if now - self._seen > NEWS:
+            return
+        try:
+            mode = deserialize_message(self._latest, ControllerState).mode
+        except RuntimeError as error:
+            # RMWError, which is no public name of rclpy: bytes from outside must not end the node.
+            expected = "a message that can be decoded: whether the arms move is not known"
+            raise InvalidInputError("controller_state", str(error), expected) from error
+        if mode in MOVING:
+            expected = "one while the arms rest: deactivate or reset the controller first"
+            raise InvalidInputError("task", f"a change while the arms move, {MOVING[mode]}", expected)
+
+
 class ReferenceFieldNode(Node):
     """Publishes one field, and a new revision of it whenever object or prediction change it."""
 
@@ -75,7 +121,11 @@ class ReferenceFieldNode(Node):
         )
         self._refused: Counter[str] = Counter()
         self._time = 0.0
+        self._moving = MovingWatch()
+        self._task_publisher = self.create_publisher(TaskMessage, "task", LATCHED_QOS)
         self._publisher = self.create_publisher(ReferenceFieldMessage, "reference_field", LATCHED_EVENT_QOS)
+        # Raw: a message of every control cycle is read only when somebody wants another task.
+        self.create_subscription(ControllerState, "controller_state", self._on_control, LATEST_QOS, raw=True)
         self._object_publishers, several = [], len(self._arms) > 1
         for index, arm in enumerate(self._arms):
             self.create_subscription(ImpactEvent, arm.topic("impacts"), partial(self._on_impact, index), EVENT_QOS)
@@ -89,7 +139,7 @@ class ReferenceFieldNode(Node):
         if frames == (task.frame,) and not several:
             self._object.frames.know(task.frame, self._arms[0].robot.base_frame, self._arms[0].base)
         self.create_service(SetTask, "set_task", self._on_set_task)
-        self._publish()
+        self._publish_task()
         self._twins = TwinWatch(self)
         self._readiness = Readiness(self, no_motion=self._no_motion)
         self._diagnostics = DiagnosticsReporter(self, self._status)
@@ -97,7 +147,8 @@ class ReferenceFieldNode(Node):
 
     def _status(self) -> Report:
         refused, live = self._refused.total(), self._live
-        values: dict[str, object] = {"task": live.task.name, "revision": live.field.revision, "refused": refused}
+        values: dict[str, object] = {"task": live.task.name, "task_number": live.task_number}
+        values |= {"revision": live.field.revision, "refused": refused}
         values |= refusals(self._refused) | self._object.values()
         if why := self._no_motion():
             return WARN, f"no motion may begin: {why}", values
@@ -109,6 +160,15 @@ class ReferenceFieldNode(Node):
 
     def _publish(self) -> None:
         self._publisher.publish(self._message())
+
+    def _publish_task(self) -> None:
+        """The task before its field: who follows both has no field of a task that it does not know."""
+        live = self._live
+        self._task_publisher.publish(task_to_message(live.task, live.task_number, self._time, ROS))
+        self._publish()
+
+    def _on_control(self, serialized: bytes) -> None:
+        self._moving.see(serialized, time.monotonic())
 
     def _on_object(self, seen: ObjectPose) -> None:
         self._time = seen.time
@@ -171,6 +231,7 @@ class ReferenceFieldNode(Node):
 
     def _on_set_task(self, request: SetTask.Request, response: SetTask.Response) -> SetTask.Response:
         try:
+            self._moving.check(time.monotonic())
             task = load_task(self._requested_task(request), _changes(request))
             if len(request.impact_speed):
                 task = task.with_impact_speed(float(request.impact_speed[0]))
@@ -179,7 +240,7 @@ class ReferenceFieldNode(Node):
             self._refused[REQUEST] += 1
             response.message = str(error)
         else:
-            self._publish()
+            self._publish_task()
             response.success = True
         response.field = self._message()
         return response

@@ -79,6 +79,7 @@ class ReferenceField:
         revision: Grows with each change.
         event_sequence: Number of the impact event that the post-impact part was updated for, 0 before.
         frame: Frame of everything here.
+        task_number: Number of the task that it was made from, 0 when unknown.
     """
 
     task: str
@@ -103,6 +104,7 @@ class ReferenceField:
     revision: int = 0
     event_sequence: int = 0
     frame: str = "base"
+    task_number: int = 0
 
     def __post_init__(self) -> None:
         """Refuse a field without arms; the fields themselves are checked when they are made."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
 import pinocchio as pin
+import yaml
 
 from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.ranges import Range
@@ -69,6 +71,26 @@ def parse_task(content: Mapping[str, Any]) -> Task:
         frame=_word("frame", content.get("frame", "base")),
         objects=tuple(_parse(TaskObject, entry, f"objects[{index}]") for index, entry in enumerate(others)),
     )
+
+
+def task_yaml(task: Task) -> str:
+    """A task in the layout of its file, from which `parse_task` makes the same one."""
+    content = _entries_of(task) | {
+        "object": _entries_of(task.object),
+        "arms": [_entries_of(arm) for arm in task.arms],
+        "fields": _entries_of(task.fields),
+        "objects": [_entries_of(other) for other in task.objects],
+    }
+    return yaml.safe_dump(json.loads(json.dumps(content)), sort_keys=False, allow_unicode=True, width=120)
+
+
+def _entries_of(part: Any) -> dict[str, Any]:
+    """What differs from the defaults."""
+    return {
+        entry.name: getattr(part, entry.name)
+        for entry in dataclasses.fields(part)
+        if entry.default is dataclasses.MISSING or getattr(part, entry.name) != entry.default
+    }
 
 
 def _placed(arm: ArmTask) -> ArmTask:

@@ -59,6 +59,7 @@ def test_nobody_waits_for_a_driver_or_for_a_node_that_is_not_started() -> None:
 def test_one_arms_nodes_find_each_other_and_the_plant() -> None:
     found = parameters(single_arm_graph(SingleArmOptions(lockstep=True)))
     assert set(found["rs_controller"]["peers"]) == {
+        "/controller_state > /reference_field",
         "/effort_controller/commands > /sim_robot",
         "/impacts < /impact_detector",
         "/joint_states < /sim_robot",
@@ -83,6 +84,7 @@ def test_of_two_arms_a_detector_hears_the_other_one_and_the_common_prediction() 
     assert "/cell/reference_field < /cell/reference_field" in found["cell/left/impact_markers"]["peers"]
     assert "/cell/common_jumps < /cell/reference_field" in found["cell/left/impact_markers"]["peers"]
     assert "/cell/left/object_pose < /cell/reference_field" in found["cell/left/jump_predictor"]["peers"]
+    assert "/cell/task < /cell/reference_field" in found["cell/left/jump_predictor"]["peers"]
 
 
 def test_a_recorder_is_given_every_topic_with_its_type_and_waits_for_each_publisher() -> None:
@@ -91,6 +93,7 @@ def test_a_recorder_is_given_every_topic_with_its_type_and_waits_for_each_publis
     topics = found["bag_recorder"]["topics"]
     assert "/impacts impact_aware_msgs/msg/ImpactEvent" in topics
     assert "/reference_field impact_aware_msgs/msg/ReferenceField latched" in topics
+    assert "/task impact_aware_msgs/msg/Task latched" in topics
     assert "/robot_description std_msgs/msg/String latched" in topics
     assert sum(topic.startswith("/diagnostics ") for topic in topics) == 1
     publishers = {(topic.split(" ")[0], peer) for topic in topics for peer in found["bag_recorder"]["peers"]}

@@ -473,6 +473,24 @@ def test_a_field_with_an_absurd_prediction_is_refused_and_counted(driver):
     assert driver.session.events.refused_predictions == 1
 
 
+def test_a_field_for_another_task_waits_until_the_motion_is_over():
+    """What one task says of the object is wrong for the next: nobody changes it under a moving arm."""
+    driver = Driver(field=dataclasses.replace(FIELD, task_number=3))
+    session = driver.session
+    driver.state()
+    session.start()
+    driver.run(0.005)
+    assert session.mode is Mode.ANTE
+    other = dataclasses.replace(FIELD, task_number=4, revision=9)
+    with pytest.raises(InvalidInputError, match="task_number: got 4, expected 3, the task for which the arms move"):
+        session.set_field(other)
+    assert session.field.task_number == 3
+    session.set_field(dataclasses.replace(FIELD, task_number=3, revision=8))
+    session.reset()
+    session.set_field(other)
+    assert session.field.task_number == 4
+
+
 # Two arms
 
 GRAB = load_task("dual_arm_grab")

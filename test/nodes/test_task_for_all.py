@@ -7,16 +7,19 @@ import time
 import numpy as np
 import pytest
 import rclpy
-from impact_aware_msgs.msg import ImpactEvent, ImpactPrediction
+import yaml
+from impact_aware_msgs.msg import ControllerState, ImpactEvent, ImpactPrediction
 from impact_aware_msgs.srv import SetTask
 from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.parameter import Parameter
+from rclpy.serialization import serialize_message
 
-from impact_aware.bringup.connections import field_topics
+from impact_aware.bringup.connections import field_topics, task_topics
+from impact_aware.bringup.task_parameters import contact_parameters
 from impact_aware.messages.impact_prediction import impact_from_message
-from impact_aware.messages.reference_field import field_to_message
+from impact_aware.messages.task import task_from_message, task_to_message
 from impact_aware.nodes.jump_predictor import JumpPredictorNode
 from impact_aware.nodes.reference_field import ReferenceFieldNode
 from impact_aware.nodes.ros.messages import ROS, stamp
@@ -51,56 +54,135 @@ def hit(sequence: int = 1) -> ImpactEvent:
     return event
 
 
-def test_the_predictor_takes_mass_size_and_face_from_the_field(predictor):
-    predictor._on_field(field_to_message(make_field(TASK, [ROBOT]), 0.0, ROS))
+SLIPPERY = load_task(
+    "hit_and_push", {"object": {"friction_tool": 0.15, "restitution": 0.4, "mass": 1.3, "name": "tin"}}
+)
+
+
+def recorded(node) -> list[ImpactPrediction]:
+    published: list[ImpactPrediction] = []
+    node._publisher = type("Recorder", (), {"publish": lambda self, message: published.append(message)})()
+    return published
+
+
+def test_the_predictor_takes_object_face_and_contact_from_the_task(predictor):
+    predictor._on_task(task_to_message(SLIPPERY, 4, 0.0, ROS))
     own = predictor._predictor
-    assert own.object_mass == TASK.object.mass
-    np.testing.assert_array_equal(own._half_extents, TASK.object.half_extents)
+    assert own.object_mass == 1.3
+    np.testing.assert_array_equal(own._half_extents, SLIPPERY.object.half_extents)
     np.testing.assert_array_equal(own.contact.normal, [0.0, 1.0, 0.0])
+    assert (own.contact.friction, own.contact.restitution) == (0.15, 0.4)
     centre = np.array([0.5, -0.2, 0.3])
     own.see_object(centre)
-    np.testing.assert_allclose(own.plane_point, centre + [0.0, TASK.object.half_extents[1], 0.0])
+    np.testing.assert_allclose(own.plane_point, centre + [0.0, SLIPPERY.object.half_extents[1], 0.0])
+    published = recorded(predictor)
+    predictor._on_impact(hit())
+    assert (published[0].task_number, published[0].object) == (4, "tin")
 
 
-def test_a_field_for_several_arms_gives_the_mass_only(ros_context):
-    task = load_task("dual_arm_grab")
-    field = field_to_message(make_field(task, [RobotModel.from_profile(arm.robot) for arm in task.arms]), 0.0, ROS)
+def test_of_several_arms_each_takes_its_own_face(ros_context):
+    task = load_task("dual_arm_grab_tilted")
+    message = task_to_message(task, 2, 0.0, ROS)
     for arm, mass in (("right", task.object.mass), ("elbow", 5.0)):
         node = JumpPredictorNode(parameter_overrides=parameters(**OLD, arm=arm))
-        node._on_field(field)
+        node._on_task(message)
         assert node._predictor.object_mass == mass
-        np.testing.assert_array_equal(node._predictor.contact.normal, [1.0, 0.0, 0.0])
+        known = arm == "right"
+        expected = contact_parameters(task, task.arms[1])["normal"] if known else [1.0, 0.0, 0.0]
+        np.testing.assert_allclose(node._predictor.contact.normal, expected, atol=1e-12)
+        assert node._task_number == (2 if known else 0)
         node.destroy_node()
 
 
-@pytest.mark.parametrize("change", [{"object_mass": 0.0}, {"object_mass": float("nan")}, {"object_mass": -1.0}])
-def test_a_field_that_makes_no_object_changes_nothing(predictor, change):
-    message = field_to_message(make_field(TASK, [ROBOT]), 0.0, ROS)
-    for name, value in change.items():
-        setattr(message, name, value)
-    predictor._on_field(message)
-    assert predictor._predictor.object_mass == 5.0
+@pytest.mark.parametrize(
+    "spoilt", ["a: [", "", "name: x", "object: {mass: -1.0}", "object: {mass: .nan}", "arms: []", "dance: 1"]
+)
+def test_a_text_that_makes_no_task_changes_nothing(predictor, spoilt):
+    message = task_to_message(SLIPPERY, 4, 0.0, ROS)
+    if spoilt.startswith("object"):
+        spoilt = yaml.safe_dump({**yaml.safe_load(message.yaml), **yaml.safe_load(spoilt)})
+    message.yaml = spoilt
+    predictor._on_task(message)
+    assert predictor._predictor.object_mass == 5.0 and predictor._task_number == 0
     np.testing.assert_array_equal(predictor._predictor._half_extents, OLD["object_half_extents"])
-    assert predictor._refused == {"reference_field not usable": 1}
+    assert predictor._refused == {"task not usable": 1}
 
 
-def test_a_prediction_for_the_mass_of_the_task_before_stays_out_of_the_field(ros_context, predictor):
+def test_a_prediction_for_the_task_before_stays_out_of_the_field(ros_context, predictor):
+    """One of the same mass, too: the friction is another."""
     field = ReferenceFieldNode()
-    published: list[ImpactPrediction] = []
-    predictor._publisher = type("Recorder", (), {"publish": lambda self, message: published.append(message)})()
-    predictor._predictor.set_object(TASK.object.mass, np.array(TASK.object.half_extents), np.array([0.0, 1.0, 0.0]))
+    published = recorded(predictor)
+    predictor._on_task(task_to_message(field._live.task, field._live.task_number, 0.0, ROS))
     predictor._predictor.see_object(np.array(TASK.object.position))
-    assert field._on_set_task(SetTask.Request(object_mass=[1.3]), SetTask.Response()).success
+    request = SetTask.Request(yaml="object: {friction_tool: 0.2}")
+    assert field._on_set_task(request, SetTask.Response()).field.task_number == 2
     predictor._on_impact(hit())
     before = field._live.field
     field._on_prediction(0, published[0])
     assert field._live.field is before
     assert field._refused == {"prediction implausible": 1}
-    predictor._on_field(field._message())
+    predictor._on_task(task_to_message(field._live.task, field._live.task_number, 0.0, ROS))
     predictor._on_impact(hit(2))
     field._on_prediction(0, published[1])
     assert field._live.field.object_velocity_predicted
     field.destroy_node()
+
+
+def test_a_refused_request_changes_neither_task_nor_number(ros_context):
+    field = ReferenceFieldNode()
+    sent = []
+    field._task_publisher.publish = sent.append
+    assert not field._on_set_task(SetTask.Request(object_mass=[-1.0]), SetTask.Response()).success
+    assert field._live.task_number == 1 and not sent
+    assert field._on_set_task(SetTask.Request(object_mass=[1.9]), SetTask.Response()).success
+    (message,) = sent
+    task, number = task_from_message(message)
+    assert (number, task.object.mass, message.name, message.header.frame_id) == (2, 1.9, "hit_and_push", "panda_link0")
+    assert task == field._live.task
+    # Where the object was seen is no other task.
+    field._live.move_object(np.array([0.52, 0.01, 0.1]))
+    assert field._live.field.task_number == field._live.task_number == 2
+    field.destroy_node()
+
+
+@pytest.mark.parametrize(
+    ("mode", "words"),
+    [
+        (ControllerState.MODE_ANTE, "before the impact"),
+        (ControllerState.MODE_INTERIM, "in the impact"),
+        (ControllerState.MODE_POST, "after the impact"),
+        (ControllerState.MODE_IDLE, ""),
+        (ControllerState.MODE_HOLD, ""),
+        (ControllerState.MODE_SAFE, ""),
+    ],
+)
+def test_no_task_changes_under_a_moving_arm(ros_context, mode, words):
+    field = ReferenceFieldNode()
+    field._on_control(serialize_message(ControllerState(mode=mode)))
+    answer = field._on_set_task(SetTask.Request(object_mass=[1.3]), SetTask.Response())
+    assert answer.success == (not words)
+    if words:
+        expected = "one while the arms rest: deactivate or reset the controller first"
+        assert answer.message == f"task: got a change while the arms move, {words}, expected {expected}"
+        assert (field._live.task_number, field._live.task.object.mass) == (1, 2.2)
+        # A controller that has been silent for long moves nothing.
+        field._moving.see(serialize_message(ControllerState(mode=mode)), time.monotonic() - 1.5)
+        assert field._on_set_task(SetTask.Request(object_mass=[1.3]), SetTask.Response()).success
+    field.destroy_node()
+
+
+def test_a_controller_that_says_nothing_readable_may_be_moving(ros_context):
+    field = ReferenceFieldNode()
+    field._on_control(serialize_message(ControllerState(mode=ControllerState.MODE_IDLE))[:9])
+    answer = field._on_set_task(SetTask.Request(object_mass=[1.3]), SetTask.Response())
+    assert not answer.success and answer.message.startswith("controller_state: got ")
+    field.destroy_node()
+
+
+def test_the_task_of_an_arm_is_in_its_namespace_or_one_above():
+    assert task_topics("") == task_topics("/") == ("task",)
+    assert task_topics("/left") == ("task", "/task")
+    assert task_topics("cell/left") == ("task", "/cell/task")
 
 
 def test_the_field_of_an_arm_is_in_its_namespace_or_one_above():
@@ -110,15 +192,21 @@ def test_the_field_of_an_arm_is_in_its_namespace_or_one_above():
 
 
 @pytest.mark.dds
-def test_with_a_new_mass_the_next_prediction_uses_it(ros_context, predictor):
-    """Over DDS: a client sets the task, the field follows, and so does what the predictor says of the next impact."""
+def test_with_a_new_task_the_next_prediction_uses_it(ros_context, predictor):
+    """Over DDS: a client sets the task, the field follows, and so does what the predictor says of the next impact.
+
+    The predictor hears of the first task although it was published before it came.
+    """
     context = Context()
     rclpy.init(context=context)
     field, client = ReferenceFieldNode(context=context), Node("client", context=context)
-    found: list[float] = []
-    client.create_subscription(
-        ImpactPrediction, "predicted_jumps", lambda message: found.append(impact_from_message(message).object_mass), 10
-    )
+    found: list[tuple[int, float, float, float]] = []
+
+    def note(message: ImpactPrediction) -> None:
+        impact, contact = impact_from_message(message), message.contacts[0]
+        found.append((impact.task_number, round(impact.object_mass or 0.0, 9), contact.friction, contact.restitution))
+
+    client.create_subscription(ImpactPrediction, "predicted_jumps", note, 10)
     impacts = client.create_publisher(ImpactEvent, "impacts", EVENT_QOS)
     tasks = client.create_client(SetTask, "set_task")
     own, other = SingleThreadedExecutor(), SingleThreadedExecutor(context=context)
@@ -137,12 +225,13 @@ def test_with_a_new_mass_the_next_prediction_uses_it(ros_context, predictor):
             other.spin_once(timeout_sec=0.01)
 
     try:
-        until(lambda: found and found[-1] == pytest.approx(TASK.object.mass))
+        until(lambda: found and found[-1] == (1, TASK.object.mass, 0.3, 0.0))
         until(tasks.service_is_ready, hitting=False)
-        answer = tasks.call_async(SetTask.Request(object_mass=[1.3]))
+        changed = SetTask.Request(object_mass=[1.3], yaml="object: {friction_tool: 0.1, restitution: 0.5}")
+        answer = tasks.call_async(changed)
         until(answer.done, hitting=False)
         assert answer.result().success and answer.result().field.object_mass == 1.3
-        until(lambda: found[-1] == pytest.approx(1.3))
+        until(lambda: found[-1] == (2, 1.3, 0.1, 0.5))
     finally:
         own.shutdown()
         other.shutdown()

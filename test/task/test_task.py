@@ -4,6 +4,7 @@ import yaml
 
 from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.task import load_task, parse_task, task_names
+from impact_aware.task.task_file import task_yaml
 
 MINIMAL = {"name": "t", "goal": [0, 0, 0], "object": {}, "arms": [{}]}
 
@@ -86,6 +87,22 @@ def test_another_object_stands_on_the_same_table_and_goes_as_far():
 def test_refuses_a_bad_entry_by_its_name(changes, named):
     with pytest.raises(InvalidInputError, match=named.replace(".", r"\.")):
         parse_task({**MINIMAL, **changes})
+
+
+@pytest.mark.parametrize("name", task_names())
+def test_a_task_as_text_is_the_same_task(name):
+    changes = {"object": {"restitution": 0.25, "friction_tool": 0.123456789012}, "goal": [0.51, -0.29, 0.11]}
+    task = load_task(name, changes).with_impact_speed(0.37)
+    assert parse_task(yaml.safe_load(task_yaml(task))) == task
+    assert "load_share: 0.0" not in task_yaml(task)
+
+
+def test_a_base_that_the_urdf_places_stays_there_as_text(tmp_path):
+    file = tmp_path / "cell.yaml"
+    arm = {"robot": "panda", "joint_prefix": "left_", "base_in_urdf": True, "starts": [[0.5, 0.4, 0.2]]}
+    file.write_text(yaml.safe_dump({**MINIMAL, "arms": [arm]}))
+    task = load_task(file)
+    assert parse_task(yaml.safe_load(task_yaml(task))) == task
 
 
 @pytest.mark.parametrize("missing", ["goal", "object", "arms"])

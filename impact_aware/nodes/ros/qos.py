@@ -45,6 +45,9 @@ LATCHED_QOS = _reliable(1, latched=True)
 LATCHED_EVENT_QOS = _reliable(1, latched=True, leased=True)
 """reference_field: kept for late joiners, and its node's death is detected."""
 
+LATEST_QOS = QoSProfile(depth=1, history=HistoryPolicy.KEEP_LAST, reliability=ReliabilityPolicy.BEST_EFFORT)
+"""What is only asked for its newest message, now and then."""
+
 READINESS_QOS = _reliable(50, latched=True)
 """readiness: deep, since all nodes write into one history of the reader, and each must be there for who comes late."""
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from geometry_msgs.msg import Point, PoseStamped
-from impact_aware_msgs.msg import ImpactEvent, ImpactPrediction, ReferenceField, StepDone
+from impact_aware_msgs.msg import ImpactEvent, ImpactPrediction, ReferenceField, StepDone, Task
 from impact_aware_msgs.srv import PredictPostImpact, SetTask
 from rclpy.serialization import deserialize_message, serialize_message
 from sensor_msgs.msg import JointState
@@ -19,6 +19,7 @@ from impact_aware.contact import Contact
 from impact_aware.impact import predict
 from impact_aware.messages.impact_prediction import impact_to_message, predicted_impact
 from impact_aware.messages.reference_field import field_to_message
+from impact_aware.messages.task import task_to_message
 from impact_aware.nodes.ros.messages import ROS, stamp
 from impact_aware.task import load_task, make_field, start_posture
 from impact_aware.task.arms import arms_of_task
@@ -64,6 +65,7 @@ class Templates:
             ReferenceField: self._field_message,
             PoseStamped: self._pose,
             StepDone: self._step_done,
+            Task: self._task_message,
             DiagnosticArray: self._diagnostics,
             Float64MultiArray: self._command,
             String: lambda index: String(data="<robot name='a'/>"),
@@ -106,6 +108,9 @@ class Templates:
 
     def _field_message(self, index: int) -> ReferenceField:
         return field_to_message(self._field, self._time, ROS)
+
+    def _task_message(self, index: int) -> Task:
+        return task_to_message(self._task, self._generator.randrange(4), self._time, ROS)
 
     def _event(self, index: int) -> ImpactEvent:
         self._sequence += 1
