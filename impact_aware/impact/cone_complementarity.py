@@ -8,7 +8,8 @@ says Signorini's law (pushes only, does not come closer) and Coulomb's (opposes 
 Pinocchio's ADMM solver comes near the answer, contacts scaled alike, and a semismooth Newton method on Alart and
 Curnier's form of the problem ends it, however unlike the contacts' mobilities are. Redundant contacts, such as the four
 corners of a patch, leave the impulse undetermined though the motion is not: ADMM then gets a very slightly compliant
-matrix, whose limit is the impulse of least norm.
+matrix, whose limit is the impulse of least norm. A body that is jammed among many contacts can keep both from the
+answer; it is then followed from compliant contacts, whose problem is easy, to rigid ones.
 """
 
 from __future__ import annotations
@@ -23,11 +24,16 @@ from impact_aware.arrays import Array
 
 # Relative to velocities and impulses of order one, to which the problem is scaled.
 _TOLERANCE = 1e-12
-_POLISHED = 1e-10
-SOLVED = 1e-7
-# Nearly always few iterations are enough for Newton's method to converge from; else many are.
+_POLISHED = 1e-11
+SOLVED = 1e-9
+# Nearly always few iterations are enough for Newton's method to converge from; else many may be.
 _ADMM_ITERATIONS = (200, 20000)
 _NEWTON_ITERATIONS = 40
+# By what compliance falls from step to step; below the one Newton's method may reach rigid contacts at once, below the
+# other nothing changes any more.
+_STIFFENING = 0.1
+_NEARLY_RIGID, _RIGID = 2e-3, 1e-11
+_DAMPED_ITERATIONS, _HALVINGS = 30, 8
 # Eigenvalues of the scaled matrix below this are none; the compliance stands well below what the results are read to.
 _RANK_TOLERANCE = 1e-9
 _COMPLIANCE = 1e-9
@@ -42,7 +48,7 @@ class ConeSolution(NamedTuple):
         degenerate: Whether the matrix was singular, so that the impulse is the one of least norm among many.
         residual: Largest violation of the complementarity, relative to the speed and impulse of the problem; below
             `SOLVED` for a solution.
-        iterations: Of the solver.
+        iterations: Impulses that were tried.
     """
 
     impulse: Array
@@ -87,29 +93,37 @@ def solve_cone_complementarity(delassus: Array, velocity: Array, friction: Array
     )
     drive *= scale
     size = float(np.abs(drive).max()) or 1.0
-    impulse, residual, iterations = np.zeros(3 * count), np.inf, 0
-    for limit in _ADMM_ITERATIONS:
-        start, steps = _admm(compliant, drive / size, friction, limit)
-        iterations += steps
-        for candidate in _newton(scaled, drive / size, friction, start):
-            unscaled = scale * candidate * size
-            error = complementarity_residual(matrix @ unscaled + free, unscaled, friction)
+    eased = drive / size
+    ways = [_from_admm(compliant, scaled, eased, friction, limit) for limit in _ADMM_ITERATIONS]
+    ways.append(_from_compliant(scaled, eased, friction))
+    iterations = 0
+    impulse, residual = np.zeros(3 * count), np.inf
+    tried: list[Array] = []
+    for candidates in ways:
+        for candidate in candidates:
+            iterations += 1
+            tried.append(scale * candidate * size)
+            error = complementarity_residual(matrix @ tried[-1] + free, tried[-1], friction)
             if error < residual:
-                impulse, residual = unscaled, error
+                impulse, residual = tried[-1], error
             if residual < _POLISHED:
                 break
         if residual < SOLVED:
             break
+    # Rounding outside a cone is cut off; without a solution the best of what can happen stands for it.
+    stands_for = [impulse, _in_cones(impulse, friction)]
     if not residual < SOLVED:
-        impulse = _possible(matrix, free, friction, impulse)
-        residual = complementarity_residual(matrix @ impulse + free, impulse, friction)
+        possible = [np.zeros(3 * count), *(each for each in tried if np.isfinite(each).all())]
+        stands_for = [_lossy(matrix, free, _in_cones(each, friction)) for each in possible]
+    errors = [complementarity_residual(matrix @ each + free, each, friction) for each in stands_for]
+    impulse, residual = stands_for[int(np.argmin(errors))], min(errors)
     answer = np.empty(3 * count)
     answer[order] = impulse * (speed / mass_scale)
     return ConeSolution(answer, rank, degenerate, residual, iterations)
 
 
-def _possible(matrix: Array, free: Array, friction: Array, impulse: Array) -> Array:
-    """The nearest impulse in all cones (normals last), made as large as takes most energy, but no larger than it is."""
+def _in_cones(impulse: Array, friction: Array) -> Array:
+    """The nearest impulse in all cones (normals last)."""
     near = impulse.copy().reshape(-1, 3)
     for own, coefficient in zip(near, friction, strict=True):
         across, along = float(np.hypot(own[0], own[1])), float(own[2])
@@ -118,9 +132,15 @@ def _possible(matrix: Array, free: Array, friction: Array, impulse: Array) -> Ar
         elif across > coefficient * along:
             own[2] = (along + coefficient * across) / (1.0 + coefficient * coefficient)
             own[:2] *= coefficient * own[2] / across
-    inside = near.ravel()
-    taken, growth = float(-(inside @ free)), float(inside @ matrix @ inside)
-    return inside * min(max(taken / growth, 0.0), 1.0) if growth > 0.0 else 0.0 * inside
+    return near.ravel()
+
+
+def _lossy(matrix: Array, free: Array, impulse: Array) -> Array:
+    """The impulse where it makes no energy, else so much of it as takes most."""
+    taken, growth = float(-(impulse @ free)), float(impulse @ matrix @ impulse)
+    if taken >= 0.5 * growth:
+        return impulse
+    return impulse * (max(taken, 0.0) / growth)
 
 
 def complementarity_residual(velocity: Array, impulse: Array, friction: Array) -> float:
@@ -134,7 +154,7 @@ def complementarity_residual(velocity: Array, impulse: Array, friction: Array) -
     return float(max(cone.max() / size, -p[:, 2].min() / size, -v[:, 2].min(), product.max() / size, 0.0))
 
 
-def _admm(matrix: Array, free: Array, friction: Array, iterations: int) -> tuple[Array, int]:
+def _admm(matrix: Array, free: Array, friction: Array, iterations: int) -> Array:
     # The cones live in constraint models; their kinematics are not used, so an empty model carries them.
     model = pin.Model()
     models, datas = pin.StdVec_ConstraintModel(), pin.StdVec_ConstraintData()
@@ -150,36 +170,85 @@ def _admm(matrix: Array, free: Array, friction: Array, iterations: int) -> tuple
     settings.solve_ncp = True
     solver = pin.ADMMConstraintSolver(len(free))
     solver.solve(pin.DelassusOperatorDense(matrix), free, models, datas, settings, result)
-    return np.array(result.retrieveConstraintImpulses()), int(result.iterations)
+    return np.array(result.retrieveConstraintImpulses())
+
+
+def _from_admm(compliant: Array, matrix: Array, free: Array, friction: Array, limit: int) -> Iterator[Array]:
+    """ADMM's answer after `limit` iterations, and what Newton's method makes of it."""
+    yield from _newton(matrix, free, friction, _admm(compliant, free, friction, limit))
 
 
 def _newton(matrix: Array, free: Array, friction: Array, impulse: Array) -> Iterator[Array]:
-    """The impulse that is given, and what each step of a semismooth Newton method makes of it.
-
-    Alart and Curnier's form: with y = p - r v, the normal impulse is max(y_n, 0) and the tangential one is y_t cut off
-    at friction times that.
-    """
+    """The impulse that is given, and what each step of a semismooth Newton method makes of it."""
     yield impulse
-    unit = np.eye(len(free))
-    # r: one factor per normal and one per pair of tangents.
-    own = np.diag(matrix).reshape(-1, 3)
-    mobility = np.column_stack([*[own[:, :2].mean(axis=1)] * 2, own[:, 2]]).ravel()
-    inverse = 1.0 / np.maximum(mobility, 1e-15)
+    inverse = _inverse_mobility(matrix)
     for _ in range(_NEWTON_ITERATIONS):
-        rows = unit - inverse[:, None] * matrix
-        aims = rows @ impulse - inverse * free
-        for k, coefficient in enumerate(friction):
-            tangents, normal = slice(3 * k, 3 * k + 2), 3 * k + 2
-            if not aims[normal] > 0.0:
-                aims[normal], rows[normal] = 0.0, 0.0
-            reach, length = coefficient * aims[normal], float(np.hypot(*aims[tangents]))
-            if length > reach:
-                along = aims[tangents] / length
-                turning = (np.eye(2) - np.outer(along, along)) @ rows[tangents]
-                aims[tangents] = reach * along
-                rows[tangents] = reach / length * turning + np.outer(along, coefficient * rows[normal])
+        left, slope = _alart_curnier(matrix, free, friction, impulse, inverse)
         try:
-            impulse = impulse + np.linalg.lstsq(unit - rows, aims - impulse, rcond=1e-13)[0]
+            impulse = impulse + np.linalg.lstsq(slope, left, rcond=1e-13)[0]
         except np.linalg.LinAlgError:
             return
         yield impulse
+
+
+def _from_compliant(matrix: Array, free: Array, friction: Array) -> Iterator[Array]:
+    """Impulses of contacts that become stiffer and stiffer, each from the last, and Newton's method on rigid ones."""
+    impulse, compliance = np.zeros(len(free)), 1.0
+    while compliance > _RIGID:
+        impulse = _damped_newton(matrix + compliance * np.eye(len(free)), free, friction, impulse)
+        if compliance < _NEARLY_RIGID:
+            yield from _newton(matrix, free, friction, impulse)
+        else:
+            yield impulse
+        compliance *= _STIFFENING
+
+
+def _damped_newton(matrix: Array, free: Array, friction: Array, impulse: Array) -> Array:
+    """Newton's method with halved steps where a whole one does not help, for a matrix that is positive definite."""
+    inverse = _inverse_mobility(matrix)
+    left, slope = _alart_curnier(matrix, free, friction, impulse, inverse)
+    size = float(np.linalg.norm(left))
+    for _ in range(_DAMPED_ITERATIONS):
+        if size <= _TOLERANCE * (1.0 + float(np.abs(impulse).max())):
+            break
+        try:
+            step = np.linalg.solve(slope, left)
+        except np.linalg.LinAlgError:
+            break
+        trials = []
+        for halving in range(_HALVINGS):
+            moved = impulse + 0.5**halving * step
+            trial = (moved, *_alart_curnier(matrix, free, friction, moved, inverse))
+            trials.append((float(np.linalg.norm(trial[1])), halving, trial))
+            if trials[-1][0] < size * (1.0 - 1e-4 * 0.5**halving):
+                break
+        size, _, (impulse, left, slope) = min(trials, key=lambda each: each[:2])
+    return impulse
+
+
+def _inverse_mobility(matrix: Array) -> Array:
+    """Factors r of Alart and Curnier's form (3 m,): one factor per normal and one per pair of tangents."""
+    own = np.diag(matrix).reshape(-1, 3)
+    mobility = np.column_stack([*[own[:, :2].mean(axis=1)] * 2, own[:, 2]]).ravel()
+    return np.asarray(1.0 / np.maximum(mobility, 1e-15))
+
+
+def _alart_curnier(matrix: Array, free: Array, friction: Array, impulse: Array, inverse: Array) -> tuple[Array, Array]:
+    """What an impulse lacks of Alart and Curnier's form of the problem, and minus its derivative by the impulse.
+
+    With y = p - r v, the normal impulse is max(y_n, 0) and the tangential one is y_t cut off at friction times that.
+    """
+    unit = np.eye(len(free))
+    rows = unit - inverse[:, None] * matrix
+    aims = rows @ impulse - inverse * free
+    for k, coefficient in enumerate(friction):
+        tangents, normal = slice(3 * k, 3 * k + 2), 3 * k + 2
+        if not aims[normal] > 0.0:
+            aims[normal], rows[normal] = 0.0, 0.0
+        reach, length = coefficient * aims[normal], float(np.hypot(*aims[tangents]))
+        if length > reach:
+            along = aims[tangents] / length
+            turning = (np.eye(2) - np.outer(along, along)) @ rows[tangents]
+            aims[tangents] = reach * along
+            rows[tangents] = reach / length * turning + np.outer(along, coefficient * rows[normal])
+    return aims - impulse, unit - rows

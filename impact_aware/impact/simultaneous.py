@@ -128,7 +128,7 @@ class SimultaneousPrediction(NamedTuple):
         degenerate: Whether redundant or singular contacts left the impulses undetermined, so that they are the ones of
             least norm; the velocities are determined all the same.
         rank: Of the Delassus matrix, at most 3 m.
-        residual: Of the contact laws, relative to the speed and impulse of the problem: 1e-7 and more where the solver
+        residual: Of the contact laws, relative to the speed and impulse of the problem: 1e-9 and more where the solver
             found no solution and what it came to, in the cones and without gain of energy, stands for it.
     """
 

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from impact_aware.contact import Contact, FreeObject, contact_jacobian, contact_point
 from impact_aware.errors import InvalidInputError, UnknownNameError
+from impact_aware.experiments.validation.simultaneous_energy import random_impact
 from impact_aware.impact import cone_complementarity, predict
 from impact_aware.impact.cone_complementarity import solve_cone_complementarity
 from impact_aware.impact.simultaneous import ArmState, BodyContact, _modes, contact_patch, predict_simultaneous
@@ -224,6 +225,7 @@ def test_uncoupled_contacts_by_hand():
 def test_where_no_solution_is_found_the_answer_pushes_only_takes_energy_and_tells_its_residual(monkeypatch):
     monkeypatch.setattr(cone_complementarity, "_ADMM_ITERATIONS", (1,))
     monkeypatch.setattr(cone_complementarity, "_NEWTON_ITERATIONS", 0)
+    monkeypatch.setattr(cone_complementarity, "_from_compliant", lambda *problem: iter(()))
     told = 0
     for seed in range(30):
         generator = np.random.default_rng([SEED, seed])
@@ -243,12 +245,28 @@ def test_an_impulse_outside_its_cone_goes_to_the_nearest_inside():
     friction = np.array([0.5, 0.5, 0.5])
     impulse = np.array([4.0, 0.0, 2.0, 0.3, -0.4, 2.0, 1.0, 0.0, -3.0])
     mobility, free = np.eye(9), -100.0 * np.array([0.0, 0.0, 1.0, 0.0, 0.0, 1.0, 0.0, 0.0, 1.0])
-    near = cone_complementarity._possible(mobility, free, friction, impulse)
+    near = cone_complementarity._in_cones(impulse, friction)
     np.testing.assert_allclose(near, [1.6, 0.0, 3.2, 0.3, -0.4, 2.0, 0.0, 0.0, 0.0], atol=1e-12)
-    # Energy -s 0.52 + 0.5 s^2 17.05 of the same impulse is least at s = 0.52 / 17.05.
+    # Energy -520 + 0.5 * 17.05 is lost; -s 0.52 + 0.5 s^2 17.05 of the same impulse is least at s = 0.52 / 17.05.
+    np.testing.assert_array_equal(cone_complementarity._lossy(mobility, free, near), near)
     np.testing.assert_allclose(
-        cone_complementarity._possible(mobility, 1e-3 * free, friction, impulse), near * 0.52 / 17.05, atol=1e-12
+        cone_complementarity._lossy(mobility, 1e-3 * free, near), near * 0.52 / 17.05, atol=1e-12
     )
+    # At 5.2 of 17.05 the whole impulse would make energy still.
+    np.testing.assert_allclose(cone_complementarity._lossy(mobility, 1e-2 * free, near), near * 5.2 / 17.05, atol=1e-12)
+
+
+@pytest.mark.parametrize("seed", [831, 1036])
+def test_a_jammed_box_is_followed_from_compliant_contacts_to_rigid_ones(monkeypatch, seed):
+    """Ten contacts and more with two arms, which ADMM and Newton's method from its answer alone do not solve."""
+    impact = random_impact(RobotModel.from_profile("panda"), np.random.default_rng([9, seed]))
+
+    def residual():
+        return predict_simultaneous(impact.contacts, arms=impact.arms, objects=impact.objects).residual
+
+    assert residual() < cone_complementarity.SOLVED
+    monkeypatch.setattr(cone_complementarity, "_from_compliant", lambda *problem: iter(()))
+    assert residual() > 1e-4
 
 
 def test_refuses_bad_input(robot):

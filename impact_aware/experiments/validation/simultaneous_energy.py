@@ -113,7 +113,7 @@ def simultaneous(context: ValidationContext) -> list[Check]:
     return [
         _LAWS.at_most(f"kinetic energy gained, share of that before, {count}", 0.0, max(v.gain for v in kept), 1e-8),
         _LAWS.at_most("impulse outside its cone, share of the largest", 0.0, max(v.cone for v in kept), 1e-8),
-        _LAWS.at_most("speed of approach left where solved, share of that before", 0.0, approach, 1e-6),
-        _LAWS.at_least("solved, % of the impacts", 99.0, 100.0 * solved / context.trials),
-        _LAWS.at_most("largest residual", 0.1, largest),
+        _LAWS.at_most("speed of approach left where solved, share of that before", 0.0, approach, 1e-8),
+        _LAWS.at_least("solved to 1e-9, % of the impacts", 99.0, 100.0 * solved / context.trials),
+        _LAWS.at_most("largest residual of what stands for a solution", 0.02, largest),
     ]
