@@ -14,6 +14,7 @@ from launch_ros.parameter_descriptions import ParameterValue
 from impact_aware.bringup.graph import DualArmOptions, dual_arm_graph
 from impact_aware.bringup.launching import (
     base_transform,
+    drawn_by_driver,
     graph_actions,
     graph_arguments,
     graph_options,
@@ -33,12 +34,12 @@ def start_nodes(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     single_process = switched_on(context, "single_process")
     actions = graph_actions(context, dual_arm_graph(options), single_process=single_process)
     if switched_on(context, "rviz"):
-        actions += view(options)
+        actions += view(options, drawn=drawn_by_driver(context))
     return actions
 
 
-def view(options: DualArmOptions) -> list[LaunchDescriptionEntity]:
-    """RViz in the frame of both arms, with the robots that it draws."""
+def view(options: DualArmOptions, *, drawn: bool) -> list[LaunchDescriptionEntity]:
+    """RViz in the frame of both arms, with the robots that it draws, unless their driver has them `drawn`."""
     task = load_task(options.task)
     rviz = Node(
         package="rviz2",
@@ -47,11 +48,11 @@ def view(options: DualArmOptions) -> list[LaunchDescriptionEntity]:
         parameters=[{"use_sim_time": options.simulation}],
         arguments=["-d", str(find_resource("rviz", "dual_arm.rviz")), "-f", task.frame],
     )
-    return [rviz, *(action for arm in task.arms for action in arm_view(options, task.frame, arm))]
+    return [rviz, *(action for arm in task.arms for action in arm_view(options, task.frame, arm, drawn=drawn))]
 
 
-def arm_view(options: DualArmOptions, frame: str, arm: ArmTask) -> list[LaunchDescriptionEntity]:
-    """One arm's frames, with its name in front, and its base in the common frame."""
+def arm_view(options: DualArmOptions, frame: str, arm: ArmTask, *, drawn: bool) -> list[LaunchDescriptionEntity]:
+    """One arm's frames, with its name in front, unless its driver publishes them; and its base in the common frame."""
     profile = load_profile(arm.robot)
     namespace = "/".join(filter(None, (options.namespace, arm.name)))
     description = {
@@ -59,14 +60,15 @@ def arm_view(options: DualArmOptions, frame: str, arm: ArmTask) -> list[LaunchDe
         "robot_description": ParameterValue(shown_urdf(profile, arm.pad_half_sizes), value_type=str),
         "frame_prefix": f"{arm.name}/",
     }
+    publisher = Node(
+        package="robot_state_publisher",
+        executable="robot_state_publisher",
+        namespace=namespace,
+        parameters=[description],
+        remappings=[("joint_states", options.joint_states)],
+    )
     return [
-        Node(
-            package="robot_state_publisher",
-            executable="robot_state_publisher",
-            namespace=namespace,
-            parameters=[description],
-            remappings=[("joint_states", options.joint_states)],
-        ),
+        *([] if drawn else [publisher]),
         Node(
             package="tf2_ros",
             executable="static_transform_publisher",

@@ -13,6 +13,7 @@ from launch_ros.parameter_descriptions import ParameterValue
 from impact_aware.bringup.graph import SingleArmOptions, single_arm_graph
 from impact_aware.bringup.launching import (
     base_transform,
+    drawn_by_driver,
     graph_actions,
     graph_arguments,
     graph_options,
@@ -41,12 +42,12 @@ def start_nodes(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     single_process = switched_on(context, "single_process")
     actions = graph_actions(context, single_arm_graph(options), single_process=single_process)
     if switched_on(context, "rviz"):
-        actions += view(options)
+        actions += view(options, drawn=drawn_by_driver(context))
     return actions
 
 
-def view(options: SingleArmOptions) -> list[LaunchDescriptionEntity]:
-    """RViz, with the robot that it draws."""
+def view(options: SingleArmOptions, *, drawn: bool) -> list[LaunchDescriptionEntity]:
+    """RViz, with the robot that it draws, unless the driver has it `drawn` by a robot_state_publisher of its own."""
     profile = load_profile(options.robot)
     time = {"use_sim_time": options.simulation}
     task = load_task(options.task)
@@ -54,7 +55,15 @@ def view(options: SingleArmOptions) -> list[LaunchDescriptionEntity]:
     base = Node(
         package="tf2_ros", executable="static_transform_publisher", namespace=options.namespace, arguments=words
     )
-    description = {"robot_description": ParameterValue(shown_urdf(profile), value_type=str)}
+    urdf = shown_urdf(profile, task.arms[0].pad_half_sizes)
+    description = {"robot_description": ParameterValue(urdf, value_type=str)}
+    publisher = Node(
+        package="robot_state_publisher",
+        executable="robot_state_publisher",
+        namespace=options.namespace,
+        parameters=[time | description],
+        remappings=[("joint_states", options.joint_states)],
+    )
     return [
         Node(
             package="rviz2",
@@ -63,13 +72,7 @@ def view(options: SingleArmOptions) -> list[LaunchDescriptionEntity]:
             parameters=[time],
             arguments=["-d", str(find_resource("rviz", "single_arm.rviz")), "-f", profile.base_frame],
         ),
-        Node(
-            package="robot_state_publisher",
-            executable="robot_state_publisher",
-            namespace=options.namespace,
-            parameters=[time | description],
-            remappings=[("joint_states", options.joint_states)],
-        ),
+        *([] if drawn else [publisher]),
         *([base] if any(base_numbers(task.arms[0])) else []),
     ]
 

@@ -98,6 +98,14 @@ def chosen_hardware(context: LaunchContext) -> Hardware:
     return load_hardware(name) if name else Hardware()
 
 
+def drawn_by_driver(context: LaunchContext) -> bool:
+    """Whether the hardware's own robot_state_publisher gives RViz its frames and the robot's description.
+
+    A second one of that name would publish both a second time, with other links.
+    """
+    return bool(chosen_hardware(context).name) and not switched_on(context, "simulation")
+
+
 def single_robot(context: LaunchContext) -> str:
     """The argument `robot`, or the hardware's usual robot, or without hardware the panda.
 

@@ -95,6 +95,11 @@ class Choice:
         return {} if period is None or "simulation" in self.on else {name: period}
 
     @property
+    def drawn(self) -> bool:
+        """Whether a driver publishes the robot's frames and description itself."""
+        return bool(self.hardware) and "simulation" not in self.on
+
+    @property
     def viewing(self) -> dict[str, Any]:
         return {"whole_scene": True} if "simulation" in self.on else {}
 
@@ -156,7 +161,8 @@ def expected_single(choice: Choice) -> list[Started]:
         above = "/" + choice.namespace
         nodes.append(Started("rviz2", "rviz2", "", above, words, [], time, {}))
         publisher, topics = "robot_state_publisher", {"joint_states": driver.states}
-        nodes.append(Started(publisher, publisher, "", above, [], [], {**time, "robot_description": robot}, topics))
+        if not choice.drawn:
+            nodes.append(Started(publisher, publisher, "", above, [], [], {**time, "robot_description": robot}, topics))
     return nodes
 
 
@@ -221,7 +227,8 @@ def expected_dual(choice: Choice) -> list[Started]:
         publisher, topics = "robot_state_publisher", {"joint_states": driver.states}
         for arm, y in (("left", "0.35"), ("right", "-0.35")):
             looks = {**time, "robot_description": "panda", "frame_prefix": f"{arm}/"}
-            nodes.append(Started(publisher, publisher, "", f"/{above}{arm}", [], [], looks, topics))
+            if not choice.drawn:
+                nodes.append(Started(publisher, publisher, "", f"/{above}{arm}", [], [], looks, topics))
             words = ["--x", "0.0", "--y", y, "--z", "0.0", "--roll", "0.0", "--pitch", "0.0", "--yaw", "0.0"]
             words += ["--frame-id", "world", "--child-frame-id", f"{arm}/panda_link0"]
             transform = "static_transform_publisher"
