@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -20,6 +20,9 @@ MOST_TOPICS = 32
 
 MOST_GROUPS = 32
 """Lists of joint names that take turns on a topic; a driver of several arms and hands has some."""
+
+_SAME_PLACE = 0.05
+"""How far a joint may be between the first messages of two topics of the same arm, rad."""
 
 _COPY_RATIO = 1.5
 _SLOW = 200.0
@@ -52,6 +55,7 @@ class _Topic:
     count: int
     joints: tuple[tuple[str, ...], ...]
     rate: float
+    first: dict[str, float] = field(default_factory=dict)
     namespace: str = field(init=False)
 
     def __post_init__(self) -> None:
@@ -139,7 +143,11 @@ def _survey(bag: Bag, topic: str) -> _Topic:
         bag.deserialize(topic, first.payload(0))
     span = float(first.received[-1] - first.received[0]) * 1e-9
     rate = (len(first) - 1) / span if span > 0.0 else np.nan
-    return _Topic(topic, len(first), tuple(dict.fromkeys(batch.names for batch in batches))[:MOST_GROUPS], rate)
+    groups = tuple(dict.fromkeys(batch.names for batch in batches))[:MOST_GROUPS]
+    begin = {
+        name: float(q) for batch in reversed(batches) for name, q in zip(batch.names, batch.positions[0], strict=True)
+    }
+    return _Topic(topic, len(first), groups, rate, begin)
 
 
 def _of_model(topic: _Topic, robot: RobotModel, urdf: str | None) -> list[ArmSource]:
@@ -241,15 +249,19 @@ def _disjoint(joints: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
 
 
 def _without_copies(arms: list[ArmSource], found: list[_Topic], notes: list[str]) -> list[ArmSource]:
-    """Leave out slow copies of a topic, and give arms of the same name different ones."""
+    """Leave out slow copies of a topic, and give arms of the same name different ones.
+
+    A copy may name more joints or fewer: a driver publishes an arm fast, a joint_state_publisher it and its gripper.
+    """
     rates = {topic.name: topic.rate for topic in found}
+    begin = {topic.name: topic.first for topic in found}
     kept: list[ArmSource] = []
     for arm in sorted(arms, key=lambda arm: -np.nan_to_num(rates[arm.topic])):
-        faster = next((k for k in kept if k.message_names == arm.message_names and k.topic != arm.topic), None)
+        faster = next((k for k in kept if k.topic != arm.topic and _same_arm(k, arm, begin)), None)
         if faster is not None:
             mine, theirs = rates[arm.topic], rates[faster.topic]
             if mine * _COPY_RATIO < theirs or mine < _SLOW:
-                notes.append(f"{arm.topic} was left out: it has the joints of {faster.topic}, which is faster")
+                notes.append(f"{arm.topic} was left out: it has the arm of {faster.topic}, which is faster")
                 continue
         kept.append(arm)
     kept.sort(key=lambda arm: (arm.topic, arm.arm))
@@ -258,6 +270,16 @@ def _without_copies(arms: list[ArmSource], found: list[_Topic], notes: list[str]
         arm if names.count(arm.arm) == 1 else replace(arm, arm=f"{arm.arm or 'arm'}{index + 1}")
         for index, arm in enumerate(kept)
     ]
+
+
+def _same_arm(one: ArmSource, other: ArmSource, begin: Mapping[str, Mapping[str, float]]) -> bool:
+    """Whether one's joints are among the other's, and where the other's are at the beginning of the recording."""
+    common = set(one.message_names) & set(other.message_names)
+    if len(common) < min(len(one.message_names), len(other.message_names)):
+        return False
+    first, second = begin[one.topic], begin[other.topic]
+    # A position that is not finite says nothing against it.
+    return not any(abs(first[name] - second[name]) > _SAME_PLACE for name in common)
 
 
 def _noted(arms: list[ArmSource], note: str) -> list[ArmSource]:

@@ -394,6 +394,42 @@ def test_a_slow_copy_of_a_topic_is_left_out(robot: RobotModel, recorded: Recorde
     check_impacts(analysis.impacts, recorded.impacts)
 
 
+def test_a_driver_s_topic_and_the_publisher_s_with_fingers_are_one_arm(
+    robot: RobotModel, recorded: Recorded, tmp_path: Path
+) -> None:
+    """As franka_ros2 has it: the arm at its own rate, and the arm with its gripper at 30 Hz."""
+    fingers = np.full((len(recorded.times[::30]), 2), 0.04)
+    slow = Recorded(
+        recorded.times[::30],
+        np.hstack((recorded.positions[::30], fingers)),
+        np.hstack((recorded.velocities[::30], 0.0 * fingers)),
+        (),
+    )
+    topics = {
+        "/joint_states": payloads([*robot.joint_names, "finger1", "finger2"], slow),
+        "/franka/joint_states": payloads(robot.joint_names, recorded),
+    }
+    bag = write_bag(tmp_path / "bag", topics)
+    for chosen in (options(), AnalysisOptions()):
+        analysis = analyze([bag], chosen)
+        assert [arm.topic for arm in analysis.arms] == ["/franka/joint_states"]
+        assert any("/joint_states was left out: it has the arm of /franka" in note for note in analysis.notes)
+
+
+def test_two_arms_with_the_same_joint_names_are_two_at_any_rates(
+    robot: RobotModel, recorded: Recorded, tmp_path: Path
+) -> None:
+    aside = recorded.positions[::2] + np.array([0.0, 0.3, *np.zeros(robot.n - 2)])
+    topics = {
+        "/left/joint_states": payloads(robot.joint_names, recorded),
+        "/right/joint_states": payloads(
+            robot.joint_names, Recorded(recorded.times[::2], aside, recorded.velocities[::2], ())
+        ),
+    }
+    analysis = analyze([write_bag(tmp_path / "bag", topics)], options())
+    assert [arm.topic for arm in analysis.arms] == ["/left/joint_states", "/right/joint_states"]
+
+
 def test_all_detectors_agree_on_what_happened(robot: RobotModel, recorded: Recorded, tmp_path: Path) -> None:
     bag = write_bag(tmp_path / "bag", {"/joint_states": payloads(robot.joint_names, recorded)})
     analysis = analyze([bag], options(detector="all"))
