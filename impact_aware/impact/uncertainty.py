@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from impact_aware.arrays import Array
 from impact_aware.contact.geometry import Contact, FreeObject, contact_axes, contact_point
@@ -130,10 +130,12 @@ def predict_with_covariance(
         changes = reach <= _SPREAD * math.sqrt(max(float(row @ spread @ row), 0.0))
         return UncertainPrediction(prediction, spread, np.zeros((3, 3)), bool(changes))
     terms = _terms(robot, q, dq, contact, obstacle, inertia)
-    into_contact, into_velocity = _way_in(robot, q, dq, contact, obstacle, inertia, prediction.impulse)
+    doubted = np.diag(inputs) > 0.0
+    into_contact, into_velocity = _way_in(robot, q, dq, contact, obstacle, inertia, prediction.impulse, doubted)
     one = impact_map(method)
     nominal = _pack(terms, contact)
-    impulse_derivative = _map_derivative(one, nominal) @ into_contact
+    changed = (into_contact[:, doubted] != 0.0).any(axis=1)
+    impulse_derivative = _map_derivative(one, nominal, changed) @ into_contact
     velocity_derivative = into_velocity + terms.response @ impulse_derivative
     ways = (velocity_derivative, impulse_derivative, into_contact)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -211,8 +213,12 @@ def _way_in(
     obstacle: FreeObject | None,
     inertia: str,
     impulse: Array,
+    doubted: NDArray[np.bool_],
 ) -> tuple[Array, Array]:
-    """Derivatives in the 3 n + 8 inputs of the contact quantities (14 rows) and of dq + response @ impulse (n)."""
+    """Derivatives in the 3 n + 8 inputs of the contact quantities (14 rows) and of dq + response @ impulse (n).
+
+    Those that take differences are left at zero where the input is not `doubted`.
+    """
     n = robot.n
     into_contact, into_velocity = np.zeros((14, 3 * n + 8)), np.zeros((n, 3 * n + 8))
 
@@ -222,19 +228,21 @@ def _way_in(
         velocity_change = (first.response - second.response) @ impulse
         return contact_change / (2.0 * _SMALL), velocity_change / (2.0 * _SMALL)
 
-    for k, unit in enumerate(np.eye(n) * _SMALL):
+    for k in np.flatnonzero(doubted[:n]).tolist():
+        unit = _SMALL * np.eye(n)[k]
         into_contact[:, k], into_velocity[:, k] = difference((q + unit, contact), (q - unit, contact))
     terms = _terms(robot, q, dq, contact, obstacle, inertia)
     into_contact[6:9, n : 2 * n] = terms.jacobian
     into_velocity[:, n : 2 * n] = np.eye(n)
-    for tangent in contact.axes[1:]:
+    for tangent in contact.axes[1:] if doubted[2 * n : 2 * n + 3].any() else ():
         ahead, behind = (replace(contact, normal=contact.normal + s * _SMALL * tangent) for s in (1.0, -1.0))
         contact_slope, velocity_slope = difference((q, ahead), (q, behind))
         # The slope along a tangent is shared by the normal's components as they lie along it.
         into_contact[:, 2 * n : 2 * n + 3] += np.outer(contact_slope, tangent)
         into_velocity[:, 2 * n : 2 * n + 3] += np.outer(velocity_slope, tangent)
     point = contact_point(robot, q, contact)
-    for k, unit in enumerate(np.eye(3) * _SMALL):
+    for k in np.flatnonzero(doubted[2 * n + 3 : 2 * n + 6]).tolist():
+        unit = _SMALL * np.eye(3)[k]
         ahead, behind = (replace(contact, point=point + s * unit) for s in (1.0, -1.0))
         column = 2 * n + 3 + k
         into_contact[:, column], into_velocity[:, column] = difference((q, ahead), (q, behind))
@@ -260,13 +268,14 @@ def _solve(one: ImpactMapFunction, packed: Array) -> tuple[Array, Mode]:
     return np.array(impulse[:3]) @ axes, impulse.mode
 
 
-def _map_derivative(one: ImpactMapFunction, nominal: Array) -> Array:
-    """Derivative (3, 14) of the base-frame impulse in the packed contact quantities."""
+def _map_derivative(one: ImpactMapFunction, nominal: Array, changed: NDArray[np.bool_]) -> Array:
+    """Derivative (3, 14) of the base-frame impulse in the packed contact quantities; zero where none is `changed`."""
     steps = np.full(14, _LARGE)
     steps[:6] *= np.trace(nominal[[[0, 1, 2], [1, 3, 4], [2, 4, 5]]]) / 3.0
     steps[6:9] *= np.linalg.norm(nominal[6:9])
-    derivative = np.empty((3, 14))
-    for k, step in enumerate(steps):
+    derivative = np.zeros((3, 14))
+    for k in np.flatnonzero(changed).tolist():
+        step = steps[k]
         ahead, behind = nominal.copy(), nominal.copy()
         ahead[k] += step
         behind[k] -= step

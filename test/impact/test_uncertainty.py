@@ -207,3 +207,21 @@ def test_an_object_beyond_every_number_is_answered_with_a_reason(far, method):
             way(robot, robot.home, dq, contact, obstacle=box, method=method)
         except NoSolutionError as error:
             assert str(error).isprintable()
+
+
+@pytest.mark.parametrize(
+    "name", ["position", "velocity", "normal", "point", "friction", "restitution", "motor_inertia"]
+)
+def test_what_is_certain_costs_nothing_and_changes_nothing(name):
+    """One uncertain input alone, and the same beside all others with next to no variance."""
+    robot = RobotModel.from_profile("panda")
+    dq = np.linalg.pinv(robot.frame_jacobian(robot.home)) @ np.array([0.2, 0.1, -0.4, 0.0, 0.0, 0.0])
+    contact = Contact("tool", np.array([0.1, 0.0, 1.0]), friction=0.2, restitution=0.3, radius=robot.tool_radius)
+    least = dict.fromkeys(InputCovariance.__dataclass_fields__, 1e-30)
+    alone, beside = (
+        predict_with_covariance(robot, robot.home, dq, contact, InputCovariance(**given))
+        for given in ({name: 1e-6}, least | {name: 1e-6})
+    )
+    assert alone.velocity_after_covariance.max() > 0.0
+    np.testing.assert_allclose(alone.velocity_after_covariance, beside.velocity_after_covariance, rtol=1e-9, atol=1e-18)
+    np.testing.assert_allclose(alone.impulse_covariance, beside.impulse_covariance, rtol=1e-9, atol=1e-18)
