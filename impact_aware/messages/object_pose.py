@@ -18,6 +18,7 @@ TYPES = {
     "pose": "geometry_msgs/msg/PoseStamped",
     "pose_with_covariance": "geometry_msgs/msg/PoseWithCovarianceStamped",
     "odometry": "nav_msgs/msg/Odometry",
+    "detections": "vision_msgs/msg/Detection3DArray",
 }
 """Types of messages by the name that a parameter calls them; all of them begin with a header."""
 
@@ -48,7 +49,7 @@ class ObjectPose:
 
 
 def object_pose(message: Any) -> ObjectPose:
-    """A message of one of `TYPES`.
+    """A message of one of `TYPES` with one pose.
 
     A covariance of zeros is unknown, and so is one that begins with -1, as elsewhere in ROS.
 
@@ -61,6 +62,44 @@ def object_pose(message: Any) -> ObjectPose:
     if hasattr(message.pose, "covariance"):
         covariance = _covariance(np.array(message.pose.covariance, dtype=float).reshape(6, 6))
     return ObjectPose(str(message.header.frame_id), stamp_seconds(message), pose, covariance)
+
+
+def detected_object(message: Any, wanted: str = "") -> ObjectPose | None:
+    """The wanted object in a Detection3DArray; None where it was not detected.
+
+    Of a box it is the centre and the axes, else the pose of the likeliest hypothesis; a detection without a frame is in
+    that of the array.
+
+    Args:
+        message: The detections.
+        wanted: Class or id of the object; any where empty.
+
+    Raises:
+        InvalidInputError: As `object_pose`, or several detections that may be the object.
+    """
+    found = [(entry, own) for entry in message.detections if (own := _hypotheses(entry, wanted)) is not None]
+    if not found:
+        return None
+    if len(found) > 1:
+        expected = "one: object_class names the class or the id of the object" if not wanted else "one"
+        shown = f"{len(found)} detections" + (f" of {wanted!r}" if wanted else "")
+        raise InvalidInputError("object_pose", shown, expected)
+    (entry, hypotheses), covariance = found[0], None
+    best = max(hypotheses, key=lambda own: own.hypothesis.score, default=None)
+    if best is not None:
+        covariance = _covariance(np.array(best.pose.covariance, dtype=float).reshape(6, 6))
+    inner = entry.bbox.center if best is None or vector(entry.bbox.size).any() else best.pose.pose
+    pose = checked_pose(vector(inner.position), quaternion(inner.orientation), "object_pose")
+    stamped = entry if entry.header.frame_id else message
+    return ObjectPose(str(stamped.header.frame_id), stamp_seconds(stamped), pose, covariance)
+
+
+def _hypotheses(detection: Any, wanted: str) -> list[Any] | None:
+    """What a detection says of the wanted object; None where it is another one."""
+    results = list(detection.results)
+    if not wanted or detection.id == wanted:
+        return results
+    return [own for own in results if own.hypothesis.class_id == wanted] or None
 
 
 def _covariance(values: Array) -> Array | None:

@@ -13,7 +13,7 @@ from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 
 from impact_aware.errors import InvalidInputError, one_line
-from impact_aware.messages.object_pose import TYPES, ObjectPose, object_pose
+from impact_aware.messages.object_pose import TYPES, ObjectPose, detected_object, object_pose
 from impact_aware.nodes.object_follower import ObjectFollower
 from impact_aware.nodes.ros.frames import Frames
 from impact_aware.nodes.ros.messages import message_class
@@ -37,6 +37,7 @@ class ObjectPoseSettings(ObjectLimits):
     """Parameters of every node that follows an object."""
 
     object_pose_type: str = described("pose", "what object_pose is published as", choices=tuple(TYPES))
+    object_class: str = described("", "class or id of the object among detections; empty: there is only one")
     object_frame: str = described("", "frame of TF that is the object; empty: the topic object_pose is listened to")
     tf_base_frame: str = described("", "name of the base frame in TF; empty: the robot's, or that of the task")
     object_pose_required: bool = described(False, "no motion begins while no pose of the object was received at all")
@@ -80,10 +81,15 @@ class ObjectPoses:
     def receive(self, message: Any) -> None:
         """Take a message."""
         try:
-            seen = object_pose(message)
+            settings = self._settings
+            several = settings.object_pose_type == "detections"
+            seen = detected_object(message, settings.object_class) if several else object_pose(message)
         except InvalidInputError as error:
             self._follower.problem = str(error)
             self._refuse("object_pose not usable", f"an {error}")
+            return
+        if seen is None:
+            # Detections of other objects: this one ages.
             return
         if self._follower.receive(seen, time.monotonic()):
             self._look_often(self._retry)
