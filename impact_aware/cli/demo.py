@@ -37,6 +37,8 @@ from impact_aware.recordings.bag import BagError
 from impact_aware.report.run_report import RunReport, report_run
 from impact_aware.robot.profile import PLANTS
 from impact_aware.screen import check_screen
+from impact_aware.task import load_task, make_field
+from impact_aware.task.arms import arms_of_task
 
 TASKS = {
     "hit-and-push": "hit_and_push_palm",
@@ -142,7 +144,7 @@ def _graph(args: argparse.Namespace) -> tuple[NodeSpec, ...]:
     """The nodes of the task.
 
     Raises:
-        InvalidInputError: A robot for a task that names its own, or a task that can't be used.
+        InvalidInputError: A robot for a task that names its own, or a task that can't be used, or not with this robot.
     """
     options: dict[str, Any] = {
         "lockstep": not args.free_running,
@@ -152,10 +154,25 @@ def _graph(args: argparse.Namespace) -> tuple[NodeSpec, ...]:
     }
     options["task"] = args.task_file or TASKS[args.task]
     if args.task != "dual-arm-grab":
+        _check_reach(options["task"], args.robot or "panda")
         return single_arm_graph(SingleArmOptions(robot=args.robot or "panda", **options))
     if args.robot is not None:
         raise InvalidInputError("--robot", args.robot, f"none with {args.task}: its task file names both robots")
     return dual_arm_graph(DualArmOptions(**options))
+
+
+def _check_reach(name: str, robot: str) -> None:
+    """Whether this arm can do the task, before any node is started.
+
+    Raises:
+        InvalidInputError: It can't, or there is no such task or robot.
+    """
+    task = load_task(name)
+    robots = [arm.robot for arm in arms_of_task(task, robot)]
+    try:
+        make_field(task, robots)
+    except InvalidInputError as error:
+        raise InvalidInputError("robot", robot, f"an arm that can do task {task.name}: {error}") from error
 
 
 def _print(report: RunReport, *, as_json: bool) -> None:

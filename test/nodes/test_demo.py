@@ -196,3 +196,12 @@ def alive(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
     except FileNotFoundError:
         return False
+
+
+def test_a_robot_that_can_not_do_the_task_is_said_before_anything_starts(tmp_path, capsys):
+    out = tmp_path / "run"
+    assert main(["demo", "hit-and-push", "--robot", "kuka_lwr4", "--out", str(out)]) == 2
+    error = capsys.readouterr().err
+    expected = "an arm that can do task hit_and_push_palm: impact_position: got tool"
+    assert f"robot: got kuka_lwr4, expected {expected}" in error
+    assert not list(tmp_path.iterdir())
