@@ -12,6 +12,7 @@ from impact_aware.errors import InvalidInputError
 from impact_aware.impact.record import Impact
 from impact_aware.messages.geometry import write_vector
 from impact_aware.messages.reference_field import field_to_message
+from impact_aware.messages.task import task_to_message
 from impact_aware.nodes.impact_detector import ImpactDetectorNode
 from impact_aware.nodes.jump_predictor import JumpPredictorNode
 from impact_aware.nodes.reference_field import ReferenceFieldNode
@@ -54,7 +55,7 @@ def test_the_predictor_has_object_and_face_in_the_axes_of_its_base(ros_context, 
     node = JumpPredictorNode(parameter_overrides=base_given)
     node._object.receive(seen([0.5, 0.1, 0.2], "cell"))
     np.testing.assert_allclose(node._predictor.object_position, base.actInv(np.array([0.5, 0.1, 0.2])), atol=1e-12)
-    node._on_field(field_to_message(make_field(task, [RobotModel.from_profile("panda")]), 0.0, ROS))
+    node._on_task(task_to_message(task, 1, 0.0, ROS))
     np.testing.assert_allclose(node._predictor.contact.normal, base.rotation.T @ [0.0, 1.0, 0.0], atol=1e-12)
     assert node._predictor.object_mass == task.object.mass
     node.destroy_node()
