@@ -20,6 +20,8 @@ _ARM = "{arm}"
 
 _STATES = f"{_ARM}joint_states", "sensor_msgs/msg/JointState"
 _EFFORTS = f"{_ARM}effort_controller/commands", "std_msgs/msg/Float64MultiArray"
+_LAWS = f"{_ARM}local_law", "impact_aware_msgs/msg/LocalLaw"
+_CONTROLS = f"{_ARM}control", "linear_feedback_controller_msgs/msg/Control"
 _IMPACTS = f"{_ARM}impacts", "impact_aware_msgs/msg/ImpactEvent"
 _JUMPS = f"{_ARM}predicted_jumps", "impact_aware_msgs/msg/ImpactPrediction"
 _TRUTH = f"{_ARM}true_impacts", "impact_aware_msgs/msg/ImpactPrediction"
@@ -90,7 +92,7 @@ class End(NamedTuple):
 
 def published(spec: NodeSpec) -> tuple[End, ...]:
     """What a node publishes for others of a graph, beside its lockstep answers."""
-    ends = _ends(spec, _PUBLISHED.get(spec.executable, ()))
+    ends = _ends(spec, _commanded(spec, _PUBLISHED.get(spec.executable, ())))
     if spec.executable == "reference_field" and len(spec.arms) > 1:
         ends += _ends(spec, (_COMMON, _ARM_POSE))
     return ends
@@ -98,17 +100,26 @@ def published(spec: NodeSpec) -> tuple[End, ...]:
 
 def subscribed(spec: NodeSpec) -> tuple[End, ...]:
     """What a node of a graph listens to; a recorder's depend on the others."""
-    ends = _ends(spec, _SUBSCRIBED.get(spec.executable, ()))
+    ends = _ends(spec, _commanded(spec, _SUBSCRIBED.get(spec.executable, ())))
     extra: Sequence[tuple[str, str]] = ()
     if spec.executable == "impact_detector":
         extra = [(topic, _IMPACTS[1]) for topic in spec.parameters.get("other_impacts", ())]
         extra += [(spec.parameters.get("expected_jumps", "predicted_jumps"), _JUMPS[1])]
+        if spec.parameters.get("normal"):
+            extra += [(topic, _TASK[1]) for topic in task_topics(spec.namespace)]
     elif spec.executable == "impact_markers":
         extra = [(topic, _FIELD[1]) for topic in field_topics(spec.namespace)]
         extra += [(topic, _COMMON[1]) for topic in common_topics(spec.namespace)]
     elif spec.executable == "jump_predictor":
         extra = [(topic, _TASK[1]) for topic in task_topics(spec.namespace)]
     return ends + _ends(spec, extra)
+
+
+def _commanded(spec: NodeSpec, topics: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    """The same topics, with the laws in place of the efforts where arms are commanded by them."""
+    laws = {"local_law": _LAWS, "linear_feedback": _CONTROLS}
+    commands = laws.get(spec.parameters.get("command_interface", ""), _EFFORTS)
+    return [commands if topic == _EFFORTS else topic for topic in topics]
 
 
 def connected(graph: Sequence[NodeSpec], above: str = "") -> tuple[NodeSpec, ...]:

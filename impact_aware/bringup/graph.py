@@ -12,12 +12,20 @@ from impact_aware.bringup.task_parameters import arm_parameters, base_of_single_
 from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.resources import find_resource
 from impact_aware.robot import load_profile
+from impact_aware.robot.profile import SIMULATED_INTERFACES
 from impact_aware.task import ArmTask, Task, load_task
 from impact_aware.task.arms import base_numbers, check_frame
 
 PACKAGE = "impact_aware"
 
 _ORDER = ("rs_controller", "impact_detector", "jump_predictor", "reference_field", "impact_markers")
+
+COMMAND_TOPICS = {
+    "effort": "effort_controller/commands",
+    "local_law": "local_law",
+    "linear_feedback": "control",
+}
+"""Where an arm's commands go, by their interface."""
 
 SIMULATION_TIMEOUT = 1.0
 """`state_timeout` beside a plant in wall time, s."""
@@ -122,11 +130,14 @@ class GraphOptions:
         task: Task file, a name in config/tasks or a path.
         parameter_file: Parameters of all nodes.
         joint_states: Topic of an arm's full-rate joint states.
-        commands: Topic of an arm's effort commands.
+        commands: Topic of an arm's commands; empty for the one that goes with the interface.
+        command_interface: What the controller commands the arms by: `effort`, `local_law` or `linear_feedback`.
         period: Time between two states of the hardware, s; None leaves it to the parameters. The plant has its own.
         seed: Seed of the plant's sensor noise.
         viewer: The plant shows itself in a window.
         plant: Joints of the plant: `flexible` or `rigid`; None leaves it to the parameters.
+        displacement: (3,) How far the plant's object is from where the task has it, m; only its poses tell.
+        turn: By how much it is turned from there about the vertical, rad.
     """
 
     namespace: str = ""
@@ -138,11 +149,14 @@ class GraphOptions:
     task: str = "hit_and_push"
     parameter_file: Path | str | None = None
     joint_states: str = "joint_states"
-    commands: str = "effort_controller/commands"
+    commands: str = ""
+    command_interface: str = "effort"
     period: float | None = None
     seed: int = 0
     viewer: bool = False
     plant: str | None = None
+    displacement: tuple[float, ...] = (0.0, 0.0, 0.0)
+    turn: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -255,6 +269,13 @@ class _Builder:
         self._arms = arms
         self._lockstep = options.simulation and options.lockstep
         self._common: dict[str, Any] = {"lockstep": True} if self._lockstep else {}
+        interface = options.command_interface
+        if interface not in COMMAND_TOPICS:
+            raise UnknownNameError("command_interface", interface, tuple(COMMAND_TOPICS))
+        if options.simulation and interface not in SIMULATED_INTERFACES:
+            expected = f"one of {', '.join(SIMULATED_INTERFACES)}, as sim_robot takes no other"
+            raise InvalidInputError("command_interface", interface, expected)
+        self._interface = {} if interface == GraphOptions.command_interface else {"command_interface": interface}
 
     def node(
         self,
@@ -269,9 +290,9 @@ class _Builder:
         remappings = {}
         for used, topic, wanted in (
             (states, "joint_states", self._options.joint_states),
-            (commands, "effort_controller/commands", self._options.commands),
+            (commands, COMMAND_TOPICS[self._options.command_interface], self._options.commands),
         ):
-            if used and wanted != topic:
+            if used and wanted not in ("", topic):
                 prefixes = ("",) if arm else tuple(f"{name}/" if name else "" for name in self._arms)
                 # A topic of all arms, such as /joint_states, is absolute.
                 above = wanted.startswith("/")
@@ -311,13 +332,14 @@ class _Builder:
 
     def control_parameters(self) -> dict[str, Any]:
         """Of a controller, whatever its arms are."""
-        parameters = {**self._common, "autostart": self._options.autostart, **self._timing("period")}
+        options = self._options
+        parameters = {**self._common, **self._interface, "autostart": options.autostart, **self._timing("period")}
         if self._lockstep:
             # Wall time means nothing in lockstep: the plant may wait for a slow machine as long as it likes.
             parameters["state_timeout"] = 30.0
             # Nor does it matter then what publishing every cycle costs.
             parameters["state_decimation"] = 1
-        elif self._options.simulation:
+        elif options.simulation:
             # Of a plant that the machine holds up the arms stand still too. A controller that is held up alone, as a
             # machine without real time does for some 20 to 80 ms, makes no steel hit anything.
             parameters["state_timeout"] = SIMULATION_TIMEOUT
@@ -331,11 +353,15 @@ class _Builder:
 
     def simulator(self, nodes: list[NodeSpec], robot: dict[str, Any]) -> NodeSpec:
         """The plant, which in lockstep waits for those of `nodes` that answer every state."""
-        plant = {**robot, **self._common, "task": self._options.task, "seed": self._options.seed}
+        plant = {**robot, **self._common, **self._interface, "task": self._options.task, "seed": self._options.seed}
         if self._options.viewer:
             plant["viewer"] = True
         if self._options.plant is not None:
             plant["plant"] = self._options.plant
+        if any(self._options.displacement):
+            plant["displacement"] = list(self._options.displacement)
+        if self._options.turn:
+            plant["turn"] = self._options.turn
         if self._lockstep:
             above = f"{self._options.namespace}/" if self._options.namespace else ""
             answering = [spec for spec in nodes if spec.parameters.get("lockstep")]

@@ -15,7 +15,7 @@ from impact_aware.bringup.connections import connected
 from impact_aware.bringup.graph import PACKAGE, NodeSpec, in_one_process, select_nodes
 from impact_aware.bringup.hardware import Hardware, checked_period, load_hardware
 from impact_aware.errors import InvalidInputError
-from impact_aware.robot.profile import PLANTS
+from impact_aware.robot.profile import INTERFACES, PLANTS
 from impact_aware.task import ArmTask
 from impact_aware.task.arms import base_numbers
 
@@ -29,7 +29,7 @@ _TEXTS = {
     "parameter_file": ("", "parameters of all nodes, instead of config/"),
     "hardware": ("", "driver of the arm, which says what the next three are: a name in config/hardware or a file"),
     "joint_states": ("", "an arm's full-rate joint states; empty: the hardware's, or joint_states"),
-    "commands": ("", "where an arm's effort commands go; empty: the hardware's, or effort_controller/commands"),
+    "commands": ("", "where an arm's commands go; empty: the hardware's, or the topic of the interface"),
     "period": ("", "time between two states of the hardware, s; empty: the hardware's, or the parameters'"),
     "seed": ("0", "seed of the simulator's sensor noise"),
     "nodes": ("", "only these nodes, separated by commas; empty: all"),
@@ -47,13 +47,17 @@ _SWITCHES = {
 
 _PLANT = {"plant": (PLANTS[0], "joints of the simulated arms: elastic with motors and torque loop, or rigid")}
 
+_INTERFACE = {
+    "command_interface": (INTERFACES[0], "what the arms are commanded by: torques, or laws between two messages")
+}
+
 
 def graph_arguments(task: str) -> list[DeclareLaunchArgument]:
     """The arguments that every launch file has; `task` is the default one."""
     texts = {**_TEXTS, "task": (task, _TEXTS["task"][1])}
     return [
         DeclareLaunchArgument(name, default_value=default, choices=choices, description=description)
-        for arguments, choices in ((_SWITCHES, SWITCH), (texts, None), (_PLANT, PLANTS))
+        for arguments, choices in ((_SWITCHES, SWITCH), (texts, None), (_PLANT, PLANTS), (_INTERFACE, INTERFACES))
         for name, (default, description) in arguments.items()
     ]
 
@@ -69,17 +73,18 @@ def graph_options(context: LaunchContext) -> dict[str, Any]:
     on = {name: switched_on(context, name) for name in switches}
     hardware = chosen_hardware(context)
     period = text(context, "period")
-    commands = text(context, "commands") or hardware.commands
-    if not commands and on["simulation"]:
-        commands = Hardware.commands
-    if not commands and on["control"]:
-        expected = "a topic that takes efforts alone, as this driver has none: docs/hardware.md"
-        raise InvalidInputError("commands", f"nothing for hardware {hardware.name}", expected)
+    interface, commands = text(context, "command_interface"), text(context, "commands")
+    if interface == "effort":
+        commands = commands or hardware.commands
+        if not commands and on["control"] and not on["simulation"]:
+            expected = "a topic that takes efforts alone, as this driver has none: docs/hardware.md"
+            raise InvalidInputError("commands", f"nothing for hardware {hardware.name}", expected)
     return {
         **on,
         "task": text(context, "task"),
         "joint_states": text(context, "joint_states") or hardware.joint_states,
-        "commands": commands or Hardware.commands,
+        "commands": commands,
+        "command_interface": interface,
         "period": checked_period("period", number("period", period)) if period else hardware.period,
         "namespace": text(context, "namespace").strip("/"),
         "parameter_file": text(context, "parameter_file") or None,

@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pinocchio as pin
 
 from impact_aware.robot import load_profile
 from impact_aware.task import ArmTask, Task, base_placement, hit_normal
 from impact_aware.task.arms import base_numbers
-
-UPRIGHT = 1.0 - 1e-9
-"""Cosine from which on a base stands upright, so that a horizontal table is one in its frame."""
 
 
 def base_of_single_arm(task: Task, name: str) -> dict[str, Any]:
@@ -44,17 +42,23 @@ def contact_parameters(task: Task, arm: ArmTask) -> dict[str, Any]:
         "restitution": task.object.restitution,
         "object_name": task.object.name,
         "object_mass": task.object.mass,
-        # A box that stands askew to a base is taken for the upright box around it.
-        "object_half_extents": _numbers(np.abs(rotation) @ np.array(task.object.half_extents)),
+        "object_half_extents": list(task.object.half_extents),
         "object_position": _numbers(base.actInv(np.array(task.object.position))),
+        "object_rpy": _numbers(pin.rpy.matrixToRpy(np.asfortranarray(rotation @ task.object.rotation))),
         **_palm_parameters(task, arm),
     }
+
+
+def own_contact(task: Task, arm: str) -> dict[str, Any] | None:
+    """`contact_parameters` of the arm of this name, or of the only one; None where the task has no such arm."""
+    own = [each for each in task.arms if len(task.arms) == 1 or each.name == arm]
+    return contact_parameters(task, own[0]) if own else None
 
 
 def _palm_parameters(task: Task, arm: ArmTask) -> dict[str, Any]:
     """What the predictor must know of a palm: it and, where the object is pushed, the table hold the object upright."""
     palm: dict[str, Any] = {"pad_half_sizes": list(arm.pad_half_sizes)} if any(arm.pad_half_sizes) else {}
-    if palm and not task.lifts and base_placement(arm).rotation[2, 2] > UPRIGHT:
+    if palm and not task.lifts:
         palm["table_friction"] = task.object.friction_table
     return palm
 

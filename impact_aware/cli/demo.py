@@ -7,11 +7,13 @@ table, the figure and `summary.json`. When any node dies it brings the arm to th
 from __future__ import annotations
 
 import argparse
+import math
 import random
 import signal
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -35,7 +37,7 @@ from impact_aware.json_text import json_text
 from impact_aware.output_folder import OutputFolder
 from impact_aware.recordings.bag import BagError
 from impact_aware.report.run_report import RunReport, report_run
-from impact_aware.robot.profile import PLANTS
+from impact_aware.robot.profile import PLANTS, SIMULATED_INTERFACES
 from impact_aware.screen import check_screen
 from impact_aware.task import load_task, make_field
 from impact_aware.task.arms import arms_of_task
@@ -74,11 +76,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=PLANTS[0],
         help="joints with elasticity, motors, friction and torque loop, or rigid ones (default: %(default)s)",
     )
+    parser.add_argument(
+        "--command-interface",
+        choices=SIMULATED_INTERFACES,
+        default=SIMULATED_INTERFACES[0],
+        help="commands of the arms: a torque for every state, or laws between two (default: %(default)s)",
+    )
     parser.add_argument("--free-running", action="store_true", help="keep wall time instead of lockstep")
     parser.add_argument(
         "--single-process",
         action="store_true",
         help="the nodes of the suite in one process, beside simulator and recorder",
+    )
+    parser.add_argument(
+        "--displacement",
+        type=float,
+        nargs=3,
+        metavar=("X", "Y", "Z"),
+        default=(0.0, 0.0, 0.0),
+        help="how far the object truly is from where the task has it, m, which only its poses tell",
+    )
+    parser.add_argument(
+        "--turn", type=float, default=0.0, metavar="DEG", help="by how much it is turned from there about the vertical"
     )
     parser.add_argument("--watch", action="store_true", help="show the scene in a window while it runs")
     parser.add_argument("--seed", type=int, default=0, help="seed of the plant's sensor noise (default: %(default)s)")
@@ -151,6 +170,9 @@ def _graph(args: argparse.Namespace) -> tuple[NodeSpec, ...]:
         "seed": args.seed,
         "viewer": args.watch,
         "plant": args.plant,
+        "command_interface": args.command_interface,
+        "displacement": _finite("--displacement", args.displacement),
+        "turn": math.radians(_finite("--turn", [args.turn])[0]),
     }
     options["task"] = args.task_file or TASKS[args.task]
     if args.task != "dual-arm-grab":
@@ -159,6 +181,13 @@ def _graph(args: argparse.Namespace) -> tuple[NodeSpec, ...]:
     if args.robot is not None:
         raise InvalidInputError("--robot", args.robot, f"none with {args.task}: its task file names both robots")
     return dual_arm_graph(DualArmOptions(**options))
+
+
+def _finite(name: str, numbers: Sequence[float]) -> tuple[float, ...]:
+    """Refuse what is no number; `Raises` as `_graph`."""
+    if not all(map(math.isfinite, numbers)):
+        raise InvalidInputError(name, list(numbers), "finite numbers")
+    return tuple(numbers)
 
 
 def _check_reach(name: str, robot: str) -> None:

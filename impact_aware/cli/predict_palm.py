@@ -12,7 +12,7 @@ from impact_aware.contact import Contact, FreeObject
 from impact_aware.contact.geometry import FRICTION
 from impact_aware.errors import InvalidInputError
 from impact_aware.impact import DEFAULT_METHOD
-from impact_aware.impact.palm import PalmPrediction, checked_palm, face_middle, predict_palm
+from impact_aware.impact.palm import BoxOnTable, PalmPrediction, checked_palm, face_middle, predict_palm
 from impact_aware.robot import RobotModel
 
 
@@ -83,5 +83,5 @@ def predict_with_palm(
     if args.table_friction is not None:
         friction = number("table-friction", args.table_friction)
         FRICTION.check("table-friction", friction)
-        table = (np.asarray(object_half), friction)
+        table = BoxOnTable(np.asarray(object_half), friction)
     return predict_palm(robot, q, dq, contact, half, obstacle=obstacle, table=table, inertia=args.inertia)

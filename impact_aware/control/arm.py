@@ -16,7 +16,8 @@ class ControlledArm:
     The arrays are views into memory that the next `update` overwrites.
 
     Attributes:
-        robot: The model.
+        robot: The arm's robot.
+        model: Its Pinocchio model, with the base at its pose in the common frame.
         joints: Slice of this arm's joints in the arrays of the whole controller.
         mass_matrix: (n, n) M + B_theta, kg m^2.
         bias: (n,) h(q, dq), N m.
@@ -34,8 +35,8 @@ class ControlledArm:
         self.robot = robot
         self.joints = slice(first_joint, first_joint + robot.n)
         # The base is moved within a copy of the model, so that everything comes out in the common frame.
-        self._model = _placed(robot.model, base)
-        self._data = self._model.createData()
+        self.model = _placed(robot.model, base)
+        self._data = self.model.createData()
         self._frame = robot.tool_frame_id
         self._zeros = np.zeros(robot.n)
         placement = self._data.oMf[self._frame]
@@ -49,7 +50,7 @@ class ControlledArm:
 
     def update(self, q: Array, dq: Array) -> None:
         """Refresh everything for joint positions (n,), rad, and velocities (n,), rad/s."""
-        model, data, frame = self._model, self._data, self._frame
+        model, data, frame = self.model, self._data, self._frame
         pin.computeAllTerms(model, data, q, dq)
         pin.forwardKinematics(model, data, q, dq, self._zeros)
         pin.updateFramePlacement(model, data, frame)

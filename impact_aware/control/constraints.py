@@ -10,6 +10,9 @@ from impact_aware.arrays import Array
 from impact_aware.control import kernels
 from impact_aware.robot import JointLimits
 
+SLOPE_STEP = 1e-7
+"""Step of the differences of the bounds by a joint's state, rad and rad/s."""
+
 
 class LimitBounds:
     """Turns joint limits into bounds for the next period, for all arms together.
@@ -64,3 +67,18 @@ class LimitBounds:
         lowest, highest = self._effort if torque_range is None else torque_range
         kernels.program_limits(q, dq, self._joints, *self._settings, bias, lowest, highest, self._limits)
         return self._limits
+
+    def slopes(self, q: Array, dq: Array) -> tuple[Array, Array]:
+        """How the bounds for positions and velocities change with their own joint's state, by central differences.
+
+        Returns:
+            (4, n) By position, 1/s^2, and by velocity, 1/s.
+        """
+        changes = []
+        for moved in ((SLOPE_STEP, 0.0), (0.0, SLOPE_STEP)):
+            ends = np.empty((2, 6, q.size))
+            for end, sign in zip(ends, (1.0, -1.0), strict=True):
+                state = q + sign * moved[0], dq + sign * moved[1]
+                kernels.program_limits(*state, self._joints, *self._settings, q, *self._effort, end)
+            changes.append((ends[0, :4] - ends[1, :4]) / (2.0 * SLOPE_STEP))
+        return changes[0], changes[1]

@@ -14,6 +14,8 @@ from impact_aware.control import qp
 from impact_aware.control.arm import ControlledArm
 from impact_aware.control.command import Command, Mode
 from impact_aware.control.constraints import LimitBounds
+from impact_aware.control.linearisation import TorqueDerivatives
+from impact_aware.control.local_gains import Answer, LocalGains
 from impact_aware.control.parameters import ControlParameters
 from impact_aware.control.regime import Regime
 from impact_aware.control.safety.reasons import SafeReason
@@ -92,6 +94,8 @@ class ReferenceSpreadingController:
         self._bounds = LimitBounds(limits, settings.period, braking, horizon)
         self._builder = qp.ProgramBuilder(self.n, settings.regularisation)
         self._solver = qp.QpSolver([robot.n for robot in robots])
+        self._gains = LocalGains(self.arms, settings, self._bounds, self._solver)
+        self._answer: Answer | None = None
         if len(self.arms) == 1:
             only = self.arms[0]
             self._mass_matrix, self._bias, self.gravity = only.mass_matrix, only.bias, only.gravity
@@ -265,8 +269,16 @@ class ReferenceSpreadingController:
 
     def command_without_state(self, time: float) -> Command:
         """Command when no state can be had: the gravity torque at the last posture."""
-        self.regime = Regime.NO_PROGRAM
+        self.regime, self._answer = Regime.NO_PROGRAM, None
         return self._command(time, self.gravity.copy(), self._none, self._none, qp.QpStatus.FAILED)
+
+    def torque_derivatives(self) -> tuple[Answer, list[TorqueDerivatives]] | None:
+        """What the last torques answered, and their derivatives by each arm's own state, with the active bounds held.
+
+        None when no state or no program's minimum is behind them.
+        """
+        answer = self._answer
+        return None if answer is None else (answer, self._gains.at(answer, self._reference))
 
     def joint_reference_velocity(self, command: Command) -> Array:
         """Joint velocity (n,) of all arms that gives the command's reference twist, for display, rad/s.
@@ -304,6 +316,9 @@ class ReferenceSpreadingController:
         self.regime = Regime.of(solution.status, self._solver.active)
         if solution.status is qp.QpStatus.FAILED:
             self.safe_stop(SafeReason.QP_INFEASIBLE, "the quadratic program has numbers that are not finite")
+        whole = solution.status in (qp.QpStatus.SOLVED, qp.QpStatus.SOFTENED)
+        elapsed = time - self._start_time
+        self._answer = Answer(self.mode, q, dq, solution.acceleration, time, elapsed, tasks) if whole else None
         effort = solution.inertia_torque + self._bias
         return self._command(time, effort, reference.twist, reference.target_acceleration, solution.status)
 
@@ -323,9 +338,10 @@ class ReferenceSpreadingController:
                 tasks.append(null_space_task(arm, joint, wanted, q[column], dq[column], stiffness, damping, weight))
         if self.mode is Mode.ANTE and len(self.arms) == 2:
             first, second = self.arms
-            normal, centre = reference.field.arms[0].normal, reference.field.object_position
+            normal, centre = reference.field.arms[0].normal, reference.object_position
             weight = settings.sync_weight * begun
-            tasks += synchronisation_tasks((first, second), centre, normal, settings.sync_stiffness, weight)
+            moving = begun * reference.field.object_velocity
+            tasks += synchronisation_tasks((first, second), centre, normal, settings.sync_stiffness, weight, moving)
         return tasks
 
     def _begin_to_rest(self) -> None:
@@ -343,10 +359,12 @@ class ReferenceSpreadingController:
             if slow or self._braked * settings.safe_damping >= BRAKING:
                 self._held = q.copy()
         if self._held is None:
-            wanted = -settings.safe_damping * dq
+            stiffness, damping = 0.0, settings.safe_damping
+            wanted = -damping * dq
         else:
-            stiffness = settings.hold_stiffness
-            wanted = stiffness * (self._held - q) - 2.0 * np.sqrt(stiffness) * dq
+            stiffness, damping = settings.hold_stiffness, 2.0 * math.sqrt(settings.hold_stiffness)
+            wanted = stiffness * (self._held - q) - damping * dq
+        self._answer = Answer(self.mode, q, dq, wanted, time, stiffness=stiffness, damping=damping)
         effort = self._mass_matrix @ wanted + self._bias
         return self._command(time, effort, self._none, self._none, qp.QpStatus.SOLVED)
 

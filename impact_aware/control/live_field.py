@@ -6,8 +6,10 @@ import dataclasses
 from collections.abc import Sequence
 
 import numpy as np
+import pinocchio as pin
 
 from impact_aware.arrays import Array
+from impact_aware.contact.box import flipped_nearest
 from impact_aware.control.safety.impact_check import check_field, check_prediction
 from impact_aware.detection import ImpactEvent
 from impact_aware.errors import InvalidInputError
@@ -15,6 +17,15 @@ from impact_aware.impact.record import Impact
 from impact_aware.task import Task, base_placement, make_field
 from impact_aware.task.arms import Arm
 from impact_aware.task.grasp_postures import GraspPostures
+
+REACH_TIME = 1.0
+"""An object that moves must be in reach for this long, s: as long as an approach takes."""
+
+REFRESH = 0.5
+"""The field of an object that moves is made anew after this time, s, even where the object goes on as foreseen."""
+
+SPEED_TOLERANCE = 0.003
+"""The field follows an object whose velocity changes by more than this, m/s."""
 
 _MASS_TOLERANCE = 1e-3
 """Share by which the mass in a prediction may differ: it follows from impulse and velocity."""
@@ -32,7 +43,13 @@ class LiveField:
     """
 
     def __init__(
-        self, task: Task, arms: Sequence[Arm], *, object_tolerance: float = 0.002, velocity_tolerance: float = 0.01
+        self,
+        task: Task,
+        arms: Sequence[Arm],
+        *,
+        object_tolerance: float = 0.002,
+        turn_tolerance: float = 0.01,
+        velocity_tolerance: float = 0.01,
     ) -> None:
         """Make the field of a task.
 
@@ -40,6 +57,7 @@ class LiveField:
             task: The task.
             arms: Its arms.
             object_tolerance: The field follows an object that moved by more than this, m.
+            turn_tolerance: Or turned by more than this, rad.
             velocity_tolerance: A look-ahead prediction that changes the object's velocity by more is taken, m/s.
 
         Raises:
@@ -48,9 +66,11 @@ class LiveField:
         self._arms = tuple(arms)
         self._robots = [arm.robot for arm in arms]
         self._several = len(self._arms) > 1
-        self._object_tolerance, self._velocity_tolerance = object_tolerance, velocity_tolerance
+        self._object_tolerance, self._turn_tolerance = object_tolerance, turn_tolerance
+        self._velocity_tolerance = velocity_tolerance
         self._hit: set[int] = set()
-        self._impossible: tuple[Array, InvalidInputError] | None = None
+        self._impossible: tuple[pin.SE3, InvalidInputError] | None = None
+        self._velocity, self._seen = np.zeros(3), 0.0
         self.task_number = 1
         self._set(task, 0, 1)
 
@@ -64,32 +84,59 @@ class LiveField:
         return index in self._hit
 
     def set_task(self, task: Task) -> None:
-        """Begin another task for the same arms.
+        """Begin another task for the same arms, with an object at rest.
 
         Raises:
             InvalidInputError: It can't be done, or is for other arms.
         """
+        self._velocity = np.zeros(3)
         self._set(task, self.field.revision + 1, self.task_number + 1)
         self._hit.clear()
 
-    def move_object(self, position: Array) -> bool:
-        """The object's centre is at (3,), m, in the task's frame; once it was hit, the field stays.
+    def move_object(self, pose: pin.SE3, velocity: Array | None = None, time: float = 0.0) -> bool:
+        """The object has this pose in the task's frame; once it was hit, the field stays.
+
+        Args:
+            pose: Of its centre and axes.
+            velocity: (3,) With which it moves along, m/s; at rest when None.
+            time: When, s; matters only where it moves.
 
         Raises:
-            InvalidInputError: The task can't be done there.
+            InvalidInputError: The task can't be done there, nor where the object is `REACH_TIME` later.
         """
-        if self.impact_happened or np.linalg.norm(position - self.field.object_position) <= self._object_tolerance:
+        thing, field = self.task.object, self.field
+        moving = np.zeros(3) if velocity is None else np.asarray(velocity, dtype=float)
+        expected = pin.SE3(thing.rotation, field.object_position + field.shift(time))
+        if self.impact_happened:
             return False
-        if self._impossible is not None and np.linalg.norm(position - self._impossible[0]) <= self._object_tolerance:
+        change = float(np.linalg.norm(moving - field.object_velocity))
+        as_foreseen = change <= SPEED_TOLERANCE and moving.any() == field.object_moves
+        fresh = not field.object_moves or time - field.object_time <= REFRESH
+        if as_foreseen and fresh and self._is_at(pose, expected):
+            return False
+        if self._impossible is not None and self._is_at(pose, self._impossible[0]):
             # To find no posture takes several times as long as to find one, and poses come a hundred times a second.
             raise self._impossible[1].with_traceback(None)
-        moved = dataclasses.replace(self.task.object, position=tuple(position.tolist()))
+        moved, before = dataclasses.replace(self.task, object=thing.placed(pose)), (self._velocity, self._seen)
         try:
-            self._set(dataclasses.replace(self.task, object=moved), self.field.revision + 1, self.task_number)
+            if moving.any():
+                later = pin.SE3(pose.rotation, pose.translation + REACH_TIME * moving)
+                make_field(dataclasses.replace(moved, object=thing.placed(later)), self._robots)
+            self._velocity, self._seen = moving, float(time)
+            self._set(moved, self.field.revision + 1, self.task_number)
         except InvalidInputError as error:
-            self._impossible = np.array(position), error
+            self._impossible = pose.copy(), error
+            self._velocity, self._seen = before
             raise
         return True
+
+    def _is_at(self, pose: pin.SE3, other: pin.SE3) -> bool:
+        """Whether two poses of the object are the same for the field."""
+        moved = np.linalg.norm(pose.translation - other.translation)
+        if moved > self._object_tolerance:
+            return False
+        apart = flipped_nearest(pose.rotation, other.rotation).T @ other.rotation
+        return float(np.linalg.norm(pin.log3(np.asfortranarray(apart)))) <= self._turn_tolerance
 
     def take_impact(
         self, index: int, event: ImpactEvent, joint_names: Sequence[str], sequence: int, arm: str = ""
@@ -112,8 +159,9 @@ class LiveField:
         self._check_arm(index, arm)
         if not self._postures.take_impact(index, event, joint_names, sequence):
             return False
-        velocity = self._postures.object_velocity(self.field) if self._several else None
-        self._after_impact(index, velocity, sequence)
+        field = self.field.advanced(event.time)
+        velocity = self._postures.object_velocity(field) if self._several else None
+        self._after_impact(index, velocity, sequence, event.time)
         return True
 
     def common_impact(self) -> list[Impact]:
@@ -142,7 +190,8 @@ class LiveField:
             raise InvalidInputError("task_number of the prediction", impact.task_number, present)
         if self._several:
             taken = ahead and self._postures.take(index, impact.joint_names, impact.position)
-            return taken and not self.impact_happened and self._expect(self._postures.object_velocity(self.field))
+            field = self.field.advanced(impact.time + impact.time_to_impact)
+            return taken and not self.impact_happened and self._expect(self._postures.object_velocity(field))
         mass, expected = impact.object_mass, self.field.object_mass
         if mass is not None and abs(mass - expected) > _MASS_TOLERANCE * expected:
             raise InvalidInputError("object mass of the prediction", f"{mass:.4g} kg", f"the task's {expected:.4g} kg")
@@ -155,13 +204,18 @@ class LiveField:
             return False
         if not self._postures.take(index, impact.joint_names, impact.position):
             return False
-        self._after_impact(index, velocity, impact.event_sequence)
+        self._after_impact(index, velocity, impact.event_sequence, impact.time)
         return True
 
     def _set(self, task: Task, revision: int, number: int) -> None:
         """Take over a task whose impact no arm is too weak for."""
         self._check_arms(task)
-        field = dataclasses.replace(make_field(task, self._robots, revision=revision), task_number=number)
+        field = dataclasses.replace(
+            make_field(task, self._robots, revision=revision),
+            task_number=number,
+            object_velocity=self._velocity,
+            object_time=self._seen if self._velocity.any() else 0.0,
+        )
         check_field(
             field,
             self._robots,
@@ -204,10 +258,10 @@ class LiveField:
         )
         return True
 
-    def _after_impact(self, index: int, velocity: Array | None, sequence: int) -> None:
+    def _after_impact(self, index: int, velocity: Array | None, sequence: int, time: float) -> None:
         """The post-impact part applies from now; where several arms hit the object first stays."""
         field = self.field
         keep = self._several and self.impact_happened
-        centre = field.object_position_at_impact if keep else self._postures.object_position(field)
+        centre = field.object_position_at_impact if keep else self._postures.object_position(field.advanced(time))
         self._hit.add(index)
         self.field = field.after_impact(centre, velocity, event_sequence=sequence)

@@ -126,3 +126,13 @@ class QpSolver:
             *program, self._sizes, self._most, self._room, self._active, acceleration, torque
         )
         return QpSolution(acceleration, torque, _ENDS[end])
+
+    def active_rows(self, block: int) -> list[tuple[int, int]]:
+        """The bounds that were active at the last minimum of a block: row of `QuadraticProgram.limits`, and variable.
+
+        Args:
+            block: Which; its variables are counted from its own first one.
+        """
+        size = int(self._sizes[block])
+        found = [int(row) for row in self._active[block] if row != 0]
+        return [(2 * ((abs(row) - 1) // size) + (row < 0), (abs(row) - 1) % size) for row in found]

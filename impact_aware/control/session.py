@@ -106,6 +106,7 @@ class ControlSession:
         self.parameters = parameters or ControlParameters()
         self._law = ReferenceSpreadingController(robots, self.parameters, field, self.bases)
         self.robots = [arm.robot for arm in self._law.arms]
+        self.torque_derivatives = self._law.torque_derivatives
         limits = [SafetyLimits.of(robot) for robot in self.robots] if limits is None else list(limits)
         period, state_age = self.parameters.period, self.parameters.state_age_limit
         self._guard = StateGuard(self._law.arms, limits, self.bases, period, state_age)

@@ -56,7 +56,12 @@ def mirrored(vector: Array, normal: Array) -> Array:
 
 
 def synchronisation_tasks(
-    arms: tuple[ControlledArm, ControlledArm], object_position: Array, normal: Array, stiffness: float, weight: float
+    arms: tuple[ControlledArm, ControlledArm],
+    object_position: Array,
+    normal: Array,
+    stiffness: float,
+    weight: float,
+    object_velocity: Array,
 ) -> tuple[AccelerationTask, AccelerationTask]:
     """Draw each of two tools towards the mirror image of the other one (22)-(26).
 
@@ -69,10 +74,11 @@ def synchronisation_tasks(
         normal: (3,) Unit normal of the object's faces, and of the mirror.
         stiffness: k_sync, 1/s^2.
         weight: w_sync, 1/m.
+        object_velocity: (3,) With which the mirror moves, m/s.
     """
     first, second = arms
     gap = object_position + mirrored(second.position - object_position, normal) - first.position
-    closing = mirrored(second.twist[:3], normal) - first.twist[:3]
+    closing = object_velocity + mirrored(second.twist[:3] - object_velocity, normal) - first.twist[:3]
     wanted = stiffness * gap + (2.0 * math.sqrt(stiffness)) * closing
     scaled = weight * math.sqrt(float(gap @ gap))
     return (

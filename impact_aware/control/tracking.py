@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple, Protocol
 
 import numpy as np
+import pinocchio as pin
 from numpy.typing import ArrayLike
 
 from impact_aware.arrays import Array
@@ -13,6 +15,35 @@ from impact_aware.control.arm import ControlledArm
 from impact_aware.control.command import Mode
 from impact_aware.control.parameters import ControlParameters
 from impact_aware.reference import ReferenceField
+from impact_aware.reference.kernels import smoothstep
+from impact_aware.reference.rotation import rotation_error
+
+POSE_STEP = 1e-6
+"""Step of the differences of the fields by the tool's pose, m and rad."""
+
+
+class Tool(Protocol):
+    """Where a tool is and how it moves: `ControlledArm` is one."""
+
+    @property
+    def position(self) -> Array:
+        """(3,) m."""
+
+    @property
+    def rotation(self) -> Array:
+        """(3, 3) In base axes."""
+
+    @property
+    def twist(self) -> Array:
+        """(6,) m/s and rad/s."""
+
+
+class MovedTool(NamedTuple):
+    """A tool elsewhere, with the twist of where it is."""
+
+    position: Array
+    rotation: Array
+    twist: Array
 
 
 class TrackingReference:
@@ -38,7 +69,8 @@ class TrackingReference:
         """Forget the impact."""
         count = len(self._given.arms)
         self.hit = np.zeros(count, dtype=bool)
-        self.blend = 0.0
+        self.blend = self._angular_blend = 0.0
+        self._object_measured = False
         self.twist = np.zeros((count, 6))
         self.target_acceleration = np.zeros((count, 6))
         self.complete_at: float | None = None
@@ -75,7 +107,8 @@ class TrackingReference:
         self.remember_prediction(object_velocity)
         positions = np.array([arm.position for arm in arms])
         self._contact_sum = positions.sum(axis=0)
-        self._object_at_impact = self.field.object_position_from_tools(positions)
+        shift = self.field.shift(time)
+        self._object_at_impact = self.field.object_position_from_tools(positions - shift) + shift
         self._entered = time
         self._interim_positions = positions
         self._use(self.field.after_impact(self._object_at_impact, self._prediction, event_sequence=event_sequence))
@@ -124,12 +157,13 @@ class TrackingReference:
         self.target_acceleration = np.empty((len(arms), 6))
         if mode is Mode.ANTE:
             self.blend = 0.0
-            damping = self._parameters.track_damping
+            if self.field.object_moves:
+                self.object_position = self.field.object_position + self.field.shift(time)
             for index, arm in enumerate(arms):
                 twist, target = self.twist[index], self.target_acceleration[index]
-                self._ante[index].evaluate_into(arm.position, arm.rotation, elapsed, twist, target)
-                kernels.add_damping(twist, arm.twist, damping, target)
+                self._before_impact(index, arm, time, elapsed, twist, target)
             return
+        self._object_measured = object_position is not None
         if object_position is not None:
             self.object_position = object_position
         else:
@@ -141,32 +175,101 @@ class TrackingReference:
         if mode is Mode.INTERIM:
             self.blend = self._share(self._contact_since(), time)
             angular_blend = self._share(self._entered, time)
+        self._angular_blend = angular_blend
         for index, arm in enumerate(arms):
-            self._after_impact(index, arm, angular_blend, interim=mode is Mode.INTERIM)
+            twist, target = self.twist[index], self.target_acceleration[index]
+            self._after_impact(mode, index, arm, time, self.object_position, twist, target)
+            if mode is Mode.INTERIM:
+                position = self._interim_positions[index]
+                along = self._ante[index].velocity(position - self.field.shift(time))
+                position += self._parameters.period * (along + self.field.object_velocity)
+            if self.pushes(index):
+                target += self.blend * arm.acceleration_from_wrench(self.field.arms[index].feedforward_wrench)
 
-    def _after_impact(self, index: int, arm: ControlledArm, angular_blend: float, *, interim: bool) -> None:
-        """(38), and (34) with the blend in the interim mode.
+    def pushes(self, arm: int) -> bool:
+        """Whether the force of an arm's feedforward is part of its target now."""
+        return self.blend > 0.0 and self._pushes[arm]
 
-        `angular_blend` is gamma of the angular part: the same where gamma follows the clock. Where gamma waits for
+    def _before_impact(self, index: int, tool: Tool, time: float, elapsed: float, twist: Array, target: Array) -> None:
+        """(20), written to twist and target (6,)."""
+        moves = self.field.object_moves
+        position = tool.position
+        if moves:
+            shift, velocity, acceleration = _movement(self.field, time, elapsed)
+            position = position - shift
+        self._ante[index].evaluate_into(position, tool.rotation, elapsed, twist, target)
+        if moves:
+            twist[:3] += velocity
+            target[:3] += acceleration
+        kernels.add_damping(twist, tool.twist, self._parameters.track_damping, target)
+
+    def _after_impact(
+        self, mode: Mode, index: int, tool: Tool, time: float, object_position: Array, twist: Array, target: Array
+    ) -> None:
+        """(38) without its force, and (34) with the blend in the interim mode, written to twist and target (6,).
+
+        `_angular_blend` is gamma of the angular part: the same where gamma follows the clock. Where gamma waits for
         complete contact, the clock still blends the angular part: the wanted orientation is the same before and after,
         and an arm that was hit off centre would rotate undamped as long as another one is waited for.
         """
-        settings, gamma = self._parameters, self.blend
-        twist, target = self.twist[index], self.target_acceleration[index]
-        self._post[index].evaluate_into(self.object_position, arm.rotation, twist, target)
-        kernels.add_damping(twist, arm.twist, settings.track_damping, target)
-        if interim:
+        settings, gamma, angular_blend = self._parameters, self.blend, self._angular_blend
+        self._post[index].evaluate_into(object_position, tool.rotation, twist, target)
+        kernels.add_damping(twist, tool.twist, settings.track_damping, target)
+        if mode is Mode.INTERIM:
             ante, position = self._ante[index], self._interim_positions[index]
-            ante_twist, feedback = ante.evaluate(arm.position, arm.rotation)
-            feedback[:3] += settings.track_stiffness * (position - arm.position)
+            _, feedback = ante.evaluate(tool.position - self.field.shift(time), tool.rotation)
+            feedback[:3] += settings.track_stiffness * (position - tool.position)
             # The angular velocity reference (11) is kappa_r times the orientation error. Its acceleration, -kappa_r^2
             # times that error, belongs to a tool that follows (11): without feedback of velocity it drives it away.
-            feedback[3:] = (settings.track_stiffness / ante.kappa_r) * ante_twist[3:] if ante.kappa_r > 0.0 else 0.0
+            feedback[3:] = 0.0
+            if ante.kappa_r > 0.0:
+                feedback[3:] = settings.track_stiffness * np.array(rotation_error(tool.rotation, ante.rotation))
             target[:3] = (1.0 - gamma) * feedback[:3] + gamma * target[:3]
             target[3:] = (1.0 - angular_blend) * feedback[3:] + angular_blend * target[3:]
-            position += settings.period * ante.velocity(position)
-        if gamma > 0.0 and self._pushes[index]:
-            target += gamma * arm.acceleration_from_wrench(self.field.arms[index].feedforward_wrench)
+
+    def derivatives(
+        self, mode: Mode, time: float, elapsed: float, index: int, arm: ControlledArm
+    ) -> tuple[Array, Array]:
+        """Derivatives of one arm's target, without its force, by its tool's pose and twist.
+
+        The object's position is known from the tools, of which this arm's moves and the others stay, unless it was
+        measured. By the pose they are central differences of the fields, which are compiled closed formulas.
+
+        Args:
+            mode: ANTE, INTERIM or POST, of the last `advance`.
+            time: Of that, s.
+            elapsed: Time since the start, s.
+            index: Which arm.
+            arm: At the state of the last `advance`.
+
+        Returns:
+            (6, 6) by the tool's position and by rotations about the base's axes, and (6, 6) by its twist.
+        """
+        by_pose, twist = np.empty((6, 6)), arm.twist
+        for column, axis in enumerate(np.eye(6)):
+            ends = []
+            for step in (POSE_STEP, -POSE_STEP):
+                moved = step * axis[:3]
+                rotation = pin.exp3(step * axis[3:]) @ arm.rotation
+                tool = MovedTool(arm.position + moved, rotation, twist)
+                carried = (
+                    self.object_position if self._object_measured else self.object_position + moved / self.hit.size
+                )
+                ends.append(self._target(mode, (time, elapsed), index, tool, carried))
+            by_pose[:, column] = (ends[0] - ends[1]) / (2.0 * POSE_STEP)
+        gain = np.full(6, -self._parameters.track_damping)
+        if mode is Mode.INTERIM:
+            gain[:3] *= self.blend
+            gain[3:] *= self._angular_blend
+        return by_pose, np.diag(gain)
+
+    def _target(self, mode: Mode, times: tuple[float, float], index: int, tool: Tool, object_position: Array) -> Array:
+        twist, target = np.empty(6), np.empty(6)
+        if mode is Mode.ANTE:
+            self._before_impact(index, tool, *times, twist, target)
+        else:
+            self._after_impact(mode, index, tool, times[0], object_position, twist, target)
+        return target
 
     def _use(self, field: ReferenceField) -> None:
         self.field = field
@@ -175,3 +278,19 @@ class TrackingReference:
         self._ante = [field.ante_impact(index) for index in count]
         self._post = [field.post_impact(index, use_prediction=predicted) for index in count]
         self._pushes = [bool(own.feedforward_wrench.any()) for own in field.arms]
+
+
+def _movement(field: ReferenceField, time: float, elapsed: float) -> tuple[Array, Array, Array]:
+    """How the ante-impact field moves with its object: shift (3,), m, velocity (3,), m/s, and acceleration (3,), m/s^2.
+
+    With the field w, the ramp sigma of the start and the object's velocity v, a tool follows sigma (w(p - x) + v). Its
+    acceleration is that of the field at rest and sigma' v if x' = sigma v, and the object is met if x is where it is
+    once the ramp is over: until then the field is ahead of it, by v T / 2 at the start.
+    """
+    shift, velocity, ramp = field.shift(time), field.object_velocity, field.start_ramp
+    if elapsed >= ramp:
+        return shift, velocity, np.zeros(3)
+    share, rate = smoothstep(elapsed, 0.0, ramp)
+    w = elapsed / ramp
+    ahead = 0.5 * ramp - elapsed + ramp * (w**3 - 0.5 * w**4)
+    return shift + ahead * velocity, share * velocity, rate * velocity

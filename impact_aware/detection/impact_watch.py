@@ -16,6 +16,7 @@ from impact_aware.detection.events import Array, ImpactEvent, JointSample
 from impact_aware.detection.expectation import ExpectationClassifier, Verdict
 from impact_aware.detection.ring import Ring
 from impact_aware.detection.ringing import RingingTest
+from impact_aware.detection.sensitive_joint import SensitiveJointDetector
 from impact_aware.errors import InvalidInputError
 from impact_aware.robot import RobotModel
 
@@ -90,6 +91,7 @@ class ImpactWatch:
     Attributes:
         detector: Finds them.
         sequence: Number of the last event.
+        normal: Contact normal from the obstacle into the robot (3,), base frame, or None; set by `face`.
     """
 
     def __init__(
@@ -120,7 +122,7 @@ class ImpactWatch:
         self.sequence = 0
         self._expectation, self._completion, self._bounce = expectation, completion, bounce
         self._ringing, self._robot = ringing, robot
-        self._normal = None if normal is None else np.asarray(normal, dtype=np.float64)
+        self.normal = None if normal is None else np.asarray(normal, dtype=np.float64)
         self._tolerance = timing_tolerance
         self._expected: ExpectedJump | None = None
         self._asked: tuple[int, ImpactEvent] | None = None
@@ -130,6 +132,12 @@ class ImpactWatch:
         self._last_time = -np.inf
         self._last_made = -np.inf
         self._rearm = False
+
+    def face(self, normal: Array) -> None:
+        """Another face will be hit, whose normal (3,) points from the obstacle into the robot, base frame."""
+        self.normal = normal
+        if isinstance(self.detector, SensitiveJointDetector):
+            self.detector.normal = normal
 
     def expect(self, expected: ExpectedJump) -> None:
         """Take note of a prediction; one made at the impact that is being judged replaces an earlier one."""
@@ -206,7 +214,7 @@ class ImpactWatch:
             self._ask(event, expected)
         if self._completion is not None:
             self._completion.notify(event)
-        normal = expected.normal if expected is not None and fits and expected.normal is not None else self._normal
+        normal = expected.normal if expected is not None and fits and expected.normal is not None else self.normal
         if self._bounce is not None and normal is not None and not self._bounce.watching:
             self._bounce.begin(event, normal)
         yield WatchEvent(WatchEventKind.MADE, self.sequence, event=event, cause=cause)

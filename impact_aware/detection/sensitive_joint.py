@@ -52,7 +52,11 @@ def impact_sensitivity(robot: RobotModel, position: Array, normal: ArrayLike, fr
 
 
 class SensitiveJointDetector(AdaptiveWindowDetector):
-    """The adaptive window on the joints that the expected contact moves most."""
+    """The adaptive window on the joints that the expected contact moves most.
+
+    Attributes:
+        normal: Expected contact normal from the obstacle into the robot, unit vector (3,), base frame.
+    """
 
     name: ClassVar[str] = "sensitive_joint"
 
@@ -80,7 +84,7 @@ class SensitiveJointDetector(AdaptiveWindowDetector):
         if robot.n != joint_count:
             raise InvalidInputError("robot", f"{robot.n} joints", f"{joint_count} joints")
         chosen = parameters or SensitiveJointParameters()
-        self._robot, self._normal, self._frame = robot, unit_vector("normal", normal), frame
+        self._robot, self.normal, self._frame = robot, unit_vector("normal", normal), frame
         self._watch_count = min(chosen.watched_joints, joint_count)
         super().__init__(joint_count, chosen)
 
@@ -89,7 +93,7 @@ class SensitiveJointDetector(AdaptiveWindowDetector):
         if largest <= 1.0:
             return largest
         # The posture matters only once something is out of bounds, so the model stays out of the quiet cycles.
-        sensitivity = np.abs(impact_sensitivity(self._robot, self._window.positions[-1], self._normal, self._frame))
+        sensitivity = np.abs(impact_sensitivity(self._robot, self._window.positions[-1], self.normal, self._frame))
         ignored = np.argsort(sensitivity)[: self.joint_count - self._watch_count]
         self._excess[:, ignored] = 0.0
         return float(self._excess.max())

@@ -6,13 +6,16 @@ import dataclasses
 from collections.abc import Callable, Sequence
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from impact_aware.arrays import Array
 from impact_aware.contact.box import homogeneous_box
-from impact_aware.contact.geometry import Contact, FreeObject
+from impact_aware.contact.geometry import Contact
 from impact_aware.control import Command, ControlSession, Mode
 from impact_aware.detection import ImpactDetector, ImpactEvent, JointSample, make_detector
 from impact_aware.detection.registry import NEEDS, OPTIONS
+from impact_aware.errors import InvalidInputError
+from impact_aware.experiments.command_link import CommandLink
 from impact_aware.experiments.episode_result import EpisodeRecorder, EpisodeResult
 from impact_aware.experiments.episode_settings import EpisodeSettings, Truth
 from impact_aware.impact import (
@@ -58,7 +61,7 @@ def predict_impact(
     own, base = field.arms[arm], base_placement(task.arms[arm])
     tool = base.act(robot.placement(event.position).translation)
     centre = field.object_position + own.normal * float(own.normal @ (tool - own.impact_position))
-    to_base, box = base.rotation.T, homogeneous_box(field.object_mass, field.object_half_extents, centre)
+    to_base, turn = base.rotation.T, base.rotation.T @ field.object_rotation
     contact = Contact(
         robot.tool_frame,
         to_base @ own.normal,
@@ -66,7 +69,13 @@ def predict_impact(
         friction=task.object.friction_tool,
         restitution=task.object.restitution,
     )
-    body = FreeObject(box.mass, to_base @ box.inertia @ base.rotation, base.actInv(centre))
+    body = homogeneous_box(
+        field.object_mass,
+        field.object_half_extents,
+        base.actInv(centre),
+        [*(to_base @ field.object_velocity), 0, 0, 0],
+        turn,
+    )
     return predict(robot, event.position, event.velocity_before, contact, obstacle=body, method=method)
 
 
@@ -77,7 +86,9 @@ def run_episode(
     *,
     robots: Sequence[RobotModel] | None = None,
     sampled: ImpactMap | None = None,
+    object_velocity: ArrayLike | None = None,
     on_cycle: Callable[[Command], None] | None = None,
+    link: CommandLink | None = None,
 ) -> EpisodeResult:
     """Run a task from rest at its start position until its duration is over or the object has come to rest.
 
@@ -89,7 +100,9 @@ def run_episode(
         seed: Seed of the sensors.
         robots: One model per arm; the task's profiles when None.
         sampled: The task's map for `impact_map="sampled"`; sampled now when None.
+        object_velocity: (3,) With which the object is believed to move from the start on, m/s; at rest when None.
         on_cycle: Called with every command.
+        link: Between the session and the arms; commands are there at once when None.
 
     Raises:
         InvalidInputError: A task that can't be done, by the number that makes it so, or an impact beyond a limit.
@@ -98,7 +111,7 @@ def run_episode(
     bases = [base_placement(arm) for arm in task.arms]
     given = robots_of_task(task) if robots is None else robots
     robots = [robot.tilted(base.rotation) for robot, base in zip(given, bases, strict=True)]
-    field = make_field(task, robots)
+    field = _field(task, settings, robots, object_velocity)
     posture = _posture(task, settings, robots)
     plant = task_plant(task, settings, robots)
     session = ControlSession(robots, settings.control, field, bases)
@@ -119,17 +132,14 @@ def run_episode(
                 continue
             events.append((index, event))
             if session.mode in (Mode.ANTE, Mode.INTERIM):
-                known = np.isfinite(event.velocity_before)
-                event = dataclasses.replace(
-                    event, velocity_before=np.where(known, event.velocity_before, reading.dq[part])
-                )
+                event = _completed(event, reading.dq[part])
                 velocity = predictor(index, event, reading.q)
                 session.events.notify_impact(event.time, reading.time, velocity, arm=index, sequence=len(events))
         command = session.cycle(reading.time, reading.q, reading.dq)
         recorder.add(command, reading.q, reading.dq, state.object_placement, state.object_twist)
         if on_cycle is not None:
             on_cycle(command)
-        state = plant.step(command.effort)
+        state = plant.step(command.effort if link is None else link.carry(session, reading.time, reading.q, reading.dq))
         moving = command.mode is not Mode.POST or float(np.linalg.norm(state.object_twist)) > _REST_SPEED
         over = command.mode is Mode.SAFE or not moving
         rest_since = min(rest_since, state.time) if over else np.inf
@@ -149,6 +159,12 @@ def run_episode(
         interventions=session.filter.interventions,
         safe_reason=command.reason,
     )
+
+
+def _completed(event: ImpactEvent, velocity: Array) -> ImpactEvent:
+    """The event with the present velocity (n,), rad/s, where the one before the impact is unknown."""
+    known = np.isfinite(event.velocity_before)
+    return dataclasses.replace(event, velocity_before=np.where(known, event.velocity_before, velocity))
 
 
 class ObjectVelocity:
@@ -175,25 +191,27 @@ class ObjectVelocity:
 
     def __call__(self, arm: int, event: ImpactEvent, q: Array) -> Array:
         """Object velocity (3,) in the task's frame after an event of one arm, with all joints at q (n,), m/s."""
-        direct = self._palms(arm, event, q) if any(self._task.arms[arm].pad_half_sizes) else self._tip(arm, event)
+        field = self._field.advanced(event.time)
+        palm = any(self._task.arms[arm].pad_half_sizes)
+        direct = self._palms(arm, event, q, field) if palm else self._tip(arm, event, field)
         used = direct
         if self._sampled is not None:
             tools = [
                 base.act(robot.placement(part).translation)
                 for base, robot, part in zip(self._bases, self._robots, np.split(q, self._ends), strict=True)
             ]
-            used = self._sampled(impact_coordinates(self._field, np.array(tools)))
+            used = self._sampled(impact_coordinates(self._task, np.array(tools)))
         self.velocities.append((used, direct))
         return used
 
-    def _tip(self, arm: int, event: ImpactEvent) -> Array:
+    def _tip(self, arm: int, event: ImpactEvent, field: ReferenceField) -> Array:
         """Velocity (3,) of an object that the round tip of one arm has hit, m/s."""
-        prediction = predict_impact(self._task, arm, self._robots[arm], self._field, event, self._method)
+        prediction = predict_impact(self._task, arm, self._robots[arm], field, event, self._method)
         self.predictions.append((event.time, prediction.velocity_after))
         assert prediction.object_twist_after is not None
         return np.asarray(self._bases[arm].rotation @ prediction.object_twist_after[:3])
 
-    def _palms(self, arm: int, event: ImpactEvent, q: Array) -> Array:
+    def _palms(self, arm: int, event: ImpactEvent, q: Array, field: ReferenceField) -> Array:
         """Velocity (3,) of an object that palms hit: what this one did, or of several what all are to do, m/s."""
         robots, postures = self._robots, np.split(q, self._ends)
         velocities = [np.zeros(robot.n) for robot in robots]
@@ -201,14 +219,14 @@ class ObjectVelocity:
         self._hits = {k: hit for k, hit in self._hits.items() if event.time - hit.time <= COMMON_WINDOW} | {arm: event}
         for index, hit in self._hits.items():
             postures[index], velocities[index] = hit.position, hit.velocity_before
-        own = predict_grasp_impact(self._task, robots, self._field, postures, velocities, hitting=sorted(self._hits))
+        own = predict_grasp_impact(self._task, robots, field, postures, velocities, hitting=sorted(self._hits))
         after = [
             own.velocity_after[mount.name] if index in self._hits else np.full(robots[index].n, np.nan)
             for index, mount in enumerate(self._task.arms)
         ]
         self.predictions.append((event.time, np.concatenate(after)))
         if len(robots) > 1:
-            return predict_grasp(self._task, robots, self._field, q)
+            return predict_grasp(self._task, robots, field, q)
         return own.velocity_after[self._task.object.name][:3]
 
 
@@ -216,6 +234,18 @@ def _detector(settings: EpisodeSettings, robot: RobotModel) -> ImpactDetector:
     wanted = (*NEEDS.get(settings.detector, ()), *OPTIONS.get(settings.detector, ()))
     model = {"robot": robot} if "robot" in wanted else {}
     return make_detector(settings.detector, robot.n, **model, **settings.detector_parameters)
+
+
+def _field(
+    task: Task, settings: EpisodeSettings, robots: Sequence[RobotModel], object_velocity: ArrayLike | None
+) -> ReferenceField:
+    """The field at the start, with the velocity (3,) of an object that is believed to move, m/s."""
+    field = make_field(task, robots)
+    if object_velocity is None:
+        return field
+    if settings.impact_map == "sampled":
+        raise InvalidInputError("impact_map", "sampled", "direct, for an object that moves")
+    return dataclasses.replace(field, object_velocity=np.asarray(object_velocity, dtype=float))
 
 
 def _posture(task: Task, settings: EpisodeSettings, robots: Sequence[RobotModel]) -> Array:

@@ -184,7 +184,7 @@ def _draw_start(arm: ArmTask, generator: np.random.Generator, ranges: RandomRang
     position += generator.uniform(-1.0, 1.0) * ranges.start_across * np.cross((0.0, 0.0, 1.0), normal)
     position[2] += generator.uniform(*ranges.start_height)
     roll, pitch, yaw = (float(angle) for angle in generator.uniform(-ranges.start_tilt, ranges.start_tilt, 3))
-    usual = tool_placement(arm, position)
+    usual = tool_placement(arm, position, start=True)
     placement = pin.SE3(rotation_from_rpy((roll, pitch, yaw)) @ usual.rotation, usual.translation)
     return position, placement, float(generator.uniform(-ranges.first_joint, ranges.first_joint))
 

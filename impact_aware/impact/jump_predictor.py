@@ -12,10 +12,10 @@ from numpy.typing import ArrayLike
 
 from impact_aware.arrays import Array
 from impact_aware.contact import Contact, FreeObject
-from impact_aware.contact.box import homogeneous_box, near_face_point
+from impact_aware.contact.box import homogeneous_box, near_face_point, nearest_axis
 from impact_aware.errors import InvalidInputError
 from impact_aware.impact.look_ahead import Approach, look_ahead
-from impact_aware.impact.palm import PalmPrediction, checked_palm, predict_palm
+from impact_aware.impact.palm import BoxOnTable, PalmPrediction, checked_palm, predict_palm
 from impact_aware.impact.prediction import ImpactPrediction
 from impact_aware.impact.predictor import ImpactPredictor
 from impact_aware.impact.registry import DEFAULT_METHOD
@@ -38,6 +38,9 @@ class JumpPredictor:
         contact: The configured contact.
         object_mass: kg; 0 for a fixed surface.
         object_position: (3,) Where the object's centre was seen last, base frame, m.
+        object_rotation: (3, 3) Of the object's axes, base frame.
+        object_velocity: (3,) With which it moves, base frame, m/s.
+        object_time: When it was at `object_position`, s; matters only where it moves.
         method: Name of the impact map.
         inertia: Which inertia is used.
     """
@@ -50,6 +53,7 @@ class JumpPredictor:
         object_mass: float = 0.0,
         object_half_extents: ArrayLike = (0.1, 0.1, 0.1),
         object_position: ArrayLike = (0.0, 0.0, 0.0),
+        object_rotation: ArrayLike | None = None,
         surface_point: ArrayLike = (0.0, 0.0, 0.0),
         method: str = DEFAULT_METHOD,
         inertia: str = "M+B_theta",
@@ -63,8 +67,9 @@ class JumpPredictor:
             robot: The arm.
             contact: Where and how it touches.
             object_mass: Of the free object, kg; 0: a fixed surface is hit.
-            object_half_extents: (3,) m.
+            object_half_extents: (3,) Along the object's axes, m.
             object_position: (3,) Its centre, base frame, m.
+            object_rotation: (3, 3) Of its axes, base frame; along those of the base frame when None.
             surface_point: (3,) A point of the fixed surface, base frame, m.
             method: One of `IMPACT_MAPS`.
             inertia: One of `INERTIA_CHOICES`.
@@ -82,6 +87,8 @@ class JumpPredictor:
         self.robot, self.contact = robot, contact
         self.object_mass, self.method, self.inertia = object_mass, method, inertia
         self.object_position = np.array(object_position, dtype=float)
+        self.object_rotation = np.eye(3) if object_rotation is None else np.array(object_rotation, dtype=float)
+        self.object_velocity, self.object_time = np.zeros(3), 0.0
         self._half_extents = np.array(object_half_extents, dtype=float)
         self._surface_point = np.array(surface_point, dtype=float)
         self._covariance = self._configured_covariance = covariance
@@ -97,7 +104,7 @@ class JumpPredictor:
         """A point (3,) of the surface to be hit: of the object's near face, or the configured one, base frame, m."""
         if self.object_mass == 0.0:
             return self._surface_point
-        return near_face_point(self.object_position, self._half_extents, self.contact.normal)
+        return near_face_point(self.object_position, self._half_extents, self.contact.normal, self.object_rotation)
 
     def set_object(
         self,
@@ -105,6 +112,7 @@ class JumpPredictor:
         half_extents: ArrayLike,
         normal: ArrayLike,
         *,
+        rotation: ArrayLike | None = None,
         friction: float,
         restitution: float,
         table_friction: float | None = None,
@@ -113,8 +121,9 @@ class JumpPredictor:
 
         Args:
             mass: kg, > 0.
-            half_extents: (3,) m.
+            half_extents: (3,) Along the object's axes, m.
             normal: (3,) Unit vector from the object into the robot, base frame.
+            rotation: (3, 3) Of the object's axes, base frame; as they are when None.
             friction: Coulomb coefficient with the tool.
             restitution: With the tool.
             table_friction: See `__init__`.
@@ -128,19 +137,37 @@ class JumpPredictor:
         contact = dataclasses.replace(
             self.contact, normal=np.array(normal, dtype=float), friction=friction, restitution=restitution
         )
-        box = homogeneous_box(mass, half, self.object_position)
+        turned = self.object_rotation if rotation is None else np.array(rotation, dtype=float)
+        box = homogeneous_box(mass, half, self.object_position, rotation=turned)
         self.contact, self.object_mass, self._half_extents, self._box = contact, mass, half, box
+        self.object_rotation = turned
         self._table_friction = table_friction
 
-    def see_object(self, position: Array, covariance: Array | None = None) -> None:
+    def see_object(
+        self,
+        position: Array,
+        covariance: Array | None = None,
+        rotation: Array | None = None,
+        velocity: Array | None = None,
+        time: float = 0.0,
+    ) -> None:
         """The object was seen.
 
         Args:
             position: (3,) Its centre, base frame, m.
+            rotation: (3, 3) Of its axes, base frame: the face that is hit is the one nearest to the former one; as they
+                are when None.
             covariance: (6, 6) Of position and rotation about the base frame's axes, m^2 and rad^2; None when unknown.
                 The face moves and turns with the object: it adds to that of the contact point and of the normal.
+            velocity: (3,) With which it moves on, base frame, m/s; at rest when None.
+            time: When it was there, s.
         """
-        self.object_position = position
+        self.object_position, self.object_time = position, time
+        self.object_velocity = np.zeros(3) if velocity is None else velocity
+        if rotation is not None and not np.array_equal(rotation, self.object_rotation):
+            normal = nearest_axis(rotation, self.contact.normal)
+            self.contact = dataclasses.replace(self.contact, normal=normal)
+            self.object_rotation, self._box = np.array(rotation), None
         own = self._configured_covariance
         if covariance is None:
             self._covariance = own
@@ -153,17 +180,24 @@ class JumpPredictor:
             normal=_matrix(own.normal) + turned @ covariance[3:, 3:] @ turned.T,
         )
 
-    def look_ahead(self, q: Array, dq: Array, horizon: float) -> Approach | None:
-        """The contact to come within `horizon`, s; None when there is none, or the tool touches already."""
-        approach = look_ahead(self.robot, q, dq, self.contact, self.plane_point, horizon)
+    def look_ahead(self, q: Array, dq: Array, horizon: float, time: float | None = None) -> Approach | None:
+        """The contact to come within `horizon`, s; None when there is none, or the tool touches already.
+
+        `time` is that of the state, s, where the object moves.
+        """
+        point, velocity = self.plane_point + self._shift(time), None if time is None else self.object_velocity
+        approach = look_ahead(self.robot, q, dq, self.contact, point, horizon, velocity)
         return approach if approach is not None and approach.distance > 0.0 else None
 
-    def predict(self, q: Array, dq: Array, *, spread: bool = True, **replaced: Any) -> Prediction:
+    def predict(
+        self, q: Array, dq: Array, *, spread: bool = True, time: float | None = None, **replaced: Any
+    ) -> Prediction:
         """What an impact at q (n,), rad, with dq (n,), rad/s, does.
 
         Args:
             q: Finite.
             dq: Finite.
+            time: Of the impact, s, where the object moves: as it was seen last when None.
             spread: Also how the inputs' covariance spreads, where there is one; it takes many times as long.
             replaced: `contact`, `object_mass`, `method` or `inertia` instead of the configured one.
 
@@ -171,7 +205,7 @@ class JumpPredictor:
             ImpactAwareError: A replacement that can't be used, or no solution.
         """
         contact = replaced.get("contact", self.contact)
-        obstacle = self._obstacle(replaced.get("object_mass", self.object_mass))
+        obstacle = self._obstacle(replaced.get("object_mass", self.object_mass), self._shift(time))
         how = {"method": replaced.get("method", self.method), "inertia": replaced.get("inertia", self.inertia)}
         if self._palm is not None and contact is self.contact:
             return Prediction(self._hit_with_palm(q, dq, obstacle, how["inertia"]))
@@ -182,17 +216,26 @@ class JumpPredictor:
 
     def _hit_with_palm(self, q: Array, dq: Array, obstacle: FreeObject | None, inertia: str) -> PalmPrediction:
         assert self._palm is not None
-        table = None if self._table_friction is None else (self._half_extents, self._table_friction)
+        table = None
+        if self._table_friction is not None:
+            table = BoxOnTable(self._half_extents, self._table_friction, self.object_rotation)
         return predict_palm(
             self.robot, q, dq, self.contact, self._palm, obstacle=obstacle, table=table, inertia=inertia
         )
 
-    def _obstacle(self, mass: float) -> FreeObject | None:
+    def _shift(self, time: float | None) -> Array:
+        """How far (3,) the object has moved since it was seen, until a time, m."""
+        return np.zeros(3) if time is None else self.object_velocity * (time - self.object_time)
+
+    def _obstacle(self, mass: float, shift: Array | None = None) -> FreeObject | None:
         if mass == 0.0:
             return None
+        place = self.object_position if shift is None else self.object_position + shift
+        twist = np.concatenate((self.object_velocity, np.zeros(3)))
         box = self._box
-        if box is None or box.mass != mass or not np.array_equal(box.position, self.object_position):
-            self._box = box = homogeneous_box(mass, self._half_extents, self.object_position)
+        same = box is not None and box.mass == mass and np.array_equal(box.position, place)
+        if box is None or not (same and np.array_equal(box.twist, twist)):
+            self._box = box = homogeneous_box(mass, self._half_extents, place, twist, self.object_rotation)
         return box
 
     def _prepare(self, contact: Contact, obstacle: FreeObject | None, method: str, inertia: str) -> ImpactPredictor:

@@ -26,7 +26,13 @@ class Approach(NamedTuple):
 
 
 def look_ahead(
-    robot: RobotModel, q: Array, dq: Array, contact: Contact, plane_point: Array, horizon: float
+    robot: RobotModel,
+    q: Array,
+    dq: Array,
+    contact: Contact,
+    plane_point: Array,
+    horizon: float,
+    plane_velocity: Array | None = None,
 ) -> Approach | None:
     """Extrapolate the present velocity to the plane through `plane_point` with the contact's normal.
 
@@ -37,6 +43,7 @@ def look_ahead(
         contact: The contact; its normal is the plane's.
         plane_point: (3,) Any point of the plane, base frame, m.
         horizon: Longest time worth looking ahead, s.
+        plane_velocity: (3,) With which the plane moves, m/s; it stands when None.
 
     Returns:
         None when the contact recedes, or is further away than the horizon. A point already past the plane counts as
@@ -44,6 +51,8 @@ def look_ahead(
     """
     distance = float(contact.normal @ (contact_point(robot, q, contact) - plane_point))
     speed = -float(contact.normal @ (contact_jacobian(robot, q, contact) @ dq))
+    if plane_velocity is not None:
+        speed += float(contact.normal @ plane_velocity)
     if speed <= 0.0 or distance > speed * horizon:
         return None
     time = max(distance, 0.0) / speed

@@ -12,6 +12,7 @@ import pinocchio as pin
 from numpy.typing import ArrayLike
 
 from impact_aware.arrays import Array
+from impact_aware.contact.box import nearest_axis
 from impact_aware.contact.geometry import Contact, FreeObject, contact_jacobian
 from impact_aware.errors import InvalidInputError
 from impact_aware.impact.contact_impulse import Mode
@@ -26,6 +27,12 @@ from impact_aware.impact.simultaneous import (
 from impact_aware.robot import RobotModel
 
 _ARM, _OBJECT = "arm", "object"
+
+TABLE = "table"
+"""What a table that moves is called in a prediction."""
+
+HEAVIEST = 1e9
+"""Mass of what no impact moves, kg."""
 
 
 def palm_contacts(centre: BodyContact, tool: pin.SE3, half_sizes: ArrayLike) -> list[BodyContact]:
@@ -53,18 +60,37 @@ def _facing(normal: Array, tool: pin.SE3) -> int:
     return int(np.argmax(np.abs(tool.rotation.T @ normal)))
 
 
-def table_contacts(body: str, position: ArrayLike, half_extents: ArrayLike, friction: float) -> list[BodyContact]:
-    """The corners of a box's base on its table, which is horizontal.
+def table_contacts(
+    body: str,
+    position: ArrayLike,
+    half_extents: ArrayLike,
+    friction: float,
+    rotation: ArrayLike | None = None,
+    up: ArrayLike = (0.0, 0.0, 1.0),
+    table: str | None = None,
+) -> list[BodyContact]:
+    """The corners of a box's base on its table, which lies along that base.
 
     Args:
         body: Name of the box.
-        position: (3,) Its centre, m; z is up.
-        half_extents: (3,) m.
+        position: (3,) Its centre, m.
+        half_extents: (3,) Along its own axes, m.
         friction: Coulomb's coefficient between box and table.
+        rotation: (3, 3) Of its axes; along those of the frame when None.
+        up: (3,) The vertical: the face that looks the most against it is the base.
+        table: Name of a table that moves, among the objects; None for one that stands.
     """
-    half, up = np.asarray(half_extents, dtype=float), np.array([0.0, 0.0, 1.0])
-    base = BodyContact(body=body, normal=up, point=np.asarray(position) - half[2] * up, friction=friction)
-    return contact_patch(base, np.array([1.0, 0.0, 0.0]), half[0], half[1])
+    half, axes = np.asarray(half_extents, dtype=float), np.eye(3) if rotation is None else np.asarray(rotation)
+    standing = int(np.argmax(np.abs(axes.T @ np.asarray(up, dtype=float))))
+    normal = nearest_axis(axes, up)
+    along, across = (axis for axis in range(3) if axis != standing)
+    base = BodyContact(body, normal, np.asarray(position) - half[standing] * normal, table, friction)
+    return contact_patch(base, axes[:, along], half[along], half[across])
+
+
+def moving_table(velocity: ArrayLike) -> FreeObject:
+    """A table, or belt, that moves with a velocity (3,), m/s, whatever happens on it."""
+    return FreeObject(HEAVIEST, HEAVIEST * np.eye(3), np.zeros(3), np.array([*np.asarray(velocity), 0.0, 0.0, 0.0]))
 
 
 class SummedContact(NamedTuple):
@@ -155,6 +181,20 @@ class PalmPrediction(NamedTuple):
         return None if self.obstacle is None else self.obstacle.twist
 
 
+class BoxOnTable(NamedTuple):
+    """A box that stands on a table along its base.
+
+    Attributes:
+        half_extents: (3,) Along its own axes, m.
+        friction: Coulomb coefficient between box and table.
+        rotation: (3, 3) Of its axes in the base frame of the arm; along those when None.
+    """
+
+    half_extents: Array
+    friction: float
+    rotation: Array | None = None
+
+
 def checked_palm(half_sizes: ArrayLike) -> Array | None:
     """Half edges (3,) of a palm, m; None for the zeros that say that there is none.
 
@@ -177,7 +217,7 @@ def predict_palm(
     half_sizes: ArrayLike,
     *,
     obstacle: FreeObject | None = None,
-    table: tuple[Array, float] | None = None,
+    table: BoxOnTable | None = None,
     inertia: str = "M+B_theta",
 ) -> PalmPrediction:
     """Predict the state just after a palm meets an object or a fixed surface with its whole face.
@@ -189,8 +229,7 @@ def predict_palm(
         contact: Frame of the palm, normal, friction and restitution; radius and points are those of a tip, not used.
         half_sizes: (3,) Half edges of the palm along the axes of its frame, m.
         obstacle: The free object; None for a fixed surface.
-        table: Half extents (3,) of a box that stands on a horizontal table, m, and the friction between them; None for
-            an object that nothing else holds.
+        table: How the object stands on a table; None for an object that nothing else holds.
         inertia: One of `INERTIA_CHOICES`.
 
     Raises:
@@ -206,9 +245,14 @@ def predict_palm(
         _ARM, contact.normal, tool.translation, other, contact.friction, contact.restitution, contact.frame
     )
     contacts = palm_contacts(middle, tool, half)
-    if obstacle is not None and table is not None:
-        contacts += table_contacts(_OBJECT, obstacle.position, *table)
     objects = {} if obstacle is None else {_OBJECT: obstacle}
+    if obstacle is not None and table is not None:
+        half_extents, friction, rotation = table
+        up, carrier = -robot.model.gravity.linear, None
+        if obstacle.twist[:3].any():
+            # An object that moves on a table is carried by it.
+            objects[TABLE], carrier = moving_table(obstacle.twist[:3]), TABLE
+        contacts += table_contacts(_OBJECT, obstacle.position, half_extents, friction, rotation, up, carrier)
     found = predict_simultaneous(contacts, arms={_ARM: arm}, objects=objects, inertia=inertia)
     own = summed_contact(found, _ARM)
     towards = contact.normal @ contact_jacobian(robot, arm.q, Contact(contact.frame, contact.normal, point=own.point))

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from impact_aware.markers import style as look
-from impact_aware.markers.marker import UPRIGHT, Array, Marker, Sheet
+from impact_aware.markers.marker import Array, Marker, Sheet
 from impact_aware.markers.movement import box_edges
 from impact_aware.markers.style import MarkerStyle
 from impact_aware.reference import ReferenceField, streamline
@@ -33,9 +33,9 @@ def field_markers(sheet: Sheet, field: ReferenceField, arm: int, style: MarkerSt
 
 def goal_marker(sheet: Sheet, field: ReferenceField) -> list[Marker]:
     """Where the object shall end."""
-    edges = 2.0 * np.asarray(field.object_half_extents)
+    edges, turned = 2.0 * np.asarray(field.object_half_extents), field.object_orientation
     return (
-        [sheet.lines("object_goal", 0, box_edges(field.goal, edges, UPRIGHT), 0.004, look.GOAL)] if edges.all() else []
+        [sheet.lines("object_goal", 0, box_edges(field.goal, edges, turned), 0.004, look.GOAL)] if edges.all() else []
     )
 
 

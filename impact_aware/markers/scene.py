@@ -242,7 +242,9 @@ class SceneMarkers:
         return len(names) > 1 and self.arm in names
 
     def _orientation_of_object(self) -> Array:
-        return np.array(UPRIGHT) if self._object is None else self._object[3]
+        if self._object is not None:
+            return self._object[3]
+        return np.array(UPRIGHT) if self._field is None else self._field.object_orientation
 
     def _outcome_of(self, impact: Impact | None) -> Outcome | None:
         if impact is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -32,12 +32,14 @@ class ObjectPose:
         time: Stamp, s.
         pose: Of the object's centre and axes in that frame.
         covariance: (6, 6) Of position and rotation about the axes of that frame, m^2 and rad^2; None when unknown.
+        velocity: (3,) Of its centre as the last poses have it, m/s; zeros at rest.
     """
 
     frame: str
     time: float
     pose: pin.SE3
     covariance: Array | None = None
+    velocity: Array = field(default_factory=lambda: np.zeros(3))
 
     def seen_from(self, base: str, placement: pin.SE3) -> ObjectPose:
         """The same in the frame `base`, in which this one's frame has the pose `placement`."""

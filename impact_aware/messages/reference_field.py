@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from impact_aware.messages.geometry import quaternion, vector, write_quaternion, write_vector
-from impact_aware.messages.stamps import write_stamp
+from impact_aware.messages.stamps import seconds, write_stamp
 from impact_aware.messages.types import MessageTypes
 from impact_aware.reference import ArmReference, ReferenceField
 
@@ -24,6 +24,9 @@ VECTORS = (
     "object_position", "object_position_at_impact", "goal", "object_half_extents", "object_velocity_after",
 )  # fmt: skip
 
+LATER = ("ante_rotation_deceleration", "post_sideways_radius")
+"""Numbers that recordings of earlier versions lack, where they were 0."""
+
 ARM_PLAIN = ("arm", "tool_frame", "null_space_joint", "null_space_position")
 ARM_VECTORS = ("impact_position", "impact_velocity", "normal")
 ARM_QUATERNIONS = ("orientation_before", "orientation_after")
@@ -34,8 +37,11 @@ def field_to_message(field: ReferenceField, time: float, types: MessageTypes) ->
     message = types.new(TYPE)
     write_stamp(message.header.stamp, time)
     message.header.frame_id = field.frame
-    for name in (*PLAIN, "task_number"):
+    for name in (*PLAIN, *LATER, "task_number"):
         setattr(message, name, getattr(field, name))
+    write_quaternion(message.object_orientation, field.object_orientation)
+    write_vector(message.object_velocity, field.object_velocity)
+    write_stamp(message.object_stamp, field.object_time)
     for name in VECTORS:
         write_vector(getattr(message, name), getattr(field, name))
     message.arms = [_arm_to_message(arm, types) for arm in field.arms]
@@ -50,6 +56,12 @@ def field_from_message(message: Any) -> ReferenceField:
     """
     values: dict[str, Any] = {name: getattr(message, name) for name in PLAIN}
     values["task_number"] = int(getattr(message, "task_number", 0))  # none in recordings of earlier versions
+    values |= {name: getattr(message, name, 0.0) for name in LATER}
+    if hasattr(message, "object_velocity"):
+        values |= {"object_velocity": vector(message.object_velocity), "object_time": seconds(message.object_stamp)}
+    turned = getattr(message, "object_orientation", None)
+    if turned is not None and any(quaternion(turned)):
+        values["object_orientation"] = quaternion(turned)
     values.update({name: vector(getattr(message, name)) for name in VECTORS})
     arms = tuple(_arm_from_message(arm) for arm in message.arms)
     return ReferenceField(arms=arms, frame=message.header.frame_id, **values)

@@ -1,45 +1,57 @@
-"""The torques of all arms, published to each arm's own effort controller."""
+"""What the arms are commanded, published to each arm's own controller: torques, or laws for the time between two."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-import numpy as np
-from numpy.typing import NDArray
 from rclpy.duration import Duration
 from rclpy.node import Node
+from rclpy.publisher import Publisher
 from rclpy.serialization import serialize_message
 from std_msgs.msg import Float64MultiArray
 
+from impact_aware.arrays import Array
+from impact_aware.control import ControlSession
+from impact_aware.control.local_law import LawSource
+from impact_aware.messages.linear_feedback import TYPE as CONTROL_TYPE
+from impact_aware.messages.linear_feedback import law_to_control
+from impact_aware.messages.local_law import TYPE as LAW_TYPE
+from impact_aware.messages.local_law import law_to_message
+from impact_aware.nodes.controller_settings import Settings
+from impact_aware.nodes.ros.messages import ROS, message_class
 from impact_aware.nodes.ros.qos import COMMAND_QOS
 from impact_aware.task.arms import Arm
 
 COMMANDS_TOPIC = "effort_controller/commands"
 
+LAW_TOPIC = "local_law"
+
+CONTROL_TOPIC = "control"
+"""Of linear_feedback_controller, in the namespace of its node."""
+
 
 class ArmCommands:
-    """One publisher per arm; messages are serialized here, which is quicker than to let DDS do it.
+    """One publisher per arm.
 
-    Serialized, a Float64MultiArray is the same begin every time, and then its numbers.
+    Attributes:
+        topic: Of each arm, below its name.
+        receiver: Who takes what is published there, in words.
     """
 
-    def __init__(self, node: Node, arms: Sequence[Arm]) -> None:
+    topic: str
+    receiver: str
+
+    def __init__(self, node: Node, arms: Sequence[Arm], kind: type) -> None:
         """Create the publishers; nothing is published yet."""
         self._node = node
-        self._outputs = []
-        self._topics = []
-        first = 0
-        for arm in arms:
-            count = arm.robot.n
-            begin = serialize_message(Float64MultiArray(data=[0.0] * count))[: -8 * count]
-            publisher = node.create_publisher(Float64MultiArray, arm.topic(COMMANDS_TOPIC), COMMAND_QOS)
-            self._topics.append(publisher.topic_name)
-            self._outputs.append((publisher, begin, slice(first, first + count)))
-            first += count
+        self._publishers: list[Publisher] = [
+            node.create_publisher(kind, arm.topic(self.topic), COMMAND_QOS) for arm in arms
+        ]
 
     def rivals(self) -> list[str]:
         """Topics on which somebody else publishes commands too, as far as DDS has found."""
-        return [topic for topic in self._topics if self._node.count_publishers(topic) > 1]
+        topics = [publisher.topic_name for publisher in self._publishers]
+        return [topic for topic in topics if self._node.count_publishers(topic) > 1]
 
     def rival_names(self) -> list[str]:
         """The same topics, each with the nodes that publish on it beside this one."""
@@ -55,10 +67,98 @@ class ArmCommands:
 
     def flush(self, timeout: float = 0.1) -> None:
         """Wait until everybody has the last commands, for up to `timeout`, s."""
-        for publisher, *_ in self._outputs:
+        for publisher in self._publishers:
             publisher.wait_for_all_acked(Duration(seconds=timeout))
 
-    def publish(self, effort: NDArray[np.float64]) -> None:
+    @property
+    def send(self) -> Callable[[Array], None] | None:
+        """Takes the torques (n,) of all arms as soon as they are known, N m; None where laws go out instead."""
+        return None
+
+    def command(self, session: ControlSession) -> None:
+        """Publish what there is to publish of the session's last command."""
+
+
+class EffortCommands(ArmCommands):
+    """Torques; messages are serialized here, which is quicker than to let DDS do it.
+
+    Serialized, a Float64MultiArray is the same begin every time, and then its numbers.
+    """
+
+    topic = COMMANDS_TOPIC
+    receiver = "the effort controller"
+
+    def __init__(self, node: Node, arms: Sequence[Arm]) -> None:
+        """Create the publishers; nothing is published yet."""
+        super().__init__(node, arms, Float64MultiArray)
+        self._parts, first = [], 0
+        for arm in arms:
+            count = arm.robot.n
+            begin = serialize_message(Float64MultiArray(data=[0.0] * count))[: -8 * count]
+            self._parts.append((begin, slice(first, first + count)))
+            first += count
+
+    @property
+    def send(self) -> Callable[[Array], None]:
+        """Publishes them."""
+        return self.publish
+
+    def publish(self, effort: Array) -> None:
         """Publish torques (n,) of all arms, arm after arm, N m."""
-        for publisher, begin, part in self._outputs:
+        for publisher, (begin, part) in zip(self._publishers, self._parts, strict=True):
             publisher.publish(begin + effort[part].tobytes())
+
+
+class LawCommands(ArmCommands):
+    """Laws, so many per second and one with each change of the mode; see `impact_aware.control.local_law`."""
+
+    topic = LAW_TOPIC
+    receiver = "the controller that applies laws"
+    type = LAW_TYPE
+    to_message = staticmethod(law_to_message)
+
+    def __init__(self, node: Node, arms: Sequence[Arm], rate: float, validity: float) -> None:
+        """Create the publishers; nothing is published yet.
+
+        Args:
+            node: The controller.
+            arms: Its arms.
+            rate: Of the laws, Hz.
+            validity: Of each law, s.
+
+        Raises:
+            InvalidInputError: Nobody has installed the package of the messages.
+        """
+        super().__init__(node, arms, message_class(self.type))
+        self._frames = [arm.robot.base_frame for arm in arms]
+        self._settings = rate, validity
+        self._source: LawSource | None = None
+
+    def command(self, session: ControlSession) -> None:
+        """Publish the laws of the session's last command, where they are due."""
+        if self._source is None:
+            self._source = LawSource(session, *self._settings)
+        laws = self._source.laws()
+        for publisher, law, frame in zip(self._publishers, laws, self._frames, strict=False):
+            publisher.publish(self.to_message(law, ROS, frame=frame))
+
+
+class LinearFeedbackCommands(LawCommands):
+    """The same laws for ros2_control's linear_feedback_controller, which goes on with the last one for ever."""
+
+    topic = CONTROL_TOPIC
+    receiver = "linear_feedback_controller"
+    type = CONTROL_TYPE
+    to_message = staticmethod(law_to_control)
+
+
+def arm_commands(node: Node, arms: Sequence[Arm], settings: Settings) -> ArmCommands:
+    """Of the command interface that the settings ask for.
+
+    Raises:
+        InvalidInputError: One whose messages are not installed.
+    """
+    kinds = {"local_law": LawCommands, "linear_feedback": LinearFeedbackCommands}
+    if settings.command_interface in kinds:
+        return kinds[settings.command_interface](node, arms, settings.law_rate, settings.law_validity)
+    return EffortCommands(node, arms)

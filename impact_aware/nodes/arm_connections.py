@@ -9,7 +9,7 @@ from functools import partial
 from rclpy.node import Node
 
 from impact_aware.control.session import NO_FIELD, ControlSession
-from impact_aware.nodes.arm_commands import COMMANDS_TOPIC, ArmCommands
+from impact_aware.nodes.arm_commands import ArmCommands
 from impact_aware.nodes.joint_state_source import JointStateSource
 from impact_aware.nodes.ros.qos_match import mismatches, silenced, unheard, why_silent
 from impact_aware.nodes.ros.readiness import Readiness
@@ -19,8 +19,8 @@ from impact_aware.task.arms import Arm
 
 DRIVER = "the robot's driver"
 
-WATCHED = ("joint_states", "impacts", "predicted_jumps", COMMANDS_TOPIC)
-"""Topics of each arm on which silence would not be detected until it is too late."""
+WATCHED = ("joint_states", "impacts", "predicted_jumps")
+"""Topics of each arm, besides its commands', on which silence would not be detected until it is too late."""
 
 
 class ArmConnections:
@@ -100,11 +100,11 @@ class ArmConnections:
         if rivals:
             return f"somebody else publishes {', '.join(rivals)} too: is the suite running twice?"
         for arm in self._arms:
-            for sentence in silenced(self._node, [arm.topic(name) for name in WATCHED]):
+            for sentence in silenced(self._node, [arm.topic(name) for name in (*WATCHED, self._commands.topic)]):
                 return sentence
             # Whoever joins later would get the torque of an arm that was thought to be moving.
-            if nobody := unheard(self._node, arm.topic(COMMANDS_TOPIC)):
-                return f"{nobody}: is the effort controller loaded?"
+            if nobody := unheard(self._node, arm.topic(self._commands.topic)):
+                return f"{nobody}: is {self._commands.receiver} loaded?"
         return ""
 
 

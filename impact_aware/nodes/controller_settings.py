@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from impact_aware.control.local_law import (
+    DEFAULT_VALIDITY,
+    HIGHEST_RATE,
+    LONGEST_VALIDITY,
+    LOWEST_RATE,
+    SHORTEST_VALIDITY,
+)
 from impact_aware.parameters import described
+from impact_aware.robot.profile import INTERFACES
 
 
 @dataclass(frozen=True)
@@ -24,6 +32,13 @@ class Settings:
         "x, y, z, w; empty for a single arm: the field's frame is its base frame",
     )
     autostart: bool = described(False, "configure, activate and start without being asked")
+    command_interface: str = described(
+        "effort", "what the arms are commanded by: a torque for each state, or laws between two", choices=INTERFACES
+    )
+    law_rate: float = described(250.0, "rate of the laws, Hz", LOWEST_RATE, HIGHEST_RATE)
+    law_validity: float = described(
+        DEFAULT_VALIDITY, "time from its state for which a law may be applied, s", SHORTEST_VALIDITY, LONGEST_VALIDITY
+    )
     state_timeout: float = described(
         0.1, "time without joint_states after which the arm goes to the safe mode, s of wall time", 0.005, 60.0
     )

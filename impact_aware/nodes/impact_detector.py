@@ -12,12 +12,16 @@ import numpy as np
 from builtin_interfaces.msg import Time
 from impact_aware_msgs.msg import ImpactEvent as ImpactEventMessage
 from impact_aware_msgs.msg import ImpactPrediction
+from impact_aware_msgs.msg import Task as TaskMessage
 from rclpy.node import Node
 
+from impact_aware.bringup.connections import task_topics
+from impact_aware.bringup.task_parameters import own_contact
 from impact_aware.detection import DETECTORS, ImpactWatch, JointSample, WatchEvent, WatchEventKind
 from impact_aware.detection.fusion import MEMBERS
 from impact_aware.detection.tuning import load_parameters
 from impact_aware.detection.watch_settings import WatchSettings, make_watch, noise_of
+from impact_aware.errors import ImpactAwareError
 from impact_aware.messages.impact_event import (
     CONTACT_MADE,
     MEANINGS,
@@ -27,11 +31,12 @@ from impact_aware.messages.impact_event import (
     loss_to_message,
 )
 from impact_aware.messages.impact_prediction import expected_jump, impact_from_message
+from impact_aware.messages.task import task_from_message
 from impact_aware.nodes.joint_state_source import JointStateSource
 from impact_aware.nodes.lockstep import LockstepReporter
 from impact_aware.nodes.ros.diagnostics import OK, WARN, DiagnosticsReporter, Report, refusals
 from impact_aware.nodes.ros.messages import ROS
-from impact_aware.nodes.ros.qos import EVENT_QOS
+from impact_aware.nodes.ros.qos import EVENT_QOS, LATCHED_QOS
 from impact_aware.nodes.ros.readiness import Readiness
 from impact_aware.nodes.ros.ros_parameters import load_settings
 from impact_aware.nodes.ros.runtime import run_node
@@ -59,6 +64,7 @@ class Settings:
         [], "roll, pitch, yaw of the base in a frame whose z axis points up, rad; empty: it stands upright"
     )
     normal: list[float] = described([], "normal of the surface to be hit, for bounces and the most sensitive joint")
+    follow_task: bool = described(True, "where a normal is given: it is that of the latest task")
     sampling_period: float = described(0.001, "time between two states, s", 1e-5, 0.1)
     encoder_resolution: float = described(1e-5, "step of the positions, rad", 0.0, 0.1)
     position_noise: float = described(0.0, "standard deviation of the positions beside the steps, rad", 0.0, 0.1)
@@ -99,6 +105,7 @@ class ImpactDetectorNode(Node):
         self._seen: dict[str, tuple[int, int]] = {}
         self._counts = dict.fromkeys(WatchEventKind, 0)
         self._refused: Counter[str] = Counter()
+        self._normal: np.ndarray | None = None
         if settings.joints:
             self._watch = self._make_watch(len(settings.joints))
         self._order = JointOrder(settings.joints)
@@ -114,6 +121,8 @@ class ImpactDetectorNode(Node):
         )
         # Listened to whether it is used or not, as the graph's connections are checked before a motion.
         self.create_subscription(ImpactPrediction, settings.expected_jumps, self._on_prediction, EVENT_QOS)
+        for topic in task_topics(self.get_namespace()) if settings.follow_task and settings.normal else ():
+            self.create_subscription(TaskMessage, topic, self._on_task, LATCHED_QOS)
         for topic in settings.other_impacts:
             self.create_subscription(ImpactEventMessage, topic, partial(self._on_other_impact, topic), EVENT_QOS)
         expect_messages(self, "joint_states", lambda: self._source.received > 0, "the robot's driver")
@@ -126,6 +135,8 @@ class ImpactDetectorNode(Node):
         names = {field.name for field in dataclasses.fields(WatchSettings)}
         given: dict[str, Any] = {key: value for key, value in vars(self._settings).items() if key in names}
         given["position_noise"] = max(noise, self._settings.position_noise)
+        if self._normal is not None:
+            given["normal"] = self._normal.tolist()
         return make_watch(joint_count, WatchSettings(**given), robot=self._robot, tuning=self._tuning)
 
     def _on_state(self, stamp: Time) -> None:
@@ -200,6 +211,19 @@ class ImpactDetectorNode(Node):
             self._watch.expect(expected)
         elif message.valid:
             self._refused["prediction not usable"] += 1
+
+    def _on_task(self, message: TaskMessage) -> None:
+        """The face that is hit is that of this task from now on, if an arm of it is this one."""
+        try:
+            own = own_contact(task_from_message(message)[0], self._arm)
+        except ImpactAwareError as error:
+            self._refused["task not usable"] += 1
+            self.get_logger().warning(f"refused a task: {error}", throttle_duration_sec=2.0)
+            return
+        if own is not None:
+            self._normal = np.array(own["normal"])
+            if self._watch is not None:
+                self._watch.face(self._normal)
 
     def _on_other_impact(self, topic: str, message: ImpactEventMessage) -> None:
         # A repeat only adds a meaning to an impact that was counted before.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -17,7 +18,7 @@ from rclpy.node import Node
 
 from impact_aware.arrays import Array
 from impact_aware.bringup.connections import task_topics
-from impact_aware.bringup.task_parameters import contact_parameters
+from impact_aware.bringup.task_parameters import own_contact
 from impact_aware.contact import Contact
 from impact_aware.errors import ImpactAwareError, InvalidInputError
 from impact_aware.estimation.registry import DEFAULT_ESTIMATOR, ESTIMATORS
@@ -78,8 +79,11 @@ class Settings:
     method: str = described(DEFAULT_METHOD, "impact map", choices=tuple(IMPACT_MAPS))
     object_name: str = described("box", "name of the free object")
     object_mass: float = described(0.0, "mass of the free object, kg; 0: a fixed surface is hit", 0.0, 1000.0)
-    object_half_extents: list[float] = described([0.1, 0.1, 0.1], "half edges of the object, m")
+    object_half_extents: list[float] = described([0.1, 0.1, 0.1], "half edges of the object along its axes, m")
     object_position: list[float] = described([0.5, 0.0, 0.1], "centre of the object until object_pose is received, m")
+    object_rpy: list[float] = described(
+        [0.0, 0.0, 0.0], "roll, pitch, yaw of the object's axes until object_pose is received, rad"
+    )
     surface_point: list[float] = described([0.0, 0.0, 0.0], "a point of the fixed surface, base frame, m")
     follow_task: bool = described(True, "object, its face that is hit and the contact are those of the latest task")
     look_ahead_period: float = described(0.02, "time between two look-ahead predictions, s", 0.001, 10.0)
@@ -123,6 +127,7 @@ class Settings:
             object_mass=self.object_mass,
             object_half_extents=self.object_half_extents,
             object_position=self.object_position,
+            object_rotation=_rotation("parameter object_rpy", self.object_rpy),
             surface_point=self.surface_point,
             method=self.method,
             inertia=self.inertia,
@@ -167,8 +172,8 @@ class JumpPredictorNode(Node):
 
     def _start(self, robot: RobotModel) -> None:
         settings = self._settings
-        self._robot = robot = robot.prefixed(settings.joint_prefix)
         self._base = base_poses(settings.base, ["the arm"])[0] if settings.base else pin.SE3.Identity()
+        self._robot = robot = robot.prefixed(settings.joint_prefix).tilted(self._base.rotation)
         self._predictor = settings.predictor(robot)
         self._request_order = JointOrder(robot.joint_names)
         self._event_order = JointOrder(robot.joint_names)
@@ -177,7 +182,7 @@ class JumpPredictorNode(Node):
             method, window = settings.estimation_method, settings.estimation_window or None
             self._estimates = EstimatePublisher(self, self._publisher, robot.n, method, window)
         self.create_subscription(ImpactEvent, "impacts", self._on_impact, EVENT_QOS)
-        self._object = ObjectPoses(self, (robot.base_frame,), self._on_object, self._refuse)
+        self._object = ObjectPoses(self, (robot.base_frame,), self._on_object, self._refuse, self._base.rotation[2])
         if settings.task_frame:
             self._object.frames.know(settings.task_frame, robot.base_frame, self._base)
         for topic in task_topics(self.get_namespace()) if settings.follow_task and settings.object_mass else ():
@@ -190,20 +195,21 @@ class JumpPredictorNode(Node):
         self.get_logger().info(f"predicting impacts of {robot.name} with a {target} by the {settings.method} map")
 
     def _on_object(self, seen: ObjectPose) -> None:
-        self._predictor.see_object(np.array(seen.pose.translation), seen.covariance)
+        place, turn = np.array(seen.pose.translation), np.array(seen.pose.rotation)
+        self._predictor.see_object(place, seen.covariance, turn, seen.velocity, seen.time)
 
     def _on_task(self, message: TaskMessage) -> None:
         """Predict for this task from now on, if an arm of it is this one."""
         try:
             task, number = task_from_message(message)
-            own = [arm for arm in task.arms if len(task.arms) == 1 or arm.name == self._arm]
-            if not own:
+            entries = own_contact(task, self._arm)
+            if entries is None:
                 return
-            entries = contact_parameters(task, own[0])
             self._predictor.set_object(
                 entries["object_mass"],
                 entries["object_half_extents"],
                 entries["normal"],
+                rotation=_rotation("object_rpy", entries["object_rpy"]),
                 friction=entries["friction"],
                 restitution=entries["restitution"],
                 table_friction=entries.get("table_friction"),
@@ -223,7 +229,7 @@ class JumpPredictorNode(Node):
 
     def _look_ahead(self, source: JointStateSource) -> None:
         velocity = source.velocity.copy()
-        approach = self._predictor.look_ahead(source.position, velocity, self._settings.look_ahead_horizon)
+        approach = self._predictor.look_ahead(source.position, velocity, self._settings.look_ahead_horizon, source.time)
         if approach is not None:
             self._publish("look_ahead", source.time, approach.position, velocity, approach.time_to_impact)
 
@@ -252,7 +258,8 @@ class JumpPredictorNode(Node):
         """Publish a prediction, or why there is none; with its spread, except while looking ahead, which is often."""
         about = {"source": source, "time": time, "time_to_impact": time_to_impact, "event_sequence": sequence}
         try:
-            prediction = self._predictor.predict(position, velocity, spread=source != "look_ahead")
+            met = time + time_to_impact
+            prediction = self._predictor.predict(position, velocity, spread=source != "look_ahead", time=met)
             impact = self._impact(prediction, position, **about)
             self._predicted += 1
         except ImpactAwareError as error:
@@ -353,6 +360,13 @@ class JumpPredictorNode(Node):
         if self._refused.total() > self._refused[REQUEST]:
             return WARN, "refused what can't be used", values
         return OK, "predicting" if source.received else "no joint_states yet", values
+
+
+def _rotation(name: str, rpy: Sequence[float]) -> Array:
+    """(3, 3) Of roll, pitch and yaw, rad."""
+    if len(rpy) != 3 or not np.isfinite(rpy).all():
+        raise InvalidInputError(name, list(rpy), "roll, pitch and yaw, rad")
+    return np.asarray(pin.rpy.rpyToMatrix(*rpy))
 
 
 main = partial(run_node, JumpPredictorNode)

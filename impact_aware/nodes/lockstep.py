@@ -9,6 +9,7 @@ from impact_aware_msgs.msg import StepDone
 from rclpy.event_handler import QoSLivelinessChangedInfo, SubscriptionEventCallbacks
 from rclpy.node import Node
 
+from impact_aware.nodes.ros.middleware import require_liveliness
 from impact_aware.nodes.ros.qos import STEP_DONE_QOS
 
 TOPIC = "step_done"
@@ -44,7 +45,13 @@ class LockstepGate:
         on_answer: Callable[[], None],
         on_loss: Callable[[], None],
     ) -> None:
-        """Subscribe to the answers: `on_answer` is called for each to the present state, `on_loss` when one is gone."""
+        """Subscribe to the answers: `on_answer` is called for each to the present state, `on_loss` when one is gone.
+
+        Raises:
+            InvalidInputError: With participants, a middleware that does not tell when one is gone.
+        """
+        if participants:
+            require_liveliness("for lockstep, which would wait for a dead node for ever")
         self.participants = frozenset(participants)
         self._node = node
         self._own = node.get_namespace().rstrip("/") + "/"

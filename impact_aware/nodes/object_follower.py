@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections import deque
 from collections.abc import Callable, Collection
 
 import numpy as np
 import pinocchio as pin
+from numpy.typing import ArrayLike
 
 from impact_aware.errors import ImpactAwareError, one_line
 from impact_aware.messages.object_pose import ObjectPose
@@ -33,6 +35,7 @@ class ObjectFollower:
         lookup: Callable[[str, str, float | None], pin.SE3],
         follow: Callable[[ObjectPose], None],
         refuse: Callable[[str, str], None],
+        up: ArrayLike = (0.0, 0.0, 1.0),
     ) -> None:
         """Follow nothing yet.
 
@@ -41,15 +44,17 @@ class ObjectFollower:
             own: Every name with which a pose is in the base frame.
             limits: What poses must be like.
             lookup: Pose of the second frame in the first one at a time, s, or at the latest; raises FrameError.
-            follow: Called with each pose that is to be followed, in the base frame; an error means that the task can't
-                be done with the object there, and no motion may begin.
+            follow: Called with each pose that is to be followed, in the base frame, with the mean orientation of the
+                last ones; an error means that the task can't be done with the object there, and no motion may begin.
             refuse: Called with a reason and a phrase for the log, for each that can't be.
+            up: (3,) The vertical in the base frame.
         """
         self._base, self._own, self._lookup = base, frozenset(own), lookup
         self._follow, self._refuse = follow, refuse
         self._waiting: deque[ObjectPose] = deque(maxlen=MOST_WAITING)
-        self.watch = ObjectWatch(limits)
+        self.watch = ObjectWatch(limits, up)
         self.problem = ""
+        self._stamped = True
 
     def receive(self, seen: ObjectPose, now: float) -> bool:
         """Take a pose in any frame at `now`, s, by a clock that never goes back; returns whether TF places it."""
@@ -85,8 +90,12 @@ class ObjectFollower:
         jumps = self.watch.jumps
         # Without stamps, each message is a new sight.
         if self.watch.take(own.time or now, np.array(own.pose.translation), own.pose.rotation, now):
+            self._stamped = bool(own.time)
+            pose = pin.SE3(self.watch.turn.rotation, self.watch.position)
             try:
-                self._follow(own)
+                self._follow(
+                    dataclasses.replace(own, pose=pose, velocity=self.watch.velocity if self._stamped else np.zeros(3))
+                )
             except ImpactAwareError as error:
                 self.problem = f"the object makes the task impossible: {error}"
                 self._refuse("object_pose makes the task impossible", f"an object_pose: {self.problem}")
@@ -95,7 +104,10 @@ class ObjectFollower:
 
     def refusal(self, now: float) -> str:
         """Why no motion may begin towards the object, in one sentence; empty when it may, or nothing was seen."""
-        return self.problem or self.watch.refusal(now)
+        refusal = self.problem or self.watch.refusal(now)
+        if not refusal and not self._stamped and self.watch.velocity.any():
+            return "the object moves, and its poses have no stamps that tell when it was where"
+        return refusal
 
     def _complain(self, reason: str, seen: ObjectPose, why: str) -> None:
         self.problem = f"object_pose in frame '{one_line(seen.frame[:100])}' can't be used: {why}"

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pinocchio as pin
+from numpy.typing import ArrayLike
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
@@ -52,6 +53,7 @@ class ObjectPoses:
         base_frames: Sequence[str],
         follow: Callable[[ObjectPose], None],
         refuse: Callable[[str, str], None],
+        up: ArrayLike = (0.0, 0.0, 1.0),
     ) -> None:
         """Listen.
 
@@ -60,6 +62,7 @@ class ObjectPoses:
             base_frames: Names of the base frame; the first is the one in TF.
             follow: Called with each pose that is to be followed, in the base frame.
             refuse: Called with a reason and a phrase for the log, for each that can't be.
+            up: (3,) The vertical in the base frame.
 
         Raises:
             InvalidInputError: A type of messages that is not installed.
@@ -71,7 +74,7 @@ class ObjectPoses:
         self.frames = Frames(node)
         # A pose without a frame is one in the base frame.
         own = {"", *base_frames, *filter(None, [settings.tf_base_frame])}
-        self._follower = ObjectFollower(self._base, own, settings, self.frames.pose, follow, refuse)
+        self._follower = ObjectFollower(self._base, own, settings, self.frames.pose, follow, refuse, up)
         self._looking = False
         if settings.object_frame:
             self._look_often(self.look)

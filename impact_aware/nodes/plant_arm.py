@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import array
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from builtin_interfaces.msg import Time
 from impact_aware_msgs.msg import ImpactPrediction
-from numpy.typing import NDArray
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
-from std_msgs.msg import Float64MultiArray, String
+from std_msgs.msg import String
 
+from impact_aware.arrays import Array
 from impact_aware.errors import InvalidInputError
 from impact_aware.messages.impact_prediction import impact_to_message
-from impact_aware.nodes.arm_commands import COMMANDS_TOPIC
+from impact_aware.nodes.arm_inputs import ArmInput
 from impact_aware.nodes.ros.messages import ROS
-from impact_aware.nodes.ros.qos import COMMAND_QOS, LATCHED_QOS, STREAM_QOS, state_qos
-from impact_aware.robot.effort_convention import EffortConvention
+from impact_aware.nodes.ros.qos import LATCHED_QOS, STREAM_QOS, state_qos
 from impact_aware.simulation import ImpactTruth
 from impact_aware.simulation.impact_truth import impact_of_truth
 from impact_aware.simulation.sensors import JointReading
@@ -70,36 +69,25 @@ def plant_states(node: Node, arms: Sequence[Arm], joints: Sequence[slice]) -> li
 
 
 class PlantArm:
-    """Publishes an arm's truth and description, and keeps its last command.
+    """Publishes an arm's truth and description.
 
     Attributes:
         arm: Which one.
-        command: (n,) The last usable command, N m, or None.
-        command_is_new: Whether it came since `command_is_new` was last set to False.
-        rejected: Commands that were not usable.
+        input: What it is commanded.
     """
 
-    def __init__(self, node: Node, arm: Arm, joints: slice, on_command: Callable[[], None]) -> None:
-        """Create the topics; `joints` are its own in the plant's arrays, `on_command` is called when one is usable."""
-        self.arm = arm
-        self.command: NDArray[np.float64] | None = None
-        self.command_is_new = False
-        self.rejected = 0
-        self._convention = EffortConvention([arm.robot])
-        self._node = node
+    def __init__(self, node: Node, arm: Arm, joints: slice, commands: ArmInput) -> None:
+        """Create the topics; `joints` are its own in the plant's arrays."""
+        self.arm, self.input = arm, commands
         self._joints = joints
-        self._on_command = on_command
         self._truth_publisher = node.create_publisher(ImpactPrediction, arm.topic("true_impacts"), STREAM_QOS)
         description = node.create_publisher(String, arm.topic("robot_description"), LATCHED_QOS)
         if arm.robot.profile is not None:
             description.publish(String(data=arm.robot.profile.urdf.read_text()))
-        node.create_subscription(Float64MultiArray, arm.topic(COMMANDS_TOPIC), self._receive, COMMAND_QOS)
 
-    def torque(self, positions: NDArray[np.float64]) -> NDArray[np.float64] | None:
-        """What the arm makes of its last command at the plant's joint positions, N m; None before there is one."""
-        if self.command is None:
-            return None
-        return self._convention.to_effort(self.command, positions[self._joints])
+    def torque(self, positions: Array, reading: JointReading, now: float) -> Array | None:
+        """What drives the arm at the plant's joint positions, N m; None before it is commanded."""
+        return self.input.torque(positions[self._joints], reading, now)
 
     def publish_truth(self, truth: ImpactTruth, start_time: float, object_name: str) -> None:
         """Publish an impact of this arm, in the frame of its base; `start_time` is that of the simulation, s."""
@@ -108,16 +96,3 @@ class PlantArm:
             truth, arm.robot, arm.base, self._joints, arm=arm.name, object_name=object_name, start_time=start_time
         )
         self._truth_publisher.publish(impact_to_message(impact, ROS))
-
-    def _receive(self, message: Float64MultiArray) -> None:
-        command = np.array(message.data)
-        if command.shape != (self.arm.robot.n,) or not np.isfinite(command).all():
-            # What ros2_control's forward controllers do: drop it, keep the last one.
-            self.rejected += 1
-            self._node.get_logger().warning(
-                f"dropped a command with {command.size} values, {np.count_nonzero(~np.isfinite(command))} not finite",
-                throttle_duration_sec=2.0,
-            )
-            return
-        self.command, self.command_is_new = command, True
-        self._on_command()

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-import numpy as np
 import pinocchio as pin
 from geometry_msgs.msg import PoseStamped
 from impact_aware_msgs.msg import ControllerState, ImpactEvent, ImpactPrediction
@@ -175,7 +174,7 @@ class ReferenceFieldNode(Node):
         self._publish_object(seen)
         if not self._settings.use_object_pose:
             return
-        if self._live.move_object(np.array(seen.pose.translation)):
+        if self._live.move_object(seen.pose, seen.velocity, seen.time):
             self._publish()
 
     def _no_motion(self) -> str:

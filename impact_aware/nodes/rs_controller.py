@@ -1,4 +1,4 @@
-"""Node `rs_controller`: joint_states in, torques out. Configured it watches; only active it commands.
+"""Node `rs_controller`: joint_states in, torques or laws out. Configured it watches; only active it commands.
 
 It controls one arm, or several in one quadratic program: then the topics of each arm are below the arm's name. What it
 does with states, events and time is the `ControlSession`'s; here is ROS.
@@ -21,11 +21,12 @@ from std_srvs.srv import Trigger
 
 from impact_aware.control import ControlParameters, ControlSession, Mode, SafeReason
 from impact_aware.control.completion import TaskCompletion
+from impact_aware.control.local_law import check_laws
 from impact_aware.control.warm_up import warm_up
 from impact_aware.errors import ImpactAwareError
 from impact_aware.messages.reference_field import field_from_message
 from impact_aware.messages.stamps import seconds
-from impact_aware.nodes.arm_commands import ArmCommands
+from impact_aware.nodes.arm_commands import arm_commands
 from impact_aware.nodes.arm_connections import ArmConnections
 from impact_aware.nodes.control_report import ControlReport
 from impact_aware.nodes.controller_settings import Settings
@@ -33,6 +34,7 @@ from impact_aware.nodes.joint_state_source import JointStateSource
 from impact_aware.nodes.lockstep import LockstepReporter
 from impact_aware.nodes.ros.diagnostics import ERROR, OK, WARN, DiagnosticsReporter, Report
 from impact_aware.nodes.ros.lifecycle import SteadyLifecycleNode
+from impact_aware.nodes.ros.middleware import require_liveliness
 from impact_aware.nodes.ros.readiness import Readiness
 from impact_aware.nodes.ros.realtime import freeze_garbage
 from impact_aware.nodes.ros.ros_parameters import load_settings
@@ -94,11 +96,14 @@ class RsControllerNode(SteadyLifecycleNode):
         """Load the robots, prepare the session, subscribe."""
         settings = self._settings
         try:
+            require_liveliness("to stop when the node behind impacts, predicted_jumps or reference_field dies")
             if settings.arms:
                 self._arms = several_arms(settings.arms, settings.robots, settings.bases, settings.joint_prefixes)
             else:
                 name = settings.arm or self.get_namespace().strip("/")
                 self._arms = single_arm(name, settings.robot, settings.bases, "".join(settings.joint_prefixes[:1]))
+            check_laws(settings.law_rate, settings.law_validity)
+            self._commands = arm_commands(self, self._arms, settings)
         except ImpactAwareError as error:
             self.get_logger().error(f"can't configure: {error}")
             return TransitionCallbackReturn.FAILURE
@@ -123,7 +128,6 @@ class RsControllerNode(SteadyLifecycleNode):
             )
             for index, arm in enumerate(self._arms)
         ]
-        self._commands = ArmCommands(self, self._arms)
         session = ControlSession(
             [arm.robot for arm in self._arms],
             self._gains,
@@ -132,7 +136,7 @@ class RsControllerNode(SteadyLifecycleNode):
             topics=[arm.topic("joint_states") for arm in self._arms],
             state_timeout=settings.state_timeout,
             completion=TaskCompletion(goal_tolerance=settings.goal_tolerance, give_up=settings.give_up),
-            send=self._commands.publish,
+            send=self._commands.send,
             present=self._now,
             paced=not settings.lockstep,
         )
@@ -222,6 +226,7 @@ class RsControllerNode(SteadyLifecycleNode):
         if not answered:
             return
         if session.active and session.command is not None:
+            self._commands.command(session)
             self._report.account(session.command, arrival)
             self._follow()
             self._report.publish(session.command, stamp)
@@ -318,6 +323,7 @@ class RsControllerNode(SteadyLifecycleNode):
     def _watch(self) -> None:
         if self._session is not None and self._session.active:
             self._session.watch()
+            self._commands.command(self._session)
             self._follow()
 
     def _look_for_rivals(self) -> None:
@@ -334,6 +340,7 @@ class RsControllerNode(SteadyLifecycleNode):
         session = self._session
         if session is not None and session.active:
             session.fail(error)
+            self._commands.command(session)
             self._follow()
 
     def prepare_stop(self) -> None:
@@ -344,9 +351,10 @@ class RsControllerNode(SteadyLifecycleNode):
             self._session.shut_down()
 
     def close(self) -> None:
-        """A last command towards gravity compensation: forward controllers hold on to it."""
+        """A last command towards gravity compensation: forward controllers hold on to it, laws end by themselves."""
         if self._session is not None:
             self._session.send_without_state()
+            self._commands.command(self._session)
             self._commands.flush()
 
     def destroy_node(self) -> None:

@@ -1,9 +1,10 @@
-"""Node `sim_robot`: the plant for whoever has no robot. Effort commands in; joint states, object poses and truth out.
+"""Node `sim_robot`: the plant for whoever has no robot. Commands in; joint states, object poses and truth out.
 
 It simulates the arms of a task: one, or several whose topics are below their names. In lockstep it goes on when new
 commands for every arm, and the `step_done` of every participant for its last state, have come; when a participant dies
 it stops waiting and keeps wall time, so that whoever is left can bring the arms to rest. Free-running it keeps wall
-time from the start. Commands that stop make an arm brake, as a robot's own reflex does.
+time from the start. Torques that stop make an arm brake, as a robot's own reflex does; one whose laws (`local_law`)
+stop damps itself.
 """
 
 from __future__ import annotations
@@ -21,9 +22,11 @@ from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rosgraph_msgs.msg import Clock as ClockMessage
 
+from impact_aware.arrays import Array
 from impact_aware.errors import InvalidInputError
 from impact_aware.messages.geometry import write_quaternion, write_twist, write_vector
 from impact_aware.messages.stamps import write_stamp
+from impact_aware.nodes.arm_inputs import ArmInput, EffortInput, LawInput
 from impact_aware.nodes.lockstep import LockstepGate
 from impact_aware.nodes.plant_arm import PlantArm, plant_states
 from impact_aware.nodes.ros.diagnostics import ERROR, OK, WARN, DiagnosticsReporter, Report
@@ -36,7 +39,7 @@ from impact_aware.nodes.ros.surroundings import TwinWatch
 from impact_aware.nodes.wall_pace import LOOKS, WallPace
 from impact_aware.parameters import described
 from impact_aware.robot import RobotModel
-from impact_aware.robot.profile import PLANTS
+from impact_aware.robot.profile import PLANTS, SIMULATED_INTERFACES
 from impact_aware.simulation import DriveMode, MujocoPlant, SensorSettings, load_scene
 from impact_aware.simulation.joint_elasticity import STIFFNESS, JointElasticity
 from impact_aware.simulation.task_scene import Truth, task_scene
@@ -70,6 +73,7 @@ class Settings:
     task: str = described("hit_and_push", "task whose object and start posture are simulated, by name or file")
     scene: str = described("", "scene, by name or file; empty: the one that the task takes place in")
     displacement: list[float] = described([0.0, 0.0, 0.0], "how far the object truly is from the task's position, m")
+    turn: float = described(0.0, "by how much it is truly turned from there about the vertical, rad", -3.2, 3.2)
     start: list[float] = described([], "start posture of all arms, arm after arm, rad; empty: the task's")
     start_time: float = described(1.0, "simulated time at the start, s", 0.0, 1e9)
     lockstep: bool = described(False, "wait for the controller instead of keeping wall time")
@@ -77,7 +81,8 @@ class Settings:
     lockstep_timeout: float = described(
         30.0, "longest wait in lockstep for a participant that is alive, s of wall time", 0.01, 3600.0
     )
-    command_timeout: float = described(0.1, "time without a command after which the arm brakes, s", 0.001, 10.0)
+    command_interface: str = described("effort", "what the arms are commanded by", choices=SIMULATED_INTERFACES)
+    command_timeout: float = described(0.1, "time without a torque after which the arm brakes, s", 0.001, 10.0)
     pose_period: float = described(0.01, "time between two object poses, s", 0.001, 10.0)
     encoder_resolution: float = described(0.0, "positions are rounded to multiples of this, rad", 0.0, 0.1)
     position_noise: float = described(0.0, "standard deviation of positions, rad", 0.0, 0.1)
@@ -110,11 +115,10 @@ class SimRobotNode(Node):
         self._cycle = self._plant.scene.cycle
         self._object_name = self._plant.scene.object.name
         self._arms = {
-            name: PlantArm(self, arm, self._plant.slices[name], partial(self._on_command, name))
+            name: PlantArm(self, arm, self._plant.slices[name], self._input(arm, self._plant.slices[name]))
             for name, arm in zip(self._plant.robots, arms, strict=True)
         }
         self._state_publishers = plant_states(self, arms, list(self._plant.slices.values()))
-        self._command_times = dict.fromkeys(self._arms, -math.inf)
         self._commanded = False
         self._waiting = settings.lockstep
         self._last_step = time.monotonic()
@@ -149,7 +153,7 @@ class SimRobotNode(Node):
         if len(settings.displacement) != 3:
             raise InvalidInputError("parameter displacement", settings.displacement, "three lengths, m")
         x, y, z = settings.displacement
-        truth = Truth(displacement=(x, y, z))
+        truth = Truth(displacement=(x, y, z), yaw=settings.turn)
         scene = load_scene(settings.scene) if settings.scene else task_scene(task, truth)
         if len(scene.arms) != len(arms):
             expected = f"a scene with {len(arms)} arms, as task {task.name} has"
@@ -172,11 +176,19 @@ class SimRobotNode(Node):
         stiffness = self._settings.joint_stiffness
         return {name: JointElasticity.of(robot, stiffness=stiffness, friction=True) for name, robot in known.items()}
 
+    def _input(self, arm: Arm, joints: slice) -> ArmInput:
+        if self._settings.command_interface == "local_law":
+            return LawInput(self, arm, joints, self._on_command, self._cycle)
+        return EffortInput(self, arm, self._on_command, self._now)
+
+    def _now(self) -> float:
+        """Present time of the clock that stamps the states, s."""
+        return self._settings.start_time + self._plant.state.time
+
     # When to go on
 
-    def _on_command(self, name: str) -> None:
-        self._command_times[name] = self._plant.state.time
-        if all(own.command is not None for own in self._arms.values()):
+    def _on_command(self) -> None:
+        if all(own.input.begun for own in self._arms.values()):
             self._commanded = True
         self._go_on_if_complete()
 
@@ -187,7 +199,8 @@ class SimRobotNode(Node):
 
     @property
     def _commands_are_new(self) -> bool:
-        return all(arm.command_is_new for arm in self._arms.values())
+        now = self._now()
+        return all(arm.input.is_new(now) for arm in self._arms.values())
 
     def _go_on_if_complete(self) -> None:
         if self._begun and self._waiting and self._commands_are_new and self._gate is not None and self._gate.complete:
@@ -209,6 +222,8 @@ class SimRobotNode(Node):
             # A controller that was deactivated brought the arms to rest first.
             self.get_logger().info("nobody commands any more: the arms hold themselves")
             self._commanded = False
+            for arm in self._arms.values():
+                arm.input.forget()
             self._step()
         elif waited > self._settings.lockstep_timeout:
             self._break_lockstep(f"waited {waited:.1f} s for {self._missing()}")
@@ -227,7 +242,8 @@ class SimRobotNode(Node):
 
     def _missing(self) -> str:
         missing = [] if self._gate is None else self._gate.missing
-        missing += [f"a command for {name}" for name, arm in self._arms.items() if not arm.command_is_new]
+        now = self._now()
+        missing += [f"a command for {name}" for name, arm in self._arms.items() if not arm.input.is_new(now)]
         return ", ".join(missing) or "nobody"
 
     def _break_lockstep(self, why: str) -> None:
@@ -250,9 +266,9 @@ class SimRobotNode(Node):
 
     def _step(self) -> None:
         """One cycle of the plant, published."""
-        state = self._plant.step({name: self._torque(name, arm) for name, arm in self._arms.items()})
+        state = self._plant.step({name: self._torque(arm) for name, arm in self._arms.items()})
         for arm in self._arms.values():
-            arm.command_is_new = False
+            arm.input.used()
         self._last_step = time.monotonic()
         self._publish_truth()
         if state.time >= self._next_pose:
@@ -267,13 +283,12 @@ class SimRobotNode(Node):
         if self._viewer is not None:
             self._viewer.close()
 
-    def _torque(self, name: str, arm: PlantArm) -> np.ndarray | None:
+    def _torque(self, arm: PlantArm) -> Array | None:
         """What an arm is commanded; None when its commands have stopped."""
-        positions = self._plant.state.q
-        if self._waiting:
-            return arm.torque(positions) if self._driven else None
-        silence = self._plant.state.time - self._command_times[name]
-        return None if silence > self._settings.command_timeout else arm.torque(positions)
+        now = self._now()
+        if not (self._driven if self._waiting else arm.input.silence(now) <= self._settings.command_timeout):
+            return None
+        return arm.torque(self._plant.state.q, self._plant.reading, now)
 
     def _publish_states(self) -> None:
         reading = self._plant.reading
@@ -320,6 +335,8 @@ class SimRobotNode(Node):
     def _status(self) -> Report:
         state, mode = self._plant.state, self._drive()
         self._measure_speed(time.monotonic(), state.time)
+        now = self._now()
+        damped = [name for name, own in self._arms.items() if own.input.lapsed(now)]
         values = {
             "arm": mode.value,
             "time": self._settings.start_time + state.time,
@@ -329,12 +346,15 @@ class SimRobotNode(Node):
             "lockstep": self._waiting,
             "states": self._states,
             "impacts": len(self._plant.impacts),
-            "rejected_commands": sum(arm.rejected for arm in self._arms.values()),
+            "damped": ", ".join(damped),
+            "rejected_commands": sum(arm.input.rejected for arm in self._arms.values()),
         }
         braking = [name for name, own in self._plant.modes.items() if own is DriveMode.BRAKE]
         if braking:
             which = f" {', '.join(braking)}" if len(self._arms) > 1 else ""
             return ERROR, f"commands stopped: braking{which}", values
+        if damped:
+            return ERROR, f"laws stopped: {', '.join(damped)} damped", values
         if self._settings.lockstep and not self._waiting:
             return WARN, "lockstep broken: keeping wall time", values
         if not self._settings.lockstep and self._speed < SLOW:

@@ -30,6 +30,8 @@ class AnteImpactField:
         r_min: Closer to the object centre than this the reference is the impact velocity, m.
         r_max: Farther than this it is the approach field alone, m.
         kappa_r: Rotation gain, 1/s.
+        rotation_deceleration: Largest deceleration of the rotation, rad/s^2; 0 for any. A tool that begins far from its
+            orientation, as towards an object that is turned, would turn faster than an arm can, and stop with a jerk.
         start_ramp: Time over which the reference grows after the start, s; 0 for none.
         rotation: (3, 3) The matrix of `orientation`.
     """
@@ -43,6 +45,7 @@ class AnteImpactField:
     r_max: float = 0.30
     kappa_r: float = 30.0
     start_ramp: float = 0.0
+    rotation_deceleration: float = 0.0
     rotation: Array = field(init=False, repr=False)
     _numbers: Array = field(init=False, repr=False)
 
@@ -63,8 +66,10 @@ class AnteImpactField:
             raise InvalidInputError("kappa_r", self.kappa_r, "a value >= 0 1/s")
         if not self.start_ramp >= 0.0:
             raise InvalidInputError("start_ramp", self.start_ramp, "a time >= 0 s")
+        if not self.rotation_deceleration >= 0.0:
+            raise InvalidInputError("rotation_deceleration", self.rotation_deceleration, "a value >= 0 rad/s^2")
         object.__setattr__(self, "rotation", rotation_from_quaternion(self.orientation))
-        shape = self.alpha, self.r_min, self.r_max, self.kappa_r, self.start_ramp, speed
+        shape = self.alpha, self.r_min, self.r_max, self.kappa_r, self.start_ramp, speed, self.rotation_deceleration
         parts = (self.impact_position, self.impact_velocity, self.object_position, shape)
         object.__setattr__(self, "_numbers", np.concatenate([np.asarray(part, dtype=float) for part in parts]))
 

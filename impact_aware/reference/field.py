@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,8 +11,13 @@ from numpy.typing import ArrayLike
 
 from impact_aware.arrays import Array
 from impact_aware.errors import InvalidInputError
+from impact_aware.ranges import Range
 from impact_aware.reference.ante_impact import AnteImpactField
 from impact_aware.reference.post_impact import PostImpactField
+from impact_aware.reference.rotation import rotation_from_quaternion
+
+OBJECT_SPEED = Range(-5.0, 5.0, "m/s")
+"""Of an object before the impact, along each axis."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +72,7 @@ class ReferenceField:
         start_ramp: Time over which the speed grows at the start, s.
         object_position: (3,) Estimated object centre before the impact, m.
         object_position_at_impact: (3,) Estimated object centre at the impact, m.
-        object_half_extents: (3,) m.
+        object_half_extents: (3,) Along its axes, m.
         object_velocity_after: (3,) Predicted object velocity just after the impact, m/s.
         object_velocity_predicted: False as long as there is no prediction; `object_velocity_after` is unused then.
         goal: (3,) Where the object shall end, m.
@@ -80,6 +86,12 @@ class ReferenceField:
         event_sequence: Number of the impact event that the post-impact part was updated for, 0 before.
         frame: Frame of everything here.
         task_number: Number of the task that it was made from, 0 when unknown.
+        object_velocity: (3,) Of the object before the impact, m/s: all positions before it move along.
+        object_time: Time at which the positions before the impact hold, s; matters only where the object moves.
+        object_orientation: (4,) Of the object's axes before the impact, quaternion x, y, z, w.
+        ante_rotation_deceleration: Largest of the rotation during the approach, rad/s^2; 0 for any.
+        post_sideways_radius: From this distance from the impact position on the prediction's part across the way to the
+            goal has left the post-impact part, m; 0 keeps it as long as the rest.
     """
 
     task: str
@@ -105,11 +117,25 @@ class ReferenceField:
     event_sequence: int = 0
     frame: str = "base"
     task_number: int = 0
+    object_orientation: Array = dataclasses.field(default_factory=lambda: np.array([0.0, 0.0, 0.0, 1.0]))
+    ante_rotation_deceleration: float = 0.0
+    post_sideways_radius: float = 0.0
+    object_velocity: Array = dataclasses.field(default_factory=lambda: np.zeros(3))
+    object_time: float = 0.0
 
     def __post_init__(self) -> None:
         """Refuse a field without arms; the fields themselves are checked when they are made."""
         if not self.arms:
             raise InvalidInputError("arms", 0, "one arm or more")
+        OBJECT_SPEED.check("object_velocity", _vector("object_velocity", self.object_velocity))
+        if not math.isfinite(self.object_time):
+            raise InvalidInputError("object_time", self.object_time, "a finite time, s")
+        try:
+            rotation_from_quaternion(self.object_orientation)
+        except InvalidInputError as error:
+            raise InvalidInputError(
+                "object_orientation", np.asarray(self.object_orientation).tolist(), error.expected
+            ) from error
 
     def ante_impact(self, arm: int = 0) -> AnteImpactField:
         """The ante-impact field of one arm."""
@@ -123,8 +149,31 @@ class ReferenceField:
             r_min=self.ante_radius_min,
             r_max=self.ante_radius_max,
             kappa_r=self.ante_rotation_gain,
+            rotation_deceleration=self.ante_rotation_deceleration,
             start_ramp=self.start_ramp,
         )
+
+    @property
+    def object_moves(self) -> bool:
+        """Whether the object moves before the impact."""
+        return bool(self.object_velocity.any())
+
+    def shift(self, time: float) -> Array:
+        """How far (3,) the object has moved from where it is said to be, until a time, s, m."""
+        return np.asarray(self.object_velocity * (time - self.object_time))
+
+    def advanced(self, time: float) -> ReferenceField:
+        """The same field by where the object is at another time, s, before the impact."""
+        if not self.object_moves:
+            return self
+        shift = self.shift(time)
+        arms = tuple(dataclasses.replace(own, impact_position=own.impact_position + shift) for own in self.arms)
+        return dataclasses.replace(self, arms=arms, object_position=self.object_position + shift, object_time=time)
+
+    @property
+    def object_rotation(self) -> Array:
+        """(3, 3) Of the object's axes before the impact."""
+        return rotation_from_quaternion(self.object_orientation)
 
     def post_impact(self, arm: int = 0, *, use_prediction: bool = True) -> PostImpactField:
         """The post-impact field of one arm; without its prediction it is (14) alone.
@@ -143,6 +192,7 @@ class ReferenceField:
             r_min=self.post_radius_min if self.post_radius_min < r_max else 0.5 * r_max,
             r_max=r_max,
             kappa_r=self.post_rotation_gain,
+            sideways_radius=self.post_sideways_radius,
         )
 
     def object_position_from_tools(self, tool_positions: Array) -> Array:

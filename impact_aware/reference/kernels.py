@@ -48,7 +48,8 @@ def smoothstep(r: float, r_min: float, r_max: float) -> tuple[float, float]:
 def ante_impact_linear(position: Array, numbers: Array) -> tuple[float, float, float, float, float, float]:
     """Velocity (6) and acceleration (10) of the ante-impact field at a tool position (3,).
 
-    `numbers` (15,): impact position, impact velocity, object centre, alpha, r_min, r_max, kappa_r, ramp, speed.
+    `numbers` (16,): impact position, impact velocity, object centre, alpha, r_min, r_max, kappa_r, ramp, speed, largest
+    angular deceleration.
     """
     ix, iy, iz, vx, vy, vz = numbers[0], numbers[1], numbers[2], numbers[3], numbers[4], numbers[5]
     alpha, speed = numbers[9], numbers[14]
@@ -84,12 +85,23 @@ def ante_impact_linear(position: Array, numbers: Array) -> tuple[float, float, f
     )
 
 
-@compiled(NOTHING, TRIPLE, NUMBER, WRITTEN_VECTOR, WRITTEN_VECTOR)
-def follow_orientation(error: tuple[float, float, float], kappa: float, twist: Array, acceleration: Array) -> None:
-    """The angular parts: velocity kappa log(R_d R^T) and its derivative -kappa^2 log(R_d R^T) when it is followed."""
+@compiled(NOTHING, TRIPLE, NUMBER, NUMBER, WRITTEN_VECTOR, WRITTEN_VECTOR)
+def follow_orientation(
+    error: tuple[float, float, float], kappa: float, hardest: float, twist: Array, acceleration: Array
+) -> None:
+    """The angular parts: velocity kappa log(R_d R^T) and its derivative -kappa^2 log(R_d R^T) when it is followed.
+
+    Where that derivative is larger than `hardest`, the speed is that from which it brings the error to zero: with
+    e = |log(R_d R^T)|, w = sqrt(2 hardest e - (hardest / kappa)^2), which goes on from kappa e with the same slope.
+    """
+    size = math.sqrt(error[0] * error[0] + error[1] * error[1] + error[2] * error[2])
+    gain, change = kappa, kappa * kappa
+    if hardest > 0.0 and change * size > hardest:
+        gain = math.sqrt(2.0 * hardest * size - (hardest / kappa) ** 2) / size
+        change = hardest / size
     for axis in range(3):
-        twist[3 + axis] = kappa * error[axis]
-        acceleration[3 + axis] = -kappa * kappa * error[axis]
+        twist[3 + axis] = gain * error[axis]
+        acceleration[3 + axis] = -change * error[axis]
 
 
 @compiled(NOTHING, VECTOR, MATRIX, NUMBER, VECTOR, MATRIX, WRITTEN_VECTOR, WRITTEN_VECTOR)
@@ -106,7 +118,7 @@ def ante_impact(
     linear = ante_impact_linear(position, numbers)
     for axis in range(3):
         twist[axis], acceleration[axis] = linear[axis], linear[3 + axis]
-    follow_orientation(rotation_error(rotation, desired), numbers[12], twist, acceleration)
+    follow_orientation(rotation_error(rotation, desired), numbers[12], numbers[15], twist, acceleration)
     if elapsed < numbers[13]:
         share, rate = smoothstep(elapsed, 0.0, numbers[13])
         for row in range(6):
@@ -120,7 +132,11 @@ def post_impact_linear(
 ) -> tuple[float, float, float, float, float, float]:
     """Velocity (15) and acceleration of the post-impact field at an object centre (3,); (14) when not `predicted`.
 
-    `numbers` (13,): goal, object centre at the impact, predicted velocity, kappa_p, r_min, r_max, kappa_r.
+    With a sideways radius, what of (15) is across the way from the impact to the goal is blended with the share sigma
+    instead of beta, which grows from the impact on and is 1 from that radius on.
+
+    `numbers` (14,): goal, object centre at the impact, predicted velocity, kappa_p, r_min, r_max, kappa_r, sideways
+    radius.
     """
     kappa = numbers[9]
     px, py, pz = position[0], position[1], position[2]
@@ -131,13 +147,33 @@ def post_impact_linear(
     cx, cy, cz = px - numbers[3], py - numbers[4], pz - numbers[5]
     distance = math.sqrt(cx * cx + cy * cy + cz * cz)
     beta, slope = smoothstep(distance, numbers[10], numbers[11])
-    if beta == 0.0:
+    sigma, lean = (beta, slope) if numbers[13] == 0.0 else smoothstep(distance, 0.0, numbers[13])
+    if beta == 0.0 and sigma == 0.0:
         return ex, ey, ez, 0.0, 0.0, 0.0
     dx, dy, dz = fx - ex, fy - ey, fz - ez
-    wx, wy, wz = ex + beta * dx, ey + beta * dy, ez + beta * dz
-    fade = slope * (cx * wx + cy * wy + cz * wz) / distance
-    pull = -beta * kappa
-    return wx, wy, wz, pull * wx + fade * dx, pull * wy + fade * dy, pull * wz + fade * dz
+    if numbers[13] == 0.0:
+        wx, wy, wz = ex + beta * dx, ey + beta * dy, ez + beta * dz
+        fade = slope * (cx * wx + cy * wy + cz * wz) / distance
+        pull = -beta * kappa
+        return wx, wy, wz, pull * wx + fade * dx, pull * wy + fade * dy, pull * wz + fade * dz
+    gx, gy, gz = numbers[0] - numbers[3], numbers[1] - numbers[4], numbers[2] - numbers[5]
+    way = max(math.sqrt(gx * gx + gy * gy + gz * gz), SMALLEST)
+    gx, gy, gz = gx / way, gy / way, gz / way
+    ahead = gx * dx + gy * dy + gz * dz
+    more = (beta - sigma) * ahead
+    wx, wy, wz = ex + sigma * dx + more * gx, ey + sigma * dy + more * gy, ez + sigma * dz + more * gz
+    rate = (cx * wx + cy * wy + cz * wz) / distance
+    along = gx * wx + gy * wy + gz * wz
+    turn, fade = -kappa * sigma, lean * rate
+    keep = -kappa * (beta - sigma) * along + (slope - lean) * rate * ahead
+    return (
+        wx,
+        wy,
+        wz,
+        turn * wx + fade * dx + keep * gx,
+        turn * wy + fade * dy + keep * gy,
+        turn * wz + fade * dz + keep * gz,
+    )
 
 
 @compiled(NOTHING, VECTOR, MATRIX, VECTOR, FLAG, MATRIX, WRITTEN_VECTOR, WRITTEN_VECTOR)
@@ -154,4 +190,4 @@ def post_impact(
     linear = post_impact_linear(position, numbers, predicted)
     for axis in range(3):
         twist[axis], acceleration[axis] = linear[axis], linear[3 + axis]
-    follow_orientation(rotation_error(rotation, desired), numbers[12], twist, acceleration)
+    follow_orientation(rotation_error(rotation, desired), numbers[12], 0.0, twist, acceleration)

@@ -27,6 +27,8 @@ class PostImpactField:
         r_min: Up to this distance from the impact position the reference is the prediction, m.
         r_max: From this distance on it leads to the goal, m.
         kappa_r: Rotation gain, 1/s.
+        sideways_radius: Up to this distance from the impact position what of the prediction is across the way to the
+            goal has left the reference, m; 0 keeps it as long as the rest, as the paper does.
         rotation: (3, 3) The matrix of `orientation`.
     """
 
@@ -38,6 +40,7 @@ class PostImpactField:
     r_min: float = 0.1
     r_max: float = 0.3
     kappa_r: float = 30.0
+    sideways_radius: float = 0.0
     rotation: Array = field(init=False, repr=False)
     _numbers: Array = field(init=False, repr=False)
 
@@ -49,8 +52,10 @@ class PostImpactField:
             raise InvalidInputError("r_max", self.r_max, f"more than r_min = {self.r_min:.4g} m >= 0")
         if not self.kappa_r >= 0.0:
             raise InvalidInputError("kappa_r", self.kappa_r, "a value >= 0 1/s")
+        if not self.sideways_radius >= 0.0:
+            raise InvalidInputError("sideways_radius", self.sideways_radius, "a value >= 0 m")
         after = np.zeros(3) if self.object_velocity_after is None else self.object_velocity_after
-        shape = self.kappa_p, self.r_min, self.r_max, self.kappa_r
+        shape = self.kappa_p, self.r_min, self.r_max, self.kappa_r, self.sideways_radius
         parts = (self.goal, self.object_position_at_impact, after, shape)
         numbers = np.concatenate([np.asarray(part, dtype=float) for part in parts])
         if not np.isfinite(numbers).all():

@@ -28,6 +28,12 @@ _COLUMNS = (
 PLANTS = ("flexible", "rigid")
 """What a simulated arm's joints can be: elastic with motors and torque loop, or rigid with apparent motor inertia."""
 
+SIMULATED_INTERFACES = ("effort", "local_law")
+"""What a simulated arm can be commanded by: a torque for every state, or a law for the time between two messages."""
+
+INTERFACES = (*SIMULATED_INTERFACES, "linear_feedback")
+"""What any arm can be commanded by: those, or laws as the messages of ros2_control's linear_feedback_controller."""
+
 MOST_JOINTS = 64
 """Joints of an arm; two arms of seven with their hands have 18."""
 

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from impact_aware.arrays import Array
 from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.robot import RobotModel
+from impact_aware.simulation.belt import Belt
 from impact_aware.simulation.impact_truth import ImpactObserver, ImpactTruth
 from impact_aware.simulation.joint_elasticity import FlexibleDrive, JointElasticity, substeps_of
 from impact_aware.simulation.mujoco_model import quaternion_wxyz
@@ -156,6 +157,7 @@ class MujocoPlant:
         for name in self._drives:
             self._armature[self.slices[name]] = 0.0
         self._sensors = JointSensors(sensors, scene.cycle)
+        self._belt = Belt(scene, self._world, self._data)
         self._observer = ImpactObserver(self._world, self._rigid_snapshot)
         self.reset()
 
@@ -200,6 +202,7 @@ class MujocoPlant:
         self.modes = dict.fromkeys(self.robots, start)
         self._observer.clear()
         self._sensors.reset(seed)
+        self._belt.start()
         mujoco.mj_forward(self._model, self._data)
         gravity = self._bias.copy()
         self._reset_drives(self._drives, gravity)
@@ -243,8 +246,8 @@ class MujocoPlant:
             UnknownNameError: An arm that the scene doesn't have.
         """
         torque = self._commanded(effort)
-        model, data = self._model, self._data
-        before = self._dq.copy()
+        model, data, before = self._model, self._data, self._dq.copy()
+        self._belt.keep(self._observer.touching)
         mujoco.mj_step1(model, data)
         for name, mode in self.modes.items():
             if mode is not DriveMode.TORQUE:

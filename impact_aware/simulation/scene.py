@@ -58,6 +58,7 @@ class SceneObject:
         half_sizes: (3,) Half edges along the object's axes, m.
         position: (3,) Centre at the start, world, m; a third entry of NaN means resting on the table.
         yaw: Rotation about the vertical at the start, rad.
+        rpy: (3,) Roll, pitch, yaw at the start, rad; in place of `yaw`.
     """
 
     name: str = "box"
@@ -65,6 +66,7 @@ class SceneObject:
     half_sizes: Vector3 = (0.10, 0.065, 0.10)
     position: Vector3 = (0.5, 0.0, math.nan)
     yaw: float = 0.0
+    rpy: Vector3 = (0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True)
@@ -110,7 +112,10 @@ class Scene:
         name: For reports.
         arms: The arms, in the order in which plants concatenate their joints.
         object: The free object.
-        table_height: Height of the table top in the world, m.
+        table_height: Height of the table top in the world, below the object's centre, m.
+        table_rpy: (3,) Roll, pitch, yaw of the table top, rad.
+        belt_velocity: (3,) With which the table top moves like a belt, and the object with it, until a tool meets the
+            object, world, m/s; along the table.
         tool_object: Contact between every tool and the object.
         object_table: Contact between object and table.
         tool_table: Contact between every tool and the table.
@@ -128,6 +133,8 @@ class Scene:
     arms: tuple[ArmMount, ...] = (ArmMount(),)
     object: SceneObject = field(default_factory=SceneObject)
     table_height: float = 0.0
+    table_rpy: Vector3 = (0.0, 0.0, 0.0)
+    belt_velocity: Vector3 = (0.0, 0.0, 0.0)
     tool_object: ContactSettings = field(default_factory=ContactSettings)
     object_table: ContactSettings = TABLE_CONTACT
     tool_table: ContactSettings = field(default_factory=ContactSettings)
@@ -150,8 +157,13 @@ class Scene:
         check_positive("object.mass", self.object.mass, "kg")
         for size in self.object.half_sizes:
             check_positive("object.half_sizes", size, "m")
-        if not all(math.isfinite(value) for value in (*self.object.position[:2], self.object.yaw, self.table_height)):
+        turns = (self.object.yaw, *self.object.rpy, *self.table_rpy)
+        if not all(math.isfinite(value) for value in (*self.object.position[:2], *turns, self.table_height)):
             raise InvalidInputError("object.position", self.object.position, "finite figures")
+        if not abs(float(self.table_placement.rotation[:, 2] @ self.belt_velocity)) < 1e-6:
+            raise InvalidInputError("belt_velocity", list(self.belt_velocity), "finite, and along the table")
+        if self.object.yaw and any(self.object.rpy):
+            raise InvalidInputError("object.yaw", self.object.yaw, "one of yaw and rpy, not both")
         check_positive("cycle", self.cycle, "s")
         if self.substeps < 1:
             raise InvalidInputError("substeps", self.substeps, "an integer >= 1")
@@ -171,7 +183,17 @@ class Scene:
         x, y, z = self.object.position
         if math.isnan(z):
             z = self.table_height + self.object.half_sizes[2]
-        return pin.SE3(pin.utils.rotate("z", self.object.yaw), np.array([x, y, z]))
+        rpy = self.object.rpy
+        rotation = pin.rpy.rpyToMatrix(*rpy) if any(rpy) else pin.utils.rotate("z", self.object.yaw)
+        return pin.SE3(rotation, np.array([x, y, z]))
+
+    @property
+    def table_placement(self) -> pin.SE3:
+        """Pose of the table top in the world: its z axis points out of it."""
+        if not any(self.table_rpy):
+            return pin.SE3(np.eye(3), np.array([0.0, 0.0, self.table_height]))
+        x, y, _ = self.object.position
+        return pin.SE3(pin.rpy.rpyToMatrix(*self.table_rpy), np.array([x, y, self.table_height]))
 
     def arm(self, name: str) -> ArmMount:
         """The mount of that name.

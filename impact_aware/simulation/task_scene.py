@@ -6,11 +6,16 @@ import dataclasses
 from dataclasses import dataclass
 
 import numpy as np
+import pinocchio as pin
 
+from impact_aware.arrays import Array
 from impact_aware.errors import InvalidInputError
 from impact_aware.simulation.mujoco_model import ToolTip
 from impact_aware.simulation.scene import COMPLIANT_PAD, TABLE_CONTACT, ArmMount, ContactSettings, Scene, SceneObject
 from impact_aware.task import Task
+
+UPRIGHT = 1.0 - 1e-12
+"""Cosine from which on an object stands on a horizontal table."""
 
 
 @dataclass(frozen=True)
@@ -19,12 +24,13 @@ class Truth:
 
     Attributes:
         displacement: (3,) Of the object from its estimated position, m.
-        yaw: Of the object from its estimated orientation, rad.
+        yaw: Of the object from its estimated orientation, about the vertical, rad.
         mass_factor: True over assumed object mass.
         friction_table_factor: True over assumed friction between object and table.
         friction_tool_factor: True over assumed friction between object and tool.
         tool_softness: Time constant of the contact between tool and object, s; None for 1 ms of a spherical tip and
             4 ms of a silicone palm.
+        object_velocity: (3,) Of the object, which a belt carries until a tool meets it, m/s.
         table_displacement: Of the table upwards from where the estimated object would stand on it, m.
     """
 
@@ -35,6 +41,7 @@ class Truth:
     friction_tool_factor: float = 1.0
     tool_softness: float | None = None
     table_displacement: float = 0.0
+    object_velocity: tuple[float, float, float] = (0.0, 0.0, 0.0)
 
 
 def task_scene(task: Task, truth: Truth | None = None) -> Scene:
@@ -43,6 +50,7 @@ def task_scene(task: Task, truth: Truth | None = None) -> Scene:
     body = task.object
     if len(task.arms) > 1 and len({arm.name for arm in task.arms}) < len(task.arms):
         raise InvalidInputError("arms", [arm.name for arm in task.arms], "names that differ")
+    turned = pin.utils.rotate("z", truth.yaw) @ body.rotation
     tool_friction = body.friction_tool * truth.friction_tool_factor
     tip_contact = COMPLIANT_PAD if any(any(arm.pad_half_sizes) for arm in task.arms) else ContactSettings()
     softness = tip_contact.time_constant if truth.tool_softness is None else truth.tool_softness
@@ -63,9 +71,17 @@ def task_scene(task: Task, truth: Truth | None = None) -> Scene:
             mass=body.mass * truth.mass_factor,
             half_sizes=body.half_extents,
             position=tuple(np.add(body.position, truth.displacement).tolist()),
-            yaw=truth.yaw,
+            rpy=_angles(turned),
         ),
         table_height=task.table_height + truth.table_displacement,
+        belt_velocity=truth.object_velocity,
+        table_rpy=_angles(body.turn) if body.turn[2, 2] < UPRIGHT else (0.0, 0.0, 0.0),
         tool_object=dataclasses.replace(tip_contact, time_constant=softness, friction=tool_friction),
         object_table=dataclasses.replace(TABLE_CONTACT, friction=body.friction_table * truth.friction_table_factor),
     )
+
+
+def _angles(rotation: Array) -> tuple[float, float, float]:
+    """Roll, pitch and yaw, rad."""
+    roll, pitch, yaw = pin.rpy.matrixToRpy(np.asfortranarray(rotation)).tolist()
+    return roll, pitch, yaw

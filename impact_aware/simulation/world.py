@@ -16,6 +16,13 @@ from impact_aware.simulation.scene import ContactSettings, Scene
 
 OBJECT = "object"
 TABLE = "table"
+BELT, BELT_JOINTS = "belt", ("belt_x", "belt_y")
+
+BELT_MASS = 1e6
+"""No object changes the velocity of a belt, kg."""
+
+BELT_SIZE = (5.0, 5.0, 0.05)
+"""Half edges of what is a belt, m: it does not run off within half a minute."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +55,7 @@ class World:
         object_dof: Slice of the object's velocity (6) in qvel: linear in world axes, angular in object axes.
         object_geom: Geom index of the object.
         table_geom: Geom index of the table top.
+        belt_dof: (2,) Indices into qvel of the velocities of a belt along its axes; None of a table that stands.
     """
 
     model: mujoco.MjModel
@@ -56,6 +64,7 @@ class World:
     object_dof: slice
     object_geom: int
     table_geom: int
+    belt_dof: NDArray[np.intp] | None = None
 
 
 def build_world(scene: Scene, robots: Mapping[str, RobotModel], *, elastic: Container[str] = ()) -> World:
@@ -71,15 +80,7 @@ def build_world(scene: Scene, robots: Mapping[str, RobotModel], *, elastic: Cont
     """
     spec = new_spec(robots[scene.arms[0].name])
     _set_options(spec, scene, robots)
-    table = spec.worldbody.add_geom(
-        name=TABLE,
-        type=mujoco.mjtGeom.mjGEOM_PLANE,
-        # A plane has no end for contacts.
-        size=[1.5, 1.5, 0.05],
-        pos=[0.0, 0.0, scene.table_height],
-        contype=0,
-        conaffinity=0,
-    )
+    table = _add_table(spec, scene)
     _add_object(spec, scene)
     names = {
         arm.name: add_arm(
@@ -118,6 +119,7 @@ def build_world(scene: Scene, robots: Mapping[str, RobotModel], *, elastic: Cont
         object_dof=slice(int(joint.dofadr[0]), int(joint.dofadr[0]) + 6),
         object_geom=model.geom(OBJECT).id,
         table_geom=model.geom(TABLE).id,
+        belt_dof=np.array([model.joint(name).dofadr[0] for name in BELT_JOINTS]) if any(scene.belt_velocity) else None,
     )
 
 
@@ -134,6 +136,24 @@ def _set_options(spec: mujoco.MjSpec, scene: Scene, robots: Mapping[str, RobotMo
     spec.option.integrator = mujoco.mjtIntegrator.mjINT_EULER
     spec.option.solver = mujoco.mjtSolver.mjSOL_NEWTON
     spec.option.tolerance = 1e-9
+
+
+def _add_table(spec: mujoco.MjSpec, scene: Scene) -> mujoco.MjsGeom:
+    """The table top: an endless plane, or a belt, a large board that slides."""
+    placement = scene.table_placement
+    place = {"pos": placement.translation, "quat": quaternion_wxyz(placement.rotation)}
+    apart = {"name": TABLE, "contype": 0, "conaffinity": 0}
+    if not any(scene.belt_velocity):
+        # A plane has no end for contacts.
+        return spec.worldbody.add_geom(type=mujoco.mjtGeom.mjGEOM_PLANE, size=[1.5, 1.5, 0.05], **place, **apart)
+    belt = spec.worldbody.add_body(name=BELT, **place)
+    belt.explicitinertial, belt.gravcomp = True, 1.0
+    belt.mass, belt.inertia, belt.ipos = BELT_MASS, np.full(3, BELT_MASS), np.zeros(3)
+    belt.iquat = quaternion_wxyz(np.eye(3))
+    for axis, name in enumerate(BELT_JOINTS):
+        belt.add_joint(name=name, type=mujoco.mjtJoint.mjJNT_SLIDE, axis=np.eye(3)[axis])
+    x, y, z = BELT_SIZE
+    return belt.add_geom(type=mujoco.mjtGeom.mjGEOM_BOX, size=[x, y, z], pos=[0.0, 0.0, -z], **apart)
 
 
 def _add_object(spec: mujoco.MjSpec, scene: Scene) -> None:

@@ -9,7 +9,7 @@ import pinocchio as pin
 
 from impact_aware.arrays import Array
 from impact_aware.contact.box import homogeneous_box
-from impact_aware.impact.palm import palm_contacts, table_contacts
+from impact_aware.impact.palm import TABLE, moving_table, palm_contacts, table_contacts
 from impact_aware.impact.simultaneous import ArmState, BodyContact, SimultaneousPrediction, predict_simultaneous
 from impact_aware.reference.field import ReferenceField
 from impact_aware.robot import RobotModel
@@ -25,7 +25,8 @@ def predict_grasp(task: Task, robots: Sequence[RobotModel], field: ReferenceFiel
 
     van Steen 2024, section III-B1: just before it every tool moves as the ante-impact field wants where it touches,
     without rotating and with its null-space joint at rest, and the object is at rest. An arm whose tool is not yet at
-    the face, or beyond where it was expected, is taken as if it were there.
+    the face, or beyond where it was expected, is taken as if it were there. An object that moves is where the field has
+    it: see `ReferenceField.advanced`.
 
     `q` (n,) are the joint positions of all arms, rad, each with its model in `robots`.
     """
@@ -37,7 +38,7 @@ def predict_grasp(task: Task, robots: Sequence[RobotModel], field: ReferenceFiel
         reference = field.arms[index]
         # Onto the face of the object, wherever along the normal that is now.
         shift = reference.normal * float(reference.normal @ (reference.impact_position - tool))
-        approach = field.ante_impact(index).velocity(tool + shift)
+        approach = field.ante_impact(index).velocity(tool + shift) + field.object_velocity
         velocities.append(joint_velocity_of_tool(own, robot, posture, approach))
         shifts.append(shift)
     postures = np.split(q, np.cumsum([robot.n for robot in robots])[:-1])
@@ -111,14 +112,19 @@ def _predict(
     inertia: str = "M+B_theta",
 ) -> SimultaneousPrediction:
     contacts: list[BodyContact] = []
+    twist, rotation = np.concatenate((field.object_velocity, np.zeros(3))), field.object_rotation
+    body = homogeneous_box(field.object_mass, field.object_half_extents, object_position, twist, rotation)
+    objects = {task.object.name: body}
     for index in hitting:
         own = task.arms[index]
         contacts += _contacts(task, own, robots[index], _tool(arms[own.name]), field.arms[index].normal)
     if not task.lifts:
         thing = task.object
-        contacts += table_contacts(thing.name, object_position, field.object_half_extents, thing.friction_table)
-    body = homogeneous_box(field.object_mass, field.object_half_extents, object_position)
-    return predict_simultaneous(contacts, arms=arms, objects={task.object.name: body}, inertia=inertia)
+        half, friction, carrier = field.object_half_extents, thing.friction_table, TABLE if field.object_moves else None
+        contacts += table_contacts(thing.name, object_position, half, friction, field.object_rotation, table=carrier)
+        if carrier:
+            objects[TABLE] = moving_table(field.object_velocity)
+    return predict_simultaneous(contacts, arms=arms, objects=objects, inertia=inertia)
 
 
 def _contacts(task: Task, own: ArmTask, robot: RobotModel, tool: pin.SE3, normal: Array) -> list[BodyContact]:

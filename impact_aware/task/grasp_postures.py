@@ -15,7 +15,7 @@ from impact_aware.reference import ReferenceField
 from impact_aware.robot import JointOrder
 from impact_aware.task.arms import Arm
 from impact_aware.task.grasp import COMMON_WINDOW, predict_grasp, predict_grasp_impact
-from impact_aware.task.make_field import start_posture
+from impact_aware.task.make_field import posture_with_tool_at, usual_posture
 from impact_aware.task.task import Task
 
 
@@ -31,7 +31,7 @@ class GraspPostures:
         self._task = task
         self._arms = tuple(arms)
         self._postures = [
-            start_posture(own, arm.robot, reference.impact_position)
+            posture_with_tool_at(own, arm.robot, reference.impact_position, usual_posture(own, arm.robot))
             for own, arm, reference in zip(task.arms, arms, field.arms, strict=True)
         ]
         self._events: dict[int, tuple[float, int, Array]] = {}
@@ -66,6 +66,7 @@ class GraspPostures:
             return []
         velocities = [self._events[index][2] for index in range(len(self._arms))]
         robots = [arm.robot for arm in self._arms]
+        field = field.advanced(max(times))
         prediction = predict_grasp_impact(self._task, robots, field, self._postures, velocities)
         centre = self.object_position(field)
         return [self._impact(index, prediction, centre) for index in range(len(self._arms))]

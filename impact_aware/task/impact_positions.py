@@ -7,7 +7,6 @@ onto the plane, so two coordinates of it count; with two arms the coordinates of
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 
 import numpy as np
@@ -68,8 +67,9 @@ class IntendedImpact:
         self._robots = robots_of_task(task) if robots is None else list(robots)
         self.field: ReferenceField = make_field(task, self._robots)
         positions = np.array([own.impact_position for own in self.field.arms])
-        self.nominal = impact_coordinates(self.field, positions)
-        self.planes = [[axis for axis in range(3) if own.normal[axis] == 0.0] for own in self.field.arms]
+        self.nominal = impact_coordinates(task, positions)
+        self._turn = task.object.turn
+        self.planes = [[axis for axis in range(3) if arm.face[axis] == 0.0] for arm in task.arms]
         self._approach = [self.field.ante_impact(index) for index in range(len(task.arms))]
         self._known: dict[tuple[int, bytes], Array] = {}
         self._seeds = [
@@ -91,10 +91,10 @@ class IntendedImpact:
 
     def tool_positions(self, across: ArrayLike) -> Array:
         """Tool positions (arms, 3) in their impact planes with these coordinates (2 arms,), task frame, m."""
-        tools = np.array([own.impact_position for own in self.field.arms])
+        tools = np.array([self._turn.T @ own.impact_position for own in self.field.arms])
         for tool, plane, part in zip(tools, self.planes, np.reshape(across, (len(tools), 2)), strict=True):
             tool[plane] = part
-        return tools
+        return np.asarray(tools @ self._turn.T)
 
     def state(self, index: int, tool: Array) -> tuple[Array, Array]:
         """Joint positions and velocities (n,) of an arm with its tool at (3,) as the ante-impact field wants it.
@@ -117,7 +117,9 @@ class IntendedImpact:
         thing, robot = self.task.object, self._robots[0]
         base = base_placement(self.task.arms[0])
         to_base = base.rotation.T
-        box = homogeneous_box(thing.mass, thing.half_extents, base.actInv(np.array(thing.position)))
+        rotation = to_base @ thing.rotation
+        place = base.actInv(np.array(thing.position))
+        box = homogeneous_box(thing.mass, thing.half_extents, place, rotation=rotation)
         contact = Contact(
             robot.tool_frame,
             to_base @ self.field.arms[0].normal,
@@ -125,16 +127,19 @@ class IntendedImpact:
             friction=thing.friction_tool,
             restitution=thing.restitution,
         )
-        box = dataclasses.replace(box, inertia=to_base @ box.inertia @ base.rotation)
         _, dq = self.state(0, tool)
         prediction = predict(robot, q, dq, contact, obstacle=box, method=self.method, inertia=self.inertia)
         assert prediction.object_twist_after is not None
         return np.asarray(base.rotation @ prediction.object_twist_after[:3])
 
 
-def impact_coordinates(field: ReferenceField, tool_positions: Array) -> Array:
-    """The impact state (2 arms,) of tools at (arms, 3): their coordinates along the axes of their impact planes, m."""
-    return np.concatenate([tool[own.normal == 0.0] for own, tool in zip(field.arms, tool_positions, strict=True)])
+def impact_coordinates(task: Task, tool_positions: Array) -> Array:
+    """The impact state (2 arms,) of tools at (arms, 3): their coordinates along the axes of their impact planes, m.
+
+    Those are the object's axes, through the origin of the task's frame.
+    """
+    along = np.asarray(tool_positions) @ task.object.turn
+    return np.concatenate([tool[arm.face == 0.0] for arm, tool in zip(task.arms, along, strict=True)])
 
 
 def sample_impact_map(

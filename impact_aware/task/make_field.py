@@ -14,6 +14,7 @@ from impact_aware.reference.field import ArmReference, ReferenceField
 from impact_aware.reference.rotation import quaternion_from_rotation, rotation_from_quaternion, rotation_from_rpy
 from impact_aware.robot import RobotModel
 from impact_aware.robot.inverse_kinematics import solve_inverse_kinematics
+from impact_aware.task.hit import hit_of
 from impact_aware.task.task import STANDARD_GRAVITY, ArmTask, Task
 
 
@@ -51,10 +52,12 @@ def make_field(
         ante_radius_min=r_min,
         ante_radius_max=fields.ante_radius_ratio * r_min,
         ante_rotation_gain=fields.ante_rotation_gain,
+        ante_rotation_deceleration=fields.ante_rotation_deceleration,
         start_ramp=fields.start_ramp,
         object_position=np.array(task.object.position),
         object_position_at_impact=np.array(task.object.position),
         object_half_extents=half,
+        object_orientation=quaternion_from_rotation(task.object.rotation),
         object_velocity_after=np.array(object_velocity_after, dtype=float) if predicted else np.zeros(3),
         object_velocity_predicted=predicted,
         goal=np.array(task.goal),
@@ -62,6 +65,7 @@ def make_field(
         post_radius_min=fields.post_radius_min,
         post_radius_max=fields.post_radius_max,
         post_rotation_gain=fields.post_rotation_gain,
+        post_sideways_radius=fields.post_sideways_radius,
         object_mass=task.object.mass,
         object_friction=task.object.friction_table,
         revision=revision,
@@ -76,11 +80,7 @@ def make_field(
 
 def hit_normal(arm: ArmTask) -> Array:
     """Unit normal (3,) of the object face that an arm moves against, from the object into the robot."""
-    velocity = np.array(arm.impact_velocity)
-    axis = int(np.argmax(np.abs(velocity)))
-    normal = np.zeros(3)
-    normal[axis] = -np.sign(velocity[axis])
-    return normal
+    return np.asarray(arm.turn @ arm.face)
 
 
 def base_placement(arm: ArmTask) -> pin.SE3:
@@ -88,9 +88,13 @@ def base_placement(arm: ArmTask) -> pin.SE3:
     return pin.SE3(rotation_from_rpy(arm.base_angles), np.array(arm.base_position))
 
 
-def tool_placement(arm: ArmTask, position: ArrayLike) -> pin.SE3:
-    """Pose that the tool shall have at `position` (3,) of the task's frame, in the frame of the arm's base."""
-    wanted = pin.SE3(rotation_from_quaternion(arm.orientation), np.array(position, dtype=float))
+def tool_placement(arm: ArmTask, position: ArrayLike, *, start: bool = False) -> pin.SE3:
+    """Pose of the tool at `position` (3,) of the task's frame, in the frame of the arm's base.
+
+    Its orientation is that of the impact, or at a `start` the one from which it turns into that.
+    """
+    orientation = arm.start_orientation if start else arm.orientation
+    wanted = pin.SE3(rotation_from_quaternion(orientation), np.array(position, dtype=float))
     return base_placement(arm).actInv(wanted)
 
 
@@ -111,20 +115,22 @@ def start_posture(arm: ArmTask, robot: RobotModel, start: int | ArrayLike = 0) -
         InvalidInputError: The position is out of reach.
     """
     position = arm.starts[start] if isinstance(start, int) else np.asarray(start, dtype=float)
-    return posture_with_tool_at(arm, robot, position, usual_posture(arm, robot), "starts")
+    return posture_with_tool_at(arm, robot, position, usual_posture(arm, robot), "starts", start=True)
 
 
 def posture_with_tool_at(
-    arm: ArmTask, robot: RobotModel, position: ArrayLike, seed: Array, name: str = "position"
+    arm: ArmTask, robot: RobotModel, position: ArrayLike, seed: Array, name: str = "position", *, start: bool = False
 ) -> Array:
     """Joint posture (n,) with the tool at `position` (3,) of the task's frame and the null-space joint held, rad.
+
+    The tool is oriented as at the impact, or as at a `start`.
 
     Raises:
         InvalidInputError: The position, which goes by `name`, is out of reach from the posture `seed` (n,).
     """
     fixed = {arm.null_space_joint: arm.null_space_position} if arm.null_space_joint >= 0 else None
     try:
-        return solve_inverse_kinematics(robot, tool_placement(arm, position), seed, fixed=fixed)
+        return solve_inverse_kinematics(robot, tool_placement(arm, position, start=start), seed, fixed=fixed)
     except InvalidInputError as error:
         label = f"arms[{arm.name}].{name}" if arm.name else name
         shown = np.round(np.asarray(position, dtype=float), 4).tolist()
@@ -145,26 +151,25 @@ def joint_velocity_of_tool(arm: ArmTask, robot: RobotModel, q: Array, velocity: 
 
 
 def _arm_reference(task: Task, arm: ArmTask, robot: RobotModel) -> ArmReference:
-    normal = hit_normal(arm)
-    half = np.array(task.object.half_extents)
-    offset = np.array(arm.impact_offset)
-    face = np.array(task.object.position) + normal * half
+    hit = hit_of(task.object, arm)
     wrench = np.zeros(6)
     push = np.subtract(task.goal, task.object.position)
     if arm.load_share > 0.0:
         load = arm.load_share * task.object.mass * STANDARD_GRAVITY
         clamp = max(arm.clamping_margin * load / task.object.friction_tool, arm.clamping_floor)
-        wrench[:3] = -clamp * normal
+        wrench[:3] = -clamp * hit.outward
         wrench[2] += load
     elif np.linalg.norm(push) > 0.0:
-        friction = task.object.friction_table * task.object.mass * STANDARD_GRAVITY
-        wrench[:3] = friction * push / np.linalg.norm(push)
+        weight, up = task.object.mass * STANDARD_GRAVITY, task.object.turn[:, 2]
+        wrench[:3] = task.object.friction_table * weight * up[2] * push / np.linalg.norm(push)
+        # What a table that leans does not carry.
+        wrench[:3] += weight * (np.array([0.0, 0.0, 1.0]) - up[2] * up)
     return ArmReference(
         arm=arm.name,
         tool_frame=robot.tool_frame,
-        impact_position=face + robot.tool_radius * normal + offset,
-        impact_velocity=np.array(arm.impact_velocity),
-        normal=normal,
+        impact_position=hit.point + robot.tool_radius * hit.normal,
+        impact_velocity=hit.velocity,
+        normal=hit.normal,
         orientation_before=arm.orientation,
         orientation_after=arm.orientation,
         null_space_joint=arm.null_space_joint,
@@ -178,15 +183,15 @@ def _arm_reference(task: Task, arm: ArmTask, robot: RobotModel) -> ArmReference:
 def _check_entries(task: Task, arm: ArmTask, robot: RobotModel) -> None:
     """Refuse what can be seen without moving the arm in thought."""
     label = f"arms[{arm.name}]" if arm.name else "arm"
-    half = np.array(task.object.half_extents)
+    half = task.object.turned_half_extents
     if not -1 <= arm.null_space_joint < robot.n:
         raise InvalidInputError(f"{label}.null_space_joint", arm.null_space_joint, f"-1..{robot.n - 1}")
     if arm.load_share > 0.0 and not task.object.friction_tool > 0.0:
         raise InvalidInputError("object.friction_tool", task.object.friction_tool, "a coefficient > 0 to lift it by")
-    across = np.abs(np.array(arm.impact_offset)) * (hit_normal(arm) == 0.0)
+    across = np.abs(np.array(arm.impact_offset)) * (arm.face == 0.0)
     if np.any(across > half):
         raise InvalidInputError(f"{label}.impact_offset", list(arm.impact_offset), "a position on the object's face")
-    if np.all(np.abs(np.subtract(arm.base_position, task.object.position)) < half):
+    if np.all(np.abs(task.object.turn.T @ np.subtract(arm.base_position, task.object.position)) < half):
         raise InvalidInputError("object.position", list(task.object.position), "a box without the base inside")
 
 
@@ -198,17 +203,17 @@ def _check_arm(task: Task, arm: ArmTask, reference: ArmReference, robot: RobotMo
     positions = {"impact_position": contact, "starts": np.array(arm.starts[0]), "goal": contact + travel}
     seed = usual_posture(arm, robot)
     for name in positions:
-        posture = posture_with_tool_at(arm, robot, positions[name], seed, name)
+        posture = posture_with_tool_at(arm, robot, positions[name], seed, name, start=name == "starts")
         _check_clear(task, arm, robot, posture, name, travel if name == "goal" else np.zeros(3))
         if name == "impact_position":
             seed = posture
-            _check_speed(arm, robot, posture, label)
+            _check_speed(arm, robot, posture, reference.impact_velocity, label)
     for index, start in enumerate(arm.starts[1:], start=1):
-        posture_with_tool_at(arm, robot, start, seed, f"starts[{index}]")
+        posture_with_tool_at(arm, robot, start, seed, f"starts[{index}]", start=True)
 
 
-def _check_speed(arm: ArmTask, robot: RobotModel, posture: Array, label: str) -> None:
-    velocity = joint_velocity_of_tool(arm, robot, posture, arm.impact_velocity)
+def _check_speed(arm: ArmTask, robot: RobotModel, posture: Array, wanted: Array, label: str) -> None:
+    velocity = joint_velocity_of_tool(arm, robot, posture, wanted)
     share = np.abs(velocity) / robot.limits.velocity
     worst = int(np.argmax(share))
     if share[worst] > 1.0:
@@ -220,16 +225,17 @@ def _check_speed(arm: ArmTask, robot: RobotModel, posture: Array, label: str) ->
 
 def _check_clear(task: Task, arm: ArmTask, robot: RobotModel, posture: Array, name: str, moved: Array) -> None:
     """The object must not contain a joint of the arm, nor the tool's tip."""
-    half, centre = np.array(task.object.half_extents), np.array(task.object.position) + moved
+    half, centre = task.object.turned_half_extents, np.array(task.object.position) + moved
+    to_box = task.object.turn.T
     base = base_placement(arm)
     pin.framesForwardKinematics(robot.model, robot.data, posture)
     points = {robot.joint_names[i]: base.act(robot.data.oMi[i + 1].translation) for i in range(robot.n)}
     for what, point in points.items():
-        if np.all(np.abs(point - centre) < half):
+        if np.all(np.abs(to_box @ (point - centre)) < half):
             expected = f"a box without {what} inside ({name})"
             raise InvalidInputError("object.position", list(task.object.position), expected)
     tip = base.act(robot.data.oMf[robot.tool_frame_id].translation)
-    gap = float(np.linalg.norm(np.maximum(np.abs(tip - centre) - half, 0.0)))
+    gap = float(np.linalg.norm(np.maximum(np.abs(to_box @ (tip - centre)) - half, 0.0)))
     if gap < robot.tool_radius - 1e-6:
         expected = f"a box at least {robot.tool_radius:.4g} m from the tool's centre ({name}), the tool's radius"
         raise InvalidInputError("object.position", list(task.object.position), expected)

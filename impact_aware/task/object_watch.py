@@ -7,9 +7,11 @@ from collections import deque
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from impact_aware.arrays import Array
 from impact_aware.parameters import described
+from impact_aware.task.object_turn import ObjectTurn
 
 WINDOW = 0.5
 """Rate, speed and spread are those of the last poses of this time, s."""
@@ -19,6 +21,9 @@ MOST_POSES = 1000
 
 SHORTEST = 0.1
 """Poses over less than this tell no speed, s."""
+
+SLOWEST, SIGNIFICANT = 0.01, 4.0
+"""A slower object is at rest, m/s, and one whose speed is no more than so many of its standard errors."""
 
 FEWEST = 4
 """Fewer poses tell no speed, nor that a jump was none."""
@@ -37,7 +42,10 @@ class ObjectLimits:
     object_pose_timeout: float = described(
         0.5, "without a new pose for this long no motion begins, s; 0: any", 0.0, 1e6
     )
-    object_speed_limit: float = described(0.03, "no motion begins towards a faster object, m/s; 0: any", 0.0, 10.0)
+    object_speed_limit: float = described(0.25, "no motion begins towards a faster object, m/s; 0: any", 0.0, 10.0)
+    object_acceleration_limit: float = described(
+        0.15, "nor towards one that moves and whose speed changes by more than this, m/s^2; 0: any", 0.0, 100.0
+    )
     object_spread_limit: float = described(
         0.01, "nor towards one whose positions scatter by more than this about a line, m; 0: any", 0.0, 1.0
     )
@@ -45,25 +53,32 @@ class ObjectLimits:
         0.05, "a pose further from the last one is not followed until several agree with it, m; 0: any", 0.0, 10.0
     )
     object_turn_limit: float = described(
-        0.2, "nor does one begin towards an object turned by more out of the axes of its box, rad; 0: any", 0.0, 3.2
+        0.6,
+        "nor towards one turned by more out of the axes of the task's frame, by its nearest axes, rad; 0: any",
+        0.0,
+        3.2,
+    )
+    object_turning_limit: float = described(
+        0.03, "nor towards one that goes on turning by more than this within the poses of 0.25 s, rad; 0: any", 0.0, 3.2
     )
 
 
 class ObjectWatch:
-    """Positions of one object as they come: which to follow, and whether they are fresh, still and agree.
+    """Poses of one object as they come: which to follow, and whether they are fresh, still and agree.
 
     Attributes:
         jumps: Poses that were not followed.
+        turn: How it is turned.
     """
 
-    def __init__(self, limits: ObjectLimits) -> None:
-        """Nothing was seen yet."""
+    def __init__(self, limits: ObjectLimits, up: ArrayLike = (0.0, 0.0, 1.0)) -> None:
+        """Nothing was seen yet; `up` (3,) is the vertical in the frame of the poses."""
         self._limits = limits
+        self.turn = ObjectTurn(up)
         self._seen: deque[tuple[float, Array]] = deque(maxlen=MOST_POSES)
         self._others: deque[tuple[float, Array]] = deque(maxlen=FEWEST)
         self._judged: deque[tuple[float, bool]] = deque(maxlen=MOST_POSES)
         self._arrival = -math.inf
-        self._turn = 0.0
         self.jumps = 0
 
     @property
@@ -79,7 +94,7 @@ class ObjectWatch:
         Args:
             time: Stamp, s.
             position: (3,) m, finite.
-            rotation: (3, 3) Orientation, of the box as the task says where it is the identity.
+            rotation: (3, 3) Orientation of the box's axes.
             arrival: When it was received, s, by a clock that never goes back.
         """
         if self._seen and time == self._seen[-1][0]:
@@ -97,7 +112,9 @@ class ObjectWatch:
             return False
         self._others.clear()
         self._arrival = arrival
-        self._turn = math.acos(min(1.0, max(-1.0, 0.5 * (float(np.trace(rotation)) - 1.0))))
+        if not self._seen:
+            self.turn.clear()
+        self.turn.take(time, rotation, time - WINDOW)
         self._seen.append((time, np.array(position)))
         while self._seen[0][0] < time - WINDOW:
             self._seen.popleft()
@@ -136,11 +153,14 @@ class ObjectWatch:
             return "the object's pose jumps"
         if limits.object_pose_timeout and now - self._arrival > limits.object_pose_timeout:
             return f"no new pose of the object for more than {limits.object_pose_timeout:g} s"
-        if limits.object_turn_limit and self._turn > limits.object_turn_limit:
+        angle = self.turn.angle
+        if limits.object_turn_limit and angle > limits.object_turn_limit:
             return (
-                f"the object is turned by {math.degrees(self._turn):.0f} deg, and its box is taken along the axes of "
-                f"the task's frame: more than object_turn_limit, {math.degrees(limits.object_turn_limit):.0f} deg"
+                f"the object is turned by {math.degrees(angle):.0f} deg out of the axes of the task's frame, more than "
+                f"object_turn_limit, {math.degrees(limits.object_turn_limit):.0f} deg"
             )
+        if limits.object_turning_limit and self.turn.change > limits.object_turning_limit:
+            return f"the object turns, by more than {math.degrees(limits.object_turning_limit):.1f} deg in 0.25 s"
         if not (limits.object_speed_limit or limits.object_spread_limit):
             return ""
         fit = self._fit()
@@ -151,13 +171,51 @@ class ObjectWatch:
             return f"the object's positions scatter by more than {limits.object_spread_limit:g} m"
         if limits.object_speed_limit and speed > limits.object_speed_limit:
             return f"the object moves, faster than {limits.object_speed_limit:g} m/s"
+        if limits.object_acceleration_limit and self.velocity.any() and self._bend() > limits.object_acceleration_limit:
+            return f"the object moves, and its speed changes by more than {limits.object_acceleration_limit:g} m/s^2"
         return ""
+
+    @property
+    def velocity(self) -> Array:
+        """(3,) With which the object moves, m/s: zeros where it is slower than `SLOWEST`, or than poses can tell."""
+        fit = self._fit()
+        if fit is None:
+            return np.zeros(3)
+        times = np.array([time for time, _ in self._seen])
+        error = fit[1] / math.sqrt(float(((times - times.mean()) ** 2).sum()))
+        moves = float(np.linalg.norm(fit[0])) > max(SLOWEST, SIGNIFICANT * error)
+        return fit[0] if moves else np.zeros(3)
+
+    @property
+    def position(self) -> Array:
+        """(3,) Where it was at the time of the last pose, m: if it moves, on the line through the last ones."""
+        velocity = self.velocity
+        if not velocity.any():
+            return self._seen[-1][1]
+        times = np.array([time for time, _ in self._seen])
+        middle = np.mean([position for _, position in self._seen], axis=0)
+        return np.asarray(middle + (times[-1] - times.mean()) * velocity)
+
+    def _bend(self) -> float:
+        """Acceleration in the last poses, m/s^2, less two standard deviations; 0 where it is not told."""
+        if len(self._seen) < FEWEST + 1:
+            return 0.0
+        times = np.array([time for time, _ in self._seen])
+        times -= times.mean()
+        columns = np.stack([np.ones_like(times), times, 0.5 * times**2], axis=1)
+        positions = np.array([position for _, position in self._seen])
+        solution, *_ = np.linalg.lstsq(columns, positions - positions.mean(axis=0), rcond=None)
+        rest = positions - positions.mean(axis=0) - columns @ solution
+        noise = math.sqrt(float((rest**2).sum()) / (3.0 * max(len(times) - 3, 1)))
+        spread = noise * math.sqrt(3.0 * float(np.linalg.pinv(columns.T @ columns)[2, 2]))
+        return max(0.0, float(np.linalg.norm(solution[2])) - 2.0 * spread)
 
     def values(self, now: float) -> dict[str, object]:
         """For diagnostics: age, s, rate, Hz, speed, m/s, and spread, m, as far as they are known."""
         if not self.seen:
             return {"object_pose": "none received"}
         values: dict[str, object] = {"object_pose_age": now - self._arrival, "object_pose_jumps": self.jumps}
+        values["object_turn"] = self.turn.angle
         fit = self._fit()
         if fit is not None:
             span = self._seen[-1][0] - self._seen[0][0]

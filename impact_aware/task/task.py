@@ -5,10 +5,13 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
+import pinocchio as pin
 
 from impact_aware.arrays import Array
+from impact_aware.contact.box import nearest_naming
 from impact_aware.contact.geometry import FRICTION, OBJECT_MASS, RESTITUTION
 from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.ranges import Range
@@ -30,6 +33,9 @@ MOST_ENTRIES = 64
 POSITION = Range(-10.0, 10.0, "m")
 """In the task's frame: no arm of this size reaches further from where the frames of a cell are."""
 
+DERIVED = {"derived": True}
+"""Marks a field of a task that follows from others, so is in no file."""
+
 _ANGLE = Range(-6.3, 6.3, "rad")
 _LENGTH = Range(0.0, 5.0, "m")
 _SPEED = Range(0.0, 5.0, "m/s", open_below=True)
@@ -39,6 +45,7 @@ _OBJECT_RANGES = {
     "mass": OBJECT_MASS,
     "half_extents": Range(0.0, 5.0, "m", open_below=True),
     "position": POSITION,
+    "orientation_rpy": _ANGLE,
     "friction_table": FRICTION,
     "friction_tool": FRICTION,
     "restitution": RESTITUTION,
@@ -63,23 +70,26 @@ _FIELD_RANGES = {
     "ante_radius_min": _LENGTH,
     "ante_radius_ratio": Range(0.0, 100.0, open_below=True),
     "ante_rotation_gain": _GAIN,
+    "ante_rotation_deceleration": Range(0.0, 1000.0, "rad/s^2"),
     "start_ramp": Range(0.0, 60.0, "s"),
     "post_gain": _GAIN,
     "post_radius_min": _LENGTH,
     "post_radius_max": _LENGTH,
     "post_rotation_gain": _GAIN,
+    "post_sideways_radius": _LENGTH,
 }
 
 
 @dataclass(frozen=True)
 class TaskObject:
-    """The box that is hit: upright, its axes along those of the base frame.
+    """The box that is hit, and what it stands on: a table along its lower face.
 
     Attributes:
         name: What it is called.
         mass: kg.
-        half_extents: (3,) m.
+        half_extents: (3,) Along its own axes, m.
         position: (3,) Estimated centre, m.
+        orientation_rpy: (3,) Estimated roll, pitch, yaw of its axes about those of the task's frame, rad.
         friction_table: Coulomb coefficient between the object and what it stands on.
         friction_tool: Coulomb coefficient between the object and a tool.
         restitution: Coefficient of restitution with a tool, 0..1.
@@ -89,6 +99,7 @@ class TaskObject:
     mass: float = 2.20
     half_extents: Vector = (0.1, 0.07, 0.08)
     position: Vector = (0.45, 0.0, 0.1)
+    orientation_rpy: Vector = (0.0, 0.0, 0.0)
     friction_table: float = 0.3
     friction_tool: float = 0.5
     restitution: float = 0.0
@@ -97,10 +108,34 @@ class TaskObject:
         """Refuse a number that makes no object."""
         _check_ranges(self, "object", _OBJECT_RANGES)
 
+    @property
+    def rotation(self) -> Array:
+        """(3, 3) Of its own axes in the task's frame."""
+        return rotation_from_rpy(self.orientation_rpy)
+
+    def placed(self, pose: pin.SE3) -> TaskObject:
+        """The same object with this pose in the task's frame."""
+        x, y, z = pose.translation.tolist()
+        roll, pitch, yaw = pin.rpy.matrixToRpy(np.asfortranarray(pose.rotation)).tolist()
+        return dataclasses.replace(self, position=(x, y, z), orientation_rpy=(roll, pitch, yaw))
+
+    @cached_property
+    def turn(self) -> Array:
+        """(3, 3) How it is turned out of the axes of the task's frame, whichever of its axes is called what."""
+        return nearest_naming(self.rotation)[0]
+
+    @cached_property
+    def turned_half_extents(self) -> Array:
+        """(3,) Half edges along the axes of `turn`, m."""
+        return np.asarray(np.abs(nearest_naming(self.rotation)[1]).T @ self.half_extents)
+
 
 @dataclass(frozen=True)
 class ArmTask:
-    """What one arm does.
+    """What one arm does to an object that stands along the axes of the task's frame.
+
+    Towards one that is turned out of them, by `TaskObject.turn`, the tool's orientation at the impact turns by as much,
+    and velocity and place as `hit_of` has it; the starts stay.
 
     Attributes:
         name: Name of the arm, empty when there is only one.
@@ -124,6 +159,7 @@ class ArmTask:
         clamping_margin: Force with which the tool presses on the object after the impact, over the least with which
             friction carries its share of the weight.
         clamping_floor: Least such force, N: for objects so light that the arms' own errors weigh more.
+        object_rpy: (3,) `orientation_rpy` of the task's object, which the task puts here.
     """
 
     name: str = ""
@@ -144,6 +180,7 @@ class ArmTask:
     load_share: float = 0.0
     clamping_margin: float = 0.0
     clamping_floor: float = 0.0
+    object_rpy: Vector = dataclasses.field(default=(0.0, 0.0, 0.0), repr=False, metadata=DERIVED)
 
     def __post_init__(self) -> None:
         """Refuse a number that makes no task."""
@@ -163,10 +200,28 @@ class ArmTask:
         """(3,) Roll, pitch, yaw of its base, however they were given, rad."""
         return (0.0, 0.0, self.base_yaw) if self.base_yaw else self.base_rpy
 
+    @cached_property
+    def turn(self) -> Array:
+        """(3, 3) That of the task's object, by which the hit is turned."""
+        return nearest_naming(rotation_from_rpy(self.object_rpy))[0]
+
+    @property
+    def start_orientation(self) -> Array:
+        """(4,) Tool orientation at the starts, which don't turn with the object, as quaternion x, y, z, w."""
+        return quaternion_from_rotation(rotation_from_rpy(self.orientation_rpy))
+
     @property
     def orientation(self) -> Array:
-        """(4,) Desired tool orientation as quaternion x, y, z, w."""
-        return quaternion_from_rotation(rotation_from_rpy(self.orientation_rpy))
+        """(4,) Desired tool orientation at the impact as quaternion x, y, z, w."""
+        return quaternion_from_rotation(self.turn @ rotation_from_rpy(self.orientation_rpy))
+
+    @property
+    def face(self) -> Array:
+        """(3,) Outward normal of the face that is hit, along the axes of `turn`: that most against the velocity."""
+        axis = int(np.argmax(np.abs(self.impact_velocity)))
+        normal = np.zeros(3)
+        normal[axis] = -np.sign(self.impact_velocity[axis])
+        return normal
 
 
 @dataclass(frozen=True)
@@ -178,22 +233,27 @@ class FieldParameters:
         ante_radius_min: m; 0 stands for the distance from the object's centre to its corners.
         ante_radius_ratio: ante_radius_max over ante_radius_min.
         ante_rotation_gain: kappa_r^a, 1/s.
+        ante_rotation_deceleration: Largest of the rotation during the approach, rad/s^2; 0 for any.
         start_ramp: Time over which the speed grows at the start, s.
         post_gain: kappa_p^p, 1/s.
         post_radius_min: m.
         post_radius_max: m.
         post_rotation_gain: kappa_r^p, 1/s.
+        post_sideways_radius: m; from there on the object no longer goes on as the impact sent it across the way to the
+            goal; 0 lets it as long as along that way, as the paper does.
     """
 
     alpha: float = 5.0
     ante_radius_min: float = 0.0
     ante_radius_ratio: float = 2.0
     ante_rotation_gain: float = 30.0
+    ante_rotation_deceleration: float = 6.0
     start_ramp: float = 0.5
     post_gain: float = 2.0
     post_radius_min: float = 0.1
     post_radius_max: float = 0.3
     post_rotation_gain: float = 30.0
+    post_sideways_radius: float = 0.0
 
     def __post_init__(self) -> None:
         """Refuse a number that shapes no field."""
@@ -227,11 +287,13 @@ class Task:
         if not self.arms:
             raise InvalidInputError("arms", 0, "one arm or more")
         POSITION.check("goal", self.goal)
+        turned = tuple(dataclasses.replace(arm, object_rpy=self.object.orientation_rpy) for arm in self.arms)
+        object.__setattr__(self, "arms", turned)
 
     @property
     def table_height(self) -> float:
-        """Height of what the object stands on, m."""
-        return self.object.position[2] - self.object.half_extents[2]
+        """Height of what the object stands on, below its centre, m."""
+        return float(self.object.position[2] - self.object.turned_half_extents[2] / self.object.turn[2, 2])
 
     @property
     def lifts(self) -> bool:

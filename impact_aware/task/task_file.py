@@ -89,7 +89,7 @@ def _entries_of(part: Any) -> dict[str, Any]:
     return {
         entry.name: getattr(part, entry.name)
         for entry in dataclasses.fields(part)
-        if entry.default is dataclasses.MISSING or getattr(part, entry.name) != entry.default
+        if not entry.metadata and (entry.default is dataclasses.MISSING or getattr(part, entry.name) != entry.default)
     }
 
 
@@ -136,10 +136,11 @@ def _parse(kind: type[Content], content: Any, where: str) -> Content:
     if not isinstance(content, Mapping):
         raise InvalidInputError(where, content, "a mapping of names to values")
     defaults = kind()
+    known = tuple(entry.name for entry in dataclasses.fields(kind) if not entry.metadata)
     values: dict[str, Any] = {}
     for key, value in content.items():
-        if key not in kind.__dataclass_fields__:
-            raise UnknownNameError(f"{where} entry", str(key), tuple(kind.__dataclass_fields__))
+        if key not in known:
+            raise UnknownNameError(f"{where} entry", str(key), known)
         default, name = getattr(defaults, key), f"{where}.{key}"
         if isinstance(default, bool):
             if not isinstance(value, bool):

@@ -43,6 +43,13 @@ def test_topics_are_named_as_they_are_remapped_below_the_namespace() -> None:
     }  # fmt: skip
 
 
+def test_laws_take_the_place_of_the_efforts() -> None:
+    found = parameters(dual_arm_graph(DualArmOptions(command_interface="local_law")))
+    assert "/left/local_law > /sim_robot" in found["rs_controller"]["peers"]
+    assert "/right/local_law < /rs_controller" in found["sim_robot"]["peers"]
+    assert not any("effort_controller" in peer for own in found.values() for peer in own["peers"])
+
+
 def test_nobody_waits_for_a_driver_or_for_a_node_that_is_not_started() -> None:
     graph = single_arm_graph(SingleArmOptions(simulation=False, markers=False))
     found = parameters(graph)

@@ -6,6 +6,8 @@ import json
 import math
 from pathlib import Path
 
+import numpy as np
+import pinocchio as pin
 import pytest
 import yaml
 from hypothesis import given, settings
@@ -175,8 +177,9 @@ def test_a_rotated_base_rotates_what_its_arm_is_given(tmp_path: Path, yaw: float
     c, s = round(math.cos(yaw)), round(math.sin(yaw))
     assert told["normal"] == [float(s), float(c), 0.0]
     assert told["object_position"] == pytest.approx([0.55 * c - 0.35 * s, -0.55 * s - 0.35 * c, 0.4])
-    x, y, z = content["object"]["half_extents"]
-    assert told["object_half_extents"] == ([y, x, z] if s else [x, y, z])
+    assert told["object_half_extents"] == content["object"]["half_extents"]
+    axes = np.array([[c, s, 0.0], [-s, c, 0.0], [0.0, 0.0, 1.0]])
+    np.testing.assert_allclose(pin.rpy.rpyToMatrix(*told["object_rpy"]), axes, atol=1e-11)
 
 
 def moved_left_arm(tmp_path: Path) -> Path:
@@ -196,7 +199,9 @@ def test_a_base_anywhere_gives_each_node_the_task_in_its_own_frame(tmp_path: Pat
     assert predictor["normal"] == detector["normal"] == pytest.approx([s, c, 0.0])
     x, y, z = 0.55 - 0.1, 0.0 - 0.3, 0.40 - 0.05
     assert predictor["object_position"] == pytest.approx([c * x + s * y, -s * x + c * y, z])
-    assert predictor["object_half_extents"] == pytest.approx([c * 0.1 + s * 0.065, s * 0.1 + c * 0.065, 0.1])
+    # The object's own edges, and its axes as the turned base sees them: turned the other way.
+    assert predictor["object_half_extents"] == [0.1, 0.065, 0.1]
+    assert predictor["object_rpy"] == pytest.approx([0.0, 0.0, -0.4])
     assert graph["rs_controller"].parameters["bases"] == [*[0.1, 0.3, 0.05, 0, 0, 0.4], *[0, -0.35, 0, 0, 0, 0]]
     for name in ("friction", "restitution", "object_mass", "object_name"):
         assert graph["right/jump_predictor"].parameters[name] == predictor[name]
@@ -454,3 +459,23 @@ def test_a_node_without_company_needs_no_group() -> None:
     graph = select_nodes(single_arm_graph(SingleArmOptions()), "rs_controller,sim_robot")
     assert in_one_process(graph) == graph
     assert graph[0].arguments() == graph[0].ros_arguments()
+
+
+def test_only_the_plant_knows_that_the_object_stands_elsewhere() -> None:
+    graph = by_name(SingleArmOptions(displacement=(0.02, -0.01, 0.0), turn=0.3))
+    assert (graph["sim_robot"].parameters["displacement"], graph["sim_robot"].parameters["turn"]) == (
+        [0.02, -0.01, 0.0],
+        0.3,
+    )
+    others = [own.parameters for name, own in graph.items() if name != "sim_robot"]
+    assert not any({"displacement", "turn"} & parameters.keys() for parameters in others)
+    assert not {"displacement", "turn"} & by_name(SingleArmOptions())["sim_robot"].parameters.keys()
+
+
+def test_controller_and_plant_agree_on_what_the_arms_are_commanded_by() -> None:
+    graph = by_name(SingleArmOptions(command_interface="local_law"))
+    taking = {name for name, own in graph.items() if own.parameters.get("command_interface") == "local_law"}
+    assert taking == {"rs_controller", "sim_robot"}
+    two = dual_arm_graph(DualArmOptions(command_interface="local_law"))
+    assert {own.name for own in two if "command_interface" in own.parameters} == taking
+    assert not any("command_interface" in own.parameters for own in by_name(SingleArmOptions()).values())

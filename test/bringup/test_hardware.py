@@ -8,7 +8,14 @@ from typing import Any
 import pytest
 import yaml
 
-from impact_aware.bringup.graph import DualArmOptions, NodeSpec, SingleArmOptions, dual_arm_graph, single_arm_graph
+from impact_aware.bringup.graph import (
+    COMMAND_TOPICS,
+    DualArmOptions,
+    NodeSpec,
+    SingleArmOptions,
+    dual_arm_graph,
+    single_arm_graph,
+)
 from impact_aware.bringup.hardware import Hardware, load_hardware
 from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.resources import resource_names
@@ -79,7 +86,7 @@ def test_what_is_not_said_is_what_holds_without_hardware(tmp_path: Path) -> None
     assert load_hardware(path) == Hardware(name="mine", joint_states="states", commands="", period=0.004)
     path.write_text("joint_states: states\nperiod: 4e-3")  # which YAML 1.1 takes for text
     assert load_hardware(path).period == 0.004
-    assert Hardware.commands == SingleArmOptions.commands
+    assert Hardware.commands == COMMAND_TOPICS["effort"]
     assert Hardware.joint_states == SingleArmOptions.joint_states
 
 

@@ -1,5 +1,6 @@
 """Domains that two runs never share by chance."""
 
+import os
 import socket
 import subprocess
 import sys
@@ -14,8 +15,8 @@ from impact_aware.errors import InvalidInputError
 
 @pytest.fixture
 def own_ports(monkeypatch):
-    """Ports besides those of DDS: what is done here to single domains is nothing to other runs on this machine."""
-    monkeypatch.setattr(domains, "_FIRST_PORT", 17_400)
+    """Ports below all those of DDS, others in each process: what is done here to single domains is nobody else's."""
+    monkeypatch.setattr(domains, "_FIRST_PORT", 2400 + os.getpid() % 250)
 
 
 def test_two_runs_at_once_get_different_domains_and_give_them_back():

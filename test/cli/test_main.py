@@ -45,7 +45,7 @@ def subcommand(monkeypatch):
 def test_every_subcommand_is_a_module_that_can_run():
     assert set(SUBCOMMANDS) == {
         "demo", "predict", "sample-map", "analyze", "render", "campaign", "identify", "tune-detector", "validate",
-        "faults", "bench", "new-robot", "touch-surface",
+        "faults", "bench", "new-robot", "touch-surface", "check-host",
     }  # fmt: skip
     for name, (where, text) in SUBCOMMANDS.items():
         found = importlib.import_module(where)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -75,3 +77,17 @@ def test_a_prediction_that_no_impact_can_lead_to_is_refused(velocity):
 
 def test_a_prediction_of_an_elastic_impact_at_most_passes():
     check_prediction(FIELD, [0.0, -0.99, 0.0])
+
+
+def test_an_object_that_moves_is_hit_as_fast_relative_to_it():
+    velocity = np.array([0.1, 0.15, 0.0])
+    moving = dataclasses.replace(FIELD, object_velocity=velocity)
+    still, carried = expected_impact(FIELD, ROBOT), expected_impact(moving, ROBOT)
+    assert carried.energy == pytest.approx(still.energy, rel=1e-9)
+    tool = ROBOT.frame_jacobian(carried.posture) @ carried.velocity_before
+    np.testing.assert_allclose(tool[:3], FIELD.arms[0].impact_velocity + velocity, atol=1e-9)
+    np.testing.assert_allclose(carried.jump, still.jump, atol=1e-6)
+    # Twice the tool's speed, and what it had before.
+    check_prediction(moving, [0.0, -1.15, 0.0])
+    with pytest.raises(InvalidInputError, match="object_velocity_after"):
+        check_prediction(FIELD, [0.0, -1.15, 0.0])

@@ -13,6 +13,7 @@ from impact_aware.control.coming_to_rest import RELEASE_SHARE, STOP_TIMEOUT
 from impact_aware.control.completion import TaskCompletion
 from impact_aware.control.controller import ReferenceSpreadingController
 from impact_aware.control.safety.contact_force import ContactForceObserver
+from impact_aware.control.tracking import _movement
 from impact_aware.errors import InvalidInputError
 from impact_aware.robot import RobotModel, load_profile
 from impact_aware.robot.effort_convention import EffortConvention
@@ -627,3 +628,98 @@ def test_what_is_sent_without_a_state_shares_the_step_as_well():
     driver.session.send_without_state()
     change = np.abs(driver.sent[-1] - before) / (ROBOT.limits.effort_rate * 0.001)
     assert change.max() == pytest.approx(0.2, rel=1e-6)
+
+
+# An object that moves
+
+
+def reference(field, time, start=1.0):
+    """Twist and target acceleration of the only arm, at rest in its start posture, `time - start` after the start."""
+    session = ControlSession(ROBOT, field=field)
+    session.start(start, START, check=False)
+    for moment in np.linspace(start, time, 91):
+        command = session.cycle(float(moment), START, REST)
+    assert command.mode is Mode.ANTE
+    return command.reference_twist[0], command.target_acceleration[0], command.object_position
+
+
+def test_the_field_moves_with_its_object():
+    """After the ramp: that of the object where it is now, and the object's velocity on top."""
+    velocity = np.array([0.08, -0.05, 0.0])
+    moving = dataclasses.replace(FIELD, object_velocity=velocity, object_time=0.7)
+    twist, target, where = reference(moving, 1.9)
+    shift = 1.2 * velocity
+    arms = (dataclasses.replace(FIELD.arms[0], impact_position=FIELD.arms[0].impact_position + shift),)
+    there = dataclasses.replace(FIELD, arms=arms, object_position=FIELD.object_position + shift)
+    expected, wanted, _ = reference(there, 1.9)
+    np.testing.assert_allclose(twist[:3], expected[:3] + velocity, atol=1e-12)
+    np.testing.assert_allclose(twist[3:], expected[3:], atol=1e-12)
+    np.testing.assert_allclose(where, FIELD.object_position + shift, atol=1e-12)
+    # Velocity is fed back against it.
+    damping = ControlParameters().track_damping
+    np.testing.assert_allclose(target[:3], wanted[:3] + damping * velocity, atol=1e-9)
+
+
+@pytest.mark.parametrize("elapsed", [0.0, 0.1, 0.3, 0.49, 0.6])
+def test_the_ramp_of_the_start_takes_the_field_to_where_the_object_is(elapsed):
+    """Its place is the integral of the velocity that it has, and both are the object's once the ramp is over."""
+    field = dataclasses.replace(FIELD, object_velocity=np.array([0.08, -0.05, 0.02]), object_time=4.0)
+    assert field.start_ramp == 0.5
+    step = 1e-5
+
+    def at(moment):
+        return _movement(field, 5.0 + moment, moment)
+
+    shift, velocity, acceleration = at(elapsed)
+    if elapsed > 0.0:
+        (ahead, faster, _), (behind, slower, _) = at(elapsed + step), at(elapsed - step)
+        np.testing.assert_allclose((ahead - behind) / (2.0 * step), velocity, atol=1e-9)
+        np.testing.assert_allclose((faster - slower) / (2.0 * step), acceleration, atol=1e-7)
+    if elapsed > 0.5:
+        np.testing.assert_allclose(shift, (1.0 + elapsed) * field.object_velocity, atol=1e-15)
+    if elapsed == 0.0:
+        assert not velocity.any()
+        np.testing.assert_allclose(shift, (1.0 + 0.25) * field.object_velocity, atol=1e-15)
+
+
+def test_where_the_tool_touches_an_object_that_moves_the_object_is():
+    """Along the normal as far off as the tool is, across it where its velocity took it."""
+    velocity = np.array([0.08, -0.05, 0.0])
+    field = dataclasses.replace(FIELD, object_velocity=velocity, object_time=0.5)
+    session = ControlSession(ROBOT, field=field)
+    session.start(1.0, START, check=False)
+    session.cycle(1.0, START, REST)
+    assert session.events.notify_impact(1.0, 1.0)
+    tool = base_placement(TASK.arms[0]).act(ROBOT.placement(START).translation)
+    normal = FIELD.arms[0].normal
+    shift = 0.5 * velocity
+    along = normal * (normal @ (tool - FIELD.arms[0].impact_position - shift))
+    np.testing.assert_allclose(
+        session.field.object_position_at_impact, FIELD.object_position + shift + along, atol=1e-9
+    )
+
+
+def test_in_the_interim_mode_the_object_is_followed_on_as_if_it_had_not_been_hit():
+    """(34) of an arm that stands and does not push: its position reference goes on with the moving field."""
+    velocity = np.array([0.08, -0.05, 0.0])
+    arm = dataclasses.replace(FIELD.arms[0], feedforward_wrench=np.zeros(6))
+    field = dataclasses.replace(FIELD, arms=(arm,), object_velocity=velocity, object_time=0.5)
+    settings = ControlParameters()
+    session = ControlSession(ROBOT, settings, field)
+    session.start(1.0, START, check=False)
+    session.cycle(1.0, START, REST)
+    session.events.notify_impact(1.0, 1.0)
+    ante, post = field.ante_impact(), session.field.post_impact()
+    tool = base_placement(TASK.arms[0]).act(ROBOT.placement(START).translation)
+    place = tool.copy()
+    for k in range(1, 21):
+        time = 1.0 + 1e-3 * k
+        command = session.cycle(time, START, REST)
+        shift = (time - 0.5) * velocity
+        before = ante.acceleration(tool - shift) + settings.track_stiffness * (place - tool)
+        centre = command.object_position
+        after = post.acceleration(centre) + settings.track_damping * post.velocity(centre)
+        expected = (1.0 - command.blend) * before + command.blend * after
+        np.testing.assert_allclose(command.target_acceleration[0, :3], expected, atol=1e-6)
+        place += settings.period * (ante.velocity(place - shift) + velocity)
+    assert command.mode is Mode.INTERIM and 0.1 < command.blend < 0.9

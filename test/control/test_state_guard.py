@@ -89,6 +89,25 @@ def test_a_tool_behind_its_impact_position_matters_before_the_impact_only(mode):
     assert at(-limit - 0.005).left(REST, None, mode, None) is None
 
 
+def test_the_face_of_an_object_that_moves_is_where_it_is_now():
+    """Away from the tool at 0.1 m/s, seen 0.2 s ago: a tool may be 2 cm further."""
+    limit, normal = SafetyLimits.of(ROBOT).impact_overrun, FIELD.arms[0].normal
+    moving = dataclasses.replace(FIELD, object_velocity=-0.1 * normal, object_time=4.8)
+    assert at(-limit - 0.015).left(REST, None, Mode.ANTE, moving) is None
+    found = at(-limit - 0.025).left(REST, None, Mode.ANTE, moving)
+    assert found.reason is SafeReason.IMPACT_MISSED and f"{limit + 0.005:.3g} m past" in found.detail
+
+
+@pytest.mark.parametrize(("seen", "lost"), [(2.1, False), (1.9, True), (8.1, True)])
+def test_an_object_that_moves_and_is_no_longer_seen_is_lost(seen, lost):
+    moving = dataclasses.replace(FIELD, object_velocity=np.array([0.1, 0.0, 0.0]), object_time=seen)
+    found = at(0.05).left(REST, None, Mode.ANTE, moving)
+    assert (found is not None) is lost
+    if lost:
+        assert found.reason is SafeReason.OBJECT_LOST and "seen" in found.detail
+    assert at(0.05).left(REST, None, Mode.POST, moving) is None
+
+
 def test_forces_are_judged_of_arms_that_measure_them_behind_the_motor():
     push = ROBOT.gravity(ROBOT.home) - ROBOT.frame_jacobian(ROBOT.home)[:3].T @ [0.0, 200.0, 0.0]
     motor = RobotModel.from_profile(dataclasses.replace(ROBOT.profile, effort_is_link_torque=False))

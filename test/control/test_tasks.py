@@ -88,10 +88,12 @@ def test_synchronisation_fades_as_the_tools_become_mirror_images(robot):
     left = ControlledArm(robot, pin.SE3(np.eye(3), np.array([0.0, 0.5, 0.0])))
     right = ControlledArm(robot, pin.SE3(np.eye(3), np.array([0.0, -0.5, 0.0])), robot.n)
     centre, normal = np.array([left.position[0], 0.0, left.position[2]]), np.array([0.0, 1.0, 0.0])
-    tasks = synchronisation_tasks((left, right), centre, normal, 10.0, 1.0)
+    tasks = synchronisation_tasks((left, right), centre, normal, 10.0, 1.0, np.zeros(3))
     assert all(task.weight == pytest.approx(0.0, abs=1e-12) for task in tasks)
     assert tasks[1].joints == slice(7, 14)
-    off_centre = synchronisation_tasks((left, right), centre + np.array([0.0, 0.05, 0.0]), normal, 10.0, 1.0)
+    off_centre = synchronisation_tasks(
+        (left, right), centre + np.array([0.0, 0.05, 0.0]), normal, 10.0, 1.0, np.zeros(3)
+    )
     # The image is 0.1 m beyond the left tool along the normal, and so it is for the right one; both at rest.
     for arm, task in zip((left, right), off_centre, strict=True):
         assert task.weight == pytest.approx(0.1)
@@ -107,10 +109,12 @@ def test_each_tool_is_drawn_to_the_mirror_image_of_the_other(robot):
     for _ in range(10):
         for arm in (left, right):
             arm.update(*random_state(robot, generator))
-        found = synchronisation_tasks((left, right), centre, normal, 10.0, 2.0)
+        moving = np.array([0.05, -0.2, 0.1])
+        found = synchronisation_tasks((left, right), centre, normal, 10.0, 2.0, moving)
         for arm, other, task in ((left, right, found[0]), (right, left, found[1])):
             gap = centre + mirrored(other.position - centre, normal) - arm.position
-            closing = mirrored(other.twist[:3], normal) - arm.twist[:3]
+            # The mirror moves with the object.
+            closing = moving + mirrored(other.twist[:3] - moving, normal) - arm.twist[:3]
             target = 10.0 * gap + 2.0 * np.sqrt(10.0) * closing - arm.drift[:3]
             np.testing.assert_allclose(task.target, target, atol=1e-11, err_msg=f"seed {SEED}")
             assert task.weight == pytest.approx(2.0 * np.linalg.norm(gap))

@@ -189,7 +189,7 @@ def test_every_setting_reaches_its_place():
     ending = watch._completion.parameters
     assert (ending.expected_contacts, ending.quiet_time, ending.ripple, ending.longest) == (3, 0.023, 0.017, 0.9)
     assert watch._bounce is not None and watch._robot is robot
-    np.testing.assert_array_equal(watch._normal, [0.0, 1.0, 0.0])
+    np.testing.assert_array_equal(watch.normal, [0.0, 1.0, 0.0])
     tuned = make_watch(7, settings, tuning={"refractory_time": 0.2, "window": 9})
     assert (tuned.detector.parameters.refractory_time, tuned.detector.parameters.window) == (0.2, 9)
     assert tuned._bounce is None

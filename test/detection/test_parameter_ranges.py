@@ -141,4 +141,4 @@ def test_a_watch_of_no_settings_has_the_defaults_of_its_parts():
     watch = make_watch(robot.n, WatchSettings(), robot=robot)
     for part in (watch.detector, watch._expectation, watch._completion, watch._bounce):
         assert part.parameters == type(part.parameters)()
-    assert watch.detector.name == "adaptive_window" and watch._normal is None
+    assert watch.detector.name == "adaptive_window" and watch.normal is None

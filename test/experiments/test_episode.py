@@ -15,9 +15,10 @@ from impact_aware.experiments.episode import (
     run_episode,
     task_scene,
 )
+from impact_aware.reference.rotation import quaternion_from_rotation
 from impact_aware.robot import RobotModel
 from impact_aware.robot.effort_convention import EffortConvention
-from impact_aware.task import load_task
+from impact_aware.task import load_task, make_field
 
 
 @pytest.fixture(scope="module")
@@ -117,10 +118,7 @@ def test_the_safe_mode_ends_the_run_early(monkeypatch):
 
 
 def predicted(yaw, offset):
-    """A prediction at an oblique, off-centre impact with a flat box, everything rotated and moved with the arm's base.
-
-    The yaw is a whole number of quarter turns, so that the box keeps its edges along the axes.
-    """
+    """A prediction at an oblique, off-centre impact with a flat box that moves, all moved with the arm's base."""
     robot = RobotModel.from_profile("panda")
     task = load_task("hit_and_push")
     base = pin.SE3(pin.utils.rotate("z", yaw), np.array(offset))
@@ -129,11 +127,18 @@ def predicted(yaw, offset):
     )
     normal = np.array([0.0, 1.0, 0.0])
     tool = robot.placement(robot.home).translation
-    half = np.abs(base.rotation) @ np.array([0.14, 0.05, 0.09])
-    field = SimpleNamespace(
-        arms=[SimpleNamespace(normal=base.rotation @ normal, impact_position=base.act(tool + 0.02 * normal))],
+    made = make_field(load_task("hit_and_push"), [robot])
+    own = dataclasses.replace(
+        made.arms[0], normal=base.rotation @ normal, impact_position=base.act(tool + 0.02 * normal)
+    )
+    field = dataclasses.replace(
+        made,
+        arms=(own,),
         object_position=base.act(tool + np.array([0.06, -0.09, -0.03])),
-        object_half_extents=half,
+        object_half_extents=np.array([0.14, 0.05, 0.09]),
+        object_orientation=quaternion_from_rotation(base.rotation),
+        object_velocity=base.rotation @ [0.02, -0.1, 0.0],
+        object_time=1.0,
         object_mass=1.7,
     )
     dq = np.linalg.pinv(robot.frame_jacobian(robot.home)) @ np.array([0.2, -0.5, 0.1, 0.0, 0.0, 0.0])
@@ -143,13 +148,15 @@ def predicted(yaw, offset):
 
 def test_a_prediction_is_the_same_wherever_the_arms_base_stands():
     tool, here, *_ = predicted(0.0, (0.0, 0.0, 0.0))
-    _, there, base, field, task, robot, event = predicted(0.5 * np.pi, (0.7, -0.4, 0.2))
+    _, there, base, field, task, robot, event = predicted(0.6, (0.7, -0.4, 0.2))
     np.testing.assert_allclose(there.velocity_after, here.velocity_after, atol=1e-9)
     np.testing.assert_allclose(there.object_twist_after, here.object_twist_after, atol=1e-9)
     # The object is where the tool says it is: 20 mm short of the intended position, so the box is 20 mm nearer.
     np.testing.assert_allclose(there.obstacle.position, tool + [0.06, -0.11, -0.03], atol=1e-9)
     # An off-centre hit turns the box, and friction drags it along.
     assert abs(here.object_twist_after[5]) > 0.1 and abs(here.object_twist_after[0]) > 0.005
+    # What it was before is known from the field.
+    np.testing.assert_allclose(there.obstacle.twist[:3], [0.02, -0.1, 0.0], atol=1e-12)
     velocity = ObjectVelocity(task, EpisodeSettings(), [robot], field, None)(0, event, robot.home)
     np.testing.assert_allclose(velocity, base.rotation @ here.object_twist_after[:3], atol=1e-9)
 
@@ -166,3 +173,24 @@ def test_a_flat_palm_pushes_the_box_without_turning_it_and_its_jump_is_predicted
     assert abs(yaw) < 2.0
     # The round tip has 16 and more.
     assert np.linalg.norm(result.target_acceleration[:, 0], axis=1).max() < 8.0
+
+
+@pytest.mark.slow
+def test_a_box_on_a_belt_is_hit_where_it_will_be_and_its_jump_is_predicted():
+    """Carried across and towards the tool; believed to stand, it would be hit 5 cm beside its middle."""
+    task, velocity = load_task("hit_and_push_palm"), (0.08, 0.06, 0.0)
+    settings = EpisodeSettings(detector="fusion", duration=1.5, truth=Truth(object_velocity=velocity))
+    result = run_episode(task, settings, object_velocity=velocity)
+    impact = result.impacts[0]
+    at = int(np.searchsorted(result.time, impact.time))
+    # It was carried until then.
+    moved = result.object_position[at] - task.object.position
+    np.testing.assert_allclose(moved, result.time[at] * np.array(velocity), atol=1e-3)
+    tool = result.object_rotation[at].T @ (result.tool_position[at, 0] - result.object_position[at])
+    np.testing.assert_allclose(tool[[0, 2]], 0.0, atol=0.01)
+    assert result.prediction_error < 0.1
+    used, true = result.object_velocities[0, 0], result.object_velocity_after
+    assert np.linalg.norm(used - true) < 0.05 * np.linalg.norm(true)
+    # 0.5 m/s relative to the box, as on a box at rest.
+    before = result.tool_twist[at - 2, 0, :3]
+    np.testing.assert_allclose(before, np.add(task.arms[0].impact_velocity, velocity), atol=0.02)

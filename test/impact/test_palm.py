@@ -1,13 +1,14 @@
 """A palm's impact: all corners at once, checked by momentum, energy and the two ends it lies between."""
 
 import numpy as np
+import pinocchio as pin
 import pytest
 
 from impact_aware.contact import Contact
 from impact_aware.contact.box import homogeneous_box
 from impact_aware.errors import InvalidInputError
 from impact_aware.impact.jump_predictor import JumpPredictor
-from impact_aware.impact.palm import checked_palm, predict_palm
+from impact_aware.impact.palm import BoxOnTable, checked_palm, predict_palm, table_contacts
 from impact_aware.impact.predictor import predict
 from impact_aware.robot import RobotModel
 from impact_aware.task import load_task, start_posture
@@ -78,7 +79,7 @@ def test_a_palm_of_no_size_is_a_tip():
 def test_the_table_holds_an_object_that_is_hit_above_its_centre():
     thing = box(lower=0.05)
     free = predict_palm(ROBOT, Q, DQ, CONTACT, HALF, obstacle=thing)
-    held = predict_palm(ROBOT, Q, DQ, CONTACT, HALF, obstacle=thing, table=(BOX_HALF, 0.3))
+    held = predict_palm(ROBOT, Q, DQ, CONTACT, HALF, obstacle=thing, table=BoxOnTable(BOX_HALF, 0.3))
     assert abs(free.object_twist_after[3]) > 0.05
     corners = [[x, y, -BOX_HALF[2]] for x in (-0.1, 0.1) for y in (-0.065, 0.065)]
 
@@ -107,7 +108,7 @@ def test_no_corner_of_a_palm_goes_into_a_fixed_surface():
 def test_the_predictor_takes_the_palm_for_its_own_contact_only():
     settings = {"object_mass": 2.2, "object_half_extents": BOX_HALF, "object_position": box(0.03).position}
     predictor = JumpPredictor(ROBOT, CONTACT, pad_half_sizes=HALF, table_friction=0.3, **settings)
-    expected = predict_palm(ROBOT, Q, DQ, CONTACT, HALF, obstacle=box(0.03), table=(BOX_HALF, 0.3))
+    expected = predict_palm(ROBOT, Q, DQ, CONTACT, HALF, obstacle=box(0.03), table=BoxOnTable(BOX_HALF, 0.3))
     found = predictor.predict(Q, DQ)
     np.testing.assert_allclose(found.outcome.velocity_after, expected.velocity_after, atol=1e-9)
     assert found.uncertain is None
@@ -120,6 +121,66 @@ def test_the_predictor_takes_the_palm_for_its_own_contact_only():
     # Another mass of the same object is still the palm's.
     heavy = predictor.predict(Q, DQ, object_mass=4.4).outcome
     assert heavy.method == "palm" and abs(heavy.object_twist_after[1]) < abs(found.outcome.object_twist_after[1])
+
+
+@pytest.mark.parametrize("pad", [HALF, np.zeros(3)])
+@pytest.mark.parametrize("naming", [np.eye(3), np.roll(np.eye(3), 1, axis=0) * [1.0, -1.0, -1.0]])
+def test_a_box_that_is_seen_turned_is_hit_as_the_turned_arm_would_hit_it(pad, naming):
+    """All about the first joint's axis, turned by 0.35 rad with the box: the same joint velocities after.
+
+    The box may call its axes otherwise.
+    """
+    turn, centre = pin.utils.rotate("z", 0.35), box(0.03).position
+    settings = {"object_mass": 2.2, "table_friction": 0.3, "pad_half_sizes": pad}
+    here = JumpPredictor(ROBOT, CONTACT, object_half_extents=BOX_HALF, object_position=centre, **settings)
+    half = np.abs(naming).T @ BOX_HALF
+    there = JumpPredictor(
+        ROBOT, CONTACT, object_half_extents=half, object_position=[0.4, 0.0, 0.0], object_rotation=naming, **settings
+    )
+    there.see_object(turn @ centre, rotation=turn @ naming)
+    np.testing.assert_allclose(there.contact.normal, turn @ NORMAL, atol=1e-12)
+    np.testing.assert_allclose(there.plane_point, turn @ here.plane_point, atol=1e-12)
+    expected = here.predict(Q, DQ).outcome
+    found = there.predict(Q + 0.35 * np.eye(7)[0], DQ).outcome
+    np.testing.assert_allclose(found.velocity_after, expected.velocity_after, atol=1e-7)
+    np.testing.assert_allclose(found.object_twist_after[:3], turn @ expected.object_twist_after[:3], atol=1e-7)
+
+
+@pytest.mark.parametrize("pad", [HALF, np.zeros(3)])
+def test_a_box_that_is_carried_is_hit_as_one_at_rest_by_an_arm_that_moves_along(pad):
+    """Only relative velocities matter: all jumps are the same, and the table takes nothing from what it carries."""
+    along, centre = np.array([0.12, -0.07, 0.0]), box(0.03).position
+    settings = {"object_mass": 2.2, "object_half_extents": BOX_HALF, "table_friction": 0.3, "pad_half_sizes": pad}
+    still = JumpPredictor(ROBOT, CONTACT, object_position=centre, **settings)
+    carried = JumpPredictor(ROBOT, CONTACT, object_position=[0.4, 0.0, 0.0], **settings)
+    carried.see_object(centre - 0.4 * along, velocity=along, time=2.0)
+    faster = DQ + np.linalg.solve(ROWS, [*along, 0.0, 0.0, 0.0, 0.0])
+    expected = still.predict(Q, DQ).outcome
+    found = carried.predict(Q, faster, time=2.4).outcome
+    np.testing.assert_allclose(found.velocity_after - faster, expected.velocity_after - DQ, atol=1e-6)
+    np.testing.assert_allclose(found.object_twist_after[:3], expected.object_twist_after[:3] + along, atol=1e-6)
+    # From 4 cm away they meet as soon, at the face where it is by then.
+    away = -0.04 * NORMAL
+    still.see_object(centre + away)
+    carried.see_object(centre + away - 0.4 * along, velocity=along, time=2.0)
+    ahead, met = still.look_ahead(Q, DQ, 1.0), carried.look_ahead(Q, faster, 1.0, time=2.4)
+    assert met.time_to_impact == pytest.approx(ahead.time_to_impact, rel=1e-9)
+    assert met.distance == pytest.approx(0.04, abs=1e-9)
+    assert carried.look_ahead(Q, faster, 1.0, time=2.3).distance == pytest.approx(0.04 + 0.1 * along[1] * NORMAL[1])
+
+
+def test_a_box_stands_on_the_face_that_looks_down_whatever_its_axes_are_called():
+    turn, naming = pin.utils.rotate("z", 0.35), np.roll(np.eye(3), 1, axis=0) * [1.0, -1.0, -1.0]
+    half, place = np.abs(naming).T @ BOX_HALF, np.array([0.5, -0.2, 0.3])
+    own = table_contacts("box", place, half, 0.3, turn @ naming)
+    corners = np.array([[x, y, -0.12] for x in (-0.1, 0.1) for y in (-0.065, 0.065)]) @ turn.T + place
+    found = np.array(sorted(contact.point.tolist() for contact in own))
+    np.testing.assert_allclose(found, sorted(corners.tolist()), atol=1e-12)
+    assert all(np.allclose(contact.normal, [0.0, 0.0, 1.0]) and contact.friction == 0.3 for contact in own)
+    # In a frame that lies on its side another face looks down.
+    side = table_contacts("box", place, half, 0.3, naming, up=(0.0, -1.0, 0.0))
+    np.testing.assert_allclose([contact.point[1] for contact in side], [-0.2 + 0.065] * 4)
+    np.testing.assert_allclose(side[0].normal, [0.0, -1.0, 0.0], atol=1e-15)
 
 
 @pytest.mark.parametrize("wrong", [[0.0, 0.04, 0.03], [0.04, -0.04, 0.03], [np.nan, 0.04, 0.03], [0.04, 0.03]])

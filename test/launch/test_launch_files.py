@@ -56,6 +56,7 @@ HIT = {
     "object_mass": 2.2,
     "object_half_extents": [0.1, 0.065, 0.1],
     "object_position": [0.5, 0.0, 0.1],
+    "object_rpy": [0.0, 0.0, 0.0],
 }
 GRAB = {**HIT, "friction": 0.8, "pad_half_sizes": [0.04, 0.04, 0.03]}
 LEFT = {**GRAB, "object_position": [0.55, -0.35, 0.4]}
@@ -330,6 +331,16 @@ def test_what_is_said_goes_before_what_the_hardware_says() -> None:
     assert nodes["impact_detector"].parameters["sampling_period"] == 0.005
 
 
+def test_laws_need_no_topic_for_efforts() -> None:
+    words = {"hardware": "kuka_fri", "robot": "kuka_lwr4", "control": "true"}
+    with pytest.raises(InvalidInputError, match="commands: got nothing for hardware kuka_fri"):
+        evaluate(SINGLE, words)
+    nodes = {node.executable: node for node in started(SINGLE, {**words, "command_interface": "local_law"})}
+    assert nodes["rs_controller"].parameters["command_interface"] == "local_law"
+    nodes = {node.executable: node for node in started(DUAL, {"control": "true", "simulation": "true"})}
+    assert not any("command_interface" in node.parameters for node in nodes.values())
+
+
 def test_the_seed_and_the_task_reach_the_plant_and_a_namespace_loses_its_slashes(tmp_path: Path) -> None:
     task = tmp_path / "mine.yaml"
     text = (ROOT / "config" / "tasks" / "hit_and_push.yaml").read_text()
@@ -363,7 +374,8 @@ def test_a_rotated_base_reaches_everybody_who_needs_it(rotated_task: Path) -> No
     right = nodes["/right/jump_predictor"].parameters
     assert right["normal"] == pytest.approx([-0.389418342309, -0.921060994003, 0.0], abs=1e-11)
     assert right["object_position"] == pytest.approx([0.550773867109, 0.147133093862, 0.4], abs=1e-11)
-    assert right["object_half_extents"] == pytest.approx([0.117418291650, 0.098810798841, 0.1], abs=1e-11)
+    assert right["object_half_extents"] == [0.1, 0.065, 0.1]
+    assert right["object_rpy"] == pytest.approx([0.0, 0.0, -0.4], abs=1e-11)
     assert nodes["/right/impact_detector"].parameters["normal"] == right["normal"]
     assert nodes["/left/jump_predictor"].parameters["object_position"] == [0.55, -0.35, 0.4]
 
@@ -495,6 +507,7 @@ def output_of(action: Any) -> str:
         (SINGLE, {"period": "fast"}, InvalidInputError, "period: got 'fast', expected a number"),
         (SINGLE, {"period": "0.5"}, InvalidInputError, "period: got 0.5, expected a period from"),
         (SINGLE, {"parameter_file": "missing.yaml"}, InvalidInputError, "parameter_file: got missing.yaml"),
+        (SINGLE, {"command_interface": "law"}, RuntimeError, "command_interface"),
         (SINGLE, {"simulation": "maybe"}, RuntimeError, "simulation"),
         (DUAL, {"single_process": "maybe"}, RuntimeError, "single_process"),
         (SINGLE, {"task": "dual_arm_grab"}, InvalidInputError, "task: got dual_arm_grab, expected a task for one arm"),
@@ -540,6 +553,7 @@ def test_every_argument_has_a_description_and_the_default_of_the_documentation(
         "period": "",
         "seed": "0",
         "plant": "flexible",
+        "command_interface": "effort",
         "nodes": "",
     }
 

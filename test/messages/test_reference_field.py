@@ -3,6 +3,7 @@ import dataclasses
 import numpy as np
 import pytest
 
+from impact_aware.errors import InvalidInputError
 from impact_aware.messages.reference_field import field_from_message, field_to_message
 from impact_aware.nodes.ros.messages import ROS
 from impact_aware.robot import RobotModel
@@ -11,7 +12,9 @@ from impact_aware.task import load_task, make_field
 
 @pytest.fixture(scope="module")
 def field():
-    made = make_field(load_task("hit_and_push"), [RobotModel.from_profile("panda")], revision=4)
+    task = load_task("hit_and_push", {"object": {"orientation_rpy": [0.0, 0.0, 0.2]}})
+    made = make_field(task, [RobotModel.from_profile("panda")], revision=4)
+    made = dataclasses.replace(made, object_velocity=np.array([0.1, -0.02, 0.03]), object_time=12.25)
     return made.after_impact([0.5, -0.01, 0.1], [0.01, -0.31, 0.002], event_sequence=7)
 
 
@@ -30,3 +33,12 @@ def test_both_sides_evaluate_alike(field):
     place = np.array([0.47, 0.21, 0.13])
     np.testing.assert_array_equal(back.ante_impact().velocity(place), field.ante_impact().velocity(place))
     np.testing.assert_array_equal(back.post_impact().velocity(place), field.post_impact().velocity(place))
+
+
+def test_a_field_whose_orientation_is_not_said_has_an_object_along_its_axes(field):
+    message = field_to_message(field, 0.0, ROS)
+    message.object_orientation = type(message.object_orientation)(x=0.0, y=0.0, z=0.0, w=0.0)
+    np.testing.assert_array_equal(field_from_message(message).object_rotation, np.eye(3))
+    message.object_orientation.x = 0.5
+    with pytest.raises(InvalidInputError, match="object_orientation"):
+        field_from_message(message)

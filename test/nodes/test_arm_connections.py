@@ -18,7 +18,7 @@ from std_msgs.msg import Float64MultiArray
 
 from impact_aware.control import ControlSession
 from impact_aware.detection import InputMonitor, JointSample
-from impact_aware.nodes.arm_commands import ArmCommands
+from impact_aware.nodes.arm_commands import EffortCommands
 from impact_aware.nodes.arm_connections import ArmConnections
 from impact_aware.nodes.joint_state_source import JointStateSource
 from impact_aware.nodes.ros.qos import state_qos
@@ -47,7 +47,7 @@ class Controller:
         ]
         robots = [arm.robot for arm in ARMS]
         self.session = ControlSession(robots, readers=self.sources, topics=TOPICS, state_timeout=60.0)
-        self.commands = ArmCommands(self.node, ARMS)
+        self.commands = EffortCommands(self.node, ARMS)
         self.readiness = Readiness(self.node)
         self.connections = ArmConnections(self.node, ARMS, self.session, self.sources, self.commands, self.readiness)
 

@@ -20,7 +20,7 @@ from impact_aware.control.arm_states import ArmStates
 from impact_aware.errors import InvalidInputError
 from impact_aware.messages.reference_field import field_to_message
 from impact_aware.nodes import rs_controller
-from impact_aware.nodes.arm_commands import ArmCommands
+from impact_aware.nodes.arm_commands import EffortCommands
 from impact_aware.nodes.joint_state_source import JointStateSource
 from impact_aware.nodes.ros.messages import ROS, stamp
 from impact_aware.nodes.rs_controller import RsControllerNode
@@ -165,13 +165,13 @@ def bench(ros_context):
 
 
 def test_each_arm_gets_its_own_torques(node):
-    commands = ArmCommands(node, ARMS)
-    assert [publisher.topic_name for publisher, *_ in commands._outputs] == [
+    commands = EffortCommands(node, ARMS)
+    assert [publisher.topic_name for publisher in commands._publishers] == [
         "/left/effort_controller/commands",
         "/right/effort_controller/commands",
     ]
     sent: list[bytes] = []
-    commands._outputs = [(SimpleNamespace(publish=sent.append), *rest) for _, *rest in commands._outputs]
+    commands._publishers = [SimpleNamespace(publish=sent.append) for _ in commands._publishers]
     commands.publish(np.arange(2.0 * N))
     unpacked = [deserialize_message(packed, Float64MultiArray).data for packed in sent]
     np.testing.assert_array_equal(unpacked, np.arange(14.0).reshape(2, N))

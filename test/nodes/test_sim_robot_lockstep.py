@@ -34,7 +34,7 @@ class Bench:
 
     def command(self, *arms: str, values: float = 0.0) -> None:
         for arm in arms or ("left", "right"):
-            self.node._arms[arm]._receive(Float64MultiArray(data=np.full(7, values)))
+            self.node._arms[arm].input._receive(Float64MultiArray(data=np.full(7, values)))
 
     def tick(self, waited: float = 0.0) -> None:
         """Look at the clock when the last step was `waited` seconds ago."""
@@ -124,7 +124,7 @@ def test_when_nobody_commands_any_more_the_arms_keep_themselves_and_time_goes_on
 def test_a_command_that_is_not_usable_is_dropped_and_counted(bench):
     bench.drive()
     bench.command("left", values=np.nan)
-    assert not bench.node._arms["left"].command_is_new
+    assert not bench.node._arms["left"].input.is_new(0.0)
     assert bench.node._status()[2]["rejected_commands"] == 1
 
 

@@ -82,21 +82,23 @@ def test_the_object_is_published_where_it_is_and_how_it_moves(node):
 
 def test_a_command_moves_the_joints_of_its_arm(node):
     positions = np.concatenate([node._plant.state.q[:7], np.zeros(7)])
-    node._arms["right"]._receive(Float64MultiArray(data=np.arange(7.0)))
     right = node._arms["right"]
-    assert node._arms["left"].torque(positions) is None
-    expected = right._convention.to_effort(np.arange(7.0), np.zeros(7))
-    np.testing.assert_array_equal(right.torque(positions), expected)
-    assert np.abs(expected - right._convention.to_effort(np.arange(7.0), positions[:7])).max() > 1.0
+    right.input._receive(Float64MultiArray(data=np.arange(7.0)))
+    now = positions, node._plant.reading, 40.0
+    assert node._arms["left"].torque(*now) is None
+    convention = right.input._convention
+    expected = convention.to_effort(np.arange(7.0), np.zeros(7))
+    np.testing.assert_array_equal(right.torque(*now), expected)
+    assert np.abs(expected - convention.to_effort(np.arange(7.0), positions[:7])).max() > 1.0
 
 
 @pytest.mark.parametrize("wrong", [np.zeros(6), np.full(7, np.nan), np.array([0.0] * 6 + [np.inf])])
 def test_a_command_that_can_not_be_used_keeps_the_last_one(node, wrong):
-    arm = node._arms["left"]
-    arm._receive(Float64MultiArray(data=np.arange(7.0)))
-    arm._receive(Float64MultiArray(data=wrong))
-    np.testing.assert_array_equal(arm.command, np.arange(7.0))
-    assert arm.rejected == 1
+    commands = node._arms["left"].input
+    commands._receive(Float64MultiArray(data=np.arange(7.0)))
+    commands._receive(Float64MultiArray(data=wrong))
+    np.testing.assert_array_equal(commands._command, np.arange(7.0))
+    assert commands.rejected == 1
 
 
 def test_each_impact_is_published_once_by_its_arm(node, monkeypatch):
@@ -121,9 +123,11 @@ def test_settings_reach_the_plant(make_node):
         "encoder_resolution": 1e-4, "position_noise": 2e-4, "velocity_noise": 3e-3, "effort_noise": 0.4, "delay": 2,
         "velocity_source": "differences",
     }  # fmt: skip
-    node = make_node(start=start.tolist(), displacement=[0.01, -0.02, 0.0], **sensors)
+    node = make_node(start=start.tolist(), displacement=[0.01, -0.02, 0.0], turn=0.3, **sensors)
     np.testing.assert_allclose(node._plant.state.q, start)
     np.testing.assert_allclose(node._plant.state.object_placement.translation, [0.56, -0.02, 0.4], atol=1e-3)
+    turned = pin.log3(node._plant.state.object_placement.rotation)
+    np.testing.assert_allclose(turned, [0.0, 0.0, 0.3], atol=1e-9)
     settings = node._plant._sensors.settings
     assert {name: getattr(settings, name) for name in sensors} == sensors
 
@@ -135,12 +139,11 @@ def test_a_displacement_that_is_none_is_refused(make_node):
 
 def test_commands_that_stop_let_only_the_silent_arm_brake(make_node):
     node = make_node(command_timeout=0.1)
-    for arm in node._arms.values():
-        arm._receive(Float64MultiArray(data=np.zeros(7)))
-    time = node._plant.state.time
-    node._command_times = {"left": time - 0.0999, "right": time - 0.1001}
-    assert node._torque("left", node._arms["left"]) is not None
-    assert node._torque("right", node._arms["right"]) is None
+    for arm, age in zip(node._arms.values(), (0.0999, 0.1001), strict=True):
+        arm.input._receive(Float64MultiArray(data=np.zeros(7)))
+        arm.input._time = node._now() - age
+    assert node._torque(node._arms["left"]) is not None
+    assert node._torque(node._arms["right"]) is None
 
 
 def test_joints_are_flexible_where_the_motors_are_known_and_rigid_on_request(make_node, tmp_path):

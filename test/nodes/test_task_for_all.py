@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 
 import numpy as np
+import pinocchio as pin
 import pytest
 import rclpy
 import yaml
@@ -19,7 +21,9 @@ from rclpy.serialization import serialize_message
 from impact_aware.bringup.connections import field_topics, task_topics
 from impact_aware.bringup.task_parameters import contact_parameters
 from impact_aware.messages.impact_prediction import impact_from_message
+from impact_aware.messages.object_pose import ObjectPose
 from impact_aware.messages.task import task_from_message, task_to_message
+from impact_aware.nodes.impact_detector import ImpactDetectorNode
 from impact_aware.nodes.jump_predictor import JumpPredictorNode
 from impact_aware.nodes.reference_field import ReferenceFieldNode
 from impact_aware.nodes.ros.messages import ROS, stamp
@@ -80,6 +84,23 @@ def test_the_predictor_takes_object_face_and_contact_from_the_task(predictor):
     assert (published[0].task_number, published[0].object) == (4, "tin")
 
 
+def test_the_predictor_s_face_turns_with_the_object_that_is_seen(predictor):
+    """A task whose box is turned, and then a pose that turns it further, by axes of other names."""
+    task = dataclasses.replace(SLIPPERY, object=dataclasses.replace(SLIPPERY.object, orientation_rpy=(0.0, 0.0, 0.2)))
+    predictor._on_task(task_to_message(task, 4, 0.0, ROS))
+    own = predictor._predictor
+    np.testing.assert_allclose(own.contact.normal, [-np.sin(0.2), np.cos(0.2), 0.0], atol=1e-12)
+    np.testing.assert_allclose(own.object_rotation, pin.utils.rotate("z", 0.2), atol=1e-11)
+    seen = pin.SE3(pin.utils.rotate("z", 0.35 - np.pi), np.array([0.5, -0.2, 0.3]))
+    predictor._on_object(ObjectPose("panda_link0", 1.0, seen))
+    np.testing.assert_allclose(own.contact.normal, [-np.sin(0.35), np.cos(0.35), 0.0], atol=1e-12)
+    predictor._on_object(ObjectPose("panda_link0", 2.5, seen, velocity=np.array([0.1, -0.02, 0.0])))
+    assert own.object_time == 2.5
+    np.testing.assert_array_equal(own.object_velocity, [0.1, -0.02, 0.0])
+    depth = (own.plane_point - seen.translation) @ own.contact.normal
+    assert depth == pytest.approx(SLIPPERY.object.half_extents[1])
+
+
 def test_of_several_arms_each_takes_its_own_face(ros_context):
     task = load_task("dual_arm_grab_tilted")
     message = task_to_message(task, 2, 0.0, ROS)
@@ -92,6 +113,27 @@ def test_of_several_arms_each_takes_its_own_face(ros_context):
         np.testing.assert_allclose(node._predictor.contact.normal, expected, atol=1e-12)
         assert node._task_number == (2 if known else 0)
         node.destroy_node()
+
+
+def test_the_detector_s_face_is_that_of_the_latest_task(ros_context):
+    """Before its watch is made, and afterwards; of a task for others nothing is taken, and a broken one is counted."""
+    robot = {"robot": "panda", "detector": "sensitive_joint", "normal": [0.0, 0.0, 1.0], "measure_noise": False}
+    node = ImpactDetectorNode(parameter_overrides=parameters(**robot))
+    turned = dataclasses.replace(SLIPPERY.object, orientation_rpy=(0.0, 0.0, 0.2))
+    for yaw, task in ((0.0, SLIPPERY), (0.2, dataclasses.replace(SLIPPERY, object=turned))):
+        node._on_task(task_to_message(task, 3, 0.0, ROS))
+        if node._watch is None:
+            node._watch = node._make_watch(7)
+        expected = [-np.sin(yaw), np.cos(yaw), 0.0]
+        np.testing.assert_allclose(node._watch.normal, expected, atol=1e-11)
+        np.testing.assert_allclose(node._watch.detector.normal, expected, atol=1e-11)
+    node._on_task(task_to_message(load_task("dual_arm_grab"), 4, 0.0, ROS))
+    np.testing.assert_allclose(node._watch.normal, expected, atol=1e-11)
+    broken = task_to_message(SLIPPERY, 5, 0.0, ROS)
+    broken.yaml = "a: ["
+    node._on_task(broken)
+    assert node._refused["task not usable"] == 1
+    node.destroy_node()
 
 
 @pytest.mark.parametrize(
@@ -140,7 +182,7 @@ def test_a_refused_request_changes_neither_task_nor_number(ros_context):
     assert (number, task.object.mass, message.name, message.header.frame_id) == (2, 1.9, "hit_and_push", "panda_link0")
     assert task == field._live.task
     # Where the object was seen is no other task.
-    field._live.move_object(np.array([0.52, 0.01, 0.1]))
+    field._live.move_object(pin.SE3(np.eye(3), np.array([0.52, 0.01, 0.1])))
     assert field._live.field.task_number == field._live.task_number == 2
     field.destroy_node()
 

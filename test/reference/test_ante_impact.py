@@ -100,6 +100,33 @@ def test_angular_acceleration_is_the_derivative_along_the_field():
     np.testing.assert_allclose(acceleration[3:], (ahead - before)[3:] / (2 * step), rtol=1e-6)
 
 
+def test_a_rotation_from_far_is_braked_as_hard_as_is_allowed_and_no_harder():
+    """sqrt(2 a e - (a / kappa)^2) by hand: a 6 rad/s^2, e 0.5 rad, kappa 30 1/s; below a / kappa^2, as without."""
+    own, free = make(rotation_deceleration=6.0), make()
+    axis = np.array([0.6, 0.0, -0.8])
+    twist, acceleration = own.evaluate(np.zeros(3), pin.exp3(-0.5 * axis) @ own.rotation)
+    np.testing.assert_allclose(twist[3:], np.sqrt(2.0 * 6.0 * 0.5 - 0.2**2) * axis, atol=1e-9)
+    np.testing.assert_allclose(acceleration[3:], -6.0 * axis, atol=1e-9)
+    near = pin.exp3(-0.006 * axis) @ own.rotation
+    for found, expected in zip(own.evaluate(np.zeros(3), near), free.evaluate(np.zeros(3), near), strict=True):
+        np.testing.assert_array_equal(found, expected)
+    # No step between the two.
+    for error in (6.0 / 900.0 * (1.0 - 1e-9), 6.0 / 900.0 * (1.0 + 1e-9)):
+        twist, acceleration = own.evaluate(np.zeros(3), pin.exp3(-error * axis) @ own.rotation)
+        np.testing.assert_allclose(twist[3:], 0.2 * axis, atol=1e-8)
+        np.testing.assert_allclose(acceleration[3:], -6.0 * axis, atol=1e-6)
+
+
+def test_a_braked_rotation_s_acceleration_is_its_derivative():
+    field = make(rotation_deceleration=6.0)
+    rotation, step = pin.exp3(np.array([0.4, -0.7, 0.2])) @ field.rotation, 1e-6
+    twist, acceleration = field.evaluate(np.zeros(3), rotation)
+    ahead, before = (
+        field.evaluate(np.zeros(3), pin.exp3(sign * step * twist[3:]) @ rotation)[0] for sign in (1.0, -1.0)
+    )
+    np.testing.assert_allclose(acceleration[3:], (ahead - before)[3:] / (2 * step), atol=1e-6)
+
+
 @pytest.mark.parametrize("elapsed", [0.0, 0.1, 0.25, 0.45, 0.5, 1.0])
 def test_the_start_ramp_is_consistent_with_its_acceleration(elapsed):
     field = make(start_ramp=0.5)
@@ -129,6 +156,7 @@ def test_the_start_ramp_is_consistent_with_its_acceleration(elapsed):
         ({"r_max": 0.1}, "r_max"),
         ({"kappa_r": -1.0}, "kappa_r"),
         ({"start_ramp": -0.1}, "start_ramp"),
+        ({"rotation_deceleration": -1.0}, "rotation_deceleration"),
         ({"orientation": np.zeros(4)}, "quaternion"),
     ],
 )

@@ -62,3 +62,31 @@ def test_refuses_a_prediction_that_is_no_vector(field, velocity):
 def test_refuses_a_field_without_arms(field):
     with pytest.raises(InvalidInputError, match="arms"):
         dataclasses.replace(field, arms=())
+
+
+def test_a_field_moves_on_with_its_object():
+    field = make_field(load_task("dual_arm_grab"), [RobotModel.from_profile("panda")] * 2)
+    assert field.advanced(7.0) is field and not field.shift(7.0).any()
+    moving = dataclasses.replace(field, object_velocity=np.array([0.1, -0.05, 0.02]), object_time=3.0)
+    later, shift = moving.advanced(3.5), np.array([0.05, -0.025, 0.01])
+    np.testing.assert_allclose(moving.shift(3.5), shift, atol=1e-15)
+    np.testing.assert_allclose(later.object_position, field.object_position + shift, atol=1e-15)
+    for own, before in zip(later.arms, field.arms, strict=True):
+        np.testing.assert_allclose(own.impact_position, before.impact_position + shift, atol=1e-15)
+    assert not later.shift(3.5).any() and later.object_moves
+    np.testing.assert_allclose(later.shift(3.6), 0.1 * later.object_velocity, atol=1e-15)
+    np.testing.assert_array_equal(later.goal, field.goal)
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({"object_velocity": np.array([0.0, 5.1, 0.0])}, "object_velocity"),
+        ({"object_velocity": np.array([0.0, np.nan, 0.0])}, "object_velocity"),
+        ({"object_velocity": np.zeros(2)}, "object_velocity"),
+        ({"object_time": np.inf}, "object_time"),
+    ],
+)
+def test_a_motion_of_the_object_that_can_t_be_is_refused_by_name(field, change, named):
+    with pytest.raises(InvalidInputError, match=named):
+        dataclasses.replace(field, **change)

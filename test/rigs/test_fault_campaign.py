@@ -17,10 +17,13 @@ from impact_aware.rigs.faults import campaign
 from impact_aware.rigs.faults.bench import FaultBench
 from impact_aware.rigs.faults.campaign import format_table, plan, summarise
 from impact_aware.rigs.faults.classes import FAULT_CLASSES, Extent
+from impact_aware.rigs.faults.hardware import EffortHardware, LawHardware
+from impact_aware.rigs.faults.judge import CommandJudge
 from impact_aware.rigs.faults.trial import run_trial
 from impact_aware.rigs.faults.trial_result import MODES, Trial
 from impact_aware.rigs.faults.worlds import PERFECT, draw_world, loaded
 from impact_aware.robot import RobotModel
+from impact_aware.simulation.sensors import JointReading
 
 
 @pytest.fixture(scope="module")
@@ -68,6 +71,48 @@ def test_a_sample_of_faults_ends_as_it_must(bench, fault, mode, reason):
     assert result.reason == reason
     assert result.recovered
     assert max(result.peak_effort_share, result.peak_rate_share) <= 1.0 + 1e-6
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("fault", "mode", "seed", "reason"),
+    [
+        ("silence", "post", 12, "STATE_STALE"),
+        ("command_drop", "interim", 13, ""),
+        ("controller_restarted", "ante", 14, ""),
+    ],
+)
+def test_laws_end_as_they_must_too(bench, fault, mode, seed, reason):
+    result = run_trial(bench, Trial(fault, mode, seed, "local_law"))
+    assert result.failures == ()
+    assert result.reason == reason
+    assert result.recovered
+    assert 0.2 < result.peak_rate_share <= 1.0 + 1e-6
+
+
+@pytest.mark.parametrize("last", ["law", "torque"])
+def test_a_controller_that_is_gone_leaves_an_arm_damped_only_with_laws(bench, last):
+    kinds = {"law": LawHardware, "torque": EffortHardware}
+    judge = CommandJudge(bench)
+    hardware = kinds[last](bench, judge, lambda arm: False, 1.0)
+    session = ControlSession(bench.robots, field=bench.field, bases=bench.bases, send=None)
+    session.activate()
+    q, dq = bench.start, np.linspace(0.2, -0.3, 7)
+    for k in range(20):
+        hardware.now = 1.0 + 1e-3 * k
+        session.cycle(hardware.now, q, np.zeros(7))
+        hardware.take(session, session.filter.previous)
+        hardware.follow(session)
+        torque = hardware.torque(q, JointReading(0.0, q, np.zeros(7), np.zeros(7)))
+    for _ in range(200):
+        hardware.now += 1e-3
+        torque = hardware.torque(q, JointReading(0.0, q, dq, np.zeros(7)))
+    robot = bench.robots[0]
+    if last == "torque":
+        assert torque is None
+    else:
+        np.testing.assert_allclose(torque, robot.bias(q, dq) - 10.0 * robot.mass_matrix(q) @ dq)
+    assert judge.failures == []
 
 
 # Seeds by the worlds that they bring: 12 perfect, 13 noisy, 14 flexible.

@@ -186,6 +186,14 @@ def test_the_graph_has_the_injector_before_the_suite_and_the_emulator_behind_it(
     assert "state_age_limit" not in graph["rs_controller"].parameters
 
 
+def test_laws_go_straight_to_the_plant():
+    graph = {spec.name: spec for spec in fault_graph(DDS_FAULTS["nan"], 0, "local_law")}
+    assert "effort_controller" not in graph
+    assert graph["sim_robot"].remappings == {}
+    assert graph["sim_robot"].parameters["command_interface"] == "local_law"
+    assert graph["rs_controller"].parameters["command_interface"] == "local_law"
+
+
 def test_nothing_stands_between_a_controller_that_is_killed_and_the_brakes():
     graph = {spec.name: spec for spec in fault_graph(DDS_FAULTS["controller_killed"], 0)}
     assert "effort_controller" not in graph

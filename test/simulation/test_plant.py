@@ -9,6 +9,8 @@ from impact_aware.robot import RobotModel
 from impact_aware.robot.inverse_kinematics import solve_inverse_kinematics
 from impact_aware.simulation import DriveMode, MujocoPlant, SensorSettings, load_scene
 from impact_aware.simulation.scene import ArmMount, Scene
+from impact_aware.simulation.task_scene import Truth, task_scene
+from impact_aware.task import load_task
 
 GRAVITY = 9.81
 
@@ -220,3 +222,50 @@ def test_the_object_can_be_put_somewhere_else_in_the_middle_of_a_run():
     state = plant.step(None)
     # One cycle of settling on the table.
     np.testing.assert_allclose(state.object_placement.translation, [2.0, 1.0, 0.1], atol=1e-4)
+
+
+def test_a_table_that_leans_carries_the_object_along_its_face(robot):
+    """It leans by 0.15 rad about x, the box stands askew: within the cone of friction 0.3, beyond that of 0.1."""
+    push = load_task("hit_and_push")
+    rpy = pin.rpy.matrixToRpy(np.asfortranarray(pin.utils.rotate("x", 0.15) @ pin.utils.rotate("z", 0.4)))
+    slid = {}
+    for friction in (0.3, 0.1):
+        thing = replace(push.object, orientation_rpy=tuple(rpy.tolist()), friction_table=friction)
+        plant = MujocoPlant(task_scene(replace(push, object=thing)), {"arm": robot})
+        begin = plant.state.object_placement.copy()
+        for _ in range(200):
+            state = plant.step(None)
+        slid[friction] = state.object_placement.translation - begin.translation
+        assert np.linalg.norm(pin.log3(begin.rotation.T @ state.object_placement.rotation)) < 1e-3
+    assert np.linalg.norm(slid[0.3]) < 1e-4
+    # g (sin - mu cos) t^2 / 2 down the table.
+    distance = 0.5 * GRAVITY * (np.sin(0.15) - 0.1 * np.cos(0.15)) * 0.2**2
+    np.testing.assert_allclose(slid[0.1], -distance * np.array([0.0, np.cos(0.15), np.sin(0.15)]), atol=1e-3)
+
+
+def test_a_belt_carries_the_object_until_a_tool_meets_it(robot):
+    """Along a table that leans, too; then the belt stands, and friction brings the object to rest."""
+    push = load_task("hit_and_push")
+    rpy = (0.1, 0.0, 0.0)
+    thing = replace(push.object, orientation_rpy=rpy)
+    velocity = pin.utils.rotate("x", 0.1) @ [0.1, -0.05, 0.0]
+    scene = task_scene(replace(push, object=thing), Truth(object_velocity=tuple(velocity.tolist())))
+    plant = MujocoPlant(scene, {"arm": robot})
+    begin = plant.state.object_placement.translation.copy()
+    for _ in range(300):
+        state = plant.step(None)
+    np.testing.assert_allclose(state.object_placement.translation - begin, 0.3 * velocity, atol=2e-4)
+    np.testing.assert_allclose(state.object_twist[:3], velocity, atol=2e-3)
+    # The box is put against the tip, which holds still.
+    tip = plant.tool_placement().translation
+    plant.place_object(pin.SE3(state.object_placement.rotation, tip - [0.0, 0.0, thing.half_extents[2]]))
+    plant.step(None)
+    for _ in range(5):
+        plant.step(None)
+    assert np.abs(plant._data.qvel[plant._world.belt_dof]).max() < 1e-6
+
+
+@pytest.mark.parametrize("velocity", [(0.1, 0.0, 0.05), (np.nan, 0.0, 0.0)])
+def test_a_belt_moves_along_its_table(velocity):
+    with pytest.raises(InvalidInputError, match="belt_velocity"):
+        replace(load_scene("hit_and_push"), belt_velocity=velocity)

@@ -6,7 +6,7 @@ import pytest
 from impact_aware.robot import RobotModel
 from impact_aware.task import load_task, make_field, start_posture
 from impact_aware.task.grasp import predict_grasp, predict_grasp_impact
-from impact_aware.task.make_field import joint_velocity_of_tool
+from impact_aware.task.make_field import joint_velocity_of_tool, posture_with_tool_at, usual_posture
 
 
 @pytest.fixture(scope="module")
@@ -87,9 +87,7 @@ def test_an_arm_that_does_not_hit_yet_feels_nothing_and_tells_nothing_of_the_obj
     field = make_field(task, robots)
     places = np.array([own.impact_position for own in field.arms]) + [[0.0, -0.01, 0.0], [0.0, -0.06, 0.0]]
     q = [start_posture(a, r, tuple(p)) for a, r, p in zip(task.arms, robots, places, strict=True)]
-    dq = [
-        joint_velocity_of_tool(a, r, own, a.impact_velocity) for a, r, own in zip(task.arms, robots, q, strict=True)
-    ]
+    dq = [joint_velocity_of_tool(a, r, own, a.impact_velocity) for a, r, own in zip(task.arms, robots, q, strict=True)]
     alone = predict_grasp_impact(task, robots, field, q, dq, hitting=[0])
     np.testing.assert_array_equal(alone.velocity_after["right"], dq[1])
     assert alone.velocity_after["juice_pack"][1] < -0.15
@@ -106,3 +104,20 @@ def test_a_heavier_object_leaves_more_slowly(robots):
     assert np.all(np.diff(speeds) < 0.0)
     # A mountain takes nothing of 20 N s: 1e-5 m/s.
     assert speeds[-1] < 1e-4
+
+
+@pytest.mark.parametrize("name", ["hit_and_push_palm", "dual_arm_grab"])
+def test_an_object_that_is_carried_goes_on_with_its_velocity_on_top(name):
+    """Tools that meet it as fast relative to it, and a belt that goes along, make the same impact."""
+    task = load_task(name)
+    robots = [RobotModel.from_profile("panda")] * len(task.arms)
+    field, velocity = make_field(task, robots), np.array([0.11, -0.06, 0.0])
+    q = np.concatenate(
+        [
+            posture_with_tool_at(arm, robot, own.impact_position, usual_posture(arm, robot))
+            for arm, robot, own in zip(task.arms, robots, field.arms, strict=True)
+        ]
+    )
+    still = predict_grasp(task, robots, field, q)
+    carried = predict_grasp(task, robots, dataclasses.replace(field, object_velocity=velocity), q)
+    np.testing.assert_allclose(carried, still + velocity, atol=1e-6)

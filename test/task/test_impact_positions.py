@@ -1,13 +1,16 @@
 """The sampled map against direct predictions; the single-arm prediction by position has its tests with its command."""
 
+import dataclasses
+
 import numpy as np
+import pinocchio as pin
 import pytest
 
 from impact_aware.contact import Contact
 from impact_aware.contact.box import homogeneous_box
 from impact_aware.impact import predict
 from impact_aware.robot import RobotModel
-from impact_aware.task import load_task, make_field
+from impact_aware.task import load_task
 from impact_aware.task.grasp import predict_grasp
 from impact_aware.task.impact_positions import IntendedImpact, impact_coordinates, sample_impact_map
 
@@ -25,9 +28,23 @@ def grasp(robot):
 
 
 def test_the_impact_state_is_the_places_along_the_planes(robot):
-    field = make_field(load_task("dual_arm_grab"), [robot, robot])
+    task = load_task("dual_arm_grab")
     tools = np.array([[0.5, 0.2, 0.4], [0.6, -0.2, 0.3]])
-    np.testing.assert_array_equal(impact_coordinates(field, tools), [0.5, 0.4, 0.6, 0.3])
+    np.testing.assert_array_equal(impact_coordinates(task, tools), [0.5, 0.4, 0.6, 0.3])
+
+
+def test_of_an_object_that_is_turned_the_impact_planes_are_its_own(robot):
+    """The same places of the turned box have the same coordinates along its axes, through the frame's origin."""
+    task = load_task("dual_arm_grab")
+    task = dataclasses.replace(task, object=dataclasses.replace(task.object, orientation_rpy=(0.0, 0.0, 0.3)))
+    turn = pin.utils.rotate("z", 0.3)
+    tools = np.array([[0.5, 0.2, 0.4], [0.6, -0.2, 0.3]]) @ turn.T
+    np.testing.assert_allclose(impact_coordinates(task, tools), [0.5, 0.4, 0.6, 0.3], atol=1e-12)
+    own = IntendedImpact(task, [robot, robot])
+    moved = own.tool_positions(own.nominal + [0.01, -0.02, 0.0, 0.015]) - own.tool_positions(own.nominal)
+    np.testing.assert_allclose(moved, np.array([[0.01, 0.0, -0.02], [0.0, 0.0, 0.015]]) @ turn.T, atol=1e-12)
+    wanted = np.array([arm.impact_position for arm in own.field.arms])
+    np.testing.assert_allclose(own.tool_positions(own.nominal), wanted, atol=1e-12)
 
 
 def test_by_place_it_is_the_prediction_of_the_posture_with_the_tools_there(grasp, robot):

@@ -44,7 +44,7 @@ def test_a_fresh_and_still_object_with_a_camera_s_noise_is_good_enough():
     ("given", "late", "words"),
     [
         ({"count": 20}, 0.6, "no new pose of the object for more than 0.5 s"),
-        ({"count": 20, "speed": 0.04}, 0.0, "moves, faster than 0.03 m/s"),
+        ({"count": 20, "speed": 0.26}, 0.0, "moves, faster than 0.25 m/s"),
         ({"count": 20, "noise": 0.02}, 0.0, "scatter by more than 0.01 m"),
         ({"count": 3}, 0.0, "less than 0.1 s"),
     ],
@@ -135,13 +135,63 @@ def test_an_object_that_is_hit_is_followed():
     assert all(own.take(100.40 + 0.02 * step, PLACE + [0.04 * step, 0.0, 0.0], UPRIGHT, 1000.4) for step in range(20))
 
 
-def test_a_box_turned_out_of_the_axes_is_refused():
+def test_a_box_turned_too_far_out_of_the_axes_is_refused():
+    def turned(rotation: np.ndarray) -> ObjectWatch:
+        own = watch()
+        for step in range(20):
+            own.take(100.0 + 0.02 * step, PLACE, rotation, 1000.4)
+        return own
+
+    assert "turned by 40 deg" in turned(pin.utils.rotate("z", 0.7)).refusal(1000.4)
+    assert "turned by 40 deg" in turned(pin.utils.rotate("z", 0.7 + 0.5 * np.pi)).refusal(1000.4)
+    kept = turned(pin.utils.rotate("z", -0.5))
+    assert kept.refusal(1000.4) == ""
+    np.testing.assert_allclose(kept.turn.rotation, pin.utils.rotate("z", -0.5), atol=1e-12)
+    assert kept.values(1000.4)["object_turn"] == pytest.approx(0.5)
+
+
+def test_a_box_that_goes_on_turning_is_refused():
     own = watch()
-    show(own, 20)
-    own.take(100.40, PLACE, pin.utils.rotate("z", 0.3), 1000.40)
-    assert "turned by 17 deg" in own.refusal(1000.40)
-    own.take(100.42, PLACE, pin.utils.rotate("x", -0.15), 1000.42)
-    assert own.refusal(1000.42) == ""
+    for step in range(26):
+        own.take(100.0 + 0.02 * step, PLACE, pin.utils.rotate("z", 0.2 + 0.15 * 0.02 * step), 1000.5)
+    # 0.15 rad/s between the middles of two halves of 0.25 s.
+    assert own.turn.change == pytest.approx(0.15 * 0.25, rel=0.05)
+    assert "the object turns, by more than 1.7 deg in 0.25 s" in own.refusal(1000.5)
+    slow = watch()
+    for step in range(26):
+        slow.take(100.0 + 0.02 * step, PLACE, pin.utils.rotate("z", 0.2 + 0.1 * 0.02 * step), 1000.5)
+    assert slow.refusal(1000.5) == ""
+
+
+@pytest.mark.parametrize("noise", [0.0, 5e-4])
+def test_an_object_that_moves_steadily_is_good_enough_and_its_velocity_is_known(noise):
+    own = watch()
+    now = show(own, 26, speed=0.1, noise=noise)
+    assert own.refusal(now) == ""
+    # 0.5 mm over half a second at 50 Hz: 0.7 mm/s about each axis.
+    np.testing.assert_allclose(own.velocity, [0.0, 0.06, -0.08], atol=4.0 * 0.7e-3 * (noise > 0.0) + 1e-12)
+    # At the time of the last pose, 0.5 s after the first; on the line, with the noise of the mean.
+    np.testing.assert_allclose(own.position, PLACE + 0.5 * own.velocity, atol=1e-3 * (noise > 0.0) + 1e-12)
+
+
+def test_an_object_at_rest_has_no_velocity_by_its_noise():
+    own = watch()
+    show(own, 26, noise=2e-3)
+    assert not own.velocity.any()
+    slow = watch()
+    show(slow, 26, speed=0.009)
+    assert not slow.velocity.any()
+
+
+def test_an_object_whose_speed_changes_is_refused():
+    """A pendulum near its turning point: 0.3 m/s^2, with the noise of a camera."""
+    for acceleration, said in ((0.3, "its speed changes by more than 0.15 m/s^2"), (0.1, "")):
+        own, random = watch(), np.random.default_rng(2)
+        for step in range(26):
+            time = 0.02 * step
+            place = PLACE + np.array([0.1 * time + 0.5 * acceleration * time**2, 0.0, 0.0])
+            own.take(100.0 + time, place + 5e-4 * random.normal(size=3), UPRIGHT, 1000.0 + time)
+        assert said in own.refusal(1000.5) and bool(own.refusal(1000.5)) == bool(said)
 
 
 def test_a_clock_that_goes_back_begins_anew():

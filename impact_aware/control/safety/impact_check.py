@@ -93,13 +93,15 @@ def expected_impact(
         # A bad posture to look from does not mean that there is nothing to be found.
         q = solve_inverse_kinematics(robot, wanted, robot.home, fixed=fixed)
     rows, twist = robot.frame_jacobian(q), np.zeros(6)
-    twist[:3] = base.rotation.T @ own.impact_velocity
+    moving = base.rotation.T @ field.object_velocity
+    twist[:3] = base.rotation.T @ own.impact_velocity + moving
     if joint >= 0:
         rows, twist = np.vstack([rows, np.eye(robot.n)[joint]]), np.append(twist, 0.0)
     velocity = np.asarray(np.linalg.lstsq(rows, twist, rcond=None)[0], dtype=np.float64)
     normal = base.rotation.T @ own.normal
     contact = Contact(robot.tool_frame, normal, radius=robot.tool_radius, friction=friction, restitution=restitution)
-    box = homogeneous_box(field.object_mass, field.object_half_extents, base.actInv(field.object_position))
+    turn, place = base.rotation.T @ field.object_rotation, base.actInv(field.object_position)
+    box = homogeneous_box(field.object_mass, field.object_half_extents, place, [*moving, 0.0, 0.0, 0.0], turn)
     prediction = predict(robot, q, velocity, contact, obstacle=box, method=method)
     speed = max(0.0, -float(prediction.contact_velocity_before @ normal))
     mass = prediction.effective_mass
@@ -202,6 +204,7 @@ def check_prediction(field: ReferenceField, object_velocity: ArrayLike) -> None:
     """
     velocity = np.asarray(object_velocity, dtype=float)
     fastest = 2.0 * sum(float(np.linalg.norm(arm.impact_velocity)) for arm in field.arms)
+    fastest += float(np.linalg.norm(field.object_velocity))
     if not float(np.abs(velocity).max()) <= fastest:
         shown = [float(f"{value:.4g}") for value in velocity]
         raise InvalidInputError("object_velocity_after", shown, f"at most {fastest:.3g} m/s, twice what hits it")

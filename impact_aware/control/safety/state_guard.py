@@ -20,6 +20,9 @@ from impact_aware.robot.safety_limits import SafetyLimits
 CLOCK_JUMP = 1.0
 """Stamps that go on by more than this at once are a clock that was set, not states that were lost, s."""
 
+LONGEST_FORESIGHT = 3.0
+"""An object that moves is where its last pose and its velocity say for this long, s."""
+
 GRASP_SHARE = 0.5
 """Two palms may come closer than the object allows by this share of the impact overrun: they must stop before they
 meet."""
@@ -127,8 +130,12 @@ class StateGuard:
 
     def _judge_overrun(self, field: ReferenceField) -> Violation | None:
         """Whether a tool has gone through the position where it should have hit: the object is not there."""
+        if field.object_moves and not abs(self._time - field.object_time) <= LONGEST_FORESIGHT:
+            sentence = f"it moves, and was seen {self._time - field.object_time:.1f} s ago for the last time"
+            return Violation(SafeReason.OBJECT_LOST, sentence)
+        shift = field.shift(self._time) if field.object_moves else 0.0
         for arm, own, limits in zip(self._arms, field.arms, self.limits, strict=True):
-            past = kernels.distance_along(own.normal, arm.position, own.impact_position)
+            past = kernels.distance_along(own.normal, arm.position - shift, own.impact_position)
             if past > limits.impact_overrun:
                 sentence = f"{arm.robot.tool_frame} is {past:.3g} m past the position where it should have hit"
                 return Violation(SafeReason.IMPACT_MISSED, sentence)

@@ -18,6 +18,7 @@ BENCHMARKS = (
     "detection",
     "estimation",
     "landings",
+    "law",
     "perception",
     "predict",
     "qp",

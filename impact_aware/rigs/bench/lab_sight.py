@@ -140,7 +140,7 @@ def draw_sight(kind: str, base: str, place: Array, generator: np.random.Generato
     """Draw a camera, half of them panning, and how it sees an object.
 
     Args:
-        kind: One of `KINDS`; a turned object is turned by 15 to 30 deg.
+        kind: One of `KINDS`; a turned object is turned by 37 to 45 deg.
         base: Name of the base frame.
         place: (3,) True centre of the object in it at the moment of asking, m.
         generator: Draws everything.
@@ -149,7 +149,7 @@ def draw_sight(kind: str, base: str, place: Array, generator: np.random.Generato
     azimuth, elevation, roll, distance = generator.uniform((-np.pi, 0.35, -np.pi, 0.7), (np.pi, 1.2, np.pi, 1.5))
     turn = generator.uniform(-yaw, yaw)
     if kind == "turned":
-        turn = float(generator.choice((-1.0, 1.0))) * generator.uniform(np.radians(15.0), np.radians(30.0))
+        turn = float(generator.choice((-1.0, 1.0))) * generator.uniform(np.radians(37.0), np.radians(45.0))
     heading = generator.uniform(-np.pi, np.pi)
     speed = generator.uniform(0.03, 0.2) if kind == "moving" else 0.0
     # z of a camera's optical frame points away from it, here at the object.

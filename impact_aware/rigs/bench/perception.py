@@ -2,8 +2,8 @@
 
 In each trial a tilted camera, which half of the time pans, shows an object by late and noisy messages with gaps. What
 the nodes do with them (place them by TF, watch them, move the field) is done by the same classes; where that allows a
-motion, it is run against the true world, and once more with the exact pose. Every second object moves. Each trial also
-shows one perception that is broken, by which no motion may begin.
+motion, it is run against the true world, and once more with the exact pose and velocity. Every second object is carried
+by a belt. Each trial also shows one perception that is broken, by which no motion may begin.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import numpy as np
 import pinocchio as pin
 from tqdm import tqdm
 
+from impact_aware.arrays import Array
 from impact_aware.control.live_field import LiveField
 from impact_aware.errors import InvalidInputError
 from impact_aware.experiments.campaign import RunOptions, episode_settings
@@ -30,7 +31,8 @@ from impact_aware.experiments.random_setup import RANGES
 from impact_aware.experiments.run_figures import RunFigures, figures_of
 from impact_aware.messages.object_pose import ObjectPose, object_pose
 from impact_aware.nodes.object_follower import ObjectFollower
-from impact_aware.rigs.bench.lab_sight import BAD, GOOD, LabSight, Transform, draw_sight
+from impact_aware.rigs.bench.lab_sight import BAD, GOOD, START, LabSight, Transform, draw_sight
+from impact_aware.rigs.bench.perception_demos import run_demos
 from impact_aware.robot.profile import PLANTS
 from impact_aware.task import Task, load_task
 from impact_aware.task.arms import Arm, arms_of_task, frame_names
@@ -43,8 +45,11 @@ CAMPAIGNS = ("hit-and-push", "hit-and-push", "dual-arm-grab")
 PLACE = (*RANGES.place, 0.02)
 """The object is displaced by up to this much from where the task has it, m; so is its goal."""
 
+APPROACH = 0.8
+"""Of an approach, about, s: the goal of an object that moves is as far from where it will be by then as others' are."""
+
 LARGEST_YAW = 30.0
-"""Of `--yaw`, deg: beyond, another face is nearer."""
+"""Of `--yaw`, deg: further turned ones are refused."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -52,7 +57,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--trials", type=int, default=100, help="half of them with an object that moves (default: 100)")
     parser.add_argument("--seed", type=int, default=0, help="of everything that is drawn (default: 0)")
     parser.add_argument(
-        "--yaw", type=float, default=0.0, metavar="DEG", help="true objects are turned by up to this (default: 0)"
+        "--yaw",
+        type=float,
+        default=LARGEST_YAW,
+        metavar="DEG",
+        help="objects are turned by up to this (default: %(default)g)",
+    )
+    parser.add_argument(
+        "--dds", type=int, default=0, metavar="N", help="also N whole demos of each task over DDS (default: none)"
     )
     parser.add_argument(
         "--plant", choices=PLANTS, default=PLANTS[0], help="joints of the true arms (default: %(default)s)"
@@ -67,6 +79,8 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     """
     if options.trials < 1:
         raise InvalidInputError("--trials", options.trials, "at least 1")
+    if options.dds < 0:
+        raise InvalidInputError("--dds", options.dds, "a number >= 0")
     if options.seed < 0:
         raise InvalidInputError("--seed", options.seed, "a number >= 0")
     if not 0.0 <= options.yaw <= LARGEST_YAW:
@@ -79,10 +93,20 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         for kind in (GOOD[number % len(GOOD)], BAD[number % len(BAD)]):
             drawn = draw_trial(scene, number, kind, options.seed, np.radians(options.yaw), options.plant)
             score.take(drawn, perceive(drawn))
-    return score.as_dict() | {
-        "drawn": {"trials": options.trials, "seed": options.seed, "yaw_deg": options.yaw, "plant": options.plant},
-        "aims": {"success_still": 0.9, "success_moving": 0.8, "prediction_error_ratio": 1.5, "begun_on_bad_pose": 0},
-    }
+    demos = {"dds": run_demos(options.dds, options.seed, options.yaw, options.plant)} if options.dds else {}
+    return (
+        score.as_dict()
+        | demos
+        | {
+            "drawn": {"trials": options.trials, "seed": options.seed, "yaw_deg": options.yaw, "plant": options.plant},
+            "aims": {
+                "success_still": 0.9,
+                "success_moving": 0.8,
+                "prediction_error_ratio": 1.5,
+                "begun_on_bad_pose": 0,
+            },
+        }
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +142,7 @@ class Trial:
     settings: EpisodeSettings
     sensor_seed: int
 
-    def run(self, believed: Task) -> RunFigures:
+    def run(self, believed: Task, velocity: Array) -> RunFigures:
         """Do the task as it is believed to be, in the world as it is.
 
         Raises:
@@ -126,21 +150,20 @@ class Trial:
         """
         robots = [arm.robot for arm in self.scene.arms]
         settings = dataclasses.replace(self.settings, truth=self.truth(believed))
-        result = run_episode(believed, settings, self.sensor_seed, robots=robots)
+        moving = velocity if velocity.any() else None
+        result = run_episode(believed, settings, self.sensor_seed, robots=robots, object_velocity=moving)
         return figures_of(result, np.concatenate([robot.limits.effort for robot in robots]))
 
     def truth(self, believed: Task) -> Truth:
         """How the world differs from what is believed: the object stands on its table where it truly is."""
         placement = self.sight.placement
         x, y, z = (placement.translation - believed.object.position).tolist()
-        yaw = float(pin.rpy.matrixToRpy(placement.rotation)[2])
-        return dataclasses.replace(self.settings.truth, displacement=(x, y, z), table_displacement=z, yaw=yaw)
-
-    @property
-    def exact(self) -> Trial:
-        """The same with an object whose pose is known, so along the axes of the task's frame, too."""
-        upright = pin.SE3(np.eye(3), self.sight.placement.translation)
-        return dataclasses.replace(self, sight=dataclasses.replace(self.sight, placement=upright))
+        apart = placement.rotation @ believed.object.rotation.T
+        yaw = float(pin.rpy.matrixToRpy(np.asfortranarray(apart))[2])
+        moving: Any = tuple(self.sight.velocity.tolist())
+        return dataclasses.replace(
+            self.settings.truth, displacement=(x, y, z), table_displacement=z, yaw=yaw, object_velocity=moving
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,12 +172,14 @@ class Perceived:
 
     Attributes:
         refusal: Why no motion may begin; empty when it may.
-        task: With the object where it was last followed.
+        task: With the object where it is believed to be when the motion begins.
+        velocity: (3,) With which it is believed to move on, m/s.
         followed: How many poses were.
     """
 
     refusal: str
     task: Task
+    velocity: Array
     followed: int
 
 
@@ -173,9 +198,9 @@ def draw_trial(scene: Scene, number: int, kind: str, seed: int, yaw: float = 0.0
     settings, sensor_seed = episode_settings(setup, RunOptions(plant=plant))
     task = scene.task.with_object(setup.object)
     moved = generator.uniform(-1.0, 1.0, 3) * PLACE
-    goal: Any = tuple((np.array(task.goal) + moved).tolist())
     place = np.array(task.object.position) + moved
     sight = draw_sight(kind, frame_names(task, scene.arms)[0], place, generator, yaw)
+    goal: Any = tuple((np.array(task.goal) + moved + APPROACH * sight.velocity).tolist())
     return Trial(scene, dataclasses.replace(task, goal=goal), sight, settings, sensor_seed)
 
 
@@ -186,7 +211,7 @@ def perceive(trial: Trial) -> Perceived:
 
     def follow(seen: ObjectPose) -> None:
         nonlocal followed
-        live.move_object(np.array(seen.pose.translation))
+        live.move_object(seen.pose, seen.velocity, seen.time)
         followed += 1
 
     base = trial.sight.base
@@ -197,7 +222,10 @@ def perceive(trial: Trial) -> Perceived:
             follower.retry(now)
         else:
             follower.receive(object_pose(event), now)
-    return Perceived(follower.refusal(0.0), live.task, followed)
+    field = live.field.advanced(START)
+    place: Any = tuple(field.object_position.tolist())
+    task = dataclasses.replace(live.task, object=dataclasses.replace(live.task.object, position=place))
+    return Perceived(follower.refusal(0.0), task, field.object_velocity, followed)
 
 
 @dataclass
@@ -207,31 +235,32 @@ class Score:
     Attributes:
         counts: Of trials of each kind.
         refused: Of each kind, how often for which reason.
-        done: Successes of still objects, by task, and of moving ones.
+        done: Successes, by kind and task.
         asked: Of how many.
         causes: Why a motion that was begun did not do its task.
-        begun_bad: Motions that would have begun by a broken perception, or towards an object that moves.
-        place_errors: Distances from perceived to true place of still objects, m.
-        errors: Of the predicted jumps of the joints, over the true ones, of still objects: perceived, and exact.
+        begun_bad: Motions that would have begun by a broken perception.
+        place_errors: Distances from perceived to true place, m.
+        errors: Of the predicted jumps of the joints, over the true ones, by kind: perceived, and exact.
     """
 
     counts: Counter[str] = field(default_factory=Counter)
     refused: dict[str, Counter[str]] = field(default_factory=dict)
-    done: Counter[str] = field(default_factory=Counter)
-    asked: Counter[str] = field(default_factory=Counter)
+    done: Counter[tuple[str, str]] = field(default_factory=Counter)
+    asked: Counter[tuple[str, str]] = field(default_factory=Counter)
     causes: Counter[str] = field(default_factory=Counter)
     begun_bad: Counter[str] = field(default_factory=Counter)
     place_errors: list[float] = field(default_factory=list)
-    errors: list[tuple[float, float]] = field(default_factory=list)
+    errors: dict[str, list[tuple[float, float]]] = field(default_factory=dict)
 
     def take(self, trial: Trial, perceived: Perceived) -> None:
-        """Count a trial, and run it where that is allowed and the object stands."""
+        """Count a trial, and run it where that is allowed."""
         kind = trial.sight.kind
         self.counts[kind] += 1
-        self.asked[trial.task.name] += kind == "still"
+        if kind in GOOD:
+            self.asked[kind, trial.task.name] += 1
         if perceived.refusal:
             self.refused.setdefault(kind, Counter())[reason(perceived.refusal)] += 1
-        elif kind != "still":
+        elif kind not in GOOD:
             self.begun_bad[kind] += 1
         else:
             self._run(trial, perceived)
@@ -240,41 +269,47 @@ class Score:
         apart = trial.sight.placement.translation - perceived.task.object.position
         self.place_errors.append(float(np.linalg.norm(apart)))
         try:
-            own = trial.run(perceived.task)
+            own = trial.run(perceived.task, perceived.velocity)
         except InvalidInputError as error:
             self.causes[f"start refused: {reason(str(error))}"] += 1
             return
-        self.done[trial.task.name] += own.success
+        self.done[trial.sight.kind, trial.task.name] += own.success
         if own.cause:
             self.causes[own.cause] += 1
-        place: Any = tuple(trial.sight.placement.translation.tolist())
-        known = dataclasses.replace(trial.task.object, position=place)
-        exact = trial.exact.run(dataclasses.replace(trial.task, object=known))
-        self.errors.append((own.prediction_error, exact.prediction_error))
+        known = trial.task.object.placed(trial.sight.placement)
+        exact = trial.run(dataclasses.replace(trial.task, object=known), trial.sight.velocity)
+        pair = own.prediction_error, exact.prediction_error
+        if np.isfinite(pair).all():
+            self.errors.setdefault(trial.sight.kind, []).append(pair)
 
     def as_dict(self) -> dict[str, Any]:
         """The figures for the benchmark's JSON; shares of what was drawn, None where nothing was."""
-        errors = np.array([pair for pair in self.errors if np.isfinite(pair).all()]).reshape(-1, 2)
-        moving = self.counts["moving"]
         refused = sum(self.refused.values(), Counter())
+        still, moving = (np.array(self.errors.get(kind, [])).reshape(-1, 2) for kind in GOOD)
+        both = np.concatenate((still, moving))
         return {
             "trials": dict(self.counts),
-            "success_still": self.done.total() / self.asked.total() if self.asked.total() else None,
-            # A motion that begins towards an object that moves has no run here, and is no success.
-            "success_moving": 0.0 if moving else None,
-            "success_of_task": {name: self.done[name] / count for name, count in self.asked.items() if count},
+            "success_still": self._success("still"),
+            "success_moving": self._success("moving"),
+            "success_of_task": {f"{kind} {name}": self.done[kind, name] / n for (kind, name), n in self.asked.items()},
             "failed": dict(self.causes),
             "place_error_mm": {
                 "p50": _percentile(1e3 * np.array(self.place_errors), 50),
                 "p95": _percentile(1e3 * np.array(self.place_errors), 95),
             },
-            "prediction_error": {"perceived": _percentile(errors[:, 0], 50), "exact": _percentile(errors[:, 1], 50)},
-            "prediction_error_ratio": _percentile(errors[:, 0] / errors[:, 1], 50),
+            "prediction_error": {"perceived": _percentile(both[:, 0], 50), "exact": _percentile(both[:, 1], 50)},
+            "prediction_error_ratio": _percentile(both[:, 0] / both[:, 1], 50),
+            "prediction_error_ratio_still": _percentile(still[:, 0] / still[:, 1], 50),
+            "prediction_error_ratio_moving": _percentile(moving[:, 0] / moving[:, 1], 50),
             "refused": dict(refused.most_common()),
             "refused_of_kind": {kind: own.total() for kind, own in self.refused.items()},
             "begun_on_bad_pose": self.begun_bad.total(),
             "begun_of_kind": dict(self.begun_bad),
         }
+
+    def _success(self, kind: str) -> float | None:
+        asked, done = (sum(n for (of, _), n in counts.items() if of == kind) for counts in (self.asked, self.done))
+        return done / asked if asked else None
 
 
 def reason(refusal: str) -> str:

@@ -116,8 +116,7 @@ def measured(start: Start, options: list[str]) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="impact_aware_") as folder, contextlib.ExitStack() as stack:
         for _ in range(start.busy):
             stack.enter_context(_busy())
-        words = [start.task, "--json", "--out", f"{folder}/run", *options, *order]
-        command = [sys.executable, "-m", "impact_aware.cli.main", "demo", *words]
+        command = demo_command(start.task, f"{folder}/run", *options, *order)
         environment = dict(os.environ)
         if start.cold:
             environment |= {"PYTHONPYCACHEPREFIX": f"{folder}/bytecode", "NUMBA_CACHE_DIR": f"{folder}/kernels"}
@@ -131,7 +130,12 @@ def measured(start: Start, options: list[str]) -> dict[str, Any]:
             return _row(start, begin, f"not ended within {LONGEST:g} s", {})
         lines = result.stdout.strip().splitlines()
         summary_of_run = json.loads(lines[-1]) if lines else {}
-        return _row(start, begin, _reason(result), summary_of_run)
+        return _row(start, begin, why_failed(result), summary_of_run)
+
+
+def demo_command(task: str, out: str, *options: str) -> list[str]:
+    """A demo that prints its summary as JSON, into the folder `out`."""
+    return [sys.executable, "-m", "impact_aware.cli.main", "demo", task, "--json", "--out", out, *options]
 
 
 def summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
@@ -162,7 +166,7 @@ def _row(start: Start, begin: float, reason: str, done: dict[str, Any]) -> dict[
     }
 
 
-def _reason(result: subprocess.CompletedProcess[str]) -> str:
+def why_failed(result: subprocess.CompletedProcess[str]) -> str:
     """Why a demo failed, in its own words; empty when it did not."""
     if result.returncode == 0:
         return ""

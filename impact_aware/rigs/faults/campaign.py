@@ -7,9 +7,10 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from impact_aware.errors import InvalidInputError
+from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.rigs.faults.bench import FaultBench
 from impact_aware.rigs.faults.classes import FAULT_CLASSES, fault_class
+from impact_aware.rigs.faults.hardware import HARDWARE
 from impact_aware.rigs.faults.trial import run_trial
 from impact_aware.rigs.faults.trial_result import MODES, Trial, TrialResult
 from impact_aware.rigs.tables import markdown_table
@@ -21,7 +22,9 @@ DROPPED = 0.005
 _bench: FaultBench | None = None
 
 
-def plan(runs: int, seed: int = 0, faults: Sequence[str] = (), modes: Sequence[str] = ()) -> list[Trial]:
+def plan(
+    runs: int, seed: int = 0, faults: Sequence[str] = (), modes: Sequence[str] = (), interface: str = "effort"
+) -> list[Trial]:
     """At least `runs` trials, as many of every fault in every mode.
 
     Args:
@@ -29,9 +32,10 @@ def plan(runs: int, seed: int = 0, faults: Sequence[str] = (), modes: Sequence[s
         seed: Base of all seeds.
         faults: Names of classes; all when empty.
         modes: Of `MODES`; all when empty.
+        interface: What the controller commands the arms by.
 
     Raises:
-        UnknownNameError: No class of that name.
+        UnknownNameError: No class or interface of that name.
         InvalidInputError: No run, or no mode of that name.
     """
     if runs < 1:
@@ -39,10 +43,17 @@ def plan(runs: int, seed: int = 0, faults: Sequence[str] = (), modes: Sequence[s
     for mode in modes:
         if mode not in MODES:
             raise InvalidInputError("mode", mode, "one of " + ", ".join(MODES))
+    if interface not in HARDWARE:
+        raise UnknownNameError("command_interface", interface, tuple(HARDWARE))
     names = [fault_class(name).name for name in faults] or list(FAULT_CLASSES)
     modes = list(modes) or list(MODES)
     repeats = math.ceil(runs / (len(names) * len(modes)))
-    return [Trial(name, mode, 1000 * seed + repeat) for repeat in range(repeats) for name in names for mode in modes]
+    return [
+        Trial(name, mode, 1000 * seed + repeat, interface)
+        for repeat in range(repeats)
+        for name in names
+        for mode in modes
+    ]
 
 
 def execute(

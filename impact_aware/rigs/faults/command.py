@@ -12,6 +12,7 @@ from tqdm import tqdm
 from impact_aware.bringup.domain import add_domain
 from impact_aware.json_text import json_text
 from impact_aware.output_folder import write_whole
+from impact_aware.robot.profile import SIMULATED_INTERFACES
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -26,6 +27,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--modes", nargs="+", default=[], metavar="MODE", help="of ante, interim, post, safe")
     parser.add_argument(
         "--arms", type=int, default=1, help="1 that pushes, or 2 that grab and lift, in process (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--interface",
+        choices=SIMULATED_INTERFACES,
+        default=SIMULATED_INTERFACES[0],
+        help="what the controller commands the arms by (default: %(default)s)",
     )
     parser.add_argument("--workers", type=int, default=1, help="processes (default: %(default)s)")
     parser.add_argument("--list", action="store_true", help="print the classes and end")
@@ -73,12 +80,13 @@ def _list_classes(*, as_json: bool) -> int:
 def _run_campaign(args: argparse.Namespace) -> tuple[dict[str, Any], str]:
     from impact_aware.rigs.faults.campaign import execute, format_table, plan, summarise
 
-    trials = plan(args.runs, args.seed, args.faults, args.modes)
+    trials = plan(args.runs, args.seed, args.faults, args.modes, args.interface)
     begin = time.perf_counter()
     with tqdm(total=len(trials), desc="faults", unit="run", disable=args.json or not sys.stderr.isatty()) as bar:
         results = execute(trials, args.workers, lambda _result: bar.update(), arms=args.arms)
     summary = summarise(results) | {
         "arms": args.arms,
+        "interface": args.interface,
         "seed": args.seed,
         "wall_s": round(time.perf_counter() - begin, 1),
     }

@@ -13,7 +13,8 @@ count in wall time is scaled by that: a state_timeout of 0.8 s is the usual 0.1 
 lease of 2 s ends after 0.2 s of it.
 
 The emulator writes its last command once per state of the plant: commands act a cycle after they were published, as
-with ros2_control's controller manager.
+with ros2_control's controller manager. With laws (`--interface local_law`) there is no emulator: the plant applies them
+in each of its cycles, and damps itself when they end.
 """
 
 from __future__ import annotations
@@ -77,8 +78,9 @@ def run_dds(args: argparse.Namespace) -> tuple[dict[str, Any], str]:
             raise UnknownNameError("fault over DDS", name, tuple(DDS_FAULTS))
     results = []
     for name in tqdm(names, desc="faults over DDS", unit="run", disable=args.json or not sys.stderr.isatty()):
-        results.append(DdsRun(name, args.seed, args.domain).run())
-    summary = {"runs": len(results), "failed": sum(bool(r["failures"]) for r in results), "results": results}
+        results.append(DdsRun(name, args.seed, args.domain, args.interface).run())
+    failed = sum(bool(result["failures"]) for result in results)
+    summary = {"runs": len(results), "interface": args.interface, "failed": failed, "results": results}
     return summary, format_table(results)
 
 
@@ -94,9 +96,15 @@ def format_table(results: list[dict[str, Any]]) -> str:
     return markdown_table(head, rows)
 
 
-def fault_graph(fault: DdsFault, seed: int) -> tuple[NodeSpec, ...]:
-    """The single-arm graph in lockstep with the injector before the suite and the emulator behind it."""
-    options = SingleArmOptions(lockstep=True, markers=False, joint_states="faulty/joint_states", seed=seed)
+def fault_graph(fault: DdsFault, seed: int, interface: str = "effort") -> tuple[NodeSpec, ...]:
+    """The single-arm graph in lockstep with the injector before the suite and the emulator behind it.
+
+    Laws have no emulator behind them: the plant applies them itself.
+    """
+    options = SingleArmOptions(
+        lockstep=True, markers=False, joint_states="faulty/joint_states", seed=seed, command_interface=interface
+    )
+    emulator = fault.emulator and interface == "effort"
     nodes = []
     for spec in single_arm_graph(options):
         parameters, remappings = dict(spec.parameters), dict(spec.remappings)
@@ -104,7 +112,7 @@ def fault_graph(fault: DdsFault, seed: int) -> tuple[NodeSpec, ...]:
             remappings["step_done"] = "faulty/step_done"
         if spec.executable == "sim_robot":
             # The plant has the robot's own topics on both sides.
-            remappings = {"effort_controller/commands": "hardware_commands"} if fault.emulator else {}
+            remappings = {"effort_controller/commands": "hardware_commands"} if emulator else {}
             parameters["lockstep_participants"] = ["fault_injector"]
             parameters["displacement"] = list(fault.displacement)
         if spec.executable == "rs_controller":
@@ -120,7 +128,7 @@ def fault_graph(fault: DdsFault, seed: int) -> tuple[NodeSpec, ...]:
         injector["duration"] = 100.0
     injector |= {"after_motion": FAULT_AFTER, "lockstep_participants": list(SUITE)}
     nodes.insert(0, NodeSpec("fault_injector", "fault_injector", parameters=injector))
-    if fault.emulator:
+    if emulator:
         joints = {"joints": list(load_profile(options.robot).joint_names), "lockstep": True}
         nodes.insert(0, NodeSpec("forward_command_controller", "effort_controller", parameters=joints))
     return tuple(nodes)
@@ -129,9 +137,9 @@ def fault_graph(fault: DdsFault, seed: int) -> tuple[NodeSpec, ...]:
 class DdsRun:
     """One fault in a running graph."""
 
-    def __init__(self, name: str, seed: int, domain: int | None = None) -> None:
+    def __init__(self, name: str, seed: int, domain: int | None = None, interface: str = "effort") -> None:
         """Prepare; nothing is started yet."""
-        self.name, self.fault, self.seed = name, DDS_FAULTS[name], seed
+        self.name, self.fault, self.seed, self.interface = name, DDS_FAULTS[name], seed, interface
         self.failures: list[str] = []
         self.graph = GraphRun(domain=domain)
 
@@ -141,7 +149,7 @@ class DdsRun:
         result |= {"recovered": "", "effort_share": None, "rate_share": None}
         with self.graph as graph:
             graph.start(NodeSpec("run_monitor", "run_monitor"), listener=True)
-            graph.start(*fault_graph(self.fault, self.seed))
+            graph.start(*fault_graph(self.fault, self.seed, self.interface))
             if not graph.wait(lambda: graph.reported("fault_injector", "begun") == "True", START_TIMEOUT):
                 self.failures.append(f"no motion (mode {self._mode or 'unknown'}): {graph.last_lines()}")
             else:
@@ -181,7 +189,7 @@ class DdsRun:
 
         def decided() -> bool:
             nonlocal stopped
-            safe = self.graph.reported("sim_robot", "arm") == "brake" if died else self._mode == "SAFE"
+            safe = self._braked if died else self._mode == "SAFE"
             if safe and stopped is None:
                 stopped = self._time
             quiet = float(self.graph.reported("sim_robot", "largest_speed") or 1.0) < AT_REST
@@ -242,7 +250,7 @@ class DdsRun:
 
     def _shares(self) -> tuple[float | None, float | None]:
         """Largest torque, and change of torque from one command to the next, that the emulator got, of their limits."""
-        if not self.fault.emulator:
+        if not self.fault.emulator or self.interface != "effort":
             return None, None
         limits = RobotModel.from_profile("panda").limits
         shares = []
@@ -275,6 +283,13 @@ class DdsRun:
     def _time(self) -> float:
         """Of the plant, s."""
         return float(self.graph.reported("sim_robot", "time") or 0.0)
+
+    @property
+    def _braked(self) -> bool:
+        """Whether the robot brakes by itself: from its torques, or by damping without a valid law."""
+        if self.interface == "effort":
+            return self.graph.reported("sim_robot", "arm") == "brake"
+        return bool(self.graph.reported("sim_robot", "damped"))
 
     @property
     def _controller_died(self) -> bool:

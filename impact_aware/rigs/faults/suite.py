@@ -41,16 +41,24 @@ class Suite:
         faults: What goes wrong with detectors and predictions.
     """
 
-    def __init__(self, bench: FaultBench, faults: EventFaults, send: Callable[[Array], None]) -> None:
+    def __init__(
+        self,
+        bench: FaultBench,
+        faults: EventFaults,
+        send: Callable[[Array], None],
+        answered: Callable[[], None] = lambda: None,
+    ) -> None:
         """Configure.
 
         Args:
             bench: Task, robots and field.
             faults: What goes wrong with detectors and predictions.
             send: Gets every command (n,) as the arms are sent it, N m.
+            answered: Called after each state, and each look of the watchdog.
         """
         self.faults = faults
         self.now = 0.0
+        self._answered = answered
         self.session = ControlSession(
             bench.robots,
             field=bench.field,
@@ -72,12 +80,14 @@ class Suite:
         self._detect(arm)
         self._take_late_predictions()
         self.session.receive(arm)
+        self._answered()
 
     def watch(self) -> None:
         """Let the watchdog look, at its own period."""
         if self.now >= self._next_watch:
             self._next_watch = self.now + WATCHDOG_PERIOD
             self.session.watch()
+            self._answered()
 
     def _detect(self, arm: int) -> None:
         session, faults = self.session, self.faults

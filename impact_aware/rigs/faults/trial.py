@@ -6,22 +6,19 @@ import math
 
 import numpy as np
 
-from impact_aware.arrays import Array
 from impact_aware.control import Mode, SafeReason
 from impact_aware.control.session import IN_MOTION
-from impact_aware.rigs.emulators.forward_controller import ForwardCommandController
 from impact_aware.rigs.faults.bench import AWAY, FaultBench
 from impact_aware.rigs.faults.classes import FAULT_CLASSES, Extent, FaultClass, draw_duration, fault_class
 from impact_aware.rigs.faults.event_faults import EventFaults
+from impact_aware.rigs.faults.hardware import HARDWARE
 from impact_aware.rigs.faults.judge import REST_WITHIN, CommandJudge, ObjectWatch, RestWatch
 from impact_aware.rigs.faults.state_channel import StateChannel
 from impact_aware.rigs.faults.state_faults import StateFault, StateMessage
 from impact_aware.rigs.faults.suite import Suite
 from impact_aware.rigs.faults.trial_result import MODES, Trial, TrialResult
 from impact_aware.rigs.faults.worlds import draw_world
-from impact_aware.robot.effort_convention import EffortConvention
 
-COMMAND_TIMEOUT = 0.1  # of sim_robot: without commands the robot brakes, s
 DWELL = 0.05  # at rest, s
 LONGEST = 8.0  # s; with masses and friction that are not the assumed ones the object comes to its goal slowly
 START = 1.0  # stamp of the first state, s
@@ -56,17 +53,22 @@ class _Run:
             "post": self.generator.uniform(0.002, 0.15),
             "safe": 0.005,
         }[trial.mode]
-        self.hardware = [ForwardCommandController(robot.n) for robot in bench.robots]
-        for controller in self.hardware:
-            controller.activate()
-        self.plant_convention = EffortConvention(bench.robots)
         self.slices = list(self.plant.slices.values())
         self.failures: list[str] = []
         self.judge, self.rest = CommandJudge(bench), RestWatch()
-        self.last_command_time = self.down_until = -math.inf
+        self.hardware = HARDWARE[trial.interface](bench, self.judge, self._is_lost, START)
+        self.down_until = -math.inf
         self.fault_begin, self.mode_since = math.inf, math.nan
         self.restarted = False
-        self.suite = Suite(bench, self.events, self._send)
+        self.suite = self._new_suite()
+
+    def _new_suite(self) -> Suite:
+        return Suite(
+            self.bench,
+            self.events,
+            lambda sent: self.hardware.take(self.suite.session, sent),
+            lambda: self.hardware.follow(self.suite.session),
+        )
 
     def _draw_arms(self) -> None:
         """Of several arms the fault has one of them, or all."""
@@ -188,7 +190,8 @@ class _Run:
 
     def _cycle(self) -> None:
         reading = self.plant.reading
-        self.suite.now, self.events.acting = self.now, self.faulty
+        self.suite.now = self.hardware.now = self.now
+        self.events.acting = self.faulty
         for channel, robot, part in zip(self.channels, self.bench.robots, self.slices, strict=True):
             columns = (reading.q[part].tolist(), reading.dq[part].tolist(), reading.effort[part].tolist())
             message = StateMessage(START + reading.time, robot.joint_names, *columns)
@@ -223,28 +226,18 @@ class _Run:
             return False
         if math.isfinite(self.down_until):
             self.down_until = -math.inf
-            self.suite = Suite(self.bench, self.events, self._send)
+            self.suite = self._new_suite()
             self.judge.forget()
         return True
 
     # The way to the robot
 
-    def _send(self, sent: Array) -> None:
-        self.judge.take(sent, self.suite.session.filter.effort, self.now - START)
-        self.last_command_time = self.now
-        for arm, (hardware, part) in enumerate(zip(self.hardware, self.slices, strict=True)):
-            drops = self.fault == "command_drop" and self.faulty and arm in self.arms
-            if not (drops and self.generator.random() < self.severity):
-                hardware.receive(sent[part].tolist())
+    def _is_lost(self, arm: int) -> bool:
+        drops = self.fault == "command_drop" and self.faulty and arm in self.arms
+        return drops and bool(self.generator.random() < self.severity)
 
     def _step(self) -> None:
-        silent = self.now - self.last_command_time > COMMAND_TIMEOUT
-        written = [hardware.update() for hardware in self.hardware]
-        if silent or any(command is None for command in written):
-            self.plant.step(None)
-            return
-        commands = np.concatenate([command for command in written if command is not None])
-        self.plant.step(self.plant_convention.to_effort(commands, self.plant.state.q))
+        self.plant.step(self.hardware.torque(self.plant.state.q, self.plant.reading))
 
     # Judgement
 

@@ -17,11 +17,13 @@ class Trial:
         mode: One of `MODES`.
         seed: Decides when the fault begins, how long it lasts, how bad it is, which of several arms it has, the world
             that the trial takes place in, and all noise.
+        interface: What the controller commands the arms by: `effort` or `local_law`.
     """
 
     fault: str
     mode: str
     seed: int
+    interface: str = "effort"
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,202 @@
+"""First-order change of the controller's torque by an arm's state, with the active bounds held.
+
+Own derivation. A cycle's program over the joint accelerations a of an arm has the cost of tasks
+`w/2 ||J a - b||^2` and the active bounds N'a = c, and gives the torque tau = M a + h. At its minimum
+
+    H a + g = N l,   H = sum w J'J + r 1,   g = -sum w J'b,   N'a = c,
+
+with the multipliers l. A change of the state (dq, ddq) changes a by da and l by dl, for which
+
+    H da - N dl = d(N) l - sum w (d(J') s + J' d(J a - b)|a) - sum J' s dw,   N' da = dc - d(N') a,
+
+with the residual s = J a - b and d(...)|a the change at constant a. The torque changes by
+
+    dtau = d(M a + h)|a + M da.
+
+d(M a + h)|a are the derivatives of inverse dynamics, d(J a - b)|a those of the tool's acceleration (both Pinocchio's,
+analytic) less those of the target acceleration. A torque bound has N = M e_i and c = tau_i - h_i, hence dtau_i = 0:
+what the torque's limits decide does not change with the state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pinocchio as pin
+from scipy.linalg.lapack import dposv
+
+from impact_aware.arrays import Array
+from impact_aware.control.arm import ControlledArm
+
+
+class TorqueDerivatives(NamedTuple):
+    """Of an arm's torque by its state: (n, n) each, N m/rad and N m s/rad."""
+
+    by_position: Array
+    by_velocity: Array
+
+
+class TaskChange(NamedTuple):
+    """A task of an arm with the derivatives of what it wants; k rows, n joints.
+
+    Attributes:
+        jacobian: (k, n) J.
+        residual: (k,) s = J a - b.
+        weight: w.
+        by_position: (k, n) Of J a - b by q, at constant a.
+        by_velocity: (k, n) Of J a - b by dq.
+        weight_by_position: (n,) Of w by q, or None where it is constant.
+        rows: Rows of the tool's Jacobian that J is, or None where J is constant.
+    """
+
+    jacobian: Array
+    residual: Array
+    weight: float
+    by_position: Array
+    by_velocity: Array
+    weight_by_position: Array | None = None
+    rows: slice | None = None
+
+
+class ArmDerivatives:
+    """Derivatives of an arm's kinematics and dynamics at one state and joint acceleration.
+
+    Attributes:
+        torque_by_position: (n, n) Of M a + h by q at constant a, N m/rad.
+        torque_by_velocity: (n, n) By dq, N m s/rad.
+        acceleration_by_position: (6, n) Of the tool's acceleration J a + J' dq by q at constant a.
+        acceleration_by_velocity: (6, n) By dq.
+        twist_by_position: (6, n) Of the tool's twist by q.
+        jacobian: (6, n) Of the tool, base axes, linear rows first.
+        mass_matrix: (n, n) M + B_theta, kg m^2.
+    """
+
+    def __init__(self, arm: ControlledArm, q: Array, dq: Array, acceleration: Array) -> None:
+        """Evaluate at the state that the arm was refreshed with last.
+
+        Args:
+            arm: The arm.
+            q: (n,) rad.
+            dq: (n,) rad/s.
+            acceleration: (n,) a, rad/s^2.
+        """
+        self.jacobian, self.mass_matrix = arm.jacobian, arm.mass_matrix
+        self._model, self._q = arm.model, q
+        # The arm's own data are views that the cycle still reads.
+        self._data = data = arm.model.createData()
+        by_position, by_velocity, _ = pin.computeRNEADerivatives(arm.model, data, q, dq, acceleration)
+        self.torque_by_position, self.torque_by_velocity = by_position.copy(), by_velocity.copy()
+        self._frame = frame = arm.robot.tool_frame_id
+        axes = pin.LOCAL_WORLD_ALIGNED
+        pin.computeForwardKinematicsDerivatives(arm.model, data, q, dq, acceleration)
+        pin.updateFramePlacement(arm.model, data, frame)
+        twist_by_position, by_position, by_velocity, jacobian = pin.getFrameAccelerationDerivatives(
+            arm.model, data, frame, axes
+        )
+        linear, angular = arm.twist[:3], arm.twist[3:]
+        rotation = pin.getFrameAcceleration(arm.model, data, frame, axes).angular
+        # Pinocchio's are those at a fixed point; the tool's centre, at which twist and acceleration are, moves with q.
+        twist_by_position[:3] += pin.skew(angular) @ jacobian[:3]
+        by_position[:3] += pin.skew(rotation) @ jacobian[:3]
+        # The classical acceleration has w x v beside the spatial one.
+        by_position[:3] += pin.skew(angular) @ twist_by_position[:3] - pin.skew(linear) @ twist_by_position[3:]
+        by_velocity[:3] += pin.skew(angular) @ jacobian[:3] - pin.skew(linear) @ jacobian[3:]
+        self.twist_by_position = twist_by_position
+        self.acceleration_by_position, self.acceleration_by_velocity = by_position, by_velocity
+
+    def inertia_torque(self, acceleration: Array) -> Array:
+        """Derivative (n, n) of M x by q for a constant x (n,)."""
+        still = np.zeros(self._q.size)
+        with_inertia = pin.computeRNEADerivatives(self._model, self._data, self._q, still, acceleration)[0].copy()
+        return np.asarray(with_inertia - pin.computeRNEADerivatives(self._model, self._data, self._q, still, still)[0])
+
+    def force_torque(self, wrench: Array) -> Array:
+        """Derivative (n, n) of J'f by q for a constant wrench f (6,) at the tool."""
+        linear, angular = self.jacobian[:3], self.jacobian[3:]
+        by_force = linear.T @ (pin.skew(wrench[:3]) @ angular)
+        by_moment = angular.T @ (pin.skew(wrench[3:]) @ angular)
+        # Joint j rotates all columns from its own on; for those before it the point moves in which the force acts.
+        return np.asarray(np.tril(by_force + by_moment) + np.triu(by_force.T, 1))
+
+    def force_acceleration(self, wrench: Array) -> Array:
+        """Derivative (6, n) of J M^-1 J'f by q for a constant wrench f (6,) at the tool."""
+        joint: Array = dposv(self.mass_matrix, self.jacobian.T @ wrench)[1]
+        change = np.linalg.solve(self.mass_matrix, self.force_torque(wrench) - self.inertia_torque(joint))
+        return np.asarray(self._twist_change(joint) + self.jacobian @ change)
+
+    def _twist_change(self, velocity: Array) -> Array:
+        """Derivative (6, n) of J x by q for a constant x (n,)."""
+        model, data, still = self._model, self._data, np.zeros(self._q.size)
+        pin.computeForwardKinematicsDerivatives(model, data, self._q, velocity, still)
+        pin.updateFramePlacement(model, data, self._frame)
+        change = pin.getFrameVelocityDerivatives(model, data, self._frame, pin.LOCAL_WORLD_ALIGNED)[0]
+        change[:3] += pin.skew(self.jacobian[3:] @ velocity) @ self.jacobian[:3]
+        return np.asarray(change)
+
+
+class ActiveBound(NamedTuple):
+    """A bound that decides: on the acceleration of a joint, with its change by that joint's state, or on its torque."""
+
+    joint: int
+    is_torque: bool
+    by_position: float = 0.0
+    by_velocity: float = 0.0
+
+
+def torque_derivatives(
+    arm: ArmDerivatives,
+    acceleration: Array,
+    tasks: Sequence[TaskChange],
+    bounds: Sequence[ActiveBound],
+    regularisation: float,
+) -> TorqueDerivatives:
+    """Derivatives of the torque that a program gives an arm; see this module.
+
+    Args:
+        arm: At the state and at the program's acceleration.
+        acceleration: (n,) The program's, rad/s^2.
+        tasks: Those about this arm.
+        bounds: Those that are active.
+        regularisation: r.
+    """
+    n = acceleration.size
+    hessian, force = regularisation * np.eye(n), regularisation * acceleration
+    by_position, by_velocity = np.zeros((n, n)), np.zeros((n, n))
+    wrench = np.zeros(6)
+    for task in tasks:
+        hessian += task.weight * task.jacobian.T @ task.jacobian
+        own = task.jacobian.T @ task.residual
+        force = force + task.weight * own
+        by_position -= task.weight * task.jacobian.T @ task.by_position
+        by_velocity -= task.weight * task.jacobian.T @ task.by_velocity
+        if task.weight_by_position is not None:
+            by_position -= np.outer(own, task.weight_by_position)
+        if task.rows is not None:
+            wrench[task.rows] += task.weight * task.residual
+    by_position -= arm.force_torque(wrench)
+    if bounds:
+        identity = np.eye(n)
+        normals = np.array([arm.mass_matrix[b.joint] if b.is_torque else identity[b.joint] for b in bounds]).T
+        multipliers = np.linalg.lstsq(normals, force, rcond=None)[0]
+        inertia = np.zeros(n)
+        change_q, change_v = np.zeros((len(bounds), n)), np.zeros((len(bounds), n))
+        for row, bound in enumerate(bounds):
+            if bound.is_torque:
+                inertia[bound.joint] += multipliers[row]
+                change_q[row] = -arm.torque_by_position[bound.joint]
+                change_v[row] = -arm.torque_by_velocity[bound.joint]
+            else:
+                change_q[row, bound.joint], change_v[row, bound.joint] = bound.by_position, bound.by_velocity
+        by_position += arm.inertia_torque(inertia)
+        zeros = np.zeros((len(bounds), len(bounds)))
+        system = np.block([[hessian, -normals], [normals.T, zeros]])
+        right = np.block([[by_position, by_velocity], [change_q, change_v]])
+        change = np.linalg.lstsq(system, right, rcond=None)[0][:n]
+    else:
+        change = np.linalg.solve(hessian, np.hstack([by_position, by_velocity]))
+    mass = arm.mass_matrix
+    return TorqueDerivatives(
+        arm.torque_by_position + mass @ change[:, :n], arm.torque_by_velocity + mass @ change[:, n:]
+    )

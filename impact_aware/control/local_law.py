@@ -1,0 +1,229 @@
+"""What an arm shall do between two messages of the controller: a torque, and how it changes with the arm's state.
+
+    tau = tau_ff + K_q (q_ref - q) + K_v (dq_ref - dq)
+
+with the controller's torque tau_ff at the state (q_ref, dq_ref) that it answered, K_q = -dtau/dq and K_v = -dtau/ddq of
+`linearisation`: at that state it is the controller's torque, and changes with the state as that does to first order. In
+the interim mode the controller has no feedback of velocity where the jump is, and so has none K_v: what is left there
+is the change of the Coriolis torques. Past its validity a law is not applied any more: the arm is damped to rest with
+gravity compensated.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from impact_aware.arrays import Array
+from impact_aware.control.command import Mode
+from impact_aware.control.parameters import ControlParameters
+from impact_aware.control.safety.command_filter import CommandFilter
+from impact_aware.control.session import ControlSession
+from impact_aware.errors import InvalidInputError
+from impact_aware.robot import RobotModel
+from impact_aware.robot.safety_limits import SafetyLimits
+
+LOWEST_RATE, HIGHEST_RATE = 50.0, 1000.0
+"""How often laws may come, Hz: with fewer the active bounds of one are long out of date."""
+
+SHORTEST_VALIDITY, LONGEST_VALIDITY = 0.002, 0.5
+"""For how long a law may be valid, s: an arm must not follow for longer one that nobody renews."""
+
+DEFAULT_VALIDITY = 0.05
+"""At 200 Hz, and with 20 % of messages lost, fewer than one law in 10^6 is not renewed within this time, s."""
+
+
+@dataclass(frozen=True, eq=False)
+class LocalLaw:
+    """The law of one arm; n joints. Torques are whole ones, with gravity.
+
+    Attributes:
+        joint_names: (n,) In the order of the arrays.
+        effort: (n,) tau_ff, N m.
+        position_gain: (n, n) K_q, N m/rad; row: torque, column: position.
+        velocity_gain: (n, n) K_v, N m s/rad.
+        position: (n,) q_ref, rad.
+        velocity: (n,) dq_ref, rad/s.
+        stamp: Of the state that it answers, s.
+        validity: For how long from the stamp it may be applied, s.
+        sequence: Grows by one with each law.
+        mode: Mode of the controller.
+    """
+
+    joint_names: tuple[str, ...]
+    effort: Array
+    position_gain: Array
+    velocity_gain: Array
+    position: Array
+    velocity: Array
+    stamp: float
+    validity: float
+    sequence: int
+    mode: Mode
+
+    def __post_init__(self) -> None:
+        """Refuse what is no law.
+
+        Raises:
+            InvalidInputError: Arrays of other shapes, numbers that are not finite, or a validity out of its range.
+        """
+        n = len(self.joint_names)
+        square = ("position_gain", "velocity_gain")
+        for name in ("effort", "position", "velocity", *square):
+            value, shape = getattr(self, name), (n, n) if name in square else (n,)
+            if np.shape(value) != shape:
+                raise InvalidInputError(f"law.{name}", np.shape(value), f"shape {shape}, as the law has {n} joints")
+            if not np.isfinite(value).all():
+                raise InvalidInputError(f"law.{name}", "numbers that are not finite", "finite numbers")
+        if not math.isfinite(self.stamp):
+            raise InvalidInputError("law.stamp", self.stamp, "a finite time, s")
+        check_validity("law.validity", self.validity)
+
+    def torque(self, q: Array, dq: Array) -> Array:
+        """Whole torque (n,) at joint positions (n,), rad, and velocities (n,), rad/s, N m."""
+        change = self.position_gain @ (self.position - q) + self.velocity_gain @ (self.velocity - dq)
+        return np.asarray(self.effort + change)
+
+    def is_valid(self, now: float) -> bool:
+        """Whether it may be applied at `now`, s of the clock that stamps the laws."""
+        return abs(now - self.stamp) <= self.validity
+
+
+def check_validity(field: str, validity: float) -> None:
+    """Refuse, with an InvalidInputError that names `field`, a validity that leaves an arm alone or can't be kept."""
+    if not SHORTEST_VALIDITY <= validity <= LONGEST_VALIDITY:
+        raise InvalidInputError(field, validity, f"{SHORTEST_VALIDITY:g}..{LONGEST_VALIDITY:g} s")
+
+
+def check_rate(field: str, rate: float) -> None:
+    """Refuse, with an InvalidInputError that names `field`, a rate of laws that no arm can be controlled with."""
+    if not LOWEST_RATE <= rate <= HIGHEST_RATE:
+        raise InvalidInputError(field, rate, f"{LOWEST_RATE:g}..{HIGHEST_RATE:g} Hz")
+
+
+def check_laws(rate: float, validity: float) -> None:
+    """Refuse, with an InvalidInputError that names the parameter, laws out of range or that end before the next one."""
+    check_rate("law_rate", rate)
+    check_validity("law_validity", validity)
+    if validity * rate < 2.0:
+        raise InvalidInputError("law_validity", validity, f"{2.0 / rate:g} s or more, two periods of the laws")
+
+
+class LawSource:
+    """Makes the laws of a session's commands: so many per second, and one at once when the mode changes."""
+
+    def __init__(self, session: ControlSession, rate: float = 250.0, validity: float = DEFAULT_VALIDITY) -> None:
+        """Make none yet.
+
+        Args:
+            session: Answers states; its torques and their derivatives become the laws.
+            rate: Hz.
+            validity: Of each law, s.
+
+        Raises:
+            InvalidInputError: A rate or validity out of its range, or laws that end before the next one comes.
+        """
+        check_laws(rate, validity)
+        self._session, self._period, self._validity = session, 1.0 / rate, validity
+        self._last, self._mode, self._sequence = -math.inf, Mode.IDLE, 0
+
+    def laws(self) -> list[LocalLaw]:
+        """The laws of the last command, one per arm; none when they are not due.
+
+        Raises:
+            InvalidInputError: Derivatives that are not finite.
+        """
+        session = self._session
+        command = session.command
+        if command is None:
+            return []
+        since = command.time - self._last
+        # States come with jitter: half a period of theirs early is in time.
+        early = 0.5 * session.parameters.period
+        if command.mode is self._mode and 0.0 <= since < self._period - early:
+            return []
+        found = session.torque_derivatives()
+        self._last, self._mode, self._sequence = command.time, command.mode, self._sequence + 1
+        laws, first = [], 0
+        for index, robot in enumerate(session.robots):
+            part = slice(first, first + robot.n)
+            first += robot.n
+            if found is None:
+                q, dq = session.position[part].copy(), np.zeros(robot.n)
+                by_position = np.zeros((robot.n, robot.n))
+                by_velocity = -session.parameters.safe_damping * robot.mass_matrix(q)
+            else:
+                answer, derivatives = found
+                q, dq = answer.q[part].copy(), answer.dq[part].copy()
+                by_position, by_velocity = derivatives[index]
+            effort = command.effort[part].copy()
+            settings = command.time, self._validity, self._sequence, command.mode
+            laws.append(LocalLaw(robot.joint_names, effort, -by_position, -by_velocity, q, dq, *settings))
+        return laws
+
+
+class LawFollower:
+    """Applies the laws of one arm as its driver's controller does, at the rate of that controller.
+
+    Attributes:
+        law: The one that is followed, or None.
+        filter: Keeps what is sent within the torque limits and the torque rate.
+        expired: Whether the law's validity is over, or there never was one: the arm is damped.
+    """
+
+    def __init__(
+        self,
+        robot: RobotModel,
+        period: float = 0.001,
+        limits: Sequence[SafetyLimits] | None = None,
+        damping: float = ControlParameters.safe_damping,
+    ) -> None:
+        """Follow nothing yet.
+
+        Args:
+            robot: The arm, with gravity as its base has it.
+            period: Time between two torques, s.
+            limits: Of the arm, in a list; those of its profile when None.
+            damping: Rate at which velocity is taken away without a law, 1/s.
+        """
+        self._robot, self._damping = robot, damping
+        self.filter = CommandFilter([robot], period, limits)
+        self.law: LocalLaw | None = None
+        self.expired = True
+
+    def receive(self, law: LocalLaw) -> None:
+        """Follow this law from now on.
+
+        Raises:
+            InvalidInputError: A law for other joints, or one that is not newer than the law that is followed; a
+                controller that was started anew begins to count anew, which is let pass once validity is over.
+        """
+        if law.joint_names != self._robot.joint_names:
+            raise InvalidInputError("law.joint_names", list(law.joint_names), f"{list(self._robot.joint_names)}")
+        before = self.law
+        if before is not None and not self.expired and law.sequence <= before.sequence:
+            raise InvalidInputError("law.sequence", law.sequence, f"more than {before.sequence}, that of the last law")
+        self.law = law
+
+    def apply(self, q: Array, dq: Array, now: float) -> Array:
+        """The whole torque (n,) for a state of the arm, within its limits, N m; `filter.previous` is what is sent.
+
+        Args:
+            q: (n,) rad.
+            dq: (n,) rad/s.
+            now: Present time of the clock that stamps the laws, s.
+        """
+        law, robot = self.law, self._robot
+        gravity = robot.gravity(q)
+        if not self.filter.begun:
+            self.filter.begin(gravity)
+        self.expired = law is None or not law.is_valid(now)
+        if law is None or self.expired:
+            wanted = robot.bias(q, dq) - self._damping * (robot.mass_matrix(q) @ dq)
+        else:
+            wanted = law.torque(q, dq)
+        self.filter.apply(wanted, gravity)
+        return self.filter.effort

@@ -1,0 +1,64 @@
+"""`LocalLaw`: what an arm shall do between two messages of its controller, to and from the message."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from impact_aware.arrays import Array
+from impact_aware.control import Mode
+from impact_aware.control.local_law import LocalLaw
+from impact_aware.errors import InvalidInputError
+from impact_aware.messages.stamps import stamp_seconds, write_stamp
+from impact_aware.messages.types import MessageTypes
+
+TYPE = "impact_aware_msgs/msg/LocalLaw"
+
+
+def law_to_message(law: LocalLaw, types: MessageTypes, *, frame: str) -> Any:
+    """A law as a message; `frame` is that of the arm's base."""
+    message = types.new(TYPE)
+    write_stamp(message.header.stamp, law.stamp)
+    message.header.frame_id = frame
+    message.sequence = law.sequence
+    message.mode = int(law.mode)
+    message.validity = float(law.validity)
+    message.joint_names = list(law.joint_names)
+    message.effort = types.doubles(law.effort)
+    message.position = types.doubles(law.position)
+    message.velocity = types.doubles(law.velocity)
+    # The arrays may be views of others: the message wants them row by row.
+    message.position_gain = types.doubles(np.ravel(law.position_gain))
+    message.velocity_gain = types.doubles(np.ravel(law.velocity_gain))
+    return message
+
+
+def law_from_message(message: Any) -> LocalLaw:
+    """The law that a message tells.
+
+    Raises:
+        InvalidInputError: Numbers that make no law, by name.
+    """
+    names = tuple(message.joint_names)
+    if message.mode not in {int(mode) for mode in Mode}:
+        raise InvalidInputError("law.mode", int(message.mode), f"one of {', '.join(str(int(mode)) for mode in Mode)}")
+    return LocalLaw(
+        joint_names=names,
+        effort=np.array(message.effort),
+        position_gain=_square("position_gain", message.position_gain, len(names)),
+        velocity_gain=_square("velocity_gain", message.velocity_gain, len(names)),
+        position=np.array(message.position),
+        velocity=np.array(message.velocity),
+        stamp=stamp_seconds(message),
+        validity=float(message.validity),
+        sequence=int(message.sequence),
+        mode=Mode(message.mode),
+    )
+
+
+def _square(name: str, values: Any, n: int) -> Array:
+    """The (n, n) of a message's row by row."""
+    if len(values) != n * n:
+        raise InvalidInputError(f"law.{name}", f"{len(values)} numbers", f"{n * n}, as the law has {n} joints")
+    return np.array(values, dtype=float).reshape(n, n)

@@ -1,0 +1,26 @@
+"""What the ROS middleware under the nodes can do: a guard that relies on what it can't do must not seem to be there."""
+
+from __future__ import annotations
+
+from rclpy.utilities import get_rmw_implementation_identifier
+
+from impact_aware.errors import InvalidInputError
+
+WITH_LIVELINESS = ("rmw_fastrtps_cpp", "rmw_fastrtps_dynamic_cpp", "rmw_cyclonedds_cpp", "rmw_connextdds")
+"""Middlewares over DDS, whose liveliness tells a subscriber that a publisher has died.
+
+rmw_zenoh_cpp is none of them: its older versions reject the event, newer ones accept it and never report it
+(docs/interfaces.md, "Middleware").
+"""
+
+
+def require_liveliness(purpose: str) -> None:
+    """Refuse a middleware on which nobody would learn of a publisher's death; `purpose` is what needs it, in words.
+
+    Raises:
+        InvalidInputError: The middleware of this process is not one of `WITH_LIVELINESS`.
+    """
+    name = get_rmw_implementation_identifier()
+    if name not in WITH_LIVELINESS:
+        expected = f"one that reports the death of a publisher, needed {purpose}: {', '.join(WITH_LIVELINESS)}"
+        raise InvalidInputError("RMW_IMPLEMENTATION", name, expected)

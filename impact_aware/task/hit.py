@@ -1,0 +1,68 @@
+"""Where and how fast a tool meets an object that may stand askew."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import pinocchio as pin
+
+from impact_aware.arrays import Array
+from impact_aware.contact.box import upright
+from impact_aware.task.task import ArmTask, TaskObject
+
+OBLIQUE = 0.7
+"""Share of the angle of friction by which a hit may be more oblique to the face than the task has it."""
+
+
+class Hit(NamedTuple):
+    """What one arm shall do to the object, in the task's frame.
+
+    Attributes:
+        normal: (3,) Unit normal of the face that is hit, from the object into the robot.
+        point: (3,) Where the face is to be hit, m.
+        velocity: (3,) Of the tool, m/s.
+        outward: (3,) Unit vector from the object's centre to the middle of all that touches: a force against it does
+            not turn the object.
+    """
+
+    normal: Array
+    point: Array
+    velocity: Array
+    outward: Array
+
+
+def hit_of(thing: TaskObject, arm: ArmTask) -> Hit:
+    """The hit of an arm on an object as it stands.
+
+    The face that is hit is the one which the task means, wherever it looks now. On an object that is turned the tool
+    keeps to the velocity of the task as long as friction holds it there, by `OBLIQUE`: its way from the start stays
+    as long, and the object starts towards its goal. The place on the face moves along, by as much as keeps the impulse
+    as far from the object's centre as it would be on an object that is not turned. With a table that leans all leans.
+    """
+    turn, half = thing.turn, thing.turned_half_extents
+    normal = turn @ arm.face
+    depth = float(np.abs(arm.face) @ half)
+    turned = turn @ arm.impact_velocity
+    level = upright(turn, (0.0, 0.0, 1.0), 0.5 * np.pi)
+    wanted = turn @ level.T @ arm.impact_velocity
+    velocity = _towards(turned, wanted, OBLIQUE * float(np.arctan(thing.friction_tool)))
+    shift = _exit(velocity, normal, depth) - _exit(turned, normal, depth)
+    outward = depth * normal + shift
+    point = thing.position + depth * normal + turn @ arm.impact_offset + shift
+    return Hit(normal, point, velocity, outward / np.linalg.norm(outward))
+
+
+def _towards(velocity: Array, wanted: Array, angle: float) -> Array:
+    """A velocity (3,) turned towards another one (3,) of the same size, by no more than an angle, rad."""
+    axis = np.cross(velocity, wanted)
+    sine, cosine = float(np.linalg.norm(axis)), float(velocity @ wanted)
+    if not sine > 0.0:
+        return velocity
+    apart = float(np.arctan2(sine, cosine))
+    return np.asarray(pin.exp3(axis / sine * min(apart, angle)) @ velocity)
+
+
+def _exit(velocity: Array, normal: Array, depth: float) -> Array:
+    """From the object's centre against a velocity (3,) to the plane of its face (3,), m."""
+    return np.asarray(velocity * (depth / float(velocity @ normal)))

@@ -1,0 +1,63 @@
+"""On a middleware that does not tell of a publisher's death, nothing that relies on it starts."""
+
+from __future__ import annotations
+
+import pytest
+from rclpy.lifecycle import TransitionCallbackReturn
+
+from impact_aware.errors import InvalidInputError
+from impact_aware.nodes.lockstep import LockstepGate
+from impact_aware.nodes.ros import middleware
+from impact_aware.nodes.ros.middleware import require_liveliness
+from impact_aware.nodes.rs_controller import RsControllerNode
+
+# As rmw_zenoh, and one that nobody has looked at; a part of a good name is not a good name.
+SILENT = ("rmw_zenoh_cpp", "rmw_of_tomorrow", "rmw_fastrtps")
+
+
+@pytest.fixture(params=SILENT)
+def silent(request, monkeypatch):
+    """This process seems to run on another middleware; returns its name."""
+    monkeypatch.setattr(middleware, "get_rmw_implementation_identifier", lambda: request.param)
+    return request.param
+
+
+@pytest.fixture
+def controller(ros_context):
+    node = RsControllerNode()
+    yield node
+    node.destroy_node()
+
+
+def nothing():
+    """A callback."""
+
+
+def test_the_middleware_of_this_process_is_taken(ros_context):
+    require_liveliness("here")
+
+
+@pytest.mark.parametrize(
+    "name", ["rmw_fastrtps_cpp", "rmw_fastrtps_dynamic_cpp", "rmw_cyclonedds_cpp", "rmw_connextdds"]
+)
+def test_those_over_dds_are_taken(monkeypatch, name):
+    monkeypatch.setattr(middleware, "get_rmw_implementation_identifier", lambda: name)
+    require_liveliness("here")
+
+
+def test_a_controller_is_not_configured_and_names_the_middleware(silent, controller, monkeypatch):
+    errors: list[str] = []
+    # What reaches the console depends on who has set up logging before in this process.
+    monkeypatch.setattr(controller.get_logger(), "error", lambda text, **_: errors.append(text))
+    assert controller.trigger_configure() is TransitionCallbackReturn.FAILURE
+    (said,) = errors
+    assert said.startswith(f"can't configure: RMW_IMPLEMENTATION: got {silent}, expected one that reports the death")
+    assert "rmw_cyclonedds_cpp" in said
+    assert not any(end.topic_name.endswith("commands") for end in controller.publishers)
+
+
+def test_lockstep_with_participants_is_refused(silent, node):
+    with pytest.raises(InvalidInputError, match=f"RMW_IMPLEMENTATION: got {silent}, .* for lockstep") as refusal:
+        LockstepGate(node, ["rs_controller"], on_answer=nothing, on_loss=nothing)
+    assert (refusal.value.field, refusal.value.value) == ("RMW_IMPLEMENTATION", silent)
+    assert not any(end.topic_name.endswith("step_done") for end in node.subscriptions)
