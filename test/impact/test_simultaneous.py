@@ -266,7 +266,8 @@ def test_a_jammed_box_is_followed_from_compliant_contacts_to_rigid_ones(monkeypa
 
     assert residual() < cone_complementarity.SOLVED
     monkeypatch.setattr(cone_complementarity, "_from_compliant", lambda *problem: iter(()))
-    assert residual() > 1e-4
+    # How far it comes without is the machine's: 1e-5 to 1e-3 were seen.
+    assert residual() > 100.0 * cone_complementarity.SOLVED
 
 
 def test_refuses_bad_input(robot):

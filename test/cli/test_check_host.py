@@ -1,0 +1,152 @@
+"""What stands in the way of a control loop, on machines made of files."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from impact_aware.bringup import host_check
+from impact_aware.bringup.host_check import Finding, look_at_host, measure_jitter
+from impact_aware.cli.main import main
+from impact_aware.errors import InvalidInputError
+
+LIMITS = """Limit                     Soft Limit           Hard Limit           Units
+Max locked memory         {memory}              9999999999           bytes
+Max realtime priority     {priority}                   99
+Max realtime timeout      unlimited            unlimited            us
+"""
+
+GOVERNOR = "sys/devices/system/cpu/cpu1/cpufreq/scaling_governor"
+
+GOOD = {"RMW_IMPLEMENTATION": "rmw_cyclonedds_cpp", "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST"}
+
+
+class Machine:
+    """A folder with what a kernel tells; everything is well at first."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.write("proc/version", "Linux version 6.8.1-1015-realtime (b@c) (gcc) #16 SMP PREEMPT_RT Fri")
+        self.write("proc/self/limits", LIMITS.format(memory="unlimited", priority=99))
+        self.write("proc/self/status", "Name:\tx\nCapEff:\t0000000000000000\nCpus_allowed_list:\t0-2,5-7\n")
+        self.write("sys/devices/system/cpu/isolated", "2-3\n")
+        for number in range(2):
+            self.write(f"sys/devices/system/cpu/cpu{number}/cpufreq/scaling_governor", "performance\n")
+        self.write("proc/sys/net/core/rmem_max", "4194304\n")
+        self.write("sys/class/net/eth1/operstate", "up\n")
+        self.write("sys/class/net/eth1/speed", "1000\n")
+        self.write("sys/class/net/wlan0/wireless/status", "")
+
+    def write(self, name: str, text: str) -> None:
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+    def look(self, card: str = "eth1", **environment: str) -> dict[str, Finding]:
+        return {own.name: own for own in look_at_host(card, GOOD | environment, self.root)}
+
+
+@pytest.fixture
+def machine(tmp_path):
+    return Machine(tmp_path)
+
+
+def test_a_machine_on_which_all_is_well(machine):
+    found = machine.look()
+    assert {own.advice for own in found.values()} == {""}
+    assert found["kernel"].found == "6.8.1-1015-realtime, PREEMPT_RT"
+    assert found["processors"].found == "6"
+    assert found["network card eth1"].found == "up, 1000 Mbit/s"
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "name", "found", "advice"),
+    [
+        ("proc/version", "Linux version 6.8.0-50-generic (b) #1", "kernel", "6.8.0-50-generic", "PREEMPT_RT"),
+        ("proc/self/limits", LIMITS.format(memory=2**40, priority=19), "realtime_priority", "up to 19", "rtprio 99"),
+        ("proc/self/limits", LIMITS.format(memory="8388608", priority=99), "locked memory", "up to 8 MB", "memlock"),
+        ("proc/self/status", "Cpus_allowed_list:\t0-2\n", "processors", "3", "four or more"),
+        ("sys/devices/system/cpu/isolated", "\n", "isolated processors", "none", "isolcpus"),
+        (GOVERNOR, "powersave", "power governor", "performance, powersave", "cpupower"),
+        ("proc/sys/net/core/rmem_max", "212992", "receive buffers", "up to 208 KiB", "sysctl"),
+        ("sys/class/net/eth1/speed", "100", "network card eth1", "up, 100 Mbit/s", "1000 Mbit/s"),
+        ("sys/class/net/eth1/operstate", "down", "network card eth1", "down", "plug the cable in"),
+    ],
+)  # fmt: skip
+def test_what_is_not_well_is_named_with_what_to_do(machine, file, text, name, found, advice):
+    machine.write(file, text)
+    looked = machine.look()
+    assert looked[name].found == found
+    assert advice in looked[name].advice
+    assert [own.name for own in looked.values() if own.advice] == [name]
+
+
+def test_what_can_not_be_told_is_no_advice(machine):
+    for path in sorted(machine.root.rglob("*")):
+        if path.is_file() and "net" not in str(path.relative_to(machine.root)):
+            path.unlink()
+    looked = machine.look()
+    unknown = {"realtime_priority", "locked memory", "processors", "power governor"}
+    assert {name for name, own in looked.items() if own.advice is None} == unknown
+
+
+def test_a_capability_stands_for_a_limit(machine):
+    machine.write("proc/self/limits", LIMITS.format(memory="8388608", priority=0))
+    # Bits 14 and 23, one at a time.
+    machine.write("proc/self/status", "CapEff:\t0000000000004000\nCpus_allowed_list:\t0-7\n")
+    looked = machine.look()
+    assert (looked["locked memory"].advice, bool(looked["realtime_priority"].advice)) == ("", True)
+    machine.write("proc/self/status", "CapEff:\t0000000000800000\nCpus_allowed_list:\t0-7\n")
+    looked = machine.look()
+    assert (bool(looked["locked memory"].advice), looked["realtime_priority"].advice) == (True, "")
+
+
+def test_a_wireless_card_and_one_that_is_not_there(machine):
+    assert "a cable" in machine.look("wlan0")["network card wlan0"].advice
+    with pytest.raises(InvalidInputError, match="--network-card: got eth9, expected one of eth1, wlan0"):
+        machine.look("eth9")
+    with pytest.raises(InvalidInputError, match="--network-card"):
+        machine.look("../net/eth1")
+
+
+def test_middleware_and_range_come_from_the_environment(machine):
+    looked = machine.look(RMW_IMPLEMENTATION="rmw_zenoh_cpp", ROS_AUTOMATIC_DISCOVERY_RANGE="")
+    assert "rmw_cyclonedds_cpp" in looked["middleware"].advice
+    assert (looked["discovery"].found, "LOCALHOST" in looked["discovery"].advice) == ("SUBNET", True)
+
+
+@pytest.mark.parametrize(
+    ("late", "well"), [([2e-4] * 99 + [9e-4], True), ([2e-4] * 99 + [2e-3], False), ([4e-4] * 100, False)]
+)
+def test_wake_ups_are_judged_by_the_usual_and_the_latest(monkeypatch, late, well):
+    monkeypatch.setattr(host_check, "_lateness", lambda count, period: np.array(late[:count]))
+    assert (measure_jitter(0.1).advice == "") is well
+
+
+def test_wake_ups_are_measured_and_the_scheduling_is_given_back():
+    before = os.sched_getscheduler(0)
+    late = host_check._lateness(50, 0.001)
+    assert late.shape == (50,)
+    assert np.all(late >= 0.0)
+    assert "99 % within" in measure_jitter(0.05).found
+    assert os.sched_getscheduler(0) == before
+
+
+def test_the_command_prints_every_finding_and_ends_with_what_is_to_do(capsys):
+    status = main(["check-host", "--seconds", "0", "--json"])
+    told = json.loads(capsys.readouterr().out)
+    assert status == (1 if told["to_do"] else 0)
+    assert told["to_do"] == sum(bool(own["advice"]) for own in told["findings"])
+    main(["check-host", "--seconds", "0"])
+    words = {line.split()[0] for line in capsys.readouterr().out.splitlines() if not line.startswith(" ")}
+    assert words <= {"ok", "to", "unknown"}
+
+
+@pytest.mark.parametrize("seconds", ["-1", "nan", "1e9"])
+def test_a_time_that_is_none_is_refused(seconds, capsys):
+    assert main(["check-host", "--seconds", seconds]) == 2
+    assert "--seconds: got" in capsys.readouterr().err
