@@ -8,6 +8,8 @@ HERE = Path(__file__).resolve().parent
 NODES = (
     "bag_recorder",
     "command_logger",
+    "command_source",
+    "command_watchdog",
     "fault_injector",
     "forward_command_controller",
     "fuzz",

@@ -18,6 +18,8 @@ DEFAULT_DISTRO = "jazzy"
 HERE = Path(__file__).resolve().parent
 # Raise it when this file installs something else for the same pins: every environment is then built anew.
 RECIPE = "1"
+INTERFACES = ("impact_aware_msgs", "controller_manager_msgs")
+# Compiled, as there are no wheels of them.
 # What a sourced ROS 2, another activated environment, the wheels' own start-up code or a calling make leave behind.
 FOREIGN_VARIABLES = (
     "AMENT_PREFIX_PATH",
@@ -39,6 +41,7 @@ PROOF = """
 import rclpy, rclpy.action, rclpy.executors, rclpy.lifecycle, rclpy.node, rclpy.serialization
 import diagnostic_msgs.msg, geometry_msgs.msg, rosgraph_msgs.msg, sensor_msgs.msg, std_msgs.msg, std_srvs.srv
 import lifecycle_msgs.msg, visualization_msgs.msg, impact_aware_msgs.msg, impact_aware_msgs.srv
+import controller_manager_msgs.msg, controller_manager_msgs.srv
 import matplotlib.pyplot, mujoco, numpy, pinocchio, rosbags.highlevel, rosbags.rosbag2, yaml
 import scipy.integrate, scipy.interpolate, scipy.optimize, scipy.signal, scipy.spatial.transform
 from rclpy.serialization import deserialize_message, serialize_message
@@ -158,29 +161,31 @@ def install_wheels(venv: Path, distro: str, log: Path) -> None:
 
 
 def remove_interfaces(venv: Path) -> None:
-    """Remove an earlier `impact_aware_msgs`: a message that no longer exists must not stay importable."""
-    code = ("lib/python3.11/site-packages/impact_aware_msgs*", "lib/libimpact_aware_msgs*")
-    rest = ("include/impact_aware_msgs*", "share/impact_aware_msgs*", "share/ament_index/*/*/impact_aware_msgs")
-    for pattern in code + rest:
-        for path in venv.glob(pattern):
-            shutil.rmtree(path) if path.is_dir() else path.unlink()
+    """Remove earlier ones: a message that no longer exists must not stay importable."""
+    for name in INTERFACES:
+        code = (f"lib/python3.11/site-packages/{name}*", f"lib/lib{name}*")
+        rest = (f"include/{name}*", f"share/{name}*", f"share/ament_index/*/*/{name}")
+        for pattern in code + rest:
+            for path in venv.glob(pattern):
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 def compile_interfaces(venv: Path, distro: str, log: Path) -> None:
-    """Compile `impact_aware_msgs` with colcon, merged into the environment.
+    """Compile `INTERFACES` with colcon, merged into the environment.
 
     Its libraries then lie where the wheels' start-up code looks anyway, so nothing needs sourcing at run time.
     """
     build = ROOT / "build" / f"wheels-{distro}"
-    if (build / "impact_aware_msgs").exists():
-        shutil.rmtree(build / "impact_aware_msgs")
+    for name in INTERFACES:
+        shutil.rmtree(build / name, ignore_errors=True)
     remove_interfaces(venv)
-    command = [str(venv / "bin" / "colcon"), "--log-base", f"{build}/log", "build", "--base-paths", "msg"]
-    command += ["--packages-select", "impact_aware_msgs", "--build-base", str(build), "--install-base", str(venv)]
+    command = [str(venv / "bin" / "colcon"), "--log-base", f"{build}/log", "build", "--base-paths"]
+    command += ["msg", "environment/interfaces", "--packages-select", *INTERFACES]
+    command += ["--build-base", str(build), "--install-base", str(venv)]
     command += ["--merge-install", "--event-handlers", "console_direct+", "--cmake-args"]
     command += [f"-DPython3_EXECUTABLE={venv / 'bin' / 'python'}", "-DBUILD_TESTING=OFF", "-DCMAKE_BUILD_TYPE=Release"]
     variables = build_environment(venv) | {"COLCON_HOME": str(build / "colcon")}
-    run("impact_aware_msgs, compiled", command, log, variables)
+    run(f"{' and '.join(INTERFACES)}, compiled", command, log, variables)
 
 
 def install_package(venv: Path, log: Path) -> None:
@@ -195,7 +200,8 @@ def setup(distro: str) -> Path:
         raise SetupError(f"ROS_DISTRO is {distro!r}, but wheels are pinned for {' and '.join(DISTROS)} only")
     venv = folder(distro)
     log = ROOT / "build" / f"wheels-{distro}" / "setup.log"
-    interfaces = [path for path in (ROOT / "msg").rglob("*") if path.is_file()]
+    folders = (ROOT / "msg", HERE / "interfaces")
+    interfaces = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
     # Console scripts and metadata come from these; modules are found in the clone itself.
     package = [ROOT / "setup.py", ROOT / "setup.cfg", ROOT / "pyproject.toml"]
     base = fingerprint([HERE / f"{distro}.txt"], RECIPE, str(ROOT))

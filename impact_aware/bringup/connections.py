@@ -32,6 +32,7 @@ _POSE = "object_pose", "geometry_msgs/msg/PoseStamped"
 _ARM_POSE = f"{_ARM}object_pose", "geometry_msgs/msg/PoseStamped"
 _TWIST = "object_twist", "geometry_msgs/msg/TwistStamped"
 _CONTROL = "controller_state", "impact_aware_msgs/msg/ControllerState"
+_HEARTBEAT = "command_watchdog/heartbeat", "impact_aware_msgs/msg/Heartbeat"
 _MARKERS = "impact_markers", "visualization_msgs/msg/MarkerArray"
 _DESCRIPTION = f"{_ARM}robot_description", "std_msgs/msg/String"
 _DIAGNOSTICS = "/diagnostics", "diagnostic_msgs/msg/DiagnosticArray"
@@ -47,6 +48,7 @@ _PUBLISHED: dict[str, tuple[tuple[str, str], ...]] = {
     "reference_field": (_FIELD, _TASK, _DIAGNOSTICS),
     "rs_controller": (_EFFORTS, _CONTROL, _DIAGNOSTICS),
     "impact_markers": (_MARKERS, _DIAGNOSTICS),
+    "command_watchdog": (_HEARTBEAT, _DIAGNOSTICS),
     "sim_robot": (_STATES, _TRUTH, _DESCRIPTION, _POSE, _TWIST, _DIAGNOSTICS),
 }
 
@@ -57,6 +59,7 @@ _SUBSCRIBED: dict[str, tuple[tuple[str, str], ...]] = {
     "jump_predictor": (_STATES, _IMPACTS, _POSE),
     "reference_field": (_IMPACTS, _JUMPS, _POSE, _CONTROL),
     "rs_controller": (_STATES, _IMPACTS, _JUMPS, _FIELD),
+    "command_watchdog": (_EFFORTS, _CONTROL),
     "impact_markers": (_JUMPS, _TRUTH, _IMPACTS, _POSE),
     "sim_robot": (_EFFORTS,),
 }
@@ -107,6 +110,8 @@ def subscribed(spec: NodeSpec) -> tuple[End, ...]:
         extra += [(spec.parameters.get("expected_jumps", "predicted_jumps"), _JUMPS[1])]
         if spec.parameters.get("normal"):
             extra += [(topic, _TASK[1]) for topic in task_topics(spec.namespace)]
+    elif spec.executable == "rs_controller" and spec.parameters.get("watchdog"):
+        extra = [_HEARTBEAT]
     elif spec.executable == "impact_markers":
         extra = [(topic, _FIELD[1]) for topic in field_topics(spec.namespace)]
         extra += [(topic, _COMMON[1]) for topic in common_topics(spec.namespace)]

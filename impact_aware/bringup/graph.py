@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from impact_aware.bringup.command_path import COMMAND_TOPICS, watchdog_parameters
 from impact_aware.bringup.task_parameters import arm_parameters, base_of_single_arm, contact_parameters
 from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.resources import find_resource
@@ -19,13 +20,6 @@ from impact_aware.task.arms import base_numbers, check_frame
 PACKAGE = "impact_aware"
 
 _ORDER = ("rs_controller", "impact_detector", "jump_predictor", "reference_field", "impact_markers")
-
-COMMAND_TOPICS = {
-    "effort": "effort_controller/commands",
-    "local_law": "local_law",
-    "linear_feedback": "control",
-}
-"""Where an arm's commands go, by their interface."""
 
 SIMULATION_TIMEOUT = 1.0
 """`state_timeout` beside a plant in wall time, s."""
@@ -134,6 +128,8 @@ class GraphOptions:
         command_interface: What the controller commands the arms by: `effort`, `local_law` or `linear_feedback`.
         period: Time between two states of the hardware, s; None leaves it to the parameters. The plant has its own.
         seed: Seed of the plant's sensor noise.
+        watchdog: Start `command_watchdog` beside the controller, which then needs it.
+        controller: ros2_control's controller of an arm's commands; empty for the one that their topic names.
         viewer: The plant shows itself in a window.
         plant: Joints of the plant: `flexible` or `rigid`; None leaves it to the parameters.
         displacement: (3,) How far the plant's object is from where the task has it, m; only its poses tell.
@@ -153,6 +149,8 @@ class GraphOptions:
     command_interface: str = "effort"
     period: float | None = None
     seed: int = 0
+    watchdog: bool = False
+    controller: str = ""
     viewer: bool = False
     plant: str | None = None
     displacement: tuple[float, ...] = (0.0, 0.0, 0.0)
@@ -205,6 +203,7 @@ def single_arm_graph(options: SingleArmOptions) -> tuple[NodeSpec, ...]:
                 states=True,
                 commands=True,
             ),
+            *build.watchdog({"robots": [options.robot]}),
         ]
     if options.markers:
         nodes.append(build.node("impact_markers", {**robot, **build.viewing()}, states=True))
@@ -239,6 +238,7 @@ def dual_arm_graph(options: DualArmOptions) -> tuple[NodeSpec, ...]:
             "bases": [float(number) for arm in task.arms for number in base_numbers(arm)],
         }
         nodes.append(build.node("rs_controller", {**arms, **build.control_parameters()}, states=True, commands=True))
+        nodes += build.watchdog({"arms": arms["arms"], "robots": arms["robots"]})
     if options.markers:
         for arm in task.arms:
             looks = {
@@ -334,6 +334,8 @@ class _Builder:
         """Of a controller, whatever its arms are."""
         options = self._options
         parameters = {**self._common, **self._interface, "autostart": options.autostart, **self._timing("period")}
+        if options.watchdog:
+            parameters["watchdog"] = True
         if self._lockstep:
             # Wall time means nothing in lockstep: the plant may wait for a slow machine as long as it likes.
             parameters["state_timeout"] = 30.0
@@ -345,6 +347,13 @@ class _Builder:
             parameters["state_timeout"] = SIMULATION_TIMEOUT
             parameters["state_age_limit"] = SIMULATION_AGE
         return parameters
+
+    def watchdog(self, arms: dict[str, Any]) -> list[NodeSpec]:
+        """The watchdog over the commands of all arms, where there is one."""
+        if not self._options.watchdog:
+            return []
+        more = watchdog_parameters(self._options.command_interface, self._options.commands, self._options.controller)
+        return [self.node("command_watchdog", {**arms, **self._interface, **more}, commands=True)]
 
     def _timing(self, name: str) -> dict[str, float]:
         """The hardware's period as a parameter, where it is given."""

@@ -10,7 +10,7 @@ from typing import Any
 from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.resources import read_named
 
-_WORDS = ("robot", "joint_states", "commands", "controllers")
+_WORDS = ("robot", "joint_states", "commands", "controller", "controllers")
 
 
 @dataclass(frozen=True)
@@ -22,6 +22,7 @@ class Hardware:
         robot: Robot profile of its usual arm; empty when it has none.
         joint_states: Topic of an arm's full-rate joint states, relative to the arm's namespace.
         commands: Topic of an arm's effort commands; empty when the driver takes no efforts alone.
+        controller: ros2_control's controller that takes them; empty for the one that their topic names.
         period: Time between two states, s; None when it is that of the nodes' parameters.
         controllers: File in `config/ros2_control` that its controller manager loads; empty when it has none.
     """
@@ -30,6 +31,7 @@ class Hardware:
     robot: str = ""
     joint_states: str = "joint_states"
     commands: str = "effort_controller/commands"
+    controller: str = ""
     period: float | None = None
     controllers: str = ""
 

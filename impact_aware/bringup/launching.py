@@ -30,6 +30,7 @@ _TEXTS = {
     "hardware": ("", "driver of the arm, which says what the next three are: a name in config/hardware or a file"),
     "joint_states": ("", "an arm's full-rate joint states; empty: the hardware's, or joint_states"),
     "commands": ("", "where an arm's commands go; empty: the hardware's, or the topic of the interface"),
+    "controller": ("", "ros2_control's controller of the commands; empty: the hardware's, or whose topic they are"),
     "period": ("", "time between two states of the hardware, s; empty: the hardware's, or the parameters'"),
     "seed": ("0", "seed of the simulator's sensor noise"),
     "nodes": ("", "only these nodes, separated by commas; empty: all"),
@@ -47,6 +48,12 @@ _SWITCHES = {
 
 _PLANT = {"plant": (PLANTS[0], "joints of the simulated arms: elastic with motors and torque loop, or rigid")}
 
+AUTO = "auto"
+
+_WATCHDOG = {
+    "watchdog": (AUTO, "start command_watchdog, without which the controller does not move; auto: beside hardware")
+}
+
 _INTERFACE = {
     "command_interface": (INTERFACES[0], "what the arms are commanded by: torques, or laws between two messages")
 }
@@ -57,7 +64,13 @@ def graph_arguments(task: str) -> list[DeclareLaunchArgument]:
     texts = {**_TEXTS, "task": (task, _TEXTS["task"][1])}
     return [
         DeclareLaunchArgument(name, default_value=default, choices=choices, description=description)
-        for arguments, choices in ((_SWITCHES, SWITCH), (texts, None), (_PLANT, PLANTS), (_INTERFACE, INTERFACES))
+        for arguments, choices in (
+            (_SWITCHES, SWITCH),
+            (_WATCHDOG, (AUTO, *SWITCH)),
+            (texts, None),
+            (_PLANT, PLANTS),
+            (_INTERFACE, INTERFACES),
+        )
         for name, (default, description) in arguments.items()
     ]
 
@@ -85,12 +98,19 @@ def graph_options(context: LaunchContext) -> dict[str, Any]:
         "joint_states": text(context, "joint_states") or hardware.joint_states,
         "commands": commands,
         "command_interface": interface,
+        "watchdog": on["control"] and _watched(text(context, "watchdog"), interface, on["simulation"]),
+        "controller": text(context, "controller") or (hardware.controller if interface == "effort" else ""),
         "period": checked_period("period", number("period", period)) if period else hardware.period,
         "namespace": text(context, "namespace").strip("/"),
         "parameter_file": text(context, "parameter_file") or None,
         "seed": number("seed", text(context, "seed"), int),
         "plant": text(context, "plant"),
     }
+
+
+def _watched(wanted: str, interface: str, simulation: bool) -> bool:
+    """Whether a watchdog is started: a simulated arm brakes by itself, and laws of this suite end by themselves."""
+    return wanted == "true" or (wanted == AUTO and not simulation and interface != "local_law")
 
 
 def chosen_hardware(context: LaunchContext) -> Hardware:

@@ -14,8 +14,8 @@ from impact_aware.bringup.connections import published, subscribed
 from impact_aware.bringup.graph import DualArmOptions, NodeSpec, SingleArmOptions, dual_arm_graph, single_arm_graph
 
 GRAPHS = {
-    "hit-and-push": lambda: single_arm_graph(SingleArmOptions(simulation=False)),
-    "dual-arm-grab": lambda: dual_arm_graph(DualArmOptions(simulation=False)),
+    "hit-and-push": lambda: single_arm_graph(SingleArmOptions(simulation=False, watchdog=True)),
+    "dual-arm-grab": lambda: dual_arm_graph(DualArmOptions(simulation=False, watchdog=True)),
 }
 """Graphs by the names of their tasks, for real arms."""
 
@@ -26,9 +26,13 @@ _LIFECYCLE = ("change_state", "get_available_states", "get_available_transitions
 _OFFERED = {
     "reference_field": ("set_task",),
     "jump_predictor": ("predict_post_impact",),
+    "command_watchdog": ("~/reset",),
     "rs_controller": (*(f"~/{name}" for name in ("safe_stop", "reset", "start", *_LIFECYCLE)),),
 }
 """Services of each executable besides those of its parameters, which other nodes of the graph have no need to call."""
+
+_SWITCHING = ("list_controllers", "switch_controller")
+"""Services of a controller manager that the watchdog calls."""
 
 _READINESS, _CLOCK, _STEP = "/readiness", "/clock", "/step_done"
 
@@ -69,7 +73,11 @@ def _topics(spec: NodeSpec) -> dict[str, set[str]]:
 def _services(spec: NodeSpec) -> dict[str, set[str]]:
     names = (*(f"~/{name}" for name in _PARAMETERS), *_OFFERED.get(spec.executable, ()))
     above = f"/{spec.namespace}/" if spec.namespace else "/"
-    return {"reply": {name.replace("~", f"/{spec.full_name}") if "~" in name else above + name for name in names}}
+    allowed = {"reply": {name.replace("~", f"/{spec.full_name}") if "~" in name else above + name for name in names}}
+    if spec.executable == "command_watchdog":
+        managers = [f"{above}{arm}/controller_manager" if arm else f"{above}controller_manager" for arm in spec.arms]
+        allowed["request"] = {f"{manager}/{name}" for manager in managers for name in _SWITCHING}
+    return allowed
 
 
 def _allow(profile: ElementTree.Element, group: str, item: str, allowed: Mapping[str, Iterable[str]]) -> None:

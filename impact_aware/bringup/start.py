@@ -25,6 +25,7 @@ EXECUTABLES = {
         name: f"impact_aware.nodes.{name}"
         for name in (
             "bag_recorder",
+            "command_watchdog",
             "impact_detector",
             "impact_markers",
             "jump_predictor",
@@ -35,6 +36,7 @@ EXECUTABLES = {
             "sim_robot",
         )
     },
+    "command_source": "impact_aware.rigs.probes.command_source",
     "command_logger": "impact_aware.rigs.probes.command_logger",
     "fault_injector": "impact_aware.rigs.faults.fault_injector",
     "forward_command_controller": "impact_aware.rigs.emulators.forward_command_controller",

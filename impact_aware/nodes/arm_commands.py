@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from rclpy.duration import Duration
 from rclpy.node import Node
 from rclpy.publisher import Publisher
-from rclpy.serialization import serialize_message
 from std_msgs.msg import Float64MultiArray
 
 from impact_aware.arrays import Array
@@ -18,7 +17,7 @@ from impact_aware.messages.linear_feedback import law_to_control
 from impact_aware.messages.local_law import TYPE as LAW_TYPE
 from impact_aware.messages.local_law import law_to_message
 from impact_aware.nodes.controller_settings import Settings
-from impact_aware.nodes.ros.messages import ROS, message_class
+from impact_aware.nodes.ros.messages import ROS, effort_begin, message_class
 from impact_aware.nodes.ros.qos import COMMAND_QOS
 from impact_aware.task.arms import Arm
 
@@ -94,8 +93,7 @@ class EffortCommands(ArmCommands):
         self._parts, first = [], 0
         for arm in arms:
             count = arm.robot.n
-            begin = serialize_message(Float64MultiArray(data=[0.0] * count))[: -8 * count]
-            self._parts.append((begin, slice(first, first + count)))
+            self._parts.append((effort_begin(count), slice(first, first + count)))
             first += count
 
     @property

@@ -40,6 +40,7 @@ from impact_aware.nodes.ros.realtime import freeze_garbage
 from impact_aware.nodes.ros.ros_parameters import load_settings
 from impact_aware.nodes.ros.runtime import run_node
 from impact_aware.nodes.ros.upstream import Upstream
+from impact_aware.nodes.watchdog_link import WatchdogLink
 from impact_aware.robot.safety_limits import SafetyLimits
 from impact_aware.task.arms import Arm, check_bases, check_names, several_arms, single_arm
 
@@ -69,6 +70,7 @@ class RsControllerNode(SteadyLifecycleNode):
         self._gains = load_settings(self, ControlParameters)
         self._arms: tuple[Arm, ...] = ()
         self._session: ControlSession | None = None
+        self._link: WatchdogLink | None = None
         self._given_up = False
         self._cold = True
         self._seen = (Mode.IDLE, False, False)
@@ -140,7 +142,10 @@ class RsControllerNode(SteadyLifecycleNode):
             present=self._now,
             paced=not settings.lockstep,
         )
-        self._connections = ArmConnections(self, self._arms, session, sources, self._commands, self._readiness)
+        if settings.watchdog:
+            self._link = WatchdogLink(self, settings.watchdog_timeout, self._on_watchdog)
+        reach = self._commands, self._readiness, self._link
+        self._connections = ArmConnections(self, self._arms, session, sources, *reach)
         self._report = ControlReport(self, session, self._arms, sources, settings.state_decimation)
         self.create_service(Trigger, "~/safe_stop", self._on_safe_stop)
         self.create_service(Trigger, "~/reset", self._on_reset)
@@ -260,6 +265,7 @@ class RsControllerNode(SteadyLifecycleNode):
             logger.info("task done, carrying on")
         if was_active and not session.active:
             logger.info("no longer commanding")
+            self._report.end()
         self._diagnostics.report()
 
     # What comes from others
@@ -299,6 +305,10 @@ class RsControllerNode(SteadyLifecycleNode):
     def _on_upstream_lost(self, topic: str) -> None:
         if self._session is not None:
             self._session.upstream_lost(topic)
+
+    def _on_watchdog(self, detail: str) -> None:
+        if self._session is not None and self._session.active:
+            self._session.safe_stop(SafeReason.WATCHDOG, detail)
 
     def _on_safe_stop(self, _request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         assert self._session is not None
@@ -356,6 +366,7 @@ class RsControllerNode(SteadyLifecycleNode):
             self._session.send_without_state()
             self._commands.command(self._session)
             self._commands.flush()
+            self._report.end()
 
     def destroy_node(self) -> None:
         """Leave the name to others, too."""

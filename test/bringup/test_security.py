@@ -57,4 +57,8 @@ def test_services_are_those_of_the_node_itself():
     assert {"/rs_controller/safe_stop", "/rs_controller/change_state", "/rs_controller/set_parameters"} <= rules[
         "/impact_aware/rs_controller"
     ]["services", "reply"]
-    assert not any(("services", "request") in own for own in rules.values())
+    asks = {path: own["services", "request"] for path, own in rules.items() if ("services", "request") in own}
+    names = ("list_controllers", "switch_controller")
+    assert asks == {"/impact_aware/command_watchdog": {f"/controller_manager/{name}" for name in names}}
+    asked = allowed("dual-arm-grab")["/impact_aware/command_watchdog"]["services", "request"]
+    assert asked == {f"/{arm}/controller_manager/{name}" for arm in ("left", "right") for name in names}

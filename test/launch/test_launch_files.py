@@ -21,6 +21,14 @@ from impact_aware.robot.shown_urdf import shown_urdf
 pytestmark = [pytest.mark.launch, pytest.mark.usefixtures("launch_packages")]
 
 SINGLE, DUAL = "single_arm", "dual_arm"
+CONTROLLERS = {
+    "": "effort_controller",
+    "franka": "impact_effort_controller",
+    "ros2_control": "effort_controller",
+    "kuka_fri": "lbr_torque_command_controller",
+}
+"""Which of ros2_control's controllers takes the commands of each driver."""
+
 SWITCHES = ("simulation", "control", "autostart", "lockstep", "markers", "rviz")
 PANDA = [f"panda_joint{number}" for number in range(1, 8)]
 ROBOTS = {
@@ -96,6 +104,11 @@ class Choice:
         return {} if period is None or "simulation" in self.on else {name: period}
 
     @property
+    def watched(self) -> bool:
+        """Whether a watchdog looks at the commands: those for real arms."""
+        return "control" in self.on and "simulation" not in self.on
+
+    @property
     def drawn(self) -> bool:
         """Whether a driver publishes the robot's frames and description itself."""
         return bool(self.hardware) and "simulation" not in self.on
@@ -143,8 +156,21 @@ def expected_single(choice: Choice) -> list[Started]:
         (
             "rs_controller",
             "control" in on,
-            {"robot": robot, "autostart": "autostart" in on, **step, **patience, **choice.period("period")},
+            {
+                "robot": robot,
+                "autostart": "autostart" in on,
+                **({"watchdog": True} if choice.watched else {}),
+                **step,
+                **patience,
+                **choice.period("period"),
+            },
             both,
+        ),
+        (
+            "command_watchdog",
+            choice.watched,
+            {"robots": [robot], "controllers": [CONTROLLERS[choice.hardware]]},
+            renamed(("effort_controller/commands", driver.commands)),
         ),
         ("impact_markers", "markers" in on, {"robot": robot, **choice.viewing}, states),
     ]
@@ -206,11 +232,17 @@ def expected_dual(choice: Choice) -> list[Started]:
             # x, y, z, roll, pitch and yaw of either base.
             "bases": [0.0, 0.35, 0.0, 0.0, 0.0, 0.0, 0.0, -0.35, 0.0, 0.0, 0.0, 0.0],
             "autostart": "autostart" in on,
+            **({"watchdog": True} if choice.watched else {}),
             **step,
             **patience,
             **choice.period("period"),
         }
         nodes.append(of_package("rs_controller", choice.namespace, file, controller, all_topics))
+        if choice.watched:
+            watchdog = {"arms": ["left", "right"], "robots": ["panda", "panda"]}
+            watchdog["controllers"] = [CONTROLLERS[choice.hardware]]
+            commands = {name: topic for name, topic in all_topics.items() if "commands" in name}
+            nodes.append(of_package("command_watchdog", choice.namespace, file, watchdog, commands))
         waiting.append("rs_controller")
     if "markers" in on:
         for arm in sides:
@@ -339,6 +371,36 @@ def test_laws_need_no_topic_for_efforts() -> None:
     assert nodes["rs_controller"].parameters["command_interface"] == "local_law"
     nodes = {node.executable: node for node in started(DUAL, {"control": "true", "simulation": "true"})}
     assert not any("command_interface" in node.parameters for node in nodes.values())
+
+
+def watchdogs(name: str, **words: str) -> list[Started]:
+    return [node for node in started(name, {"control": "true", **words}) if node.executable == "command_watchdog"]
+
+
+def test_whoever_takes_the_commands_is_taken_off_the_arm_by_the_watchdog() -> None:
+    for words, controllers in (
+        ({"commands": "forward_effort_controller/commands"}, ["forward_effort_controller"]),
+        ({"commands": "/cell/torque/commands"}, ["torque"]),
+        ({"commands": "torque/commands", "controller": "mine"}, ["mine"]),
+        ({"hardware": "franka", "command_interface": "linear_feedback"}, ["linear_feedback_controller"]),
+        ({"hardware": "kuka_fri", "robot": "kuka_lwr4", "command_interface": "linear_feedback"}, None),
+    ):
+        (node,) = watchdogs(SINGLE, **words)
+        assert node.parameters["controllers"] == (controllers or ["linear_feedback_controller"]), words
+    (node,) = watchdogs(SINGLE, command_interface="linear_feedback")
+    assert node.parameters["command_interface"] == "linear_feedback"
+
+
+def test_a_watchdog_is_there_where_nobody_else_stops_the_arm_or_where_it_is_asked_for() -> None:
+    assert watchdogs(SINGLE, watchdog="false") == []
+    assert watchdogs(SINGLE, command_interface="local_law") == []
+    assert watchdogs(SINGLE, simulation="true") == []
+    assert len(watchdogs(SINGLE, simulation="true", watchdog="true")) == 1
+    assert len(watchdogs(DUAL)) == 1, "one for both arms"
+    assert watchdogs(SINGLE, control="false", watchdog="true") == []
+    expected = "controller: got nothing, expected the name of the controller that takes local_law"
+    with pytest.raises(InvalidInputError, match=expected):
+        evaluate(SINGLE, {"control": "true", "command_interface": "local_law", "watchdog": "true"})
 
 
 def test_the_seed_and_the_task_reach_the_plant_and_a_namespace_loses_its_slashes(tmp_path: Path) -> None:
@@ -550,6 +612,8 @@ def test_every_argument_has_a_description_and_the_default_of_the_documentation(
         "hardware": "",
         "joint_states": "",
         "commands": "",
+        "controller": "",
+        "watchdog": "auto",
         "period": "",
         "seed": "0",
         "plant": "flexible",

@@ -200,6 +200,16 @@ def test_nothing_stands_between_a_controller_that_is_killed_and_the_brakes():
     assert graph["sim_robot"].remappings == {}
 
 
+def test_watched_commands_go_through_an_emulator_with_a_controller_manager():
+    graph = {spec.name: spec for spec in fault_graph(DDS_FAULTS["watched_controller_killed"], 0)}
+    assert graph["effort_controller"].parameters["controller_manager"] == "controller_manager"
+    assert graph["command_watchdog"].parameters["controllers"] == ["effort_controller"]
+    assert graph["rs_controller"].parameters["watchdog"]
+    graph = {spec.name: spec for spec in fault_graph(DDS_FAULTS["detector_killed"], 0)}
+    assert "command_watchdog" not in graph
+    assert "controller_manager" not in graph["effort_controller"].parameters
+
+
 def test_late_predictions_reach_the_field_only_and_a_gone_object_is_told_of_by_nobody():
     graph = {spec.name: spec for spec in fault_graph(DDS_FAULTS["prediction_late"], 0)}
     assert graph["reference_field"].remappings["predicted_jumps"] == "faulty/predicted_jumps"
@@ -220,6 +230,18 @@ def test_every_class_of_the_stream_of_states_is_tried_over_dds_with_its_own_righ
 def test_a_fault_that_is_not_tried_over_dds_is_refused(capsys):
     assert main(["faults", "--dds", "cpu_starved"]) == 2
     assert "cpu_starved" in capsys.readouterr().err
+    assert main(["faults", "--dds", "--interface", "local_law", "watchdog_killed"]) == 2
+    assert "fault over DDS: got 'watchdog_killed'" in capsys.readouterr().err
+
+
+@pytest.mark.dds
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", ["watched_controller_stopped", "watchdog_killed"])
+def test_the_watchdog_and_the_controller_each_end_what_the_other_can_not(zygote, fault):
+    ran = zygote.run(["impact_aware.cli.main", "faults", "--dds", fault, "--json"])
+    (own,) = json.loads(ran.stdout)["results"]
+    assert own["failures"] == []
+    assert own["outcome"] == ("WATCHDOG" if fault == "watchdog_killed" else "braked by the robot")
 
 
 @pytest.mark.dds

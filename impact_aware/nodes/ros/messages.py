@@ -15,13 +15,15 @@ from typing import Any
 import numpy as np
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Point
+from rclpy.serialization import serialize_message
+from std_msgs.msg import Float64MultiArray
 
 from impact_aware.arrays import Array
 from impact_aware.errors import InvalidInputError
 from impact_aware.messages.geometry import write_vector
 from impact_aware.messages.stamps import write_stamp
 
-_TYPE = re.compile(r"(?P<package>[a-z][a-z0-9_]*)/msg/(?P<short>[A-Z][A-Za-z0-9]*)")
+_TYPE = re.compile(r"(?P<package>[a-z][a-z0-9_]*)/(?P<folder>msg|srv)/(?P<short>[A-Z][A-Za-z0-9]*)")
 
 
 @functools.cache
@@ -32,20 +34,34 @@ def message_class(name: str) -> Any:
         InvalidInputError: No message type, or none of an installed package of interfaces: other nodes name types too,
             and to import a module is to run it.
     """
+    return _interface(name, "message", "msg", "get_fields_and_field_types")
+
+
+@functools.cache
+def service_class(name: str) -> Any:
+    """The generated class of a service such as `std_srvs/srv/Trigger`, likewise.
+
+    Raises:
+        InvalidInputError: No service type, or none of an installed package of interfaces.
+    """
+    return _interface(name, "service", "srv", "Request")
+
+
+def _interface(name: str, word: str, folder: str, has: str) -> Any:
     match = _TYPE.fullmatch(name)
-    if match is None or not _has_interface(match["package"], match["short"]):
-        raise InvalidInputError("message type", repr(name), "a type of an installed package of messages")
-    kind = getattr(importlib.import_module(f"{match['package']}.msg"), match["short"], None)
-    if kind is None or not hasattr(kind, "get_fields_and_field_types"):
-        raise InvalidInputError("message type", repr(name), "a type of an installed package of messages")
+    kind = None
+    if match is not None and match["folder"] == folder and _has_interface(match["package"], folder, match["short"]):
+        kind = getattr(importlib.import_module(f"{match['package']}.{folder}"), match["short"], None)
+    if kind is None or not hasattr(kind, has):
+        raise InvalidInputError(f"{word} type", repr(name), f"a type of an installed package of {word}s")
     return kind
 
 
-def _has_interface(package: str, short: str) -> bool:
-    """Whether the package's share folder has the definition of the message: that is what makes it one of messages."""
+def _has_interface(package: str, folder: str, short: str) -> bool:
+    """Whether the package's share folder has the definition: that is what makes it a package of interfaces."""
     prefixes = [*filter(None, os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep)), sys.prefix]
-    folders = [Path(prefix) / "share" / package / "msg" for prefix in prefixes]
-    return any((folder / f"{short}{suffix}").is_file() for folder in folders for suffix in (".msg", ".idl"))
+    folders = [Path(prefix) / "share" / package / folder for prefix in prefixes]
+    return any((own / f"{short}{suffix}").is_file() for own in folders for suffix in (f".{folder}", ".idl"))
 
 
 class RosTypes:
@@ -63,6 +79,11 @@ class RosTypes:
 
 
 ROS = RosTypes()
+
+
+def effort_begin(count: int) -> bytes:
+    """With what a serialized Float64MultiArray of so many numbers begins; the numbers are the rest."""
+    return serialize_message(Float64MultiArray(data=[0.0] * count))[: -8 * count]
 
 
 def stamp(time: float) -> Time:

@@ -16,6 +16,7 @@ NODES = (
     "jump_predictor",
     "reference_field",
     "rs_controller",
+    "command_watchdog",
     "impact_markers",
     "sim_robot",
     "forward_command_controller",

@@ -71,10 +71,13 @@ def why_silent(node: Node, topic: str, source: str = "its source") -> str:
     return f"nobody publishes it in ROS domain {node.context.get_domain_id()}, is {source} running there?"
 
 
-def unheard(node: Node, topic: str) -> str:
-    """Whether nobody subscribes to what a node publishes, as one sentence; empty when somebody does."""
+def unheard(node: Node, topic: str, but: str = "") -> str:
+    """Whether nobody subscribes to what a node publishes, as one sentence; empty when somebody does.
+
+    Nodes called `but`, in any namespace, are nobody.
+    """
     full = node.resolve_topic_name(topic)
-    if node.count_subscribers(full):
+    if any(end.node_name != but for end in node.get_subscriptions_info_by_topic(full)):
         return ""
     return f"nobody listens to {full} in ROS domain {node.context.get_domain_id()}"
 

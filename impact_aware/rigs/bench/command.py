@@ -28,6 +28,7 @@ BENCHMARKS = (
     "soak",
     "starts",
     "startup",
+    "watchdog",
 )
 """Modules of this folder with `add_arguments(parser)` and `run(args)`, which returns the figures."""
 

@@ -115,7 +115,7 @@ def measured(start: Start, options: list[str]) -> dict[str, Any]:
     order = [] if start.order is None else ["--start-order", str(start.order)]
     with tempfile.TemporaryDirectory(prefix="impact_aware_") as folder, contextlib.ExitStack() as stack:
         for _ in range(start.busy):
-            stack.enter_context(_busy())
+            stack.enter_context(busy_process())
         command = demo_command(start.task, f"{folder}/run", *options, *order)
         environment = dict(os.environ)
         if start.cold:
@@ -175,7 +175,8 @@ def why_failed(result: subprocess.CompletedProcess[str]) -> str:
 
 
 @contextlib.contextmanager
-def _busy() -> Iterator[None]:
+def busy_process() -> Iterator[None]:
+    """A process that keeps one core busy."""
     process = subprocess.Popen(_SPIN)
     try:
         yield

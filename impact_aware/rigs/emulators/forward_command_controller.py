@@ -8,8 +8,11 @@ either. docs/hardware.md says what it is good for.
 from __future__ import annotations
 
 import array
+import math
 import sys
+import time
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from rclpy.clock import Clock, ClockType
@@ -18,10 +21,12 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 from impact_aware.nodes.ros.diagnostics import ERROR, OK, WARN, DiagnosticsReporter, Report
+from impact_aware.nodes.ros.messages import message_class, service_class
 from impact_aware.nodes.ros.qos import COMMAND_QOS, STREAM_QOS, state_qos
 from impact_aware.nodes.ros.ros_parameters import load_settings
 from impact_aware.nodes.ros.runtime import run_node
 from impact_aware.parameters import described
+from impact_aware.rigs.emulators.controller_manager import ControllerManager, LoadedController
 from impact_aware.rigs.emulators.forward_controller import ForwardCommandController
 
 
@@ -31,6 +36,9 @@ class Settings:
 
     joints: list[str] = described([], "joints with an effort interface, in the order of the commands")
     update_rate: float = described(1000.0, "updates of the controller manager, Hz", 1.0, 10000.0)
+    controller_manager: str = described(
+        "", "also offer the services of this controller manager, which has the controller; empty: none"
+    )
     lockstep: bool = described(False, "update once per joint_states instead, for a simulator in lockstep")
 
 
@@ -48,6 +56,10 @@ class ForwardCommandControllerNode(Node):
         self._begun = False
         self._largest = np.zeros(len(settings.joints))
         self._largest_change = np.zeros(len(settings.joints))
+        self._held, self._off, self._received = 0, False, 0
+        self._commanded, self._held_time = math.nan, math.nan
+        if settings.controller_manager:
+            self._manage(settings.controller_manager)
         self._publisher = self.create_publisher(Float64MultiArray, "hardware_commands", COMMAND_QOS)
         if settings.lockstep:
             self.create_subscription(JointState, "joint_states", self._on_state, state_qos(reliable=True))
@@ -55,6 +67,32 @@ class ForwardCommandControllerNode(Node):
             steady = Clock(clock_type=ClockType.STEADY_TIME)
             self.create_timer(1.0 / settings.update_rate, self._update, clock=steady)
         self._diagnostics = DiagnosticsReporter(self, self._status)
+
+    def _manage(self, manager: str) -> None:
+        """Offer the services of a controller manager, in whose process a controller lives."""
+        own = LoadedController(self._switch, lambda: self.controller.active)
+        self._manager = ControllerManager({self.get_name(): own})
+        switch = service_class("controller_manager_msgs/srv/SwitchController")
+        listing = service_class("controller_manager_msgs/srv/ListControllers")
+        self._state_class = message_class("controller_manager_msgs/msg/ControllerState")
+        self.create_service(switch, f"{manager}/switch_controller", self._on_switch)
+        self.create_service(listing, f"{manager}/list_controllers", self._on_list)
+
+    def _switch(self, active: bool) -> None:
+        self._off = not active
+        self._held_time = time.monotonic() - self._commanded
+        self.controller.activate() if active else self.controller.deactivate()
+        self._diagnostics.report()
+
+    def _on_switch(self, request: Any, response: Any) -> Any:
+        lists = request.activate_controllers, request.deactivate_controllers
+        response.ok, response.message = self._manager.switch(*lists, request.strictness)
+        return response
+
+    def _on_list(self, _request: Any, response: Any) -> Any:
+        states = self._manager.states().items()
+        response.controller = [self._state_class(name=name, state=state) for name, state in states]
+        return response
 
     def _begin(self) -> None:
         """Take commands, now that there is somebody to whom they go on."""
@@ -65,6 +103,8 @@ class ForwardCommandControllerNode(Node):
 
     def _on_command(self, message: Float64MultiArray) -> None:
         dropped = self.controller.dropped
+        self._received += 1
+        self._commanded = time.monotonic()
         self.controller.receive(message.data)
         if self.controller.dropped > dropped:
             self.get_logger().warning("dropped a command with a value that is not finite", throttle_duration_sec=1.0)
@@ -78,8 +118,10 @@ class ForwardCommandControllerNode(Node):
         if not self._begun and self._publisher.get_subscription_count() > 0:
             self._begin()
         was_active = self.controller.active
+        received, self._received = self._received, 0
         written = self.controller.update()
         if written is not None:
+            self._held = 0 if received else self._held + 1
             self._values[:] = written
             self._publisher.publish(self._message)
         elif was_active and not self.controller.active:
@@ -97,10 +139,13 @@ class ForwardCommandControllerNode(Node):
         controller = self.controller
         values: dict[str, object] = {"active": controller.active, "dropped": controller.dropped}
         values["errors"] = controller.errors
+        values["held"], values["held_ms"] = self._held, 1e3 * self._held_time
         values["largest"] = " ".join(f"{value:.6g}" for value in self._largest)
         values["largest_change"] = " ".join(f"{value:.6g}" for value in self._largest_change)
         if not self._begun:
             return OK, "waiting for the hardware", values
+        if self._off:
+            return OK, "deactivated by the controller manager", values
         if not controller.active:
             return ERROR, "deactivated after a command of the wrong size", values
         return (WARN, "commands were dropped", values) if controller.dropped else (OK, "forwarding", values)

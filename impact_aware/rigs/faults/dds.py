@@ -13,8 +13,10 @@ count in wall time is scaled by that: a state_timeout of 0.8 s is the usual 0.1 
 lease of 2 s ends after 0.2 s of it.
 
 The emulator writes its last command once per state of the plant: commands act a cycle after they were published, as
-with ros2_control's controller manager. With laws (`--interface local_law`) there is no emulator: the plant applies them
-in each of its cycles, and damps itself when they end.
+with ros2_control's controller manager. Where the commands are watched it also offers the services of a controller
+manager to `command_watchdog`, which waits 0.56 s of wall time for a command: 0.4 s until the injector gives up on a
+dead node, and 20 ms of the plant's. With laws (`--interface local_law`) there is no emulator: the plant applies them in
+each of its cycles, and damps itself when they end.
 """
 
 from __future__ import annotations
@@ -53,6 +55,15 @@ RESOLUTION = 0.1
 STATE_TIMEOUT = 0.8
 """Of rs_controller, s of wall time: 0.1 s of the plant's at the pace of the fault injector."""
 
+WATCHED = {"command_timeout": 0.56, "repeat_timeout": 0.0}
+"""Of command_watchdog, s of wall time; the plant stands still now and then, and so do commands."""
+
+WATCHDOG_TIMEOUT = 0.4
+"""Of rs_controller for the watchdog's heartbeat, s of wall time."""
+
+HELD_AT_MOST = 30
+"""Cycles of the plant, of 1 ms, for which a dead controller's last torque may go on."""
+
 STALL = 0.06
 """How long a stalled process stands still, s of the plant's time."""
 
@@ -72,10 +83,12 @@ def run_dds(args: argparse.Namespace) -> tuple[dict[str, Any], str]:
     Raises:
         UnknownNameError: No such fault over DDS.
     """
-    names = args.faults or list(DDS_FAULTS)
+    # Laws end by themselves, and nobody watches them.
+    known = tuple(name for name, fault in DDS_FAULTS.items() if args.interface == "effort" or not fault.watched)
+    names = args.faults or known
     for name in names:
-        if name not in DDS_FAULTS:
-            raise UnknownNameError("fault over DDS", name, tuple(DDS_FAULTS))
+        if name not in known:
+            raise UnknownNameError("fault over DDS", name, known)
     results = []
     for name in tqdm(names, desc="faults over DDS", unit="run", disable=args.json or not sys.stderr.isatty()):
         results.append(DdsRun(name, args.seed, args.domain, args.interface).run())
@@ -102,7 +115,12 @@ def fault_graph(fault: DdsFault, seed: int, interface: str = "effort") -> tuple[
     Laws have no emulator behind them: the plant applies them itself.
     """
     options = SingleArmOptions(
-        lockstep=True, markers=False, joint_states="faulty/joint_states", seed=seed, command_interface=interface
+        lockstep=True,
+        markers=False,
+        joint_states="faulty/joint_states",
+        seed=seed,
+        command_interface=interface,
+        watchdog=fault.watched and interface == "effort",
     )
     emulator = fault.emulator and interface == "effort"
     nodes = []
@@ -116,7 +134,9 @@ def fault_graph(fault: DdsFault, seed: int, interface: str = "effort") -> tuple[
             parameters["lockstep_participants"] = ["fault_injector"]
             parameters["displacement"] = list(fault.displacement)
         if spec.executable == "rs_controller":
-            parameters |= {"use_sim_time": True, "state_timeout": STATE_TIMEOUT}
+            parameters |= {"use_sim_time": True, "state_timeout": STATE_TIMEOUT, "watchdog_timeout": WATCHDOG_TIMEOUT}
+        if spec.executable == "command_watchdog":
+            parameters |= WATCHED
         if spec.executable == "reference_field":
             if fault.injected.startswith("prediction_"):
                 remappings["predicted_jumps"] = "faulty/predicted_jumps"
@@ -129,8 +149,9 @@ def fault_graph(fault: DdsFault, seed: int, interface: str = "effort") -> tuple[
     injector |= {"after_motion": FAULT_AFTER, "lockstep_participants": list(SUITE)}
     nodes.insert(0, NodeSpec("fault_injector", "fault_injector", parameters=injector))
     if emulator:
-        joints = {"joints": list(load_profile(options.robot).joint_names), "lockstep": True}
-        nodes.insert(0, NodeSpec("forward_command_controller", "effort_controller", parameters=joints))
+        forward = {"joints": list(load_profile(options.robot).joint_names), "lockstep": True}
+        forward |= {"controller_manager": "controller_manager"} if options.watchdog else {}
+        nodes.insert(0, NodeSpec("forward_command_controller", "effort_controller", parameters=forward))
     return tuple(nodes)
 
 
@@ -146,7 +167,7 @@ class DdsRun:
     def run(self) -> dict[str, Any]:
         """Start everything, let the fault happen, judge, recover, end everything."""
         result: dict[str, Any] = {"fault": self.name, "text": self.fault.text, "outcome": "", "rest_s": None}
-        result |= {"recovered": "", "effort_share": None, "rate_share": None}
+        result |= {"recovered": "", "effort_share": None, "rate_share": None, "held_ms": None}
         with self.graph as graph:
             graph.start(NodeSpec("run_monitor", "run_monitor"), listener=True)
             graph.start(*fault_graph(self.fault, self.seed, self.interface))
@@ -155,6 +176,7 @@ class DdsRun:
             else:
                 self._strike()
                 result["outcome"], result["rest_s"] = self._watch()
+                result["held_ms"] = self._held()
                 result["recovered"] = self._recover(result["outcome"])
                 result["effort_share"], result["rate_share"] = self._shares()
             self._check_alive()
@@ -175,6 +197,10 @@ class DdsRun:
             self.graph.wait(lambda: self._time >= until, END_TIMEOUT)
             victim.signal(signal.SIGCONT)
             return
+        if self.fault.stopped:
+            victim.signal(signal.SIGSTOP)
+            self.graph.latest.pop(self.fault.victim, None)
+            return
         victim.signal(signal.SIGKILL)
         victim.process.wait()
         # What a process reported before it died says nothing of afterwards.
@@ -184,7 +210,7 @@ class DdsRun:
 
     def _watch(self) -> tuple[str, float | None]:
         """Until it is decided: the outcome, and from the begin of the safe mode to rest, s of the plant's time."""
-        died = self._controller_died
+        died = self.fault.controller_dead
         stopped: float | None = None
 
         def decided() -> bool:
@@ -216,7 +242,10 @@ class DdsRun:
 
     def _recover(self, outcome: str) -> str:
         """Ask for what leads on; returns what that was."""
-        if self._controller_died:
+        if self.fault.stopped:
+            # Else it could not be ended.
+            self.graph.processes[self.fault.victim].signal(signal.SIGKILL)
+        if self.fault.controller_dead:
             if not self.fault.restart:
                 return ""
             self.graph.restart(self.fault.victim)
@@ -240,6 +269,8 @@ class DdsRun:
         return "reset, moves again"
 
     def _all_answer(self) -> bool:
+        if self.fault.victim == "command_watchdog":
+            return self.graph.reported(self.fault.victim, "level") == "0"
         return not self.graph.reported("fault_injector", "absent")
 
     def _ask(self, request: str, modes: tuple[str, ...]) -> bool:
@@ -247,6 +278,21 @@ class DdsRun:
         graph, controller = self.graph, self.graph.processes["rs_controller"]
         graph.ask(request, lambda: self._mode in modes or not controller.running, START_TIMEOUT, 2.0)
         return self._mode in modes
+
+    def _held(self) -> int | None:
+        """For how long the last torque of a dead controller went on until the watchdog ended it, ms of the plant."""
+        if not (self.fault.controller_dead and self.fault.watched and self.interface == "effort"):
+            return None
+        graph = self.graph
+        if not graph.wait(lambda: graph.reported("effort_controller", "active") == "False", START_TIMEOUT):
+            self.failures.append("nobody deactivated the controller of the arm")
+            return None
+        held = int(graph.reported("effort_controller", "held"))
+        if held > HELD_AT_MOST:
+            self.failures.append(f"the last torque was held for {held} ms")
+        if not graph.wait(lambda: graph.reported("command_watchdog", "stopped") == "True", START_TIMEOUT):
+            self.failures.append("the watchdog does not say that it stopped the arm")
+        return held
 
     def _shares(self) -> tuple[float | None, float | None]:
         """Largest torque, and change of torque from one command to the next, that the emulator got, of their limits."""
@@ -290,7 +336,3 @@ class DdsRun:
         if self.interface == "effort":
             return self.graph.reported("sim_robot", "arm") == "brake"
         return bool(self.graph.reported("sim_robot", "damped"))
-
-    @property
-    def _controller_died(self) -> bool:
-        return self.fault.victim == "rs_controller" and not self.fault.stall

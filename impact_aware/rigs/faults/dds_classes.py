@@ -21,7 +21,9 @@ class DdsFault:
         injected: Fault of the injector, or empty.
         victim: Process that is killed or stalled, or empty.
         stall: Whether it is stalled only.
+        stopped: Whether it is stopped for good, but not killed.
         restart: Whether it is started anew.
+        watched: Whether `command_watchdog` is there.
         emulator: Whether the emulator of the forward controller is between controller and plant.
         displacement: (3,) Of the object from where everybody believes it, m.
     """
@@ -31,7 +33,9 @@ class DdsFault:
     injected: str = ""
     victim: str = ""
     stall: bool = False
+    stopped: bool = False
     restart: bool = False
+    watched: bool = False
     emulator: bool = True
     displacement: tuple[float, float, float] = (0.0, 0.0, 0.0)
 
@@ -39,6 +43,11 @@ class DdsFault:
     def can_go_on(self) -> bool:
         """Whether the same motion can be started again: everybody is there, and the tool is still before the object."""
         return not any(self.displacement) and (not self.victim or self.restart or self.stall)
+
+    @property
+    def controller_dead(self) -> bool:
+        """Whether nobody commands the arm any more."""
+        return self.victim == "rs_controller" and not self.stall
 
 
 _INJECTED = (*STATE_FAULTS, "false_detections", "prediction_late", "prediction_absurd")
@@ -53,6 +62,24 @@ DDS_FAULTS: dict[str, DdsFault] = {
     "controller_killed": DdsFault("SIGKILL of the controller", victim="rs_controller", emulator=False),
     "controller_restarted": DdsFault(
         "SIGKILL of the controller, started anew at rest", victim="rs_controller", emulator=False, restart=True
+    ),
+    # With the forward controller, whose last torque the watchdog has to end.
+    "watched_controller_killed": DdsFault(
+        "SIGKILL of the controller, its commands watched", victim="rs_controller", watched=True
+    ),
+    "watched_controller_stopped": DdsFault(
+        "SIGSTOP of the controller for good, its commands watched", victim="rs_controller", stopped=True, watched=True
+    ),
+    "watchdog_killed": DdsFault("SIGKILL of the watchdog", ("WATCHDOG",), victim="command_watchdog", watched=True),
+    "watchdog_stopped": DdsFault(
+        "SIGSTOP of the watchdog for good", ("WATCHDOG",), victim="command_watchdog", stopped=True, watched=True
+    ),
+    "watchdog_restarted": DdsFault(
+        "SIGKILL of the watchdog, started anew at once",
+        ("WATCHDOG",),
+        victim="command_watchdog",
+        restart=True,
+        watched=True,
     ),
     "detector_killed": DdsFault("SIGKILL of the detector", _LOST, victim="impact_detector"),
     "detector_restarted": DdsFault(

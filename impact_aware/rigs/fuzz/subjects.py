@@ -12,6 +12,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from std_srvs.srv import Trigger
+
 from impact_aware.bringup.start import EXECUTABLES
 from impact_aware.errors import UnknownNameError
 from impact_aware.rigs.faults.state_faults import STATE_FAULTS, make_state_fault
@@ -109,6 +111,11 @@ SUBJECTS: dict[str, Subject] = {
     "impact_markers": Subject("ImpactMarkersNode"),
     "sim_robot": Subject("SimRobotNode", prepare=_simulate_alone),
     "sim_robot/two_arms": Subject("SimRobotNode", _PLANT, TWO_ARMS, prepare=_simulate_alone),
+    "command_watchdog": Subject(
+        "CommandWatchdogNode",
+        # What a person does after it has stopped the arms.
+        vary=lambda node, _generator: node._on_reset(None, Trigger.Response()),
+    ),
     "forward_command_controller": Subject(
         "ForwardCommandControllerNode",
         {"joints": JOINTS},
