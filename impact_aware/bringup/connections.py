@@ -27,6 +27,7 @@ _JUMPS = f"{_ARM}predicted_jumps", "impact_aware_msgs/msg/ImpactPrediction"
 _TRUTH = f"{_ARM}true_impacts", "impact_aware_msgs/msg/ImpactPrediction"
 _COMMON = "common_jumps", "impact_aware_msgs/msg/ImpactPrediction"
 _FIELD = "reference_field", "impact_aware_msgs/msg/ReferenceField"
+_LIVES = [(f"{topic}/heartbeat", "impact_aware_msgs/msg/Heartbeat") for topic, _ in (_IMPACTS, _JUMPS, _FIELD)]
 _TASK = "task", "impact_aware_msgs/msg/Task"
 _POSE = "object_pose", "geometry_msgs/msg/PoseStamped"
 _ARM_POSE = f"{_ARM}object_pose", "geometry_msgs/msg/PoseStamped"
@@ -43,9 +44,9 @@ _LATCHED = frozenset({_FIELD[0], _TASK[0], _DESCRIPTION[0]})
 _PUBLISHED: dict[str, tuple[tuple[str, str], ...]] = {
     RECORDER: (),
     MONITOR: (),
-    "impact_detector": (_IMPACTS, _DIAGNOSTICS),
-    "jump_predictor": (_JUMPS, _DIAGNOSTICS),
-    "reference_field": (_FIELD, _TASK, _DIAGNOSTICS),
+    "impact_detector": (_IMPACTS, _LIVES[0], _DIAGNOSTICS),
+    "jump_predictor": (_JUMPS, _LIVES[1], _DIAGNOSTICS),
+    "reference_field": (_FIELD, _LIVES[2], _TASK, _DIAGNOSTICS),
     "rs_controller": (_EFFORTS, _CONTROL, _DIAGNOSTICS),
     "impact_markers": (_MARKERS, _DIAGNOSTICS),
     "command_watchdog": (_HEARTBEAT, _DIAGNOSTICS),
@@ -58,7 +59,7 @@ _SUBSCRIBED: dict[str, tuple[tuple[str, str], ...]] = {
     "impact_detector": (_STATES,),
     "jump_predictor": (_STATES, _IMPACTS, _POSE),
     "reference_field": (_IMPACTS, _JUMPS, _POSE, _CONTROL),
-    "rs_controller": (_STATES, _IMPACTS, _JUMPS, _FIELD),
+    "rs_controller": (_STATES, _IMPACTS, _JUMPS, _FIELD, *_LIVES),
     "command_watchdog": (_EFFORTS, _CONTROL),
     "impact_markers": (_JUMPS, _TRUTH, _IMPACTS, _POSE),
     "sim_robot": (_EFFORTS,),

@@ -24,6 +24,9 @@ _ORDER = ("rs_controller", "impact_detector", "jump_predictor", "reference_field
 SIMULATION_TIMEOUT = 1.0
 """`state_timeout` beside a plant in wall time, s."""
 
+SIMULATION_LEASE = 2.0
+"""`upstream_timeout` beside a plant, s: as long as the lease of the publishers."""
+
 SIMULATION_AGE = 0.1
 """Longest time between the states that a controller of a simulated arm in wall time gets to see, s."""
 
@@ -336,6 +339,9 @@ class _Builder:
         parameters = {**self._common, **self._interface, "autostart": options.autostart, **self._timing("period")}
         if options.watchdog:
             parameters["watchdog"] = True
+        if options.simulation:
+            # No steel moves on while a busy machine holds a node up.
+            parameters["upstream_timeout"] = SIMULATION_LEASE
         if self._lockstep:
             # Wall time means nothing in lockstep: the plant may wait for a slow machine as long as it likes.
             parameters["state_timeout"] = 30.0

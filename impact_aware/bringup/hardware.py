@@ -24,6 +24,7 @@ class Hardware:
         commands: Topic of an arm's effort commands; empty when the driver takes no efforts alone.
         controller: ros2_control's controller that takes them; empty for the one that their topic names.
         period: Time between two states, s; None when it is that of the nodes' parameters.
+        no_commands: Why the driver takes no efforts alone; empty when it does.
         controllers: File in `config/ros2_control` that its controller manager loads; empty when it has none.
     """
 
@@ -33,6 +34,7 @@ class Hardware:
     commands: str = "effort_controller/commands"
     controller: str = ""
     period: float | None = None
+    no_commands: str = ""
     controllers: str = ""
 
 
@@ -46,13 +48,19 @@ def load_hardware(name_or_path: str | Path) -> Hardware:
     content, path = read_named("hardware", "hardware", name_or_path)
     where = f"hardware {path.name}"
     for key in content:
-        if key not in (*_WORDS, "period"):
-            raise UnknownNameError(where, str(key), (*_WORDS, "period"))
+        if key not in (*_WORDS, "period", "no_commands"):
+            raise UnknownNameError(where, str(key), (*_WORDS, "period", "no_commands"))
     words = {key: _word(f"{where}: {key}", content.get(key, "")) for key in _WORDS}
     if not words["joint_states"]:
         raise InvalidInputError(f"{where}: joint_states", "nothing", "the topic of the arm's joint states")
+    why = content.get("no_commands", "")
+    if not isinstance(why, str):
+        raise InvalidInputError(f"{where}: no_commands", repr(why), "a sentence")
+    if why and words["commands"]:
+        raise InvalidInputError(f"{where}: commands", words["commands"], "nothing beside no_commands")
     period = content.get("period")
-    return Hardware(name=path.stem, period=None if period is None else _period(f"{where}: period", period), **words)
+    seconds = None if period is None else _period(f"{where}: period", period)
+    return Hardware(name=path.stem, period=seconds, no_commands=" ".join(why.split()), **words)
 
 
 def _word(field: str, value: Any) -> str:

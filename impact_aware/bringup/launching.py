@@ -90,7 +90,8 @@ def graph_options(context: LaunchContext) -> dict[str, Any]:
     if interface == "effort":
         commands = commands or hardware.commands
         if not commands and on["control"] and not on["simulation"]:
-            expected = "a topic that takes efforts alone, as this driver has none: docs/hardware.md"
+            why = hardware.no_commands or "this driver has none"
+            expected = f"a topic that takes efforts alone, as {why}: docs/hardware.md"
             raise InvalidInputError("commands", f"nothing for hardware {hardware.name}", expected)
     return {
         **on,

@@ -15,6 +15,7 @@ from impact_aware.nodes.ros.qos_match import mismatches, silenced, unheard, why_
 from impact_aware.nodes.ros.readiness import Readiness
 from impact_aware.nodes.ros.state_rate import rate_mismatch
 from impact_aware.nodes.ros.surroundings import NameClaim, TwinWatch, expect_messages
+from impact_aware.nodes.ros.upstream import Upstream
 from impact_aware.nodes.watchdog_link import WATCHDOG, WatchdogLink
 from impact_aware.task.arms import Arm
 
@@ -35,6 +36,7 @@ class ArmConnections:
         sources: Sequence[JointStateSource],
         commands: ArmCommands,
         readiness: Readiness,
+        upstream: Upstream | None = None,
         watchdog: WatchdogLink | None = None,
     ) -> None:
         """Warn of topics that nobody can be received from or reached on, as far as DDS has found.
@@ -46,6 +48,7 @@ class ArmConnections:
             sources: Their states.
             commands: Their commands.
             readiness: Whether all nodes of the graph have found each other.
+            upstream: Whom the motion needs; None when nobody.
             watchdog: Who watches the commands; None when nobody has to.
         """
         self._node = node
@@ -54,7 +57,7 @@ class ArmConnections:
         self._sources = tuple(sources)
         self._commands = commands
         self._readiness = readiness
-        self._watchdog = watchdog
+        self._upstream, self._watchdog = upstream, watchdog
         self._twins = TwinWatch(node, "and only one of them can be active")
         self._name = NameClaim(node)
         for arm, source in zip(self._arms, self._sources, strict=True):
@@ -109,7 +112,7 @@ class ArmConnections:
             # Whoever joins later would get the torque of an arm that was thought to be moving.
             if nobody := unheard(self._node, arm.topic(self._commands.topic), but=WATCHDOG):
                 return f"{nobody}: is {self._commands.receiver} loaded?"
-        return self._watchdog.refusal() if self._watchdog is not None else ""
+        return next((text for own in (self._upstream, self._watchdog) if own and (text := own.refusal())), "")
 
 
 def _received(source: JointStateSource) -> bool:

@@ -34,8 +34,9 @@ from impact_aware.messages.local_law import law_from_message
 from impact_aware.messages.stamps import stamp_seconds
 from impact_aware.nodes.ros.controller_switch import ControllerSwitch, Outcome
 from impact_aware.nodes.ros.diagnostics import ERROR, OK, WARN, DiagnosticsReporter, Report
+from impact_aware.nodes.ros.heartbeat import heartbeat_topic
 from impact_aware.nodes.ros.messages import effort_begin, message_class
-from impact_aware.nodes.ros.qos import LATEST_QOS, STREAM_QOS
+from impact_aware.nodes.ros.qos import HEARTBEAT_QOS, LATEST_QOS, STREAM_QOS
 from impact_aware.nodes.ros.readiness import Readiness
 from impact_aware.nodes.ros.ros_parameters import load_settings
 from impact_aware.nodes.ros.runtime import run_node
@@ -101,7 +102,7 @@ class CommandWatchdogNode(Node):
         self._session, self._count, self._looks = secrets.randbits(63), 0, 0
         self._looked, self._late = time.monotonic(), 0
         self._leaving = False
-        self._heartbeat = self.create_publisher(Heartbeat, "~/heartbeat", LATEST_QOS)
+        self._heartbeat = self.create_publisher(Heartbeat, heartbeat_topic("~"), HEARTBEAT_QOS)
         self.create_service(Trigger, "~/reset", self._on_reset)
         self._readiness = Readiness(self)
         self._diagnostics = DiagnosticsReporter(self, self._status)

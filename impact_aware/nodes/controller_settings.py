@@ -45,6 +45,9 @@ class Settings:
     goal_tolerance: float = described(0.01, "distance from the goal at which the task is done, m", 1e-4, 1.0)
     give_up: float = described(1.0, "time at rest away from the goal after which the task is over, s", 0.1, 60.0)
     state_decimation: int = described(10, "controller_state comes every so many cycles", 1, 1000)
+    upstream_timeout: float = described(
+        0.5, "time without a heartbeat of a node that the motion needs, after which it is lost, s", 0.2, 60.0
+    )
     watchdog: bool = described(False, "go on only while command_watchdog is heard, and can stop the arms")
     watchdog_timeout: float = described(
         0.1, "time without its heartbeat after which the arm goes to the safe mode, s of wall time", 0.05, 60.0

@@ -35,6 +35,7 @@ from impact_aware.messages.task import task_from_message
 from impact_aware.nodes.joint_state_source import JointStateSource
 from impact_aware.nodes.lockstep import LockstepReporter
 from impact_aware.nodes.ros.diagnostics import OK, WARN, DiagnosticsReporter, Report, refusals
+from impact_aware.nodes.ros.heartbeat import HeartbeatSender
 from impact_aware.nodes.ros.messages import ROS
 from impact_aware.nodes.ros.qos import EVENT_QOS, LATCHED_QOS
 from impact_aware.nodes.ros.readiness import Readiness
@@ -127,6 +128,7 @@ class ImpactDetectorNode(Node):
             self.create_subscription(ImpactEventMessage, topic, partial(self._on_other_impact, topic), EVENT_QOS)
         expect_messages(self, "joint_states", lambda: self._source.received > 0, "the robot's driver")
         self._twins = TwinWatch(self)
+        self._heartbeat = HeartbeatSender(self, ["impacts"])
         self._readiness = Readiness(self)
         self._diagnostics = DiagnosticsReporter(self, self._status)
         self.get_logger().info(f"watching joint_states with the {settings.detector} detector")

@@ -37,6 +37,7 @@ from impact_aware.nodes.joint_state_source import JointStateSource
 from impact_aware.nodes.lockstep import LockstepReporter
 from impact_aware.nodes.object_poses import ObjectPoses
 from impact_aware.nodes.ros.diagnostics import OK, REQUEST, WARN, DiagnosticsReporter, Report, refusals
+from impact_aware.nodes.ros.heartbeat import HeartbeatSender
 from impact_aware.nodes.ros.messages import ROS
 from impact_aware.nodes.ros.qos import EVENT_QOS, LATCHED_QOS
 from impact_aware.nodes.ros.readiness import Readiness
@@ -166,6 +167,7 @@ class JumpPredictorNode(Node):
         self._publisher = self.create_publisher(ImpactPrediction, "predicted_jumps", EVENT_QOS)
         self._lockstep = LockstepReporter(self, self._settings.lockstep)
         self._twins = TwinWatch(self)
+        self._heartbeat = HeartbeatSender(self, ["predicted_jumps"])
         self._readiness = Readiness(self)
         provide_robot(self, self._settings.robot, self._settings.contact_frame, self._start)
         self._diagnostics = DiagnosticsReporter(self, self._status)

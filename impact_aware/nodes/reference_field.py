@@ -33,6 +33,7 @@ from impact_aware.messages.stamps import stamp_seconds, write_stamp
 from impact_aware.messages.task import task_to_message
 from impact_aware.nodes.object_poses import ObjectPoses
 from impact_aware.nodes.ros.diagnostics import OK, REQUEST, WARN, DiagnosticsReporter, Report, refusals
+from impact_aware.nodes.ros.heartbeat import HeartbeatSender
 from impact_aware.nodes.ros.messages import ROS
 from impact_aware.nodes.ros.qos import EVENT_QOS, LATCHED_EVENT_QOS, LATCHED_QOS, LATEST_QOS
 from impact_aware.nodes.ros.readiness import Readiness
@@ -140,6 +141,7 @@ class ReferenceFieldNode(Node):
         self.create_service(SetTask, "set_task", self._on_set_task)
         self._publish_task()
         self._twins = TwinWatch(self)
+        self._heartbeat = HeartbeatSender(self, ["reference_field"])
         self._readiness = Readiness(self, no_motion=self._no_motion)
         self._diagnostics = DiagnosticsReporter(self, self._status)
         self.get_logger().info(f"field for task {task.name}")

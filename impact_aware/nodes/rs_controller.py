@@ -34,7 +34,6 @@ from impact_aware.nodes.joint_state_source import JointStateSource
 from impact_aware.nodes.lockstep import LockstepReporter
 from impact_aware.nodes.ros.diagnostics import ERROR, OK, WARN, DiagnosticsReporter, Report
 from impact_aware.nodes.ros.lifecycle import SteadyLifecycleNode
-from impact_aware.nodes.ros.middleware import require_liveliness
 from impact_aware.nodes.ros.readiness import Readiness
 from impact_aware.nodes.ros.realtime import freeze_garbage
 from impact_aware.nodes.ros.ros_parameters import load_settings
@@ -98,7 +97,6 @@ class RsControllerNode(SteadyLifecycleNode):
         """Load the robots, prepare the session, subscribe."""
         settings = self._settings
         try:
-            require_liveliness("to stop when the node behind impacts, predicted_jumps or reference_field dies")
             if settings.arms:
                 self._arms = several_arms(settings.arms, settings.robots, settings.bases, settings.joint_prefixes)
             else:
@@ -110,7 +108,7 @@ class RsControllerNode(SteadyLifecycleNode):
             self.get_logger().error(f"can't configure: {error}")
             return TransitionCallbackReturn.FAILURE
         self._lockstep = LockstepReporter(self, settings.lockstep)
-        self._upstream = Upstream(self, self._on_upstream_lost)
+        self._upstream = Upstream(self, self._on_upstream_lost, settings.upstream_timeout)
         # Events before states: what became known with a state is acted upon with the next one.
         for index, arm in enumerate(self._arms):
             self._upstream.listen(ImpactEvent, arm.topic("impacts"), partial(self._on_impact, index))
@@ -144,7 +142,7 @@ class RsControllerNode(SteadyLifecycleNode):
         )
         if settings.watchdog:
             self._link = WatchdogLink(self, settings.watchdog_timeout, self._on_watchdog)
-        reach = self._commands, self._readiness, self._link
+        reach = self._commands, self._readiness, self._upstream, self._link
         self._connections = ArmConnections(self, self._arms, session, sources, *reach)
         self._report = ControlReport(self, session, self._arms, sources, settings.state_decimation)
         self.create_service(Trigger, "~/safe_stop", self._on_safe_stop)

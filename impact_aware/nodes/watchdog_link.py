@@ -9,12 +9,12 @@ from impact_aware_msgs.msg import Heartbeat
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 
-from impact_aware.control.command_watch import Silence
+from impact_aware.nodes.ros.heartbeat import HeartbeatWatch, heartbeat_topic
 from impact_aware.nodes.ros.qos import LATEST_QOS
 
 WATCHDOG = "command_watchdog"
 
-TOPIC = f"{WATCHDOG}/heartbeat"
+TOPIC = heartbeat_topic(WATCHDOG)
 
 LOOK_PERIOD = 0.02
 """Wall time between two looks for how long it was not heard, s."""
@@ -32,30 +32,22 @@ class WatchdogLink:
             on_stop: Called with a sentence when the watchdog has stopped the arms, or can't any more.
         """
         self._node, self._timeout, self._on_stop = node, timeout, on_stop
-        self._silence = Silence(LOOK_PERIOD)
-        self._last: Heartbeat | None = None
-        self._counted: tuple[int, int] | None = None
+        self._beat = HeartbeatWatch(LOOK_PERIOD)
         node.create_subscription(Heartbeat, TOPIC, self._on_heartbeat, LATEST_QOS)
         node.create_timer(LOOK_PERIOD, self._look, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
     def _look(self) -> None:
-        if self._silence.look(time.monotonic()) > self._timeout:
+        if self._beat.look(time.monotonic()) > self._timeout:
             self._on_stop(self._silent())
 
     def refusal(self) -> str:
         """Why no motion must begin, in one sentence; empty when it may."""
-        if self._last is None or self._silence.time > self._timeout:
+        if self._beat.last is None or self._beat.silent > self._timeout:
             return self._silent()
-        return self._wrong(self._last)
+        return self._wrong(self._beat.last)
 
     def _on_heartbeat(self, message: Heartbeat) -> None:
-        # What is repeated, by a bag or a bridge, is no life.
-        counted = message.session, message.count
-        if counted == self._counted:
-            return
-        self._counted, self._last = counted, message
-        self._silence.heard()
-        if wrong := self._wrong(message):
+        if self._beat.take(message) and (wrong := self._wrong(message)):
             self._on_stop(wrong)
 
     def _wrong(self, message: Heartbeat) -> str:
@@ -66,6 +58,6 @@ class WatchdogLink:
 
     def _silent(self) -> str:
         topic = self._node.resolve_topic_name(TOPIC)
-        if self._last is None:
+        if self._beat.last is None:
             return f"nothing was heard on {topic}: does {WATCHDOG} run?"
-        return f"nothing was heard on {topic} for {1e3 * self._silence.time:.0f} ms"
+        return f"nothing was heard on {topic} for {1e3 * self._beat.silent:.0f} ms"

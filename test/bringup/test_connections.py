@@ -28,8 +28,14 @@ def test_both_ends_of_a_topic_are_to_find_each_other() -> None:
             NodeSpec("rs_controller", "rs_controller", "", arms=("left", "right")),
         )
     )
-    assert found["left/impact_detector"]["peers"] == ["/left/impacts > /rs_controller"]
-    assert found["rs_controller"]["peers"] == ["/left/impacts < /left/impact_detector"]
+    assert found["left/impact_detector"]["peers"] == [
+        "/left/impacts > /rs_controller",
+        "/left/impacts/heartbeat > /rs_controller",
+    ]
+    assert found["rs_controller"]["peers"] == [
+        "/left/impacts < /left/impact_detector",
+        "/left/impacts/heartbeat < /left/impact_detector",
+    ]
     assert found["rs_controller"]["companions"] == ["/left/impact_detector"]
     assert "companions" not in found["left/impact_detector"]
 
@@ -70,8 +76,11 @@ def test_one_arms_nodes_find_each_other_and_the_plant() -> None:
         "/effort_controller/commands > /sim_robot",
         "/impacts < /impact_detector",
         "/joint_states < /sim_robot",
+        "/impacts/heartbeat < /impact_detector",
         "/predicted_jumps < /jump_predictor",
+        "/predicted_jumps/heartbeat < /jump_predictor",
         "/reference_field < /reference_field",
+        "/reference_field/heartbeat < /reference_field",
     }
     everybody = {"impact_detector", "jump_predictor", "reference_field", "rs_controller", "impact_markers", "sim_robot"}
     for name in ("sim_robot", "rs_controller"):

@@ -39,13 +39,16 @@ def types(hardware: Hardware) -> dict[str, str]:
     return {name: entry["type"] for name, entry in manager.items() if isinstance(entry, dict) and "type" in entry}
 
 
-def test_the_three_drivers_are_there_and_every_controller_file_belongs_to_one() -> None:
-    assert resource_names("hardware") == ("franka", "kuka_fri", "ros2_control")
-    files = {load_hardware(name).controllers for name in resource_names("hardware")}
+CONTROLLED = [name for name in resource_names("hardware") if load_hardware(name).controllers]
+
+
+def test_the_drivers_are_there_and_every_controller_file_belongs_to_one() -> None:
+    assert resource_names("hardware") == ("franka", "kinova", "kuka_fri", "ros2_control")
+    files = {load_hardware(name).controllers for name in CONTROLLED}
     assert files == {path.name for path in CONTROLLERS.iterdir()}
 
 
-@pytest.mark.parametrize("name", resource_names("hardware"))
+@pytest.mark.parametrize("name", CONTROLLED)
 def test_states_come_at_the_rate_of_the_controller_manager(name: str) -> None:
     hardware = load_hardware(name)
     period = 0.001 if hardware.period is None else hardware.period
@@ -53,7 +56,7 @@ def test_states_come_at_the_rate_of_the_controller_manager(name: str) -> None:
     assert types(hardware)["joint_state_broadcaster"] == "joint_state_broadcaster/JointStateBroadcaster"
 
 
-@pytest.mark.parametrize("name", resource_names("hardware"))
+@pytest.mark.parametrize("name", CONTROLLED)
 def test_every_controller_with_parameters_is_known_to_the_manager(name: str) -> None:
     hardware = load_hardware(name)
     assert set(controllers(hardware)) - {"controller_manager"} <= set(types(hardware))
@@ -77,7 +80,20 @@ def test_commands_go_to_a_forward_controller_of_efforts(name: str) -> None:
 def test_a_driver_that_takes_no_efforts_alone_has_no_forward_controller() -> None:
     for name in resource_names("hardware"):
         hardware = load_hardware(name)
-        assert bool(hardware.commands) == (FORWARD in types(hardware).values())
+        assert bool(hardware.commands) != bool(hardware.no_commands)
+        assert bool(hardware.commands) == (bool(hardware.controllers) and FORWARD in types(hardware).values())
+
+
+def test_the_arm_sets_the_pace_of_a_franka_as_in_its_own_file() -> None:
+    # franka_bringup/config/controllers.yaml of franka_ros2 3.4.0
+    manager = controllers(load_hardware("franka"))["controller_manager"]
+    assert manager["overruns"] == {"manage": False, "print_warnings": False}
+    assert manager["thread_priority"] == 98
+
+
+def test_whose_torques_another_controller_takes_is_named() -> None:
+    assert load_hardware("kuka_fri").controller == "lbr_torque_command_controller"
+    assert load_hardware("kuka_fri").controller in types(load_hardware("kuka_fri"))
 
 
 def test_what_is_not_said_is_what_holds_without_hardware(tmp_path: Path) -> None:
@@ -100,6 +116,8 @@ def test_what_is_not_said_is_what_holds_without_hardware(tmp_path: Path) -> None
         ("commands: torques", "joint_states"),
         ("joint_states: 3", "joint_states"),
         ("joint_states: my states", "joint_states"),
+        ("joint_states: states\nno_commands: 3", "no_commands"),
+        ("joint_states: states\ncommands: torques\nno_commands: none", "nothing beside no_commands"),
         ("joint_states: states\nperiod: fast", "period"),
         ("joint_states: states\nperiod: yes", "period"),
         ("joint_states: states\nperiod: 0", "period"),
@@ -116,7 +134,8 @@ def test_malformed_hardware_is_refused_in_one_line(tmp_path: Path, content: str,
 
 
 def test_unknown_hardware_lists_the_known(tmp_path: Path) -> None:
-    with pytest.raises(UnknownNameError, match="hardware: got 'frank', expected one of franka, kuka_fri, ros2_control"):
+    known = "franka, kinova, kuka_fri, ros2_control"
+    with pytest.raises(UnknownNameError, match=f"hardware: got 'frank', expected one of {known}"):
         load_hardware("frank")
     with pytest.raises(InvalidInputError, match="existing file"):
         load_hardware(tmp_path / "none.yaml")

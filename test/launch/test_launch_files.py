@@ -25,6 +25,7 @@ CONTROLLERS = {
     "": "effort_controller",
     "franka": "impact_effort_controller",
     "ros2_control": "effort_controller",
+    "kinova": "",
     "kuka_fri": "lbr_torque_command_controller",
 }
 """Which of ros2_control's controllers takes the commands of each driver."""
@@ -52,6 +53,7 @@ class Driver:
 DRIVERS = {
     "": Driver("panda", "joint_states", "effort_controller/commands"),
     "franka": Driver("fr3", "franka/joint_states", "impact_effort_controller/commands"),
+    "kinova": Driver("", "joint_states", ""),
     "kuka_fri": Driver("", "joint_states", "", 0.002),
     "ros2_control": Driver("", "joint_states", "effort_controller/commands"),
 }
@@ -138,6 +140,7 @@ def expected_single(choice: Choice) -> list[Started]:
     step = {"lockstep": True} if choice.waits else {}
     patience = {"state_timeout": 1.0, "state_age_limit": 0.1} if "simulation" in on else {}
     patience = {"state_timeout": 30.0, "state_decimation": 1} if choice.waits else patience
+    patience |= {"upstream_timeout": 2.0} if "simulation" in on else {}
     rows: list[tuple[str, bool, dict[str, Any], dict[str, str]]] = [
         (
             "impact_detector",
@@ -206,6 +209,7 @@ def expected_dual(choice: Choice) -> list[Started]:
     step = {"lockstep": True} if choice.waits else {}
     patience = {"state_timeout": 1.0, "state_age_limit": 0.1} if "simulation" in on else {}
     patience = {"state_timeout": 30.0, "state_decimation": 1} if choice.waits else patience
+    patience |= {"upstream_timeout": 2.0} if "simulation" in on else {}
     file = "dual_arm.yaml"
     nodes = []
     for arm, other, contact in (("left", "right", LEFT), ("right", "left", RIGHT)):
@@ -367,6 +371,9 @@ def test_laws_need_no_topic_for_efforts() -> None:
     words = {"hardware": "kuka_fri", "robot": "kuka_lwr4", "control": "true"}
     with pytest.raises(InvalidInputError, match="commands: got nothing for hardware kuka_fri"):
         evaluate(SINGLE, words)
+    kortex = "commands: got nothing for hardware kinova, expected .* as ros2_kortex 0.2.5 exports an effort"
+    with pytest.raises(InvalidInputError, match=kortex):
+        evaluate(SINGLE, words | {"hardware": "kinova"})
     nodes = {node.executable: node for node in started(SINGLE, {**words, "command_interface": "local_law"})}
     assert nodes["rs_controller"].parameters["command_interface"] == "local_law"
     nodes = {node.executable: node for node in started(DUAL, {"control": "true", "simulation": "true"})}
@@ -562,7 +569,7 @@ def output_of(action: Any) -> str:
             "node: got 'rs_controller', expected one",
         ),
         (SINGLE, {"seed": "x"}, InvalidInputError, "seed: got 'x', expected a whole number"),
-        (SINGLE, {"hardware": "frank"}, UnknownNameError, "hardware: got 'frank', expected one of franka, kuka_fri"),
+        (SINGLE, {"hardware": "frank"}, UnknownNameError, "hardware: got 'frank', expected one of franka, kinova"),
         (SINGLE, {"hardware": "missing.yaml"}, InvalidInputError, "hardware: got missing.yaml, expected an existing"),
         (SINGLE, {"hardware": "ros2_control"}, InvalidInputError, "robot: got nothing, expected a profile of your arm"),
         (SINGLE, {"hardware": "kuka_fri"}, InvalidInputError, "robot: got nothing, expected a profile of your arm"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from impact_aware_msgs.msg import Heartbeat
 from rclpy.lifecycle import TransitionCallbackReturn
 
 from impact_aware.errors import InvalidInputError
@@ -45,15 +46,15 @@ def test_those_over_dds_are_taken(monkeypatch, name):
     require_liveliness("here")
 
 
-def test_a_controller_is_not_configured_and_names_the_middleware(silent, controller, monkeypatch):
-    errors: list[str] = []
-    # What reaches the console depends on who has set up logging before in this process.
-    monkeypatch.setattr(controller.get_logger(), "error", lambda text, **_: errors.append(text))
-    assert controller.trigger_configure() is TransitionCallbackReturn.FAILURE
-    (said,) = errors
-    assert said.startswith(f"can't configure: RMW_IMPLEMENTATION: got {silent}, expected one that reports the death")
-    assert "rmw_cyclonedds_cpp" in said
-    assert not any(end.topic_name.endswith("commands") for end in controller.publishers)
+def test_a_controller_needs_heartbeats_and_names_the_middleware(silent, controller):
+    assert controller.trigger_configure() is TransitionCallbackReturn.SUCCESS
+    for topic in ("impacts", "predicted_jumps", "reference_field"):
+        assert controller._upstream.refusal() == (
+            f"nothing was heard on /{topic}/heartbeat, and {silent} does not tell of the death of the node that "
+            f"publishes /{topic}"
+        )
+        controller._upstream._on_beat(topic, Heartbeat(session=1, count=1))
+    assert controller._upstream.refusal() == ""
 
 
 def test_lockstep_with_participants_is_refused(silent, node):

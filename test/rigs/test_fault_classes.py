@@ -113,6 +113,7 @@ def test_what_can_go_on_after_a_fault_over_dds():
     can = {name for name, fault in DDS_FAULTS.items() if not fault.injected and fault.can_go_on}
     assert can == {
         "controller_stalled", "controller_restarted", "detector_restarted", "predictor_restarted", "field_restarted",
+        "watchdog_restarted",
     }  # fmt: skip
     assert all(fault.can_go_on for fault in DDS_FAULTS.values() if fault.injected)
     without_emulator = {name for name, fault in DDS_FAULTS.items() if not fault.emulator}

@@ -14,13 +14,22 @@ rmw_zenoh_cpp is none of them: its older versions reject the event, newer ones a
 """
 
 
+def middleware() -> str:
+    """Name of this process's middleware."""
+    return str(get_rmw_implementation_identifier())
+
+
+def tells_of_death() -> bool:
+    """Whether this process's middleware is one of `WITH_LIVELINESS`."""
+    return middleware() in WITH_LIVELINESS
+
+
 def require_liveliness(purpose: str) -> None:
     """Refuse a middleware on which nobody would learn of a publisher's death; `purpose` is what needs it, in words.
 
     Raises:
         InvalidInputError: The middleware of this process is not one of `WITH_LIVELINESS`.
     """
-    name = get_rmw_implementation_identifier()
-    if name not in WITH_LIVELINESS:
+    if not tells_of_death():
         expected = f"one that reports the death of a publisher, needed {purpose}: {', '.join(WITH_LIVELINESS)}"
-        raise InvalidInputError("RMW_IMPLEMENTATION", name, expected)
+        raise InvalidInputError("RMW_IMPLEMENTATION", middleware(), expected)

@@ -48,6 +48,9 @@ LATCHED_EVENT_QOS = _reliable(1, latched=True, leased=True)
 LATEST_QOS = QoSProfile(depth=1, history=HistoryPolicy.KEEP_LAST, reliability=ReliabilityPolicy.BEST_EFFORT)
 """What is only asked for its newest message, now and then."""
 
+HEARTBEAT_QOS = _reliable(1)
+"""Heartbeats: only the last one counts. Listeners that must not hold their sender up ask for best effort."""
+
 READINESS_QOS = _reliable(50, latched=True)
 """readiness: deep, since all nodes write into one history of the reader, and each must be there for who comes late."""
 
