@@ -26,7 +26,11 @@ def move_again(suite) -> None:
     """Out of the safe mode and into motion, asked for."""
     assert suite.call(Trigger, "rs_controller/reset", Trigger.Request()).success
     suite.until_mode("IDLE")
-    answer = suite.call(Trigger, "rs_controller/start", Trigger.Request())
+    # A new node is refused until its first heartbeat was heard.
+    for _ in range(200):
+        answer = suite.call(Trigger, "rs_controller/start", Trigger.Request())
+        if answer.success or "heartbeat" not in answer.message:
+            break
     assert answer.success, answer.message
     suite.until_mode("ANTE")
 
