@@ -273,12 +273,18 @@ class ReferenceSpreadingController:
         return self._command(time, self.gravity.copy(), self._none, self._none, qp.QpStatus.FAILED)
 
     def torque_derivatives(self) -> tuple[Answer, list[TorqueDerivatives]] | None:
-        """What the last torques answered, and their derivatives by each arm's own state, with the active bounds held.
+        """What the last torques answered, and their derivatives by each arm's own state and time, active bounds held.
 
         None when no state or no program's minimum is behind them.
         """
-        answer = self._answer
-        return None if answer is None else (answer, self._gains.at(answer, self._reference))
+        answer, reference = self._answer, self._reference
+        if answer is None:
+            return None
+        if answer.tasks and reference is not None:
+            later = reference.later(answer.mode, answer.time, answer.elapsed, self.arms)
+            tasks = self._tasks(later, answer.q, answer.dq, answer.elapsed + self.parameters.period)
+            answer = answer._replace(later=tasks)
+        return answer, self._gains.at(answer, reference)
 
     def joint_reference_velocity(self, command: Command) -> Array:
         """Joint velocity (n,) of all arms that gives the command's reference twist, for display, rad/s.

@@ -1,4 +1,4 @@
-"""First-order change of the controller's torque by an arm's state, with the active bounds held.
+"""First-order change of the controller's torque by an arm's state and by time, with the active bounds held.
 
 Own derivation. A cycle's program over the joint accelerations a of an arm has the cost of tasks
 `w/2 ||J a - b||^2` and the active bounds N'a = c, and gives the torque tau = M a + h. At its minimum
@@ -15,7 +15,10 @@ with the residual s = J a - b and d(...)|a the change at constant a. The torque 
 
 d(M a + h)|a are the derivatives of inverse dynamics, d(J a - b)|a those of the tool's acceleration (both Pinocchio's,
 analytic) less those of the target acceleration. A torque bound has N = M e_i and c = tau_i - h_i, hence dtau_i = 0:
-what the torque's limits decide does not change with the state.
+what the torque's limits decide does not change with the state. With time, at the same state, what tasks want and
+their weights change, b' and w', and so
+
+    H da - N dl = sum w J'b' - sum J's w',   N' da = 0,   dtau = M da.
 """
 
 from __future__ import annotations
@@ -32,10 +35,11 @@ from impact_aware.control.arm import ControlledArm
 
 
 class TorqueDerivatives(NamedTuple):
-    """Of an arm's torque by its state: (n, n) each, N m/rad and N m s/rad."""
+    """Of an arm's torque by its state: (n, n) each, N m/rad and N m s/rad; and by time at that state, (n,), N m/s."""
 
     by_position: Array
     by_velocity: Array
+    by_time: Array
 
 
 class TaskChange(NamedTuple):
@@ -47,6 +51,8 @@ class TaskChange(NamedTuple):
         weight: w.
         by_position: (k, n) Of J a - b by q, at constant a.
         by_velocity: (k, n) Of J a - b by dq.
+        by_time: (k,) Of b by time.
+        weight_by_time: Of w by time, 1/s.
         weight_by_position: (n,) Of w by q, or None where it is constant.
         rows: Rows of the tool's Jacobian that J is, or None where J is constant.
     """
@@ -56,6 +62,8 @@ class TaskChange(NamedTuple):
     weight: float
     by_position: Array
     by_velocity: Array
+    by_time: Array
+    weight_by_time: float = 0.0
     weight_by_position: Array | None = None
     rows: slice | None = None
 
@@ -163,7 +171,7 @@ def torque_derivatives(
     """
     n = acceleration.size
     hessian, force = regularisation * np.eye(n), regularisation * acceleration
-    by_position, by_velocity = np.zeros((n, n)), np.zeros((n, n))
+    by_position, by_velocity, by_time = np.zeros((n, n)), np.zeros((n, n)), np.zeros(n)
     wrench = np.zeros(6)
     for task in tasks:
         hessian += task.weight * task.jacobian.T @ task.jacobian
@@ -171,6 +179,7 @@ def torque_derivatives(
         force = force + task.weight * own
         by_position -= task.weight * task.jacobian.T @ task.by_position
         by_velocity -= task.weight * task.jacobian.T @ task.by_velocity
+        by_time += task.weight * task.jacobian.T @ task.by_time - task.weight_by_time * own
         if task.weight_by_position is not None:
             by_position -= np.outer(own, task.weight_by_position)
         if task.rows is not None:
@@ -192,11 +201,9 @@ def torque_derivatives(
         by_position += arm.inertia_torque(inertia)
         zeros = np.zeros((len(bounds), len(bounds)))
         system = np.block([[hessian, -normals], [normals.T, zeros]])
-        right = np.block([[by_position, by_velocity], [change_q, change_v]])
+        right = np.block([[by_position, by_velocity, by_time[:, np.newaxis]], [change_q, change_v, zeros[:, :1]]])
         change = np.linalg.lstsq(system, right, rcond=None)[0][:n]
     else:
-        change = np.linalg.solve(hessian, np.hstack([by_position, by_velocity]))
-    mass = arm.mass_matrix
-    return TorqueDerivatives(
-        arm.torque_by_position + mass @ change[:, :n], arm.torque_by_velocity + mass @ change[:, n:]
-    )
+        change = np.linalg.solve(hessian, np.column_stack([by_position, by_velocity, by_time]))
+    by_position, by_velocity, by_time = np.split(arm.mass_matrix @ change, [n, 2 * n], axis=1)
+    return TorqueDerivatives(arm.torque_by_position + by_position, arm.torque_by_velocity + by_velocity, by_time[:, 0])

@@ -1,4 +1,4 @@
-"""The derivatives of a controller's last torques by the state of each arm, in every mode."""
+"""The derivatives of a controller's last torques by the state of each arm and by time, in every mode."""
 
 from __future__ import annotations
 
@@ -39,6 +39,7 @@ class Answer(NamedTuple):
         time: Of the state, s.
         elapsed: Time since the start, s.
         tasks: Of the quadratic program; none where there was none.
+        later: The same tasks a period later, at the same state.
         stiffness: Derivative of -`acceleration` by q where there was no program, 1/s^2.
         damping: The same by dq, 1/s.
     """
@@ -50,6 +51,7 @@ class Answer(NamedTuple):
     time: float
     elapsed: float = 0.0
     tasks: Sequence[AccelerationTask] = ()
+    later: Sequence[AccelerationTask] = ()
     stiffness: float = 0.0
     damping: float = 0.0
 
@@ -79,11 +81,17 @@ class LocalGains:
                 mass = own.mass_matrix
                 found.append(
                     TorqueDerivatives(
-                        own.torque_by_position - answer.stiffness * mass, own.torque_by_velocity - answer.damping * mass
+                        own.torque_by_position - answer.stiffness * mass,
+                        own.torque_by_velocity - answer.damping * mass,
+                        np.zeros(len(mass)),
                     )
                 )
                 continue
-            tasks = [self._change(index, own, task, answer, reference) for task in answer.tasks if task.joints == part]
+            tasks = [
+                self._change(index, own, task, later, answer, reference)
+                for task, later in zip(answer.tasks, answer.later, strict=True)
+                if task.joints == part
+            ]
             active = self._active(index, slopes)
             acceleration = answer.acceleration[part]
             found.append(torque_derivatives(own, acceleration, tasks, active, self._parameters.regularisation))
@@ -100,8 +108,16 @@ class LocalGains:
         return found
 
     def _change(
-        self, index: int, own: ArmDerivatives, task: AccelerationTask, answer: Answer, reference: TrackingReference
+        self,
+        index: int,
+        own: ArmDerivatives,
+        task: AccelerationTask,
+        later: AccelerationTask,
+        answer: Answer,
+        reference: TrackingReference,
     ) -> TaskChange:
+        period = self._parameters.period
+        with_time = (later.target - task.target) / period, (later.weight - task.weight) / period
         acceleration = answer.acceleration[task.joints]
         residual = task.jacobian @ acceleration - task.target
         rows = len(task.target)
@@ -110,7 +126,7 @@ class LocalGains:
             damping = reference.blend if answer.mode is Mode.INTERIM else 1.0
             stiffness = self._parameters.null_space_stiffness
             by_velocity = 2.0 * damping * math.sqrt(stiffness) * task.jacobian
-            return TaskChange(task.jacobian, residual, task.weight, stiffness * task.jacobian, by_velocity)
+            return TaskChange(task.jacobian, residual, task.weight, stiffness * task.jacobian, by_velocity, *with_time)
         weight_change = None
         if rows == 6:
             by_pose, by_twist = reference.derivatives(
@@ -128,7 +144,8 @@ class LocalGains:
         if rows == 6 and reference.pushes(index):
             wrench = np.asarray(reference.field.arms[index].feedforward_wrench)
             by_position = by_position - reference.blend * own.force_acceleration(wrench)
-        return TaskChange(task.jacobian, residual, task.weight, by_position, by_velocity, weight_change, part)
+        changes = by_position, by_velocity, *with_time
+        return TaskChange(task.jacobian, residual, task.weight, *changes, weight_change, part)
 
     def _weight_change(
         self, index: int, own: ArmDerivatives, task: AccelerationTask, reference: TrackingReference

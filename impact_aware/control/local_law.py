@@ -1,9 +1,10 @@
 """What an arm shall do between two messages of the controller: a torque, and how it changes with the arm's state.
 
-    tau = tau_ff + K_q (q_ref - q) + K_v (dq_ref - dq)
+    tau = tau_ff + tau_t (t - t_ref) + K_q (q_ref - q) + K_v (dq_ref - dq)
 
-with the controller's torque tau_ff at the state (q_ref, dq_ref) that it answered, K_q = -dtau/dq and K_v = -dtau/ddq of
-`linearisation`: at that state it is the controller's torque, and changes with the state as that does to first order. In
+with the controller's torque tau_ff at the state (q_ref, dq_ref) that it answered at t_ref, tau_t = dtau/dt,
+K_q = -dtau/dq and K_v = -dtau/ddq of `linearisation`: at that state it is the controller's torque, and changes with
+the state and with time, such as during the ramp of the start, as that does to first order. In
 the interim mode the controller has no feedback of velocity where the jump is, and so has none K_v: what is left there
 is the change of the Coriolis torques. Past its validity a law is not applied any more: the arm is damped to rest with
 gravity compensated.
@@ -43,6 +44,7 @@ class LocalLaw:
     Attributes:
         joint_names: (n,) In the order of the arrays.
         effort: (n,) tau_ff, N m.
+        effort_rate: (n,) tau_t, N m/s.
         position_gain: (n, n) K_q, N m/rad; row: torque, column: position.
         velocity_gain: (n, n) K_v, N m s/rad.
         position: (n,) q_ref, rad.
@@ -55,6 +57,7 @@ class LocalLaw:
 
     joint_names: tuple[str, ...]
     effort: Array
+    effort_rate: Array
     position_gain: Array
     velocity_gain: Array
     position: Array
@@ -72,7 +75,7 @@ class LocalLaw:
         """
         n = len(self.joint_names)
         square = ("position_gain", "velocity_gain")
-        for name in ("effort", "position", "velocity", *square):
+        for name in ("effort", "effort_rate", "position", "velocity", *square):
             value, shape = getattr(self, name), (n, n) if name in square else (n,)
             if np.shape(value) != shape:
                 raise InvalidInputError(f"law.{name}", np.shape(value), f"shape {shape}, as the law has {n} joints")
@@ -82,10 +85,10 @@ class LocalLaw:
             raise InvalidInputError("law.stamp", self.stamp, "a finite time, s")
         check_validity("law.validity", self.validity)
 
-    def torque(self, q: Array, dq: Array) -> Array:
-        """Whole torque (n,) at joint positions (n,), rad, and velocities (n,), rad/s, N m."""
+    def torque(self, q: Array, dq: Array, now: float) -> Array:
+        """Whole torque (n,) at joint positions (n,), rad, and velocities (n,), rad/s, at the time `now`, s, N m."""
         change = self.position_gain @ (self.position - q) + self.velocity_gain @ (self.velocity - dq)
-        return np.asarray(self.effort + change)
+        return np.asarray(self.effort + max(now - self.stamp, 0.0) * self.effort_rate + change)
 
     def is_valid(self, now: float) -> bool:
         """Whether it may be applied at `now`, s of the clock that stamps the laws."""
@@ -153,15 +156,16 @@ class LawSource:
             first += robot.n
             if found is None:
                 q, dq = session.position[part].copy(), np.zeros(robot.n)
-                by_position = np.zeros((robot.n, robot.n))
+                by_position, by_time = np.zeros((robot.n, robot.n)), np.zeros(robot.n)
                 by_velocity = -session.parameters.safe_damping * robot.mass_matrix(q)
             else:
                 answer, derivatives = found
                 q, dq = answer.q[part].copy(), answer.dq[part].copy()
-                by_position, by_velocity = derivatives[index]
+                by_position, by_velocity, by_time = derivatives[index]
             effort = command.effort[part].copy()
+            arrays = effort, by_time, -by_position, -by_velocity, q, dq
             settings = command.time, self._validity, self._sequence, command.mode
-            laws.append(LocalLaw(robot.joint_names, effort, -by_position, -by_velocity, q, dq, *settings))
+            laws.append(LocalLaw(robot.joint_names, *arrays, *settings))
         return laws
 
 
@@ -224,6 +228,6 @@ class LawFollower:
         if law is None or self.expired:
             wanted = robot.bias(q, dq) - self._damping * (robot.mass_matrix(q) @ dq)
         else:
-            wanted = law.torque(q, dq)
+            wanted = law.torque(q, dq, now)
         self.filter.apply(wanted, gravity)
         return self.filter.effort

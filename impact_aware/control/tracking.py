@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
@@ -185,6 +186,14 @@ class TrackingReference:
                 position += self._parameters.period * (along + self.field.object_velocity)
             if self.pushes(index):
                 target += self.blend * arm.acceleration_from_wrench(self.field.arms[index].feedforward_wrench)
+
+    def later(self, mode: Mode, time: float, elapsed: float, arms: Sequence[ControlledArm]) -> TrackingReference:
+        """This reference a period after its last `advance`, of which these were the arguments, at the same state."""
+        period, found = self._parameters.period, copy.copy(self)
+        found._interim_positions = self._interim_positions.copy()
+        measured = self.object_position if self._object_measured else None
+        found.advance(mode, time + period, elapsed + period, arms, measured)
+        return found
 
     def pushes(self, arm: int) -> bool:
         """Whether the force of an arm's feedforward is part of its target now."""

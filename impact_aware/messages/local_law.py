@@ -26,6 +26,7 @@ def law_to_message(law: LocalLaw, types: MessageTypes, *, frame: str) -> Any:
     message.validity = float(law.validity)
     message.joint_names = list(law.joint_names)
     message.effort = types.doubles(law.effort)
+    message.effort_rate = types.doubles(law.effort_rate)
     message.position = types.doubles(law.position)
     message.velocity = types.doubles(law.velocity)
     # The arrays may be views of others: the message wants them row by row.
@@ -46,6 +47,7 @@ def law_from_message(message: Any) -> LocalLaw:
     return LocalLaw(
         joint_names=names,
         effort=np.array(message.effort),
+        effort_rate=np.array(message.effort_rate),
         position_gain=_square("position_gain", message.position_gain, len(names)),
         velocity_gain=_square("velocity_gain", message.velocity_gain, len(names)),
         position=np.array(message.position),

@@ -88,10 +88,30 @@ def test_a_law_is_the_sessions_torque_and_its_first_order_change(name, mode, cyc
     for law, robot in zip(laws, session.robots, strict=True):
         part = slice(first, first + robot.n)
         first += robot.n
-        np.testing.assert_array_equal(law.torque(law.position, law.velocity), session.command.effort[part])
+        np.testing.assert_array_equal(law.torque(law.position, law.velocity, law.stamp), session.command.effort[part])
         np.testing.assert_allclose(-law.position_gain, by_position[part, part], atol=2e-5)
         np.testing.assert_allclose(-law.velocity_gain, by_velocity[part, part], atol=2e-5)
         assert np.abs(law.velocity_gain).max() > 0.5
+
+
+@pytest.mark.parametrize(("name", "mode", "cycles", "more"), CASES)
+def test_a_law_changes_with_time_as_the_session_does(name, mode, cycles, more):
+    session = session_at(name, mode, cycles, **more)
+    before, answer = session.command, session.torque_derivatives()[0]
+    laws, first = LawSource(session).laws(), 0
+    # The same state again, two periods later than the last one: what changes is what time alone does.
+    for k in (1, 2):
+        after = session.cycle(before.time + 1e-3 * k, answer.q, answer.dq)
+    assert after.mode is mode
+    # The ramp of the start and gamma change with time, the field after the impact does not.
+    least = 0.01 if mode in (Mode.ANTE, Mode.INTERIM) else 0.0
+    for law, robot in zip(laws, session.robots, strict=True):
+        part = slice(first, first + robot.n)
+        first += robot.n
+        by_session = (after.effort - before.effort)[part]
+        assert np.abs(by_session).max() >= least
+        by_law = law.torque(law.position, law.velocity, after.time) - law.effort
+        np.testing.assert_allclose(by_law, by_session, rtol=0.01, atol=1e-9 + 0.1 * least)
 
 
 @pytest.mark.slow
@@ -100,12 +120,12 @@ def test_active_bounds_are_held():
     task, robots, field, start = world("hit_and_push")
     limits, still = robots[0].limits, np.zeros(7)
     controller = ReferenceSpreadingController(robots, ControlParameters(), field, [base_placement(task.arms[0])])
-    generator, seen = np.random.default_rng(0), set()
+    generator, seen, changing = np.random.default_rng(0), set(), 0.0
 
-    def answer(q, dq):
+    def answer(q, dq, time=1.3):
         controller.reset()
         controller.start(1.0, start, still)
-        return controller.update(1.3, q, dq).effort
+        return controller.update(time, q, dq).effort
 
     for k in range(60):
         q, dq = start.copy(), 0.3 * generator.normal(size=7)
@@ -125,8 +145,25 @@ def test_active_bounds_are_held():
             np.testing.assert_allclose(by_q, by_differences, rtol=1e-4, atol=2e-2)
             by_differences = (answer(q, dq + step) - answer(q, dq - step)) / (2.0 * STEP)
             np.testing.assert_allclose(by_dq, by_differences, rtol=1e-4, atol=2e-2)
+        by_differences = (answer(q, dq, 1.301) - answer(q, dq)) / 1e-3
+        np.testing.assert_allclose(found.by_time, by_differences, rtol=0.05, atol=0.2)
+        changing = max(changing, np.abs(found.by_time).max())
         assert all(np.abs(found.by_position[number]).max() < 1e-6 for row, number in rows if row >= 4)
     assert seen == {"position", "velocity", "torque"}
+    assert changing > 10.0
+
+
+def test_laws_that_are_made_change_nothing_of_what_the_session_does():
+    efforts = []
+    for makes_laws in (True, False):
+        session = session_at("hit_and_push", Mode.INTERIM, 100)
+        source, answer = LawSource(session, rate=1000.0), session.torque_derivatives()[0]
+        for k in range(1, 10):
+            session.cycle(1.1 + 1e-3 * k, answer.q, answer.dq)
+            if makes_laws:
+                assert source.laws()
+        efforts.append(session.command.effort)
+    np.testing.assert_array_equal(*efforts)
 
 
 def test_velocity_has_no_say_where_the_jump_is():
@@ -160,6 +197,7 @@ def made(**changes):
     values = {
         "joint_names": PANDA.joint_names,
         "effort": PANDA.gravity(PANDA.home) + 0.1 * np.arange(n),
+        "effort_rate": 1.5 - np.arange(n),
         "position_gain": np.diag(np.arange(1.0, n + 1.0)) + 0.5 * np.eye(n, k=1),
         "velocity_gain": 0.2 * np.eye(n) + 0.1 * np.eye(n, k=-1),
         "position": PANDA.home,
@@ -177,6 +215,7 @@ def test_the_torque_of_a_law_by_hand():
     law = LocalLaw(
         names,
         np.array([1.0, -2.0]),
+        np.array([20.0, -30.0]),
         np.array([[10.0, 2.0], [0.0, 5.0]]),
         np.array([[3.0, 0.0], [1.0, 4.0]]),
         np.array([0.5, -0.5]),
@@ -184,8 +223,12 @@ def test_the_torque_of_a_law_by_hand():
         *(1.0, 0.05, 1, Mode.POST),
     )
     # 1 + 10 (0.5 - 0.4) + 2 (-0.5 + 0.7) + 3 (0.1 - 0.3); -2 + 5 (-0.5 + 0.7) + (0.1 - 0.3) + 4 (0.2 - 0.6)
-    torque = law.torque(np.array([0.4, -0.7]), np.array([0.3, 0.6]))
+    torque = law.torque(np.array([0.4, -0.7]), np.array([0.3, 0.6]), 1.0)
     np.testing.assert_allclose(torque, [1.0 + 1.0 + 0.4 - 0.6, -2.0 + 1.0 - 0.2 - 1.6])
+    # 10 ms later; a clock that lags behind the stamps does not lead back.
+    later = law.torque(np.array([0.4, -0.7]), np.array([0.3, 0.6]), 1.01)
+    np.testing.assert_allclose(later - torque, [0.2, -0.3])
+    np.testing.assert_array_equal(law.torque(np.array([0.4, -0.7]), np.array([0.3, 0.6]), 0.99), torque)
 
 
 def test_a_follower_applies_its_law_and_damps_when_validity_is_over():
@@ -195,7 +238,7 @@ def test_a_follower_applies_its_law_and_damps_when_validity_is_over():
     for k in range(49):
         torque = follower.apply(q, dq, 5.001 + 1e-3 * k)
     assert not follower.expired
-    np.testing.assert_allclose(torque, made().torque(q, dq))
+    np.testing.assert_allclose(torque, made().torque(q, dq, 5.049))
     for k in range(60):
         torque = follower.apply(q, dq, 5.0501 + 1e-3 * k)
     assert follower.expired

@@ -14,6 +14,7 @@ from impact_aware.messages.linear_feedback import law_to_control
 LAW = LocalLaw(
     joint_names=("a", "b"),
     effort=np.array([1.0, -2.0]),
+    effort_rate=np.array([20.0, -30.0]),
     position_gain=np.array([[10.0, 2.0], [0.0, 5.0]]),
     velocity_gain=np.array([[3.0, 0.0], [1.0, 4.0]]),
     position=np.array([0.5, -0.5]),

@@ -305,7 +305,7 @@ def test_settings_with_which_nothing_could_be_stopped_are_refused(make_cell, set
 
 
 def law(stamp: float, **changes) -> bytes:
-    values = {"effort": np.ones(7), "position_gain": np.eye(7), "velocity_gain": np.eye(7)}
+    values = {"effort": np.ones(7), "effort_rate": np.ones(7), "position_gain": np.eye(7), "velocity_gain": np.eye(7)}
     values |= {"position": np.zeros(7), "velocity": np.zeros(7), "validity": 0.05, "sequence": 1, "mode": Mode.ANTE}
     made = LocalLaw(joint_names=PANDA.joint_names, stamp=stamp, **(values | changes))
     return serialize_message(law_to_message(made, ROS, frame="base"))

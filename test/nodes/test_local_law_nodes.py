@@ -36,6 +36,7 @@ def made(arm: int = 0, **changes) -> Law:
     values = {
         "joint_names": ARMS[arm].robot.joint_names,
         "effort": ARMS[arm].robot.gravity(STARTS[arm]) + 0.1 * np.arange(N),
+        "effort_rate": 2.0 - 0.5 * np.arange(N),
         "position_gain": 0.3 * np.arange(49.0).reshape(N, N),
         "velocity_gain": 0.01 * np.arange(49.0).reshape(N, N)[::-1],
         "position": STARTS[arm],
@@ -122,7 +123,7 @@ def test_the_plant_applies_a_law_to_what_its_sensors_show(plant):
     arm.input._receive(sent(law))
     for _ in range(30):
         applied = arm.torque(np.full(14, 9.0), reading, 1.03)
-    np.testing.assert_allclose(applied, law.torque(q[N:], dq[N:]))
+    np.testing.assert_allclose(applied, law.torque(q[N:], dq[N:], 1.03))
     assert not arm.input.lapsed(1.0399)
     assert arm.input.lapsed(1.0401)
     assert plant._arms["left"].torque(q, reading, 1.03) is None
