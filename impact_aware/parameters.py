@@ -12,10 +12,16 @@ from typing import Any, NamedTuple
 
 
 def described(
-    default: Any, text: str, low: float | None = None, high: float | None = None, *, choices: tuple[str, ...] = ()
+    default: Any,
+    text: str,
+    low: float | None = None,
+    high: float | None = None,
+    *,
+    choices: tuple[str, ...] = (),
+    tunable: bool = False,
 ) -> Any:
-    """A dataclass field with its description and the range, or the choices, of its values."""
-    metadata = {"text": text, "low": low, "high": high, "choices": choices}
+    """A dataclass field with its description, the range or choices of its values, and whether a node may change it."""
+    metadata = {"text": text, "low": low, "high": high, "choices": choices, "tunable": tunable}
     if isinstance(default, list):
         factory: Callable[[], list[Any]] = lambda: list(default)  # noqa: E731
         return dataclasses.field(default_factory=factory, metadata=metadata)
@@ -32,6 +38,7 @@ class ParameterRow(NamedTuple):
     high: float | None
     choices: tuple[str, ...]
     text: str
+    tunable: bool = False
 
 
 def parameter_rows(settings: type) -> list[ParameterRow]:
@@ -47,6 +54,7 @@ def parameter_rows(settings: type) -> list[ParameterRow]:
             high=field.metadata.get("high"),
             choices=field.metadata.get("choices", ()),
             text=field.metadata.get("text", ""),
+            tunable=field.metadata.get("tunable", False),
         )
         for field in dataclasses.fields(settings)
     ]

@@ -20,6 +20,11 @@ class Mode(enum.IntEnum):
     SAFE = 4
     HOLD = 5
 
+    @property
+    def follows_field(self) -> bool:
+        """Whether the arms move along the reference field."""
+        return self in (Mode.ANTE, Mode.INTERIM, Mode.POST)
+
 
 class Command(NamedTuple):
     """Result of one control cycle; arms in the controller's order, everything in the common base frame.

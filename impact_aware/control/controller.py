@@ -31,8 +31,6 @@ from impact_aware.reference import ReferenceField
 from impact_aware.reference.kernels import smoothstep
 from impact_aware.robot import RobotModel
 
-_TRACKING = (Mode.ANTE, Mode.INTERIM, Mode.POST)
-
 BRAKING = 4.0
 """Time constants of the damping after which a posture is held in any case: what still moves an arm then is what its
 model does not know, such as a load, and damping alone would let it sink for ever."""
@@ -90,8 +88,7 @@ class ReferenceSpreadingController:
             self.n += robot.n
         limits = [robot.limits for robot in robots]
         settings = self.parameters
-        braking, horizon = settings.braking_acceleration, settings.velocity_horizon
-        self._bounds = LimitBounds(limits, settings.period, braking, horizon)
+        self._bounds = LimitBounds(limits, settings.period, settings.braking_acceleration, settings.velocity_horizon)
         self._builder = qp.ProgramBuilder(self.n, settings.regularisation)
         self._solver = qp.QpSolver([robot.n for robot in robots])
         self._gains = LocalGains(self.arms, settings, self._bounds, self._solver)
@@ -103,8 +100,7 @@ class ReferenceSpreadingController:
             self._mass_matrix, self._bias = np.zeros((self.n, self.n)), np.zeros(self.n)
             self.gravity = np.concatenate([arm.gravity for arm in self.arms])
         self.regime = Regime.NO_PROGRAM
-        self._none = np.zeros((len(self.arms), 6))
-        self._unknown = np.full(3, np.nan)
+        self._none, self._unknown = np.zeros((len(self.arms), 6)), np.full(3, np.nan)
         self.field: ReferenceField | None = None
         self._reference: TrackingReference | None = None
         self.reset()
@@ -128,8 +124,7 @@ class ReferenceSpreadingController:
             InvalidInputError: A field for another number of arms, one whose numbers make no field, or one for another
                 task than that of the field along which the arms move.
         """
-        moving = self.mode in (Mode.ANTE, Mode.INTERIM, Mode.POST)
-        if moving and self.field is not None and field.task_number != self.field.task_number:
+        if self.mode.follows_field and self.field is not None and field.task_number != self.field.task_number:
             expected = f"{self.field.task_number}, the task for which the arms move"
             raise InvalidInputError("field.task_number", field.task_number, expected)
         if len(field.arms) != len(self.arms):
@@ -166,6 +161,19 @@ class ReferenceSpreadingController:
         self.field = self._reference.field
         self._start_time, self._start_posture = float(time), q.copy()
         self.mode = Mode.ANTE
+
+    def tune(self, parameters: ControlParameters) -> None:
+        """Follow the field with these from the next `start` on; what is not `tunable` stays as it is.
+
+        Raises:
+            InvalidInputError: The arms follow the field now.
+        """
+        if self.mode.follows_field:
+            raise InvalidInputError("mode", self.mode.name, "arms that hold, for other gains")
+        self.parameters = parameters
+        self._gains = LocalGains(self.arms, parameters, self._bounds, self._solver)
+        if self._reference is not None:
+            self._reference = TrackingReference(self._reference.given, parameters)
 
     def hold(self) -> None:
         """Task done: take the motion away and hold the posture."""
@@ -292,12 +300,8 @@ class ReferenceSpreadingController:
         The joint of the null-space task stands still in it.
         """
         held = [-1] * len(self.arms) if self.field is None else [own.null_space_joint for own in self.field.arms]
-        return np.concatenate(
-            [
-                arm.joint_velocity_for(*wanted)
-                for arm, *wanted in zip(self.arms, command.reference_twist, held, strict=True)
-            ]
-        )
+        arms = zip(self.arms, command.reference_twist, held, strict=True)
+        return np.concatenate([arm.joint_velocity_for(*wanted) for arm, *wanted in arms])
 
     def _cycle(
         self,
@@ -309,7 +313,7 @@ class ReferenceSpreadingController:
     ) -> Command:
         self._refresh(q, dq)
         reference = self._reference
-        if self.mode not in _TRACKING or reference is None:
+        if not self.mode.follows_field or reference is None:
             self.regime = Regime.NO_PROGRAM
             return self._rest(time, q, dq)
         if self.mode is Mode.INTERIM and reference.interim_over(time):

@@ -18,25 +18,34 @@ class ControlParameters:
     """Gains, weights and limits; the defaults of the first group are Table I of van Steen 2024.
 
     Those of the synchronisation are not: it has no authority with the table's 10 1/s^2 and 1 1/m (docs/papers.md).
-    Every field carries its description, unit and range (`impact_aware.parameters`).
+    Every field carries its description, unit and range (`impact_aware.parameters`). Those that are `tunable` act only
+    while an arm follows the field: they change no torque of one that holds.
     """
 
     period: float = described(0.001, "Control period (Delta t), s", 1e-4, 0.1)
-    track_damping: float = described(40.0, "Gain on the twist error (D_track), 1/s", 0.0, 1000.0)
-    track_stiffness: float = described(40.0, "Gain on the pose error in the interim mode (K_track), 1/s^2", 0.0, 1e5)
-    null_space_stiffness: float = described(250.0, "Gain of the null-space joint (k_q), 1/s^2", 0.0, 1e5)
-    sync_stiffness: float = described(100.0, "Gain of the synchronisation of two arms (k_sync), 1/s^2", 0.0, 1e5)
-    track_weight: float = described(1.0, "Weight of the tracking task (w_track)", 0.0, 1e6)
-    null_space_weight: float = described(1.0, "Weight of the null-space task (w_q)", 0.0, 1e6)
-    sync_weight: float = described(100.0, "Weight of the synchronisation task (w_sync), 1/m", 0.0, 1e6)
-    interim_duration: float = described(0.1, "Duration of the interim mode (Delta t_int), s", 0.0, 10.0)
+    track_damping: float = described(40.0, "Gain on the twist error (D_track), 1/s", 0.0, 1000.0, tunable=True)
+    track_stiffness: float = described(
+        40.0, "Gain on the pose error in the interim mode (K_track), 1/s^2", 0.0, 1e5, tunable=True
+    )
+    null_space_stiffness: float = described(250.0, "Gain of the null-space joint (k_q), 1/s^2", 0.0, 1e5, tunable=True)
+    sync_stiffness: float = described(
+        100.0, "Gain of the synchronisation of two arms (k_sync), 1/s^2", 0.0, 1e5, tunable=True
+    )
+    track_weight: float = described(1.0, "Weight of the tracking task (w_track)", 0.0, 1e6, tunable=True)
+    null_space_weight: float = described(1.0, "Weight of the null-space task (w_q)", 0.0, 1e6, tunable=True)
+    sync_weight: float = described(100.0, "Weight of the synchronisation task (w_sync), 1/m", 0.0, 1e6, tunable=True)
+    interim_duration: float = described(0.1, "Duration of the interim mode (Delta t_int), s", 0.0, 10.0, tunable=True)
 
     variant: str = described("proposed", "Controller: the proposed one or one of its baselines", choices=VARIANTS)
     interim_end: str = described(
         "time", "From when gamma grows: the first impact, or complete contact", choices=INTERIM_ENDS
     )
     completion_timeout: float = described(
-        0.5, "Longest wait for complete contact from the first impact on, s; then gamma grows all the same", 0.0, 10.0
+        0.5,
+        "Longest wait for complete contact from the first impact on, s; then gamma grows all the same",
+        0.0,
+        10.0,
+        tunable=True,
     )
     regularisation: float = described(1e-6, "Weight that keeps the QP strictly convex at singular postures", 1e-9, 1.0)
     braking_acceleration: float = described(

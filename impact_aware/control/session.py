@@ -50,7 +50,6 @@ class ControlSession:
     Attributes:
         robots: One model per arm, with gravity as its base has it.
         bases: Pose of each arm's base in the common frame.
-        parameters: Gains, weights, limits of the law.
         states: The arms' states.
         filter: The last word on torque.
         command: The last command, or None.
@@ -103,10 +102,9 @@ class ControlSession:
         """
         robots = [robots] if isinstance(robots, RobotModel) else list(robots)
         self.bases = [pin.SE3.Identity() for _ in robots] if bases is None else list(bases)
-        self.parameters = parameters or ControlParameters()
-        self._law = ReferenceSpreadingController(robots, self.parameters, field, self.bases)
+        self._law = ReferenceSpreadingController(robots, parameters, field, self.bases)
         self.robots = [arm.robot for arm in self._law.arms]
-        self.torque_derivatives = self._law.torque_derivatives
+        self.torque_derivatives, self.tune = self._law.torque_derivatives, self._law.tune
         limits = [SafetyLimits.of(robot) for robot in self.robots] if limits is None else list(limits)
         period, state_age = self.parameters.period, self.parameters.state_age_limit
         self._guard = StateGuard(self._law.arms, limits, self.bases, period, state_age)
@@ -122,14 +120,18 @@ class ControlSession:
         self.rest = ComingToRest(effort_limit, self.parameters.rest_velocity)
         self.command: Command | None = None
         self.active = self.done = False
-        self.age, self.cycle_time = -1.0, 0.0
-        self.ignored = 0
+        self.age, self.cycle_time, self.ignored = -1.0, 0.0, 0
         self.violations: dict[SafeReason, int] = {}
 
     @property
     def mode(self) -> Mode:
         """Mode of the next cycle."""
         return self._law.mode
+
+    @property
+    def parameters(self) -> ControlParameters:
+        """Gains, weights, limits of the law."""
+        return self._law.parameters
 
     @property
     def safe_reason(self) -> tuple[SafeReason | None, str]:

@@ -51,6 +51,7 @@ class TrackingReference:
     """Evaluates the fields of all arms and blends them into target accelerations.
 
     Attributes:
+        given: The reference as it came.
         field: The reference in use.
         hit: (arms,) Which arms have hit the object.
         blend: gamma (35).
@@ -62,13 +63,13 @@ class TrackingReference:
 
     def __init__(self, field: ReferenceField, parameters: ControlParameters) -> None:
         """Prepare the fields of `field`."""
-        self._given = field
+        self.given = field
         self._parameters = parameters
         self.reset()
 
     def reset(self) -> None:
         """Forget the impact."""
-        count = len(self._given.arms)
+        count = len(self.given.arms)
         self.hit = np.zeros(count, dtype=bool)
         self.blend = self._angular_blend = 0.0
         self._object_measured = False
@@ -79,7 +80,7 @@ class TrackingReference:
         self._contact_sum = np.zeros(3)
         self._interim_positions = np.full((count, 3), np.nan)
         self._prediction: ArrayLike | None = None
-        self._use(self._given)
+        self._use(self.given)
         self.object_position = self.field.object_position
         self._object_at_impact = self.object_position
 

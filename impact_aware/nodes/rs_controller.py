@@ -19,7 +19,7 @@ from rclpy.clock import Clock, ClockType
 from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
 from std_srvs.srv import Trigger
 
-from impact_aware.control import ControlParameters, ControlSession, Mode, SafeReason
+from impact_aware.control import ControlSession, Mode, SafeReason
 from impact_aware.control.completion import TaskCompletion
 from impact_aware.control.local_law import check_laws
 from impact_aware.control.warm_up import warm_up
@@ -39,6 +39,7 @@ from impact_aware.nodes.ros.realtime import freeze_garbage
 from impact_aware.nodes.ros.ros_parameters import load_settings
 from impact_aware.nodes.ros.runtime import run_node
 from impact_aware.nodes.ros.upstream import Upstream
+from impact_aware.nodes.run_time_gains import RunTimeGains
 from impact_aware.nodes.watchdog_link import WatchdogLink
 from impact_aware.robot.safety_limits import SafetyLimits
 from impact_aware.task.arms import Arm, check_bases, check_names, several_arms, single_arm
@@ -66,7 +67,7 @@ class RsControllerNode(SteadyLifecycleNode):
         """Declare the parameters; everything else waits for `configure`; `ros` goes to rclpy's node."""
         super().__init__("rs_controller", **ros)
         self._settings = load_settings(self, Settings)
-        self._gains = load_settings(self, ControlParameters)
+        self._gains = RunTimeGains(self)
         self._arms: tuple[Arm, ...] = ()
         self._session: ControlSession | None = None
         self._link: WatchdogLink | None = None
@@ -130,7 +131,7 @@ class RsControllerNode(SteadyLifecycleNode):
         ]
         session = ControlSession(
             [arm.robot for arm in self._arms],
-            self._gains,
+            self._gains.parameters,
             bases=[arm.base for arm in self._arms],
             readers=sources,
             topics=[arm.topic("joint_states") for arm in self._arms],
@@ -148,7 +149,7 @@ class RsControllerNode(SteadyLifecycleNode):
         self.create_service(Trigger, "~/safe_stop", self._on_safe_stop)
         self.create_service(Trigger, "~/reset", self._on_reset)
         self.create_service(Trigger, "~/start", self._on_start)
-        self._session = session
+        self._session = self._gains.session = session
         for arm in self._arms:
             for looser in SafetyLimits.of(arm.robot).loosened(arm.robot):
                 self.get_logger().warning(f"{arm.robot.name} {arm.prefix}".strip() + f" has a loosened limit, {looser}")
@@ -295,7 +296,7 @@ class RsControllerNode(SteadyLifecycleNode):
             session.set_field(field)
             if self._cold and not session.active:
                 self._cold = False
-                self._report.rehearse(warm_up(session.robots, self._gains, field, session.bases))
+                self._report.rehearse(warm_up(session.robots, session.parameters, field, session.bases))
                 freeze_garbage()
         except ImpactAwareError as error:
             self.get_logger().error(f"refused a reference_field: {error}", throttle_duration_sec=2.0)
@@ -378,7 +379,7 @@ class RsControllerNode(SteadyLifecycleNode):
             return OK, "watching", {"mode": Mode.IDLE.name, "active": False, "done": False}
         mode = self._seen[0]
         values: dict[str, object] = {"mode": mode.name, "active": session.active, "done": session.done}
-        values |= self._report.values()
+        values |= self._report.values() | self._gains.changed()
         if session.mode is Mode.SAFE and "reason" in values:
             values["mode"] = Mode.SAFE.name
             return ERROR, f"safe mode: {values['detail']}", values

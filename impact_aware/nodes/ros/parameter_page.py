@@ -31,7 +31,8 @@ def page() -> str:
         "# Parameters of the nodes",
         "",
         "Made by `python -m impact_aware.nodes.ros.parameter_page`; a test keeps it up to date. All parameters are",
-        "read at the start. `config/single_arm.yaml` is where the launch files take theirs from.",
+        "read at the start, those marked `tunable` also while the arms hold. `config/single_arm.yaml` is where the",
+        "launch files take theirs from.",
     ]
     lines += ["", "## Every node", "", "Against jitter; what is not permitted is logged in one line at the start.", ""]
     lines += _table(parameter_rows(RealtimeSettings))
@@ -54,7 +55,8 @@ def _table(rows: list[ParameterRow]) -> list[str]:
     lines = ["| parameter | type | default | range | what it is |", "|---|---|---|---|---|"]
     for row in rows:
         default = f"`{row.default!r}`".replace("'", '"')
-        lines.append(f"| `{row.name}` | {row.type} | {default} | {_range(row)} | {row.text} |")
+        text = f"{row.text} (`tunable`)" if row.tunable else row.text
+        lines.append(f"| `{row.name}` | {row.type} | {default} | {_range(row)} | {text} |")
     return lines
 
 

@@ -43,7 +43,7 @@ def _declare(node: Node, row: ParameterRow) -> Any:
     if override is not None:
         _check_range(row, override.value)
     descriptor = ParameterDescriptor(
-        name=row.name, type=_TYPES[row.type].value, description=row.text, read_only=True, **_ranges(row)
+        name=row.name, type=_TYPES[row.type].value, description=row.text, read_only=not row.tunable, **_ranges(row)
     )
     # rclpy takes an empty list for one of bytes, so an empty default is declared by its type alone.
     default = _TYPES[row.type] if row.default == [] else row.default
