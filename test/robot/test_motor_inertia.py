@@ -73,7 +73,7 @@ def test_a_range_of_ratios_leaves_the_share_that_ratios_drawn_from_it_do(smalles
     assert ratio_prior_std(smallest, largest) == pytest.approx(np.sqrt(np.mean(share**2)), rel=1e-4)
 
 
-@pytest.mark.parametrize("name", ["panda", "fr3", "kuka_lwr4"])
+@pytest.mark.parametrize("name", ["panda", "fr3", "fr3v2", "kuka_lwr4"])
 def test_shipped_arms_say_how_far_the_assumed_fifth_may_be_off(name):
     robot = RobotModel.from_profile(name)
     assert robot.profile.apparent_motor_inertia_std == pytest.approx(ratio_prior_std(4.0, 6.0), abs=0.001)

@@ -41,7 +41,7 @@ def write(folder: Path, content: object) -> Path:
 
 
 def test_every_shipped_profile_loads_and_says_where_its_figures_come_from():
-    assert {"fr3", "kuka_lwr4", "panda"} <= set(profile_names())
+    assert {"fr3", "fr3v2", "kuka_lwr4", "panda"} <= set(profile_names())
     for name in profile_names():
         profile = load_profile(name)
         assert profile.name == name
@@ -84,7 +84,7 @@ def test_only_three_fields_are_needed(tmp_path):
 
 
 def test_unknown_robot_lists_the_known_ones():
-    with pytest.raises(UnknownNameError, match="fr3, kuka_lwr4, panda"):
+    with pytest.raises(UnknownNameError, match="fr3, fr3v2, kuka_lwr4, panda"):
         load_profile("pandora")
 
 

@@ -23,8 +23,8 @@ def test_every_link_has_a_transform_and_every_mesh_a_file(name: str) -> None:
     moving = [joint.get("name") for joint in robot.iterfind("joint") if joint.get("type") != "fixed"]
     assert sorted(map(str, moving)) == sorted(profile.joint_names)
     meshes = [urlparse(mesh.get("filename")) for mesh in robot.iterfind(".//mesh")]
-    # Those of fr3 and kuka_lwr4 are bare shapes.
-    assert meshes or name in ("fr3", "kuka_lwr4")
+    # Those of fr3, fr3v2 and kuka_lwr4 are bare shapes.
+    assert meshes or name in ("fr3", "fr3v2", "kuka_lwr4")
     assert all(mesh.scheme == "file" and Path(unquote(str(mesh.path))).is_file() for mesh in meshes)
 
 
