@@ -18,7 +18,7 @@ DEFAULT_DISTRO = "jazzy"
 HERE = Path(__file__).resolve().parent
 # Raise it when this file installs something else for the same pins: every environment is then built anew.
 RECIPE = "1"
-INTERFACES = ("impact_aware_msgs", "controller_manager_msgs")
+INTERFACES = ("impact_aware_msgs", "controller_manager_msgs", "lbr_fri_idl")
 # Compiled, as there are no wheels of them.
 # What a sourced ROS 2, another activated environment, the wheels' own start-up code or a calling make leave behind.
 FOREIGN_VARIABLES = (
@@ -41,7 +41,7 @@ PROOF = """
 import rclpy, rclpy.action, rclpy.executors, rclpy.lifecycle, rclpy.node, rclpy.serialization
 import diagnostic_msgs.msg, geometry_msgs.msg, rosgraph_msgs.msg, sensor_msgs.msg, std_msgs.msg, std_srvs.srv
 import lifecycle_msgs.msg, visualization_msgs.msg, impact_aware_msgs.msg, impact_aware_msgs.srv
-import controller_manager_msgs.msg, controller_manager_msgs.srv
+import controller_manager_msgs.msg, controller_manager_msgs.srv, lbr_fri_idl.msg
 import matplotlib.pyplot, mujoco, numpy, pinocchio, rosbags.highlevel, rosbags.rosbag2, yaml
 import scipy.integrate, scipy.interpolate, scipy.optimize, scipy.signal, scipy.spatial.transform
 from rclpy.serialization import deserialize_message, serialize_message
@@ -185,7 +185,7 @@ def compile_interfaces(venv: Path, distro: str, log: Path) -> None:
     command += ["--merge-install", "--event-handlers", "console_direct+", "--cmake-args"]
     command += [f"-DPython3_EXECUTABLE={venv / 'bin' / 'python'}", "-DBUILD_TESTING=OFF", "-DCMAKE_BUILD_TYPE=Release"]
     variables = build_environment(venv) | {"COLCON_HOME": str(build / "colcon")}
-    run(f"{' and '.join(INTERFACES)}, compiled", command, log, variables)
+    run(f"{', '.join(INTERFACES)}, compiled", command, log, variables)
 
 
 def install_package(venv: Path, log: Path) -> None:

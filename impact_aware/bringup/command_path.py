@@ -13,14 +13,30 @@ COMMAND_TOPICS = {
 }
 """Topic of an arm's commands, by their interface."""
 
+OVERLAY = "lbr_torque"
+"""What `command_watchdog` watches where `kuka_fri_relay` stands between the controller and the driver."""
 
-def watchdog_parameters(interface: str, commands: str, controller: str) -> dict[str, Any]:
+OVERLAY_TOPIC, OVERLAY_TYPE = "command/torque", "lbr_fri_idl/msg/LBRTorqueCommand"
+"""Where lbr_torque_command_controller of lbr_fri_ros2_stack 2.1.2 takes torques, below the arm's namespace."""
+
+RELAYS = {"kuka_fri_relay": OVERLAY}
+"""Executables that pass efforts on to a driver in another form, and what is watched behind them."""
+
+WATCHED_TOPICS = {**COMMAND_TOPICS, OVERLAY: OVERLAY_TOPIC}
+"""The same topics, and those behind relays."""
+
+
+def watchdog_parameters(
+    interface: str, commands: str, controller: str, relay: str = "", component: str = ""
+) -> dict[str, Any]:
     """What `command_watchdog` is told of the controller that it takes off an arm.
 
     Args:
         interface: What the arms are commanded by.
         commands: Topic of an arm's commands; empty for that of the interface.
         controller: The controller's name; empty for the node whose private topic the commands are.
+        relay: Executable between the commands and that controller; empty for none.
+        component: Hardware component that is taken off too; empty for none.
 
     Raises:
         InvalidInputError: Nobody said which controller it is.
@@ -32,4 +48,5 @@ def watchdog_parameters(interface: str, commands: str, controller: str) -> dict[
     if not name:
         expected = f"the name of the controller that takes {topic}, for the watchdog; or watchdog:=false"
         raise InvalidInputError("controller", "nothing", expected)
-    return {"controllers": [name]}
+    more: dict[str, Any] = {"hardware_components": [component]} if component else {}
+    return {"controllers": [name], **more, **({"command_interface": RELAYS[relay]} if relay else {})}

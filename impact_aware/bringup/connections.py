@@ -11,7 +11,8 @@ import dataclasses
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from impact_aware.bringup.graph import NodeSpec
+from impact_aware.bringup.command_path import OVERLAY, OVERLAY_TOPIC, OVERLAY_TYPE
+from impact_aware.bringup.node_spec import NodeSpec
 
 RECORDER, MONITOR = "bag_recorder", "run_monitor"
 
@@ -21,6 +22,7 @@ _ARM = "{arm}"
 _STATES = f"{_ARM}joint_states", "sensor_msgs/msg/JointState"
 _EFFORTS = f"{_ARM}effort_controller/commands", "std_msgs/msg/Float64MultiArray"
 _LAWS = f"{_ARM}local_law", "impact_aware_msgs/msg/LocalLaw"
+_OVERLAYS = f"{_ARM}{OVERLAY_TOPIC}", OVERLAY_TYPE
 _CONTROLS = f"{_ARM}control", "linear_feedback_controller_msgs/msg/Control"
 _IMPACTS = f"{_ARM}impacts", "impact_aware_msgs/msg/ImpactEvent"
 _JUMPS = f"{_ARM}predicted_jumps", "impact_aware_msgs/msg/ImpactPrediction"
@@ -50,6 +52,7 @@ _PUBLISHED: dict[str, tuple[tuple[str, str], ...]] = {
     "rs_controller": (_EFFORTS, _CONTROL, _DIAGNOSTICS),
     "impact_markers": (_MARKERS, _DIAGNOSTICS),
     "command_watchdog": (_HEARTBEAT, _DIAGNOSTICS),
+    "kuka_fri_relay": (_OVERLAYS, _DIAGNOSTICS),
     "sim_robot": (_STATES, _TRUTH, _DESCRIPTION, _POSE, _TWIST, _DIAGNOSTICS),
 }
 
@@ -61,6 +64,7 @@ _SUBSCRIBED: dict[str, tuple[tuple[str, str], ...]] = {
     "reference_field": (_IMPACTS, _JUMPS, _POSE, _CONTROL),
     "rs_controller": (_STATES, _IMPACTS, _JUMPS, _FIELD, *_LIVES),
     "command_watchdog": (_EFFORTS, _CONTROL),
+    "kuka_fri_relay": (_STATES, ("kuka_fri_relay/commands", _EFFORTS[1])),
     "impact_markers": (_JUMPS, _TRUTH, _IMPACTS, _POSE),
     "sim_robot": (_EFFORTS,),
 }
@@ -123,7 +127,7 @@ def subscribed(spec: NodeSpec) -> tuple[End, ...]:
 
 def _commanded(spec: NodeSpec, topics: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
     """The same topics, with the laws in place of the efforts where arms are commanded by them."""
-    laws = {"local_law": _LAWS, "linear_feedback": _CONTROLS}
+    laws = {"local_law": _LAWS, "linear_feedback": _CONTROLS, OVERLAY: _OVERLAYS}
     commands = laws.get(spec.parameters.get("command_interface", ""), _EFFORTS)
     return [commands if topic == _EFFORTS else topic for topic in topics]
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from impact_aware.bringup.command_path import COMMAND_TOPICS, watchdog_parameters
+from impact_aware.bringup.node_spec import NodeSpec
 from impact_aware.bringup.task_parameters import arm_parameters, base_of_single_arm, contact_parameters
 from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.resources import find_resource
@@ -19,8 +18,6 @@ from impact_aware.task.arms import base_numbers, check_frame
 
 PACKAGE = "impact_aware"
 
-_ORDER = ("rs_controller", "impact_detector", "jump_predictor", "reference_field", "impact_markers")
-
 SIMULATION_TIMEOUT = 1.0
 """`state_timeout` beside a plant in wall time, s."""
 
@@ -29,88 +26,6 @@ SIMULATION_LEASE = 2.0
 
 SIMULATION_AGE = 0.1
 """Longest time between the states that a controller of a simulated arm in wall time gets to see, s."""
-
-GROUPED = {name: index for index, name in enumerate(_ORDER)}
-"""Executables that can share a process, and in which order they are started there."""
-
-
-@dataclass(frozen=True)
-class NodeSpec:
-    """One node to start.
-
-    Attributes:
-        executable: Executable of the package.
-        name: Node name.
-        namespace: Namespace, without slashes at its ends; empty for none.
-        parameter_files: YAML files, later ones win.
-        parameters: Single parameters, which win over the files.
-        remappings: Topic names, from -> to.
-        arms: Names below which the topics of its arms are; empty for a single arm, or its own namespace.
-        members: The nodes that this process holds, if it is a `node_group`.
-    """
-
-    executable: str
-    name: str
-    namespace: str = ""
-    parameter_files: tuple[Path, ...] = ()
-    parameters: dict[str, Any] = field(default_factory=dict)
-    remappings: dict[str, str] = field(default_factory=dict)
-    arms: tuple[str, ...] = ("",)
-    members: tuple[NodeSpec, ...] = ()
-
-    @property
-    def full_name(self) -> str:
-        """Name below its namespace, such as `left/impact_detector`."""
-        return f"{self.namespace}/{self.name}" if self.namespace else self.name
-
-    def arguments(self) -> list[str]:
-        """The words after the executable."""
-        return [node_word(member) for member in self.members] or self.ros_arguments()
-
-    def ros_arguments(self) -> list[str]:
-        """The same as `--ros-args`, for a process of its own or a node of its own."""
-        words = ["--ros-args", "-r", f"__node:={self.name}"]
-        if self.namespace:
-            words += ["-r", f"__ns:=/{self.namespace}"]
-        for path in self.parameter_files:
-            words += ["--params-file", str(path)]
-        for name, value in self.parameters.items():
-            words += ["-p", f"{name}:={json.dumps(value, ensure_ascii=False)}"]
-        for source, target in self.remappings.items():
-            words += ["-r", f"{source}:={target}"]
-        return words
-
-
-def node_word(spec: NodeSpec) -> str:
-    """A node as an argument of `node_group`: the fields of its `NodeSpec` in JSON."""
-    fields = {name: value for name, value in vars(spec).items() if name != "members"}
-    return json.dumps(fields, default=str, ensure_ascii=False)
-
-
-def node_of_word(word: str) -> NodeSpec:
-    """The node that such an argument describes.
-
-    Raises:
-        InvalidInputError: It describes none.
-    """
-    try:
-        fields = json.loads(word)
-        files = tuple(Path(path) for path in fields.pop("parameter_files", ()))
-        return NodeSpec(**fields | {"arms": tuple(fields.get("arms", ("",)))}, parameter_files=files)
-    except (ValueError, TypeError, AttributeError):
-        raise InvalidInputError("argument", word, "a node as JSON: executable, name, namespace, ...") from None
-
-
-def in_one_process(graph: Sequence[NodeSpec]) -> tuple[NodeSpec, ...]:
-    """The same nodes, those of an arm's graph in one `node_group`; the plant stays a process of its own.
-
-    The controller is first: nothing else of its process may fail or be served before it.
-    """
-    members = sorted((spec for spec in graph if spec.executable in GROUPED), key=lambda spec: GROUPED[spec.executable])
-    if len(members) < 2:
-        return tuple(graph)
-    alone = (spec for spec in graph if spec.executable not in GROUPED)
-    return (NodeSpec("node_group", "node_group", members=tuple(members)), *alone)
 
 
 @dataclass(frozen=True)
@@ -133,6 +48,8 @@ class GraphOptions:
         seed: Seed of the plant's sensor noise.
         watchdog: Start `command_watchdog` beside the controller, which then needs it.
         controller: ros2_control's controller of an arm's commands; empty for the one that their topic names.
+        relay: Executable that passes an arm's commands on to its driver in another form; empty for none.
+        component: Hardware component of the driver that the watchdog takes off too; empty for none.
         viewer: The plant shows itself in a window.
         plant: Joints of the plant: `flexible` or `rigid`; None leaves it to the parameters.
         displacement: (3,) How far the plant's object is from where the task has it, m; only its poses tell.
@@ -154,6 +71,8 @@ class GraphOptions:
     seed: int = 0
     watchdog: bool = False
     controller: str = ""
+    relay: str = ""
+    component: str = ""
     viewer: bool = False
     plant: str | None = None
     displacement: tuple[float, ...] = (0.0, 0.0, 0.0)
@@ -206,6 +125,7 @@ def single_arm_graph(options: SingleArmOptions) -> tuple[NodeSpec, ...]:
                 states=True,
                 commands=True,
             ),
+            *build.relay("", options.robot, prefix, base_of_single_arm(task, "base")),
             *build.watchdog({"robots": [options.robot]}),
         ]
     if options.markers:
@@ -241,6 +161,9 @@ def dual_arm_graph(options: DualArmOptions) -> tuple[NodeSpec, ...]:
             "bases": [float(number) for arm in task.arms for number in base_numbers(arm)],
         }
         nodes.append(build.node("rs_controller", {**arms, **build.control_parameters()}, states=True, commands=True))
+        for arm in task.arms:
+            base = {"base": [float(number) for number in base_numbers(arm)]}
+            nodes += build.relay(arm.name, arm.robot, arm.joint_prefix, base)
         nodes += build.watchdog({"arms": arms["arms"], "robots": arms["robots"]})
     if options.markers:
         for arm in task.arms:
@@ -358,8 +281,19 @@ class _Builder:
         """The watchdog over the commands of all arms, where there is one."""
         if not self._options.watchdog:
             return []
-        more = watchdog_parameters(self._options.command_interface, self._options.commands, self._options.controller)
+        options = self._options
+        more = watchdog_parameters(
+            options.command_interface, options.commands, options.controller, options.relay, options.component
+        )
         return [self.node("command_watchdog", {**arms, **self._interface, **more}, commands=True)]
+
+    def relay(self, arm: str, robot: str, prefix: str, base: dict[str, Any]) -> list[NodeSpec]:
+        """What stands between the controller and one arm's driver, where there is something; `base` is its pose."""
+        if not self._options.relay:
+            return []
+        named = {"joint_prefix": prefix} if prefix else {}
+        own = {"robot": robot, **named, **base, **self._timing("period")}
+        return [self.node(self._options.relay, own, arm=arm, states=True)]
 
     def _timing(self, name: str) -> dict[str, float]:
         """The hardware's period as a parameter, where it is given."""

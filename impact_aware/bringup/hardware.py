@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from impact_aware.bringup.command_path import RELAYS
 from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.resources import read_named
 
-_WORDS = ("robot", "joint_states", "commands", "controller", "controllers")
+_WORDS = ("robot", "joint_states", "commands", "controller", "relay", "component", "controllers")
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,8 @@ class Hardware:
         joint_states: Topic of an arm's full-rate joint states, relative to the arm's namespace.
         commands: Topic of an arm's effort commands; empty when the driver takes no efforts alone.
         controller: ros2_control's controller that takes them; empty for the one that their topic names.
+        relay: Executable that takes the commands and passes them on in another form; empty for none.
+        component: Hardware component that is set inactive to stop the arm, beside the controller; empty for none.
         period: Time between two states, s; None when it is that of the nodes' parameters.
         no_commands: Why the driver takes no efforts alone; empty when it does.
         controllers: File in `config/ros2_control` that its controller manager loads; empty when it has none.
@@ -33,6 +36,8 @@ class Hardware:
     joint_states: str = "joint_states"
     commands: str = "effort_controller/commands"
     controller: str = ""
+    relay: str = ""
+    component: str = ""
     period: float | None = None
     no_commands: str = ""
     controllers: str = ""
@@ -53,6 +58,8 @@ def load_hardware(name_or_path: str | Path) -> Hardware:
     words = {key: _word(f"{where}: {key}", content.get(key, "")) for key in _WORDS}
     if not words["joint_states"]:
         raise InvalidInputError(f"{where}: joint_states", "nothing", "the topic of the arm's joint states")
+    if words["relay"] and words["relay"] not in RELAYS:
+        raise UnknownNameError(f"{where}: relay", words["relay"], tuple(RELAYS))
     why = content.get("no_commands", "")
     if not isinstance(why, str):
         raise InvalidInputError(f"{where}: no_commands", repr(why), "a sentence")

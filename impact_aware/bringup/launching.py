@@ -12,8 +12,9 @@ from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 
 from impact_aware.bringup.connections import connected
-from impact_aware.bringup.graph import PACKAGE, NodeSpec, in_one_process, select_nodes
+from impact_aware.bringup.graph import PACKAGE, select_nodes
 from impact_aware.bringup.hardware import Hardware, checked_period, load_hardware
+from impact_aware.bringup.node_spec import NodeSpec, in_one_process
 from impact_aware.errors import InvalidInputError
 from impact_aware.robot.profile import INTERFACES, PLANTS
 from impact_aware.task import ArmTask
@@ -87,6 +88,8 @@ def graph_options(context: LaunchContext) -> dict[str, Any]:
     hardware = chosen_hardware(context)
     period = text(context, "period")
     interface, commands = text(context, "command_interface"), text(context, "commands")
+    # A relay of the hardware's takes the hardware's commands; whoever names another topic has one of his own.
+    relayed = interface == "effort" and not commands and not on["simulation"]
     if interface == "effort":
         commands = commands or hardware.commands
         if not commands and on["control"] and not on["simulation"]:
@@ -101,6 +104,8 @@ def graph_options(context: LaunchContext) -> dict[str, Any]:
         "command_interface": interface,
         "watchdog": on["control"] and _watched(text(context, "watchdog"), interface, on["simulation"]),
         "controller": text(context, "controller") or (hardware.controller if interface == "effort" else ""),
+        "relay": hardware.relay if relayed else "",
+        "component": hardware.component if relayed else "",
         "period": checked_period("period", number("period", period)) if period else hardware.period,
         "namespace": text(context, "namespace").strip("/"),
         "parameter_file": text(context, "parameter_file") or None,

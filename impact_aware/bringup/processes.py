@@ -15,8 +15,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import IO, Any
 
-from impact_aware.bringup.graph import PACKAGE, NodeSpec
+from impact_aware.bringup.graph import PACKAGE
 from impact_aware.bringup.middleware import check_ros
+from impact_aware.bringup.node_spec import NodeSpec
 from impact_aware.child_process import end_with_parent
 
 

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from xml.etree import ElementTree
 
 from impact_aware.bringup.connections import published, subscribed
-from impact_aware.bringup.graph import DualArmOptions, NodeSpec, SingleArmOptions, dual_arm_graph, single_arm_graph
+from impact_aware.bringup.graph import DualArmOptions, SingleArmOptions, dual_arm_graph, single_arm_graph
+from impact_aware.bringup.node_spec import NodeSpec
 
 GRAPHS = {
     "hit-and-push": lambda: single_arm_graph(SingleArmOptions(simulation=False, watchdog=True)),
@@ -33,6 +34,9 @@ _OFFERED = {
 
 _SWITCHING = ("list_controllers", "switch_controller")
 """Services of a controller manager that the watchdog calls."""
+
+_COMPONENTS = ("set_hardware_component_state",)
+"""The same, where it takes a hardware component off too."""
 
 _READINESS, _CLOCK, _STEP = "/readiness", "/clock", "/step_done"
 
@@ -76,7 +80,8 @@ def _services(spec: NodeSpec) -> dict[str, set[str]]:
     allowed = {"reply": {name.replace("~", f"/{spec.full_name}") if "~" in name else above + name for name in names}}
     if spec.executable == "command_watchdog":
         managers = [f"{above}{arm}/controller_manager" if arm else f"{above}controller_manager" for arm in spec.arms]
-        allowed["request"] = {f"{manager}/{name}" for manager in managers for name in _SWITCHING}
+        components = _COMPONENTS if spec.parameters.get("hardware_components") else ()
+        allowed["request"] = {f"{manager}/{name}" for manager in managers for name in (*_SWITCHING, *components)}
     return allowed
 
 

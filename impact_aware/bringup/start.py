@@ -29,6 +29,7 @@ EXECUTABLES = {
             "impact_detector",
             "impact_markers",
             "jump_predictor",
+            "kuka_fri_relay",
             "node_group",
             "reference_field",
             "rs_controller",
@@ -43,6 +44,7 @@ EXECUTABLES = {
     "fuzz": "impact_aware.rigs.fuzz.fuzz",
     "latency_echo": "impact_aware.rigs.probes.latency_echo",
     "latency_probe": "impact_aware.rigs.probes.latency_probe",
+    "lbr_torque_command_controller": "impact_aware.rigs.emulators.lbr_torque_command_controller",
     "service_probe": "impact_aware.rigs.probes.service_probe",
 }
 """Executables of the package and the modules whose `main` they run."""

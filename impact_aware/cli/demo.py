@@ -22,15 +22,9 @@ from tqdm import tqdm
 
 from impact_aware.bringup.connections import connected
 from impact_aware.bringup.domain import add_domain, own_domain
-from impact_aware.bringup.graph import (
-    DualArmOptions,
-    NodeSpec,
-    SingleArmOptions,
-    dual_arm_graph,
-    in_one_process,
-    single_arm_graph,
-)
+from impact_aware.bringup.graph import DualArmOptions, SingleArmOptions, dual_arm_graph, single_arm_graph
 from impact_aware.bringup.middleware import check_ros
+from impact_aware.bringup.node_spec import NodeSpec, in_one_process
 from impact_aware.bringup.processes import NodeProcess, end_processes, quiet_environment
 from impact_aware.errors import ImpactAwareError, InvalidInputError
 from impact_aware.json_text import json_text

@@ -24,7 +24,7 @@ from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import Trigger
 
 from impact_aware.arrays import Array
-from impact_aware.bringup.command_path import COMMAND_TOPICS
+from impact_aware.bringup.command_path import OVERLAY, OVERLAY_TYPE, WATCHED_TOPICS
 from impact_aware.control.command_watch import CommandWatch, LawAge, effort_refusal
 from impact_aware.control.local_law import DEFAULT_VALIDITY
 from impact_aware.errors import InvalidInputError
@@ -32,7 +32,8 @@ from impact_aware.messages.linear_feedback import TYPE as CONTROL_TYPE
 from impact_aware.messages.local_law import TYPE as LAW_TYPE
 from impact_aware.messages.local_law import law_from_message
 from impact_aware.messages.stamps import stamp_seconds
-from impact_aware.nodes.ros.controller_switch import ControllerSwitch, Outcome
+from impact_aware.nodes.ros.controller_switch import ComponentSwitch, ControllerSwitch
+from impact_aware.nodes.ros.deactivation import Deactivation, Outcome
 from impact_aware.nodes.ros.diagnostics import ERROR, OK, WARN, DiagnosticsReporter, Report
 from impact_aware.nodes.ros.heartbeat import heartbeat_topic
 from impact_aware.nodes.ros.messages import effort_begin, message_class
@@ -60,12 +61,17 @@ class Settings:
 
     arms: list[str] = described([], "names of several arms, which stand before their topics; empty: a single arm")
     robots: list[str] = described(["panda"], "robot profiles: one for all arms, or one each")
-    command_interface: str = described("effort", "what the arms are commanded by", choices=INTERFACES)
+    command_interface: str = described(
+        "effort", "what the arms are commanded by, or what a relay makes of it", choices=(*INTERFACES, OVERLAY)
+    )
     controllers: list[str] = described(
         ["effort_controller"], "controllers of each arm's controller manager that are deactivated"
     )
     controller_manager: str = described(
         "controller_manager", "node of the controller manager, below each arm's name; empty: there is none"
+    )
+    hardware_components: list[str] = described(
+        [], "hardware components that are set inactive too, for drivers that go on with the last torque"
     )
     stop_services: list[str] = described(
         [], "services std_srvs/Trigger that are called too, such as a driver's stop, below the node's namespace"
@@ -87,11 +93,10 @@ class CommandWatchdogNode(Node):
         self._settings = settings
         prefixes = [f"{name}/" for name in settings.arms] or [""]
         limits = _limits(settings.robots, len(prefixes))
-        self._switches = [
-            ControllerSwitch(self, f"{prefix}{settings.controller_manager}", settings.controllers)
-            for prefix in prefixes
-            if settings.controller_manager
-        ]
+        self._switches: list[Deactivation] = []
+        for manager in (f"{prefix}{settings.controller_manager}" for prefix in prefixes if settings.controller_manager):
+            self._switches.append(ControllerSwitch(self, manager, settings.controllers))
+            self._switches += [ComponentSwitch(self, manager, name) for name in settings.hardware_components]
         if not self._switches and not settings.stop_services:
             expected = "a controller manager or a stop service: without either nothing could be stopped"
             raise InvalidInputError("parameter controller_manager", "nothing, and no stop_services", expected)
@@ -112,7 +117,7 @@ class CommandWatchdogNode(Node):
         """Subscribe to one arm's commands."""
         settings = self._settings
         kind, read = self._reader(limit)
-        topic = f"{prefix}{COMMAND_TOPICS[settings.command_interface]}"
+        topic = f"{prefix}{WATCHED_TOPICS[settings.command_interface]}"
         watch = CommandWatch(
             self.resolve_topic_name(topic), settings.command_timeout, settings.repeat_timeout, LOOK_PERIOD
         )
@@ -121,10 +126,16 @@ class CommandWatchdogNode(Node):
         return watch
 
     def _reader(self, limit: Array) -> tuple[Any, Callable[[bytes], tuple[object, str]]]:
-        """Type of the commands, and what makes of a message what tells it from others, and why it is none."""
+        """Type of the commands, and what makes of a message what tells it from others, and why it is none.
+
+        What tells it from others is None for a message that moves nothing, after which no other is expected.
+        """
         interface = self._settings.command_interface
         if interface == "effort":
             return Float64MultiArray, partial(_read_effort, effort_begin(limit.size), limit)
+        if interface == OVERLAY:
+            kind = message_class(OVERLAY_TYPE)
+            return kind, partial(_read_overlay, kind, limit)
         kind = message_class(LAW_TYPE if interface == "local_law" else CONTROL_TYPE)
         age = LawAge(lambda: self.get_clock().now().nanoseconds * 1e-9)
         return kind, partial(_read_law if interface == "local_law" else _read_control, kind, limit, age)
@@ -135,6 +146,9 @@ class CommandWatchdogNode(Node):
         except RuntimeError as error:
             # RMWError, which is no public name of rclpy.
             content, refusal = serialized, f"what can't be decoded: {error}"
+        if content is None:
+            watch.end()
+            return
         watch.receive(content)
         if refusal and not self._reason:
             self._stop(f"a command that is none: {refusal}")
@@ -237,6 +251,16 @@ def _read_effort(begin: bytes, limit: Array, serialized: bytes) -> tuple[object,
     else:
         values = np.array(deserialize_message(serialized, Float64MultiArray).data)
     return serialized, effort_refusal(values, limit)
+
+
+def _read_overlay(kind: Any, limit: Array, serialized: bytes) -> tuple[object, str]:
+    """Of kuka_fri_relay, which goes on without torques when the arm is at rest."""
+    message = deserialize_message(serialized, kind)
+    torque, position = np.array(message.torque), np.array(message.joint_position)
+    refusal = effort_refusal(torque, limit)
+    if not refusal and not np.isfinite(position).all():
+        refusal = "a position that is not finite"
+    return serialized if torque.any() else None, refusal
 
 
 def _read_law(kind: Any, limit: Array, age: LawAge, serialized: bytes) -> tuple[object, str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from functools import partial
 
-from impact_aware.bringup.graph import GROUPED, NodeSpec, node_of_word
+from impact_aware.bringup.node_spec import GROUPED, NodeSpec, node_of_word
 from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.nodes import joint_state_source
 from impact_aware.nodes.impact_detector import ImpactDetectorNode

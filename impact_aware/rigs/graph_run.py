@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from impact_aware.bringup.connections import connected
 from impact_aware.bringup.domain import own_domain
-from impact_aware.bringup.graph import NodeSpec
+from impact_aware.bringup.node_spec import NodeSpec
 from impact_aware.bringup.processes import NodeProcess, end_processes, quiet_environment
 
 Line = dict[str, Any]

@@ -5,14 +5,8 @@ from __future__ import annotations
 import dataclasses
 
 from impact_aware.bringup.connections import connected, published, subscribed
-from impact_aware.bringup.graph import (
-    DualArmOptions,
-    NodeSpec,
-    SingleArmOptions,
-    dual_arm_graph,
-    select_nodes,
-    single_arm_graph,
-)
+from impact_aware.bringup.graph import DualArmOptions, SingleArmOptions, dual_arm_graph, select_nodes, single_arm_graph
+from impact_aware.bringup.node_spec import NodeSpec
 
 RECORDER, MONITOR = NodeSpec("bag_recorder", "bag_recorder"), NodeSpec("run_monitor", "run_monitor")
 

@@ -13,17 +13,8 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from impact_aware.bringup.graph import (
-    DualArmOptions,
-    NodeSpec,
-    SingleArmOptions,
-    dual_arm_graph,
-    in_one_process,
-    node_of_word,
-    node_word,
-    select_nodes,
-    single_arm_graph,
-)
+from impact_aware.bringup.graph import DualArmOptions, SingleArmOptions, dual_arm_graph, select_nodes, single_arm_graph
+from impact_aware.bringup.node_spec import NodeSpec, in_one_process, node_of_word, node_word
 from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.robot import load_profile
 from impact_aware.task import hit_normal, load_task

@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 import yaml
 
+from impact_aware.bringup.command_path import COMMAND_TOPICS, RELAYS
 from impact_aware.bringup.graph import (
-    COMMAND_TOPICS,
     DualArmOptions,
-    NodeSpec,
     SingleArmOptions,
     dual_arm_graph,
     single_arm_graph,
 )
 from impact_aware.bringup.hardware import Hardware, load_hardware
+from impact_aware.bringup.node_spec import NodeSpec
 from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.resources import resource_names
 from impact_aware.robot import load_profile
@@ -62,7 +62,10 @@ def test_every_controller_with_parameters_is_known_to_the_manager(name: str) -> 
     assert set(controllers(hardware)) - {"controller_manager"} <= set(types(hardware))
 
 
-@pytest.mark.parametrize("name", [name for name in resource_names("hardware") if load_hardware(name).commands])
+FORWARDED = [name for name in CONTROLLED if not load_hardware(name).relay]
+
+
+@pytest.mark.parametrize("name", FORWARDED)
 def test_commands_go_to_a_forward_controller_of_efforts(name: str) -> None:
     hardware = load_hardware(name)
     controller, _, topic = hardware.commands.partition("/")
@@ -81,7 +84,14 @@ def test_a_driver_that_takes_no_efforts_alone_has_no_forward_controller() -> Non
     for name in resource_names("hardware"):
         hardware = load_hardware(name)
         assert bool(hardware.commands) != bool(hardware.no_commands)
-        assert bool(hardware.commands) == (bool(hardware.controllers) and FORWARD in types(hardware).values())
+        forwarded = bool(hardware.controllers) and FORWARD in types(hardware).values()
+        assert forwarded == (bool(hardware.commands) and not hardware.relay)
+
+
+def test_a_driver_that_takes_no_efforts_alone_has_a_relay_and_is_stopped_by_its_component() -> None:
+    hardware = load_hardware("kuka_fri")
+    assert hardware.relay in RELAYS and hardware.commands == f"{hardware.relay}/commands"
+    assert hardware.component == "lbr_system_interface"
 
 
 def test_the_arm_sets_the_pace_of_a_franka_as_in_its_own_file() -> None:

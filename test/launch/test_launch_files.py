@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from launch_started import ROOT, Started, evaluate, launch_file, started, started_by
 
-from impact_aware.bringup.graph import node_of_word
+from impact_aware.bringup.node_spec import node_of_word
 from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.robot import load_profile
 from impact_aware.robot.shown_urdf import shown_urdf

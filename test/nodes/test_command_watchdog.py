@@ -21,7 +21,7 @@ from impact_aware.errors import InvalidInputError
 from impact_aware.messages.local_law import law_to_message
 from impact_aware.nodes import command_watchdog, watchdog_link
 from impact_aware.nodes.command_watchdog import CommandWatchdogNode
-from impact_aware.nodes.ros import controller_switch
+from impact_aware.nodes.ros import controller_switch, deactivation
 from impact_aware.nodes.ros.messages import ROS
 from impact_aware.nodes.watchdog_link import WatchdogLink
 from impact_aware.rigs.emulators.controller_manager import ControllerManager, LoadedController
@@ -40,7 +40,7 @@ class Cell:
     def __init__(self, monkeypatch, settings: dict, managers: tuple[str, ...], active: dict[str, bool]) -> None:
         self.now = 1000.0
         clock = SimpleNamespace(monotonic=lambda: self.now)
-        for module in (command_watchdog, controller_switch, watchdog_link):
+        for module in (command_watchdog, controller_switch, deactivation, watchdog_link):
             monkeypatch.setattr(module, "time", clock)
         made = command_watchdog.Settings(**(TIMES | settings))
         monkeypatch.setattr(command_watchdog, "load_settings", lambda node, kind: made)
@@ -235,12 +235,12 @@ def test_one_of_the_controllers_is_off_already_and_the_others_go_all_the_same(ma
 def test_it_asks_again_until_somebody_confirms(cell):
     cell.look(5, send=True)
     answers = cell.watchdog._switches[0]
-    ready, answers._switch = answers._switch, SimpleNamespace(service_is_ready=lambda: False)
+    ready, answers._client = answers._client, SimpleNamespace(service_is_ready=lambda: False)
     cell.look(12)
     cell.spin()
     assert cell.watchdog._status()[1].endswith("but not confirmed")
     assert cell.watchdog._status()[2]["controllers"] == "there is no /controller_manager"
-    answers._switch = ready
+    answers._client = ready
     cell.look(60)
     cell.spin()
     assert not cell.active["controller_manager/effort_controller"]

@@ -9,7 +9,8 @@ import pytest
 from diagnostic_msgs.msg import DiagnosticStatus
 
 from impact_aware.bringup.connections import connected, published, subscribed
-from impact_aware.bringup.graph import DualArmOptions, NodeSpec, dual_arm_graph
+from impact_aware.bringup.graph import DualArmOptions, dual_arm_graph
+from impact_aware.bringup.node_spec import NodeSpec
 from impact_aware.bringup.processes import NodeProcess, quiet_environment
 from impact_aware.nodes.ros.qos import READINESS_QOS
 from impact_aware.nodes.ros.readiness import TOPIC

@@ -7,7 +7,8 @@ import time
 
 import pytest
 
-from impact_aware.bringup.graph import NodeSpec, SingleArmOptions, in_one_process, node_word, single_arm_graph
+from impact_aware.bringup.graph import SingleArmOptions, single_arm_graph
+from impact_aware.bringup.node_spec import NodeSpec, in_one_process, node_word
 from impact_aware.bringup.processes import NodeProcess, quiet_environment
 from impact_aware.errors import InvalidInputError
 from impact_aware.nodes.node_group import NODES, members

@@ -4,7 +4,7 @@ import signal
 
 import pytest
 
-from impact_aware.bringup.graph import NodeSpec
+from impact_aware.bringup.node_spec import NodeSpec
 from impact_aware.cli.main import main
 from impact_aware.rigs.bench.shutdowns import shut_down
 

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from impact_aware.bringup.graph import NodeSpec
+from impact_aware.bringup.node_spec import NodeSpec
 from impact_aware.cli.main import main
 from impact_aware.contact import contact_jacobian
 from impact_aware.rigs.bench import command, dds, predict, probe_run, service, shutdowns, soak, startup

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from impact_aware.bringup.graph import NodeSpec
+from impact_aware.bringup.node_spec import NodeSpec
 from impact_aware.rigs import graph_run
 from impact_aware.rigs.faults.dds import RESOLUTION, REST_WITHIN, DdsRun, format_table
 from impact_aware.rigs.graph_run import GraphRun

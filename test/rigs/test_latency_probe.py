@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from impact_aware.bringup.graph import NodeSpec
+from impact_aware.bringup.node_spec import NodeSpec
 from impact_aware.cli.main import main
 from impact_aware.errors import InvalidInputError
 from impact_aware.rigs.bench.probe_run import BenchmarkFailedError, run_probe

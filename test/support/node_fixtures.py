@@ -101,7 +101,7 @@ class Suite:
 
     def start(self, executable, name=None, domain=None, members=(), **parameters):
         """Start a node, or several as `members` of one process, with a log of its own."""
-        from impact_aware.bringup.graph import NodeSpec
+        from impact_aware.bringup.node_spec import NodeSpec
         from impact_aware.bringup.processes import NodeProcess, quiet_environment
 
         folder = self.folder / str(len(self.processes))

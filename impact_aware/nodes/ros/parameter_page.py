@@ -17,9 +17,11 @@ NODES = (
     "reference_field",
     "rs_controller",
     "command_watchdog",
+    "kuka_fri_relay",
     "impact_markers",
     "sim_robot",
     "forward_command_controller",
+    "lbr_torque_command_controller",
     "fault_injector",
     "bag_recorder",
 )

@@ -18,14 +18,8 @@ from typing import Any
 
 from tqdm import tqdm
 
-from impact_aware.bringup.graph import (
-    DualArmOptions,
-    NodeSpec,
-    SingleArmOptions,
-    dual_arm_graph,
-    in_one_process,
-    single_arm_graph,
-)
+from impact_aware.bringup.graph import DualArmOptions, SingleArmOptions, dual_arm_graph, single_arm_graph
+from impact_aware.bringup.node_spec import NodeSpec, in_one_process
 from impact_aware.bringup.processes import NodeProcess
 from impact_aware.errors import InvalidInputError
 from impact_aware.rigs.bench.probe_run import add_priority, chosen_priority, patient, run_probe, urgent

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from impact_aware.bringup.graph import NodeSpec
+from impact_aware.bringup.node_spec import NodeSpec
 from impact_aware.bringup.processes import NodeProcess
 from impact_aware.errors import ImpactAwareError, InvalidInputError
 from impact_aware.rigs.graph_run import GraphRun, Line

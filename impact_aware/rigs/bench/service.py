@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from impact_aware.bringup.graph import NodeSpec, SingleArmOptions, single_arm_graph
+from impact_aware.bringup.graph import SingleArmOptions, single_arm_graph
+from impact_aware.bringup.node_spec import NodeSpec
 from impact_aware.errors import InvalidInputError
 from impact_aware.rigs.bench.probe_run import BenchmarkFailedError, run_probe
 from impact_aware.robot import RobotModel

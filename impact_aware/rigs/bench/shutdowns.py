@@ -21,7 +21,8 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
-from impact_aware.bringup.graph import DualArmOptions, NodeSpec, SingleArmOptions, dual_arm_graph, single_arm_graph
+from impact_aware.bringup.graph import DualArmOptions, SingleArmOptions, dual_arm_graph, single_arm_graph
+from impact_aware.bringup.node_spec import NodeSpec
 from impact_aware.bringup.processes import NodeProcess
 from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.rigs.graph_run import GraphRun, Line

@@ -19,7 +19,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from impact_aware.bringup.graph import NodeSpec
+from impact_aware.bringup.node_spec import NodeSpec
 from impact_aware.errors import InvalidInputError
 from impact_aware.rigs.bench.probe_run import BenchmarkFailedError
 from impact_aware.rigs.bench.starts import busy_process

@@ -10,6 +10,9 @@
   best-effort one leaves it out;
 - when nothing is left to switch, the answer is ok;
 - activating asks for the state `inactive`, by the same rules.
+
+`set_hardware_component_state_srv_cb` and `set_component_state` of resource_manager.cpp, likewise: the component's own
+state counts, whatever controllers use it; of one that does not exist the answer is not ok, and has no state.
 """
 
 from __future__ import annotations
@@ -38,11 +41,14 @@ class LoadedController:
 
 
 class ControllerManager:
-    """Controllers that are loaded and configured, by name."""
+    """Controllers that are loaded and configured, and hardware components, by name."""
 
-    def __init__(self, controllers: dict[str, LoadedController]) -> None:
+    def __init__(
+        self, controllers: dict[str, LoadedController], components: dict[str, LoadedController] | None = None
+    ) -> None:
         """Nothing is switched yet."""
         self._controllers = controllers
+        self._components = components or {}
 
     def states(self) -> dict[str, str]:
         """`active` or `inactive`, by name."""
@@ -75,6 +81,16 @@ class ControllerManager:
             for name in names:
                 self._controllers[name].switch(active)
         return True, ""
+
+    def set_component(self, name: str, state: str) -> tuple[bool, str]:
+        """Set a component `active` or `inactive`; returns whether that is so now, and its state."""
+        own = self._components.get(name)
+        if own is None:
+            return False, ""
+        if state in ("active", "inactive") and own.is_active() is not (state == "active"):
+            own.switch(state == "active")
+        label = "active" if own.is_active() else "inactive"
+        return label == state, label
 
     def _known(self, names: Sequence[str], action: str, strict: bool) -> tuple[list[str], str]:
         """Those of the names that are controllers, and why the switch is refused."""

@@ -12,7 +12,6 @@ import math
 import sys
 import time
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from rclpy.clock import Clock, ClockType
@@ -21,13 +20,13 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 from impact_aware.nodes.ros.diagnostics import ERROR, OK, WARN, DiagnosticsReporter, Report
-from impact_aware.nodes.ros.messages import message_class, service_class
 from impact_aware.nodes.ros.qos import COMMAND_QOS, STREAM_QOS, state_qos
 from impact_aware.nodes.ros.ros_parameters import load_settings
 from impact_aware.nodes.ros.runtime import run_node
 from impact_aware.parameters import described
 from impact_aware.rigs.emulators.controller_manager import ControllerManager, LoadedController
 from impact_aware.rigs.emulators.forward_controller import ForwardCommandController
+from impact_aware.rigs.emulators.manager_services import ManagerServices
 
 
 @dataclass(frozen=True)
@@ -71,28 +70,13 @@ class ForwardCommandControllerNode(Node):
     def _manage(self, manager: str) -> None:
         """Offer the services of a controller manager, in whose process a controller lives."""
         own = LoadedController(self._switch, lambda: self.controller.active)
-        self._manager = ControllerManager({self.get_name(): own})
-        switch = service_class("controller_manager_msgs/srv/SwitchController")
-        listing = service_class("controller_manager_msgs/srv/ListControllers")
-        self._state_class = message_class("controller_manager_msgs/msg/ControllerState")
-        self.create_service(switch, f"{manager}/switch_controller", self._on_switch)
-        self.create_service(listing, f"{manager}/list_controllers", self._on_list)
+        self._manager_services = ManagerServices(self, manager, ControllerManager({self.get_name(): own}))
 
     def _switch(self, active: bool) -> None:
         self._off = not active
         self._held_time = time.monotonic() - self._commanded
         self.controller.activate() if active else self.controller.deactivate()
         self._diagnostics.report()
-
-    def _on_switch(self, request: Any, response: Any) -> Any:
-        lists = request.activate_controllers, request.deactivate_controllers
-        response.ok, response.message = self._manager.switch(*lists, request.strictness)
-        return response
-
-    def _on_list(self, _request: Any, response: Any) -> Any:
-        states = self._manager.states().items()
-        response.controller = [self._state_class(name=name, state=state) for name, state in states]
-        return response
 
     def _begin(self) -> None:
         """Take commands, now that there is somebody to whom they go on."""

@@ -30,7 +30,8 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
-from impact_aware.bringup.graph import NodeSpec, SingleArmOptions, single_arm_graph
+from impact_aware.bringup.graph import SingleArmOptions, single_arm_graph
+from impact_aware.bringup.node_spec import NodeSpec
 from impact_aware.errors import UnknownNameError
 from impact_aware.rigs.faults.dds_classes import DDS_FAULTS, DdsFault, right_reasons
 from impact_aware.rigs.graph_run import GraphRun

@@ -116,6 +116,7 @@ SUBJECTS: dict[str, Subject] = {
         # What a person does after it has stopped the arms.
         vary=lambda node, _generator: node._on_reset(None, Trigger.Response()),
     ),
+    "kuka_fri_relay": Subject("KukaFriRelayNode"),
     "forward_command_controller": Subject(
         "ForwardCommandControllerNode",
         {"joints": JOINTS},
@@ -124,6 +125,7 @@ SUBJECTS: dict[str, Subject] = {
         # What a person does after a command of the wrong size.
         vary=lambda node, _generator: node.controller.activate(),
     ),
+    "lbr_torque_command_controller": Subject("LbrTorqueCommandControllerNode", {"joints": JOINTS}),
     "run_monitor": Subject("RunMonitorNode"),
     "bag_recorder": Subject(
         "BagRecorderNode",

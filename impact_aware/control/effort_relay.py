@@ -1,0 +1,95 @@
+"""Torques for a driver that goes on with the last one for ever: passed on while they come, then the arm is damped.
+
+Whoever stands between `rs_controller` and such a driver answers each state of the arm. What he sends is a torque in the
+arm's own convention, within its limits: the newest command; or, without one,
+
+    tau = bias(q, dq) - d M(q) dq,
+
+which takes the motion away with gravity compensated, until the arm is at rest. There it is the gravity torque, which is
+no torque at all for an arm that adds that itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from impact_aware.arrays import Array
+from impact_aware.control.command_watch import effort_refusal
+from impact_aware.control.parameters import ControlParameters
+from impact_aware.control.safety.command_filter import CommandFilter
+from impact_aware.robot import RobotModel
+from impact_aware.robot.effort_convention import EffortConvention
+from impact_aware.robot.safety_limits import SafetyLimits
+
+
+class EffortRelay:
+    """Between the commands of one arm and its driver.
+
+    Attributes:
+        leads: Whether the newest command is passed on.
+        reason: Why none is, in words; empty before the first one, and while one is.
+        filter: Keeps what is sent within the torque limits and the torque rate.
+    """
+
+    def __init__(
+        self,
+        robot: RobotModel,
+        timeout: float,
+        period: float,
+        limits: Sequence[SafetyLimits] | None = None,
+        damping: float = ControlParameters.safe_damping,
+        rest_velocity: float = ControlParameters.rest_velocity,
+    ) -> None:
+        """Nothing was commanded yet.
+
+        Args:
+            robot: The arm, with gravity as its base has it.
+            timeout: Time without a command after which the arm is damped, s.
+            period: Time between two states, s.
+            limits: Of the arm, in a list; those of its profile when None.
+            damping: Rate at which velocity is taken away, 1/s.
+            rest_velocity: Joint velocity below which the arm counts as at rest, rad/s.
+        """
+        self._robot, self._timeout, self._damping, self._rest = robot, timeout, damping, rest_velocity
+        self._convention = EffortConvention([robot])
+        self.filter = CommandFilter([robot], period, limits)
+        self._command: Array | None = None
+        self._since = 0.0
+        self.leads, self.reason = False, ""
+
+    def receive(self, command: Array, now: float) -> None:
+        """A command (m,) has come, N m; `now` is of a steady clock, s. One that is none ends what was passed on."""
+        refusal = effort_refusal(command, self._robot.limits.effort)
+        self._command, self._since = (None if refusal else command), now
+        self.leads, self.reason = not refusal, f"a command that is none: {refusal}" if refusal else ""
+
+    def passes_on(self, now: float) -> bool:
+        """Whether the newest command is still passed on at `now`, s of the clock of `receive`."""
+        if self.leads and now - self._since > self._timeout:
+            self.leads, self._command = False, None
+            self.reason = f"no command for {1e3 * (now - self._since):.0f} ms"
+        return self.leads
+
+    def answer(self, q: Array, dq: Array, now: float) -> Array:
+        """What is sent for a state of the arm (n,), N m.
+
+        Args:
+            q: (n,) rad.
+            dq: (n,) rad/s.
+            now: Of the clock of `receive`, s.
+        """
+        self.passes_on(now)
+        robot = self._robot
+        gravity = robot.gravity(q)
+        if not self.filter.begun:
+            self.filter.begin(gravity)
+        if self._command is not None:
+            wanted = self._command + self._convention.carried * gravity
+        elif np.abs(dq).max() < self._rest:
+            wanted = gravity
+        else:
+            wanted = robot.bias(q, dq) - self._damping * (robot.mass_matrix(q) @ dq)
+        self.filter.apply(wanted, gravity)
+        return self.filter.previous

@@ -1,0 +1,152 @@
+"""Node `kuka_fri_relay`: `rs_controller`'s torques as lbr_fri_ros2_stack takes them; when none come it damps the arm.
+
+The driver needs joint positions beside the torques, and goes on with the last message for ever, so each state is
+answered: with the newest torque, or, when none comes, with what brings the arm to rest. One relay for each arm, in the
+arm's namespace.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import dataclass
+
+import numpy as np
+from builtin_interfaces.msg import Time
+from rclpy.node import Node
+from rclpy.serialization import deserialize_message
+from std_msgs.msg import Float64MultiArray
+
+from impact_aware.bringup.command_path import OVERLAY_TOPIC, OVERLAY_TYPE
+from impact_aware.control.effort_relay import EffortRelay
+from impact_aware.errors import InvalidInputError
+from impact_aware.nodes.joint_state_source import JointStateSource
+from impact_aware.nodes.ros.diagnostics import ERROR, OK, DiagnosticsReporter, Report
+from impact_aware.nodes.ros.messages import message_class
+from impact_aware.nodes.ros.qos import COMMAND_QOS
+from impact_aware.nodes.ros.readiness import Readiness
+from impact_aware.nodes.ros.ros_parameters import load_settings
+from impact_aware.nodes.ros.runtime import run_node
+from impact_aware.nodes.watchdog_link import WATCHDOG
+from impact_aware.parameters import described
+from impact_aware.task.arms import single_arm
+
+JOINTS = 7
+"""Of every arm with this driver; its message has as many numbers."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Parameters of the node."""
+
+    robot: str = described("panda", "robot profile of the arm, by name or file")
+    joint_prefix: str = described("", "what stands before the names of its joints, such as left_")
+    base: list[float] = described(
+        [], "pose of its base: x, y, z (m) and yaw, or roll, pitch, yaw (rad), or a quaternion; empty: upright"
+    )
+    period: float = described(0.002, "time between two states of the arm, s", 1e-4, 0.1)
+    command_timeout: float = described(0.02, "time without a torque after which the arm is damped, s", 0.005, 60.0)
+    state_timeout: float = described(
+        0.02, "time without a state after which no torque is passed on any more, s of wall time", 0.005, 60.0
+    )
+    lockstep: bool = described(False, "joint_states come reliably, from a simulator in lockstep")
+
+
+class KukaFriRelayNode(Node):
+    """Between `rs_controller` and lbr_torque_command_controller."""
+
+    def __init__(self) -> None:
+        """Wait for states; what is sent until the first torque is none."""
+        super().__init__("kuka_fri_relay")
+        settings = load_settings(self, Settings)
+        self._settings = settings
+        (arm,) = single_arm(self.get_namespace().strip("/"), settings.robot, settings.base, settings.joint_prefix)
+        robot = arm.robot.tilted(arm.base.rotation)
+        if robot.n != JOINTS:
+            raise InvalidInputError("parameter robot", settings.robot, f"an arm of {JOINTS} joints, not of {robot.n}")
+        if robot.profile is None or robot.profile.command_includes_gravity:
+            expected = "a profile with command_includes_gravity: false, as these torques come on top of the arm's own"
+            raise InvalidInputError("parameter robot", settings.robot, expected)
+        self.relay = EffortRelay(robot, settings.command_timeout, settings.period)
+        self._message = message_class(OVERLAY_TYPE)()
+        self._publisher = self.create_publisher(message_class(OVERLAY_TYPE), OVERLAY_TOPIC, COMMAND_QOS)
+        self.create_subscription(Float64MultiArray, "~/commands", self._on_command, COMMAND_QOS, raw=True)
+        self._state_time, self._said, self._leaving = -np.inf, "", False
+        self._states = JointStateSource(
+            self, robot.joint_names, self._on_state, reliable=settings.lockstep, answered=True
+        )
+        self._readiness = Readiness(self, no_motion=self._objection)
+        self._diagnostics = DiagnosticsReporter(self, self._status)
+
+    def _on_command(self, serialized: bytes) -> None:
+        now = time.monotonic()
+        try:
+            values = np.array(deserialize_message(serialized, Float64MultiArray).data)
+        except RuntimeError as error:
+            # RMWError, which is no public name of rclpy: bytes from outside must not end the node.
+            self.get_logger().warning(f"commands can't be decoded: {error}", throttle_duration_sec=5.0)
+            return
+        self.relay.receive(values, now)
+        # At once, so that the way through here costs a message and no cycle; but with no positions from long ago.
+        if now - self._state_time <= self._settings.state_timeout:
+            self._send(now)
+        self._tell()
+
+    def _on_state(self, _stamp: Time) -> None:
+        self._state_time = now = time.monotonic()
+        if not self.relay.passes_on(now):
+            self._send(now)
+            self._tell()
+
+    def _send(self, now: float) -> None:
+        states = self._states
+        self._message.torque = self.relay.answer(states.position, states.velocity, now)
+        self._message.joint_position = states.position
+        self._publisher.publish(self._message)
+
+    def _tell(self) -> None:
+        """Log when torques end."""
+        reason = self.relay.reason
+        if reason and not self._said:
+            self.get_logger().error(f"damping the arm: {reason}")
+            self._diagnostics.report()
+        self._said = reason
+
+    def _objection(self) -> str:
+        """Why no motion must begin: nobody takes the torques, but for those who only watch."""
+        topic = self._publisher.topic_name
+        takers = {own.node_name for own in self.get_subscriptions_info_by_topic(topic)} - {WATCHDOG}
+        return "" if takers else f"nobody takes {topic}: is lbr_torque_command_controller loaded?"
+
+    @property
+    def finished(self) -> bool:
+        """Whether the process may end: nobody moves the arm any more."""
+        return self._leaving and not self.relay.leads and not self.relay.filter.previous.any()
+
+    def prepare_stop(self) -> None:
+        """The process was asked to end: not before the arm has been brought to rest."""
+        self._leaving = True
+
+    def close(self) -> None:
+        """A last message without torque, with which the driver then goes on."""
+        if np.isfinite(self._state_time):
+            self._message.torque = np.zeros(JOINTS)
+            self._publisher.publish(self._message)
+
+    def _status(self) -> Report:
+        relay, silent = self.relay, time.monotonic() - self._state_time
+        values: dict[str, object] = {"leads": relay.leads, "largest": float(np.abs(relay.filter.previous).max())}
+        if silent > self._settings.state_timeout and np.isfinite(silent):
+            return ERROR, f"no joint_states for {1e3 * silent:.0f} ms: nothing is passed on", values
+        if relay.reason:
+            return ERROR, f"damping the arm: {relay.reason}", values
+        return OK, "passing torques on" if relay.leads else "no torques yet", values
+
+
+def main() -> None:
+    """Run the node."""
+    sys.exit(run_node(KukaFriRelayNode, prompt=True))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,92 @@
+"""What goes on to a driver while torques come, and when they don't."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from impact_aware.control.effort_relay import EffortRelay
+from impact_aware.robot import RobotModel
+from impact_aware.robot.safety_limits import SafetyLimits
+
+ROBOT = RobotModel.from_profile("panda")
+Q = np.array([0.3, -0.5, 0.2, -2.0, 0.4, 1.7, 0.6])
+DQ = np.array([0.11, -0.23, 0.17, 0.31, -0.29, 0.19, -0.37])
+REST = np.zeros(7)
+EFFORT = np.array([3.0, -7.0, 2.0, 5.0, -0.7, 0.9, -0.4])
+PERIOD, TIMEOUT = 0.002, 0.02
+
+
+@pytest.fixture
+def relay():
+    return EffortRelay(ROBOT, TIMEOUT, PERIOD)
+
+
+def settle(relay: EffortRelay, q=Q, dq=DQ, now=1.0) -> np.ndarray:
+    """Until the torque rate limits nothing any more."""
+    for _ in range(40):
+        sent = relay.answer(q, dq, now)
+    return sent
+
+
+def lead(relay: EffortRelay, command=EFFORT, now=1.0) -> None:
+    relay.receive(command, now)
+    settle(relay, now=now)
+
+
+def test_nothing_is_sent_to_an_arm_at_rest_before_the_first_torque(relay):
+    np.testing.assert_array_equal(settle(relay, dq=REST), np.zeros(7))
+    assert not relay.leads and relay.reason == ""
+
+
+def test_a_torque_is_passed_on_as_it_came(relay):
+    lead(relay)
+    np.testing.assert_allclose(relay.answer(Q, DQ, 1.019), EFFORT, atol=1e-12)
+    assert relay.leads and relay.reason == "" and relay.passes_on(1.019)
+
+
+def test_without_one_the_arm_is_damped_with_its_gravity_left_to_itself(relay):
+    lead(relay)
+    sent = settle(relay, now=1.021)
+    model = ROBOT.bias(Q, DQ) - ROBOT.gravity(Q) - 10.0 * ROBOT.mass_matrix(Q) @ DQ
+    np.testing.assert_allclose(sent, model, atol=1e-9)
+    assert DQ @ (sent - ROBOT.bias(Q, DQ) + ROBOT.gravity(Q)) < 0.0
+    assert not relay.leads and relay.reason == "no command for 21 ms"
+
+
+def test_silence_is_counted_from_the_last_torque(relay):
+    lead(relay, now=1.0)
+    relay.receive(EFFORT, 1.015)
+    assert relay.passes_on(1.034) and not relay.passes_on(1.036)
+
+
+def test_at_rest_without_torques_nothing_is_sent(relay):
+    lead(relay)
+    slow = 0.019 * np.sign(DQ)
+    np.testing.assert_array_equal(settle(relay, dq=slow, now=1.021), np.zeros(7))
+    assert np.abs(settle(relay, dq=1.1 * slow, now=1.021)).max() > 0.01
+
+
+def test_the_torque_rate_holds_on_the_way_from_one_to_the_other(relay):
+    lead(relay)
+    rate = np.asarray(SafetyLimits.of(ROBOT).effort_rate) * PERIOD
+    before = relay.filter.previous
+    after = relay.answer(Q, DQ, 1.021)
+    assert np.all(np.abs(after - before) <= rate + 1e-12) and np.abs(after - before).max() > 0.9 * rate.min()
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        (np.full(7, np.nan), "a torque that is not finite"),
+        (EFFORT[:6], "6 torques for 7 joints"),
+        (EFFORT + 200.0 * np.eye(7)[1], "193 N m at joint 2, which may have 87"),
+    ],
+)
+def test_what_is_no_command_ends_what_was_passed_on(relay, command, words):
+    lead(relay)
+    relay.receive(command, 1.002)
+    assert not relay.leads and relay.reason == f"a command that is none: {words}"
+    assert DQ @ (settle(relay, now=1.003) - ROBOT.bias(Q, DQ) + ROBOT.gravity(Q)) < 0.0
+    lead(relay, now=1.01)
+    assert relay.leads and relay.reason == ""

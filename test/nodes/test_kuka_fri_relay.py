@@ -1,0 +1,281 @@
+"""`kuka_fri_relay` between controller and driver, and how the watchdog stops an arm behind it."""
+
+from __future__ import annotations
+
+import dataclasses
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from lbr_fri_idl.msg import LBRTorqueCommand
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.serialization import serialize_message
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+
+from impact_aware.bringup.connections import connected, published, subscribed
+from impact_aware.bringup.graph import DualArmOptions, SingleArmOptions, dual_arm_graph, single_arm_graph
+from impact_aware.bringup.hardware import load_hardware
+from impact_aware.errors import InvalidInputError
+from impact_aware.nodes import command_watchdog, kuka_fri_relay
+from impact_aware.nodes.command_watchdog import CommandWatchdogNode
+from impact_aware.nodes.kuka_fri_relay import KukaFriRelayNode
+from impact_aware.nodes.ros.deactivation import Outcome
+from impact_aware.nodes.ros.messages import stamp
+from impact_aware.rigs.emulators import lbr_torque_command_controller
+from impact_aware.rigs.emulators.lbr_torque_command_controller import LbrTorqueCommandControllerNode
+from impact_aware.robot import RobotModel
+
+PANDA = RobotModel.from_profile("panda")
+Q = np.array([0.3, -0.5, 0.2, -2.0, 0.4, 1.7, 0.6])
+DQ = np.array([0.11, -0.23, 0.17, 0.31, -0.29, 0.19, -0.37])
+EFFORT = np.array([0.3, -0.7, 0.2, 0.5, -0.7, 0.9, -0.4])
+KUKA = load_hardware("kuka_fri")
+OPTIONS = {
+    "simulation": False,
+    "commands": KUKA.commands,
+    "controller": KUKA.controller,
+    "relay": KUKA.relay,
+    "component": KUKA.component,
+    "period": KUKA.period,
+    "watchdog": True,
+}
+
+
+def settings_of(monkeypatch, module, **values):
+    made = dataclasses.replace(module.Settings(), **values)
+    monkeypatch.setattr(module, "load_settings", lambda node, kind: made)
+
+
+class Way:
+    """A relay whose messages are kept, and whose clock a test sets."""
+
+    def __init__(self, monkeypatch, **settings) -> None:
+        self.now, self.time = 100.0, 1.0
+        settings_of(monkeypatch, kuka_fri_relay, **settings)
+        monkeypatch.setattr(kuka_fri_relay, "time", SimpleNamespace(monotonic=lambda: self.now))
+        self.node = KukaFriRelayNode()
+        self.sent: list[tuple[np.ndarray, np.ndarray]] = []
+        self.node._publisher = SimpleNamespace(publish=self._keep, topic_name="/command/torque")
+
+    def _keep(self, message: LBRTorqueCommand) -> None:
+        self.sent.append((np.array(message.joint_position), np.array(message.torque)))
+
+    def state(self, q=Q, dq=DQ, wait=0.002) -> None:
+        self.now += wait
+        self.time += wait
+        # The driver's order is that of the joints; a broadcaster's is not.
+        order = [4, 2, 0, 6, 1, 3, 5]
+        names = [PANDA.joint_names[place] for place in order]
+        message = JointState(name=names, position=np.asarray(q)[order], velocity=np.asarray(dq)[order])
+        message.header.stamp = stamp(self.time)
+        self.node._states._receive(serialize_message(message))
+
+    def effort(self, values=EFFORT) -> None:
+        self.node._on_command(serialize_message(Float64MultiArray(data=[float(value) for value in values])))
+
+
+@pytest.fixture
+def way(ros_context, monkeypatch):
+    made = Way(monkeypatch)
+    yield made
+    made.node.destroy_node()
+
+
+def test_before_the_first_torque_each_state_is_answered_with_its_position_and_without_torque(way):
+    for k in range(3):
+        way.state(Q + 1e-4 * k, np.zeros(7))
+    assert len(way.sent) == 3
+    np.testing.assert_array_equal(way.sent[-1][0], Q + 2e-4)
+    assert not np.any([torque for _, torque in way.sent])
+    assert way.node._status()[1] == "no torques yet"
+
+
+def test_a_torque_is_passed_on_at_once_with_the_newest_position_and_once(way):
+    for k in range(30):
+        way.state(Q + 1e-4 * k)
+        way.effort()
+    assert len(way.sent) == 31, "the first state had no torque yet"
+    position, torque = way.sent[-1]
+    np.testing.assert_array_equal(position, Q + 29e-4)
+    np.testing.assert_allclose(torque, EFFORT, atol=1e-12)
+    assert way.node._status()[1] == "passing torques on"
+
+
+def test_when_torques_end_the_states_are_answered_and_the_arm_is_damped(way):
+    for _ in range(30):
+        way.state()
+        way.effort()
+    count = len(way.sent)
+    for _ in range(10):
+        way.state()
+    assert len(way.sent) == count, "a torque is still passed on"
+    for _ in range(20):
+        way.state()
+    assert len(way.sent) == count + 20
+    expected = PANDA.bias(Q, DQ) - PANDA.gravity(Q) - 10.0 * PANDA.mass_matrix(Q) @ DQ
+    np.testing.assert_allclose(way.sent[-1][1], expected, atol=1e-9)
+    level, text, _ = way.node._status()
+    assert level != command_watchdog.OK and text.startswith("damping the arm: no command for 2")
+
+
+def test_no_torque_goes_on_with_a_position_of_long_ago(way):
+    way.state()
+    way.effort()
+    count = len(way.sent)
+    way.now += 0.021
+    way.effort()
+    assert len(way.sent) == count
+    assert way.node._status()[1] == "no joint_states for 21 ms: nothing is passed on"
+
+
+def test_bytes_that_are_no_command_are_left_out(way):
+    way.state()
+    way.node._on_command(b"\x00\x01\x02")
+    way.effort(EFFORT[:5])
+    assert way.node._status()[1] == "damping the arm: a command that is none: 5 torques for 7 joints"
+
+
+def test_it_ends_when_the_arm_rests_and_leaves_the_driver_without_torque(way):
+    for _ in range(30):
+        way.state()
+        way.effort()
+    way.node.prepare_stop()
+    assert not way.node.finished
+    for _ in range(30):
+        way.state()
+        way.effort(np.zeros(7))
+    assert not way.sent[-1][1].any() and not way.node.finished, "the controller still leads the arm"
+    for _ in range(60):
+        way.state(dq=np.zeros(7))
+    assert way.node.finished
+    for _ in range(30):
+        way.state()
+        way.effort()
+    way.node.close()
+    assert not way.sent[-1][1].any() and way.sent[-2][1].any()
+
+
+@pytest.mark.parametrize(
+    ("robot", "words"), [("none.yaml", "existing file"), ("grown.yaml", "command_includes_gravity")]
+)
+def test_an_arm_that_the_driver_can_not_be_is_refused_in_one_line(ros_context, monkeypatch, tmp_path, robot, words):
+    path = tmp_path / robot
+    if robot == "grown.yaml":
+        from impact_aware.resources import find_resource
+
+        text = find_resource("config", "robots", "fr3.yaml").read_text()
+        path.write_text(text.replace("command_includes_gravity: false", "command_includes_gravity: true"))
+        (tmp_path / "fr3.urdf").write_text(find_resource("config", "robots", "fr3.urdf").read_text())
+    settings_of(monkeypatch, kuka_fri_relay, robot=str(path))
+    with pytest.raises(InvalidInputError, match=words) as refusal:
+        KukaFriRelayNode()
+    assert "\n" not in str(refusal.value)
+
+
+class Cell:
+    """The watchdog behind a relay, and the emulated driver whose component it takes off."""
+
+    def __init__(self, monkeypatch, **settings) -> None:
+        own = {"joints": list(PANDA.joint_names), "controller_manager": "controller_manager"}
+        settings_of(monkeypatch, lbr_torque_command_controller, **own)
+        self.driver = LbrTorqueCommandControllerNode()
+        own = {"command_interface": "lbr_torque", "controllers": [KUKA.controller], **settings}
+        own = {"hardware_components": [KUKA.component], "command_timeout": 60.0, "repeat_timeout": 0.0} | own
+        settings_of(monkeypatch, command_watchdog, **own)
+        self.watchdog = CommandWatchdogNode()
+        self.executor = SingleThreadedExecutor()
+        self.executor.add_node(self.driver)
+        self.executor.add_node(self.watchdog)
+
+    def until(self, condition) -> None:
+        for _ in range(3000):
+            if condition():
+                return
+            self.executor.spin_once(timeout_sec=0.005)
+        pytest.fail(str(self.watchdog._status()))
+
+    def overlay(self, torque, position=Q) -> None:
+        message = LBRTorqueCommand(joint_position=np.asarray(position), torque=np.asarray(torque))
+        watch = self.watchdog._watches[0]
+        self.watchdog._on_command(watch, self.watchdog._reader(PANDA.limits.effort)[1], serialize_message(message))
+
+    def close(self) -> None:
+        self.executor.shutdown()
+        self.watchdog.destroy_node()
+        self.driver.destroy_node()
+
+
+@pytest.fixture
+def make_cell(ros_context, monkeypatch):
+    made = []
+
+    def make(**settings):
+        made.append(Cell(monkeypatch, **settings))
+        return made[-1]
+
+    yield make
+    for cell in made:
+        cell.close()
+
+
+def test_the_arm_is_stopped_by_its_controller_and_by_its_component(make_cell):
+    cell = make_cell()
+    cell.until(lambda: not cell.watchdog._state()[1])
+    cell.overlay(EFFORT)
+    assert cell.watchdog._watches[0].begun and not cell.watchdog._reason
+    cell.overlay(EFFORT, np.where(np.arange(7) == 4, np.nan, Q))
+    assert cell.watchdog._reason == "a command that is none: a position that is not finite"
+    cell.until(lambda: all(own.outcome is Outcome.OFF for own in cell.watchdog._switches))
+    assert not cell.driver.lbr.active and not cell.driver.lbr.component_active
+    said = cell.watchdog._status()[2]["controllers"]
+    assert said == "lbr_torque_command_controller deactivated; lbr_system_interface is inactive"
+
+
+@pytest.mark.parametrize(
+    ("torque", "words"),
+    [(EFFORT + 200.0 * np.eye(7)[1], "199.3 N m at joint 2, which may have 87"), (np.full(7, np.inf), "not finite")],
+)
+def test_torques_that_are_none_stop_it_too(make_cell, torque, words):
+    cell = make_cell()
+    cell.overlay(torque)
+    assert words in cell.watchdog._reason
+
+
+def test_after_a_message_without_torque_no_other_is_expected(make_cell):
+    cell = make_cell()
+    cell.overlay(EFFORT)
+    assert cell.watchdog._watches[0].begun
+    cell.overlay(np.zeros(7))
+    assert not cell.watchdog._watches[0].begun and not cell.watchdog._reason
+
+
+def test_a_component_that_is_not_there_is_said_and_not_confirmed(make_cell):
+    cell = make_cell(hardware_components=["lbr"])
+    cell.until(lambda: not cell.watchdog._state()[1])
+    cell.overlay(np.full(7, np.nan))
+    cell.until(lambda: "no hardware component" in cell.watchdog._status()[2]["controllers"])
+    assert cell.watchdog._status()[1].endswith("but not confirmed")
+    assert cell.driver.lbr.component_active
+
+
+def test_the_graph_leads_the_torques_through_the_relay_of_each_arm():
+    graph = {spec.full_name: spec for spec in connected(single_arm_graph(SingleArmOptions(namespace="lbr", **OPTIONS)))}
+    relay, controller = graph["lbr/kuka_fri_relay"], graph["lbr/rs_controller"]
+    watchdog = graph["lbr/command_watchdog"]
+    assert "/lbr/kuka_fri_relay/commands" in {end.topic for end in published(controller)}
+    assert "/lbr/kuka_fri_relay/commands" in {end.topic for end in subscribed(relay)}
+    assert "/lbr/command/torque" in {end.topic for end in published(relay)} & {
+        end.topic for end in subscribed(watchdog)
+    }
+    assert relay.parameters["period"] == 0.002
+    assert watchdog.parameters["hardware_components"] == ["lbr_system_interface"]
+    assert watchdog.parameters["controllers"] == ["lbr_torque_command_controller"]
+    assert watchdog.parameters["command_interface"] == "lbr_torque"
+    assert "/lbr/kuka_fri_relay" in controller.parameters["companions"]
+    pair = {spec.full_name: spec for spec in connected(dual_arm_graph(DualArmOptions(**OPTIONS)))}
+    assert {"left/kuka_fri_relay", "right/kuka_fri_relay"} <= pair.keys()
+    topics = {end.topic for end in subscribed(pair["command_watchdog"])}
+    assert {"/left/command/torque", "/right/command/torque"} <= topics
+    bases = [pair[f"{side}/kuka_fri_relay"].parameters["base"] for side in ("left", "right")]
+    assert bases[0] != bases[1] and len(bases[0]) == 6
