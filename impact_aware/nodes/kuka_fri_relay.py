@@ -21,7 +21,7 @@ from impact_aware.bringup.command_path import OVERLAY_TOPIC, OVERLAY_TYPE
 from impact_aware.control.effort_relay import EffortRelay
 from impact_aware.errors import InvalidInputError
 from impact_aware.nodes.joint_state_source import JointStateSource
-from impact_aware.nodes.ros.diagnostics import ERROR, OK, DiagnosticsReporter, Report
+from impact_aware.nodes.ros.diagnostics import ERROR, OK, WARN, DiagnosticsReporter, Report
 from impact_aware.nodes.ros.messages import message_class
 from impact_aware.nodes.ros.qos import COMMAND_QOS
 from impact_aware.nodes.ros.readiness import Readiness
@@ -45,7 +45,9 @@ class Settings:
         [], "pose of its base: x, y, z (m) and yaw, or roll, pitch, yaw (rad), or a quaternion; empty: upright"
     )
     period: float = described(0.002, "time between two states of the arm, s", 1e-4, 0.1)
-    command_timeout: float = described(0.02, "time without a torque after which the arm is damped, s", 0.005, 60.0)
+    command_timeout: float = described(
+        0.01, "time without a torque after which the arm is damped, s; less than the watchdog's", 0.002, 60.0
+    )
     state_timeout: float = described(
         0.02, "time without a state after which no torque is passed on any more, s of wall time", 0.005, 60.0
     )
@@ -107,8 +109,8 @@ class KukaFriRelayNode(Node):
     def _tell(self) -> None:
         """Log when torques end."""
         reason = self.relay.reason
-        if reason and not self._said:
-            self.get_logger().error(f"damping the arm: {reason}")
+        if reason and not self._said and not self._leaving:
+            self.get_logger().warning(f"damping the arm: {reason}")
             self._diagnostics.report()
         self._said = reason
 
@@ -139,7 +141,8 @@ class KukaFriRelayNode(Node):
         if silent > self._settings.state_timeout and np.isfinite(silent):
             return ERROR, f"no joint_states for {1e3 * silent:.0f} ms: nothing is passed on", values
         if relay.reason:
-            return ERROR, f"damping the arm: {relay.reason}", values
+            # Also after an orderly end of the controller.
+            return WARN, f"damping the arm: {relay.reason}", values
         return OK, "passing torques on" if relay.leads else "no torques yet", values
 
 

@@ -197,6 +197,8 @@ class RsControllerNode(SteadyLifecycleNode):
             self._waiting_for = self._connections.refusal()
             if not self._waiting_for:
                 self.trigger_activate()
+            else:
+                self.get_logger().info(f"waiting to begin: {self._waiting_for}", throttle_duration_sec=10.0)
         if self._session is not None and self._session.active and self._autostart is not None:
             self._autostart.cancel()
 

@@ -107,16 +107,22 @@ def test_when_torques_end_the_states_are_answered_and_the_arm_is_damped(way):
         way.state()
         way.effort()
     count = len(way.sent)
-    for _ in range(10):
+    for _ in range(4):
         way.state()
     assert len(way.sent) == count, "a torque is still passed on"
+    way.now += 0.003
     for _ in range(20):
         way.state()
     assert len(way.sent) == count + 20
     expected = PANDA.bias(Q, DQ) - PANDA.gravity(Q) - 10.0 * PANDA.mass_matrix(Q) @ DQ
     np.testing.assert_allclose(way.sent[-1][1], expected, atol=1e-9)
     level, text, _ = way.node._status()
-    assert level != command_watchdog.OK and text.startswith("damping the arm: no command for 2")
+    assert level != command_watchdog.OK and text.startswith("damping the arm: no command for 1")
+
+
+def test_the_relay_damps_before_the_watchdog_takes_its_silence_for_death():
+    relay, watchdog = kuka_fri_relay.Settings(), command_watchdog.Settings()
+    assert relay.command_timeout + 3.0 * relay.period < watchdog.command_timeout
 
 
 def test_no_torque_goes_on_with_a_position_of_long_ago(way):
