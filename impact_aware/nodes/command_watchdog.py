@@ -198,7 +198,7 @@ class CommandWatchdogNode(Node):
             return Heartbeat.STATE_STOPPED, self._reason
         lacks = [text for switch in self._switches if (text := switch.lacks())]
         lacks += [f"there is no {self._named(client)}" for client in self._stops if not client.service_is_ready()]
-        return (Heartbeat.STATE_WAITING, "; ".join(lacks)) if lacks else (Heartbeat.STATE_WORKING, "")
+        return (Heartbeat.STATE_WAITING, "; ".join(dict.fromkeys(lacks))) if lacks else (Heartbeat.STATE_WORKING, "")
 
     def _named(self, client: Client) -> str:
         return self.resolve_service_name(client.srv_name)

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-NODES = Path(__file__).resolve().parents[2] / "impact_aware" / "nodes"
-SOURCES = {path.stem: path.read_text() for path in sorted(NODES.glob("*.py"))}
+PACKAGE = Path(__file__).resolve().parents[2] / "impact_aware"
+PATHS = sorted([*(PACKAGE / "nodes").glob("*.py"), *(PACKAGE / "rigs").rglob("*.py")])
+SOURCES = {path.stem: path.read_text() for path in PATHS}
 DEFINING_A_NODE = [name for name, source in SOURCES.items() if re.search(r"class \w+\((Lifecycle)?Node\)", source)]
 # Made to be overridden.
 TRANSITIONS = {f"on_{name}" for name in ("configure", "activate", "deactivate", "cleanup", "shutdown", "error")}

@@ -134,6 +134,44 @@ def test_every_import_is_declared() -> None:
             assert ROSDEP_NAMES.get(name, name) in declared, f"{path.relative_to(ROOT)} imports {name}"
 
 
+def test_every_package_whose_executables_are_started_is_declared() -> None:
+    declared = dependencies(described(ROOT / "package.xml"))
+    # rosbag2's command, and the player's formats come with it.
+    commands = {'"ros2", "bag"': "ros2bag"}
+    started = set()
+    for path in [*(ROOT / "launch").glob("*.py"), *(PACKAGE / "bringup").glob("*.py")]:
+        text = path.read_text(encoding="utf-8")
+        started |= set(re.findall(r'package="(\w+)"', text))
+        started |= {package for words, package in commands.items() if words in text}
+    assert {"rviz2", "robot_state_publisher", "tf2_ros", "ros2bag"} <= started
+    assert started - {"impact_aware"} <= declared
+
+
+def test_nothing_private_of_rclpy_is_used() -> None:
+    """Names that begin with an underscore may be others in the next distribution."""
+    rclpy = pytest.importorskip("rclpy")
+    private: set[str] = set()
+    for path in Path(rclpy.__file__).parent.rglob("*.py"):
+        private |= set(re.findall(r"(?:self\.|def |node\.)(_[a-z]\w*)", path.read_text(encoding="utf-8")))
+    assert {"_parameter_overrides", "_state_machine"} <= private
+    sources = {path: ast.parse(path.read_text(encoding="utf-8")) for path in PACKAGE.rglob("*.py")}
+    own: set[str] = set()
+    used: dict[str, str] = {}
+    for path, tree in sources.items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef):
+                own.add(node.name)
+            elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+                own.add(node.attr)
+            elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+                own.add(node.target.id)
+            elif isinstance(node, ast.Attribute) and node.attr in private:
+                used.setdefault(node.attr, f"{path.relative_to(ROOT)}:{node.lineno}")
+            elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith(("rclpy._", "rclpy.impl")):
+                used.setdefault(str(node.module), f"{path.relative_to(ROOT)}:{node.lineno}")
+    assert {name: place for name, place in used.items() if name not in own} == {}
+
+
 def test_pip_and_rosdep_are_told_of_the_same_libraries() -> None:
     """What is imported and is no part of ROS is what `pip install` brings along, and nothing else is."""
     libraries = set(imported_packages()) & ({*ROSDEP_NAMES, "pinocchio"} | FROM_PYPI_ONLY)

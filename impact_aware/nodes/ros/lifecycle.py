@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from lifecycle_msgs.srv import ChangeState
+from lifecycle_msgs.srv import ChangeState, GetState
 from rclpy.lifecycle import LifecycleNode
+from rclpy.service import Service
 
 
 class SteadyLifecycleNode(LifecycleNode):
@@ -14,7 +15,8 @@ class SteadyLifecycleNode(LifecycleNode):
     def __init__(self, name: str, **ros: Any) -> None:
         """Create the node with its transition services; `ros` goes to rclpy's node."""
         super().__init__(name, **ros)
-        change = self._service_change_state.callback
+        service = self._transition_service("change_state")
+        change = service.callback
 
         def answer(request: ChangeState.Request, response: ChangeState.Response) -> ChangeState.Response:
             try:
@@ -25,4 +27,13 @@ class SteadyLifecycleNode(LifecycleNode):
                 response.success = False
                 return response
 
-        self._service_change_state.callback = answer
+        service.callback = answer
+
+    def state_label(self) -> str:
+        """Its primary state, such as `active`, as a client would be told."""
+        response: Any = GetState.Response()
+        return str(self._transition_service("get_state").callback(GetState.Request(), response).current_state.label)
+
+    def _transition_service(self, name: str) -> Service:
+        """One that rclpy made, of all that the node has."""
+        return next(own for own in self.services if own.srv_name.rpartition("/")[2] == name)

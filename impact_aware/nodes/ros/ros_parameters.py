@@ -30,14 +30,27 @@ def load_settings(node: Node, settings: type[Settings]) -> Settings:
     Raises:
         InvalidInputError: A value has the wrong type or lies outside its range.
     """
-    return settings(**{row.name: _declare(node, row) for row in parameter_rows(settings)})
+    rows = parameter_rows(settings)
+    given = _overrides(node, [row.name for row in rows])
+    return settings(**{row.name: _declare(node, row, given.get(row.name)) for row in rows})
 
 
-def _declare(node: Node, row: ParameterRow) -> Any:
-    override = node._parameter_overrides.get(row.name)
+def _overrides(node: Node, names: list[str]) -> dict[str, Parameter]:
+    """What a launch file or a command line gives for these, of whatever type.
+
+    rclpy tells of it only through a declared parameter, which takes nothing of another type if it has one.
+    """
+    anything = ParameterDescriptor(dynamic_typing=True)
+    found = node.declare_parameters("", [(name, None, anything) for name in names])
+    for name in names:
+        node.undeclare_parameter(name)
+    return {own.name: own for own in found if own.type_ != Parameter.Type.NOT_SET}
+
+
+def _declare(node: Node, row: ParameterRow, override: Parameter | None) -> Any:
     if override is not None and row.type == "float" and override.type_ == Parameter.Type.INTEGER:
         # `-p speed:=1` on a command line is an integer to ROS; whoever typed it meant the number.
-        override = node._parameter_overrides[row.name] = Parameter(row.name, value=float(override.value))
+        override = Parameter(row.name, value=float(override.value))
     if override is not None and override.type_ != _TYPES[row.type] and np.size(override.value):
         raise InvalidInputError(f"parameter {row.name}", repr(override.value), f"a value of type {row.type}")
     if override is not None:
@@ -47,7 +60,9 @@ def _declare(node: Node, row: ParameterRow) -> Any:
     )
     # rclpy takes an empty list for one of bytes, so an empty default is declared by its type alone.
     default = _TYPES[row.type] if row.default == [] else row.default
-    value = node.declare_parameter(row.name, default, descriptor).value
+    if override is not None and (override.type_ == _TYPES[row.type] and np.size(override.value)):
+        default = override.value
+    value = node.declare_parameter(row.name, default, descriptor, ignore_override=True).value
     value = row.default if value is None else value
     if row.choices and value not in row.choices:
         raise UnknownNameError(f"parameter {row.name}", str(value), row.choices)

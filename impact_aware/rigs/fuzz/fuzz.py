@@ -23,12 +23,12 @@ from typing import Any
 import numpy as np
 import rclpy
 from rclpy.event_handler import QoSSubscriptionEventType
-from rclpy.lifecycle import LifecycleNode
 from rclpy.logging import LoggingSeverity, set_logger_level
 from rclpy.serialization import deserialize_message, serialize_message
 from rclpy.signals import SignalHandlerOptions
 from sensor_msgs.msg import JointState
 
+from impact_aware.nodes.ros.lifecycle import SteadyLifecycleNode
 from impact_aware.rigs.fuzz.growth import Growth
 from impact_aware.rigs.fuzz.subjects import subject
 from impact_aware.rigs.fuzz.traffic import SERVICES, Traffic
@@ -97,7 +97,7 @@ class Fuzzer:
         self.first_tracebacks: dict[str, str] = {}
         self._given = 0
         self._share = 1.0
-        if isinstance(self.node, LifecycleNode):
+        if isinstance(self.node, SteadyLifecycleNode):
             self.node.trigger_configure()
         self._subject.prepare(self.node)
         self._subscriptions: list[Any] = list(self.node.subscriptions)
@@ -149,18 +149,16 @@ class Fuzzer:
                 alive_count=max(change, 0), not_alive_count=0, alive_count_change=change, not_alive_count_change=0
             )
             self._call(self._generator.choice(self._events), news)
-        if isinstance(self.node, LifecycleNode) and self._draw() < TRANSITION_SHARE:
-            self._call(self.node.trigger_deactivate if self._is_active() else self.node.trigger_activate)
-
-    def _is_active(self) -> bool:
-        return bool(self.node._state_machine.current_state[1] == "active")
+        if isinstance(self.node, SteadyLifecycleNode) and self._draw() < TRANSITION_SHARE:
+            active = self.node.state_label() == "active"
+            self._call(self.node.trigger_deactivate if active else self.node.trigger_activate)
 
     def _recover(self) -> None:
         """What a person would do to have a controller move: a state that is good, out of the safe mode, start."""
         for own in self._subscriptions:
             if own.msg_type is JointState:
                 self._give(own, spoil=False)
-        if isinstance(self.node, LifecycleNode) and not self._is_active():
+        if isinstance(self.node, SteadyLifecycleNode) and self.node.state_label() != "active":
             self._call(self.node.trigger_activate)
         for name in ("reset", "start"):
             for own in self._services:
