@@ -6,7 +6,6 @@ from typing import Any
 
 from lifecycle_msgs.srv import ChangeState, GetState
 from rclpy.lifecycle import LifecycleNode
-from rclpy.service import Service
 
 
 class SteadyLifecycleNode(LifecycleNode):
@@ -31,9 +30,9 @@ class SteadyLifecycleNode(LifecycleNode):
 
     def state_label(self) -> str:
         """Its primary state, such as `active`, as a client would be told."""
-        response: Any = GetState.Response()
-        return str(self._transition_service("get_state").callback(GetState.Request(), response).current_state.label)
+        callback = self._transition_service("get_state").callback
+        return str(callback(GetState.Request(), GetState.Response()).current_state.label)
 
-    def _transition_service(self, name: str) -> Service:
+    def _transition_service(self, name: str) -> Any:
         """One that rclpy made, of all that the node has."""
         return next(own for own in self.services if own.srv_name.rpartition("/")[2] == name)
