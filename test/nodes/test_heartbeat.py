@@ -69,6 +69,27 @@ def test_a_node_that_is_not_served_any_more_falls_silent(heard, monkeypatch):
     node.destroy_node()
 
 
+def test_a_node_that_is_served_goes_on(heard, monkeypatch):
+    monkeypatch.setattr(heartbeat, "HUNG", 0.3)
+    node = Node("detector")
+    HeartbeatSender(node, ["impacts"])
+    heard.executor.add_node(node)
+    # More than there is time for until a node that is not served falls silent.
+    assert until(heard.executor, lambda: len(heard.messages) >= 8)
+    heard.executor.remove_node(node)
+    node.destroy_node()
+
+
+def test_each_topic_has_its_own_and_a_count_that_is_full_begins_anew(heard):
+    node = Node("detector")
+    sender = HeartbeatSender(node, ["predicted_jumps", "impacts"])
+    sender._count = 2**32 - 2
+    assert until(heard.executor, lambda: len(heard.messages) >= 4)
+    counts = [message.count for message in heard.messages[:4]]
+    assert counts == [(2**32 - 2 + k) % 2**32 for k in range(4)]
+    node.destroy_node()
+
+
 def test_two_lives_of_a_node_are_told_apart(node):
     assert HeartbeatSender(node, ["a"])._session != HeartbeatSender(node, ["b"])._session
 
@@ -140,6 +161,22 @@ def test_who_never_had_a_heartbeat_is_not_missed_where_the_middleware_tells(list
     listener.wait(10.0)
     assert listener.lost == []
     assert listener.upstream.refusal() == ""
+
+
+def test_only_a_middleware_that_tells_of_death_is_asked_for_it(node, monkeypatch):
+    asked = {}
+    real = node.create_subscription
+
+    def create(kind, topic, *arguments, event_callbacks=None, **more):
+        asked[topic] = event_callbacks is not None
+        return real(kind, topic, *arguments, **more)
+
+    monkeypatch.setattr(node, "create_subscription", create)
+    Listener(node, monkeypatch)
+    assert asked == {"impacts": True, "impacts/heartbeat": False}
+    monkeypatch.setattr(middleware, "get_rmw_implementation_identifier", lambda: "rmw_zenoh_cpp")
+    Listener(node, monkeypatch)
+    assert asked == {"impacts": False, "impacts/heartbeat": False}
 
 
 def test_where_the_middleware_does_not_tell_a_heartbeat_must_be_heard(node, monkeypatch):
