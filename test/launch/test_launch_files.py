@@ -54,7 +54,7 @@ DRIVERS = {
     "": Driver("panda", "joint_states", "effort_controller/commands"),
     "franka": Driver("fr3", "franka/joint_states", "impact_effort_controller/commands"),
     "kinova": Driver("", "joint_states", ""),
-    "kuka_fri": Driver("", "joint_states", "", 0.002),
+    "kuka_fri": Driver("", "joint_states", "kuka_fri_relay/commands", 0.002),
     "ros2_control": Driver("", "joint_states", "effort_controller/commands"),
 }
 
@@ -109,6 +109,17 @@ class Choice:
     def watched(self) -> bool:
         """Whether a watchdog looks at the commands: those for real arms."""
         return "control" in self.on and "simulation" not in self.on
+
+    @property
+    def relayed(self) -> bool:
+        """Whether a relay stands between the controller and the driver."""
+        return self.hardware == "kuka_fri" and self.watched
+
+    @property
+    def behind(self) -> dict[str, Any]:
+        """What the watchdog is told of a driver behind a relay."""
+        told = {"command_interface": "lbr_torque", "hardware_components": ["lbr_system_interface"]}
+        return told if self.relayed else {}
 
     @property
     def drawn(self) -> bool:
@@ -169,10 +180,11 @@ def expected_single(choice: Choice) -> list[Started]:
             },
             both,
         ),
+        ("kuka_fri_relay", choice.relayed, {"robot": robot, **choice.period("period")}, states),
         (
             "command_watchdog",
             choice.watched,
-            {"robots": [robot], "controllers": [CONTROLLERS[choice.hardware]]},
+            {"robots": [robot], "controllers": [CONTROLLERS[choice.hardware]], **choice.behind},
             renamed(("effort_controller/commands", driver.commands)),
         ),
         ("impact_markers", "markers" in on, {"robot": robot, **choice.viewing}, states),
@@ -242,9 +254,13 @@ def expected_dual(choice: Choice) -> list[Started]:
             **choice.period("period"),
         }
         nodes.append(of_package("rs_controller", choice.namespace, file, controller, all_topics))
+        for arm, y in (("left", 0.35), ("right", -0.35)):
+            relay = {"robot": "panda", "base": [0.0, y, 0.0, 0.0, 0.0, 0.0], **choice.period("period")}
+            if choice.relayed:
+                nodes.append(of_package("kuka_fri_relay", above + arm, file, relay, states))
         if choice.watched:
             watchdog = {"arms": ["left", "right"], "robots": ["panda", "panda"]}
-            watchdog["controllers"] = [CONTROLLERS[choice.hardware]]
+            watchdog |= {"controllers": [CONTROLLERS[choice.hardware]], **choice.behind}
             commands = {name: topic for name, topic in all_topics.items() if "commands" in name}
             nodes.append(of_package("command_watchdog", choice.namespace, file, watchdog, commands))
         waiting.append("rs_controller")
@@ -369,13 +385,16 @@ def test_what_is_said_goes_before_what_the_hardware_says() -> None:
 
 def test_laws_need_no_topic_for_efforts() -> None:
     words = {"hardware": "kuka_fri", "robot": "kuka_lwr4", "control": "true"}
-    with pytest.raises(InvalidInputError, match="commands: got nothing for hardware kuka_fri"):
-        evaluate(SINGLE, words)
     kortex = "commands: got nothing for hardware kinova, expected .* as ros2_kortex 0.2.5 exports an effort"
     with pytest.raises(InvalidInputError, match=kortex):
         evaluate(SINGLE, words | {"hardware": "kinova"})
     nodes = {node.executable: node for node in started(SINGLE, {**words, "command_interface": "local_law"})}
     assert nodes["rs_controller"].parameters["command_interface"] == "local_law"
+    assert "kuka_fri_relay" not in nodes, "it takes torques"
+    nodes = {node.executable: node for node in started(SINGLE, {**words, "commands": "mine/efforts"})}
+    assert "kuka_fri_relay" not in nodes, "somebody else's does it"
+    assert nodes["command_watchdog"].parameters["hardware_components"] == ["lbr_system_interface"]
+    assert "command_interface" not in nodes["command_watchdog"].parameters
     nodes = {node.executable: node for node in started(DUAL, {"control": "true", "simulation": "true"})}
     assert not any("command_interface" in node.parameters for node in nodes.values())
 

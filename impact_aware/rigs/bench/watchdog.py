@@ -88,6 +88,8 @@ def _measured(how: str, seconds: float) -> dict[str, Any]:
         _wait(graph, lambda: graph.reported("effort_controller", "active") == "True", "the controller")
         graph.start(NodeSpec("command_source", "command_source"))
         _wait(graph, lambda: graph.reported("command_watchdog", "watching") == "True", "commands")
+        # Who is found by the one is not found by the other at once.
+        _wait(graph, lambda: graph.reported("effort_controller", "commands") not in ("", "0"), "commands of the source")
         graph.wait(lambda: False, seconds)
         false_stop = graph.reported("command_watchdog", "stopped") == "True"
         source = graph.processes["command_source"]

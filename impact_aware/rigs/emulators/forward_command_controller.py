@@ -55,7 +55,7 @@ class ForwardCommandControllerNode(Node):
         self._begun = False
         self._largest = np.zeros(len(settings.joints))
         self._largest_change = np.zeros(len(settings.joints))
-        self._held, self._off, self._received = 0, False, 0
+        self._held, self._off, self._received, self._count = 0, False, 0, 0
         self._commanded, self._held_time = math.nan, math.nan
         if settings.controller_manager:
             self._manage(settings.controller_manager)
@@ -88,6 +88,7 @@ class ForwardCommandControllerNode(Node):
     def _on_command(self, message: Float64MultiArray) -> None:
         dropped = self.controller.dropped
         self._received += 1
+        self._count += 1
         self._commanded = time.monotonic()
         self.controller.receive(message.data)
         if self.controller.dropped > dropped:
@@ -122,7 +123,7 @@ class ForwardCommandControllerNode(Node):
     def _status(self) -> Report:
         controller = self.controller
         values: dict[str, object] = {"active": controller.active, "dropped": controller.dropped}
-        values["errors"] = controller.errors
+        values["errors"], values["commands"] = controller.errors, self._count
         values["held"], values["held_ms"] = self._held, 1e3 * self._held_time
         values["largest"] = " ".join(f"{value:.6g}" for value in self._largest)
         values["largest_change"] = " ".join(f"{value:.6g}" for value in self._largest_change)
