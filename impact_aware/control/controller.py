@@ -170,10 +170,9 @@ class ReferenceSpreadingController:
         """
         if self.mode.follows_field:
             raise InvalidInputError("mode", self.mode.name, "arms that hold, for other gains")
-        self.parameters = parameters
-        self._gains = LocalGains(self.arms, parameters, self._bounds, self._solver)
+        self.parameters = self._gains.parameters = self.parameters.tuned_as(parameters)
         if self._reference is not None:
-            self._reference = TrackingReference(self._reference.given, parameters)
+            self._reference.parameters = self.parameters
 
     def hold(self) -> None:
         """Task done: take the motion away and hold the posture."""

@@ -57,13 +57,17 @@ class Answer(NamedTuple):
 
 
 class LocalGains:
-    """Evaluates them; the parts are the controller's own, as its last cycle left them."""
+    """Evaluates them; the parts are the controller's own, as its last cycle left them.
+
+    Attributes:
+        parameters: The controller's gains.
+    """
 
     def __init__(
         self, arms: Sequence[ControlledArm], parameters: ControlParameters, bounds: LimitBounds, solver: QpSolver
     ) -> None:
         """Keep them."""
-        self._arms, self._parameters, self._bounds, self._solver = arms, parameters, bounds, solver
+        self._arms, self.parameters, self._bounds, self._solver = arms, parameters, bounds, solver
 
     def at(self, answer: Answer, reference: TrackingReference | None) -> list[TorqueDerivatives]:
         """Derivatives of each arm's torque by its own state, the other arms' held.
@@ -94,7 +98,7 @@ class LocalGains:
             ]
             active = self._active(index, slopes)
             acceleration = answer.acceleration[part]
-            found.append(torque_derivatives(own, acceleration, tasks, active, self._parameters.regularisation))
+            found.append(torque_derivatives(own, acceleration, tasks, active, self.parameters.regularisation))
         return found
 
     def _active(self, block: int, slopes: tuple[Array, Array]) -> list[ActiveBound]:
@@ -116,7 +120,7 @@ class LocalGains:
         answer: Answer,
         reference: TrackingReference,
     ) -> TaskChange:
-        period = self._parameters.period
+        period = self.parameters.period
         with_time = (later.target - task.target) / period, (later.weight - task.weight) / period
         acceleration = answer.acceleration[task.joints]
         residual = task.jacobian @ acceleration - task.target
@@ -124,7 +128,7 @@ class LocalGains:
         if rows == 1:
             # The null-space task (21), (36).
             damping = reference.blend if answer.mode is Mode.INTERIM else 1.0
-            stiffness = self._parameters.null_space_stiffness
+            stiffness = self.parameters.null_space_stiffness
             by_velocity = 2.0 * damping * math.sqrt(stiffness) * task.jacobian
             return TaskChange(task.jacobian, residual, task.weight, stiffness * task.jacobian, by_velocity, *with_time)
         weight_change = None
@@ -134,7 +138,7 @@ class LocalGains:
             )
         else:
             # Synchronisation (22)-(27): both tasks want this tool where its mirrored partner is.
-            stiffness = self._parameters.sync_stiffness
+            stiffness = self.parameters.sync_stiffness
             by_pose, by_twist = -stiffness * np.eye(3), -2.0 * math.sqrt(stiffness) * np.eye(3)
             weight_change = self._weight_change(index, own, task, reference)
         part = slice(0, rows)

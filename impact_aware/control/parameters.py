@@ -77,6 +77,11 @@ class ControlParameters:
             if not (isinstance(value, (int, float)) and math.isfinite(value) and low <= value <= high):
                 raise InvalidInputError(entry.name, value, f"a number {low:g}..{high:g}")
 
+    def tuned_as(self, others: ControlParameters) -> ControlParameters:
+        """These, with the `tunable` ones of others."""
+        tunable = (entry.name for entry in dataclasses.fields(self) if entry.metadata["tunable"])
+        return dataclasses.replace(self, **{name: getattr(others, name) for name in tunable})
+
     @property
     def uses_interim(self) -> bool:
         """Whether the interim mode (32)-(36) exists."""

@@ -51,7 +51,7 @@ class TrackingReference:
     """Evaluates the fields of all arms and blends them into target accelerations.
 
     Attributes:
-        given: The reference as it came.
+        parameters: Gains; they may be others before a `reset`.
         field: The reference in use.
         hit: (arms,) Which arms have hit the object.
         blend: gamma (35).
@@ -63,13 +63,13 @@ class TrackingReference:
 
     def __init__(self, field: ReferenceField, parameters: ControlParameters) -> None:
         """Prepare the fields of `field`."""
-        self.given = field
-        self._parameters = parameters
+        self._given = field
+        self.parameters = parameters
         self.reset()
 
     def reset(self) -> None:
         """Forget the impact."""
-        count = len(self.given.arms)
+        count = len(self._given.arms)
         self.hit = np.zeros(count, dtype=bool)
         self.blend = self._angular_blend = 0.0
         self._object_measured = False
@@ -80,7 +80,7 @@ class TrackingReference:
         self._contact_sum = np.zeros(3)
         self._interim_positions = np.full((count, 3), np.nan)
         self._prediction: ArrayLike | None = None
-        self._use(self.given)
+        self._use(self._given)
         self.object_position = self.field.object_position
         self._object_at_impact = self.object_position
 
@@ -127,7 +127,7 @@ class TrackingReference:
 
     def _contact_since(self) -> float:
         """Since when gamma grows: the first impact (35), or complete contact, which is not waited for endlessly, s."""
-        settings = self._parameters
+        settings = self.parameters
         if settings.interim_end == "time":
             return self._entered
         latest = self._entered + settings.completion_timeout
@@ -135,7 +135,7 @@ class TrackingReference:
 
     def _share(self, begin: float, time: float) -> float:
         """How much of a ramp of the interim mode's duration is over, 0..1."""
-        duration = self._parameters.interim_duration
+        duration = self.parameters.interim_duration
         return min(max((time - begin) / duration, 0.0), 1.0) if duration > 0.0 else float(time >= begin)
 
     def advance(
@@ -184,13 +184,13 @@ class TrackingReference:
             if mode is Mode.INTERIM:
                 position = self._interim_positions[index]
                 along = self._ante[index].velocity(position - self.field.shift(time))
-                position += self._parameters.period * (along + self.field.object_velocity)
+                position += self.parameters.period * (along + self.field.object_velocity)
             if self.pushes(index):
                 target += self.blend * arm.acceleration_from_wrench(self.field.arms[index].feedforward_wrench)
 
     def later(self, mode: Mode, time: float, elapsed: float, arms: Sequence[ControlledArm]) -> TrackingReference:
         """This reference a period after its last `advance`, of which these were the arguments, at the same state."""
-        period, found = self._parameters.period, copy.copy(self)
+        period, found = self.parameters.period, copy.copy(self)
         found._interim_positions = self._interim_positions.copy()
         measured = self.object_position if self._object_measured else None
         found.advance(mode, time + period, elapsed + period, arms, measured)
@@ -211,7 +211,7 @@ class TrackingReference:
         if moves:
             twist[:3] += velocity
             target[:3] += acceleration
-        kernels.add_damping(twist, tool.twist, self._parameters.track_damping, target)
+        kernels.add_damping(twist, tool.twist, self.parameters.track_damping, target)
 
     def _after_impact(
         self, mode: Mode, index: int, tool: Tool, time: float, object_position: Array, twist: Array, target: Array
@@ -222,7 +222,7 @@ class TrackingReference:
         complete contact, the clock still blends the angular part: the wanted orientation is the same before and after,
         and an arm that was hit off centre would rotate undamped as long as another one is waited for.
         """
-        settings, gamma, angular_blend = self._parameters, self.blend, self._angular_blend
+        settings, gamma, angular_blend = self.parameters, self.blend, self._angular_blend
         self._post[index].evaluate_into(object_position, tool.rotation, twist, target)
         kernels.add_damping(twist, tool.twist, settings.track_damping, target)
         if mode is Mode.INTERIM:
@@ -267,7 +267,7 @@ class TrackingReference:
                 )
                 ends.append(self._target(mode, (time, elapsed), index, tool, carried))
             by_pose[:, column] = (ends[0] - ends[1]) / (2.0 * POSE_STEP)
-        gain = np.full(6, -self._parameters.track_damping)
+        gain = np.full(6, -self.parameters.track_damping)
         if mode is Mode.INTERIM:
             gain[:3] *= self.blend
             gain[3:] *= self._angular_blend
@@ -283,7 +283,7 @@ class TrackingReference:
 
     def _use(self, field: ReferenceField) -> None:
         self.field = field
-        predicted = self._parameters.uses_prediction
+        predicted = self.parameters.uses_prediction
         count = range(len(field.arms))
         self._ante = [field.ante_impact(index) for index in count]
         self._post = [field.post_impact(index, use_prediction=predicted) for index in count]

@@ -119,18 +119,31 @@ def test_no_gain_changes_while_the_arm_moves_and_each_may_when_it_holds(driven):
 def test_an_arm_that_holds_feels_nothing_of_it(ros_context):
     """Twins that hold, a little off their posture; one is given other gains on the way."""
     numbers = {name: 1.5 * getattr(ControlParameters(), name) for name in TUNABLE}
-    efforts = []
+    efforts, positions = [], []
     for tuned in (False, True):
         session = ControlSession(ROBOT, None, FIELD)
         session.start(1.0, START, np.zeros(7))
+        session.cycle(1.001, START, np.zeros(7))
+        assert session.events.notify_impact(1.001, 1.001)
+        session.cycle(1.002, START, np.zeros(7))
         session._law.hold()
-        for k in range(1, 60):
+        for k in range(3, 60):
             if tuned and k == 30:
                 session.tune(dataclasses.replace(ControlParameters(), **numbers))
             session.cycle(1.0 + 0.001 * k, START + 1e-5 * k * MOVING, 0.01 * MOVING)
         assert session.mode is Mode.HOLD and session.command is not None
         efforts.append(session.command.effort)
+        positions.append(session.command.object_position)
     np.testing.assert_array_equal(*efforts)
+    # Nor is it forgotten where the object was found.
+    np.testing.assert_array_equal(*positions)
+    assert np.abs(positions[0] - FIELD.object_position).max() > 0.01
+
+
+def test_only_what_is_tunable_is_taken(ros_context):
+    session = ControlSession(ROBOT, ControlParameters(hold_stiffness=80.0), FIELD)
+    session.tune(ControlParameters(track_damping=30.0, hold_stiffness=5.0, safe_damping=50.0, period=0.002))
+    assert session.parameters == ControlParameters(track_damping=30.0, hold_stiffness=80.0)
 
 
 def test_the_others_are_read_only_and_a_number_that_is_none_changes_nothing(driven):
