@@ -89,8 +89,7 @@ def graph_options(context: LaunchContext) -> dict[str, Any]:
     period = text(context, "period")
     interface, commands = text(context, "command_interface"), text(context, "commands")
     # A relay of the hardware's takes the hardware's commands; whoever names another topic has one of his own.
-    driven = interface == "effort" and not on["simulation"]
-    relayed = driven and not commands
+    relayed = interface == "effort" and not commands and not on["simulation"]
     if interface == "effort":
         commands = commands or hardware.commands
         if not commands and on["control"] and not on["simulation"]:
@@ -106,7 +105,7 @@ def graph_options(context: LaunchContext) -> dict[str, Any]:
         "watchdog": on["control"] and _watched(text(context, "watchdog"), interface, on["simulation"]),
         "controller": text(context, "controller") or (hardware.controller if interface == "effort" else ""),
         "relay": hardware.relay if relayed else "",
-        "component": hardware.component if driven else "",
+        "component": "" if on["simulation"] else hardware.component,
         "period": checked_period("period", number("period", period)) if period else hardware.period,
         "namespace": text(context, "namespace").strip("/"),
         "parameter_file": text(context, "parameter_file") or None,

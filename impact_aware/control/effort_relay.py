@@ -11,7 +11,7 @@ no torque at all for an arm that adds that itself.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -41,6 +41,7 @@ class EffortRelay:
         limits: Sequence[SafetyLimits] | None = None,
         damping: float = ControlParameters.safe_damping,
         rest_velocity: float = ControlParameters.rest_velocity,
+        clock: Callable[[], float] | None = None,
     ) -> None:
         """Nothing was commanded yet.
 
@@ -51,10 +52,11 @@ class EffortRelay:
             limits: Of the arm, in a list; those of its profile when None.
             damping: Rate at which velocity is taken away, 1/s.
             rest_velocity: Joint velocity below which the arm counts as at rest, rad/s.
+            clock: Present time of a steady clock, s, in which the torque rate holds too; None for none.
         """
         self._robot, self._timeout, self._damping, self._rest = robot, timeout, damping, rest_velocity
         self._convention = EffortConvention([robot])
-        self.filter = CommandFilter([robot], period, limits)
+        self.filter = CommandFilter([robot], period, limits, clock)
         self._command: Array | None = None
         self._since = 0.0
         self.leads, self.reason = False, ""

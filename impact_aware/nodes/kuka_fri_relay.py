@@ -69,7 +69,9 @@ class KukaFriRelayNode(Node):
         if robot.profile is None or robot.profile.command_includes_gravity:
             expected = "a profile with command_includes_gravity: false, as these torques come on top of the arm's own"
             raise InvalidInputError("parameter robot", settings.robot, expected)
-        self.relay = EffortRelay(robot, settings.command_timeout, settings.period)
+        # Where the arm moves in wall time, so does the torque rate.
+        clock = None if settings.lockstep else lambda: time.monotonic()
+        self.relay = EffortRelay(robot, settings.command_timeout, settings.period, clock=clock)
         self._message = message_class(OVERLAY_TYPE)()
         self._publisher = self.create_publisher(message_class(OVERLAY_TYPE), OVERLAY_TOPIC, COMMAND_QOS)
         self.create_subscription(Float64MultiArray, "~/commands", self._on_command, COMMAND_QOS, raw=True)
@@ -77,7 +79,7 @@ class KukaFriRelayNode(Node):
         self._states = JointStateSource(
             self, robot.joint_names, self._on_state, reliable=settings.lockstep, answered=True
         )
-        self._readiness = Readiness(self, no_motion=self._objection)
+        self._readiness = Readiness(self, busy=lambda: self.relay.leads, no_motion=self._objection)
         self._diagnostics = DiagnosticsReporter(self, self._status)
 
     def _on_command(self, serialized: bytes) -> None:

@@ -75,6 +75,20 @@ def test_the_torque_rate_holds_on_the_way_from_one_to_the_other(relay):
     assert np.all(np.abs(after - before) <= rate + 1e-12) and np.abs(after - before).max() > 0.9 * rate.min()
 
 
+def test_the_torque_rate_holds_in_the_time_of_a_clock_too():
+    now = [5.0]
+    relay = EffortRelay(ROBOT, TIMEOUT, PERIOD, clock=lambda: now[0])
+    relay.answer(Q, REST, now[0])
+    relay.receive(EFFORT, now[0])
+    # What comes at once after a stall is one step to the driver.
+    np.testing.assert_array_equal(relay.answer(Q, REST, now[0]), np.zeros(7))
+    now[0] += PERIOD
+    step = np.asarray(SafetyLimits.of(ROBOT).effort_rate) * PERIOD
+    for _ in range(4):
+        sent = relay.answer(Q, REST, now[0])
+    np.testing.assert_allclose(sent, np.clip(EFFORT, -step, step), atol=1e-12)
+
+
 @pytest.mark.parametrize(
     ("command", "words"),
     [

@@ -99,6 +99,8 @@ def test_a_torque_is_passed_on_at_once_with_the_newest_position_and_once(way):
     position, torque = way.sent[-1]
     np.testing.assert_array_equal(position, Q + 29e-4)
     np.testing.assert_allclose(torque, EFFORT, atol=1e-12)
+    # Looking around in ROS' graph takes time that the arm does not have.
+    assert way.node._readiness._busy()
     assert way.node._status()[1] == "passing torques on"
 
 

@@ -51,7 +51,7 @@ class LbrTorqueCommandControllerNode(Node):
         super().__init__("lbr_torque_command_controller")
         settings = load_settings(self, Settings)
         self.lbr = LbrTorqueCommand()
-        self._largest, self._largest_torque, self._received = 0.0, 0.0, 0
+        self._received = 0
         controller = LoadedController(self._switch, lambda: self.lbr.active)
         component = LoadedController(self._switch_component, lambda: self.lbr.component_active)
         if settings.controller_manager:
@@ -75,11 +75,7 @@ class LbrTorqueCommandControllerNode(Node):
 
     def _on_command(self, message: Any) -> None:
         self._received += 1
-        position, torque = np.array(message.joint_position), np.array(message.torque)
-        if self._states.received:
-            self._largest = max(self._largest, float(np.abs(position - self._states.position).max()))
-        self._largest_torque = max(self._largest_torque, float(np.abs(torque).max()))
-        self.lbr.receive(position, torque)
+        self.lbr.receive(np.array(message.joint_position), np.array(message.torque))
 
     def _on_state(self, _stamp: Time) -> None:
         if self._lockstep:
@@ -93,8 +89,7 @@ class LbrTorqueCommandControllerNode(Node):
     def _status(self) -> Report:
         lbr = self.lbr
         values: dict[str, object] = {"active": lbr.active, "component_active": lbr.component_active}
-        values |= {"received": self._received, "largest_torque": self._largest_torque}
-        values["largest_distance"] = self._largest
+        values["received"] = self._received
         if not lbr.component_active:
             return OK, "the session with the arm has ended", values
         return OK, "commanding" if lbr.active else "going on with the last command", values
