@@ -46,7 +46,8 @@ def judge(result: EpisodeResult) -> tuple[bool, str]:
         return False, f"safe mode: {result.safe_reason}"
     impact = result.first_impact
     if impact is None:
-        return False, "object missed"
+        # An arm that believes it has hit goes on as if the object moved with it.
+        return False, "object missed: an impact was detected before" if result.false_detections else "object missed"
     names = [arm.name or "arm" for arm in result.task.arms]
     if impact.normal @ result.field.arms[names.index(impact.arm)].normal < _FACE_ALIGNMENT:
         return False, "face missed"

@@ -42,6 +42,8 @@ PUSHES = [
     ("goal missed", ended([0.03, -0.04, 0.0], object_twist=moving(0.0599))),
     ("safe mode: QP_INFEASIBLE", ended([0.0, 0.0, 0.0], safe_reason="QP_INFEASIBLE")),
     ("object missed", ended([0.0, 0.0, 0.0], impacts=(truth(partner="table"),))),
+    ("object missed: an impact was detected before", ended([0.0, 0.0, 0.0], impacts=(), events=((0, event(1.05)),))),
+    ("object missed", ended([0.0, 0.0, 0.0], impacts=(), events=())),
     ("", ended([0.0, 0.0, 0.0], impacts=(truth(normal=OBLIQUE[44]),))),
     ("face missed", ended([0.0, 0.0, 0.0], impacts=(truth(normal=OBLIQUE[46]),))),
     ("face missed", ended([0.0, 0.0, 0.0], impacts=(truth(normal=-NORMAL),))),
