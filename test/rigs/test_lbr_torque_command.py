@@ -41,9 +41,22 @@ def test_until_all_numbers_are_there_the_arm_gets_its_position_and_no_torque(lbr
 def test_the_last_message_is_written_for_ever(lbr):
     lbr.receive(POSITION, TORQUE)
     for _ in range(1000):
-        position, torque = sent(lbr)
-    np.testing.assert_array_equal(position, POSITION)
+        torque = sent(lbr)[1]
     np.testing.assert_array_equal(torque, TORQUE)
+
+
+# "command_i += pid_controllers_[i].computeCommand(command_target[i] - state[i], dt.count())"
+def test_the_position_that_is_sent_stays_behind_while_the_wanted_one_follows_the_arm(lbr):
+    way = np.array([0.5, -0.4, 0.3, -0.2, 0.1, 0.6, -0.7])
+    sent(lbr)
+    before = MEASURED
+    for k in range(1, 501):
+        now = MEASURED + way * k / 500
+        # What the relay heard of is a cycle old.
+        lbr.receive(before, TORQUE)
+        position, _ = lbr.update(now)
+        before = now
+    np.testing.assert_allclose(position, MEASURED - 0.1 * way, atol=1e-12)
 
 
 # on_deactivate: "clear_command_interfaces_()", which forgets where to write and not what; write():

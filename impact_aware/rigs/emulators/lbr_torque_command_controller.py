@@ -40,6 +40,9 @@ class Settings:
         "", "also offer the services of this controller manager, which has controller and component; empty: none"
     )
     component: str = described("lbr_system_interface", "name of the hardware component")
+    stiffness: float = described(
+        0.0, "of the arm's joint impedance towards the position that is sent, N m/rad", 0.0, 1000.0
+    )
     lockstep: bool = described(False, "update once per joint_states instead, for a simulator in lockstep")
 
 
@@ -60,7 +63,7 @@ class LbrTorqueCommandControllerNode(Node):
         self._publisher = self.create_publisher(Float64MultiArray, "hardware_commands", COMMAND_QOS)
         self.create_subscription(message_class(OVERLAY_TYPE), OVERLAY_TOPIC, self._on_command, 1)
         self._states = JointStateSource(self, settings.joints, self._on_state, reliable=settings.lockstep)
-        self._lockstep = settings.lockstep
+        self._lockstep, self._stiffness = settings.lockstep, settings.stiffness
         if not settings.lockstep:
             self.create_timer(1.0 / settings.update_rate, self._update, clock=Clock(clock_type=ClockType.STEADY_TIME))
         self._diagnostics = DiagnosticsReporter(self, self._status)
@@ -84,7 +87,9 @@ class LbrTorqueCommandControllerNode(Node):
     def _update(self) -> None:
         sent = self.lbr.update(self._states.position) if self._states.received else None
         if sent is not None:
-            self._publisher.publish(Float64MultiArray(data=array.array("d", sent[1].tobytes())))
+            position, torque = sent
+            torque = torque + self._stiffness * (position - self._states.position)
+            self._publisher.publish(Float64MultiArray(data=array.array("d", torque.tobytes())))
 
     def _status(self) -> Report:
         lbr = self.lbr
