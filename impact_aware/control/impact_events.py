@@ -1,9 +1,12 @@
-"""Impact events and predictions on their way to the law: each event once, and no prediction that can't be true."""
+"""Impact events and predictions on their way to the law: each event once, and nothing that can't be of this task."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from numpy.typing import ArrayLike
 
+from impact_aware.control.command import Mode
 from impact_aware.control.controller import ReferenceSpreadingController
 from impact_aware.control.safety.impact_check import check_prediction
 from impact_aware.errors import InvalidInputError
@@ -17,17 +20,19 @@ class ImpactEvents:
     """Takes events of all arms.
 
     A detector may publish an event again, with the same number, once it knows what the event means; only the first one
-    counts.
+    counts. What is detected before the impact and farther from the object than an arm's `impact_lead` is not acted
+    upon: it is friction, or joints that ring after a start, and the motion after it would miss the object.
 
     Attributes:
         sequence: Number of the last event that was acted upon; 0 before the first.
         refused_predictions: Predicted object velocities that can't be true.
+        elsewhere: Events too far before the object.
     """
 
-    def __init__(self, law: ReferenceSpreadingController) -> None:
-        """Begin without events."""
-        self._law = law
-        self.sequence = self.refused_predictions = 0
+    def __init__(self, law: ReferenceSpreadingController, leads: Sequence[float] | None = None) -> None:
+        """Begin without events; `leads` are each arm's `SafetyLimits.impact_lead`, m, None for any distance."""
+        self._law, self._leads = law, leads
+        self.sequence = self.refused_predictions = self.elsewhere = 0
         self.begin()
 
     def begin(self) -> None:
@@ -53,6 +58,7 @@ class ImpactEvents:
         *,
         arm: int = 0,
         sequence: int | None = None,
+        anywhere: bool = False,
     ) -> bool:
         """An arm has hit the object.
 
@@ -63,12 +69,17 @@ class ImpactEvents:
                 keep the field's. One that can't be true is left out and counted.
             arm: Which arm.
             sequence: Number of the event; one that was taken before is not taken again.
+            anywhere: Act upon it wherever the tool is, as when modes are gone through with arms that stay where they
+                are.
 
         Returns:
             Whether the event was acted upon.
         """
         law = self._law
         if not self._is_new(arm, sequence, complete=False):
+            return False
+        if not (anywhere or self.is_near(arm, time_detected)):
+            self.elsewhere += 1
             return False
         if object_velocity is not None and law.field is not None:
             try:
@@ -79,6 +90,13 @@ class ImpactEvents:
         if taken and sequence is not None:
             self.sequence = sequence
         return taken
+
+    def is_near(self, arm: int, time: float) -> bool:
+        """Whether an arm's tool is so near the object at a time, s, that an impact may be the one to come, or came."""
+        law = self._law
+        if self._leads is None or law.field is None or law.mode is not Mode.ANTE:
+            return True
+        return law.field.distance_ahead(arm, law.arms[arm].position, time) <= self._leads[arm]
 
     def notify_contact_complete(self, time_detected: float, *, arm: int = 0, sequence: int | None = None) -> bool:
         """An arm's contact is complete; whether it now is for every arm and ends the interim mode's wait."""

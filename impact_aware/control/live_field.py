@@ -14,6 +14,7 @@ from impact_aware.control.safety.impact_check import check_field, check_predicti
 from impact_aware.detection import ImpactEvent
 from impact_aware.errors import InvalidInputError
 from impact_aware.impact.record import Impact
+from impact_aware.robot.safety_limits import SafetyLimits
 from impact_aware.task import Task, base_placement, make_field
 from impact_aware.task.arms import Arm
 from impact_aware.task.grasp_postures import GraspPostures
@@ -40,6 +41,7 @@ class LiveField:
         task: The task.
         task_number: 1 for the first task, one more for each that came after it.
         field: Its present field.
+        elsewhere: Impacts that were left out, as the tool was farther before the object than its `impact_lead`.
     """
 
     def __init__(
@@ -66,6 +68,8 @@ class LiveField:
         self._arms = tuple(arms)
         self._robots = [arm.robot for arm in arms]
         self._several = len(self._arms) > 1
+        self._leads = [SafetyLimits.of(robot).impact_lead for robot in self._robots]
+        self.elsewhere = 0
         self._object_tolerance, self._turn_tolerance = object_tolerance, turn_tolerance
         self._velocity_tolerance = velocity_tolerance
         self._hit: set[int] = set()
@@ -151,14 +155,17 @@ class LiveField:
             arm: Name of the arm that it says it is of; empty where it does not say.
 
         Returns:
-            False when the event lacks the position of a joint.
+            Whether it is the impact that was to come; not one that no arm has come near enough for.
 
         Raises:
-            InvalidInputError: It is another arm's.
+            InvalidInputError: It is another arm's, or lacks the position of a joint.
         """
         self._check_arm(index, arm)
-        if not self._postures.take_impact(index, event, joint_names, sequence):
+        if self._is_elsewhere(index, event.time, joint_names, event.position):
+            self.elsewhere += 1
             return False
+        if not self._postures.take_impact(index, event, joint_names, sequence):
+            raise InvalidInputError("joint_names of the impact", list(joint_names), "every joint, with its position")
         field = self.field.advanced(event.time)
         velocity = self._postures.object_velocity(field) if self._several else None
         self._after_impact(index, velocity, sequence, event.time)
@@ -201,6 +208,8 @@ class LiveField:
             return not self.impact_happened and self._expect(velocity)
         own = not self.impact_happened or impact.event_sequence == self.field.event_sequence
         if impact.source != "at_impact" or not own:
+            return False
+        if self._is_elsewhere(index, impact.time, impact.joint_names, impact.position):
             return False
         if not self._postures.take(index, impact.joint_names, impact.position):
             return False
@@ -257,6 +266,13 @@ class LiveField:
             revision=self.field.revision + 1,
         )
         return True
+
+    def _is_elsewhere(self, index: int, time: float, joint_names: Sequence[str], position: Array) -> bool:
+        """Whether an arm in these positions, rad, at a time, s, is too far before the object for the first impact."""
+        posture = None if self.impact_happened else self._postures.posture(index, joint_names, position)
+        if posture is None:
+            return False
+        return self.field.distance_ahead(index, self._postures.tool(index, posture), time) > self._leads[index]
 
     def _after_impact(self, index: int, velocity: Array | None, sequence: int, time: float) -> None:
         """The post-impact part applies from now; where several arms hit the object first stays."""

@@ -112,7 +112,7 @@ class ControlSession:
         if readers is None:
             readers = [JointReader(robot.joint_names) for robot in self.robots]
         self.states = ArmStates(readers, topics, period=period, clock=clock)
-        self.events = ImpactEvents(self._law)
+        self.events = ImpactEvents(self._law, [own.impact_lead for own in limits])
         self._timeout, self._completion = state_timeout, completion
         self._send = send or (lambda command: None)
         self._present, self._clock = present, clock

@@ -39,7 +39,8 @@ def warm_up(
     for cycle in range(1, CYCLES):
         if cycle == CYCLES // 2:
             for arm in range(len(robots)):
-                session.events.notify_impact(cycle * parameters.period, cycle * parameters.period, arm=arm)
+                now = cycle * parameters.period
+                session.events.notify_impact(now, now, arm=arm, anywhere=True)
         command = session.cycle(cycle * parameters.period, home, still)
         session.joint_reference_velocity(command)
     return command

@@ -131,7 +131,7 @@ def run_episode(
             if event is None:
                 continue
             events.append((index, event))
-            if session.mode in (Mode.ANTE, Mode.INTERIM):
+            if session.mode in (Mode.ANTE, Mode.INTERIM) and session.events.is_near(index, reading.time):
                 event = _completed(event, reading.dq[part])
                 velocity = predictor(index, event, reading.q)
                 session.events.notify_impact(event.time, reading.time, velocity, arm=index, sequence=len(events))

@@ -163,7 +163,8 @@ class EpisodeResult:
     @property
     def all_detected(self) -> float:
         """When every arm's impact had been detected, s; the end when that never happened."""
-        first = {arm: event.time_detected for arm, event in reversed(self.events)}
+        begin = -np.inf if self.first_impact is None else self.first_impact.time
+        first = {arm: event.time_detected for arm, event in reversed(self.events) if event.time_detected >= begin}
         return max(first.values()) if len(first) == len(self.task.arms) else float(self.time[-1])
 
     @property

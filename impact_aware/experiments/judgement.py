@@ -15,7 +15,7 @@ CAUSES = {
     "face missed": "the first touch was not on the face that should be hit",
     "one arm missed": "only one of two tools touched the object",
     "impact not detected": "the detector did not see the impact",
-    "detected before the impact": "the detector saw an impact where there was none",
+    "detected before the impact": "the controller acted upon an impact before there was one",
     "object toppled": "the object ended more than 30 degrees from upright",
     "object turned away": "the object slid off to the side of the tool and turned by more than 30 degrees",
     "object not lifted": "the object never got to half of the wanted height",
@@ -47,13 +47,14 @@ def judge(result: EpisodeResult) -> tuple[bool, str]:
     impact = result.first_impact
     if impact is None:
         # An arm that believes it has hit goes on as if the object moved with it.
-        return False, "object missed: an impact was detected before" if result.false_detections else "object missed"
+        deceived = result.false_detections and np.any(result.mode >= Mode.INTERIM)
+        return False, "object missed: an impact was detected before" if deceived else "object missed"
     names = [arm.name or "arm" for arm in result.task.arms]
     if impact.normal @ result.field.arms[names.index(impact.arm)].normal < _FACE_ALIGNMENT:
         return False, "face missed"
     if not np.any(result.mode >= Mode.INTERIM):
         return False, "one arm missed" if not result.hit_arms.all() else "impact not detected"
-    if result.false_detections and result.events[0][1].time_detected < impact.time:
+    if np.any(result.mode[result.time < impact.time] >= Mode.INTERIM):
         return False, "detected before the impact"
     final = result.object_rotation[-1]
     if np.degrees(np.arccos(np.clip(final[2, 2], -1.0, 1.0))) > _LARGEST_TILT:

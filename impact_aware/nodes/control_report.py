@@ -150,6 +150,7 @@ class ControlReport:
             "rejected_states": self._session.states.rejected,
             "ignored_states": self._session.ignored,
             "refused_predictions": self._session.events.refused_predictions,
+            "impacts_elsewhere": self._session.events.elsewhere,
             "interventions": self._session.filter.interventions,
             "violations": ", ".join(f"{reason} {count}" for reason, count in self._session.violations.items()),
         }

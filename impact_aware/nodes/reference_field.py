@@ -149,7 +149,7 @@ class ReferenceFieldNode(Node):
     def _status(self) -> Report:
         refused, live = self._refused.total(), self._live
         values: dict[str, object] = {"task": live.task.name, "task_number": live.task_number}
-        values |= {"revision": live.field.revision, "refused": refused}
+        values |= {"revision": live.field.revision, "refused": refused, "impacts_elsewhere": live.elsewhere}
         values |= refusals(self._refused) | self._object.values()
         if why := self._no_motion():
             return WARN, f"no motion may begin: {why}", values
@@ -205,10 +205,10 @@ class ReferenceFieldNode(Node):
         try:
             taken = self._live.take_impact(index, event, message.joint_names, message.sequence, message.arm)
         except ImpactAwareError as error:
-            self._refuse("impact of another arm", f"an impact: {error}")
+            self._refuse("impact not usable", f"an impact: {error}")
             return
         if not taken:
-            self._refuse("impact without the joints", "an impact that lacks joints of this robot or their positions")
+            self.get_logger().info("left out an impact: no tool was near the object", throttle_duration_sec=2.0)
             return
         self._time = stamp_seconds(message)
         self._publish()

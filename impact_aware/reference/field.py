@@ -162,6 +162,11 @@ class ReferenceField:
         """How far (3,) the object has moved from where it is said to be, until a time, s, m."""
         return np.asarray(self.object_velocity * (time - self.object_time))
 
+    def distance_ahead(self, arm: int, tool: ArrayLike, time: float) -> float:
+        """How far along the normal a tool at (3,), m, is before its impact position at a time, s; negative behind."""
+        own = self.arms[arm]
+        return float(own.normal @ (np.asarray(tool) - own.impact_position - self.shift(time)))
+
     def advanced(self, time: float) -> ReferenceField:
         """The same field by where the object is at another time, s, before the impact."""
         if not self.object_moves:

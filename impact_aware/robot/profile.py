@@ -16,7 +16,7 @@ from impact_aware.resources import read_named, resource_names
 _SAFETY_SIZES = {
     "position_lower": 0, "position_upper": 0, "braking_deceleration": 0, "velocity": 0, "effort": 0, "effort_rate": 0,
     "velocity_jump": 0, "workspace_lower": 3, "workspace_upper": 3, "tool_speed": 1,
-    "contact_force": 1, "impact_energy": 1, "impact_overrun": 1,
+    "contact_force": 1, "impact_energy": 1, "impact_overrun": 1, "impact_lead": 1,
 }  # fmt: skip
 """Entries of `safety` and how many numbers each takes; 0 stands for one per joint."""
 
@@ -66,6 +66,7 @@ RANGES = {
     "safety.contact_force": Range(0.0, 5000.0, "N", open_below=True),
     "safety.impact_energy": Range(0.0, 500.0, "J", open_below=True),
     "safety.impact_overrun": Range(0.0, 1.0, "m", open_below=True),
+    "safety.impact_lead": Range(0.0, 1.0, "m", open_below=True),
 }
 """Of every number of a profile."""
 

@@ -16,7 +16,9 @@ VELOCITY_MARGIN = 1.1
 """Default velocity limit over that of the URDF: the controller keeps to the URDF's, the envelope stands around it."""
 
 
-DEFAULTS = {"tool_speed": 1.7, "contact_force": 140.0, "impact_energy": 2.5, "impact_overrun": 0.1}
+DEFAULTS = {
+    "tool_speed": 1.7, "contact_force": 140.0, "impact_energy": 2.5, "impact_overrun": 0.1, "impact_lead": 0.1,
+}  # fmt: skip
 """Limits that no URDF says: m/s, N, J, m."""
 
 DECELERATION = 15.0
@@ -44,6 +46,8 @@ class SafetyLimits:
         impact_energy: Of the arm along the normal at an intended impact, J.
         velocity_jump: (n,) Predicted jump of a joint's velocity at an intended impact, rad/s.
         impact_overrun: How far a tool may go past the position of an impact that does not come, m.
+        impact_lead: How far before that position a detected impact may be the one that is to come, m; one that is
+            farther away is not acted upon.
     """
 
     position_lower: Array
@@ -59,6 +63,7 @@ class SafetyLimits:
     impact_energy: float
     velocity_jump: Array
     impact_overrun: float = 0.1
+    impact_lead: float = 0.1
 
     def __post_init__(self) -> None:
         """Check every limit.
@@ -73,7 +78,7 @@ class SafetyLimits:
                 raise InvalidInputError(f"safety.{name}", f"{np.size(value)} values", f"{n}, one per joint")
             if name != "position_upper" and not np.all(value > 0.0):
                 raise InvalidInputError(f"safety.{name}", np.asarray(value).tolist(), "values > 0")
-        for name in ("tool_speed", "contact_force", "impact_energy", "impact_overrun"):
+        for name in DEFAULTS:
             value = getattr(self, name)
             if not value > 0.0:
                 raise InvalidInputError(f"safety.{name}", value, "a value > 0")

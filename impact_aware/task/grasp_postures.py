@@ -38,12 +38,23 @@ class GraspPostures:
 
     def take(self, index: int, joint_names: Sequence[str], position: Array) -> bool:
         """Take over the posture of an arm; False when it lacks a joint."""
-        robot = self._arms[index].robot
-        posture, order = np.zeros(robot.n), JointOrder(robot.joint_names)
-        if not (order.locate(joint_names) and order.pick(position, posture)):
+        posture = self.posture(index, joint_names, position)
+        if posture is None:
             return False
         self._postures[index] = posture
         return True
+
+    def posture(self, index: int, joint_names: Sequence[str], position: Array) -> Array | None:
+        """Joint positions (n,) of an arm in its own order, rad; None when a joint lacks."""
+        robot = self._arms[index].robot
+        posture, order = np.zeros(robot.n), JointOrder(robot.joint_names)
+        known = order.locate(joint_names) and order.pick(position, posture)
+        return posture if known else None
+
+    def tool(self, index: int, posture: Array) -> Array:
+        """Where (3,) the tool of an arm is in a posture (n,), m."""
+        arm = self._arms[index]
+        return np.asarray(arm.base.act(arm.robot.placement(posture).translation))
 
     def take_impact(self, index: int, event: ImpactEvent, joint_names: Sequence[str], sequence: int) -> bool:
         """Take over the state just before an arm's impact; False when the event lacks the posture of a joint."""
@@ -99,10 +110,7 @@ class GraspPostures:
 
     def object_position(self, field: ReferenceField) -> Array:
         """Centre (3,) of the object that the tools touch in these postures, m."""
-        tools = [
-            arm.base.act(arm.robot.placement(posture).translation)
-            for arm, posture in zip(self._arms, self._postures, strict=True)
-        ]
+        tools = [self.tool(index, posture) for index, posture in enumerate(self._postures)]
         return field.object_position_from_tools(np.array(tools))
 
 

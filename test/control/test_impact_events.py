@@ -14,9 +14,11 @@ from impact_aware.control.controller import ReferenceSpreadingController
 from impact_aware.control.impact_events import MOST_REMEMBERED, ImpactEvents
 from impact_aware.control.qp import QpSolution
 from impact_aware.control.safety.impact_check import check_prediction, expected_impact
+from impact_aware.control.session import ControlSession
 from impact_aware.errors import InvalidInputError
 from impact_aware.robot import RobotModel
-from impact_aware.task import base_placement, load_task, make_field
+from impact_aware.robot.safety_limits import SafetyLimits
+from impact_aware.task import base_placement, load_task, make_field, start_posture
 
 ROBOT = RobotModel.from_profile("panda")
 FIELD = make_field(load_task("hit_and_push"), [ROBOT])
@@ -84,6 +86,54 @@ def test_a_velocity_that_can_not_be_true_is_left_out_and_counted():
         events.notify_impact(1.0, 1.0, velocity)
     assert [entry[2] for entry in law.impacts] == [None, [0.0, -0.99, 0.0], None]
     assert events.refused_predictions == 1
+
+
+def before(distance: float, sideways: float = 0.0, task=None, arm: int = 0) -> np.ndarray:
+    """Posture (n,) of an arm with its tool so far before the face that it should hit, m."""
+    task = task or load_task("hit_and_push")
+    own = make_field(task, PAIR if len(task.arms) > 1 else [ROBOT]).arms[arm]
+    place = own.impact_position + distance * own.normal + sideways * np.cross(own.normal, [0.0, 0.0, 1.0])
+    return np.array(start_posture(task.arms[arm], ROBOT, tuple(place)))
+
+
+def started(posture, field, robots=ROBOT, bases=None) -> ControlSession:
+    session = ControlSession(robots, field=field, bases=bases)
+    session.start(5.0, posture, check=False)
+    assert session.cycle(5.0, posture, np.zeros_like(posture)).mode is Mode.ANTE
+    return session
+
+
+@pytest.mark.parametrize(("distance", "sideways"), [(0.11, 0.0), (0.09, 0.0), (0.3, 0.0), (0.09, 0.12), (-0.05, 0.0)])
+def test_before_the_impact_an_event_counts_where_the_object_is_near(distance, sideways):
+    session, near = started(before(distance, sideways), FIELD), distance < SafetyLimits.of(ROBOT).impact_lead
+    assert session.events.notify_impact(4.998, 5.0, sequence=3) is near
+    assert session.events.elsewhere == (not near) and session.events.sequence == (3 if near else 0)
+    assert session.mode is (Mode.INTERIM if near else Mode.ANTE)
+    # What the same event turns out to mean is not asked either; another one is.
+    assert not session.events.notify_impact(4.998, 5.0, sequence=3) and session.events.elsewhere == (not near)
+    session.events.notify_impact(5.0, 5.0, sequence=4, anywhere=True)
+    assert session.mode is Mode.INTERIM
+
+
+def test_how_near_is_said_by_each_arm_s_limits():
+    field, bases = make_field(GRAB, PAIR), [base_placement(arm) for arm in GRAB.arms]
+    limits = [SafetyLimits.of(robot, impact_lead=lead) for robot, lead in zip(PAIR, (0.05, 0.2), strict=True)]
+    posture = np.concatenate([before(0.1, task=GRAB, arm=arm) for arm in range(2)])
+    session = ControlSession(PAIR, field=field, bases=bases, limits=limits)
+    session.start(5.0, posture, check=False)
+    session.cycle(5.0, posture, np.zeros(14))
+    assert not session.events.notify_impact(5.0, 5.0, arm=0) and session.mode is Mode.ANTE
+    assert session.events.notify_impact(5.0, 5.0, arm=1) and session.mode is Mode.INTERIM
+    # Once one arm has hit, the object may have come to meet the other one.
+    assert session.events.notify_impact(5.0, 5.0, arm=0) and session.events.elsewhere == 1
+
+
+@pytest.mark.parametrize(("speed", "near"), [(0.1, True), (-0.1, False)])
+def test_an_object_that_moves_is_near_where_it_is_now(speed, near):
+    """Seen 0.2 s ago, and since then 2 cm closer to the tool, or farther away."""
+    moving = dataclasses.replace(FIELD, object_velocity=speed * FIELD.arms[0].normal, object_time=4.8)
+    session = started(before(0.11 if near else 0.09), moving)
+    assert session.events.notify_impact(5.0, 5.0) is near
 
 
 @pytest.mark.parametrize(("share", "released"), [(0.0199, True), (-0.0199, True), (0.0201, False), (-0.0201, False)])

@@ -144,9 +144,33 @@ def test_a_prediction_at_the_impact_may_come_before_its_event(single):
 def test_an_event_without_the_joints_is_no_impact(single):
     before = single.field
     found = dataclasses.replace(event(single), position=np.full(7, np.nan))
-    assert not single.take_impact(0, found, names(single), 1)
-    assert not single.take_impact(0, event(single), [f"other{number}" for number in range(7)], 1)
+    for hit, known in ((found, names(single)), (event(single), [f"other{number}" for number in range(7)])):
+        with pytest.raises(InvalidInputError, match="joint_names of the impact: got .*, expected every joint"):
+            single.take_impact(0, hit, known, 1)
     assert single.field is before and not single.impact_happened
+
+
+@pytest.mark.parametrize(("distance", "taken"), [(0.11, False), (0.09, True), (-0.05, True)])
+def test_an_impact_before_the_object_is_near_changes_nothing(single, distance, taken):
+    normal, before = single.field.arms[0].normal, single.field
+    early = event(single, shift=distance * normal)
+    at_impact = prediction(single, (0.0, -0.3, 0.0), source="at_impact", event_sequence=4)
+    at_impact = dataclasses.replace(at_impact, position=early.position)
+    assert single.take_impact(0, early, names(single), 4) is taken
+    assert single.take_prediction(0, at_impact) is taken
+    assert single.impact_happened is taken and (single.field is before) is not taken
+    assert single.elsewhere == (not taken)
+    assert single.take_impact(0, event(single), names(single), 5), "the one to come"
+    assert single.field.event_sequence == 5
+
+
+def test_an_impact_is_near_an_object_that_moves_where_it_is_by_then(single):
+    """Along the normal at 0.1 m/s, seen at 1.8 s: at 2 s it is 2 cm nearer to the tool."""
+    normal = single.field.arms[0].normal
+    far = event(single, time=2.0, shift=0.11 * normal)
+    single.move_object(at(SINGLE.object.position), 0.1 * normal, 1.8)
+    assert not single.take_impact(0, dataclasses.replace(far, time=1.8), names(single), 1)
+    assert single.take_impact(0, far, names(single), 2)
 
 
 def test_joints_of_an_event_may_come_in_any_order(single):

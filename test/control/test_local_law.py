@@ -44,7 +44,8 @@ def session_at(name, mode, cycles, shift=0.0, speed=0.0, drift=0.1, **gains):
         session.cycle(1.0 + 1e-3 * k, q, dq)
         if k == cycles // 2 and mode in (Mode.INTERIM, Mode.POST):
             for arm in range(len(robots)):
-                session.events.notify_impact(1.0 + 1e-3 * k, 1.0 + 1e-3 * k, AFTER, arm=arm, sequence=arm + 1)
+                now = 1.0 + 1e-3 * k
+                session.events.notify_impact(now, now, AFTER, arm=arm, sequence=arm + 1, anywhere=True)
         if k == cycles // 2 and mode is Mode.HOLD:
             session.hold()
         if k == cycles // 2 and mode is Mode.SAFE:
@@ -179,7 +180,7 @@ def test_laws_come_at_their_rate_and_at_once_with_another_mode():
     start = world("hit_and_push")[3]
     for k in range(11, 40):
         if k == 26:
-            session.events.notify_impact(1.0 + 1e-3 * k, 1.0 + 1e-3 * k, AFTER, arm=0, sequence=1)
+            session.events.notify_impact(1.0 + 1e-3 * k, 1.0 + 1e-3 * k, AFTER, arm=0, sequence=1, anywhere=True)
         session.cycle(1.0 + 1e-3 * k, start, np.zeros(7))
         stamps += [(k, law.sequence, law.mode) for law in source.laws()]
     assert [k for k, *_ in stamps] == [11, 15, 19, 23, 26, 30, 34, 38]

@@ -32,7 +32,7 @@ def after_contact(q: np.ndarray, field=FIELD):
     still = np.zeros(q.size)
     session.start(1.0, q, check=False)
     for arm in range(2):
-        session.events.notify_impact(1.0, 1.0, arm=arm)
+        session.events.notify_impact(1.0, 1.0, arm=arm, anywhere=True)
     session.cycle(1.0, q, still)
     return session.cycle(1.001, q, still)
 

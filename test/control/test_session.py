@@ -443,26 +443,26 @@ def test_the_first_torque_is_within_a_step_of_what_holds_the_arm():
 
 def test_an_impact_is_taken_once_and_its_prediction_is_followed(driver):
     session = driver.session
-    assert session.events.notify_impact(driver.now - 0.002, driver.now, VELOCITY, sequence=7)
+    assert session.events.notify_impact(driver.now - 0.002, driver.now, VELOCITY, sequence=7, anywhere=True)
     assert session.mode is Mode.INTERIM and session.events.sequence == 7
     np.testing.assert_allclose(session.field.object_velocity_after, VELOCITY)
-    assert not session.events.notify_impact(driver.now, driver.now, 0.5 * VELOCITY, sequence=7)
+    assert not session.events.notify_impact(driver.now, driver.now, 0.5 * VELOCITY, sequence=7, anywhere=True)
     np.testing.assert_allclose(session.field.object_velocity_after, VELOCITY)
 
 
 def test_a_new_motion_takes_event_numbers_anew(driver):
     session = driver.session
-    session.events.notify_impact(driver.now, driver.now, sequence=1)
+    session.events.notify_impact(driver.now, driver.now, sequence=1, anywhere=True)
     session.reset()
     driver.run(0.002)
     session.start(check=False)
-    assert session.events.notify_impact(driver.now, driver.now, sequence=1)
+    assert session.events.notify_impact(driver.now, driver.now, sequence=1, anywhere=True)
 
 
 @pytest.mark.parametrize("velocity", [[0.0, -1.1, 0.0], [np.nan, 0.0, 0.0]])
 def test_an_absurd_prediction_is_left_out_and_counted_and_the_impact_is_not(driver, velocity):
     session, before = driver.session, driver.session.field.object_velocity_after
-    assert session.events.notify_impact(driver.now, driver.now, velocity, sequence=1)
+    assert session.events.notify_impact(driver.now, driver.now, velocity, sequence=1, anywhere=True)
     assert session.mode is Mode.INTERIM and session.events.refused_predictions == 1
     np.testing.assert_array_equal(session.field.object_velocity_after, before)
 
@@ -570,7 +570,7 @@ def test_an_arm_that_comes_back_is_waited_for_again(pair):
 
 def test_contact_is_complete_when_it_is_for_both_arms(pair):
     session = pair.session
-    session.events.notify_impact(pair.now, pair.now, arm=1, sequence=3)
+    session.events.notify_impact(pair.now, pair.now, arm=1, sequence=3, anywhere=True)
     assert session.mode is Mode.INTERIM
     assert not session.events.notify_contact_complete(pair.now, arm=0, sequence=1)
     assert not session.events.notify_contact_complete(pair.now, arm=0, sequence=1)
@@ -579,8 +579,8 @@ def test_contact_is_complete_when_it_is_for_both_arms(pair):
 
 def test_the_second_arms_prediction_is_followed_too(pair):
     session = pair.session
-    session.events.notify_impact(pair.now, pair.now, [0.01, 0.02, 0.03], arm=0, sequence=1)
-    session.events.notify_impact(pair.now, pair.now, [0.04, -0.05, 0.06], arm=1, sequence=1)
+    session.events.notify_impact(pair.now, pair.now, [0.01, 0.02, 0.03], arm=0, sequence=1, anywhere=True)
+    session.events.notify_impact(pair.now, pair.now, [0.04, -0.05, 0.06], arm=1, sequence=1, anywhere=True)
     np.testing.assert_allclose(session.field.object_velocity_after, [0.04, -0.05, 0.06])
 
 
@@ -689,7 +689,7 @@ def test_where_the_tool_touches_an_object_that_moves_the_object_is():
     session = ControlSession(ROBOT, field=field)
     session.start(1.0, START, check=False)
     session.cycle(1.0, START, REST)
-    assert session.events.notify_impact(1.0, 1.0)
+    assert session.events.notify_impact(1.0, 1.0, anywhere=True)
     tool = base_placement(TASK.arms[0]).act(ROBOT.placement(START).translation)
     normal = FIELD.arms[0].normal
     shift = 0.5 * velocity
@@ -708,7 +708,7 @@ def test_in_the_interim_mode_the_object_is_followed_on_as_if_it_had_not_been_hit
     session = ControlSession(ROBOT, settings, field)
     session.start(1.0, START, check=False)
     session.cycle(1.0, START, REST)
-    session.events.notify_impact(1.0, 1.0)
+    session.events.notify_impact(1.0, 1.0, anywhere=True)
     ante, post = field.ante_impact(), session.field.post_impact()
     tool = base_placement(TASK.arms[0]).act(ROBOT.placement(START).translation)
     place = tool.copy()

@@ -167,9 +167,9 @@ def test_the_arms_are_as_far_apart_as_their_first_touches_of_the_object():
 
 
 def test_all_is_detected_when_the_last_arm_is():
-    found = episode(
-        ("left", "right"), events=tuple((k, event(t)) for k, t in ((1, 1.1), (1, 1.2), (0, 1.15), (0, 1.3)))
-    )
+    # The first one comes before anything was hit.
+    detected = ((0, 1.02), (1, 1.1), (1, 1.2), (0, 1.15), (0, 1.3))
+    found = episode(("left", "right"), events=tuple((k, event(t)) for k, t in detected))
     assert found.all_detected == 1.15
     assert episode(("left", "right"), events=((1, event(1.1)),)).all_detected == pytest.approx(1.399)
 

@@ -245,6 +245,7 @@ def test_another_mode_is_told_at_once_and_so_is_the_safe_mode_without_states(mak
     assert [law.mode for _, law in bench.laws] == [Mode.ANTE] * 2
     event = ImpactEvent(arm="left", sequence=1, kind=ImpactEvent.KIND_CONTACT_MADE)
     event.header.stamp = event.stamp_detected = stamp(bench.time)
+    bench.node._session.events._leads = None  # the arms stay at their start
     bench.node._on_impact(0, event)
     bench.state()
     assert [law.mode for _, law in bench.laws][2:] == [Mode.INTERIM] * 2

@@ -17,6 +17,7 @@ from impact_aware.nodes.jump_predictor import JumpPredictorNode
 from impact_aware.nodes.reference_field import ReferenceFieldNode
 from impact_aware.nodes.ros.diagnostics import refusals
 from impact_aware.robot import JointOrder
+from impact_aware.task import load_task, start_posture
 
 JOINTS = [f"panda_joint{number}" for number in range(1, 8)]
 
@@ -94,6 +95,20 @@ def test_the_predictor_waits_for_a_robot_in_so_many_words(ros_context, monkeypat
     node.destroy_node()
 
 
+def test_a_detection_far_from_the_object_is_left_out_and_counted_without_a_warning(field_node):
+    robot, own = field_node._arms[0].robot, field_node._live.field.arms[0]
+    task = load_task("hit_and_push")
+    for number, (distance, left_out) in enumerate(((0.25, 1), (0.11, 2), (0.02, 2)), 1):
+        posture = start_posture(task.arms[0], robot, tuple(own.impact_position + distance * own.normal))
+        event = ImpactEvent(sequence=number, joint_names=robot.joint_names, position=posture)
+        event.velocity_before = [0.1] * robot.n
+        revision = field_node._live.field.revision
+        field_node._on_impact(0, event)
+        level, _, values = field_node._status()
+        assert (level, values["impacts_elsewhere"], values["refused"]) == (DiagnosticStatus.OK, left_out, 0)
+        assert field_node._live.field.revision == revision + (left_out < number)
+
+
 def test_the_field_counts_what_can_not_be_true_by_reason_and_altogether(field_node):
     field_node._object.receive(pose(math.inf))
     field_node._object.receive(pose(30.0))
@@ -105,7 +120,7 @@ def test_the_field_counts_what_can_not_be_true_by_reason_and_altogether(field_no
     assert refused(field_node) == {
         "object_pose not usable": 1,
         "object_pose makes the task impossible": 1,
-        "impact without the joints": 1,
+        "impact not usable": 1,
         "prediction implausible": 1,
         "request": 1,
     }

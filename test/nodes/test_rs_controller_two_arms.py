@@ -141,8 +141,11 @@ class Bench:
         field = make_field(TASK, ROBOTS)
         self.node._on_field(field_to_message(dataclasses.replace(field, **changes), self.time, ROS))
 
-    def activate(self) -> None:
+    def activate(self, *, anywhere: bool = True) -> None:
+        """Active at the start, where impacts count as they would near the object."""
         self.configure()
+        if anywhere:
+            self.node._session.events._leads = None
         self.field()
         self.states()
         assert self.node.trigger_activate() is TransitionCallbackReturn.SUCCESS
@@ -229,6 +232,14 @@ def test_either_arm_may_hit_first_and_begins_the_interim_mode(bench):
     assert bench.node._session._law._reference.hit.tolist() == [False, True]
     bench.impact(LEFT)
     assert bench.node._session._law._reference.hit.tolist() == [True, True]
+
+
+def test_an_impact_far_from_the_object_is_left_out_and_on_diagnostics(bench):
+    bench.activate(anywhere=False)
+    bench.states()
+    bench.impact(RIGHT)
+    bench.impact(LEFT, sequence=2)
+    assert bench.mode is Mode.ANTE and bench.node._status()[2]["impacts_elsewhere"] == 2
 
 
 def test_an_event_that_comes_again_counts_once_and_another_arms_event_not_at_all(bench):

@@ -124,7 +124,7 @@ def test_an_arm_that_holds_feels_nothing_of_it(ros_context):
         session = ControlSession(ROBOT, None, FIELD)
         session.start(1.0, START, np.zeros(7))
         session.cycle(1.001, START, np.zeros(7))
-        assert session.events.notify_impact(1.001, 1.001)
+        assert session.events.notify_impact(1.001, 1.001, anywhere=True)
         session.cycle(1.002, START, np.zeros(7))
         session._law.hold()
         for k in range(3, 60):

@@ -225,6 +225,7 @@ LOOSENED = {
     "contact_force": (141.0, "safety.contact_force: 141, the default is 140"),
     "impact_energy": (2.6, "safety.impact_energy: 2.6, the default is 2.5"),
     "impact_overrun": (0.2, "safety.impact_overrun: 0.2, the default is 0.1"),
+    "impact_lead": (0.3, "safety.impact_lead: 0.3, the default is 0.1"),
 }  # fmt: skip
 
 

@@ -11,14 +11,14 @@ from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.robot import RobotModel
 from impact_aware.robot.joint_reader import JointReader
 from impact_aware.robot.load import load_robot, robot_description
-from impact_aware.robot.safety_limits import SafetyLimits
+from impact_aware.robot.safety_limits import DEFAULTS, SafetyLimits
 
 ROBOT = RobotModel.from_profile("panda")
 BARE = RobotModel.from_profile(dataclasses.replace(ROBOT.profile, safety={}))
 PAGE = (Path(__file__).parents[2] / "docs" / "hardware.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("name", ["tool_speed", "contact_force", "impact_overrun", "impact_energy"])
+@pytest.mark.parametrize("name", [*DEFAULTS])
 def test_defaults_are_those_of_the_page_on_hardware(name):
     stated = re.search(rf"^\| `{name}` \| ([\d.]+) ", PAGE, re.MULTILINE)
     assert getattr(SafetyLimits.of(BARE), name) == float(stated[1])
@@ -49,7 +49,7 @@ def test_a_limit_per_joint_is_as_many_positive_numbers(name, wrong):
     np.testing.assert_array_equal(getattr(SafetyLimits.of(ROBOT, **{name: 0.5}), name), 0.5)
 
 
-@pytest.mark.parametrize("name", ["tool_speed", "contact_force", "impact_energy", "impact_overrun"])
+@pytest.mark.parametrize("name", [*DEFAULTS])
 @pytest.mark.parametrize("wrong", [0.0, -1.0, np.nan])
 def test_a_limit_of_the_arm_is_positive(name, wrong):
     with pytest.raises(InvalidInputError, match=rf"safety\.{name}"):

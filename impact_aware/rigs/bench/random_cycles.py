@@ -154,7 +154,8 @@ def _begin(session: ControlSession, generator: np.random.Generator, time: float)
     elif mode is not Mode.ANTE:
         velocity = generator.normal(size=3) * 10.0 ** generator.uniform(-1.0, 1.0)
         for arm in range(len(session.robots)):
-            session.events.notify_impact(time - (1.0 if mode is Mode.POST else 0.0), time, velocity, arm=arm)
+            happened = time - (1.0 if mode is Mode.POST else 0.0)
+            session.events.notify_impact(happened, time, velocity, arm=arm, anywhere=True)
 
 
 def _states(robot: RobotModel, arms: int, size: int, generator: np.random.Generator) -> tuple[Array, Array]:

@@ -76,7 +76,7 @@ def begin(session: ControlSession, mode: Mode, q: Array, stamp: float) -> None:
     if mode is not Mode.ANTE:
         impact = stamp - (session.parameters.interim_duration if mode is Mode.POST else 0.0)
         for arm in range(len(session.robots)):
-            session.events.notify_impact(impact, impact, [0.0, -0.3, 0.0], arm=arm)
+            session.events.notify_impact(impact, impact, [0.0, -0.3, 0.0], arm=arm, anywhere=True)
 
 
 def states_of(
