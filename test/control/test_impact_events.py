@@ -128,6 +128,15 @@ def test_how_near_is_said_by_each_arm_s_limits():
     assert session.events.notify_impact(5.0, 5.0, arm=0) and session.events.elsewhere == 1
 
 
+@pytest.mark.parametrize("far", [0, 1])
+def test_each_arm_is_as_near_as_its_own_tool(far):
+    field, bases = make_field(GRAB, PAIR), [base_placement(arm) for arm in GRAB.arms]
+    posture = np.concatenate([before(0.16 if arm == far else 0.02, task=GRAB, arm=arm) for arm in range(2)])
+    session = started(posture, field, PAIR, bases)
+    assert not session.events.notify_impact(5.0, 5.0, arm=far) and session.mode is Mode.ANTE
+    assert session.events.notify_impact(5.0, 5.0, arm=1 - far) and session.mode is Mode.INTERIM
+
+
 @pytest.mark.parametrize(("speed", "near"), [(0.1, True), (-0.1, False)])
 def test_an_object_that_moves_is_near_where_it_is_now(speed, near):
     """Seen 0.2 s ago, and since then 2 cm closer to the tool, or farther away."""

@@ -306,6 +306,26 @@ def test_where_the_tools_touch_is_where_the_object_is_whatever_the_base(two_arms
     assert field.field.event_sequence == 4
 
 
+@pytest.mark.parametrize("arm", [0, 1])
+def test_the_first_impact_is_near_the_object_and_the_other_arm_s_wherever_it_met_it(two_arms, arm):
+    field = LiveField(*two_arms)
+    far = [event(field, index, shift=0.13 * field.field.arms[index].normal) for index in (0, 1)]
+    assert not field.take_impact(arm, far[arm], names(field, arm), 1)
+    assert not field.impact_happened and field.elsewhere == 1
+    assert field.take_impact(arm, event(field, arm), names(field, arm), 2)
+    assert field.take_impact(1 - arm, far[1 - arm], names(field, 1 - arm), 1) and field.elsewhere == 1
+
+
+@pytest.mark.parametrize(("arm", "taken"), [(0, True), (1, False)])
+def test_how_near_is_said_by_the_arm_s_own_profile(two_arms, arm, taken):
+    task, arms = two_arms
+    profile = dataclasses.replace(arms[1].robot.profile, safety={"impact_lead": 0.05})
+    strict = dataclasses.replace(arms[1], robot=RobotModel.from_profile(profile))
+    field = LiveField(task, (arms[0], strict))
+    hit = event(field, arm, shift=0.07 * field.field.arms[arm].normal)
+    assert field.take_impact(arm, hit, names(field, arm), 1) is taken
+
+
 def test_the_common_impact_is_each_arms_in_its_own_base(two_arms):
     task, arms = two_arms
     field = LiveField(task, arms)

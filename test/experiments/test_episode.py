@@ -7,6 +7,8 @@ import pytest
 
 from impact_aware.control import Mode
 from impact_aware.control.tracking import TrackingReference
+from impact_aware.detection import ImpactEvent
+from impact_aware.experiments import episode as episode_module
 from impact_aware.experiments.episode import (
     EpisodeSettings,
     ObjectVelocity,
@@ -15,6 +17,7 @@ from impact_aware.experiments.episode import (
     run_episode,
     task_scene,
 )
+from impact_aware.experiments.judgement import judge
 from impact_aware.reference.rotation import quaternion_from_rotation
 from impact_aware.robot import RobotModel
 from impact_aware.robot.effort_convention import EffortConvention
@@ -41,6 +44,34 @@ def test_the_predicted_jump_is_within_fifteen_percent(episode):
 def test_the_box_ends_within_two_centimetres_of_its_goal(episode):
     assert episode.goal_error < 0.02
     assert np.linalg.norm(episode.object_twist[-1, :3]) < 0.02
+
+
+class FiresEarly:
+    """A detector that also finds an impact in free motion, once."""
+
+    def __init__(self, inner) -> None:
+        self.inner, self.samples = inner, 0
+
+    def update(self, sample):
+        found, self.samples = self.inner.update(sample), self.samples + 1
+        if self.samples != 300:
+            return found
+        n = sample.position.size
+        position, velocity = sample.position.copy(), sample.velocity.copy()
+        return ImpactEvent(
+            sample.time - 0.002, sample.time, 1e-4, "early", 0, position, velocity, None, np.ones(n), 1.0
+        )
+
+
+def test_a_detection_in_free_motion_changes_nothing(episode, monkeypatch):
+    usual = episode_module._detector
+    monkeypatch.setattr(episode_module, "_detector", lambda *given: FiresEarly(usual(*given)))
+    result = run_episode(load_task("hit_and_push"), EpisodeSettings(duration=3.6))
+    assert result.false_detections == 1 and result.events[0][1].detector == "early"
+    assert judge(result) == (True, "")
+    # Nothing was predicted for it either, so that every figure is of the impact.
+    np.testing.assert_array_equal(result.q, episode.q)
+    assert result.prediction_error == episode.prediction_error and result.all_detected == episode.all_detected
 
 
 def test_the_modes_follow_each_other(episode):
