@@ -236,15 +236,6 @@ def tool_limit(position: Array, twist: Array, box: Array, fastest: float) -> int
     return 0 if square <= fastest * fastest else 2
 
 
-@compiled(NUMBER, VECTOR, VECTOR, VECTOR)
-def distance_along(direction: Array, start: Array, end: Array) -> float:
-    """Distance from `start` to `end` along a direction, (3,) each, in units of its length."""
-    total = 0.0
-    for i in range(3):
-        total += direction[i] * (end[i] - start[i])
-    return total
-
-
 @compiled(NOTHING, WRITTEN_MATRIX, WRITTEN_VECTOR, NUMBER)
 def begin_program(hessian: Array, gradient: Array, regularisation: float) -> None:
     """Set H (n, n) to the regularisation on its diagonal and g (n,) to zero."""

@@ -155,7 +155,7 @@ class LiveField:
             arm: Name of the arm that it says it is of; empty where it does not say.
 
         Returns:
-            Whether it is the impact that was to come; not one that no arm has come near enough for.
+            Whether it is taken; the first one is not while its tool is farther before the object than `impact_lead`.
 
         Raises:
             InvalidInputError: It is another arm's, or lacks the position of a joint.

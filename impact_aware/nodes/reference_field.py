@@ -208,7 +208,9 @@ class ReferenceFieldNode(Node):
             self._refuse("impact not usable", f"an impact: {error}")
             return
         if not taken:
-            self.get_logger().info("left out an impact: no tool was near the object", throttle_duration_sec=2.0)
+            self.get_logger().info(
+                "left out an impact: the tool is farther than impact_lead before the object", throttle_duration_sec=2.0
+            )
             return
         self._time = stamp_seconds(message)
         self._publish()

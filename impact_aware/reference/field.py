@@ -165,7 +165,8 @@ class ReferenceField:
     def distance_ahead(self, arm: int, tool: ArrayLike, time: float) -> float:
         """How far along the normal a tool at (3,), m, is before its impact position at a time, s; negative behind."""
         own = self.arms[arm]
-        return float(own.normal @ (np.asarray(tool) - own.impact_position - self.shift(time)))
+        away = np.asarray(tool) - own.impact_position
+        return float(own.normal @ (away - self.shift(time) if self.object_moves else away))
 
     def advanced(self, time: float) -> ReferenceField:
         """The same field by where the object is at another time, s, before the impact."""

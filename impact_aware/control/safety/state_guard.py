@@ -8,7 +8,6 @@ import numpy as np
 import pinocchio as pin
 
 from impact_aware.arrays import Array
-from impact_aware.control import kernels
 from impact_aware.control.arm import ControlledArm
 from impact_aware.control.command import Mode
 from impact_aware.control.safety.contact_force import ContactForceObserver
@@ -133,9 +132,8 @@ class StateGuard:
         if field.object_moves and not abs(self._time - field.object_time) <= LONGEST_FORESIGHT:
             sentence = f"it moves, and was seen {self._time - field.object_time:.1f} s ago for the last time"
             return Violation(SafeReason.OBJECT_LOST, sentence)
-        shift = field.shift(self._time) if field.object_moves else 0.0
-        for arm, own, limits in zip(self._arms, field.arms, self.limits, strict=True):
-            past = kernels.distance_along(own.normal, arm.position - shift, own.impact_position)
+        for index, (arm, limits) in enumerate(zip(self._arms, self.limits, strict=True)):
+            past = -field.distance_ahead(index, arm.position, self._time)
             if past > limits.impact_overrun:
                 sentence = f"{arm.robot.tool_frame} is {past:.3g} m past the position where it should have hit"
                 return Violation(SafeReason.IMPACT_MISSED, sentence)
