@@ -15,6 +15,7 @@ from impact_aware.bringup.connections import connected
 from impact_aware.bringup.graph import PACKAGE, select_nodes
 from impact_aware.bringup.hardware import Hardware, checked_period, load_hardware
 from impact_aware.bringup.node_spec import NodeSpec, in_one_process
+from impact_aware.bringup.urgency import IN_THE_LOOP, checked_priority, urgent
 from impact_aware.errors import InvalidInputError
 from impact_aware.robot.profile import INTERFACES, PLANTS
 from impact_aware.task import ArmTask
@@ -34,6 +35,10 @@ _TEXTS = {
     "controller": ("", "ros2_control's controller of the commands; empty: the hardware's, or whose topic they are"),
     "period": ("", "time between two states of the hardware, s; empty: the hardware's, or the parameters'"),
     "seed": ("0", "seed of the simulator's sensor noise"),
+    "realtime_priority": (
+        "0",
+        "of simulator, controller, detectors, relay and watchdog under SCHED_FIFO; 0: ordinary, or the parameters'",
+    ),
     "nodes": ("", "only these nodes, separated by commas; empty: all"),
 }
 
@@ -159,9 +164,12 @@ def graph_actions(
 
     Raises:
         UnknownNameError: A node that the graph does not have.
+        InvalidInputError: A priority that is none.
     """
     above = context.launch_configurations.get("ros_namespace", "").strip("/")
-    wanted = connected(select_nodes(graph, text(context, "nodes")), above)
+    name = "realtime_priority"
+    priority = checked_priority(name, number(name, context.launch_configurations.get(name, "0"), int))
+    wanted = connected(urgent(select_nodes(graph, text(context, "nodes")), priority, IN_THE_LOOP), above)
     if not single_process:
         return [_node_action(spec) for spec in wanted]
     return [_group_action(context, spec) if spec.members else _node_action(spec) for spec in in_one_process(wanted)]

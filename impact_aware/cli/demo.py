@@ -26,6 +26,7 @@ from impact_aware.bringup.graph import DualArmOptions, SingleArmOptions, dual_ar
 from impact_aware.bringup.middleware import check_ros
 from impact_aware.bringup.node_spec import NodeSpec, in_one_process
 from impact_aware.bringup.processes import NodeProcess, end_processes, quiet_environment
+from impact_aware.bringup.urgency import IN_THE_LOOP, URGENCY, add_priority, chosen_priority, urgent
 from impact_aware.errors import ImpactAwareError, InvalidInputError
 from impact_aware.json_text import json_text
 from impact_aware.output_folder import OutputFolder
@@ -101,6 +102,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--start-order", type=int, metavar="SEED", help="start the nodes in a random order, the same for the same seed"
     )
+    add_priority(
+        parser,
+        "simulator, controller and detectors",
+        f"default: with --free-running {URGENCY} where the user may, else 0",
+    )
     add_domain(parser)
 
 
@@ -148,7 +154,12 @@ def _report(demo: Demo, folder: Path, out: Path, seconds: float) -> RunReport:
         report = report_run(folder / "bag", folder, demo.node_names)
     except BagError as error:
         raise DemoFailedError(_explained(error, demo.plant)) from error
-    report.summary.update(wall_s=seconds, bag=str(out / "bag"), figure=str(out / Path(report.summary["figure"]).name))
+    report.summary.update(
+        realtime_priority=demo.priority,
+        wall_s=seconds,
+        bag=str(out / "bag"),
+        figure=str(out / Path(report.summary["figure"]).name),
+    )
     report.write_summary()
     return replace(report, folder=out)
 
@@ -169,12 +180,16 @@ def _graph(args: argparse.Namespace) -> tuple[NodeSpec, ...]:
         "turn": math.radians(_finite("--turn", [args.turn])[0]),
     }
     options["task"] = args.task_file or TASKS[args.task]
+    # In lockstep the plant waits for everybody, so nobody has to be quicker than the others.
+    priority = 0 if args.priority is None and not args.free_running else chosen_priority(args.priority)
     if args.task != "dual-arm-grab":
         _check_reach(options["task"], args.robot or "panda")
-        return single_arm_graph(SingleArmOptions(robot=args.robot or "panda", **options))
-    if args.robot is not None:
+        graph = single_arm_graph(SingleArmOptions(robot=args.robot or "panda", **options))
+    elif args.robot is not None:
         raise InvalidInputError("--robot", args.robot, f"none with {args.task}: its task file names both robots")
-    return dual_arm_graph(DualArmOptions(**options))
+    else:
+        graph = dual_arm_graph(DualArmOptions(**options))
+    return urgent(graph, priority, IN_THE_LOOP)
 
 
 def _finite(name: str, numbers: Sequence[float]) -> tuple[float, ...]:
@@ -225,7 +240,7 @@ class Demo:
     ) -> None:
         """Prepare; nothing is started yet. `order` is the seed of a random order of start."""
         recorder = NodeSpec(
-            "bag_recorder", "bag_recorder", parameters={"bag": str(folder / "bag"), "use_sim_time": True}
+            "bag_recorder", "bag_recorder", parameters={"bag": str(folder / "bag"), "time_of_states": True}
         )
         self._monitor_spec, *nodes = connected((NodeSpec("run_monitor", "run_monitor"), recorder, *graph))
         self._graph = tuple(nodes)
@@ -244,6 +259,12 @@ class Demo:
     def plant(self) -> dict[str, Any]:
         """What the plant last said of itself."""
         return self._latest.get("sim_robot", {})
+
+    @property
+    def priority(self) -> int:
+        """`realtime_priority` that was asked for the controller; 0 for ordinary scheduling."""
+        controller = next(spec for spec in self._graph if spec.executable == "rs_controller")
+        return int(controller.parameters.get("realtime_priority", 0))
 
     @property
     def node_names(self) -> list[str]:

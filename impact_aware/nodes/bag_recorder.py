@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import struct
 import sys
 from dataclasses import dataclass
 from functools import partial
@@ -16,12 +18,15 @@ from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
 from impact_aware.errors import InvalidInputError
+from impact_aware.messages.stamps import serialized_stamp
 from impact_aware.nodes.ros.messages import message_class
 from impact_aware.nodes.ros.qos import LATCHED_QOS, STREAM_QOS
 from impact_aware.nodes.ros.readiness import Readiness
 from impact_aware.nodes.ros.ros_parameters import load_settings
 from impact_aware.nodes.ros.runtime import run_node
 from impact_aware.parameters import described
+
+STATES = "sensor_msgs/msg/JointState"
 
 SEPARATOR = "=" * 80 + "\n"
 """Between the types of a definition."""
@@ -37,6 +42,10 @@ class Settings:
     )
     exclude: list[str] = described(
         ["/parameter_events", "/rosout", "/step_done", "/clock"], "topics whose names end like this are left out"
+    )
+    time_of_states: bool = described(
+        False,
+        "the time of each message is the newest stamp of joint_states, as beside a simulated plant; else the clock's",
     )
     discovery_period: float = described(0.1, "time between two looks for new topics, s", 0.01, 10.0)
 
@@ -60,6 +69,9 @@ class BagRecorderNode(Node):
         self._texts: dict[str, str] = {}
         self._seen: set[str] = set()
         self._count = self._left_out = 0
+        self._stamp, clock = 0, self.get_clock()
+        in_time_of_states = self._settings.time_of_states
+        self._now = (lambda: self._stamp) if in_time_of_states else (lambda: clock.now().nanoseconds)
         for expected in self._settings.topics:
             self._expect(expected)
         steady = Clock(clock_type=ClockType.STEADY_TIME)
@@ -104,10 +116,12 @@ class BagRecorderNode(Node):
         self._register(type_name)
         definition, type_hash = self._definition(type_name), self._typestore.hash_rihs01(type_name)
         connection = self._writer.add_connection(topic, type_name, msgdef=definition, rihs01=type_hash)
-        writer, clock = self._writer, self.get_clock()
+        writer, tells_time = self._writer, self._settings.time_of_states and type_name == STATES
 
         def write(data: bytes) -> None:
-            writer.write(connection, clock.now().nanoseconds, data)
+            if tells_time:
+                self._see_stamp(data)
+            writer.write(connection, self._now(), data)
             self._count += 1
 
         reliable = all(qos.reliability == ReliabilityPolicy.RELIABLE for qos in offered)
@@ -118,6 +132,12 @@ class BagRecorderNode(Node):
             durability=DurabilityPolicy.TRANSIENT_LOCAL if latched else DurabilityPolicy.VOLATILE,
         )
         self.create_subscription(kind, topic, write, qos, raw=True)
+
+    def _see_stamp(self, data: bytes) -> None:
+        """The time of a state is that of all messages until the next one; it never runs back, as a bag's may not."""
+        with contextlib.suppress(struct.error):
+            whole, nanoseconds = serialized_stamp(data)
+            self._stamp = max(self._stamp, whole * 1_000_000_000 + nanoseconds)
 
     def _register(self, type_name: str) -> None:
         """Teach the type store a message type, and those it is made of, from the installed definitions."""

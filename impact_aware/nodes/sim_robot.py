@@ -84,6 +84,9 @@ class Settings:
     command_interface: str = described("effort", "what the arms are commanded by", choices=SIMULATED_INTERFACES)
     command_timeout: float = described(0.1, "time without a torque after which the arm brakes, s", 0.001, 10.0)
     pose_period: float = described(0.01, "time between two object poses, s", 0.001, 10.0)
+    clock_period: float = described(
+        0.01, "time between two messages on /clock, s; in lockstep each cycle has one", 0.0, 1.0
+    )
     encoder_resolution: float = described(0.0, "positions are rounded to multiples of this, rad", 0.0, 0.1)
     position_noise: float = described(0.0, "standard deviation of positions, rad", 0.0, 0.1)
     velocity_noise: float = described(0.0, "standard deviation of velocities, rad/s", 0.0, 1.0)
@@ -126,7 +129,7 @@ class SimRobotNode(Node):
         self._speed = math.nan
         self._speed_start = (self._last_step, self._plant.state.time)
         self._published_impacts = self._states = 0
-        self._next_pose = -math.inf
+        self._next_pose = self._next_clock = -math.inf
         self._everybody_there = not settings.lockstep
         self._clock_message = ClockMessage()
         self._clock_publisher = self.create_publisher(ClockMessage, "/clock", STREAM_QOS)
@@ -292,14 +295,20 @@ class SimRobotNode(Node):
 
     def _publish_states(self) -> None:
         reading = self._plant.reading
-        self._clock_message.clock = stamp(self._settings.start_time + self._plant.state.time)
-        self._clock_publisher.publish(self._clock_message)
+        self._publish_clock(self._plant.state.time)
         time = stamp(self._settings.start_time + reading.time)
         if self._gate is not None:
             self._gate.expect(time)
         for states in self._state_publishers:
             states.publish(reading, time)
         self._states += 1
+
+    def _publish_clock(self, time: float) -> None:
+        """Whoever waits in simulated time is woken by each: in wall time that is seldom enough to be no load."""
+        if self._waiting or time >= self._next_clock:
+            self._next_clock = time + self._settings.clock_period - 0.5 * self._cycle
+            self._clock_message.clock = stamp(self._settings.start_time + time)
+            self._clock_publisher.publish(self._clock_message)
 
     def _publish_object(self) -> None:
         state = self._plant.state

@@ -7,7 +7,6 @@ from collections import deque
 import numpy as np
 import pinocchio as pin
 from numpy.typing import ArrayLike
-from scipy.spatial.transform import Rotation
 
 from impact_aware.arrays import Array
 from impact_aware.contact.box import flipped_nearest, nearest_naming, upright
@@ -64,8 +63,11 @@ class ObjectTurn:
 
 
 def _mean(rotations: list[Array]) -> Array:
-    """The rotation (3, 3) that is nearest to several in the sense of least squares."""
-    return np.asarray(Rotation.from_matrix(np.array(rotations)).mean().as_matrix())
+    """The rotation (3, 3) that is nearest to several in the sense of least squares: their sum without its stretch."""
+    left, _, right = np.linalg.svd(sum(rotations[1:], rotations[0]))
+    if np.linalg.det(left) * np.linalg.det(right) < 0.0:
+        left[:, 2] *= -1.0
+    return np.asarray(left @ right)
 
 
 def _angle(rotation: Array) -> float:

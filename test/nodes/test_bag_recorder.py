@@ -11,6 +11,7 @@ from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from rclpy.serialization import serialize_message
 from rosbags.highlevel import AnyReader
+from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
 from impact_aware.errors import InvalidInputError
@@ -62,8 +63,8 @@ def expecting(ros_context, monkeypatch, tmp_path):
     """Makes a recorder that is given topics beforehand."""
     load, made = bag_recorder.load_settings, []
 
-    def make(*topics: str) -> BagRecorderNode:
-        own = {"bag": str(tmp_path / "bag"), "topics": list(topics)}
+    def make(*topics: str, **more) -> BagRecorderNode:
+        own = {"bag": str(tmp_path / "bag"), "topics": list(topics), **more}
         monkeypatch.setattr(bag_recorder, "load_settings", lambda n, k: dataclasses.replace(load(n, k), **own))
         made.append(BagRecorderNode())
         return made[-1]
@@ -92,6 +93,32 @@ def test_topics_known_beforehand_are_listened_to_at_once_and_once(expecting, tmp
     with AnyReader([tmp_path / "bag"]) as bag:
         # Other tests' topics may be there too.
         assert {name: bag.topics[name].msgcount for name in ("/words", "/kept")} == {"/words": 1, "/kept": 0}
+
+
+def test_in_the_time_of_states_each_message_has_the_stamp_of_the_newest_state(expecting, tmp_path):
+    node = expecting("/left/joint_states sensor_msgs/msg/JointState", "/words std_msgs/msg/String", time_of_states=True)
+    callbacks = {own.topic_name: own.callback for own in node.subscriptions}
+    word = serialize_message(String(data="a"))
+
+    def state(whole: int, nanoseconds: int) -> bytes:
+        message = JointState()
+        message.header.stamp.sec, message.header.stamp.nanosec = whole, nanoseconds
+        return serialize_message(message)
+
+    sent = [
+        ("/words", word), ("/left/joint_states", state(7, 3_000_001)), ("/words", word),
+        ("/left/joint_states", state(6, 999_000_000)), ("/left/joint_states", b"\0\1\0\0\5"),
+        ("/left/joint_states", state(7, 4_000_000)), ("/words", word),
+    ]  # fmt: skip
+    for topic, data in sent:
+        callbacks[topic](data)
+    node.close()
+    with AnyReader([tmp_path / "bag"]) as bag:
+        found = [(own.topic, time) for own, time, _ in bag.messages() if own.topic in callbacks]
+    first, second = 7_003_000_001, 7_004_000_000
+    # A state of before, or one without a stamp, turns no clock back.
+    times = (0, first, first, first, first, second, second)
+    assert found == [(topic, time) for (topic, _), time in zip(sent, times, strict=True)]
 
 
 @pytest.mark.parametrize(

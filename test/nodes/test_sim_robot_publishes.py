@@ -8,6 +8,8 @@ from types import SimpleNamespace
 import numpy as np
 import pinocchio as pin
 import pytest
+from rclpy.serialization import deserialize_message
+from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 from impact_aware.errors import InvalidInputError
@@ -55,7 +57,8 @@ def test_each_arm_gets_its_own_part_of_what_the_sensors_show(node):
     clock = recorded(node._clock_publisher)
     node._publish_states()
     for first, name in ((0.0, "left"), (7.0, "right")):
-        (message,) = sent[name]
+        (serialized,) = sent[name]
+        message = deserialize_message(serialized, JointState)
         own = np.arange(7.0) + first
         assert stamp_seconds(message) == 42.5
         np.testing.assert_array_equal(message.position, own)
@@ -63,6 +66,18 @@ def test_each_arm_gets_its_own_part_of_what_the_sensors_show(node):
         np.testing.assert_array_equal(message.effort, own + 200.0)
         assert list(message.name) == [f"panda_joint{number}" for number in range(1, 8)]
     assert seconds(clock[0].clock) == pytest.approx(42.503)
+
+
+@pytest.mark.parametrize(
+    ("lockstep", "expected"), [(False, [40.0, 40.01, 40.02]), (True, [40.0 + 0.001 * step for step in range(25)])]
+)
+def test_the_clock_comes_every_10_ms_in_wall_time_and_each_cycle_in_lockstep(make_node, lockstep, expected):
+    node = make_node(lockstep=lockstep)
+    copies = []
+    node._clock_publisher.publish = lambda message: copies.append(seconds(message.clock))
+    for step in range(25):
+        node._publish_clock(0.001 * step)
+    assert copies == pytest.approx(expected)
 
 
 def test_the_object_is_published_where_it_is_and_how_it_moves(node):

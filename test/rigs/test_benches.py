@@ -311,16 +311,6 @@ def test_a_service_is_measured_beside_an_empty_one(monkeypatch):
         service.run(argparse.Namespace(calls=50, robot="panda"))
 
 
-def test_a_priority_is_the_users_or_the_default_where_it_is_permitted(monkeypatch):
-    assert (probe_run.chosen_priority(0), probe_run.chosen_priority(99)) == (0, 99)
-    for permitted, expected in ((True, probe_run.URGENCY), (False, 0)):
-        monkeypatch.setattr(probe_run, "_may_be_urgent", lambda permitted=permitted: permitted)
-        assert probe_run.chosen_priority(None) == expected
-    for wrong in (-1, 100):
-        with pytest.raises(probe_run.InvalidInputError, match="--priority"):
-            probe_run.chosen_priority(wrong)
-
-
 @pytest.mark.parametrize("make", [partial(dds.one_arm, "panda"), dds.two_arms])
 def test_a_controller_is_told_the_rate_of_its_states(make):
     # It refuses to begin with states of another rate than its own, once it has seen enough of them.

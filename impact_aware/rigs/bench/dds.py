@@ -21,8 +21,9 @@ from tqdm import tqdm
 from impact_aware.bringup.graph import DualArmOptions, SingleArmOptions, dual_arm_graph, single_arm_graph
 from impact_aware.bringup.node_spec import NodeSpec, in_one_process
 from impact_aware.bringup.processes import NodeProcess
+from impact_aware.bringup.urgency import BY_DEFAULT, add_priority, chosen_priority, urgent
 from impact_aware.errors import InvalidInputError
-from impact_aware.rigs.bench.probe_run import add_priority, chosen_priority, patient, run_probe, urgent
+from impact_aware.rigs.bench.probe_run import patient, run_probe
 from impact_aware.rigs.figures import processor_seconds
 from impact_aware.robot import RobotModel
 from impact_aware.task import load_task, start_posture
@@ -40,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--late-joiners", type=int, default=0, help="nodes that join while the controller answers")
     parser.add_argument("--single-process", action="store_true", help="compare the graph in one process with many")
-    add_priority(parser)
+    add_priority(parser, "all nodes, baseline and probe included", BY_DEFAULT)
 
 
 def run(options: argparse.Namespace) -> dict[str, Any]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
-import os
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
@@ -12,7 +10,7 @@ from typing import Any
 
 from impact_aware.bringup.node_spec import NodeSpec
 from impact_aware.bringup.processes import NodeProcess
-from impact_aware.errors import ImpactAwareError, InvalidInputError
+from impact_aware.errors import ImpactAwareError
 from impact_aware.rigs.graph_run import GraphRun, Line
 
 START_TIMEOUT = 60.0
@@ -23,9 +21,6 @@ TICK = 0.5
 
 PATIENCE = {"state_timeout": 1.0, "state_age_limit": 0.5}
 """Of the controller in a benchmark, s: a machine that stalls shall show in the figures, not end the run."""
-
-URGENCY = 20
-"""`realtime_priority` of a benchmark's nodes where the user may have one."""
 
 
 class BenchmarkFailedError(ImpactAwareError):
@@ -38,49 +33,8 @@ def patient(nodes: Iterable[NodeSpec], rate: float) -> tuple[NodeSpec, ...]:
     return tuple(_with_parameters(spec, own) if spec.name == "rs_controller" else spec for spec in nodes)
 
 
-def urgent(nodes: Iterable[NodeSpec], priority: int) -> tuple[NodeSpec, ...]:
-    """The same nodes at this `realtime_priority`."""
-    return tuple(_with_parameters(spec, {"realtime_priority": priority} if priority else {}) for spec in nodes)
-
-
 def _with_parameters(spec: NodeSpec, parameters: dict[str, Any]) -> NodeSpec:
     return replace(spec, parameters={**spec.parameters, **parameters})
-
-
-def add_priority(parser: argparse.ArgumentParser) -> None:
-    """Declare how urgent the nodes of a benchmark are."""
-    parser.add_argument(
-        "--priority",
-        type=int,
-        metavar="P",
-        help=f"realtime_priority of all nodes, baseline and probe included; 0: ordinary scheduling "
-        f"(default {URGENCY} where the user may, as on hardware, else 0)",
-    )
-
-
-def chosen_priority(given: int | None) -> int:
-    """What was asked for, or the default.
-
-    Raises:
-        InvalidInputError: No such priority.
-    """
-    if given is None:
-        return URGENCY if _may_be_urgent() else 0
-    if not 0 <= given <= 99:
-        raise InvalidInputError("--priority", given, "0 to 99")
-    return given
-
-
-def _may_be_urgent() -> bool:
-    if not hasattr(os, "sched_setscheduler"):
-        return False
-    policy, parameter = os.sched_getscheduler(0), os.sched_getparam(0)
-    try:
-        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(URGENCY))
-    except OSError:
-        return False
-    os.sched_setscheduler(0, policy, parameter)
-    return True
 
 
 def run_probe(

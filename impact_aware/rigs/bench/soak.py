@@ -17,10 +17,11 @@ import numpy as np
 from tqdm import tqdm
 
 from impact_aware.bringup.processes import NodeProcess
+from impact_aware.bringup.urgency import BY_DEFAULT, add_priority, chosen_priority, urgent
 from impact_aware.errors import InvalidInputError
 from impact_aware.json_text import json_text
 from impact_aware.rigs.bench.dds import one_arm
-from impact_aware.rigs.bench.probe_run import add_priority, chosen_priority, run_probe, urgent
+from impact_aware.rigs.bench.probe_run import run_probe
 from impact_aware.rigs.figures import resident_bytes
 from impact_aware.rigs.graph_run import Line
 
@@ -36,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--minutes", type=float, default=30.0, help="length of the run (default 30)")
     parser.add_argument("--rate", type=float, default=1000.0, help="states per second (default 1000)")
     parser.add_argument("--robot", default="panda", help="robot profile (default panda)")
-    add_priority(parser)
+    add_priority(parser, "all nodes, baseline and probe included", BY_DEFAULT)
 
 
 def run(options: argparse.Namespace) -> dict[str, Any]:

@@ -1,0 +1,80 @@
+"""How urgent the nodes between a state and its torque are: real-time priority for them, where the user may have it.
+
+On two cores the nodes that only watch would hold up those of the loop, one state in seven, if all took turns.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Collection, Iterable
+from dataclasses import replace
+
+from impact_aware.bringup.node_spec import NodeSpec
+from impact_aware.errors import InvalidInputError
+
+URGENCY = 20
+"""`realtime_priority` of urgent nodes where the user may have one: above all ordinary processes, below the kernel's."""
+
+IN_THE_LOOP = frozenset({"sim_robot", "rs_controller", "impact_detector", "kuka_fri_relay", "command_watchdog"})
+"""Executables that a cycle waits for: the plant, its controller, and who tells it at once of an impact or a fault."""
+
+HIGHEST = 99
+
+BY_DEFAULT = f"default: {URGENCY} where the user may, as on hardware, else 0"
+
+
+def add_priority(parser: argparse.ArgumentParser, whose: str, default: str) -> None:
+    """Declare the option of a command that starts nodes; the words say whose priority it is, and its default."""
+    parser.add_argument(
+        "--priority", type=int, metavar="P", help=f"realtime_priority of {whose}; 0: ordinary scheduling ({default})"
+    )
+
+
+def chosen_priority(given: int | None) -> int:
+    """What was asked for, or what the user may have.
+
+    Raises:
+        InvalidInputError: No such priority.
+    """
+    if given is None:
+        return URGENCY if may_be_urgent() else 0
+    return checked_priority("--priority", given)
+
+
+def checked_priority(name: str, priority: int) -> int:
+    """The same priority.
+
+    Raises:
+        InvalidInputError: There is none such.
+    """
+    if not 0 <= priority <= HIGHEST:
+        raise InvalidInputError(name, priority, f"0 to {HIGHEST}")
+    return priority
+
+
+def may_be_urgent() -> bool:
+    """Whether this user may have that priority: by limits.conf, or by a capability of the process."""
+    if not hasattr(os, "sched_setscheduler"):
+        return False
+    policy, parameter = os.sched_getscheduler(0), os.sched_getparam(0)
+    try:
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(URGENCY))
+    except OSError:
+        return False
+    os.sched_setscheduler(0, policy, parameter)
+    return True
+
+
+def urgent(
+    nodes: Iterable[NodeSpec], priority: int, executables: Collection[str] | None = None
+) -> tuple[NodeSpec, ...]:
+    """The same nodes, those of `executables` (None: all) at this `realtime_priority`; 0 leaves them as they are."""
+    if not priority:
+        return tuple(nodes)
+    return tuple(
+        replace(spec, parameters={**spec.parameters, "realtime_priority": priority})
+        if executables is None or spec.executable in executables
+        else spec
+        for spec in nodes
+    )
