@@ -11,6 +11,7 @@ whether the inputs' spread can change it is checked and flagged.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -32,6 +33,8 @@ _SMALL, _LARGE = 1e-6, 1e-3
 # How many standard deviations out the mode is looked at.
 _SPREAD = 3.0
 _SYMMETRIC = [(0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)]
+# Where the packed six stand in the whole matrix.
+_SYMMETRIC_ROWS = np.array([[0, 1, 2], [1, 3, 4], [2, 4, 5]])
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,7 +134,7 @@ def predict_with_covariance(
         return UncertainPrediction(prediction, spread, np.zeros((3, 3)), bool(changes))
     terms = _terms(robot, q, dq, contact, obstacle, inertia)
     doubted = np.diag(inputs) > 0.0
-    into_contact, into_velocity = _way_in(robot, q, dq, contact, obstacle, inertia, prediction.impulse, doubted)
+    into_contact, into_velocity = _way_in(robot, q, dq, contact, obstacle, inertia, terms, prediction.impulse, doubted)
     one = impact_map(method)
     nominal = _pack(terms, contact)
     changed = (into_contact[:, doubted] != 0.0).any(axis=1)
@@ -212,6 +215,7 @@ def _way_in(
     contact: Contact,
     obstacle: FreeObject | None,
     inertia: str,
+    terms: _Terms,
     impulse: Array,
     doubted: NDArray[np.bool_],
 ) -> tuple[Array, Array]:
@@ -231,7 +235,6 @@ def _way_in(
     for k in np.flatnonzero(doubted[:n]).tolist():
         unit = _SMALL * np.eye(n)[k]
         into_contact[:, k], into_velocity[:, k] = difference((q + unit, contact), (q - unit, contact))
-    terms = _terms(robot, q, dq, contact, obstacle, inertia)
     into_contact[6:9, n : 2 * n] = terms.jacobian
     into_velocity[:, n : 2 * n] = np.eye(n)
     for tangent in contact.axes[1:] if doubted[2 * n : 2 * n + 3].any() else ():
@@ -257,47 +260,50 @@ def _way_in(
     return into_contact, into_velocity
 
 
-def _solve(one: ImpactMapFunction, packed: Array) -> tuple[Array, Mode]:
-    """Impulse (3,) in the base frame, and the mode, for packed contact quantities."""
-    delassus = np.empty((3, 3))
-    for value, (i, j) in zip(packed[:6], _SYMMETRIC, strict=True):
-        delassus[i, j] = delassus[j, i] = value
-    axes = contact_axes(packed[9:12] / np.linalg.norm(packed[9:12]))
-    friction, restitution = max(float(packed[12]), 0.0), min(max(float(packed[13]), 0.0), 1.0)
-    impulse = one((axes @ delassus @ axes.T).tolist(), (axes @ packed[6:9]).tolist(), friction, restitution)
-    return np.array(impulse[:3]) @ axes, impulse.mode
+def _solutions(one: ImpactMapFunction, packed: Array) -> Iterator[tuple[Array, Mode]]:
+    """Impulse (3,) in the base frame, and the mode, for each row of packed contact quantities (k, 14)."""
+    normals = packed[:, 9:12]
+    axes = np.empty((len(packed), 3, 3))
+    # Most rows share the normal of the first one.
+    axes[:] = contact_axes(normals[0] / np.linalg.norm(normals[0]))
+    for k in np.flatnonzero((normals != normals[0]).any(axis=1)).tolist():
+        axes[k] = contact_axes(normals[k] / np.linalg.norm(normals[k]))
+    delassus = axes @ packed[:, _SYMMETRIC_ROWS] @ axes.transpose(0, 2, 1)
+    velocity = (axes @ packed[:, 6:9, None])[:, :, 0]
+    friction, restitution = np.maximum(packed[:, 12], 0.0), np.clip(packed[:, 13], 0.0, 1.0)
+    rows = (delassus, velocity, friction, restitution)
+    for own, problem in zip(axes, zip(*(part.tolist() for part in rows), strict=True), strict=True):
+        impulse = one(*problem)
+        yield np.array(impulse[:3]) @ own, impulse.mode
 
 
 def _map_derivative(one: ImpactMapFunction, nominal: Array, changed: NDArray[np.bool_]) -> Array:
     """Derivative (3, 14) of the base-frame impulse in the packed contact quantities; zero where none is `changed`."""
     steps = np.full(14, _LARGE)
-    steps[:6] *= np.trace(nominal[[[0, 1, 2], [1, 3, 4], [2, 4, 5]]]) / 3.0
+    steps[:6] *= np.trace(nominal[_SYMMETRIC_ROWS]) / 3.0
     steps[6:9] *= np.linalg.norm(nominal[6:9])
+    chosen = np.flatnonzero(changed)
+    step = np.eye(14)[chosen] * steps
+    # At the ends of their ranges the coefficients have one side only.
+    lowest, highest = np.full(14, -np.inf), np.full(14, np.inf)
+    lowest[12:], highest[13] = 0.0, 1.0
+    ahead, behind = np.minimum(nominal + step, highest), np.maximum(nominal - step, lowest)
     derivative = np.zeros((3, 14))
-    for k in np.flatnonzero(changed).tolist():
-        step = steps[k]
-        ahead, behind = nominal.copy(), nominal.copy()
-        ahead[k] += step
-        behind[k] -= step
-        if k >= 12:
-            # At the ends of their ranges the coefficients have one side only.
-            behind[k] = max(behind[k], 0.0)
-            ahead[k] = ahead[k] if k == 12 else min(ahead[k], 1.0)
-        derivative[:, k] = (_solve(one, ahead)[0] - _solve(one, behind)[0]) / (ahead[k] - behind[k])
+    if chosen.size:
+        impulses = np.array([impulse for impulse, _ in _solutions(one, np.concatenate((ahead, behind)))])
+        width = (ahead - behind)[np.arange(len(chosen)), chosen]
+        derivative[:, chosen] = ((impulses[: len(chosen)] - impulses[len(chosen) :]) / width[:, None]).T
     return derivative
 
 
 def _mode_may_change(one: ImpactMapFunction, nominal: Array, covariance: Array, mode: Mode) -> bool:
     """Whether the mode differs anywhere at three standard deviations along the principal axes, each way."""
     variances, directions = np.linalg.eigh(covariance)
-    for variance, direction in zip(variances, directions.T, strict=True):
-        if variance <= 1e-14 * max(float(variances[-1]), 1e-300):
-            continue
-        for sign in (1.0, -1.0):
-            try:
-                reached = _solve(one, nominal + sign * _SPREAD * math.sqrt(variance) * direction)[1]
-            except NoSolutionError:
-                return True  # so wide a spread reaches inertias that no arm has
-            if reached != mode:
-                return True
-    return False
+    spread = variances > 1e-14 * max(float(variances[-1]), 1e-300)
+    reach = (_SPREAD * np.sqrt(variances[spread]) * directions[:, spread]).T
+    if not len(reach):
+        return False
+    try:
+        return any(reached != mode for _, reached in _solutions(one, np.concatenate((nominal + reach, nominal - reach))))
+    except NoSolutionError:
+        return True  # so wide a spread reaches inertias that no arm has
