@@ -303,7 +303,8 @@ def _mode_may_change(one: ImpactMapFunction, nominal: Array, covariance: Array, 
     reach = (_SPREAD * np.sqrt(variances[spread]) * directions[:, spread]).T
     if not len(reach):
         return False
+    ends = np.concatenate((nominal + reach, nominal - reach))
     try:
-        return any(reached != mode for _, reached in _solutions(one, np.concatenate((nominal + reach, nominal - reach))))
+        return any(reached != mode for _, reached in _solutions(one, ends))
     except NoSolutionError:
         return True  # so wide a spread reaches inertias that no arm has

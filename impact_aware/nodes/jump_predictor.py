@@ -307,6 +307,7 @@ class JumpPredictorNode(Node):
         prediction = predictor.predict(
             position,
             velocity,
+            spread=request.covariance,
             contact=self._requested_contact(request),
             object_mass=predictor.object_mass if request.object_mass < 0.0 else request.object_mass,
             method=request.method or predictor.method,

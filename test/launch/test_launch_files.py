@@ -588,6 +588,8 @@ def output_of(action: Any) -> str:
             "node: got 'rs_controller', expected one",
         ),
         (SINGLE, {"seed": "x"}, InvalidInputError, "seed: got 'x', expected a whole number"),
+        (SINGLE, {"realtime_priority": "high"}, InvalidInputError, "realtime_priority: got 'high', expected a whole"),
+        (DUAL, {"realtime_priority": "100"}, InvalidInputError, "realtime_priority: got 100, expected 0 to 99"),
         (SINGLE, {"hardware": "frank"}, UnknownNameError, "hardware: got 'frank', expected one of franka, kinova"),
         (SINGLE, {"hardware": "missing.yaml"}, InvalidInputError, "hardware: got missing.yaml, expected an existing"),
         (SINGLE, {"hardware": "ros2_control"}, InvalidInputError, "robot: got nothing, expected a profile of your arm"),
@@ -609,6 +611,16 @@ def test_wrong_arguments_are_refused_in_one_line(
     with pytest.raises(error, match=message) as refusal:
         evaluate(name, arguments)
     assert "\n" not in str(refusal.value)
+
+
+def test_the_nodes_of_the_loop_are_as_urgent_as_asked_for() -> None:
+    words = {"control": "true", "hardware": "kuka_fri", "robot": "panda", "realtime_priority": "30"}
+    found = {node.executable: node.parameters.get("realtime_priority") for node in started(SINGLE, words)}
+    prompt = {"impact_detector", "rs_controller", "kuka_fri_relay", "command_watchdog"}
+    assert {name for name, priority in found.items() if priority == 30} == prompt
+    assert {name for name, priority in found.items() if priority is None} == {
+        "jump_predictor", "reference_field", "impact_markers",
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -642,6 +654,7 @@ def test_every_argument_has_a_description_and_the_default_of_the_documentation(
         "watchdog": "auto",
         "period": "",
         "seed": "0",
+        "realtime_priority": "0",
         "plant": "flexible",
         "command_interface": "effort",
         "nodes": "",

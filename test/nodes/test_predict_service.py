@@ -46,13 +46,15 @@ def test_the_service_answers_what_the_library_predicts(make_node):
 
 
 def test_without_deviations_there_is_no_covariance(make_node):
-    assert len(ask(make_node(motor_inertia_std=0.0)).prediction.velocity_after_covariance) == 0
+    assert len(ask(make_node(motor_inertia_std=0.0), covariance=True).prediction.velocity_after_covariance) == 0
     # As it is, the motors' apparent inertia is not known better than its ratio.
-    assert len(ask(make_node()).prediction.velocity_after_covariance) == 49
+    assert len(ask(make_node(), covariance=True).prediction.velocity_after_covariance) == 49
 
 
-def test_with_deviations_the_reply_carries_the_covariance(make_node):
-    prediction = ask(make_node(friction=0.3, velocity_std=0.01, friction_std=0.05)).prediction
+def test_with_deviations_the_reply_carries_the_covariance_that_was_asked_for(make_node):
+    node = make_node(friction=0.3, velocity_std=0.01, friction_std=0.05)
+    assert len(ask(node).prediction.velocity_after_covariance) == 0
+    prediction = ask(node, covariance=True).prediction
     covariance = np.array(prediction.velocity_after_covariance).reshape(7, 7)
     np.testing.assert_allclose(covariance, covariance.T, atol=1e-15)  # rounding of a product and its transpose
     assert np.linalg.eigvalsh(covariance)[0] > -1e-12  # of a positive semidefinite matrix, but for rounding

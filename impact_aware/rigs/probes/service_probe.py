@@ -47,11 +47,14 @@ class ServiceProbeNode(Node):
         self.finished = False
         settings = load_settings(self, Settings)
         self._calls = settings.calls + WARM_UP
-        self._request = PredictPostImpact.Request(position=settings.position, velocity=settings.velocity)
+        state = {"position": settings.position, "velocity": settings.velocity}
+        predictor = self.create_client(PredictPostImpact, "predict_post_impact")
         self._targets: dict[str, tuple[Client, Any]] = {
             "empty": (self.create_client(Empty, "empty"), Empty.Request()),
-            "predict": (self.create_client(PredictPostImpact, "predict_post_impact"), self._request),
+            "predict": (predictor, PredictPostImpact.Request(**state)),
+            "predict_with_covariance": (predictor, PredictPostImpact.Request(covariance=True, **state)),
         }
+        self._turns = dict(zip(self._targets, [*self._targets][1:] + ["empty"], strict=True))
         self._times: dict[str, list[float]] = {name: [] for name in self._targets}
         self._timer = self.create_timer(START_PERIOD, self._start)
 
@@ -68,14 +71,14 @@ class ServiceProbeNode(Node):
     def _on_answer(self, name: str, begin: float, future: Future) -> None:
         self._times[name].append(time.perf_counter() - begin)
         answer = future.result()
-        if name == "predict" and not answer.success:
+        if name != "empty" and not answer.success:
             print(json.dumps({"error": answer.message, "last": True}), flush=True)
             self.finished = True
-        elif len(self._times["predict"]) >= self._calls:
+        elif min(map(len, self._times.values())) >= self._calls:
             print(json.dumps({name: _figures(times) for name, times in self._times.items()} | {"last": True}))
             self.finished = True
         else:
-            self._call("predict" if name == "empty" else "empty")
+            self._call(self._turns[name])
 
 
 def _figures(times: list[float]) -> dict[str, float]:
