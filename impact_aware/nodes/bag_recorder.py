@@ -51,7 +51,11 @@ class Settings:
 
 
 class BagRecorderNode(Node):
-    """Subscribes to topics as they appear and writes their messages undecoded."""
+    """Subscribes to topics as they appear and writes their messages undecoded.
+
+    Attributes:
+        finished: Whether it ends, as nothing can be written any more.
+    """
 
     def __init__(self) -> None:
         """Open the bag and start looking for topics."""
@@ -69,6 +73,7 @@ class BagRecorderNode(Node):
         self._texts: dict[str, str] = {}
         self._seen: set[str] = set()
         self._count = self._left_out = 0
+        self.finished = False
         self._stamp, clock = 0, self.get_clock()
         in_time_of_states = self._settings.time_of_states
         self._now = (lambda: self._stamp) if in_time_of_states else (lambda: clock.now().nanoseconds)
@@ -121,8 +126,12 @@ class BagRecorderNode(Node):
         def write(data: bytes) -> None:
             if tells_time:
                 self._see_stamp(data)
-            writer.write(connection, self._now(), data)
-            self._count += 1
+            try:
+                writer.write(connection, self._now(), data)
+            except OSError as error:
+                self._give_up(error)
+            else:
+                self._count += 1
 
         reliable = all(qos.reliability == ReliabilityPolicy.RELIABLE for qos in offered)
         latched = all(qos.durability == DurabilityPolicy.TRANSIENT_LOCAL for qos in offered)
@@ -132,6 +141,12 @@ class BagRecorderNode(Node):
             durability=DurabilityPolicy.TRANSIENT_LOCAL if latched else DurabilityPolicy.VOLATILE,
         )
         self.create_subscription(kind, topic, write, qos, raw=True)
+
+    def _give_up(self, error: OSError) -> None:
+        """No message of now on can be kept, as on a full disk: end and say why, so that nobody counts on the bag."""
+        if not self.finished:
+            self.finished = True
+            self.get_logger().error(f"the bag can't be written any more, {self._count} messages are in it: {error}")
 
     def _see_stamp(self, data: bytes) -> None:
         """The time of a state is that of all messages until the next one; it never runs back, as a bag's may not."""
@@ -174,7 +189,11 @@ class BagRecorderNode(Node):
 
     def close(self) -> None:
         """Finish the bag so that any reader opens it."""
-        self._writer.close()
+        try:
+            self._writer.close()
+        except OSError as error:
+            self._give_up(error)
+            return
         self.get_logger().info(f"recorded {self._count} messages of {len(self._seen) - self._left_out} topics")
 
 

@@ -95,6 +95,25 @@ def test_topics_known_beforehand_are_listened_to_at_once_and_once(expecting, tmp
         assert {name: bag.topics[name].msgcount for name in ("/words", "/kept")} == {"/words": 1, "/kept": 0}
 
 
+def test_on_a_full_disk_the_recorder_ends_and_says_how_much_it_kept(expecting, monkeypatch, capfd):
+    node = expecting("/words std_msgs/msg/String")
+    (words,) = node.subscriptions
+    words.callback(serialize_message(String(data="a")))
+    assert not node.finished
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(node._writer, "write", full)
+    monkeypatch.setattr(node._writer, "close", full)
+    for _ in range(3):
+        words.callback(serialize_message(String(data="b")))
+    assert node.finished
+    node.close()
+    (said,) = [line for line in capfd.readouterr().err.splitlines() if "ERROR" in line]
+    assert said.endswith("the bag can't be written any more, 1 messages are in it: [Errno 28] No space left on device")
+
+
 def test_in_the_time_of_states_each_message_has_the_stamp_of_the_newest_state(expecting, tmp_path):
     node = expecting("/left/joint_states sensor_msgs/msg/JointState", "/words std_msgs/msg/String", time_of_states=True)
     callbacks = {own.topic_name: own.callback for own in node.subscriptions}
