@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right, insort
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -86,6 +86,53 @@ def _ancestors(frame: str, step: Callable[[str], tuple[str, pin.SE3] | None]) ->
     return chain
 
 
+def path_between(base: str, frame: str, parents: Mapping[str, str]) -> list[str]:
+    """Frames whose poses in their parents lead from one frame to the other, those of the base's side first.
+
+    Args:
+        base: Without a slash before it.
+        frame: Likewise.
+        parents: Parent of each frame but the roots.
+
+    Raises:
+        FrameError: An unknown frame, two that are not connected, or frames that stand on themselves.
+    """
+    names = set(parents) | set(parents.values())
+    for name in (base, frame):
+        if name not in names:
+            raise FrameError(one_line(f"TF has no frame '{name[:100]}'"))
+
+    def step(name: str) -> tuple[str, pin.SE3] | None:
+        return (parents[name], pin.SE3.Identity()) if name in parents else None
+
+    chains = [[name for name, _ in _ancestors(end, step)] for end in (base, frame)]
+    if chains[0][-1] != chains[1][-1]:
+        raise FrameError(one_line(f"TF does not connect '{base[:100]}' and '{frame[:100]}'"))
+    return [name for name in (*chains[0], *chains[1]) if (name in chains[0]) != (name in chains[1])]
+
+
+def checked_transform(parent: str, child: str, time: float, known: Collection[str]) -> tuple[str, str]:
+    """Parent and child of a transform without the slash that old systems put before them.
+
+    Args:
+        parent: Frame in which the pose is told.
+        child: Frame whose pose it is.
+        time: When it is so, s.
+        known: Frames that have a parent already.
+
+    Raises:
+        InvalidInputError: No names, a frame in itself, a time that is not finite, or too many frames.
+    """
+    parent, child = parent.lstrip("/"), child.lstrip("/")
+    if not parent or not child or parent == child:
+        raise InvalidInputError("transform", f"'{child}' in '{parent}'", "two frames with names that differ")
+    if not math.isfinite(time):
+        raise InvalidInputError("transform time", time, "a finite number, s")
+    if child not in known and len(known) >= MOST_FRAMES:
+        raise InvalidInputError("transform", f"'{child}', one frame more", f"{MOST_FRAMES} frames at most")
+    return parent, child
+
+
 @dataclass
 class _Track:
     """Samples of one moving frame, in order of time."""
@@ -132,6 +179,7 @@ class TransformBuffer:
 
     def __init__(self) -> None:
         """Know no frame."""
+        self._parents: dict[str, str] = {}
         self._static: dict[str, tuple[str, pin.SE3]] = {}
         self._moving: dict[str, _Track] = {}
 
@@ -141,14 +189,8 @@ class TransformBuffer:
         Raises:
             InvalidInputError: No names, a frame in itself, a time that is not finite, or too many frames.
         """
-        parent, child = parent.lstrip("/"), child.lstrip("/")
-        if not parent or not child or parent == child:
-            raise InvalidInputError("transform", f"'{child}' in '{parent}'", "two frames with names that differ")
-        if not math.isfinite(time):
-            raise InvalidInputError("transform time", time, "a finite number, s")
-        known = child in self._static or child in self._moving
-        if not known and len(self._static) + len(self._moving) >= MOST_FRAMES:
-            raise InvalidInputError("transform", f"'{child}', one frame more", f"{MOST_FRAMES} frames at most")
+        parent, child = checked_transform(parent, child, time, self._parents)
+        self._parents[child] = parent
         if static:
             self._moving.pop(child, None)
             self._static[child] = (parent, pose)
@@ -170,11 +212,7 @@ class TransformBuffer:
         base, frame = base.lstrip("/"), frame.lstrip("/")
         if base == frame:
             return pin.SE3.Identity()
-        names = self.names
-        for name in (base, frame):
-            if name not in names:
-                raise FrameError(one_line(f"TF has no frame '{name[:100]}'"))
-        path = self._path(base, frame)
+        path = set(path_between(base, frame, self._parents))
         if time is None:
             time = self._latest_time(path)
 
@@ -195,8 +233,9 @@ class TransformBuffer:
             FrameError: As `pose`.
         """
         pose = self.pose(base, frame, None)
-        same = base.lstrip("/") == frame.lstrip("/")
-        return pose, 0.0 if same else self._latest_time(self._path(base.lstrip("/"), frame.lstrip("/")))
+        base, frame = base.lstrip("/"), frame.lstrip("/")
+        same = base == frame
+        return pose, 0.0 if same else self._latest_time(set(path_between(base, frame, self._parents)))
 
     def _latest_time(self, path: set[str]) -> float:
         return min((self._moving[name].samples[-1][0] for name in path if name in self._moving), default=0.0)
@@ -204,21 +243,7 @@ class TransformBuffer:
     @property
     def names(self) -> frozenset[str]:
         """Every frame that has a parent, and every parent."""
-        parents = {parent for parent, _ in self._static.values()} | {track.parent for track in self._moving.values()}
-        return frozenset(parents | self._static.keys() | self._moving.keys())
-
-    def _path(self, base: str, frame: str) -> set[str]:
-        """Frames whose poses lead from one to the other, without what both stand on."""
-
-        def step(name: str) -> tuple[str, pin.SE3] | None:
-            track = self._moving.get(name)
-            above = self._static.get(name, (None,))[0] if track is None else track.parent
-            return None if above is None else (above, pin.SE3.Identity())
-
-        chains = [[name for name, _ in _ancestors(end, step)] for end in (base, frame)]
-        if chains[0][-1] != chains[1][-1]:
-            raise FrameError(one_line(f"TF does not connect '{base[:100]}' and '{frame[:100]}'"))
-        return set(chains[0]) ^ set(chains[1])
+        return frozenset({*self._parents, *self._parents.values()})
 
 
 def _time_of(sample: tuple[float, pin.SE3]) -> float:

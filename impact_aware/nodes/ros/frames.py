@@ -1,4 +1,8 @@
-"""Poses of frames from `/tf` and `/tf_static`, listened to from the first question on."""
+"""Poses of frames from `/tf` and `/tf_static`, listened to from the first question on.
+
+Where `tf2_ros` is installed its buffer keeps them, elsewhere that of `impact_aware.transform_buffer`; whoever asks sees
+no difference.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +18,7 @@ from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from impact_aware.errors import InvalidInputError
 from impact_aware.messages.geometry import quaternion, vector
 from impact_aware.messages.stamps import stamp_seconds
+from impact_aware.nodes.ros import tf2_buffer
 from impact_aware.nodes.ros.messages import message_class
 from impact_aware.transform_buffer import FrameError, TransformBuffer, checked_pose
 
@@ -36,7 +41,7 @@ class Frames:
     def __init__(self, node: Node) -> None:
         """Listen to nothing yet: most nodes never need it."""
         self._node = node
-        self._buffer = TransformBuffer()
+        self._buffer = tf2_buffer.new_buffer()
         self._listening = False
         self.refused: Counter[str] = Counter()
 
@@ -86,5 +91,8 @@ class Frames:
         except InvalidInputError:
             raise FrameError("TF can't be listened to, as the package tf2_msgs is not installed") from None
         self._listening = True
+        own = isinstance(self._buffer, TransformBuffer)
+        keeper = "this node itself, as tf2_ros is not installed" if own else "tf2_ros"
+        self._node.get_logger().info(f"listens to TF, which is kept by {keeper}")
         self._node.create_subscription(kind, "/tf", partial(self.take, static=False), _MOVING_QOS)
         self._node.create_subscription(kind, "/tf_static", partial(self.take, static=True), _STATIC_QOS)
