@@ -49,10 +49,15 @@ def contact_parameters(task: Task, arm: ArmTask) -> dict[str, Any]:
     }
 
 
+def own_arm(task: Task, name: str) -> ArmTask | None:
+    """The arm of this name, or the only one; None where the task has no such arm."""
+    return next((each for each in task.arms if len(task.arms) == 1 or each.name == name), None)
+
+
 def own_contact(task: Task, arm: str) -> dict[str, Any] | None:
     """`contact_parameters` of the arm of this name, or of the only one; None where the task has no such arm."""
-    own = [each for each in task.arms if len(task.arms) == 1 or each.name == arm]
-    return contact_parameters(task, own[0]) if own else None
+    own = own_arm(task, arm)
+    return None if own is None else contact_parameters(task, own)
 
 
 def _palm_parameters(task: Task, arm: ArmTask) -> dict[str, Any]:

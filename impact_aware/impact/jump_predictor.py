@@ -115,9 +115,10 @@ class JumpPredictor:
         rotation: ArrayLike | None = None,
         friction: float,
         restitution: float,
+        pad_half_sizes: ArrayLike = (0.0, 0.0, 0.0),
         table_friction: float | None = None,
     ) -> None:
-        """Another free object, or another face of it, from now on; nothing changes where one of them can't be used.
+        """Another free object, face or palm from now on; nothing changes where one of them can't be used.
 
         Args:
             mass: kg, > 0.
@@ -126,6 +127,7 @@ class JumpPredictor:
             rotation: (3, 3) Of the object's axes, base frame; as they are when None.
             friction: Coulomb coefficient with the tool.
             restitution: With the tool.
+            pad_half_sizes: See `__init__`.
             table_friction: See `__init__`.
 
         Raises:
@@ -133,7 +135,7 @@ class JumpPredictor:
         """
         if not mass > 0.0:
             raise InvalidInputError("object_mass", mass, "the mass of a free object, > 0 kg")
-        half = np.array(half_extents, dtype=float)
+        half, palm = np.array(half_extents, dtype=float), checked_palm(pad_half_sizes)
         contact = dataclasses.replace(
             self.contact, normal=np.array(normal, dtype=float), friction=friction, restitution=restitution
         )
@@ -141,7 +143,11 @@ class JumpPredictor:
         box = homogeneous_box(mass, half, self.object_position, rotation=turned)
         self.contact, self.object_mass, self._half_extents, self._box = contact, mass, half, box
         self.object_rotation = turned
-        self._table_friction = table_friction
+        self._palm, self._table_friction = palm, table_friction
+
+    def stand(self, robot: RobotModel) -> None:
+        """The same arm on another base: what was told in axes of the base before is not known in those of this one."""
+        self.robot, self._prepared = robot, None
 
     def see_object(
         self,

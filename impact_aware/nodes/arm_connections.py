@@ -9,6 +9,7 @@ from functools import partial
 from rclpy.node import Node
 
 from impact_aware.control.session import NO_FIELD, ControlSession
+from impact_aware.errors import ImpactAwareError
 from impact_aware.nodes.arm_commands import ArmCommands
 from impact_aware.nodes.joint_state_source import JointStateSource
 from impact_aware.nodes.ros.qos_match import mismatches, silenced, unheard, why_silent
@@ -26,7 +27,11 @@ WATCHED = ("joint_states", "impacts", "predicted_jumps")
 
 
 class ArmConnections:
-    """Checks a controller's topics when it is configured, and again before it is activated."""
+    """Checks a controller's topics when it is configured, and again before it is activated.
+
+    Attributes:
+        refused_field: Why the latest reference field is not followed, in one sentence; empty when it is.
+    """
 
     def __init__(
         self,
@@ -58,12 +63,18 @@ class ArmConnections:
         self._commands = commands
         self._readiness = readiness
         self._upstream, self._watchdog = upstream, watchdog
+        self.refused_field = ""
         self._twins = TwinWatch(node, "and only one of them can be active")
         self._name = NameClaim(node)
         for arm, source in zip(self._arms, self._sources, strict=True):
             expect_messages(node, arm.topic("joint_states"), partial(_received, source), DRIVER)
         for sentence in mismatches(node):
             node.get_logger().warning(sentence)
+
+    def refuse_field(self, error: ImpactAwareError) -> None:
+        """A field can't be followed: no motion may begin by the one before, which is no longer the task's."""
+        self.refused_field = f"refused a reference_field: {error}"
+        self._node.get_logger().error(self.refused_field, throttle_duration_sec=2.0)
 
     def refusal(self) -> str:
         """Why the motion must not begin, in one sentence; empty when it may."""
@@ -72,9 +83,11 @@ class ArmConnections:
         silence, arm = session.states.silence()
         if math.isinf(silence) and not session.rest.stopping:
             return f"{refusal}: {why_silent(self._node, self._arms[arm].topic('joint_states'), DRIVER)}"
+        if refusal and refusal != NO_FIELD:
+            return refusal
+        if self.refused_field:
+            return self.refused_field
         if refusal:
-            if refusal != NO_FIELD:
-                return refusal
             return f"{refusal}: {why_silent(self._node, 'reference_field', 'the node reference_field')}"
         return self._out_of_step() or self._out_of_reach() or self._apart()
 

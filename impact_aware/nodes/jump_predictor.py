@@ -18,7 +18,7 @@ from rclpy.node import Node
 
 from impact_aware.arrays import Array
 from impact_aware.bringup.connections import task_topics
-from impact_aware.bringup.task_parameters import own_contact
+from impact_aware.bringup.task_parameters import contact_parameters, own_arm
 from impact_aware.contact import Contact
 from impact_aware.errors import ImpactAwareError, InvalidInputError
 from impact_aware.estimation.registry import DEFAULT_ESTIMATOR, ESTIMATORS
@@ -48,6 +48,7 @@ from impact_aware.nodes.ros.surroundings import TwinWatch, expect_messages
 from impact_aware.parameters import described
 from impact_aware.robot import INERTIA_CHOICES, JointOrder, RobotModel
 from impact_aware.robot.plausible_state import check_state
+from impact_aware.task import base_placement
 from impact_aware.task.arms import base_poses
 
 WARN_PERIOD = 2.0
@@ -61,16 +62,21 @@ class Settings:
     robot: str = described("panda", "robot profile, by name or file; empty: take robot_description")
     arm: str = described("", "name of the arm, written into every prediction; empty: the node's namespace")
     base: list[float] = described(
-        [], "pose of the base in the task's frame, as bases of rs_controller; empty: the task's frame is the base frame"
+        [],
+        "pose of the base in the task's frame until a task tells it, as bases of rs_controller; empty: in its origin",
     )
     joint_prefix: str = described("", "what stands before the names of the joints and of the base frame")
     task_frame: str = described("", "name of the task's frame; needed with base")
     contact_frame: str = described("", "robot frame that hits; empty: the tool frame")
     pad_half_sizes: list[float] = described(
-        [0.0, 0.0, 0.0], "half edges of a flat palm along the axes of the contact frame, m; zeros: a tip"
+        [0.0, 0.0, 0.0],
+        "half edges of a flat palm along the axes of the contact frame until a task tells them, m; zeros: a tip",
     )
     table_friction: float = described(
-        -1.0, "Coulomb coefficient between the object that a palm hits and its table; negative: no table", -1.0, 10.0
+        -1.0,
+        "Coulomb coefficient between the object that a palm hits and its table until a task tells it; negative: none",
+        -1.0,
+        10.0,
     )
     tool_radius: float = described(-1.0, "radius of the spherical tip, m; negative: the robot profile's", -1.0, 1.0)
     normal: list[float] = described([0.0, 0.0, 1.0], "unit vector from the obstacle into the robot, base frame")
@@ -86,7 +92,7 @@ class Settings:
         [0.0, 0.0, 0.0], "roll, pitch, yaw of the object's axes until object_pose is received, rad"
     )
     surface_point: list[float] = described([0.0, 0.0, 0.0], "a point of the fixed surface, base frame, m")
-    follow_task: bool = described(True, "object, its face that is hit and the contact are those of the latest task")
+    follow_task: bool = described(True, "object, its face that is hit, palm and base are those of the latest task")
     look_ahead_period: float = described(0.02, "time between two look-ahead predictions, s", 0.001, 10.0)
     look_ahead_horizon: float = described(0.5, "how far ahead an impact is worth predicting, s", 0.0, 10.0)
     position_std: float = described(0.0, "standard deviation of joint positions, rad", 0.0, 1.0)
@@ -175,7 +181,8 @@ class JumpPredictorNode(Node):
     def _start(self, robot: RobotModel) -> None:
         settings = self._settings
         self._base = base_poses(settings.base, ["the arm"])[0] if settings.base else pin.SE3.Identity()
-        self._robot = robot = robot.prefixed(settings.joint_prefix).tilted(self._base.rotation)
+        self._upright = robot.prefixed(settings.joint_prefix)
+        self._robot = robot = self._upright.tilted(self._base.rotation)
         self._predictor = settings.predictor(robot)
         self._request_order = JointOrder(robot.joint_names)
         self._event_order = JointOrder(robot.joint_names)
@@ -204,9 +211,10 @@ class JumpPredictorNode(Node):
         """Predict for this task from now on, if an arm of it is this one."""
         try:
             task, number = task_from_message(message)
-            entries = own_contact(task, self._arm)
-            if entries is None:
+            own = own_arm(task, self._arm)
+            if own is None:
                 return
+            entries = contact_parameters(task, own)
             self._predictor.set_object(
                 entries["object_mass"],
                 entries["object_half_extents"],
@@ -214,11 +222,26 @@ class JumpPredictorNode(Node):
                 rotation=_rotation("object_rpy", entries["object_rpy"]),
                 friction=entries["friction"],
                 restitution=entries["restitution"],
+                pad_half_sizes=entries.get("pad_half_sizes", np.zeros(3)),
                 table_friction=entries.get("table_friction"),
             )
             self._task_number, self._object_name = number, entries["object_name"]
+            self._stand(base_placement(own), task.frame)
+            if not self._object.seen:
+                self._predictor.see_object(np.array(entries["object_position"]))
         except ImpactAwareError as error:
             self._refuse("task not usable", f"a task: {error}")
+
+    def _stand(self, base: pin.SE3, frame: str) -> None:
+        """The task has the arm's base there in its frame."""
+        if base.isApprox(self._base):
+            return
+        self._base, self._robot = base, self._upright.tilted(base.rotation)
+        self._predictor.stand(self._robot)
+        self._object.stand(base.rotation[2])
+        self._object.frames.know(frame, self._robot.base_frame, base)
+        place = ", ".join(f"{number:.4g}" for number in base.translation)
+        self.get_logger().info(f"the task has the base at [{place}] m in {frame}")
 
     def _on_state(self, stamp: Time) -> None:
         source = self._source

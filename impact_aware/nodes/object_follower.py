@@ -52,9 +52,14 @@ class ObjectFollower:
         self._base, self._own, self._lookup = base, frozenset(own), lookup
         self._follow, self._refuse = follow, refuse
         self._waiting: deque[ObjectPose] = deque(maxlen=MOST_WAITING)
+        self._limits = limits
         self.watch = ObjectWatch(limits, up)
         self.problem = ""
         self._stamped = True
+
+    def forget(self, up: ArrayLike) -> None:
+        """Begin anew in a base frame that stands differently, with the vertical (3,) in it."""
+        self.watch, self.problem = ObjectWatch(self._limits, up), ""
 
     def receive(self, seen: ObjectPose, now: float) -> bool:
         """Take a pose in any frame at `now`, s, by a clock that never goes back; returns whether TF places it."""

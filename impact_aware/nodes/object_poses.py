@@ -81,6 +81,15 @@ class ObjectPoses:
         else:
             node.create_subscription(message_class(TYPES[settings.object_pose_type]), TOPIC, self.receive, OBJECT_QOS)
 
+    @property
+    def seen(self) -> bool:
+        """Whether a pose was followed at all."""
+        return self._follower.watch.seen
+
+    def stand(self, up: ArrayLike) -> None:
+        """The base stands differently, with the vertical (3,) in its frame: what was seen in it so far is forgotten."""
+        self._follower.forget(up)
+
     def receive(self, message: Any) -> None:
         """Take a message."""
         try:

@@ -206,8 +206,7 @@ class RsControllerNode(SteadyLifecycleNode):
         """Begin the motion; returns why it can't, empty when it did."""
         if self._session is None:
             return "not configured"
-        refusal = self._connections.refusal()
-        if refusal:
+        if refusal := self._connections.refusal():
             return refusal
         try:
             self._session.start()
@@ -296,12 +295,13 @@ class RsControllerNode(SteadyLifecycleNode):
             check_names(self._arms, [own.arm for own in field.arms])
             check_bases(self._arms, field.arms)
             session.set_field(field)
+            self._connections.refused_field = ""
             if self._cold and not session.active:
                 self._cold = False
                 self._report.rehearse(warm_up(session.robots, session.parameters, field, session.bases))
                 freeze_garbage()
         except ImpactAwareError as error:
-            self.get_logger().error(f"refused a reference_field: {error}", throttle_duration_sec=2.0)
+            self._connections.refuse_field(error)
 
     def _on_upstream_lost(self, topic: str) -> None:
         if self._session is not None:

@@ -120,11 +120,57 @@ def test_a_field_for_a_base_elsewhere_is_refused(ros_context, task_file):
             check_bases(arms, other.arms)
         controller._on_field(field_to_message(other, 0.0, ROS))
         assert controller._session.field is None
+        assert controller._connections.refused_field.startswith("refused a reference_field: field.arms[].base: got [")
     unknown = dataclasses.replace(field.arms[0], base_orientation=np.zeros(4))
     check_bases(arms, (unknown,))
     controller._on_field(field_to_message(field, 0.0, ROS))
     assert controller._session.field is not None
+    assert not controller._connections.refused_field
     controller.destroy_node()
+
+
+def test_no_motion_begins_by_the_field_before_one_that_was_refused(ros_context, task_file, monkeypatch):
+    """The task was changed for everybody: what the controller still has is no longer what shall be done."""
+    task = load_task(task_file)
+    own, robots = task.arms[0], [RobotModel.from_profile("panda")]
+    controller = RsControllerNode(parameter_overrides=parameters(bases=base_numbers(own)))
+    controller.trigger_configure()
+    controller._on_field(field_to_message(make_field(task, robots), 0.0, ROS))
+    session, connections = controller._session, controller._connections
+    # As if states came: nothing else speaks against the motion before that.
+    monkeypatch.setattr(session.states, "silence", lambda: (0.0, 0))
+    monkeypatch.setattr(session.states, "refusal", lambda timeout: "")
+    before = connections.refusal()
+    assert "reference_field" not in before
+    moved = dataclasses.replace(task, arms=(dataclasses.replace(own, base_position=(0.0, 0.1, 0.0)),))
+    controller._on_field(field_to_message(make_field(moved, robots), 0.0, ROS))
+    assert session.field is not None
+    assert connections.refusal().startswith("refused a reference_field: field.arms[].base: got [0.0, 0.1, 0.0")
+    controller._on_field(field_to_message(make_field(task, robots), 0.0, ROS))
+    assert connections.refusal() == before
+    controller.destroy_node()
+
+
+@pytest.mark.parametrize("given", [False, True], ids=["no base given", "another base given"])
+def test_the_predictor_stands_where_the_task_has_it(ros_context, task_file, given):
+    """Whatever its parameters said: gravity, where the object is and a pose in the task's frame follow."""
+    task = load_task(task_file)
+    base = base_placement(task.arms[0])
+    other = {"base": [0.4, -0.2, 0.1, 0.0, 0.3, 0.7], "task_frame": "cell"} if given else {}
+    node = JumpPredictorNode(parameter_overrides=parameters(object_mass=2.0, **other))
+    node._object.receive(seen([0.5, 0.1, 0.2], "panda_link0"))
+    node._on_task(task_to_message(task, 1, 0.0, ROS))
+    expected = RobotModel.from_profile("panda").tilted(base.rotation).gravity(np.full(7, 0.3))
+    np.testing.assert_allclose(node._predictor.robot.gravity(np.full(7, 0.3)), expected, atol=1e-12)
+    place = base.actInv(np.array(task.object.position))
+    np.testing.assert_allclose(node._predictor.object_position, place, atol=1e-11)
+    np.testing.assert_allclose(node._object._follower.watch.turn._up, base.rotation[2], atol=1e-12)
+    node._object.receive(seen([0.5, 0.1, 0.2], "cell", second=5))
+    np.testing.assert_allclose(node._predictor.object_position, base.actInv(np.array([0.5, 0.1, 0.2])), atol=1e-11)
+    # The same base once more, such as with another mass: where the object was seen is known still.
+    node._on_task(task_to_message(task, 2, 0.0, ROS))
+    np.testing.assert_allclose(node._predictor.object_position, base.actInv(np.array([0.5, 0.1, 0.2])), atol=1e-11)
+    node.destroy_node()
 
 
 def test_joints_with_a_prefix_are_known_by_it(ros_context):

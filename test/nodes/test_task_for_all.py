@@ -10,6 +10,7 @@ import pinocchio as pin
 import pytest
 import rclpy
 import yaml
+from geometry_msgs.msg import PoseStamped
 from impact_aware_msgs.msg import ControllerState, ImpactEvent, ImpactPrediction
 from impact_aware_msgs.srv import SetTask
 from rclpy.context import Context
@@ -82,6 +83,44 @@ def test_the_predictor_takes_object_face_and_contact_from_the_task(predictor):
     published = recorded(predictor)
     predictor._on_impact(hit())
     assert (published[0].task_number, published[0].object) == (4, "tin")
+
+
+def test_the_predictor_s_palm_is_the_task_s(predictor):
+    """A tip becomes a palm whose object stands on a table, one that lifts has no table, and back to the tip."""
+    own, palm = predictor._predictor, load_task("hit_and_push_palm")
+    pads = np.array(palm.arms[0].pad_half_sizes)
+    changed = dataclasses.replace(palm, object=dataclasses.replace(palm.object, friction_table=0.23))
+    predictor._on_task(task_to_message(changed, 4, 0.0, ROS))
+    np.testing.assert_array_equal(own._palm, pads)
+    assert own._table_friction == 0.23
+    told = JumpPredictorNode(parameter_overrides=parameters(**contact_parameters(changed, changed.arms[0])))
+    found = [recorded(node) for node in (predictor, told)]
+    for node in (predictor, told):
+        node._on_impact(hit())
+    np.testing.assert_allclose(found[0][0].velocity_after, found[1][0].velocity_after, atol=1e-12)
+    told.destroy_node()
+    predictor._on_task(task_to_message(dataclasses.replace(changed, arms=TASK.arms), 4, 0.0, ROS))
+    predictor._on_impact(hit(2))
+    assert np.abs(np.subtract(found[0][1].velocity_after, found[0][0].velocity_after)).max() > 0.01
+    lifting = dataclasses.replace(TASK.arms[0], pad_half_sizes=(0.03, 0.02, 0.01), load_share=0.5)
+    predictor._on_task(task_to_message(dataclasses.replace(TASK, arms=(lifting,)), 5, 0.0, ROS))
+    np.testing.assert_array_equal(own._palm, [0.03, 0.02, 0.01])
+    assert own._table_friction is None
+    predictor._on_task(task_to_message(TASK, 6, 0.0, ROS))
+    assert own._palm is None and own._table_friction is None
+
+
+def test_where_no_pose_came_the_object_is_where_the_task_has_it(predictor):
+    place = np.array([0.5, -0.03, 0.1])
+    task = dataclasses.replace(TASK, object=dataclasses.replace(TASK.object, position=tuple(place.tolist())))
+    predictor._on_task(task_to_message(task, 4, 0.0, ROS))
+    np.testing.assert_allclose(predictor._predictor.object_position, place, atol=1e-12)
+    pose = PoseStamped()
+    pose.header.stamp, pose.pose.orientation.w = stamp(1.0), 1.0
+    pose.pose.position.x, pose.pose.position.y, pose.pose.position.z = 0.47, 0.02, 0.11
+    predictor._object.receive(pose)
+    predictor._on_task(task_to_message(task, 5, 0.0, ROS))
+    np.testing.assert_allclose(predictor._predictor.object_position, [0.47, 0.02, 0.11], atol=1e-12)
 
 
 def test_the_predictor_s_face_turns_with_the_object_that_is_seen(predictor):
@@ -274,6 +313,15 @@ def test_with_a_new_task_the_next_prediction_uses_it(ros_context, predictor):
         until(answer.done, hitting=False)
         assert answer.result().success and answer.result().field.object_mass == 1.3
         until(lambda: found[-1] == (2, 1.3, 0.1, 0.5))
+        # A palm in place of the tip.
+        palm = load_task("hit_and_push_palm", {"object": {"mass": 1.7}})
+        answer = tasks.call_async(SetTask.Request(task="hit_and_push_palm", object_mass=[1.7]))
+        until(answer.done, hitting=False)
+        assert answer.result().success, answer.result().message
+        until(lambda: found[-1][0] == 3)
+        assert found[-1][2] == palm.object.friction_tool
+        assert predictor._predictor.object_mass == 1.7
+        np.testing.assert_array_equal(predictor._predictor._palm, palm.arms[0].pad_half_sizes)
     finally:
         own.shutdown()
         other.shutdown()
