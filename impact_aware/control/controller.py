@@ -349,7 +349,7 @@ class ReferenceSpreadingController:
             first, second = self.arms
             normal, centre = reference.field.arms[0].normal, reference.object_position
             weight = settings.sync_weight * begun
-            moving = begun * reference.field.object_velocity
+            moving = begun * reference.field.velocity_at(self._start_time + elapsed)
             tasks += synchronisation_tasks((first, second), centre, normal, settings.sync_stiffness, weight, moving)
         return tasks
 

@@ -15,6 +15,7 @@ from impact_aware.detection import ImpactEvent
 from impact_aware.errors import InvalidInputError
 from impact_aware.impact.record import Impact
 from impact_aware.robot.safety_limits import SafetyLimits
+from impact_aware.swing import Swing
 from impact_aware.task import Task, base_placement, make_field
 from impact_aware.task.arms import Arm
 from impact_aware.task.grasp_postures import GraspPostures
@@ -75,6 +76,7 @@ class LiveField:
         self._hit: set[int] = set()
         self._impossible: tuple[pin.SE3, InvalidInputError] | None = None
         self._velocity, self._seen = np.zeros(3), 0.0
+        self._swing: Swing | None = None
         self.task_number = 1
         self._set(task, 0, 1)
 
@@ -93,44 +95,50 @@ class LiveField:
         Raises:
             InvalidInputError: It can't be done, or is for other arms.
         """
-        self._velocity = np.zeros(3)
+        self._velocity, self._swing = np.zeros(3), None
         self._set(task, self.field.revision + 1, self.task_number + 1)
         self._hit.clear()
 
-    def move_object(self, pose: pin.SE3, velocity: Array | None = None, time: float = 0.0) -> bool:
+    def move_object(
+        self, pose: pin.SE3, velocity: Array | None = None, time: float = 0.0, swing: Swing | None = None
+    ) -> bool:
         """The object has this pose in the task's frame; once it was hit, the field stays.
 
         Args:
             pose: Of its centre and axes.
             velocity: (3,) With which it moves along, m/s; at rest when None.
             time: When, s; matters only where it moves.
+            swing: How it swings; it keeps its velocity when None.
 
         Raises:
-            InvalidInputError: The task can't be done there, nor where the object is `REACH_TIME` later.
+            InvalidInputError: The task can't be done there, nor where the object is `REACH_TIME` later, or, if it
+                swings, is farthest out or fastest.
         """
         thing, field = self.task.object, self.field
         moving = np.zeros(3) if velocity is None else np.asarray(velocity, dtype=float)
         expected = pin.SE3(thing.rotation, field.object_position + field.shift(time))
         if self.impact_happened:
             return False
-        change = float(np.linalg.norm(moving - field.object_velocity))
-        as_foreseen = change <= SPEED_TOLERANCE and moving.any() == field.object_moves
+        change = float(np.linalg.norm(moving - field.velocity_at(time)))
+        as_foreseen = change <= SPEED_TOLERANCE and (swing is None) == (field.swing is None)
+        as_foreseen = as_foreseen and (swing is not None or moving.any()) == field.object_moves
         fresh = not field.object_moves or time - field.object_time <= REFRESH
         if as_foreseen and fresh and self._is_at(pose, expected):
             return False
         if self._impossible is not None and self._is_at(pose, self._impossible[0]):
             # To find no posture takes several times as long as to find one, and poses come a hundred times a second.
             raise self._impossible[1].with_traceback(None)
-        moved, before = dataclasses.replace(self.task, object=thing.placed(pose)), (self._velocity, self._seen)
+        moved = dataclasses.replace(self.task, object=thing.placed(pose))
+        before = self._velocity, self._seen, self._swing
         try:
-            if moving.any():
+            if moving.any() and swing is None:
                 later = pin.SE3(pose.rotation, pose.translation + REACH_TIME * moving)
                 make_field(dataclasses.replace(moved, object=thing.placed(later)), self._robots)
-            self._velocity, self._seen = moving, float(time)
+            self._velocity, self._seen, self._swing = moving, float(time), swing
             self._set(moved, self.field.revision + 1, self.task_number)
         except InvalidInputError as error:
             self._impossible = pose.copy(), error
-            self._velocity, self._seen = before
+            self._velocity, self._seen, self._swing = before
             raise
         return True
 
@@ -223,7 +231,8 @@ class LiveField:
             make_field(task, self._robots, revision=revision),
             task_number=number,
             object_velocity=self._velocity,
-            object_time=self._seen if self._velocity.any() else 0.0,
+            object_time=self._seen if self._velocity.any() or self._swing is not None else 0.0,
+            swing=self._swing,
         )
         check_field(
             field,

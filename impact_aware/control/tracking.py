@@ -184,7 +184,7 @@ class TrackingReference:
             if mode is Mode.INTERIM:
                 position = self._interim_positions[index]
                 along = self._ante[index].velocity(position - self.field.shift(time))
-                position += self.parameters.period * (along + self.field.object_velocity)
+                position += self.parameters.period * (along + self.field.velocity_at(time))
             if self.pushes(index):
                 target += self.blend * arm.acceleration_from_wrench(self.field.arms[index].feedforward_wrench)
 
@@ -295,12 +295,18 @@ def _movement(field: ReferenceField, time: float, elapsed: float) -> tuple[Array
 
     With the field w, the ramp sigma of the start and the object's velocity v, a tool follows sigma (w(p - x) + v). Its
     acceleration is that of the field at rest and sigma' v if x' = sigma v, and the object is met if x is where it is
-    once the ramp is over: until then the field is ahead of it, by v T / 2 at the start.
+    once the ramp is over: until then the field is ahead of it, by v T / 2 at the start. Where v changes, as that of an
+    object that swings, sigma v' is added to the acceleration.
     """
-    shift, velocity, ramp = field.shift(time), field.object_velocity, field.start_ramp
+    shift, velocity, ramp = field.shift(time), field.velocity_at(time), field.start_ramp
+    swing, since = field.swing, time - field.object_time
+    change = np.zeros(3) if swing is None else swing.acceleration(field.object_velocity, since)
     if elapsed >= ramp:
-        return shift, velocity, np.zeros(3)
+        return shift, velocity, change
     share, rate = smoothstep(elapsed, 0.0, ramp)
+    if swing is not None:
+        travel = swing.after(field.object_velocity, since).travel_of_ramp(velocity, elapsed, ramp)
+        return field.shift(time + ramp - elapsed) - travel, share * velocity, rate * velocity + share * change
     w = elapsed / ramp
     ahead = 0.5 * ramp - elapsed + ramp * (w**3 - 0.5 * w**4)
     return shift + ahead * velocity, share * velocity, rate * velocity

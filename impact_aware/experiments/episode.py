@@ -30,6 +30,7 @@ from impact_aware.robot import RobotModel
 from impact_aware.simulation.joint_elasticity import JointElasticity
 from impact_aware.simulation.plant import MujocoPlant
 from impact_aware.simulation.task_scene import task_scene
+from impact_aware.swing import Swing
 from impact_aware.task import Task, base_placement, make_field, start_posture
 from impact_aware.task.arms import robots_of_task
 from impact_aware.task.grasp import COMMON_WINDOW, predict_grasp, predict_grasp_impact
@@ -87,6 +88,7 @@ def run_episode(
     robots: Sequence[RobotModel] | None = None,
     sampled: ImpactMap | None = None,
     object_velocity: ArrayLike | None = None,
+    object_swing: Swing | None = None,
     on_cycle: Callable[[Command], None] | None = None,
     link: CommandLink | None = None,
 ) -> EpisodeResult:
@@ -101,6 +103,7 @@ def run_episode(
         robots: One model per arm; the task's profiles when None.
         sampled: The task's map for `impact_map="sampled"`; sampled now when None.
         object_velocity: (3,) With which the object is believed to move from the start on, m/s; at rest when None.
+        object_swing: How it is believed to swing from there; it keeps its velocity when None.
         on_cycle: Called with every command.
         link: Between the session and the arms; commands are there at once when None.
 
@@ -108,17 +111,15 @@ def run_episode(
         InvalidInputError: A task that can't be done, by the number that makes it so, or an impact beyond a limit.
     """
     settings = settings or EpisodeSettings()
-    bases = [base_placement(arm) for arm in task.arms]
-    given = robots_of_task(task) if robots is None else robots
+    bases, given = [base_placement(arm) for arm in task.arms], robots_of_task(task) if robots is None else robots
     robots = [robot.tilted(base.rotation) for robot, base in zip(given, bases, strict=True)]
-    field = _field(task, settings, robots, object_velocity)
+    field = _field(task, settings, robots, object_velocity, object_swing)
     posture = _posture(task, settings, robots)
     plant = task_plant(task, settings, robots)
     session = ControlSession(robots, settings.control, field, bases)
     detectors = [_detector(settings, robot) for robot in robots]
     predictor = ObjectVelocity(task, settings, robots, field, sampled)
-    slices = list(plant.slices.values())
-    state = plant.reset(posture, seed=seed)
+    slices, state = list(plant.slices.values()), plant.reset(posture, seed=seed)
     session.start(state.time, posture)
     recorder = EpisodeRecorder()
     events: list[tuple[int, ImpactEvent]] = []
@@ -237,15 +238,19 @@ def _detector(settings: EpisodeSettings, robot: RobotModel) -> ImpactDetector:
 
 
 def _field(
-    task: Task, settings: EpisodeSettings, robots: Sequence[RobotModel], object_velocity: ArrayLike | None
+    task: Task,
+    settings: EpisodeSettings,
+    robots: Sequence[RobotModel],
+    object_velocity: ArrayLike | None,
+    swing: Swing | None,
 ) -> ReferenceField:
-    """The field at the start, with the velocity (3,) of an object that is believed to move, m/s."""
+    """The field at the start, with velocity (3,), m/s, and swing of an object that is believed to move."""
     field = make_field(task, robots)
     if object_velocity is None:
         return field
     if settings.impact_map == "sampled":
         raise InvalidInputError("impact_map", "sampled", "direct, for an object that moves")
-    return dataclasses.replace(field, object_velocity=np.asarray(object_velocity, dtype=float))
+    return dataclasses.replace(field, object_velocity=np.asarray(object_velocity, dtype=float), swing=swing)
 
 
 def _posture(task: Task, settings: EpisodeSettings, robots: Sequence[RobotModel]) -> Array:

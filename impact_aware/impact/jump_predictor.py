@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from impact_aware.arrays import Array
 from impact_aware.contact import Contact, FreeObject
 from impact_aware.contact.box import homogeneous_box, near_face_point, nearest_axis
+from impact_aware.contact.geometry import contact_point
 from impact_aware.errors import InvalidInputError
 from impact_aware.impact.look_ahead import Approach, look_ahead
 from impact_aware.impact.palm import BoxOnTable, PalmPrediction, checked_palm, predict_palm
@@ -21,6 +22,10 @@ from impact_aware.impact.predictor import ImpactPredictor
 from impact_aware.impact.registry import DEFAULT_METHOD
 from impact_aware.impact.uncertainty import InputCovariance, UncertainPrediction, predict_with_covariance
 from impact_aware.robot import RobotModel
+from impact_aware.swing import Swing
+
+SWING_STEPS = 4
+"""Looks at an object that swings, each with its velocity at the contact that the one before has found."""
 
 
 class Prediction(NamedTuple):
@@ -89,6 +94,7 @@ class JumpPredictor:
         self.object_position = np.array(object_position, dtype=float)
         self.object_rotation = np.eye(3) if object_rotation is None else np.array(object_rotation, dtype=float)
         self.object_velocity, self.object_time = np.zeros(3), 0.0
+        self._swing: Swing | None = None
         self._half_extents = np.array(object_half_extents, dtype=float)
         self._surface_point = np.array(surface_point, dtype=float)
         self._covariance = self._configured_covariance = covariance
@@ -156,6 +162,7 @@ class JumpPredictor:
         rotation: Array | None = None,
         velocity: Array | None = None,
         time: float = 0.0,
+        swing: Swing | None = None,
     ) -> None:
         """The object was seen.
 
@@ -167,9 +174,11 @@ class JumpPredictor:
                 The face moves and turns with the object: it adds to that of the contact point and of the normal.
             velocity: (3,) With which it moves on, base frame, m/s; at rest when None.
             time: When it was there, s.
+            swing: How it swings; it keeps its velocity when None.
         """
         self.object_position, self.object_time = position, time
         self.object_velocity = np.zeros(3) if velocity is None else velocity
+        self._swing = swing
         if rotation is not None and not np.array_equal(rotation, self.object_rotation):
             normal = nearest_axis(rotation, self.contact.normal)
             self.contact = dataclasses.replace(self.contact, normal=normal)
@@ -191,9 +200,26 @@ class JumpPredictor:
 
         `time` is that of the state, s, where the object moves.
         """
-        point, velocity = self.plane_point + self._shift(time), None if time is None else self.object_velocity
-        approach = look_ahead(self.robot, q, dq, self.contact, point, horizon, velocity)
+        now = self.plane_point + self._shift(time)
+        if time is None or self._swing is None:
+            velocity = None if time is None else self.object_velocity
+            approach = look_ahead(self.robot, q, dq, self.contact, now, horizon, velocity)
+        else:
+            approach = self._look_ahead_to_swing(q, dq, horizon, time)
         return approach if approach is not None and approach.distance > 0.0 else None
+
+    def _look_ahead_to_swing(self, q: Array, dq: Array, horizon: float, time: float) -> Approach | None:
+        """Where the line along which the object moves at the contact, rather than now, meets the tool's."""
+        met, approach = time, None
+        for _ in range(SWING_STEPS):
+            velocity = self._velocity(met)
+            point = self.plane_point + self._shift(met) - velocity * (met - time)
+            approach = look_ahead(self.robot, q, dq, self.contact, point, horizon, velocity)
+            if approach is None:
+                return None
+            met = time + approach.time_to_impact
+        away = contact_point(self.robot, q, self.contact) - self.plane_point - self._shift(time)
+        return None if approach is None else approach._replace(distance=float(self.contact.normal @ away))
 
     def predict(
         self, q: Array, dq: Array, *, spread: bool = True, time: float | None = None, **replaced: Any
@@ -211,7 +237,7 @@ class JumpPredictor:
             ImpactAwareError: A replacement that can't be used, or no solution.
         """
         contact = replaced.get("contact", self.contact)
-        obstacle = self._obstacle(replaced.get("object_mass", self.object_mass), self._shift(time))
+        obstacle = self._obstacle(replaced.get("object_mass", self.object_mass), time)
         how = {"method": replaced.get("method", self.method), "inertia": replaced.get("inertia", self.inertia)}
         if self._palm is not None and contact is self.contact:
             return Prediction(self._hit_with_palm(q, dq, obstacle, how["inertia"]))
@@ -230,14 +256,24 @@ class JumpPredictor:
         )
 
     def _shift(self, time: float | None) -> Array:
-        """How far (3,) the object has moved since it was seen, until a time, m."""
-        return np.zeros(3) if time is None else self.object_velocity * (time - self.object_time)
+        """How far (3,) the object has moved since it was seen, until a time, s, m."""
+        if time is None:
+            return np.zeros(3)
+        if self._swing is not None:
+            return self._swing.displacement(self.object_velocity, time - self.object_time)
+        return self.object_velocity * (time - self.object_time)
 
-    def _obstacle(self, mass: float, shift: Array | None = None) -> FreeObject | None:
+    def _velocity(self, time: float | None) -> Array:
+        """With which (3,) the object moves at a time, s, m/s."""
+        if time is None or self._swing is None:
+            return self.object_velocity
+        return self._swing.velocity(self.object_velocity, time - self.object_time)
+
+    def _obstacle(self, mass: float, time: float | None = None) -> FreeObject | None:
         if mass == 0.0:
             return None
-        place = self.object_position if shift is None else self.object_position + shift
-        twist = np.concatenate((self.object_velocity, np.zeros(3)))
+        place = self.object_position + self._shift(time)
+        twist = np.concatenate((self._velocity(time), np.zeros(3)))
         box = self._box
         same = box is not None and box.mass == mass and np.array_equal(box.position, place)
         if box is None or not (same and np.array_equal(box.twist, twist)):

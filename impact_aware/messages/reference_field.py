@@ -10,6 +10,7 @@ from impact_aware.messages.geometry import quaternion, vector, write_quaternion,
 from impact_aware.messages.stamps import seconds, write_stamp
 from impact_aware.messages.types import MessageTypes
 from impact_aware.reference import ArmReference, ReferenceField
+from impact_aware.swing import Swing
 
 TYPE = "impact_aware_msgs/msg/ReferenceField"
 
@@ -42,6 +43,9 @@ def field_to_message(field: ReferenceField, time: float, types: MessageTypes) ->
     write_quaternion(message.object_orientation, field.object_orientation)
     write_vector(message.object_velocity, field.object_velocity)
     write_stamp(message.object_stamp, field.object_time)
+    if field.swing is not None:
+        write_vector(message.object_swing_offset, field.swing.offset)
+        message.object_swing_frequency = field.swing.frequency
     for name in VECTORS:
         write_vector(getattr(message, name), getattr(field, name))
     message.arms = [_arm_to_message(arm, types) for arm in field.arms]
@@ -59,6 +63,8 @@ def field_from_message(message: Any) -> ReferenceField:
     values |= {name: getattr(message, name, 0.0) for name in LATER}
     if hasattr(message, "object_velocity"):
         values |= {"object_velocity": vector(message.object_velocity), "object_time": seconds(message.object_stamp)}
+    if frequency := getattr(message, "object_swing_frequency", 0.0):
+        values["swing"] = Swing(vector(message.object_swing_offset), float(frequency))
     turned = getattr(message, "object_orientation", None)
     if turned is not None and any(quaternion(turned)):
         values["object_orientation"] = quaternion(turned)

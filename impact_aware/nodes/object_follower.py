@@ -97,10 +97,11 @@ class ObjectFollower:
         if self.watch.take(own.time or now, np.array(own.pose.translation), own.pose.rotation, now):
             self._stamped = bool(own.time)
             pose = pin.SE3(self.watch.turn.rotation, self.watch.position)
+            seen = dataclasses.replace(own, pose=pose)
+            if self._stamped:
+                seen = dataclasses.replace(seen, velocity=self.watch.velocity, swing=self.watch.swing)
             try:
-                self._follow(
-                    dataclasses.replace(own, pose=pose, velocity=self.watch.velocity if self._stamped else np.zeros(3))
-                )
+                self._follow(seen)
             except ImpactAwareError as error:
                 self.problem = f"the object makes the task impossible: {error}"
                 self._refuse("object_pose makes the task impossible", f"an object_pose: {self.problem}")
@@ -110,7 +111,7 @@ class ObjectFollower:
     def refusal(self, now: float) -> str:
         """Why no motion may begin towards the object, in one sentence; empty when it may, or nothing was seen."""
         refusal = self.problem or self.watch.refusal(now)
-        if not refusal and not self._stamped and self.watch.velocity.any():
+        if not refusal and not self._stamped and (self.watch.velocity.any() or self.watch.swing is not None):
             return "the object moves, and its poses have no stamps that tell when it was where"
         return refusal
 

@@ -176,7 +176,7 @@ class ReferenceFieldNode(Node):
         self._publish_object(seen)
         if not self._settings.use_object_pose:
             return
-        if self._live.move_object(seen.pose, seen.velocity, seen.time):
+        if self._live.move_object(seen.pose, seen.velocity, seen.time, seen.swing):
             self._publish()
 
     def _no_motion(self) -> str:

@@ -12,6 +12,7 @@ from impact_aware.arrays import Array
 from impact_aware.errors import InvalidInputError
 from impact_aware.simulation.mujoco_model import ToolTip
 from impact_aware.simulation.scene import COMPLIANT_PAD, TABLE_CONTACT, ArmMount, ContactSettings, Scene, SceneObject
+from impact_aware.swing import Swing
 from impact_aware.task import Task
 
 UPRIGHT = 1.0 - 1e-12
@@ -31,6 +32,7 @@ class Truth:
         tool_softness: Time constant of the contact between tool and object, s; None for 1 ms of a spherical tip and
             4 ms of a silicone palm.
         object_velocity: (3,) Of the object, which a belt carries until a tool meets it, m/s.
+        object_swing: How the belt swings, with that velocity at the start; it keeps it when None.
         table_displacement: Of the table upwards from where the estimated object would stand on it, m.
     """
 
@@ -42,6 +44,7 @@ class Truth:
     tool_softness: float | None = None
     table_displacement: float = 0.0
     object_velocity: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    object_swing: Swing | None = None
 
 
 def task_scene(task: Task, truth: Truth | None = None) -> Scene:
@@ -75,6 +78,7 @@ def task_scene(task: Task, truth: Truth | None = None) -> Scene:
         ),
         table_height=task.table_height + truth.table_displacement,
         belt_velocity=truth.object_velocity,
+        belt_swing=truth.object_swing,
         table_rpy=_angles(body.turn) if body.turn[2, 2] < UPRIGHT else (0.0, 0.0, 0.0),
         tool_object=dataclasses.replace(tip_contact, time_constant=softness, friction=tool_friction),
         object_table=dataclasses.replace(TABLE_CONTACT, friction=body.friction_table * truth.friction_table_factor),

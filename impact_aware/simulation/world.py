@@ -119,7 +119,7 @@ def build_world(scene: Scene, robots: Mapping[str, RobotModel], *, elastic: Cont
         object_dof=slice(int(joint.dofadr[0]), int(joint.dofadr[0]) + 6),
         object_geom=model.geom(OBJECT).id,
         table_geom=model.geom(TABLE).id,
-        belt_dof=np.array([model.joint(name).dofadr[0] for name in BELT_JOINTS]) if any(scene.belt_velocity) else None,
+        belt_dof=np.array([model.joint(name).dofadr[0] for name in BELT_JOINTS]) if scene.belt_moves else None,
     )
 
 
@@ -143,7 +143,7 @@ def _add_table(spec: mujoco.MjSpec, scene: Scene) -> mujoco.MjsGeom:
     placement = scene.table_placement
     place = {"pos": placement.translation, "quat": quaternion_wxyz(placement.rotation)}
     apart = {"name": TABLE, "contype": 0, "conaffinity": 0}
-    if not any(scene.belt_velocity):
+    if not scene.belt_moves:
         # A plane has no end for contacts.
         return spec.worldbody.add_geom(type=mujoco.mjtGeom.mjGEOM_PLANE, size=[1.5, 1.5, 0.05], **place, **apart)
     belt = spec.worldbody.add_body(name=BELT, **place)

@@ -7,6 +7,7 @@ from impact_aware.errors import InvalidInputError
 from impact_aware.messages.reference_field import field_from_message, field_to_message
 from impact_aware.nodes.ros.messages import ROS
 from impact_aware.robot import RobotModel
+from impact_aware.swing import Swing
 from impact_aware.task import load_task, make_field
 
 
@@ -26,6 +27,18 @@ def test_a_field_survives_the_way_through_a_message(field):
     for mine, theirs in zip(field.arms, back.arms, strict=True):
         for entry in dataclasses.fields(mine):
             np.testing.assert_array_equal(getattr(theirs, entry.name), getattr(mine, entry.name), err_msg=entry.name)
+
+
+def test_a_swing_survives_and_one_that_can_not_be_is_refused(field):
+    swinging = dataclasses.replace(field, swing=Swing(np.array([0.02, -0.01, 0.003]), 4.1))
+    message = field_to_message(swinging, 12.5, ROS)
+    back = field_from_message(message)
+    np.testing.assert_array_equal(back.swing.offset, [0.02, -0.01, 0.003])
+    assert (back.swing.frequency, back.object_time) == (4.1, 12.25)
+    for frequency in (-4.1, 40.0, float("nan")):
+        message.object_swing_frequency = frequency
+        with pytest.raises(InvalidInputError, match="swing frequency"):
+            field_from_message(message)
 
 
 def test_both_sides_evaluate_alike(field):

@@ -14,6 +14,7 @@ from impact_aware.cli.main import main
 from impact_aware.rigs.bench import perception_demos
 from impact_aware.rigs.bench.lab_sight import BAD, START, LabSight, Transform
 from impact_aware.rigs.bench.perception import Perceived, Scene, Score, draw_trial, perceive, reason
+from impact_aware.simulation.plant import MujocoPlant
 from impact_aware.simulation.task_scene import task_scene
 
 SIGHT = LabSight(
@@ -129,6 +130,37 @@ def test_an_object_on_a_belt_is_met_where_it_will_be(hit, number):
     np.testing.assert_allclose(
         np.subtract(trial.task.goal, later), np.subtract(still.goal, still.object.position), atol=1e-12
     )
+
+
+@pytest.mark.parametrize("number", (0, 2, 5))
+def test_an_object_that_swings_is_met_where_it_will_be(hit, number):
+    trial = draw_trial(hit, number, "swinging", 3, np.radians(30.0), "rigid")
+    sight = trial.sight
+    assert 0.02 <= np.linalg.norm((sight.swing.offset, sight.velocity / sight.swing.frequency)) <= 0.042
+    perceived = perceive(trial)
+    assert perceived.refusal == ""
+    # Steps of 2 mm and 3 mm/s, and noise.
+    for later in (0.0, 0.8):
+        place = perceived.task.object.position + perceived.swing.displacement(perceived.velocity, later)
+        assert np.linalg.norm(place - sight.object_at(later).translation) < 5e-3
+    truth = trial.truth(perceived.task)
+    assert truth.object_swing is sight.swing and truth.object_velocity == tuple(sight.velocity)
+    run = trial.run(perceived.task, perceived.velocity, perceived.swing)
+    assert run.success, run.cause
+
+
+def test_the_table_swings_with_its_object_until_it_is_hit(hit):
+    trial = draw_trial(hit, 1, "swinging", 3, np.radians(30.0), "rigid")
+    scene = task_scene(trial.task, trial.truth(trial.task))
+    plant, sight = MujocoPlant(scene), trial.sight
+    state, begin = plant.reset(), None
+    for _ in range(700):
+        begin = state.object_placement.translation if begin is None else begin
+        state = plant.step(None)
+    moved = sight.swing.displacement(sight.velocity, state.time)
+    # Velocities are held for a cycle of 1 ms: w^2 A / 2 of it, and the table's compliance.
+    np.testing.assert_allclose(state.object_placement.translation[:2] - begin[:2], moved[:2], atol=5e-4)
+    np.testing.assert_allclose(state.object_twist[:2], sight.swing.velocity(sight.velocity, state.time)[:2], atol=3e-3)
 
 
 def test_an_object_out_of_reach_is_refused(hit):

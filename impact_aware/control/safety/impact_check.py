@@ -157,7 +157,8 @@ def check_field(
 ) -> tuple[ExpectedImpact, ...]:
     """Work out every arm's intended impact and refuse the field if one exceeds a limit.
 
-    Arms that hit together are judged one by one, each as if it were alone with the object.
+    Arms that hit together are judged one by one, each as if it were alone with the object. One that swings is judged
+    where it is, and where it is farthest out and fastest.
 
     Args:
         field: The reference.
@@ -174,20 +175,21 @@ def check_field(
     Raises:
         InvalidInputError: As `expected_impact` and `check_impact`.
     """
-    impacts = []
-    for index, robot in enumerate(robots):
-        impact = expected_impact(
-            field,
-            robot,
-            index,
-            base=None if bases is None else bases[index],
-            posture=None if postures is None else postures[index],
-            friction=friction,
-            restitution=restitution,
-        )
-        check_impact(impact, robot, None if limits is None else limits[index])
-        impacts.append(impact)
-    return tuple(impacts)
+    judged = []
+    for met in (field, *(field.extremes() if field.swing is not None else ())):
+        for index, robot in enumerate(robots):
+            impact = expected_impact(
+                met,
+                robot,
+                index,
+                base=None if bases is None else bases[index],
+                posture=None if postures is None else postures[index],
+                friction=friction,
+                restitution=restitution,
+            )
+            check_impact(impact, robot, None if limits is None else limits[index])
+            judged.append(impact)
+    return tuple(judged[: len(robots)])
 
 
 def check_prediction(field: ReferenceField, object_velocity: ArrayLike) -> None:
@@ -204,7 +206,7 @@ def check_prediction(field: ReferenceField, object_velocity: ArrayLike) -> None:
     """
     velocity = np.asarray(object_velocity, dtype=float)
     fastest = 2.0 * sum(float(np.linalg.norm(arm.impact_velocity)) for arm in field.arms)
-    fastest += float(np.linalg.norm(field.object_velocity))
+    fastest += max(float(np.linalg.norm(own.object_velocity)) for own in field.extremes())
     if not float(np.abs(velocity).max()) <= fastest:
         shown = [float(f"{value:.4g}") for value in velocity]
         raise InvalidInputError("object_velocity_after", shown, f"at most {fastest:.3g} m/s, twice what hits it")

@@ -14,11 +14,16 @@ from impact_aware.arrays import Array
 from impact_aware.messages.geometry import write_quaternion, write_vector
 from impact_aware.messages.stamps import write_stamp
 from impact_aware.reference.rotation import rotation_from_rpy
+from impact_aware.swing import Swing
 
 GOOD = ("still", "moving")
 BAD = ("stale", "jumping", "unknown_frame", "turned")
-KINDS = (*GOOD, *BAD)
+SWINGING = "swinging"
+KINDS = (*GOOD, *BAD, SWINGING)
 """What may be seen."""
+
+SWUNG_FOR = 3.2
+"""How long an object that swings was looked at before, s."""
 
 START = 1000.0
 """Stamp of the moment at which the motion is asked for, s; by the clock of the arrivals that is 0."""
@@ -57,7 +62,8 @@ class LabSight:
         camera: Pose of the camera in the base frame while it looks straight on.
         pan: Amplitude with which it swings about its own y axis at 0.3 Hz, rad; 0 for a camera that stands.
         placement: True pose of the object in the base frame at 0.
-        velocity: (3,) True, in the base frame, m/s.
+        velocity: (3,) True, in the base frame, at 0, m/s.
+        swing: True, at 0; None where it keeps its velocity.
         other: (3,) Where another box stands from this one, in the base frame, m: a jumping feed shows either.
         rate: Poses per second.
         delay: From the stamp to the arrival, from and to, s.
@@ -75,6 +81,12 @@ class LabSight:
     rate: float
     delay: tuple[float, float]
     seed: int
+    swing: Swing | None = None
+
+    @property
+    def seen_for(self) -> float:
+        """How long the object is looked at before 0, s."""
+        return SEEN_FOR if self.swing is None else SWUNG_FOR
 
     def camera_at(self, time: float) -> pin.SE3:
         """Pose of the camera in the base frame."""
@@ -85,7 +97,9 @@ class LabSight:
 
     def object_at(self, time: float) -> pin.SE3:
         """True pose of the object in the base frame."""
-        return pin.SE3(self.placement.rotation, self.placement.translation + time * self.velocity)
+        swing = self.swing
+        moved = time * self.velocity if swing is None else swing.displacement(self.velocity, time)
+        return pin.SE3(self.placement.rotation, self.placement.translation + moved)
 
     def arrivals(self) -> list[tuple[float, Transform | PoseStamped]]:
         """Everything that arrives until 0, in order, with when it does."""
@@ -93,7 +107,7 @@ class LabSight:
         return sorted((event for event in events if event[0] <= 0.0), key=lambda event: event[0])
 
     def _transforms(self) -> Iterator[tuple[float, Transform]]:
-        begin = -SEEN_FOR - 0.1
+        begin = -self.seen_for - 0.1
         yield begin, Transform("lab", self.base, 0.0, self.base_in_lab, True)
         yield begin, Transform("lab", "mount", 0.0, self.base_in_lab * self.camera, True)
         if not self.pan:
@@ -108,7 +122,7 @@ class LabSight:
         last, message = -np.inf, None
         stops = -0.7 if self.kind == "stale" else 0.0
         stuck = random.random() < 0.5
-        for time in (-SEEN_FOR + np.arange(int(SEEN_FOR * self.rate)) / self.rate).tolist():
+        for time in (-self.seen_for + np.arange(int(self.seen_for * self.rate)) / self.rate).tolist():
             shown = self._seen(time, random)
             last = max(last, time + random.uniform(*self.delay))
             if random.random() < DROPPED:
@@ -152,6 +166,7 @@ def draw_sight(kind: str, base: str, place: Array, generator: np.random.Generato
         turn = float(generator.choice((-1.0, 1.0))) * generator.uniform(np.radians(37.0), np.radians(45.0))
     heading = generator.uniform(-np.pi, np.pi)
     speed = generator.uniform(0.03, 0.2) if kind == "moving" else 0.0
+    swing, swung = _draw_swing(generator, heading) if kind == SWINGING else (None, np.zeros(3))
     # z of a camera's optical frame points away from it, here at the object.
     looks = pin.utils.rotate("z", azimuth) @ pin.utils.rotate("y", np.pi / 2 + elevation) @ pin.utils.rotate("z", roll)
     camera = pin.SE3(looks, place - distance * looks[:, 2])
@@ -166,9 +181,19 @@ def draw_sight(kind: str, base: str, place: Array, generator: np.random.Generato
         camera=camera,
         pan=float(generator.choice((0.0, 0.2))),
         placement=pin.SE3(pin.utils.rotate("z", turn), np.array(place)),
-        velocity=speed * np.array([np.cos(heading), np.sin(heading), 0.0]),
+        velocity=speed * np.array([np.cos(heading), np.sin(heading), 0.0]) if swing is None else swung,
         other=other,
         rate=float(generator.uniform(15.0, 120.0)),
         delay=(low, low + 0.02),
         seed=int(generator.integers(2**31)),
+        swing=swing,
     )
+
+
+def _draw_swing(generator: np.random.Generator, heading: float) -> tuple[Swing, Array]:
+    """A narrow ellipse of 2 to 4 cm with a period of 1 to 2 s, anywhere in it; and the velocity (3,) there, m/s."""
+    frequency, amplitude = 2.0 * np.pi / generator.uniform(1.0, 2.0), generator.uniform(0.02, 0.04)
+    along, phase = np.array([np.cos(heading), np.sin(heading), 0.0]), generator.uniform(-np.pi, np.pi)
+    across = generator.uniform(-0.3, 0.3) * np.array([-along[1], along[0], 0.0])
+    swing = Swing(amplitude * (np.cos(phase) * along + np.sin(phase) * across), float(frequency))
+    return swing, amplitude * frequency * (np.cos(phase) * across - np.sin(phase) * along)

@@ -31,9 +31,10 @@ from impact_aware.experiments.random_setup import RANGES
 from impact_aware.experiments.run_figures import RunFigures, figures_of
 from impact_aware.messages.object_pose import ObjectPose, object_pose
 from impact_aware.nodes.object_follower import ObjectFollower
-from impact_aware.rigs.bench.lab_sight import BAD, GOOD, START, LabSight, Transform, draw_sight
+from impact_aware.rigs.bench.lab_sight import BAD, GOOD, KINDS, START, SWINGING, LabSight, Transform, draw_sight
 from impact_aware.rigs.bench.perception_demos import run_demos
 from impact_aware.robot.profile import PLANTS
+from impact_aware.swing import Swing
 from impact_aware.task import Task, load_task
 from impact_aware.task.arms import Arm, arms_of_task, frame_names
 from impact_aware.task.object_watch import ObjectLimits
@@ -64,6 +65,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="objects are turned by up to this (default: %(default)g)",
     )
     parser.add_argument(
+        "--swinging", type=int, default=0, metavar="N", help="also N hits of an object that swings (default: none)"
+    )
+    parser.add_argument(
         "--dds", type=int, default=0, metavar="N", help="also N whole demos of each task over DDS (default: none)"
     )
     parser.add_argument(
@@ -81,6 +85,8 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         raise InvalidInputError("--trials", options.trials, "at least 1")
     if options.dds < 0:
         raise InvalidInputError("--dds", options.dds, "a number >= 0")
+    if options.swinging < 0:
+        raise InvalidInputError("--swinging", options.swinging, "a number >= 0")
     if options.seed < 0:
         raise InvalidInputError("--seed", options.seed, "a number >= 0")
     if not 0.0 <= options.yaw <= LARGEST_YAW:
@@ -93,6 +99,9 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         for kind in (GOOD[number % len(GOOD)], BAD[number % len(BAD)]):
             drawn = draw_trial(scene, number, kind, options.seed, np.radians(options.yaw), options.plant)
             score.take(drawn, perceive(drawn))
+    for number in tqdm(range(options.swinging), desc="swinging", disable=not sys.stderr.isatty()):
+        drawn = draw_trial(scenes[0], number, SWINGING, options.seed, np.radians(options.yaw), options.plant)
+        score.take(drawn, perceive(drawn))
     demos = {"dds": run_demos(options.dds, options.seed, options.yaw, options.plant)} if options.dds else {}
     return (
         score.as_dict()
@@ -142,7 +151,7 @@ class Trial:
     settings: EpisodeSettings
     sensor_seed: int
 
-    def run(self, believed: Task, velocity: Array) -> RunFigures:
+    def run(self, believed: Task, velocity: Array, swing: Swing | None) -> RunFigures:
         """Do the task as it is believed to be, in the world as it is.
 
         Raises:
@@ -150,8 +159,10 @@ class Trial:
         """
         robots = [arm.robot for arm in self.scene.arms]
         settings = dataclasses.replace(self.settings, truth=self.truth(believed))
-        moving = velocity if velocity.any() else None
-        result = run_episode(believed, settings, self.sensor_seed, robots=robots, object_velocity=moving)
+        moving: Any = {"object_velocity": velocity, "object_swing": swing}
+        if swing is None and not velocity.any():
+            moving = {}
+        result = run_episode(believed, settings, self.sensor_seed, robots=robots, **moving)
         return figures_of(result, np.concatenate([robot.limits.effort for robot in robots]))
 
     def truth(self, believed: Task) -> Truth:
@@ -162,7 +173,12 @@ class Trial:
         yaw = float(pin.rpy.matrixToRpy(np.asfortranarray(apart))[2])
         moving: Any = tuple(self.sight.velocity.tolist())
         return dataclasses.replace(
-            self.settings.truth, displacement=(x, y, z), table_displacement=z, yaw=yaw, object_velocity=moving
+            self.settings.truth,
+            displacement=(x, y, z),
+            table_displacement=z,
+            yaw=yaw,
+            object_velocity=moving,
+            object_swing=self.sight.swing,
         )
 
 
@@ -175,17 +191,19 @@ class Perceived:
         task: With the object where it is believed to be when the motion begins.
         velocity: (3,) With which it is believed to move on, m/s.
         followed: How many poses were.
+        swing: How it is believed to swing; None where it keeps its velocity.
     """
 
     refusal: str
     task: Task
     velocity: Array
     followed: int
+    swing: Swing | None = None
 
 
 def draw_trial(scene: Scene, number: int, kind: str, seed: int, yaw: float = 0.0, plant: str = PLANTS[0]) -> Trial:
     """Draw object, start, place, the world's true numbers and the camera; one for each number, kind and seed."""
-    generator = np.random.default_rng([seed, number, (*GOOD, *BAD).index(kind)])
+    generator = np.random.default_rng([seed, number, KINDS.index(kind)])
     known = campaign_task(scene.campaign)
     setup = Setup(
         scene.campaign,
@@ -200,7 +218,8 @@ def draw_trial(scene: Scene, number: int, kind: str, seed: int, yaw: float = 0.0
     moved = generator.uniform(-1.0, 1.0, 3) * PLACE
     place = np.array(task.object.position) + moved
     sight = draw_sight(kind, frame_names(task, scene.arms)[0], place, generator, yaw)
-    goal: Any = tuple((np.array(task.goal) + moved + APPROACH * sight.velocity).tolist())
+    carried = sight.object_at(APPROACH).translation - place
+    goal: Any = tuple((np.array(task.goal) + moved + carried).tolist())
     return Trial(scene, dataclasses.replace(task, goal=goal), sight, settings, sensor_seed)
 
 
@@ -211,11 +230,12 @@ def perceive(trial: Trial) -> Perceived:
 
     def follow(seen: ObjectPose) -> None:
         nonlocal followed
-        live.move_object(seen.pose, seen.velocity, seen.time)
+        live.move_object(seen.pose, seen.velocity, seen.time, seen.swing)
         followed += 1
 
     base = trial.sight.base
-    follower = ObjectFollower(base, {"", base}, ObjectLimits(), buffer.pose, follow, lambda *_: None)
+    limits = ObjectLimits(object_may_swing=trial.sight.kind == SWINGING)
+    follower = ObjectFollower(base, {"", base}, limits, buffer.pose, follow, lambda *_: None)
     for now, event in trial.sight.arrivals():
         if isinstance(event, Transform):
             buffer.add(event.parent, event.child, event.time, event.pose, static=event.static)
@@ -225,7 +245,7 @@ def perceive(trial: Trial) -> Perceived:
     field = live.field.advanced(START)
     place: Any = tuple(field.object_position.tolist())
     task = dataclasses.replace(live.task, object=dataclasses.replace(live.task.object, position=place))
-    return Perceived(follower.refusal(0.0), task, field.object_velocity, followed)
+    return Perceived(follower.refusal(0.0), task, field.object_velocity, followed, field.swing)
 
 
 @dataclass
@@ -256,11 +276,11 @@ class Score:
         """Count a trial, and run it where that is allowed."""
         kind = trial.sight.kind
         self.counts[kind] += 1
-        if kind in GOOD:
+        if kind not in BAD:
             self.asked[kind, trial.task.name] += 1
         if perceived.refusal:
             self.refused.setdefault(kind, Counter())[reason(perceived.refusal)] += 1
-        elif kind not in GOOD:
+        elif kind in BAD:
             self.begun_bad[kind] += 1
         else:
             self._run(trial, perceived)
@@ -269,7 +289,7 @@ class Score:
         apart = trial.sight.placement.translation - perceived.task.object.position
         self.place_errors.append(float(np.linalg.norm(apart)))
         try:
-            own = trial.run(perceived.task, perceived.velocity)
+            own = trial.run(perceived.task, perceived.velocity, perceived.swing)
         except InvalidInputError as error:
             self.causes[f"start refused: {reason(str(error))}"] += 1
             return
@@ -277,7 +297,7 @@ class Score:
         if own.cause:
             self.causes[own.cause] += 1
         known = trial.task.object.placed(trial.sight.placement)
-        exact = trial.run(dataclasses.replace(trial.task, object=known), trial.sight.velocity)
+        exact = trial.run(dataclasses.replace(trial.task, object=known), trial.sight.velocity, trial.sight.swing)
         pair = own.prediction_error, exact.prediction_error
         if np.isfinite(pair).all():
             self.errors.setdefault(trial.sight.kind, []).append(pair)
@@ -285,12 +305,13 @@ class Score:
     def as_dict(self) -> dict[str, Any]:
         """The figures for the benchmark's JSON; shares of what was drawn, None where nothing was."""
         refused = sum(self.refused.values(), Counter())
-        still, moving = (np.array(self.errors.get(kind, [])).reshape(-1, 2) for kind in GOOD)
+        still, moving, swung = (np.array(self.errors.get(kind, [])).reshape(-1, 2) for kind in (*GOOD, SWINGING))
         both = np.concatenate((still, moving))
         return {
             "trials": dict(self.counts),
             "success_still": self._success("still"),
             "success_moving": self._success("moving"),
+            "success_swinging": self._success(SWINGING),
             "success_of_task": {f"{kind} {name}": self.done[kind, name] / n for (kind, name), n in self.asked.items()},
             "failed": dict(self.causes),
             "place_error_mm": {
@@ -301,6 +322,7 @@ class Score:
             "prediction_error_ratio": _percentile(both[:, 0] / both[:, 1], 50),
             "prediction_error_ratio_still": _percentile(still[:, 0] / still[:, 1], 50),
             "prediction_error_ratio_moving": _percentile(moving[:, 0] / moving[:, 1], 50),
+            "prediction_error_ratio_swinging": _percentile(swung[:, 0] / swung[:, 1], 50),
             "refused": dict(refused.most_common()),
             "refused_of_kind": {kind: own.total() for kind, own in self.refused.items()},
             "begun_on_bad_pose": self.begun_bad.total(),
