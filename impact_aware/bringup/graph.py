@@ -54,6 +54,7 @@ class GraphOptions:
         plant: Joints of the plant: `flexible` or `rigid`; None leaves it to the parameters.
         displacement: (3,) How far the plant's object is from where the task has it, m; only its poses tell.
         turn: By how much it is turned from there about the vertical, rad.
+        belt: (2,) With which a belt carries it along x and y until a tool meets it, m/s.
     """
 
     namespace: str = ""
@@ -77,6 +78,7 @@ class GraphOptions:
     plant: str | None = None
     displacement: tuple[float, ...] = (0.0, 0.0, 0.0)
     turn: float = 0.0
+    belt: tuple[float, ...] = (0.0, 0.0)
 
 
 @dataclass(frozen=True)
@@ -311,6 +313,8 @@ class _Builder:
             plant["displacement"] = list(self._options.displacement)
         if self._options.turn:
             plant["turn"] = self._options.turn
+        if any(self._options.belt):
+            plant["belt"] = list(self._options.belt)
         if self._lockstep:
             above = f"{self._options.namespace}/" if self._options.namespace else ""
             answering = [spec for spec in nodes if spec.parameters.get("lockstep")]

@@ -75,6 +75,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--turn", type=float, default=0.0, metavar="DEG", help="by how much it is turned from there about the vertical"
     )
+    parser.add_argument(
+        "--belt",
+        type=float,
+        nargs=2,
+        metavar=("VX", "VY"),
+        default=(0.0, 0.0),
+        help="velocity with which a belt carries it from the first state on until a tool meets it, m/s",
+    )
     parser.add_argument("--watch", action="store_true", help="show the scene in a window while it runs")
     parser.add_argument("--seed", type=int, default=0, help="seed of the plant's sensor noise (default: %(default)s)")
     parser.add_argument(
@@ -159,6 +167,7 @@ def _graph(args: argparse.Namespace) -> tuple[NodeSpec, ...]:
         "command_interface": args.command_interface,
         "displacement": _finite("--displacement", args.displacement),
         "turn": math.radians(_finite("--turn", [args.turn])[0]),
+        "belt": _finite("--belt", args.belt),
     }
     options["task"] = args.task_file or TASKS[args.task]
     # In lockstep the plant waits for everybody, so nobody has to be quicker than the others.

@@ -52,6 +52,9 @@ HOLD_PERIOD = 0.002
 HOLD_PATIENCE = 0.1
 """Longest wall time between two states in lockstep while nobody commands, s."""
 
+FASTEST_BELT = 1.0
+"""m/s."""
+
 COMMAND_PATIENCE = 1.0
 """Wall time in lockstep after which whoever has answered a state without a command is taken to command no more, s."""
 
@@ -74,6 +77,9 @@ class Settings:
     scene: str = described("", "scene, by name or file; empty: the one that the task takes place in")
     displacement: list[float] = described([0.0, 0.0, 0.0], "how far the object truly is from the task's position, m")
     turn: float = described(0.0, "by how much it is truly turned from there about the vertical, rad", -3.2, 3.2)
+    belt: list[float] = described(
+        [0.0, 0.0], "x and y of the velocity with which a belt carries it until a tool meets it, m/s; zeros: a table"
+    )
     start: list[float] = described([], "start posture of all arms, arm after arm, rad; empty: the task's")
     start_time: float = described(1.0, "simulated time at the start, s", 0.0, 1e9)
     lockstep: bool = described(False, "wait for the controller instead of keeping wall time")
@@ -156,7 +162,10 @@ class SimRobotNode(Node):
         if len(settings.displacement) != 3:
             raise InvalidInputError("parameter displacement", settings.displacement, "three lengths, m")
         x, y, z = settings.displacement
-        truth = Truth(displacement=(x, y, z), yaw=settings.turn)
+        if len(settings.belt) != 2 or not np.abs(settings.belt).max() <= FASTEST_BELT:
+            raise InvalidInputError("parameter belt", settings.belt, f"two speeds, {FASTEST_BELT:g} m/s at most")
+        along, across = settings.belt
+        truth = Truth(displacement=(x, y, z), yaw=settings.turn, object_velocity=(along, across, 0.0))
         scene = load_scene(settings.scene) if settings.scene else task_scene(task, truth)
         if len(scene.arms) != len(arms):
             expected = f"a scene with {len(arms)} arms, as task {task.name} has"

@@ -453,14 +453,15 @@ def test_a_node_without_company_needs_no_group() -> None:
 
 
 def test_only_the_plant_knows_that_the_object_stands_elsewhere() -> None:
-    graph = by_name(SingleArmOptions(displacement=(0.02, -0.01, 0.0), turn=0.3))
+    graph = by_name(SingleArmOptions(displacement=(0.02, -0.01, 0.0), turn=0.3, belt=(0.1, -0.05)))
+    assert graph["sim_robot"].parameters["belt"] == [0.1, -0.05]
     assert (graph["sim_robot"].parameters["displacement"], graph["sim_robot"].parameters["turn"]) == (
         [0.02, -0.01, 0.0],
         0.3,
     )
     others = [own.parameters for name, own in graph.items() if name != "sim_robot"]
-    assert not any({"displacement", "turn"} & parameters.keys() for parameters in others)
-    assert not {"displacement", "turn"} & by_name(SingleArmOptions())["sim_robot"].parameters.keys()
+    assert not any({"displacement", "turn", "belt"} & parameters.keys() for parameters in others)
+    assert not {"displacement", "turn", "belt"} & by_name(SingleArmOptions())["sim_robot"].parameters.keys()
 
 
 def test_controller_and_plant_agree_on_what_the_arms_are_commanded_by() -> None:

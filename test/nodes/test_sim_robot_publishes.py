@@ -152,6 +152,23 @@ def test_a_displacement_that_is_none_is_refused(make_node):
         make_node(displacement=[0.1, 0.2])
 
 
+@pytest.mark.parametrize("belt", [[0.1], [0.1, 0.2, 0.0], [0.0, 1.1], [float("nan"), 0.0]])
+def test_a_belt_that_is_none_is_refused(make_node, belt):
+    with pytest.raises(InvalidInputError, match="parameter belt"):
+        make_node(belt=belt)
+
+
+def test_a_belt_carries_the_object(make_node):
+    node = make_node(belt=[0.08, -0.05])
+    before = node._plant.state
+    np.testing.assert_allclose(before.object_twist[:3], [0.08, -0.05, 0.0], atol=1e-9)
+    for _ in range(100):
+        after = node._plant.step(None)
+    moved = after.object_placement.translation - before.object_placement.translation
+    # The object settles on its belt by some micrometres.
+    np.testing.assert_allclose(moved, [0.008, -0.005, 0.0], atol=1e-4)
+
+
 def test_commands_that_stop_let_only_the_silent_arm_brake(make_node):
     node = make_node(command_timeout=0.1)
     for arm, age in zip(node._arms.values(), (0.0999, 0.1001), strict=True):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import subprocess
 from collections import Counter
 
 import numpy as np
@@ -265,9 +266,21 @@ def test_numbers_that_measure_nothing_are_refused(capsys, words):
 @pytest.mark.slow
 def test_demos_that_fail_are_counted_with_their_reason(monkeypatch):
     """Four demos of tasks that are none: nothing is started, and every one says why."""
+    asked = []
+    run = subprocess.run
+    monkeypatch.setattr(subprocess, "run", lambda command, **more: asked.append(command) or run(command, **more))
     monkeypatch.setattr(perception_demos, "TASKS", ("hit-and-shove", "dual-arm-grub"))
     result = perception_demos.run_demos(1, 3, 30.0, "rigid")
-    assert (result["demos"], result["success"], result["prediction_error"]) == (2, 0.0, None)
+    assert (result["demos"], result["prediction_error"]) == (4, None)
+    assert result["success_still"] == result["success_moving"] == 0.0
     assert len(result["failed"]) == 2 and "hit-and-shove" in result["failed"][1]
     turns = [row["turn_deg"] for row in result["rows"]]
     assert turns[0] != turns[1] and all(abs(turn) <= 30.0 for turn in turns)
+    for row, command in zip(result["rows"], asked, strict=True):
+        assert row["moves"] == any(row["belt"]) == ("--belt" in command)
+        # A belt has carried the object to within 3 and 2 cm of its place after two seconds.
+        first = command.index("--displacement") + 1
+        place = np.array(command[first : first + 2], dtype=float) + 2.0 * np.array(row["belt"])
+        assert np.all(np.abs(place) <= (0.0302, 0.0202))
+    speeds = [np.hypot(*row["belt"]) for row in result["rows"] if row["moves"]]
+    assert len(speeds) == 2 and all(0.03 <= speed <= 0.1 for speed in speeds)

@@ -68,7 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--swinging", type=int, default=0, metavar="N", help="also N hits of an object that swings (default: none)"
     )
     parser.add_argument(
-        "--dds", type=int, default=0, metavar="N", help="also N whole demos of each task over DDS (default: none)"
+        "--dds", type=int, default=0, metavar="N", help="also N whole demos of each task over DDS, and N on a belt"
     )
     parser.add_argument(
         "--plant", choices=PLANTS, default=PLANTS[0], help="joints of the true arms (default: %(default)s)"
