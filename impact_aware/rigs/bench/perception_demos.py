@@ -20,7 +20,7 @@ PLACE = (0.03, 0.02)
 SPEEDS = (0.03, 0.1)
 """Of belts, m/s."""
 
-HIT = 2.0
+HIT = 0.9
 """Of a demo, about, after its first state, s: by then a belt has carried the object to its place."""
 
 
