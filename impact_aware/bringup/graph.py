@@ -238,7 +238,7 @@ class _Builder:
     def watching(self, arm: ArmTask, robot: str, name: str, task: Task) -> list[NodeSpec]:
         """Detector and predictor of one arm; `name` is empty for a single one."""
         named = {"arm": name} if name else {}
-        detector = {**named, **arm_parameters(arm, robot), **self._common, **self._timing("sampling_period")}
+        detector = {**named, **arm_parameters(task, arm, robot), **self._common, **self._timing("sampling_period")}
         others = [other for other in self._arms if name and other != name]
         if others:
             # The sequence of impacts is over when every arm has hit.

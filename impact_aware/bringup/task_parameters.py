@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import pinocchio as pin
 
+from impact_aware.contact.box import Box
+from impact_aware.contact.shape import Shape
 from impact_aware.robot import load_profile
 from impact_aware.task import ArmTask, Task, base_placement, hit_normal
 from impact_aware.task.arms import base_numbers
@@ -18,7 +20,7 @@ def base_of_single_arm(task: Task, name: str) -> dict[str, Any]:
     return {name: base} if any(base) else {}
 
 
-def arm_parameters(arm: ArmTask, robot: str) -> dict[str, Any]:
+def arm_parameters(task: Task, arm: ArmTask, robot: str) -> dict[str, Any]:
     """What the detector must know of the arm: its joints, else it would watch a gripper's too, and where it hits."""
     profile = load_profile(robot)
     rotation = base_placement(arm).rotation.T
@@ -26,7 +28,7 @@ def arm_parameters(arm: ArmTask, robot: str) -> dict[str, Any]:
         "robot": robot,
         "joints": [arm.joint_prefix + joint for joint in profile.joint_names],
         "base_frame": arm.joint_prefix + profile.base_frame,
-        "normal": _numbers(rotation @ hit_normal(arm)),
+        "normal": _numbers(rotation @ hit_normal(task, arm)),
     }
     angles = [float(angle) for angle in arm.base_angles]
     return parameters | ({"base_rpy": angles} if any(angles) else {})
@@ -37,12 +39,12 @@ def contact_parameters(task: Task, arm: ArmTask) -> dict[str, Any]:
     base = base_placement(arm)
     rotation = base.rotation.T
     return {
-        "normal": _numbers(rotation @ hit_normal(arm)),
+        "normal": _numbers(rotation @ hit_normal(task, arm)),
         "friction": task.object.friction_tool,
         "restitution": task.object.restitution,
         "object_name": task.object.name,
         "object_mass": task.object.mass,
-        "object_half_extents": list(task.object.half_extents),
+        **_shape_parameters(task.object.solid),
         "object_position": _numbers(base.actInv(np.array(task.object.position))),
         "object_rpy": _numbers(pin.rpy.matrixToRpy(np.asfortranarray(rotation @ task.object.rotation))),
         **_palm_parameters(task, arm),
@@ -58,6 +60,16 @@ def own_contact(task: Task, arm: str) -> dict[str, Any] | None:
     """`contact_parameters` of the arm of this name, or of the only one; None where the task has no such arm."""
     own = own_arm(task, arm)
     return None if own is None else contact_parameters(task, own)
+
+
+def _shape_parameters(shape: Shape) -> dict[str, Any]:
+    """What tells an object's shape, as `shape_of` takes it; a box needs no name."""
+    told: dict[str, Any] = {"object_half_extents": [float(half) for half in shape.half_extents]}
+    if shape.name != Box.name:
+        told["object_shape"] = shape.name
+    if len(shape.vertices):
+        told["object_vertices"] = shape.vertices.ravel().tolist()
+    return told
 
 
 def _palm_parameters(task: Task, arm: ArmTask) -> dict[str, Any]:

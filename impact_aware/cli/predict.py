@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from impact_aware.cli import state_table
 from impact_aware.cli.numbers import number, numbers
+from impact_aware.cli.predict_object import add_object_arguments, free_object, object_shape
 from impact_aware.cli.predict_palm import add_palm_arguments, palm_of, palm_point, predict_with_palm
 from impact_aware.cli.table_options import add_table_arguments, column_map, tell
-from impact_aware.contact import Contact, FreeObject, contact_point
-from impact_aware.contact.box import homogeneous_box
+from impact_aware.contact import Contact, contact_point
 from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.impact import DEFAULT_METHOD, IMPACT_MAPS, ImpactPrediction, predict
 from impact_aware.impact.palm import PalmPrediction
@@ -30,7 +30,6 @@ from impact_aware.robot import INERTIA_CHOICES, RobotModel, load_robot
 from impact_aware.robot.plausible_state import check_state, limit_notes
 
 # Half edges of the cube that stands in for an object whose size is not given, m.
-_CUBE = ("0.1", "0.1", "0.1")
 
 _DEGREES = "; --degrees if they are degrees"
 
@@ -82,24 +81,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="JSON with covariances of position, velocity, normal, point, friction, restitution, motor_inertia: "
         "each a variance, a list of variances or a matrix, SI units; adds the spread of the answer",
     )
-    thing = parser.add_argument_group("free object (without --object-mass the obstacle is a fixed surface)")
-    thing.add_argument("--object-mass", metavar="KG", help="mass of the touched object")
-    thing.add_argument(
-        "--object-inertia",
-        nargs="+",
-        metavar="I",
-        help="Ixx Iyy Izz, kg m^2; that of a box of its half sizes when absent",
-    )
-    thing.add_argument(
-        "--object-half-sizes", nargs="+", metavar="M", help="x y z: half edges of the box, m; 0.1 each when absent"
-    )
-    thing.add_argument(
-        "--object-position",
-        nargs="+",
-        metavar="M",
-        help="centre of mass x y z, m; central behind the contact when absent; needed with --states",
-    )
-    thing.add_argument("--object-twist", nargs="+", metavar="V", help="vx vy vz wx wy wz; at rest when absent")
+    thing = add_object_arguments(parser)
     add_palm_arguments(where, thing)
     saved = parser.add_argument_group("from a map that sample-map saved, instead of all of the above")
     saved.add_argument("--map", metavar="FILE", help="the map")
@@ -129,12 +111,13 @@ def run(args: argparse.Namespace) -> int:
     check_state(robot, q, dq, _DEGREES)
     palm = palm_of(args)
     point = contact_point(robot, q, contact) if palm is None else palm_point(robot, q, contact, palm)
-    obstacle = _obstacle(args, contact, point)
+    shape = object_shape(args)
+    obstacle = free_object(args, shape, contact, point)
     choices = {"method": args.method, "inertia": args.inertia}
     uncertain = None
     prediction: ImpactPrediction | PalmPrediction
     if palm is not None:
-        prediction = predict_with_palm(args, robot, q, dq, contact, palm, obstacle, _half_sizes(args))
+        prediction = predict_with_palm(args, robot, q, dq, contact, palm, obstacle, shape)
     elif args.covariance is None:
         prediction = predict(robot, q, dq, contact, obstacle=obstacle, **choices)
     else:
@@ -168,7 +151,7 @@ def _run_states(args: argparse.Namespace) -> int:
         raise InvalidInputError("object-position", "nothing", "the object's position, the same for all states")
     robot = _robot(args)
     contact = _contact(args, robot)
-    obstacle = _obstacle(args, contact, np.zeros(3))
+    obstacle = free_object(args, object_shape(args), contact, np.zeros(3))
     table = state_table.read_states(Path(args.states), robot, degrees=args.degrees, columns=column_map(args))
     check_state(robot, table.q, table.dq, _DEGREES)
     notes = (*robot.notes, *limit_notes(robot, table.q))
@@ -327,36 +310,6 @@ def _contact(args: argparse.Namespace, robot: RobotModel) -> Contact:
         restitution=number("restitution", args.restitution),
         radius=own_radius if args.tool_radius is None else number("tool-radius", args.tool_radius),
     )
-
-
-def _obstacle(args: argparse.Namespace, contact: Contact, point: NDArray[np.float64]) -> FreeObject | None:
-    if args.object_mass is None:
-        for option in ("object_inertia", "object_half_sizes", "object_position", "object_twist"):
-            if getattr(args, option) is not None:
-                raise InvalidInputError(option.replace("_", "-"), "no object-mass", "object-mass along with it")
-        return None
-    mass, half = number("object-mass", args.object_mass), _half_sizes(args)
-    if args.object_inertia is None:
-        diagonal = np.diag(homogeneous_box(mass, half, np.zeros(3)).inertia)
-    else:
-        diagonal = numbers("object-inertia", args.object_inertia)
-        if diagonal.shape != (3,):
-            raise InvalidInputError("object-inertia", f"{diagonal.size} values", "3: Ixx Iyy Izz")
-    # The box's half extent along the normal, whose nearest face the contact is on.
-    behind = point - float(np.abs(contact.normal) @ half) * contact.normal
-    return FreeObject(
-        mass=mass,
-        inertia=np.diag(diagonal),
-        position=behind if args.object_position is None else numbers("object-position", args.object_position),
-        twist=np.zeros(6) if args.object_twist is None else numbers("object-twist", args.object_twist),
-    )
-
-
-def _half_sizes(args: argparse.Namespace) -> NDArray[np.float64]:
-    half = numbers("object-half-sizes", args.object_half_sizes or _CUBE)
-    if half.shape != (3,) or not (np.isfinite(half).all() and (half > 0.0).all()):
-        raise InvalidInputError("object-half-sizes", half.tolist(), "three lengths > 0 m")
-    return half
 
 
 def _row(values: NDArray[np.float64]) -> str:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import argparse
 
-import numpy as np
-
 from impact_aware.arrays import Array
 from impact_aware.cli.numbers import number, numbers
+from impact_aware.cli.predict_object import object_rotation
 from impact_aware.contact import Contact, FreeObject
 from impact_aware.contact.geometry import FRICTION
+from impact_aware.contact.shape import PlacedShape, Shape
 from impact_aware.errors import InvalidInputError
 from impact_aware.impact import DEFAULT_METHOD
-from impact_aware.impact.palm import BoxOnTable, PalmPrediction, checked_palm, face_middle, predict_palm
+from impact_aware.impact.palm import PalmPrediction, checked_palm, face_middle, predict_palm
 from impact_aware.robot import RobotModel
 
 
@@ -72,16 +72,18 @@ def predict_with_palm(
     contact: Contact,
     half: Array,
     obstacle: FreeObject | None,
-    object_half: Array,
+    shape: Shape,
 ) -> PalmPrediction:
-    """The prediction that the options ask for; `object_half` (3,) are the half edges of the box, m.
+    """The prediction that the options ask for; `shape` is that of the object.
 
     Raises:
         InvalidInputError: A friction that is none.
     """
-    table = None
+    friction = None
     if args.table_friction is not None:
         friction = number("table-friction", args.table_friction)
         FRICTION.check("table-friction", friction)
-        table = BoxOnTable(np.asarray(object_half), friction)
-    return predict_palm(robot, q, dq, contact, half, obstacle=obstacle, table=table, inertia=args.inertia)
+    body = None if obstacle is None else PlacedShape(shape, obstacle.position, object_rotation(args))
+    return predict_palm(
+        robot, q, dq, contact, half, obstacle=obstacle, shape=body, table_friction=friction, inertia=args.inertia
+    )

@@ -66,12 +66,24 @@ def sample_places(direct: IntendedImpact, half_width: float, count: int, *, shap
     """
     if count < 2:
         raise InvalidInputError("count", count, "at least 2 positions per side")
-    body = direct.task.object
-    across = direct.planes[0]
-    room = float(np.min(np.array(body.half_extents)[across] - np.abs(direct.nominal - np.array(body.position)[across])))
+    room = _room(direct)
     if not 0.0 < half_width <= room:
         raise InvalidInputError("half-width", half_width, f"0..{room:.4g} m, as far as the face of the object goes")
     return sample_impact_map(direct, half_width=half_width, count=count, shape=shape)
+
+
+def _room(direct: IntendedImpact) -> float:
+    """Half width of the largest square about the nominal position that is on the face which is hit, m."""
+    body, normal = direct.task.object.standing, direct.field.arms[0].normal
+    face = body.footprint(normal) @ direct.task.object.turn
+    if len(face) < 3:
+        return 0.0
+    middle = direct.nominal
+    flat = face[:, direct.planes[0]] - middle
+    edges = np.roll(flat, -1, axis=0) - flat
+    outward = np.stack([edges[:, 1], -edges[:, 0]], axis=1)
+    outward *= np.sign(np.sum(outward * flat, axis=1, keepdims=True))
+    return float(np.min(np.sum(outward * flat, axis=1) / np.abs(outward).sum(axis=1)))
 
 
 def summarise(direct: IntendedImpact, sampled: ImpactMap, step: float) -> dict[str, Any]:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import itertools
+from typing import ClassVar
 
 import numpy as np
 import pinocchio as pin
 from numpy.typing import ArrayLike
 
 from impact_aware.arrays import Array
-from impact_aware.contact.geometry import OBJECT_MASS, FreeObject
+from impact_aware.contact.geometry import FreeObject
+from impact_aware.contact.shape import PlacedShape, Shape, SurfacePoint
 from impact_aware.errors import InvalidInputError
 
 _RELABELLINGS = tuple(
@@ -19,6 +21,77 @@ _RELABELLINGS = tuple(
     if np.linalg.det(matrix := np.eye(3)[list(order)] * signs) > 0.0
 )
 """The 24 rotations (3, 3) that take the axes of a box to axes of it."""
+
+
+class Box(Shape):
+    """A cuboid along its own axes."""
+
+    name: ClassVar[str] = "box"
+
+    def __init__(self, half_extents: ArrayLike) -> None:
+        """Take the half edges (3,), m.
+
+        Raises:
+            InvalidInputError: One that is not positive.
+        """
+        half = np.asarray(half_extents, dtype=float)
+        if half.shape != (3,) or not (np.isfinite(half).all() and np.all(half > 0.0)):
+            raise InvalidInputError("object half_extents", half.tolist(), "three lengths > 0 m")
+        self._half = half
+
+    @property
+    def half_extents(self) -> Array:
+        """(3,) m."""
+        return self._half
+
+    @property
+    def reach(self) -> float:
+        """To its corners, m."""
+        return float(np.linalg.norm(self._half))
+
+    def inertia(self, mass: float) -> Array:
+        """(3, 3) kg m^2."""
+        squares = self._half**2
+        return np.diag(mass / 3.0 * (squares.sum() - squares))
+
+    def depth(self, normal: Array) -> float:
+        """See `Shape.depth`."""
+        return float(np.abs(normal) @ self._half)
+
+    def face(self, outward: Array) -> Array:
+        """See `Shape.face`."""
+        return nearest_axis(np.eye(3), outward)
+
+    def footprint(self, normal: Array) -> Array:
+        """See `Shape.footprint`."""
+        face = self.face(normal)
+        along, across = np.diag(self._half)[face == 0.0]
+        ring = np.outer([1.0, 1.0, -1.0, -1.0], along) + np.outer([1.0, -1.0, -1.0, 1.0], across)
+        return np.asarray(ring + face * self._half)
+
+    def hit(self, outward: Array, offset: Array) -> SurfacePoint:
+        """On the plane of the face that looks the most in that direction, however large it is."""
+        face = self.face(outward)
+        return SurfacePoint(np.where(face == 0.0, offset, face * self._half), face)
+
+    def distance(self, point: Array) -> float:
+        """See `Shape.distance`."""
+        beyond = np.abs(point) - self._half
+        return float(np.linalg.norm(np.maximum(beyond, 0.0)) + min(float(np.max(beyond)), 0.0))
+
+    def turn(self, rotation: Array, up: Array) -> Array:
+        """Of the 24 ways to name its axes that by which it is turned the least."""
+        return nearest_naming(rotation)[0]
+
+    def nearest_equal(self, rotation: Array, other: Array) -> Array:
+        """Itself, or after half a turn about an axis."""
+        return flipped_nearest(rotation, other)
+
+    def outline(self) -> Array:
+        """Its twelve edges."""
+        signs = np.array([[x, y, z] for x in (-1.0, 1.0) for y in (-1.0, 1.0) for z in (-1.0, 1.0)])
+        pairs = [(a, b) for a in range(8) for b in range(a + 1, 8) if np.count_nonzero(signs[a] != signs[b]) == 1]
+        return np.asarray((signs * self._half)[np.array(pairs).ravel()])
 
 
 def homogeneous_box(
@@ -40,34 +113,8 @@ def homogeneous_box(
     Raises:
         InvalidInputError: A half edge that is not positive, or what `FreeObject` refuses.
     """
-    half = np.asarray(half_extents, dtype=float)
-    if half.shape != (3,) or not np.all(half > 0.0):
-        raise InvalidInputError("object half_extents", half.tolist(), "three lengths > 0 m")
-    OBJECT_MASS.check("object mass", mass)
-    squares = half**2
-    inertia = np.diag(mass / 3.0 * (squares.sum() - squares))
-    if rotation is not None:
-        axes = np.asarray(rotation, dtype=float)
-        inertia = axes @ inertia @ axes.T
-        inertia = 0.5 * (inertia + inertia.T)
-    at_rest = np.zeros(6)
-    return FreeObject(mass, inertia, np.asarray(position), at_rest if twist is None else np.asarray(twist))
-
-
-def near_face_point(
-    position: ArrayLike, half_extents: ArrayLike, normal: ArrayLike, rotation: ArrayLike | None = None
-) -> Array:
-    """Point (3,) of a box's supporting plane, from which `normal` points out of it; above the centre of the face, m.
-
-    Args:
-        position: (3,) Centre, m.
-        half_extents: (3,) Half edges along its own axes, m.
-        normal: (3,) Unit vector out of the box.
-        rotation: (3, 3) Of its axes in the base frame; along those of the base frame when None.
-    """
-    outward = np.asarray(normal, dtype=float)
-    along = outward if rotation is None else np.asarray(rotation, dtype=float).T @ outward
-    return np.asarray(position, dtype=float) + float(np.abs(along) @ np.asarray(half_extents, dtype=float)) * outward
+    axes = np.eye(3) if rotation is None else np.asarray(rotation, dtype=float)
+    return PlacedShape(Box(half_extents), np.asarray(position, dtype=float), axes).free_object(mass, twist)
 
 
 def nearest_axis(rotation: ArrayLike, direction: ArrayLike) -> Array:

@@ -9,7 +9,6 @@ import numpy as np
 import pinocchio as pin
 
 from impact_aware.arrays import Array
-from impact_aware.contact.box import flipped_nearest
 from impact_aware.control.safety.impact_check import check_field, check_prediction
 from impact_aware.detection import ImpactEvent
 from impact_aware.errors import InvalidInputError
@@ -147,7 +146,7 @@ class LiveField:
         moved = np.linalg.norm(pose.translation - other.translation)
         if moved > self._object_tolerance:
             return False
-        apart = flipped_nearest(pose.rotation, other.rotation).T @ other.rotation
+        apart = self.task.object.solid.nearest_equal(pose.rotation, other.rotation).T @ other.rotation
         return float(np.linalg.norm(pin.log3(np.asfortranarray(apart)))) <= self._turn_tolerance
 
     def take_impact(

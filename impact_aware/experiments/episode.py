@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from impact_aware.arrays import Array
-from impact_aware.contact.box import homogeneous_box
 from impact_aware.contact.geometry import Contact
+from impact_aware.contact.shape import PlacedShape
+from impact_aware.contact.shape_registry import shape_of
 from impact_aware.control import Command, ControlSession, Mode
 from impact_aware.detection import ImpactDetector, ImpactEvent, JointSample, make_detector
 from impact_aware.detection.registry import NEEDS, OPTIONS
@@ -62,21 +63,17 @@ def predict_impact(
     own, base = field.arms[arm], base_placement(task.arms[arm])
     tool = base.act(robot.placement(event.position).translation)
     centre = field.object_position + own.normal * float(own.normal @ (tool - own.impact_position))
-    to_base, turn = base.rotation.T, base.rotation.T @ field.object_rotation
+    to_base = base.rotation.T
+    placed = PlacedShape(shape_of(field), centre, field.object_rotation)
     contact = Contact(
         robot.tool_frame,
-        to_base @ own.normal,
+        to_base @ placed.normal_at_ball(tool, own.normal),
         radius=robot.tool_radius,
         friction=task.object.friction_tool,
         restitution=task.object.restitution,
     )
-    body = homogeneous_box(
-        field.object_mass,
-        field.object_half_extents,
-        base.actInv(centre),
-        [*(to_base @ field.object_velocity), 0, 0, 0],
-        turn,
-    )
+    here = PlacedShape(placed.shape, base.actInv(centre), to_base @ field.object_rotation)
+    body = here.free_object(field.object_mass, [*(to_base @ field.object_velocity), 0.0, 0.0, 0.0])
     return predict(robot, event.position, event.velocity_before, contact, obstacle=body, method=method)
 
 

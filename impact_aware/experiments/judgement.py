@@ -16,7 +16,7 @@ CAUSES = {
     "one arm missed": "only one of two tools touched the object",
     "impact not detected": "the detector did not see the impact",
     "detected before the impact": "the controller acted upon an impact before there was one",
-    "object toppled": "the object ended more than 30 degrees from upright",
+    "object toppled": "the object ended leaning by more than 30 degrees from how it stood",
     "object turned away": "the object slid off to the side of the tool and turned by more than 30 degrees",
     "object not lifted": "the object never got to half of the wanted height",
     "object dropped": "the object fell after it had been lifted",
@@ -56,7 +56,7 @@ def judge(result: EpisodeResult) -> tuple[bool, str]:
         return False, "one arm missed" if not result.hit_arms.all() else "impact not detected"
     if np.any(result.mode[result.time < impact.time] >= Mode.INTERIM):
         return False, "detected before the impact"
-    final = result.object_rotation[-1]
+    final = result.object_rotation[-1] @ result.object_rotation[0].T
     if np.degrees(np.arccos(np.clip(final[2, 2], -1.0, 1.0))) > _LARGEST_TILT:
         return False, "object toppled"
     if result.task.lifts:

@@ -141,7 +141,7 @@ def draw_trial(
     mass = float(generator.uniform(*ranges.mass))
     body = dataclasses.replace(task.object, mass=mass, position=_plus(task.object.position, moved))
     task = dataclasses.replace(task, object=body, goal=_plus(task.goal, moved))
-    normal = hit_normal(task.arms[0])
+    normal = hit_normal(task, task.arms[0])
     shift = around(ranges.displacement) * normal
     shift += around(ranges.displacement_across) * np.cross((0.0, 0.0, 1.0), normal)
     truth = Truth(
@@ -158,7 +158,7 @@ def draw_trial(
         "yaw_rad": truth.yaw,
         "mass_factor": truth.mass_factor,
     }
-    starts = [_draw_start(arm, generator, ranges) for arm in task.arms]
+    starts = [_draw_start(task, arm, generator, ranges) for arm in task.arms]
     drawn["starts_m"] = [position.tolist() for position, *_ in starts]
     postures, refused = [], ""
     for arm, robot, (_, placement, first_joint) in zip(task.arms, robots, starts, strict=True):
@@ -177,9 +177,11 @@ def _posture(arm: ArmTask, robot: RobotModel, placement: pin.SE3, first_joint: f
     return solve_inverse_kinematics(robot, placement, usual_posture(arm, robot), fixed=fixed)
 
 
-def _draw_start(arm: ArmTask, generator: np.random.Generator, ranges: RandomRanges) -> tuple[Array, pin.SE3, float]:
+def _draw_start(
+    task: Task, arm: ArmTask, generator: np.random.Generator, ranges: RandomRanges
+) -> tuple[Array, pin.SE3, float]:
     """Tool position (3,) in the task's frame, its pose in the base's, and the null-space joint's offset, rad."""
-    normal = hit_normal(arm)
+    normal = hit_normal(task, arm)
     position = np.array(arm.starts[0]) + generator.uniform(*ranges.start_along) * normal
     position += generator.uniform(-1.0, 1.0) * ranges.start_across * np.cross((0.0, 0.0, 1.0), normal)
     position[2] += generator.uniform(*ranges.start_height)

@@ -12,11 +12,12 @@ from numpy.typing import ArrayLike
 
 from impact_aware.arrays import Array
 from impact_aware.contact import Contact, FreeObject
-from impact_aware.contact.box import homogeneous_box, near_face_point, nearest_axis
+from impact_aware.contact.box import Box
 from impact_aware.contact.geometry import contact_point
+from impact_aware.contact.shape import PlacedShape, Shape
 from impact_aware.errors import InvalidInputError
 from impact_aware.impact.look_ahead import Approach, look_ahead
-from impact_aware.impact.palm import BoxOnTable, PalmPrediction, checked_palm, predict_palm
+from impact_aware.impact.palm import PalmPrediction, checked_palm, palm_normal, predict_palm
 from impact_aware.impact.prediction import ImpactPrediction
 from impact_aware.impact.predictor import ImpactPredictor
 from impact_aware.impact.registry import DEFAULT_METHOD
@@ -26,6 +27,13 @@ from impact_aware.swing import Swing
 
 SWING_STEPS = 4
 """Looks at an object that swings, each with its velocity at the contact that the one before has found."""
+
+CLOSER = 3
+"""How often a look ahead is repeated with the normal where the tip would touch, at most."""
+
+
+SAME_NORMAL = 1.0 - 1e-12
+"""Cosine from which on normals are one: they are a microradian apart."""
 
 
 class Prediction(NamedTuple):
@@ -40,7 +48,8 @@ class JumpPredictor:
 
     Attributes:
         robot: The arm.
-        contact: The configured contact.
+        contact: The configured contact; its normal is that of the face which is meant.
+        shape: Of the object.
         object_mass: kg; 0 for a fixed surface.
         object_position: (3,) Where the object's centre was seen last, base frame, m.
         object_rotation: (3, 3) Of the object's axes, base frame.
@@ -56,7 +65,7 @@ class JumpPredictor:
         contact: Contact,
         *,
         object_mass: float = 0.0,
-        object_half_extents: ArrayLike = (0.1, 0.1, 0.1),
+        shape: Shape | None = None,
         object_position: ArrayLike = (0.0, 0.0, 0.0),
         object_rotation: ArrayLike | None = None,
         surface_point: ArrayLike = (0.0, 0.0, 0.0),
@@ -72,7 +81,7 @@ class JumpPredictor:
             robot: The arm.
             contact: Where and how it touches.
             object_mass: Of the free object, kg; 0: a fixed surface is hit.
-            object_half_extents: (3,) Along the object's axes, m.
+            shape: Of the object; a box of 0.2 m when None.
             object_position: (3,) Its centre, base frame, m.
             object_rotation: (3, 3) Of its axes, base frame; along those of the base frame when None.
             surface_point: (3,) A point of the fixed surface, base frame, m.
@@ -95,11 +104,11 @@ class JumpPredictor:
         self.object_rotation = np.eye(3) if object_rotation is None else np.array(object_rotation, dtype=float)
         self.object_velocity, self.object_time = np.zeros(3), 0.0
         self._swing: Swing | None = None
-        self._half_extents = np.array(object_half_extents, dtype=float)
+        self.shape: Shape = Box((0.1, 0.1, 0.1)) if shape is None else shape
         self._surface_point = np.array(surface_point, dtype=float)
         self._covariance = self._configured_covariance = covariance
         self._palm, self._table_friction = checked_palm(pad_half_sizes), table_friction
-        self._box: FreeObject | None = None
+        self._body: FreeObject | None = None
         self._prepared: ImpactPredictor | None = None
         obstacle = self._obstacle(object_mass)
         with contextlib.suppress(InvalidInputError):  # which every prediction will say
@@ -108,14 +117,20 @@ class JumpPredictor:
     @property
     def plane_point(self) -> Array:
         """A point (3,) of the surface to be hit: of the object's near face, or the configured one, base frame, m."""
-        if self.object_mass == 0.0:
-            return self._surface_point
-        return near_face_point(self.object_position, self._half_extents, self.contact.normal, self.object_rotation)
+        return self._plane_point(self.contact.normal)
+
+    def _plane_point(self, normal: Array) -> Array:
+        return self._surface_point if self.object_mass == 0.0 else self._placed().plane_point(normal)
+
+    def _placed(self, shift: Array | None = None) -> PlacedShape:
+        """The object where it was seen, or moved on by (3,), m."""
+        place = self.object_position if shift is None else self.object_position + shift
+        return PlacedShape(self.shape, np.asarray(place, dtype=float), self.object_rotation)
 
     def set_object(
         self,
         mass: float,
-        half_extents: ArrayLike,
+        shape: Shape,
         normal: ArrayLike,
         *,
         rotation: ArrayLike | None = None,
@@ -128,7 +143,7 @@ class JumpPredictor:
 
         Args:
             mass: kg, > 0.
-            half_extents: (3,) Along the object's axes, m.
+            shape: Of the object.
             normal: (3,) Unit vector from the object into the robot, base frame.
             rotation: (3, 3) Of the object's axes, base frame; as they are when None.
             friction: Coulomb coefficient with the tool.
@@ -141,13 +156,13 @@ class JumpPredictor:
         """
         if not mass > 0.0:
             raise InvalidInputError("object_mass", mass, "the mass of a free object, > 0 kg")
-        half, palm = np.array(half_extents, dtype=float), checked_palm(pad_half_sizes)
+        palm = checked_palm(pad_half_sizes)
         contact = dataclasses.replace(
             self.contact, normal=np.array(normal, dtype=float), friction=friction, restitution=restitution
         )
         turned = self.object_rotation if rotation is None else np.array(rotation, dtype=float)
-        box = homogeneous_box(mass, half, self.object_position, rotation=turned)
-        self.contact, self.object_mass, self._half_extents, self._box = contact, mass, half, box
+        body = PlacedShape(shape, self.object_position, turned).free_object(mass)
+        self.contact, self.object_mass, self.shape, self._body = contact, mass, shape, body
         self.object_rotation = turned
         self._palm, self._table_friction = palm, table_friction
 
@@ -180,9 +195,9 @@ class JumpPredictor:
         self.object_velocity = np.zeros(3) if velocity is None else velocity
         self._swing = swing
         if rotation is not None and not np.array_equal(rotation, self.object_rotation):
-            normal = nearest_axis(rotation, self.contact.normal)
+            self.object_rotation, self._body = np.array(rotation), None
+            normal = self._placed().face(self.contact.normal)
             self.contact = dataclasses.replace(self.contact, normal=normal)
-            self.object_rotation, self._box = np.array(rotation), None
         own = self._configured_covariance
         if covariance is None:
             self._covariance = own
@@ -200,26 +215,35 @@ class JumpPredictor:
 
         `time` is that of the state, s, where the object moves.
         """
-        now = self.plane_point + self._shift(time)
-        if time is None or self._swing is None:
-            velocity = None if time is None else self.object_velocity
-            approach = look_ahead(self.robot, q, dq, self.contact, now, horizon, velocity)
-        else:
-            approach = self._look_ahead_to_swing(q, dq, horizon, time)
+        contact, approach = self.contact, None
+        for _ in range(CLOSER):
+            approach = self._approach(q, dq, horizon, time, contact)
+            if approach is None:
+                break
+            met = None if time is None else time + approach.time_to_impact
+            closer = self._touching(contact, approach.position, self._shift(met))
+            if closer is contact:
+                break
+            contact = closer
         return approach if approach is not None and approach.distance > 0.0 else None
 
-    def _look_ahead_to_swing(self, q: Array, dq: Array, horizon: float, time: float) -> Approach | None:
-        """Where the line along which the object moves at the contact, rather than now, meets the tool's."""
+    def _approach(self, q: Array, dq: Array, horizon: float, time: float | None, contact: Contact) -> Approach | None:
+        """Where the tool's line meets the plane of a contact, whose place at a time is the object's."""
+        place = self._plane_point(contact.normal)
+        if time is None or self._swing is None:
+            velocity = None if time is None else self.object_velocity
+            return look_ahead(self.robot, q, dq, contact, place + self._shift(time), horizon, velocity)
+        # The line along which an object that swings moves at the contact, rather than now.
         met, approach = time, None
         for _ in range(SWING_STEPS):
             velocity = self._velocity(met)
-            point = self.plane_point + self._shift(met) - velocity * (met - time)
-            approach = look_ahead(self.robot, q, dq, self.contact, point, horizon, velocity)
+            point = place + self._shift(met) - velocity * (met - time)
+            approach = look_ahead(self.robot, q, dq, contact, point, horizon, velocity)
             if approach is None:
                 return None
             met = time + approach.time_to_impact
-        away = contact_point(self.robot, q, self.contact) - self.plane_point - self._shift(time)
-        return None if approach is None else approach._replace(distance=float(self.contact.normal @ away))
+        away = contact_point(self.robot, q, contact) - place - self._shift(time)
+        return None if approach is None else approach._replace(distance=float(contact.normal @ away))
 
     def predict(
         self, q: Array, dq: Array, *, spread: bool = True, time: float | None = None, **replaced: Any
@@ -237,23 +261,46 @@ class JumpPredictor:
             ImpactAwareError: A replacement that can't be used, or no solution.
         """
         contact = replaced.get("contact", self.contact)
+        shift = self._shift(time)
         obstacle = self._obstacle(replaced.get("object_mass", self.object_mass), time)
         how = {"method": replaced.get("method", self.method), "inertia": replaced.get("inertia", self.inertia)}
         if self._palm is not None and contact is self.contact:
-            return Prediction(self._hit_with_palm(q, dq, obstacle, how["inertia"]))
+            return Prediction(self._hit_with_palm(q, dq, obstacle, shift, how["inertia"]))
+        if obstacle is not None and contact is self.contact:
+            contact = self._touching(contact, q, shift)
         if not spread or self._covariance is None:
             return Prediction(self._prepare(contact, obstacle, **how)(q, dq))
         uncertain = predict_with_covariance(self.robot, q, dq, contact, self._covariance, obstacle=obstacle, **how)
         return Prediction(uncertain.prediction, uncertain)
 
-    def _hit_with_palm(self, q: Array, dq: Array, obstacle: FreeObject | None, inertia: str) -> PalmPrediction:
+    def _hit_with_palm(
+        self, q: Array, dq: Array, obstacle: FreeObject | None, shift: Array, inertia: str
+    ) -> PalmPrediction:
         assert self._palm is not None
-        table = None
-        if self._table_friction is not None:
-            table = BoxOnTable(self._half_extents, self._table_friction, self.object_rotation)
+        shape = None if obstacle is None else self._placed(shift)
         return predict_palm(
-            self.robot, q, dq, self.contact, self._palm, obstacle=obstacle, table=table, inertia=inertia
+            self.robot,
+            q,
+            dq,
+            self.contact,
+            self._palm,
+            obstacle=obstacle,
+            shape=shape,
+            table_friction=self._table_friction,
+            inertia=inertia,
         )
+
+    def _touching(self, contact: Contact, q: Array, shift: Array) -> Contact:
+        """The contact with the object's normal where the tool touches at q (n,), rad; itself where that is the same."""
+        if self.object_mass == 0.0:
+            return contact
+        tool, body = self.robot.placement(q, contact.frame), self._placed(shift)
+        if self._palm is not None:
+            normal = palm_normal(self.contact.normal, tool, body)
+        else:
+            normal = body.normal_at_ball(tool.act(contact.offset), self.contact.normal)
+        same = float(normal @ contact.normal) > SAME_NORMAL
+        return contact if same else dataclasses.replace(contact, normal=normal)
 
     def _shift(self, time: float | None) -> Array:
         """How far (3,) the object has moved since it was seen, until a time, s, m."""
@@ -272,13 +319,13 @@ class JumpPredictor:
     def _obstacle(self, mass: float, time: float | None = None) -> FreeObject | None:
         if mass == 0.0:
             return None
-        place = self.object_position + self._shift(time)
+        placed = self._placed(self._shift(time))
         twist = np.concatenate((self._velocity(time), np.zeros(3)))
-        box = self._box
-        same = box is not None and box.mass == mass and np.array_equal(box.position, place)
-        if box is None or not (same and np.array_equal(box.twist, twist)):
-            self._box = box = homogeneous_box(mass, self._half_extents, place, twist, self.object_rotation)
-        return box
+        body = self._body
+        same = body is not None and body.mass == mass and np.array_equal(body.position, placed.position)
+        if body is None or not (same and np.array_equal(body.twist, twist)):
+            self._body = body = placed.free_object(mass, twist)
+        return body
 
     def _prepare(self, contact: Contact, obstacle: FreeObject | None, method: str, inertia: str) -> ImpactPredictor:
         """The prepared map; mostly that of the last time, as contact and object seldom change."""

@@ -1,10 +1,11 @@
-"""A flat palm that hits: the corners of its face as contacts, their common impact, and one contact that sums them up.
+"""A flat palm that hits: the corners of what it shares with the object's face, their common impact, and its sum.
 
 A single contact lets the tool turn about it; a palm that lies on the object's face does not turn (van Steen 2024).
 """
 
 from __future__ import annotations
 
+import dataclasses
 from typing import NamedTuple
 
 import numpy as np
@@ -12,8 +13,9 @@ import pinocchio as pin
 from numpy.typing import ArrayLike
 
 from impact_aware.arrays import Array
-from impact_aware.contact.box import nearest_axis
+from impact_aware.contact.face_overlap import clipped
 from impact_aware.contact.geometry import Contact, FreeObject, contact_jacobian
+from impact_aware.contact.shape import PlacedShape
 from impact_aware.errors import InvalidInputError
 from impact_aware.impact.contact_impulse import Mode
 from impact_aware.impact.record import PALM
@@ -35,18 +37,44 @@ HEAVIEST = 1e9
 """Mass of what no impact moves, kg."""
 
 
-def palm_contacts(centre: BodyContact, tool: pin.SE3, half_sizes: ArrayLike) -> list[BodyContact]:
-    """Where a palm touches: the corners of its face that looks at the object.
+def palm_contacts(
+    centre: BodyContact, tool: pin.SE3, half_sizes: ArrayLike, body: PlacedShape | None = None
+) -> list[BodyContact]:
+    """Where a palm touches: the corners of what its face that looks at the object shares with that of the object.
+
+    On a box that is a rectangle, on the side of a cylinder a line. A palm beside the object's face touches with its
+    point that is nearest to the middle of that.
 
     Args:
-        centre: The contact that stands for all; its point is not used.
+        centre: The contact that stands for all; its point is not used, and its normal is that of the face which is
+            meant.
         tool: Pose of the tool frame, in the frame of the contact.
         half_sizes: (3,) Half edges of the palm about the tool frame, along its axes, m.
+        body: The object, in that frame; None for a surface that is larger than the palm.
     """
     half, facing = np.asarray(half_sizes, dtype=float), _facing(centre.normal, tool)
+    if body is not None:
+        centre = dataclasses.replace(centre, normal=palm_normal(centre.normal, tool, body))
     along, across = (axis for axis in range(3) if axis != facing)
     middle = centre.at(face_middle(centre.normal, tool, half))
-    return contact_patch(middle, tool.rotation[:, along], half[along], half[across])
+    corners = contact_patch(middle, tool.rotation[:, along], half[along], half[across])
+    if body is None:
+        return corners
+    first = corners[0].point - corners[2].point
+    axes = np.stack([first, np.cross(centre.normal, first)], axis=1) / np.linalg.norm(first)
+    sizes = half[[along, across]]
+    flat = clipped((body.footprint(centre.normal) - middle.point) @ axes, sizes)
+    if len(flat) == len(corners) and np.allclose(np.abs(flat), sizes, rtol=0.0, atol=1e-9):
+        # The whole palm touches.
+        return corners
+    return [middle.at(middle.point + axes @ corner) for corner in flat]
+
+
+def palm_normal(normal: Array, tool: pin.SE3, body: PlacedShape) -> Array:
+    """The object's normal (3,) where a palm touches it, whose face looks against `normal` (3,), that of a face."""
+    facing = _facing(normal, tool)
+    outward = tool.rotation[:, facing] * np.sign(tool.rotation[:, facing] @ normal)
+    return body.normal_at_plane(outward, normal)
 
 
 def face_middle(normal: Array, tool: pin.SE3, half_sizes: ArrayLike) -> Array:
@@ -61,31 +89,24 @@ def _facing(normal: Array, tool: pin.SE3) -> int:
 
 
 def table_contacts(
-    body: str,
-    position: ArrayLike,
-    half_extents: ArrayLike,
+    name: str,
+    body: PlacedShape,
     friction: float,
-    rotation: ArrayLike | None = None,
     up: ArrayLike = (0.0, 0.0, 1.0),
     table: str | None = None,
 ) -> list[BodyContact]:
-    """The corners of a box's base on its table, which lies along that base.
+    """The corners of an object's base on its table, which lies along that base.
 
     Args:
-        body: Name of the box.
-        position: (3,) Its centre, m.
-        half_extents: (3,) Along its own axes, m.
-        friction: Coulomb's coefficient between box and table.
-        rotation: (3, 3) Of its axes; along those of the frame when None.
+        name: Of the object.
+        body: The object.
+        friction: Coulomb's coefficient between object and table.
         up: (3,) The vertical: the face that looks the most against it is the base.
         table: Name of a table that moves, among the objects; None for one that stands.
     """
-    half, axes = np.asarray(half_extents, dtype=float), np.eye(3) if rotation is None else np.asarray(rotation)
-    standing = int(np.argmax(np.abs(axes.T @ np.asarray(up, dtype=float))))
-    normal = nearest_axis(axes, up)
-    along, across = (axis for axis in range(3) if axis != standing)
-    base = BodyContact(body, normal, np.asarray(position) - half[standing] * normal, table, friction)
-    return contact_patch(base, axes[:, along], half[along], half[across])
+    down = body.face(-np.asarray(up, dtype=float))
+    base = BodyContact(name, -down, np.asarray(body.position), table, friction)
+    return [base.at(corner) for corner in body.footprint(down)]
 
 
 def moving_table(velocity: ArrayLike) -> FreeObject:
@@ -135,12 +156,12 @@ class PalmPrediction(NamedTuple):
         velocity_after: (n,) rad/s.
         mode: Of the palm as a whole, see `SummedContact`.
         impulse: (3,) On the robot, N s.
-        point: (3,) Middle of the palm's face, m.
+        point: (3,) Middle of what touches, m.
         contact_velocity_before: (3,) Of that point relative to the obstacle, m/s.
         contact_velocity_after: (3,) The same just after.
         effective_mass: Of the robot along the normal at that point, kg.
         energy_loss: Of robot and object together, J.
-        contact: The contact it was asked for.
+        contact: The contact it was asked for, with the object's normal where it touches.
         obstacle: The free object, or None for a fixed surface.
         object_twist_after: (6,) Linear first, m/s and rad/s; None for a fixed surface.
         inertia: Which inertia was used.
@@ -181,20 +202,6 @@ class PalmPrediction(NamedTuple):
         return None if self.obstacle is None else self.obstacle.twist
 
 
-class BoxOnTable(NamedTuple):
-    """A box that stands on a table along its base.
-
-    Attributes:
-        half_extents: (3,) Along its own axes, m.
-        friction: Coulomb coefficient between box and table.
-        rotation: (3, 3) Of its axes in the base frame of the arm; along those when None.
-    """
-
-    half_extents: Array
-    friction: float
-    rotation: Array | None = None
-
-
 def checked_palm(half_sizes: ArrayLike) -> Array | None:
     """Half edges (3,) of a palm, m; None for the zeros that say that there is none.
 
@@ -217,10 +224,11 @@ def predict_palm(
     half_sizes: ArrayLike,
     *,
     obstacle: FreeObject | None = None,
-    table: BoxOnTable | None = None,
+    shape: PlacedShape | None = None,
+    table_friction: float | None = None,
     inertia: str = "M+B_theta",
 ) -> PalmPrediction:
-    """Predict the state just after a palm meets an object or a fixed surface with its whole face.
+    """Predict the state just after a palm meets an object or a fixed surface with its face.
 
     Args:
         robot: The arm.
@@ -229,7 +237,9 @@ def predict_palm(
         contact: Frame of the palm, normal, friction and restitution; radius and points are those of a tip, not used.
         half_sizes: (3,) Half edges of the palm along the axes of its frame, m.
         obstacle: The free object; None for a fixed surface.
-        table: How the object stands on a table; None for an object that nothing else holds.
+        shape: Of the object; where it is not known, the palm's whole face touches it.
+        table_friction: Coulomb coefficient between the object and the table that it stands on, for which its shape is
+            needed; None for an object that nothing else holds.
         inertia: One of `INERTIA_CHOICES`.
 
     Raises:
@@ -244,18 +254,18 @@ def predict_palm(
     middle = BodyContact(
         _ARM, contact.normal, tool.translation, other, contact.friction, contact.restitution, contact.frame
     )
-    contacts = palm_contacts(middle, tool, half)
+    contacts = palm_contacts(middle, tool, half, shape)
     objects = {} if obstacle is None else {_OBJECT: obstacle}
-    if obstacle is not None and table is not None:
-        half_extents, friction, rotation = table
+    if obstacle is not None and shape is not None and table_friction is not None:
         up, carrier = -robot.model.gravity.linear, None
         if obstacle.twist[:3].any():
             # An object that moves on a table is carried by it.
             objects[TABLE], carrier = moving_table(obstacle.twist[:3]), TABLE
-        contacts += table_contacts(_OBJECT, obstacle.position, half_extents, friction, rotation, up, carrier)
+        contacts += table_contacts(_OBJECT, shape, table_friction, up, carrier)
     found = predict_simultaneous(contacts, arms={_ARM: arm}, objects=objects, inertia=inertia)
     own = summed_contact(found, _ARM)
-    towards = contact.normal @ contact_jacobian(robot, arm.q, Contact(contact.frame, contact.normal, point=own.point))
+    touched = dataclasses.replace(contact, normal=own.normal)
+    towards = own.normal @ contact_jacobian(robot, arm.q, Contact(contact.frame, own.normal, point=own.point))
     inverse = float(towards @ np.linalg.solve(robot.mass_matrix(arm.q, inertia), towards))
     return PalmPrediction(
         velocity_before=arm.dq,
@@ -267,7 +277,7 @@ def predict_palm(
         contact_velocity_after=own.velocity_after,
         effective_mass=1.0 / inverse if inverse > 0.0 else np.inf,
         energy_loss=found.energy_loss,
-        contact=contact,
+        contact=touched,
         obstacle=obstacle,
         object_twist_after=None if obstacle is None else found.velocity_after[_OBJECT],
         inertia=inertia,

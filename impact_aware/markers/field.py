@@ -6,9 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 
+from impact_aware.contact.shape_registry import shape_of
 from impact_aware.markers import style as look
 from impact_aware.markers.marker import Array, Marker, Sheet
-from impact_aware.markers.movement import box_edges
+from impact_aware.markers.movement import outline
 from impact_aware.markers.style import MarkerStyle
 from impact_aware.reference import ReferenceField, streamline
 
@@ -33,10 +34,10 @@ def field_markers(sheet: Sheet, field: ReferenceField, arm: int, style: MarkerSt
 
 def goal_marker(sheet: Sheet, field: ReferenceField) -> list[Marker]:
     """Where the object shall end."""
-    edges, turned = 2.0 * np.asarray(field.object_half_extents), field.object_orientation
-    return (
-        [sheet.lines("object_goal", 0, box_edges(field.goal, edges, turned), 0.004, look.GOAL)] if edges.all() else []
-    )
+    if not np.any(field.object_half_extents):
+        return []
+    lines = outline(shape_of(field), field.goal, field.object_orientation)
+    return [sheet.lines("object_goal", 0, lines, 0.004, look.GOAL)]
 
 
 def ante_streamlines(sheet: Sheet, field: ReferenceField, arm: int, style: MarkerStyle) -> list[Marker]:

@@ -6,6 +6,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import ArrayLike
 
+from impact_aware.contact.shape import PlacedShape, Shape
 from impact_aware.markers import style as look
 from impact_aware.markers.marker import UPRIGHT, Array, Marker, Sheet
 from impact_aware.markers.style import MarkerStyle
@@ -16,7 +17,7 @@ def ghosts(
     sheet: Sheet,
     position: ArrayLike,
     twist: ArrayLike,
-    half_extents: ArrayLike,
+    shape: Shape | None,
     style: MarkerStyle,
     orientation: ArrayLike = UPRIGHT,
 ) -> list[Marker]:
@@ -26,21 +27,21 @@ def ghosts(
         sheet: Where to draw.
         position: (3,) Its centre at the impact, m.
         twist: (6,) As predicted just after, linear first, m/s and rad/s.
-        half_extents: (3,) m; nothing is drawn of an object that has none.
+        shape: Its shape; nothing is drawn of one that is not known.
         style: Lengths and times.
         orientation: (4,) At the impact, quaternion x, y, z, w.
     """
-    edges, velocities = 2.0 * np.asarray(half_extents, dtype=float), np.asarray(twist, dtype=float)
-    if not edges.all():
+    if shape is None:
         return []
+    velocities = np.asarray(twist, dtype=float)
     before = np.asarray(position, dtype=float)
     moved = before + style.ghost_time * velocities[:3]
     rotated = _rotated(orientation, style.ghost_time * velocities[3:])
     words = f"+{1e3 * style.ghost_time:.0f} ms, {float(np.linalg.norm(velocities[:3])):.2f} m/s"
-    above = moved + [0.0, 0.0, 0.5 * edges[2] + style.text_height]
+    above = moved + [0.0, 0.0, float(shape.half_extents[2]) + style.text_height]
     return [
-        sheet.lines("object_before", 0, box_edges(before, edges, orientation), 0.003, look.GHOST_BEFORE),
-        sheet.lines("object_after", 0, box_edges(moved, edges, rotated), 0.004, look.GHOST_AFTER),
+        sheet.lines("object_before", 0, outline(shape, before, orientation), 0.003, look.GHOST_BEFORE),
+        sheet.lines("object_after", 0, outline(shape, moved, rotated), 0.004, look.GHOST_AFTER),
         sheet.text("object_text", 0, above, words, style.text_height, look.readable(look.PREDICTED)),
     ]
 
@@ -63,21 +64,18 @@ def object_velocities(
     return markers
 
 
-def object_box(sheet: Sheet, position: ArrayLike, half_extents: ArrayLike, orientation: ArrayLike) -> list[Marker]:
-    """The object where it is now."""
-    edges = 2.0 * np.asarray(half_extents, dtype=float)
-    # Edges only: an arrow within a translucent box would take its colour.
+def object_outline(sheet: Sheet, position: ArrayLike, shape: Shape | None, orientation: ArrayLike) -> list[Marker]:
+    """The object where it is now; nothing of one whose shape is not known."""
+    # Edges only: an arrow within a translucent body would take its colour.
     return (
-        [sheet.lines("object", 0, box_edges(position, edges, orientation), 0.005, look.OBJECT)] if edges.all() else []
+        [] if shape is None else [sheet.lines("object", 0, outline(shape, position, orientation), 0.005, look.OBJECT)]
     )
 
 
-def box_edges(centre: ArrayLike, edges: Array, orientation: ArrayLike) -> Array:
-    """(24, 3) The twelve edges of a box as pairs of points."""
-    signs = np.array([[x, y, z] for x in (-0.5, 0.5) for y in (-0.5, 0.5) for z in (-0.5, 0.5)])
-    pairs = [(a, b) for a in range(8) for b in range(a + 1, 8) if np.count_nonzero(signs[a] != signs[b]) == 1]
-    corners = (signs * edges) @ rotation_from_quaternion(orientation).T + np.asarray(centre, dtype=float)
-    return np.asarray(corners[np.array(pairs).ravel()])
+def outline(shape: Shape, centre: ArrayLike, orientation: ArrayLike) -> Array:
+    """(2 m, 3) The lines of a shape with an orientation (4,), as pairs of points."""
+    rotation = rotation_from_quaternion(orientation)
+    return PlacedShape(shape, np.asarray(centre, dtype=float), rotation).outline()
 
 
 def _rotated(orientation: ArrayLike, rotation_vector: Array) -> Array:

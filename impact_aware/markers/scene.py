@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from impact_aware.arrays import Array
-from impact_aware.errors import InvalidInputError
+from impact_aware.contact.shape import Shape
+from impact_aware.contact.shape_registry import shape_of
 from impact_aware.impact.record import COMMON, UNIT_TOLERANCE, Impact, Outcome, outcome_of_impact
 from impact_aware.markers.contact import contact_markers
 from impact_aware.markers.field import field_markers, goal_marker
 from impact_aware.markers.joints import joint_chart
 from impact_aware.markers.legend import legend_markers
 from impact_aware.markers.marker import UPRIGHT, Marker, Sheet
-from impact_aware.markers.movement import ghosts, object_box
+from impact_aware.markers.movement import ghosts, object_outline
 from impact_aware.markers.style import MarkerStyle
 from impact_aware.reference import ReferenceField
 from impact_aware.robot import RobotModel
@@ -44,7 +44,7 @@ class SceneMarkers:
         *,
         arm: str = "",
         robot: RobotModel | None = None,
-        half_extents: ArrayLike | None = None,
+        shape: Shape | None = None,
         frame_prefix: str = "",
     ) -> None:
         """Start with an empty scene.
@@ -53,14 +53,14 @@ class SceneMarkers:
             style: Lengths and times.
             arm: Name of the arm: the first part of its namespaces, and its part of a field of several arms.
             robot: For velocities of the contact point from joint velocities; without it, less is drawn.
-            half_extents: (3,) Of the object, m, until a field tells them.
+            shape: Of the object, until a field tells it.
             frame_prefix: Put before the arm's own frames, as `robot_state_publisher` does with its `frame_prefix`.
         """
         self._style = style or MarkerStyle()
         self.arm = arm
         self.robot = robot
         self._prefix = frame_prefix
-        self._half_extents = np.zeros(3) if half_extents is None else np.asarray(half_extents, dtype=float)
+        self._shape = shape
         self._impacts: dict[str, Impact] = {}
         self._outcomes: list[Outcome] = []
         self._field: ReferenceField | None = None
@@ -127,11 +127,9 @@ class SceneMarkers:
             # Both are checked when they are made.
             field.ante_impact(number)
             field.post_impact(number)
-        half = np.asarray(field.object_half_extents, dtype=float)
-        if not (np.isfinite(half).all() and (half >= 0.0).all()):
-            raise InvalidInputError("object_half_extents", half.tolist(), "three lengths >= 0 m")
-        self._field, self._field_time = field, time
-        self._half_extents = np.asarray(field.object_half_extents, dtype=float)
+        # One without sizes is not drawn.
+        shape = shape_of(field) if np.any(field.object_half_extents) else None
+        self._field, self._field_time, self._shape = field, time, shape
         self._changed |= {"field", *self._impacts}
 
     def add_object(self, frame: str, time: float, position: Array, orientation: Array) -> bool:
@@ -144,7 +142,7 @@ class SceneMarkers:
         return True
 
     def clear(self) -> None:
-        """Forget everything but the robot and the size of the object."""
+        """Forget everything but the robot and the shape of the object."""
         self._impacts.clear()
         self._changed.clear()
         self._outcomes.clear()
@@ -201,7 +199,7 @@ class SceneMarkers:
             markers += contact_markers(sheet, number, impact, self.robot, style, outcome, alone=alone)
         if impact.object and impact.source != "plant" and not self._one_of_several:
             where, twist = impact.object_position, impact.object_twist_after
-            markers += ghosts(sheet, where, twist, self._half_extents, style, self._orientation_of_object())
+            markers += ghosts(sheet, where, twist, self._shape, style, self._orientation_of_object())
         if not ahead and style.joint_chart:
             markers += joint_chart(sheet, impact, style, outcome)
         return markers
@@ -226,14 +224,14 @@ class SceneMarkers:
                     field.object_position_at_impact,
                     np.concatenate([field.object_velocity_after, np.zeros(3)]),
                 )
-                markers += ghosts(sheet, where, twist, self._half_extents, self._style, self._orientation_of_object())
+                markers += ghosts(sheet, where, twist, self._shape, self._style, self._orientation_of_object())
         return markers
 
     def _object_markers(self) -> list[Marker]:
         if self._object is None:
             return []
         frame, time, position, orientation = self._object
-        return object_box(self._sheet("", self.frame_of(frame), time), position, self._half_extents, orientation)
+        return object_outline(self._sheet("", self.frame_of(frame), time), position, self._shape, orientation)
 
     @property
     def _one_of_several(self) -> bool:

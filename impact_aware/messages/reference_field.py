@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from impact_aware.arrays import Array
+from impact_aware.errors import InvalidInputError
 from impact_aware.messages.geometry import quaternion, vector, write_quaternion, write_vector
 from impact_aware.messages.stamps import seconds, write_stamp
 from impact_aware.messages.types import MessageTypes
@@ -48,6 +51,8 @@ def field_to_message(field: ReferenceField, time: float, types: MessageTypes) ->
         message.object_swing_frequency = field.swing.frequency
     for name in VECTORS:
         write_vector(getattr(message, name), getattr(field, name))
+    message.object_shape = field.object_shape
+    message.object_vertices = field.object_vertices.ravel()
     message.arms = [_arm_to_message(arm, types) for arm in field.arms]
     return message
 
@@ -65,12 +70,21 @@ def field_from_message(message: Any) -> ReferenceField:
         values |= {"object_velocity": vector(message.object_velocity), "object_time": seconds(message.object_stamp)}
     if frequency := getattr(message, "object_swing_frequency", 0.0):
         values["swing"] = Swing(vector(message.object_swing_offset), float(frequency))
+    if getattr(message, "object_shape", ""):  # none in recordings of earlier versions, nor where it is a box
+        values["object_shape"] = message.object_shape
+        values["object_vertices"] = _corners(message.object_vertices)
     turned = getattr(message, "object_orientation", None)
     if turned is not None and any(quaternion(turned)):
         values["object_orientation"] = quaternion(turned)
     values.update({name: vector(getattr(message, name)) for name in VECTORS})
     arms = tuple(_arm_from_message(arm) for arm in message.arms)
     return ReferenceField(arms=arms, frame=message.header.frame_id, **values)
+
+
+def _corners(numbers: Sequence[float]) -> Array:
+    if len(numbers) % 3:
+        raise InvalidInputError("object_vertices", f"{len(numbers)} numbers", "three of each corner, m")
+    return np.array(numbers, dtype=float).reshape(-1, 3)
 
 
 def _arm_to_message(arm: ArmReference, types: MessageTypes) -> Any:

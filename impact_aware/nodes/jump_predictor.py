@@ -20,6 +20,8 @@ from impact_aware.arrays import Array
 from impact_aware.bringup.connections import task_topics
 from impact_aware.bringup.task_parameters import contact_parameters, own_arm
 from impact_aware.contact import Contact
+from impact_aware.contact.box import Box
+from impact_aware.contact.shape_registry import SHAPES, shape_named, shape_of
 from impact_aware.errors import ImpactAwareError, InvalidInputError
 from impact_aware.estimation.registry import DEFAULT_ESTIMATOR, ESTIMATORS
 from impact_aware.impact import DEFAULT_METHOD, IMPACT_MAPS
@@ -86,7 +88,11 @@ class Settings:
     method: str = described(DEFAULT_METHOD, "impact map", choices=tuple(IMPACT_MAPS))
     object_name: str = described("box", "name of the free object")
     object_mass: float = described(0.0, "mass of the free object, kg; 0: a fixed surface is hit", 0.0, 1000.0)
-    object_half_extents: list[float] = described([0.1, 0.1, 0.1], "half edges of the object along its axes, m")
+    object_shape: str = described("box", "shape of the object, a cylinder about its z axis", choices=tuple(SHAPES))
+    object_half_extents: list[float] = described(
+        [0.1, 0.1, 0.1], "half edges of the object along its axes, m; of a cylinder radius, radius, half length"
+    )
+    object_vertices: list[float] = described([], "of a hull: x, y, z of every corner along the object's axes, m")
     object_position: list[float] = described([0.5, 0.0, 0.1], "centre of the object until object_pose is received, m")
     object_rpy: list[float] = described(
         [0.0, 0.0, 0.0], "roll, pitch, yaw of the object's axes until object_pose is received, rad"
@@ -132,7 +138,7 @@ class Settings:
             robot,
             contact,
             object_mass=self.object_mass,
-            object_half_extents=self.object_half_extents,
+            shape=shape_of(self),
             object_position=self.object_position,
             object_rotation=_rotation("parameter object_rpy", self.object_rpy),
             surface_point=self.surface_point,
@@ -192,6 +198,7 @@ class JumpPredictorNode(Node):
             self._estimates = EstimatePublisher(self, self._publisher, robot.n, method, window)
         self.create_subscription(ImpactEvent, "impacts", self._on_impact, EVENT_QOS)
         self._object = ObjectPoses(self, (robot.base_frame,), self._on_object, self._refuse, self._base.rotation[2])
+        self._object.shape = self._predictor.shape
         if settings.task_frame:
             self._object.frames.know(settings.task_frame, robot.base_frame, self._base)
         for topic in task_topics(self.get_namespace()) if settings.follow_task and settings.object_mass else ():
@@ -217,7 +224,11 @@ class JumpPredictorNode(Node):
             entries = contact_parameters(task, own)
             self._predictor.set_object(
                 entries["object_mass"],
-                entries["object_half_extents"],
+                shape_named(
+                    entries.get("object_shape", Box.name),
+                    entries["object_half_extents"],
+                    entries.get("object_vertices", ()),
+                ),
                 entries["normal"],
                 rotation=_rotation("object_rpy", entries["object_rpy"]),
                 friction=entries["friction"],
@@ -225,6 +236,7 @@ class JumpPredictorNode(Node):
                 pad_half_sizes=entries.get("pad_half_sizes", np.zeros(3)),
                 table_friction=entries.get("table_friction"),
             )
+            self._object.shape = self._predictor.shape
             self._task_number, self._object_name = number, entries["object_name"]
             self._stand(base_placement(own), task.frame)
             if not self._object.seen:

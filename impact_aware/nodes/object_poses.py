@@ -13,6 +13,7 @@ from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 
+from impact_aware.contact.shape import Shape
 from impact_aware.errors import InvalidInputError, one_line
 from impact_aware.messages.object_pose import TYPES, ObjectPose, detected_object, object_pose
 from impact_aware.nodes.object_follower import ObjectFollower
@@ -89,6 +90,15 @@ class ObjectPoses:
     def stand(self, up: ArrayLike) -> None:
         """The base stands differently, with the vertical (3,) in its frame: what was seen in it so far is forgotten."""
         self._follower.forget(up)
+
+    @property
+    def shape(self) -> Shape:
+        """Of the object, which says what of its orientation can be told."""
+        return self._follower.watch.turn.shape
+
+    @shape.setter
+    def shape(self, shape: Shape) -> None:
+        self._follower.watch.turn.shape = shape
 
     def receive(self, message: Any) -> None:
         """Take a message."""

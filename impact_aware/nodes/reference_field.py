@@ -136,6 +136,7 @@ class ReferenceFieldNode(Node):
         self._common_publisher = self.create_publisher(ImpactPrediction, "common_jumps", EVENT_QOS) if several else None
         frames = frame_names(task, self._arms)
         self._object = ObjectPoses(self, frames, self._on_object, self._refuse)
+        self._object.shape = task.object.solid
         if frames == (task.frame,) and not several:
             self._object.frames.know(task.frame, self._arms[0].robot.base_frame, self._arms[0].base)
         self.create_service(SetTask, "set_task", self._on_set_task)
@@ -239,6 +240,7 @@ class ReferenceFieldNode(Node):
             if len(request.impact_speed):
                 task = task.with_impact_speed(float(request.impact_speed[0]))
             self._live.set_task(task)
+            self._object.shape = task.object.solid
         except ImpactAwareError as error:
             self._refused[REQUEST] += 1
             response.message = str(error)
@@ -263,6 +265,10 @@ def _changes(request: SetTask.Request) -> dict[str, Any]:
         if len(request.yaml) > LARGEST_YAML:
             raise InvalidInputError("yaml", f"{len(request.yaml)} characters", f"{LARGEST_YAML} at most")
         changes = read_yaml_mapping("yaml", repr(request.yaml[:40]), request.yaml)
+    others = changes.get("objects")
+    for entry in (changes.get("object"), *(others if isinstance(others, list) else ())):
+        if isinstance(entry, dict) and "mesh" in entry:
+            raise InvalidInputError("yaml: mesh", entry["mesh"], "vertices in its place: a request opens no file")
     for name in ("object_position", "goal", "impact_speed", "object_mass"):
         count = len(getattr(request, name))
         if count > 1:

@@ -73,7 +73,7 @@ class ReferenceField:
         start_ramp: Time over which the speed grows at the start, s.
         object_position: (3,) Estimated object centre before the impact, m.
         object_position_at_impact: (3,) Estimated object centre at the impact, m.
-        object_half_extents: (3,) Along its axes, m.
+        object_half_extents: (3,) Of the box about it along its axes, m.
         object_velocity_after: (3,) Predicted object velocity just after the impact, m/s.
         object_velocity_predicted: False as long as there is no prediction; `object_velocity_after` is unused then.
         goal: (3,) Where the object shall end, m.
@@ -88,6 +88,8 @@ class ReferenceField:
         frame: Frame of everything here.
         task_number: Number of the task that it was made from, 0 when unknown.
         object_velocity: (3,) Of the object before the impact, m/s: all positions before it move along.
+        object_shape: Name of its shape, such as `box`.
+        object_vertices: (k, 3) Corners along its axes about its centre, m; none where its half extents tell its shape.
         object_time: Time at which the positions before the impact hold, s; matters only where the object moves.
         swing: How the object swings, with its offset at `object_time`; None where it keeps its velocity.
         object_orientation: (4,) Of the object's axes before the impact, quaternion x, y, z, w.
@@ -125,6 +127,8 @@ class ReferenceField:
     object_velocity: Array = dataclasses.field(default_factory=lambda: np.zeros(3))
     object_time: float = 0.0
     swing: Swing | None = None
+    object_shape: str = "box"
+    object_vertices: Array = dataclasses.field(default_factory=lambda: np.zeros((0, 3)))
 
     def __post_init__(self) -> None:
         """Refuse a field without arms; the fields themselves are checked when they are made."""

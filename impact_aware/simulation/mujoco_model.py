@@ -77,7 +77,7 @@ def add_arm(
         name = f"{prefix}{model.names[index]}"
         body = parent.add_body(name=f"{name}_link")
         _place(body, model.jointPlacements[index])
-        _set_inertia(body, model.inertias[index])
+        set_inertia(body, model.inertias[index])
         _add_joint(body, robot, index, name, motor_inertia)
         bodies.append(body)
         names.append(name)
@@ -120,7 +120,8 @@ def quaternion_wxyz(rotation: Array) -> Array:
     return np.array([w, x, y, z])
 
 
-def _set_inertia(body: mujoco.MjsBody, inertia: pin.Inertia) -> None:
+def set_inertia(body: mujoco.MjsBody, inertia: pin.Inertia) -> None:
+    """Give a body its mass, centre of mass and inertia."""
     # Diagonalised here, because MuJoCo's own eigen-solver stops at a looser tolerance.
     moments, axes = np.linalg.eigh(inertia.inertia)
     if np.linalg.det(axes) < 0.0:

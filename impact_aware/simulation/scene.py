@@ -12,7 +12,9 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 import pinocchio as pin
 
+from impact_aware.contact.box import Box
 from impact_aware.contact.force_model import check_not_negative, check_positive
+from impact_aware.contact.shape import Shape
 from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.resources import read_named, resource_names
 from impact_aware.simulation.mujoco_model import ToolTip
@@ -51,12 +53,13 @@ class ArmMount:
 
 @dataclass(frozen=True)
 class SceneObject:
-    """The free object: a homogeneous box.
+    """The free object: homogeneous, a box unless its shape is given.
 
     Attributes:
         name: For reports.
         mass: kg.
-        half_sizes: (3,) Half edges along the object's axes, m.
+        half_sizes: (3,) Half edges of a box along its axes, m.
+        shape: Another shape, in place of them.
         position: (3,) Centre at the start, world, m; a third entry of NaN means resting on the table.
         yaw: Rotation about the vertical at the start, rad.
         rpy: (3,) Roll, pitch, yaw at the start, rad; in place of `yaw`.
@@ -68,6 +71,12 @@ class SceneObject:
     position: Vector3 = (0.5, 0.0, math.nan)
     yaw: float = 0.0
     rpy: Vector3 = (0.0, 0.0, 0.0)
+    shape: Shape | None = None
+
+    @property
+    def solid(self) -> Shape:
+        """Its shape with its sizes."""
+        return Box(self.half_sizes) if self.shape is None else self.shape
 
 
 @dataclass(frozen=True)
@@ -163,6 +172,8 @@ class Scene:
         for arm in self.arms:
             _check_tip(arm)
         check_positive("object.mass", self.object.mass, "kg")
+        if self.object.shape is not None and not isinstance(self.object.shape, Shape):
+            raise InvalidInputError("object.shape", self.object.shape, "nothing: the object of a scene's file is a box")
         for size in self.object.half_sizes:
             check_positive("object.half_sizes", size, "m")
         turns = (self.object.yaw, *self.object.rpy, *self.table_rpy)
@@ -192,10 +203,10 @@ class Scene:
     def object_placement(self) -> pin.SE3:
         """Pose of the object in the world at the start."""
         x, y, z = self.object.position
-        if math.isnan(z):
-            z = self.table_height + self.object.half_sizes[2]
         rpy = self.object.rpy
         rotation = pin.rpy.rpyToMatrix(*rpy) if any(rpy) else pin.utils.rotate("z", self.object.yaw)
+        if math.isnan(z):
+            z = self.table_height + self.object.solid.depth(-rotation[2])
         return pin.SE3(rotation, np.array([x, y, z]))
 
     @property

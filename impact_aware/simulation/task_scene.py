@@ -9,6 +9,7 @@ import numpy as np
 import pinocchio as pin
 
 from impact_aware.arrays import Array
+from impact_aware.contact.shape import shortest_turn
 from impact_aware.errors import InvalidInputError
 from impact_aware.simulation.mujoco_model import ToolTip
 from impact_aware.simulation.scene import COMPLIANT_PAD, TABLE_CONTACT, ArmMount, ContactSettings, Scene, SceneObject
@@ -72,14 +73,15 @@ def task_scene(task: Task, truth: Truth | None = None) -> Scene:
         object=SceneObject(
             name=body.name,
             mass=body.mass * truth.mass_factor,
-            half_sizes=body.half_extents,
+            half_sizes=_three(body.solid.half_extents),
+            shape=body.solid,
             position=tuple(np.add(body.position, truth.displacement).tolist()),
             rpy=_angles(turned),
         ),
         table_height=task.table_height + truth.table_displacement,
         belt_velocity=truth.object_velocity,
         belt_swing=truth.object_swing,
-        table_rpy=_angles(body.turn) if body.turn[2, 2] < UPRIGHT else (0.0, 0.0, 0.0),
+        table_rpy=_angles(shortest_turn((0.0, 0.0, 1.0), body.up)) if body.up[2] < UPRIGHT else (0.0, 0.0, 0.0),
         tool_object=dataclasses.replace(tip_contact, time_constant=softness, friction=tool_friction),
         object_table=dataclasses.replace(TABLE_CONTACT, friction=body.friction_table * truth.friction_table_factor),
     )
@@ -87,5 +89,9 @@ def task_scene(task: Task, truth: Truth | None = None) -> Scene:
 
 def _angles(rotation: Array) -> tuple[float, float, float]:
     """Roll, pitch and yaw, rad."""
-    roll, pitch, yaw = pin.rpy.matrixToRpy(np.asfortranarray(rotation)).tolist()
-    return roll, pitch, yaw
+    return _three(pin.rpy.matrixToRpy(np.asfortranarray(rotation)))
+
+
+def _three(numbers: Array) -> tuple[float, float, float]:
+    first, second, third = numbers.tolist()
+    return first, second, third

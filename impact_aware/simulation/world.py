@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
 
 import mujoco
 import numpy as np
+import pinocchio as pin
 from numpy.typing import NDArray
 
+from impact_aware.arrays import Array
 from impact_aware.errors import InvalidInputError
 from impact_aware.robot import RobotModel
-from impact_aware.simulation.mujoco_model import add_arm, compile_spec, new_spec, quaternion_wxyz
+from impact_aware.simulation.mujoco_model import add_arm, compile_spec, new_spec, quaternion_wxyz, set_inertia
 from impact_aware.simulation.scene import ContactSettings, Scene
 
 OBJECT = "object"
@@ -162,21 +164,24 @@ def _add_object(spec: mujoco.MjSpec, scene: Scene) -> None:
     body.pos = placement.translation
     body.quat = quaternion_wxyz(placement.rotation)
     body.add_freejoint(name=OBJECT)
-    half = np.array(scene.object.half_sizes)
-    squares = half**2
-    body.explicitinertial = True
-    body.mass = scene.object.mass
+    shape = scene.object.solid
     # Left out, MuJoCo takes the body's own position for the centre of mass.
-    body.ipos = np.zeros(3)
-    body.iquat = quaternion_wxyz(np.eye(3))
-    body.inertia = scene.object.mass / 3.0 * (squares.sum() - squares)
-    body.add_geom(
-        name=OBJECT,
-        type=mujoco.mjtGeom.mjGEOM_BOX,
-        size=half,
-        contype=0,
-        conaffinity=0,
-    )
+    set_inertia(body, pin.Inertia(scene.object.mass, np.zeros(3), shape.inertia(scene.object.mass)))
+    kind, size = _GEOMS[shape.name]
+    apart = {"name": OBJECT, "type": kind, "contype": 0, "conaffinity": 0}
+    if kind == mujoco.mjtGeom.mjGEOM_MESH:
+        spec.add_mesh(name=OBJECT, uservert=shape.vertices.ravel())
+        body.add_geom(meshname=OBJECT, **apart)
+    else:
+        body.add_geom(size=size(shape.half_extents), **apart)
+
+
+_GEOMS: dict[str, tuple[mujoco.mjtGeom, Callable[[Array], list[float]]]] = {
+    "box": (mujoco.mjtGeom.mjGEOM_BOX, lambda half: half.tolist()),
+    "cylinder": (mujoco.mjtGeom.mjGEOM_CYLINDER, lambda half: [half[0], half[2], 0.0]),
+    "hull": (mujoco.mjtGeom.mjGEOM_MESH, lambda half: []),
+}
+"""Of each shape: what it is to MuJoCo, and the sizes that this wants of its half extents (3,), m."""
 
 
 def _add_pair(spec: mujoco.MjSpec, first: str, second: str, contact: ContactSettings) -> None:

@@ -8,7 +8,8 @@ import numpy as np
 import pinocchio as pin
 
 from impact_aware.arrays import Array
-from impact_aware.contact.box import homogeneous_box
+from impact_aware.contact.shape import PlacedShape
+from impact_aware.contact.shape_registry import shape_of
 from impact_aware.impact.palm import TABLE, moving_table, palm_contacts, table_contacts
 from impact_aware.impact.simultaneous import ArmState, BodyContact, SimultaneousPrediction, predict_simultaneous
 from impact_aware.reference.field import ReferenceField
@@ -59,10 +60,10 @@ def predict_grasp_impact(
 ) -> SimultaneousPrediction:
     """Velocities just after tools of a task hit its object at once, from the states just before.
 
-    Each palm touches at the corners of its flat face, a spherical tip at one point, with the task's friction and
-    restitution between tool and object. An object that is pushed stands on its table with the corners of its base;
-    where the palms lift it, the table is left out. In the result arms go by their names in the task, the object by its
-    own; vectors are in the task's frame.
+    Each palm touches at the corners of what its flat face shares with the object's, a spherical tip at one point, with
+    the task's friction and restitution between tool and object. An object that is pushed stands on its table with the
+    corners of its base; where the palms lift it, the table is left out. In the result arms go by their names in the
+    task, the object by its own; vectors are in the task's frame.
 
     Args:
         task: The task.
@@ -113,22 +114,25 @@ def _predict(
 ) -> SimultaneousPrediction:
     contacts: list[BodyContact] = []
     twist, rotation = np.concatenate((field.object_velocity, np.zeros(3))), field.object_rotation
-    body = homogeneous_box(field.object_mass, field.object_half_extents, object_position, twist, rotation)
-    objects = {task.object.name: body}
+    body = PlacedShape(shape_of(field), object_position, rotation)
+    objects = {task.object.name: body.free_object(field.object_mass, twist)}
     for index in hitting:
         own = task.arms[index]
-        contacts += _contacts(task, own, robots[index], _tool(arms[own.name]), field.arms[index].normal)
+        contacts += _contacts(task, own, robots[index], _tool(arms[own.name]), field.arms[index].normal, body)
     if not task.lifts:
-        thing = task.object
-        half, friction, carrier = field.object_half_extents, thing.friction_table, TABLE if field.object_moves else None
-        contacts += table_contacts(thing.name, object_position, half, friction, field.object_rotation, table=carrier)
+        carrier = TABLE if field.object_moves else None
+        contacts += table_contacts(task.object.name, body, task.object.friction_table, table=carrier)
         if carrier:
             objects[TABLE] = moving_table(field.object_velocity)
     return predict_simultaneous(contacts, arms=arms, objects=objects, inertia=inertia)
 
 
-def _contacts(task: Task, own: ArmTask, robot: RobotModel, tool: pin.SE3, normal: Array) -> list[BodyContact]:
-    """Where one tool touches: the corners of the palm's face that looks at the object, or the tip of a sphere."""
+def _contacts(
+    task: Task, own: ArmTask, robot: RobotModel, tool: pin.SE3, normal: Array, body: PlacedShape
+) -> list[BodyContact]:
+    """Where one tool touches: the corners of what a palm shares with the object's face, or the tip of a sphere."""
+    palm = any(own.pad_half_sizes)
+    normal = normal if palm else body.normal_at_ball(tool.translation, normal)
     tip = BodyContact(
         body=own.name,
         normal=normal,
@@ -137,4 +141,4 @@ def _contacts(task: Task, own: ArmTask, robot: RobotModel, tool: pin.SE3, normal
         friction=task.object.friction_tool,
         restitution=task.object.restitution,
     )
-    return palm_contacts(tip, tool, own.pad_half_sizes) if any(own.pad_half_sizes) else [tip]
+    return palm_contacts(tip, tool, own.pad_half_sizes, body) if palm else [tip]

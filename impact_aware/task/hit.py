@@ -9,6 +9,7 @@ import pinocchio as pin
 
 from impact_aware.arrays import Array
 from impact_aware.contact.box import upright
+from impact_aware.contact.shape import SurfacePoint
 from impact_aware.task.task import ArmTask, TaskObject
 
 OBLIQUE = 0.7
@@ -19,8 +20,8 @@ class Hit(NamedTuple):
     """What one arm shall do to the object, in the task's frame.
 
     Attributes:
-        normal: (3,) Unit normal of the face that is hit, from the object into the robot.
-        point: (3,) Where the face is to be hit, m.
+        normal: (3,) Unit normal of the object where it is hit, from the object into the robot.
+        point: (3,) Where that is, m.
         velocity: (3,) Of the tool, m/s.
         outward: (3,) Unit vector from the object's centre to the middle of all that touches: a force against it does
             not turn the object.
@@ -35,22 +36,35 @@ class Hit(NamedTuple):
 def hit_of(thing: TaskObject, arm: ArmTask) -> Hit:
     """The hit of an arm on an object as it stands.
 
-    The face that is hit is the one which the task means, wherever it looks now. On an object that is turned the tool
+    The place is the one which the task means, wherever it looks now. On an object that is turned the tool
     keeps to the velocity of the task as long as friction holds it there, by `OBLIQUE`: its way from the start stays
     as long, and the object starts towards its goal. The place on the face moves along, by as much as keeps the impulse
     as far from the object's centre as it would be on an object that is not turned. With a table that leans all leans.
     """
-    turn, half = thing.turn, thing.turned_half_extents
-    normal = turn @ arm.face
-    depth = float(np.abs(arm.face) @ half)
+    turn, rotation, shape = thing.turn, thing.rotation, thing.solid
+    place = middle_of_hit(thing, arm)
+    normal, depth = rotation @ place.normal, shape.depth(place.normal)
     turned = turn @ arm.impact_velocity
     level = upright(turn, (0.0, 0.0, 1.0), 0.5 * np.pi)
     wanted = turn @ level.T @ arm.impact_velocity
     velocity = _towards(turned, wanted, OBLIQUE * float(np.arctan(thing.friction_tool)))
     shift = _exit(velocity, normal, depth) - _exit(turned, normal, depth)
-    outward = depth * normal + shift
-    point = thing.position + depth * normal + turn @ arm.impact_offset + shift
-    return Hit(normal, point, velocity, outward / np.linalg.norm(outward))
+    if shift.any():
+        place = shape.hit(rotation.T @ turn @ arm.outward, rotation.T @ (turn @ arm.impact_offset + shift))
+        normal = rotation @ place.normal
+    point = rotation @ place.point
+    outward = point - turn @ arm.impact_offset
+    return Hit(normal, thing.position + point, velocity, outward / np.linalg.norm(outward))
+
+
+def middle_of_hit(thing: TaskObject, arm: ArmTask) -> SurfacePoint:
+    """Where an object that is not turned is hit, in its own axes.
+
+    Raises:
+        InvalidInputError: The tool passes it.
+    """
+    own = thing.rotation.T @ thing.turn
+    return thing.solid.hit(own @ arm.outward, own @ arm.impact_offset)
 
 
 def _towards(velocity: Array, wanted: Array, angle: float) -> Array:

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from impact_aware.arrays import Array
 from impact_aware.contact import Contact
-from impact_aware.contact.box import homogeneous_box
+from impact_aware.contact.shape import PlacedShape
 from impact_aware.impact import DEFAULT_METHOD, predict
 from impact_aware.impact.sampled_map import ImpactMap
 from impact_aware.reference.field import ReferenceField
@@ -23,6 +23,7 @@ from impact_aware.task.arms import robots_of_task
 from impact_aware.task.grasp import predict_grasp
 from impact_aware.task.make_field import (
     base_placement,
+    hit_normal,
     joint_velocity_of_tool,
     make_field,
     posture_with_tool_at,
@@ -69,7 +70,7 @@ class IntendedImpact:
         positions = np.array([own.impact_position for own in self.field.arms])
         self.nominal = impact_coordinates(task, positions)
         self._turn = task.object.turn
-        self.planes = [[axis for axis in range(3) if arm.face[axis] == 0.0] for arm in task.arms]
+        self.planes = impact_planes(task)
         self._approach = [self.field.ante_impact(index) for index in range(len(task.arms))]
         self._known: dict[tuple[int, bytes], Array] = {}
         self._seeds = [
@@ -92,7 +93,10 @@ class IntendedImpact:
     def tool_positions(self, across: ArrayLike) -> Array:
         """Tool positions (arms, 3) in their impact planes with these coordinates (2 arms,), task frame, m."""
         tools = np.array([self._turn.T @ own.impact_position for own in self.field.arms])
-        for tool, plane, part in zip(tools, self.planes, np.reshape(across, (len(tools), 2)), strict=True):
+        parts = np.reshape(across, (len(tools), 2))
+        for own, tool, plane, part in zip(self.field.arms, tools, self.planes, parts, strict=True):
+            normal, beyond = self._turn.T @ own.normal, 3 - sum(plane)
+            tool[beyond] -= normal[plane] @ (part - tool[plane]) / normal[beyond]
             tool[plane] = part
         return np.asarray(tools @ self._turn.T)
 
@@ -117,20 +121,28 @@ class IntendedImpact:
         thing, robot = self.task.object, self._robots[0]
         base = base_placement(self.task.arms[0])
         to_base = base.rotation.T
-        rotation = to_base @ thing.rotation
         place = base.actInv(np.array(thing.position))
-        box = homogeneous_box(thing.mass, thing.half_extents, place, rotation=rotation)
+        body = PlacedShape(thing.solid, place, to_base @ thing.rotation)
         contact = Contact(
             robot.tool_frame,
-            to_base @ self.field.arms[0].normal,
+            body.normal_at_ball(base.actInv(tool), to_base @ self.field.arms[0].normal),
             radius=robot.tool_radius,
             friction=thing.friction_tool,
             restitution=thing.restitution,
         )
-        _, dq = self.state(0, tool)
-        prediction = predict(robot, q, dq, contact, obstacle=box, method=self.method, inertia=self.inertia)
+        obstacle, (_, dq) = body.free_object(thing.mass), self.state(0, tool)
+        prediction = predict(robot, q, dq, contact, obstacle=obstacle, method=self.method, inertia=self.inertia)
         assert prediction.object_twist_after is not None
         return np.asarray(base.rotation @ prediction.object_twist_after[:3])
+
+
+def impact_planes(task: Task) -> list[list[int]]:
+    """Per arm the indices of the two axes of the turned object along which positions in its impact plane are counted.
+
+    The plane need not lie along them: the third is the one that is nearest to its normal.
+    """
+    normals = [task.object.turn.T @ hit_normal(task, arm) for arm in task.arms]
+    return [[axis for axis in range(3) if axis != int(np.argmax(np.abs(normal)))] for normal in normals]
 
 
 def impact_coordinates(task: Task, tool_positions: Array) -> Array:
@@ -139,7 +151,7 @@ def impact_coordinates(task: Task, tool_positions: Array) -> Array:
     Those are the object's axes, through the origin of the task's frame.
     """
     along = np.asarray(tool_positions) @ task.object.turn
-    return np.concatenate([tool[arm.face == 0.0] for arm, tool in zip(task.arms, along, strict=True)])
+    return np.concatenate([tool[plane] for plane, tool in zip(impact_planes(task), along, strict=True)])
 
 
 def sample_impact_map(

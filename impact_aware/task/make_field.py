@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 
 import numpy as np
@@ -14,8 +15,17 @@ from impact_aware.reference.field import ArmReference, ReferenceField
 from impact_aware.reference.rotation import quaternion_from_rotation, rotation_from_quaternion, rotation_from_rpy
 from impact_aware.robot import RobotModel
 from impact_aware.robot.inverse_kinematics import solve_inverse_kinematics
-from impact_aware.task.hit import hit_of
+from impact_aware.task.hit import hit_of, middle_of_hit
 from impact_aware.task.task import STANDARD_GRAVITY, ArmTask, Task
+
+ON_SURFACE = 1e-9
+"""A place that is no farther from the object's surface is on it, m."""
+
+OUTSIDE = 1.05
+"""The least ante_radius_min that is taken over the distance of the impact position from the object's centre."""
+
+FLUSH = np.cos(np.radians(20.0))
+"""Cosine of the largest angle between a palm and the face that it hits: further out only an edge of it would."""
 
 
 def make_field(
@@ -39,11 +49,13 @@ def make_field(
     if len(robots) != len(task.arms):
         raise InvalidInputError("robots", len(robots), f"{len(task.arms)}, one per arm of task {task.name}")
     fields = task.fields
-    half = np.array(task.object.half_extents)
-    r_min = fields.ante_radius_min if fields.ante_radius_min > 0.0 else float(np.linalg.norm(half))
+    solid = task.object.solid
     for arm, robot in zip(task.arms, robots, strict=True):
         _check_entries(task, arm, robot)
     arms = tuple(_arm_reference(task, arm, robot) for arm, robot in zip(task.arms, robots, strict=True))
+    away = max(float(np.linalg.norm(own.impact_position - task.object.position)) for own in arms)
+    # The tool's own size may put the impact position outside a small object's corners.
+    r_min = fields.ante_radius_min if fields.ante_radius_min > 0.0 else max(solid.reach, OUTSIDE * away)
     predicted = object_velocity_after is not None
     field = ReferenceField(
         task=task.name,
@@ -56,7 +68,9 @@ def make_field(
         start_ramp=fields.start_ramp,
         object_position=np.array(task.object.position),
         object_position_at_impact=np.array(task.object.position),
-        object_half_extents=half,
+        object_shape=solid.name,
+        object_half_extents=np.array(solid.half_extents),
+        object_vertices=np.array(solid.vertices),
         object_orientation=quaternion_from_rotation(task.object.rotation),
         object_velocity_after=np.array(object_velocity_after, dtype=float) if predicted else np.zeros(3),
         object_velocity_predicted=predicted,
@@ -78,9 +92,9 @@ def make_field(
     return field
 
 
-def hit_normal(arm: ArmTask) -> Array:
-    """Unit normal (3,) of the object face that an arm moves against, from the object into the robot."""
-    return np.asarray(arm.turn @ arm.face)
+def hit_normal(task: Task, arm: ArmTask) -> Array:
+    """Unit normal (3,) of the object where an arm hits it, from the object into the robot."""
+    return hit_of(task.object, arm).normal
 
 
 def base_placement(arm: ArmTask) -> pin.SE3:
@@ -160,7 +174,7 @@ def _arm_reference(task: Task, arm: ArmTask, robot: RobotModel) -> ArmReference:
         wrench[:3] = -clamp * hit.outward
         wrench[2] += load
     elif np.linalg.norm(push) > 0.0:
-        weight, up = task.object.mass * STANDARD_GRAVITY, task.object.turn[:, 2]
+        weight, up = task.object.mass * STANDARD_GRAVITY, task.object.up
         wrench[:3] = task.object.friction_table * weight * up[2] * push / np.linalg.norm(push)
         # What a table that leans does not carry.
         wrench[:3] += weight * (np.array([0.0, 0.0, 1.0]) - up[2] * up)
@@ -183,16 +197,24 @@ def _arm_reference(task: Task, arm: ArmTask, robot: RobotModel) -> ArmReference:
 def _check_entries(task: Task, arm: ArmTask, robot: RobotModel) -> None:
     """Refuse what can be seen without moving the arm in thought."""
     label = f"arms[{arm.name}]" if arm.name else "arm"
-    half = task.object.turned_half_extents
+    thing = task.object
     if not -1 <= arm.null_space_joint < robot.n:
         raise InvalidInputError(f"{label}.null_space_joint", arm.null_space_joint, f"-1..{robot.n - 1}")
     if arm.load_share > 0.0 and not task.object.friction_tool > 0.0:
         raise InvalidInputError("object.friction_tool", task.object.friction_tool, "a coefficient > 0 to lift it by")
-    across = np.abs(np.array(arm.impact_offset)) * (arm.face == 0.0)
-    if np.any(across > half):
+    try:
+        place = middle_of_hit(thing, arm)
+    except InvalidInputError as error:
+        raise InvalidInputError(f"{label}.impact_offset", list(arm.impact_offset), error.expected) from error
+    if thing.solid.distance(place.point) > ON_SURFACE:
         raise InvalidInputError(f"{label}.impact_offset", list(arm.impact_offset), "a position on the object's face")
-    if np.all(np.abs(task.object.turn.T @ np.subtract(arm.base_position, task.object.position)) < half):
-        raise InvalidInputError("object.position", list(task.object.position), "a box without the base inside")
+    own = thing.rotation.T @ thing.turn @ arm.outward
+    if any(arm.pad_half_sizes) and not own @ place.normal > FLUSH:
+        angle = np.degrees(np.arccos(np.clip(own @ place.normal, -1.0, 1.0)))
+        expected = f"a palm that lies flat on the object, not {angle:.0f} deg out of its face"
+        raise InvalidInputError(f"{label}.orientation_rpy", list(arm.orientation_rpy), expected)
+    if thing.standing.distance(np.array(arm.base_position)) < 0.0:
+        raise InvalidInputError("object.position", list(thing.position), f"a {thing.shape} without the base inside")
 
 
 def _check_arm(task: Task, arm: ArmTask, reference: ArmReference, robot: RobotModel) -> None:
@@ -225,17 +247,15 @@ def _check_speed(arm: ArmTask, robot: RobotModel, posture: Array, wanted: Array,
 
 def _check_clear(task: Task, arm: ArmTask, robot: RobotModel, posture: Array, name: str, moved: Array) -> None:
     """The object must not contain a joint of the arm, nor the tool's tip."""
-    half, centre = task.object.turned_half_extents, np.array(task.object.position) + moved
-    to_box = task.object.turn.T
+    body, shape = dataclasses.replace(task.object.standing, position=task.object.position + moved), task.object.shape
     base = base_placement(arm)
     pin.framesForwardKinematics(robot.model, robot.data, posture)
     points = {robot.joint_names[i]: base.act(robot.data.oMi[i + 1].translation) for i in range(robot.n)}
     for what, point in points.items():
-        if np.all(np.abs(to_box @ (point - centre)) < half):
-            expected = f"a box without {what} inside ({name})"
+        if body.distance(point) < 0.0:
+            expected = f"a {shape} without {what} inside ({name})"
             raise InvalidInputError("object.position", list(task.object.position), expected)
     tip = base.act(robot.data.oMf[robot.tool_frame_id].translation)
-    gap = float(np.linalg.norm(np.maximum(np.abs(to_box @ (tip - centre)) - half, 0.0)))
-    if gap < robot.tool_radius - 1e-6:
-        expected = f"a box at least {robot.tool_radius:.4g} m from the tool's centre ({name}), the tool's radius"
+    if body.distance(tip) < robot.tool_radius - 1e-6:
+        expected = f"a {shape} at least {robot.tool_radius:.4g} m from the tool's centre ({name}), the tool's radius"
         raise InvalidInputError("object.position", list(task.object.position), expected)

@@ -9,17 +9,23 @@ import pinocchio as pin
 from numpy.typing import ArrayLike
 
 from impact_aware.arrays import Array
-from impact_aware.contact.box import flipped_nearest, nearest_naming, upright
+from impact_aware.contact.box import Box
+from impact_aware.contact.shape import Shape
 
 STANDS = np.radians(3.0)
 """An object that leans by no more than this was seen inexactly, rad: on a horizontal table it stands upright."""
 
 
 class ObjectTurn:
-    """Mean orientation of a box over the last while, whichever of its equal orientations was told of it."""
+    """Mean orientation of an object over the last while, whichever of its equal orientations was told of it.
+
+    Attributes:
+        shape: Of the object; a cube until somebody knows better.
+    """
 
     def __init__(self, up: ArrayLike = (0.0, 0.0, 1.0)) -> None:
         """Nothing was seen yet; `up` (3,) is the vertical in the frame of the orientations."""
+        self.shape: Shape = Box(np.ones(3))
         self._up = np.asarray(up, dtype=float)
         self._seen: deque[tuple[float, Array]] = deque()
         self._mean: Array | None = None
@@ -32,7 +38,7 @@ class ObjectTurn:
     def take(self, time: float, rotation: Array, oldest: float) -> None:
         """Take an orientation (3, 3) with its stamp, s, and forget those before `oldest`, s."""
         if self._seen:
-            rotation = flipped_nearest(rotation, self._seen[-1][1])
+            rotation = self.shape.nearest_equal(rotation, self._seen[-1][1])
         self._seen.append((time, np.array(rotation)))
         while self._seen[0][0] < oldest:
             self._seen.popleft()
@@ -44,13 +50,14 @@ class ObjectTurn:
         if self._mean is None:
             if not self._seen:
                 return np.eye(3)
-            self._mean = upright(_mean([rotation for _, rotation in self._seen]), self._up, STANDS)
+            mean = _mean([rotation for _, rotation in self._seen])
+            self._mean = self.shape.upright(mean, self._up, STANDS)
         return self._mean
 
     @property
     def angle(self) -> float:
         """By how much it is turned out of the frame's axes, whichever of its axes is called what, rad."""
-        return _angle(nearest_naming(self.rotation)[0])
+        return _angle(self.shape.turn(self.rotation, self._up))
 
     @property
     def change(self) -> float:

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-import pinocchio as pin
 
 from impact_aware.arrays import Array
-from impact_aware.contact.box import nearest_naming
-from impact_aware.contact.geometry import FRICTION, OBJECT_MASS, RESTITUTION
 from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.ranges import Range
 from impact_aware.reference.rotation import quaternion_from_rotation, rotation_from_rpy
-
-Vector = tuple[float, float, float]
+from impact_aware.task.task_object import ANGLE, POSITION, TaskObject, Vector, check_ranges
 
 STANDARD_GRAVITY = 9.81
 
@@ -30,33 +25,20 @@ MOST_ARMS = 2
 MOST_ENTRIES = 64
 """Starts of an arm, joints of a posture, other objects of a task."""
 
-POSITION = Range(-10.0, 10.0, "m")
-"""In the task's frame: no arm of this size reaches further from where the frames of a cell are."""
-
 DERIVED = {"derived": True}
 """Marks a field of a task that follows from others, so is in no file."""
 
-_ANGLE = Range(-6.3, 6.3, "rad")
 _LENGTH = Range(0.0, 5.0, "m")
 _SPEED = Range(0.0, 5.0, "m/s", open_below=True)
 _GAIN = Range(0.0, 1000.0, "1/s", open_below=True)
 
-_OBJECT_RANGES = {
-    "mass": OBJECT_MASS,
-    "half_extents": Range(0.0, 5.0, "m", open_below=True),
-    "position": POSITION,
-    "orientation_rpy": _ANGLE,
-    "friction_table": FRICTION,
-    "friction_tool": FRICTION,
-    "restitution": RESTITUTION,
-}
 _ARM_RANGES = {
     "base_position": POSITION,
-    "base_yaw": _ANGLE,
-    "base_rpy": _ANGLE,
+    "base_yaw": ANGLE,
+    "base_rpy": ANGLE,
     "impact_velocity": Range(-5.0, 5.0, "m/s"),
     "impact_offset": Range(-5.0, 5.0, "m"),
-    "orientation_rpy": _ANGLE,
+    "orientation_rpy": ANGLE,
     "null_space_position": Range(-20.0, 20.0, "rad"),
     "posture": Range(-20.0, 20.0, "rad"),
     "pad_half_sizes": Range(0.0, 1.0, "m"),
@@ -78,56 +60,6 @@ _FIELD_RANGES = {
     "post_rotation_gain": _GAIN,
     "post_sideways_radius": _LENGTH,
 }
-
-
-@dataclass(frozen=True)
-class TaskObject:
-    """The box that is hit, and what it stands on: a table along its lower face.
-
-    Attributes:
-        name: What it is called.
-        mass: kg.
-        half_extents: (3,) Along its own axes, m.
-        position: (3,) Estimated centre, m.
-        orientation_rpy: (3,) Estimated roll, pitch, yaw of its axes about those of the task's frame, rad.
-        friction_table: Coulomb coefficient between the object and what it stands on.
-        friction_tool: Coulomb coefficient between the object and a tool.
-        restitution: Coefficient of restitution with a tool, 0..1.
-    """
-
-    name: str = "box"
-    mass: float = 2.20
-    half_extents: Vector = (0.1, 0.07, 0.08)
-    position: Vector = (0.45, 0.0, 0.1)
-    orientation_rpy: Vector = (0.0, 0.0, 0.0)
-    friction_table: float = 0.3
-    friction_tool: float = 0.5
-    restitution: float = 0.0
-
-    def __post_init__(self) -> None:
-        """Refuse a number that makes no object."""
-        _check_ranges(self, "object", _OBJECT_RANGES)
-
-    @property
-    def rotation(self) -> Array:
-        """(3, 3) Of its own axes in the task's frame."""
-        return rotation_from_rpy(self.orientation_rpy)
-
-    def placed(self, pose: pin.SE3) -> TaskObject:
-        """The same object with this pose in the task's frame."""
-        x, y, z = pose.translation.tolist()
-        roll, pitch, yaw = pin.rpy.matrixToRpy(np.asfortranarray(pose.rotation)).tolist()
-        return dataclasses.replace(self, position=(x, y, z), orientation_rpy=(roll, pitch, yaw))
-
-    @cached_property
-    def turn(self) -> Array:
-        """(3, 3) How it is turned out of the axes of the task's frame, whichever of its axes is called what."""
-        return nearest_naming(self.rotation)[0]
-
-    @cached_property
-    def turned_half_extents(self) -> Array:
-        """(3,) Half edges along the axes of `turn`, m."""
-        return np.asarray(np.abs(nearest_naming(self.rotation)[1]).T @ self.half_extents)
 
 
 @dataclass(frozen=True)
@@ -159,7 +91,7 @@ class ArmTask:
         clamping_margin: Force with which the tool presses on the object after the impact, over the least with which
             friction carries its share of the weight.
         clamping_floor: Least such force, N: for objects so light that the arms' own errors weigh more.
-        object_rpy: (3,) `orientation_rpy` of the task's object, which the task puts here.
+        turn_rpy: (3,) Roll, pitch, yaw of `TaskObject.turn` of the task's object, which the task puts here, rad.
     """
 
     name: str = ""
@@ -180,12 +112,12 @@ class ArmTask:
     load_share: float = 0.0
     clamping_margin: float = 0.0
     clamping_floor: float = 0.0
-    object_rpy: Vector = dataclasses.field(default=(0.0, 0.0, 0.0), repr=False, metadata=DERIVED)
+    turn_rpy: Vector = dataclasses.field(default=(0.0, 0.0, 0.0), repr=False, metadata=DERIVED)
 
     def __post_init__(self) -> None:
         """Refuse a number that makes no task."""
         label = f"arms[{self.name}]" if self.name else "arm"
-        _check_ranges(self, label, _ARM_RANGES)
+        check_ranges(self, label, _ARM_RANGES)
         if self.base_yaw and any(self.base_rpy):
             raise InvalidInputError(f"{label}.base_yaw", self.base_yaw, "one of base_yaw and base_rpy, not both")
         if not any(self.impact_velocity):
@@ -203,7 +135,7 @@ class ArmTask:
     @cached_property
     def turn(self) -> Array:
         """(3, 3) That of the task's object, by which the hit is turned."""
-        return nearest_naming(rotation_from_rpy(self.object_rpy))[0]
+        return rotation_from_rpy(self.turn_rpy)
 
     @property
     def start_orientation(self) -> Array:
@@ -216,12 +148,17 @@ class ArmTask:
         return quaternion_from_rotation(self.turn @ rotation_from_rpy(self.orientation_rpy))
 
     @property
-    def face(self) -> Array:
-        """(3,) Outward normal of the face that is hit, along the axes of `turn`: that most against the velocity."""
-        axis = int(np.argmax(np.abs(self.impact_velocity)))
-        normal = np.zeros(3)
-        normal[axis] = -np.sign(self.impact_velocity[axis])
-        return normal
+    def outward(self) -> Array:
+        """(3,) Unit vector against which the tool comes, along the axes of `turn`.
+
+        That out of the face of a palm which is the most against the velocity; of a tip, against the velocity.
+        """
+        against = -np.array(self.impact_velocity) / np.linalg.norm(self.impact_velocity)
+        if not any(self.pad_half_sizes):
+            return against
+        axes = rotation_from_rpy(self.orientation_rpy)
+        axis = int(np.argmax(np.abs(axes.T @ against)))
+        return axes[:, axis] * np.sign(axes[:, axis] @ against)
 
 
 @dataclass(frozen=True)
@@ -230,7 +167,8 @@ class FieldParameters:
 
     Attributes:
         alpha: Shaping of the approach, 1/s.
-        ante_radius_min: m; 0 stands for the distance from the object's centre to its corners.
+        ante_radius_min: m; 0 stands for the distance from the object's centre to its corners, or a little more than
+            that to the impact position, whichever is larger.
         ante_radius_ratio: ante_radius_max over ante_radius_min.
         ante_rotation_gain: kappa_r^a, 1/s.
         ante_rotation_deceleration: Largest of the rotation during the approach, rad/s^2; 0 for any.
@@ -257,7 +195,7 @@ class FieldParameters:
 
     def __post_init__(self) -> None:
         """Refuse a number that shapes no field."""
-        _check_ranges(self, "fields", _FIELD_RANGES)
+        check_ranges(self, "fields", _FIELD_RANGES)
 
 
 @dataclass(frozen=True)
@@ -287,13 +225,13 @@ class Task:
         if not self.arms:
             raise InvalidInputError("arms", 0, "one arm or more")
         POSITION.check("goal", self.goal)
-        turned = tuple(dataclasses.replace(arm, object_rpy=self.object.orientation_rpy) for arm in self.arms)
+        turned = tuple(dataclasses.replace(arm, turn_rpy=self.object.turn_rpy) for arm in self.arms)
         object.__setattr__(self, "arms", turned)
 
     @property
     def table_height(self) -> float:
         """Height of what the object stands on, below its centre, m."""
-        return float(self.object.position[2] - self.object.turned_half_extents[2] / self.object.turn[2, 2])
+        return float(self.object.position[2] - self.object.height / self.object.up[2])
 
     @property
     def lifts(self) -> bool:
@@ -326,8 +264,3 @@ class Task:
         goal = tuple(np.add(self.goal, np.subtract(chosen.position, self.object.position)).tolist())
         others = tuple(entry for key, entry in known.items() if key != name)
         return dataclasses.replace(self, object=chosen, goal=goal, objects=others)
-
-
-def _check_ranges(part: object, where: str, ranges: Mapping[str, Range]) -> None:
-    for name, allowed in ranges.items():
-        allowed.check(f"{where}.{name}", getattr(part, name))

@@ -12,11 +12,13 @@ from typing import Any, TypeVar
 import pinocchio as pin
 import yaml
 
+from impact_aware.contact.hull import MOST_VERTICES, mesh_vertices
 from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.ranges import Range
 from impact_aware.resources import read_named, resource_names
 from impact_aware.robot import RobotModel
 from impact_aware.task.task import LONGEST_NAME, MOST_ARMS, MOST_ENTRIES, ArmTask, FieldParameters, Task, TaskObject
+from impact_aware.task.task_object import SHAPE_ENTRIES
 
 Content = TypeVar("Content", bound="TaskObject | ArmTask | FieldParameters")
 
@@ -39,11 +41,19 @@ def load_task(name_or_path: str | Path, changes: Mapping[str, Any] | None = None
     """
     content, path = read_named("task", "tasks", name_or_path)
     content.setdefault("name", path.stem)
-    return parse_task(_merged(content, changes or {}))
+    changed = (changes or {}).get("object")
+    if isinstance(changed, Mapping) and isinstance(content.get("object"), Mapping) and "shape" in changed:
+        # Another shape has other sizes.
+        content["object"] = {key: value for key, value in content["object"].items() if key not in _SIZES}
+    return parse_task(_merged(content, changes or {}), path.parent)
 
 
-def parse_task(content: Mapping[str, Any]) -> Task:
+def parse_task(content: Mapping[str, Any], folder: Path | None = None) -> Task:
     """Make a task from the content of a task file.
+
+    Args:
+        content: What the file holds.
+        folder: From which the paths of meshes go; the present one when None.
 
     Raises:
         UnknownNameError: An entry that a task does not have.
@@ -65,23 +75,28 @@ def parse_task(content: Mapping[str, Any]) -> Task:
     return Task(
         name=_word("name", content["name"]),
         goal=_numbers("goal", content["goal"], 3),
-        object=_parse(TaskObject, content["object"], "object"),
+        object=_parse_object(content["object"], "object", folder),
         arms=tuple(_placed(_parse(ArmTask, entry, f"arms[{index}]")) for index, entry in enumerate(arms)),
         fields=_parse(FieldParameters, content.get("fields", {}), "fields"),
         frame=_word("frame", content.get("frame", "base")),
-        objects=tuple(_parse(TaskObject, entry, f"objects[{index}]") for index, entry in enumerate(others)),
+        objects=tuple(_parse_object(entry, f"objects[{index}]", folder) for index, entry in enumerate(others)),
     )
 
 
 def task_yaml(task: Task) -> str:
     """A task in the layout of its file, from which `parse_task` makes the same one."""
     content = _entries_of(task) | {
-        "object": _entries_of(task.object),
+        "object": _object_entries(task.object),
         "arms": [_entries_of(arm) for arm in task.arms],
         "fields": _entries_of(task.fields),
-        "objects": [_entries_of(other) for other in task.objects],
+        "objects": [_object_entries(other) for other in task.objects],
     }
     return yaml.safe_dump(json.loads(json.dumps(content)), sort_keys=False, allow_unicode=True, width=120)
+
+
+def _object_entries(thing: TaskObject) -> dict[str, Any]:
+    """Of an object, without the sizes of other shapes than its own."""
+    return {key: value for key, value in _entries_of(thing).items() if key not in _SIZES or key in _sizes(thing.shape)}
 
 
 def _entries_of(part: Any) -> dict[str, Any]:
@@ -131,6 +146,34 @@ def _word(name: str, value: Any) -> str:
     return value
 
 
+def _parse_object(content: Any, where: str, folder: Path | None) -> TaskObject:
+    """An object whose sizes are those of its shape; a mesh is replaced by the corners of its hull."""
+    if not isinstance(content, Mapping):
+        return _parse(TaskObject, content, where)
+    entries = dict(content)
+    shape = entries.get("shape", TaskObject.shape)
+    if isinstance(shape, str) and shape in SHAPE_ENTRIES:
+        for key in entries:
+            if key in _SIZES and key not in _sizes(shape):
+                raise InvalidInputError(f"{where}.{key}", entries[key], f"no such entry beside the shape {shape}")
+    if "mesh" in entries:
+        if "vertices" in entries:
+            raise InvalidInputError(f"{where}.mesh", entries["mesh"], "one of mesh and vertices, not both")
+        path = Path(_word(f"{where}.mesh", entries.pop("mesh")))
+        scale = _numbers(f"{where}.mesh_scale", [entries.pop("mesh_scale", 1.0)], 1)[0]
+        Range(0.0, 1000.0, open_below=True).check(f"{where}.mesh_scale", scale)
+        entries["vertices"] = mesh_vertices(path if folder is None else folder / path, scale).tolist()
+    return _parse(TaskObject, entries, where)
+
+
+def _sizes(shape: str) -> tuple[str, ...]:
+    """Entries of a file that make a shape."""
+    return (*SHAPE_ENTRIES[shape], "mesh", "mesh_scale") if shape == "hull" else SHAPE_ENTRIES[shape]
+
+
+_SIZES = frozenset(entry for shape in SHAPE_ENTRIES for entry in _sizes(shape))
+
+
 def _parse(kind: type[Content], content: Any, where: str) -> Content:
     """One of the dataclasses above from its mapping, each entry in the type of its default."""
     if not isinstance(content, Mapping):
@@ -155,8 +198,9 @@ def _parse(kind: type[Content], content: Any, where: str) -> Content:
                 raise InvalidInputError(name, value, "a whole number")
             Range(-1, MOST_ENTRIES - 1).check(name, value)
             values[key] = value
-        elif key == "starts":
-            values[key] = tuple(_numbers(name, entry, 3) for entry in _entries(name, value, MOST_ENTRIES))
+        elif key in ("starts", "vertices"):
+            most = MOST_ENTRIES if key == "starts" else MOST_VERTICES
+            values[key] = tuple(_numbers(name, entry, 3) for entry in _entries(name, value, most))
         else:
             count = len(_entries(name, value, MOST_ENTRIES)) if key == "posture" else 3
             values[key] = _numbers(name, value, count)

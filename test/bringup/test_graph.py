@@ -94,7 +94,7 @@ def test_the_detector_watches_the_joints_of_the_arm_only() -> None:
 def test_the_predictor_knows_the_contact_of_the_task() -> None:
     task = load_task("hit_and_push")
     parameters = by_name(SingleArmOptions())["jump_predictor"].parameters
-    assert parameters["normal"] == hit_normal(task.arms[0]).tolist()
+    assert parameters["normal"] == hit_normal(task, task.arms[0]).tolist()
     assert parameters["object_mass"] == task.object.mass
     assert parameters["friction"] == task.object.friction_tool
 

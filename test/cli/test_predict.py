@@ -7,9 +7,10 @@ import pytest
 
 from impact_aware.cli.main import main
 from impact_aware.contact import Contact
-from impact_aware.contact.box import homogeneous_box
+from impact_aware.contact.box import Box, homogeneous_box
+from impact_aware.contact.shape import PlacedShape
 from impact_aware.impact import predict
-from impact_aware.impact.palm import BoxOnTable, predict_palm
+from impact_aware.impact.palm import predict_palm
 from impact_aware.robot import RobotModel
 
 Q = "0.1 -0.7 0.2 -2.2 0.05 1.5 0.7".split()
@@ -210,8 +211,8 @@ def test_a_palm_hits_with_all_corners_and_agrees_with_the_library(capsys, table)
     status, out, err = call(capsys, *words, "--json")
     assert (status, err) == (0, "")
     found = json.loads(out)
-    held = None if table is None else BoxOnTable(np.array([0.1, 0.065, 0.12]), table)
-    expected = predict_palm(robot, q, dq, Contact("tool", normal, friction=0.6), half, obstacle=box, table=held)
+    how = {"shape": PlacedShape(Box((0.1, 0.065, 0.12)), centre), "table_friction": table}
+    expected = predict_palm(robot, q, dq, Contact("tool", normal, friction=0.6), half, obstacle=box, **how)
     np.testing.assert_allclose(found["velocity_after"], expected.velocity_after, atol=1e-12)
     np.testing.assert_allclose(found["object_twist_after"], expected.object_twist_after, atol=1e-12)
     np.testing.assert_allclose(found["contact_point"], tool.translation - half[facing] * normal, atol=1e-12)

@@ -3,13 +3,14 @@ import pinocchio as pin
 import pytest
 
 from impact_aware.contact.box import (
+    Box,
     flipped_nearest,
     homogeneous_box,
-    near_face_point,
     nearest_axis,
     nearest_naming,
     upright,
 )
+from impact_aware.contact.shape import PlacedShape
 from impact_aware.errors import InvalidInputError
 
 
@@ -34,7 +35,7 @@ def test_the_plane_touches_the_box_and_no_corner_is_beyond_it():
     centre, half = np.array([0.5, -0.1, 0.3]), np.array([0.1, 0.065, 0.12])
     corners = centre + half * np.array(np.meshgrid([-1, 1], [-1, 1], [-1, 1])).reshape(3, -1).T
     for normal in ([0.0, 1.0, 0.0], [0.6, 0.0, -0.8], [-0.48, 0.64, 0.6]):
-        beyond = (corners - near_face_point(centre, half, normal)) @ normal
+        beyond = (corners - PlacedShape(Box(half), centre).plane_point(np.array(normal))) @ normal
         assert abs(beyond.max()) < 1e-15  # rounding
 
 
@@ -57,7 +58,7 @@ def test_the_plane_touches_a_turned_box():
     centre = np.array([0.5, -0.1, 0.3])
     corners = centre + (HALF * np.array(np.meshgrid([-1, 1], [-1, 1], [-1, 1])).reshape(3, -1).T) @ TURNED.T
     for normal in ([0.0, 1.0, 0.0], [-0.48, 0.64, 0.6]):
-        beyond = (corners - near_face_point(centre, HALF, normal, TURNED)) @ normal
+        beyond = (corners - PlacedShape(Box(HALF), centre, TURNED).plane_point(np.array(normal))) @ normal
         assert abs(beyond.max()) < 1e-15  # rounding
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from impact_aware.contact import Contact
-from impact_aware.contact.box import homogeneous_box
+from impact_aware.contact.box import Box, homogeneous_box
 from impact_aware.contact.geometry import contact_jacobian, contact_point
 from impact_aware.errors import UnknownNameError
 from impact_aware.impact import predict
@@ -30,7 +30,7 @@ def after(contact=CONTACT, mass=1.7, method="coulomb", inertia="M+B_theta", posi
 
 
 def make(**more) -> JumpPredictor:
-    settings = {"object_mass": 1.7, "object_half_extents": HALF, "object_position": CENTRE}
+    settings = {"object_mass": 1.7, "shape": Box(HALF), "object_position": CENTRE}
     return JumpPredictor(ROBOT, CONTACT, **(settings | more))
 
 

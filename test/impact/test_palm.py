@@ -5,10 +5,11 @@ import pinocchio as pin
 import pytest
 
 from impact_aware.contact import Contact
-from impact_aware.contact.box import homogeneous_box
+from impact_aware.contact.box import Box, homogeneous_box
+from impact_aware.contact.shape import PlacedShape
 from impact_aware.errors import InvalidInputError
 from impact_aware.impact.jump_predictor import JumpPredictor
-from impact_aware.impact.palm import BoxOnTable, checked_palm, predict_palm, table_contacts
+from impact_aware.impact.palm import checked_palm, predict_palm, table_contacts
 from impact_aware.impact.predictor import predict
 from impact_aware.robot import RobotModel
 from impact_aware.task import load_task, start_posture
@@ -31,6 +32,10 @@ def box(lower=0.0, aside=0.0):
     """A box before the palm, whose centre is lower than the palm's, m."""
     centre = TOOL.translation - (0.03 + BOX_HALF[1]) * NORMAL + [aside, 0.0, -lower]
     return homogeneous_box(2.2, BOX_HALF, centre)
+
+
+def on_table(thing):
+    return {"shape": PlacedShape(Box(BOX_HALF), thing.position), "table_friction": 0.3}
 
 
 def kinetic(found, thing, velocity, twist):
@@ -79,7 +84,7 @@ def test_a_palm_of_no_size_is_a_tip():
 def test_the_table_holds_an_object_that_is_hit_above_its_centre():
     thing = box(lower=0.05)
     free = predict_palm(ROBOT, Q, DQ, CONTACT, HALF, obstacle=thing)
-    held = predict_palm(ROBOT, Q, DQ, CONTACT, HALF, obstacle=thing, table=BoxOnTable(BOX_HALF, 0.3))
+    held = predict_palm(ROBOT, Q, DQ, CONTACT, HALF, obstacle=thing, **on_table(thing))
     assert abs(free.object_twist_after[3]) > 0.05
     corners = [[x, y, -BOX_HALF[2]] for x in (-0.1, 0.1) for y in (-0.065, 0.065)]
 
@@ -106,9 +111,9 @@ def test_no_corner_of_a_palm_goes_into_a_fixed_surface():
 
 
 def test_the_predictor_takes_the_palm_for_its_own_contact_only():
-    settings = {"object_mass": 2.2, "object_half_extents": BOX_HALF, "object_position": box(0.03).position}
+    settings = {"object_mass": 2.2, "shape": Box(BOX_HALF), "object_position": box(0.03).position}
     predictor = JumpPredictor(ROBOT, CONTACT, pad_half_sizes=HALF, table_friction=0.3, **settings)
-    expected = predict_palm(ROBOT, Q, DQ, CONTACT, HALF, obstacle=box(0.03), table=BoxOnTable(BOX_HALF, 0.3))
+    expected = predict_palm(ROBOT, Q, DQ, CONTACT, HALF, obstacle=box(0.03), **on_table(box(0.03)))
     found = predictor.predict(Q, DQ)
     np.testing.assert_allclose(found.outcome.velocity_after, expected.velocity_after, atol=1e-9)
     assert found.uncertain is None
@@ -132,10 +137,10 @@ def test_a_box_that_is_seen_turned_is_hit_as_the_turned_arm_would_hit_it(pad, na
     """
     turn, centre = pin.utils.rotate("z", 0.35), box(0.03).position
     settings = {"object_mass": 2.2, "table_friction": 0.3, "pad_half_sizes": pad}
-    here = JumpPredictor(ROBOT, CONTACT, object_half_extents=BOX_HALF, object_position=centre, **settings)
+    here = JumpPredictor(ROBOT, CONTACT, shape=Box(BOX_HALF), object_position=centre, **settings)
     half = np.abs(naming).T @ BOX_HALF
     there = JumpPredictor(
-        ROBOT, CONTACT, object_half_extents=half, object_position=[0.4, 0.0, 0.0], object_rotation=naming, **settings
+        ROBOT, CONTACT, shape=Box(half), object_position=[0.4, 0.0, 0.0], object_rotation=naming, **settings
     )
     there.see_object(turn @ centre, rotation=turn @ naming)
     np.testing.assert_allclose(there.contact.normal, turn @ NORMAL, atol=1e-12)
@@ -150,7 +155,7 @@ def test_a_box_that_is_seen_turned_is_hit_as_the_turned_arm_would_hit_it(pad, na
 def test_a_box_that_is_carried_is_hit_as_one_at_rest_by_an_arm_that_moves_along(pad):
     """Only relative velocities matter: all jumps are the same, and the table takes nothing from what it carries."""
     along, centre = np.array([0.12, -0.07, 0.0]), box(0.03).position
-    settings = {"object_mass": 2.2, "object_half_extents": BOX_HALF, "table_friction": 0.3, "pad_half_sizes": pad}
+    settings = {"object_mass": 2.2, "shape": Box(BOX_HALF), "table_friction": 0.3, "pad_half_sizes": pad}
     still = JumpPredictor(ROBOT, CONTACT, object_position=centre, **settings)
     carried = JumpPredictor(ROBOT, CONTACT, object_position=[0.4, 0.0, 0.0], **settings)
     carried.see_object(centre - 0.4 * along, velocity=along, time=2.0)
@@ -172,13 +177,13 @@ def test_a_box_that_is_carried_is_hit_as_one_at_rest_by_an_arm_that_moves_along(
 def test_a_box_stands_on_the_face_that_looks_down_whatever_its_axes_are_called():
     turn, naming = pin.utils.rotate("z", 0.35), np.roll(np.eye(3), 1, axis=0) * [1.0, -1.0, -1.0]
     half, place = np.abs(naming).T @ BOX_HALF, np.array([0.5, -0.2, 0.3])
-    own = table_contacts("box", place, half, 0.3, turn @ naming)
+    own = table_contacts("box", PlacedShape(Box(half), place, turn @ naming), 0.3)
     corners = np.array([[x, y, -0.12] for x in (-0.1, 0.1) for y in (-0.065, 0.065)]) @ turn.T + place
     found = np.array(sorted(contact.point.tolist() for contact in own))
     np.testing.assert_allclose(found, sorted(corners.tolist()), atol=1e-12)
     assert all(np.allclose(contact.normal, [0.0, 0.0, 1.0]) and contact.friction == 0.3 for contact in own)
     # In a frame that lies on its side another face looks down.
-    side = table_contacts("box", place, half, 0.3, naming, up=(0.0, -1.0, 0.0))
+    side = table_contacts("box", PlacedShape(Box(half), place, naming), 0.3, up=(0.0, -1.0, 0.0))
     np.testing.assert_allclose([contact.point[1] for contact in side], [-0.2 + 0.065] * 4)
     np.testing.assert_allclose(side[0].normal, [0.0, -1.0, 0.0], atol=1e-15)
 

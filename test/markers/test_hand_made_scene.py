@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from impact_aware.contact.box import Box
 from impact_aware.impact.record import ContactRecord, Impact, Outcome
 from impact_aware.markers import Kind, MarkerStyle, SceneMarkers, style
 from impact_aware.markers.contact import contact_orientation
@@ -50,7 +51,7 @@ OUTCOME = Outcome("estimate", 7.005, ("b", "a"), np.array([1.25, -0.5]), np.arra
 
 
 def drawn(*impacts, outcome=None, half=(0.1, 0.15, 0.05), arm="left", **more):
-    scene = SceneMarkers(LOOK, arm=arm, half_extents=half, **more)
+    scene = SceneMarkers(LOOK, arm=arm, shape=half and Box(half), **more)
     for impact in impacts:
         scene.add_impact(impact)
     if outcome is not None:
@@ -261,7 +262,7 @@ def test_only_frames_of_the_arm_get_its_prefix():
 
 
 def test_the_object_is_drawn_where_it_is():
-    scene = SceneMarkers(LOOK, half_extents=(0.1, 0.2, 0.3))
+    scene = SceneMarkers(LOOK, shape=Box((0.1, 0.2, 0.3)))
     assert not scene.add_object("world", 1.0, np.array([1.0, np.nan, 0.0]), np.array([0.0, 0.0, 0.0, 1.0]))
     assert not scene.add_object("world", 1.0, np.zeros(3), np.array([0.0, 0.0, 0.0, 1.01]))
     assert scene.add_object("world", 1.5, np.array([1.0, 2.0, 3.0]), np.array([0.0, 0.6, 0.0, 0.8]))

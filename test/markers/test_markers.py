@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from impact_aware.contact import Contact
-from impact_aware.contact.box import homogeneous_box
+from impact_aware.contact.box import Box, homogeneous_box
 from impact_aware.impact.predictor import predict
 from impact_aware.markers import Kind, Marker, MarkerStyle, SceneMarkers
 from impact_aware.markers.contact import contact_orientation, friction_cone
@@ -118,7 +118,7 @@ def test_the_velocity_of_the_contact_is_the_same_with_and_without_the_robot(pand
 
 
 def test_arrows_have_the_length_their_scale_says_and_start_at_the_contact(panda):
-    scene = SceneMarkers(MarkerStyle(velocity_scale=0.4, impulse_scale=0.2), robot=panda, half_extents=HALF)
+    scene = SceneMarkers(MarkerStyle(velocity_scale=0.4, impulse_scale=0.2), robot=panda, shape=Box(HALF))
     given = message(panda)
     scene.add_impact(drawable_impact(given))
     markers = drawn(scene)
@@ -155,7 +155,7 @@ def test_the_contact_frame_has_the_normal_as_its_z_axis(normal):
 
 def test_the_ellipsoid_has_the_spread_of_the_contact_velocity(panda):
     style = MarkerStyle(velocity_scale=0.5, deviations=2.0)
-    scene = SceneMarkers(style, robot=panda, half_extents=HALF)
+    scene = SceneMarkers(style, robot=panda, shape=Box(HALF))
     impact = drawable_impact(message(panda, covariance=True))
     scene.add_impact(impact)
     markers = drawn(scene)
@@ -170,7 +170,7 @@ def test_the_ellipsoid_has_the_spread_of_the_contact_velocity(panda):
 
 
 def test_the_ghost_stands_where_the_twist_takes_the_box(panda):
-    scene = SceneMarkers(MarkerStyle(ghost_time=0.3), robot=panda, half_extents=HALF)
+    scene = SceneMarkers(MarkerStyle(ghost_time=0.3), robot=panda, shape=Box(HALF))
     impact = drawable_impact(message(panda))
     scene.add_impact(impact)
     markers = drawn(scene)
@@ -188,7 +188,7 @@ def test_the_ghost_stands_where_the_twist_takes_the_box(panda):
 
 def test_bars_show_every_joint_before_predicted_and_as_it_turned_out(panda):
     style = MarkerStyle(joint_scale=0.1, joint_chart=True)
-    scene = SceneMarkers(style, robot=panda, half_extents=HALF)
+    scene = SceneMarkers(style, robot=panda, shape=Box(HALF))
     given = message(panda)
     scene.add_impact(drawable_impact(given))
     first_look = given.velocity_after + 0.05
@@ -233,7 +233,7 @@ def test_an_outcome_of_another_impact_is_not_drawn_here(panda):
 
 
 def test_what_was_ahead_goes_when_it_has_happened(panda):
-    scene = SceneMarkers(robot=panda, half_extents=HALF)
+    scene = SceneMarkers(robot=panda, shape=Box(HALF))
     scene.add_impact(drawable_impact(message(panda, source=0)))
     ahead = scene.take_changes()["look_ahead"]
     assert ahead and all(0.0 < marker.lifetime < 1.0 for marker in ahead)
@@ -245,7 +245,7 @@ def test_what_was_ahead_goes_when_it_has_happened(panda):
 
 @pytest.mark.parametrize("arm", ["left", "right"])
 def test_two_arms_have_namespaces_and_frames_of_their_own(panda, arm):
-    scene = SceneMarkers(robot=panda, arm=arm, half_extents=HALF, frame_prefix=f"{arm}/")
+    scene = SceneMarkers(robot=panda, arm=arm, shape=Box(HALF), frame_prefix=f"{arm}/")
     scene.add_impact(drawable_impact(message(panda)))
     scene.add_field(reference(panda, "dual_arm_grab"), 0.0)
     scene.add_object("panda_link0", 0.0, np.zeros(3), np.array([0.0, 0.0, 0.0, 1.0]))
@@ -261,7 +261,7 @@ def test_two_arms_have_namespaces_and_frames_of_their_own(panda, arm):
 
 
 def test_names_are_unique_and_every_number_is_finite(panda):
-    scene = SceneMarkers(robot=panda, half_extents=HALF)
+    scene = SceneMarkers(robot=panda, shape=Box(HALF))
     given = message(panda, covariance=True)
     given.contacts = given.contacts * 2
     scene.add_field(reference(panda, "hit_and_push"), 0.0)
@@ -311,7 +311,7 @@ def test_streamlines_end_in_the_plane_of_the_impact(panda):
 
 
 def test_the_legend_names_what_is_there_and_nothing_else(panda):
-    scene = SceneMarkers(robot=panda, half_extents=HALF)
+    scene = SceneMarkers(robot=panda, shape=Box(HALF))
     scene.add_impact(drawable_impact(message(panda)))
     shown = [marker for group in scene.take_changes().values() for marker in group]
     legend = scene.legend({marker.namespace for marker in shown})

@@ -13,8 +13,9 @@ from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
 
 from impact_aware.contact import Contact
-from impact_aware.contact.box import homogeneous_box, near_face_point
+from impact_aware.contact.box import Box, homogeneous_box
 from impact_aware.contact.geometry import contact_point
+from impact_aware.contact.shape import PlacedShape
 from impact_aware.impact import predict
 from impact_aware.nodes.jump_predictor import JumpPredictorNode
 from impact_aware.nodes.ros.messages import stamp
@@ -63,7 +64,7 @@ def state(time: float, position=HOME, velocity=DOWN) -> bytes:
 
 def centre_ahead(gap: float) -> np.ndarray:
     """Centre of the object whose near face is `gap` ahead of the tool's tip."""
-    face = near_face_point(np.zeros(3), HALF, NORMAL)
+    face = PlacedShape(Box(HALF), np.zeros(3)).plane_point(np.array(NORMAL))
     return contact_point(ROBOT, HOME, CONTACT) - gap * NORMAL - face
 
 

@@ -74,7 +74,7 @@ def test_the_predictor_takes_object_face_and_contact_from_the_task(predictor):
     predictor._on_task(task_to_message(SLIPPERY, 4, 0.0, ROS))
     own = predictor._predictor
     assert own.object_mass == 1.3
-    np.testing.assert_array_equal(own._half_extents, SLIPPERY.object.half_extents)
+    np.testing.assert_array_equal(own.shape.half_extents, SLIPPERY.object.half_extents)
     np.testing.assert_array_equal(own.contact.normal, [0.0, 1.0, 0.0])
     assert (own.contact.friction, own.contact.restitution) == (0.15, 0.4)
     centre = np.array([0.5, -0.2, 0.3])
@@ -185,7 +185,7 @@ def test_a_text_that_makes_no_task_changes_nothing(predictor, spoilt):
     message.yaml = spoilt
     predictor._on_task(message)
     assert predictor._predictor.object_mass == 5.0 and predictor._task_number == 0
-    np.testing.assert_array_equal(predictor._predictor._half_extents, OLD["object_half_extents"])
+    np.testing.assert_array_equal(predictor._predictor.shape.half_extents, OLD["object_half_extents"])
     assert predictor._refused == {"task not usable": 1}
 
 

@@ -143,8 +143,9 @@ def test_the_inner_radius_reaches_the_corners_when_the_file_gives_none(robot):
     ],
 )
 def test_the_face_that_is_hit_looks_against_the_fastest_axis(velocity, normal):
-    arm = dataclasses.replace(load_task("hit_and_push").arms[0], impact_velocity=velocity)
-    np.testing.assert_array_equal(hit_normal(arm), normal)
+    task = load_task("hit_and_push")
+    arm = dataclasses.replace(task.arms[0], impact_velocity=velocity)
+    np.testing.assert_array_equal(hit_normal(task, arm), normal)
 
 
 def test_a_hit_along_x_meets_the_face_that_looks_back(robot):

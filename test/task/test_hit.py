@@ -42,7 +42,7 @@ def test_a_box_along_the_axes_is_hit_as_the_task_says():
 def test_as_long_as_friction_holds_the_tool_keeps_its_velocity_and_hits_towards_the_centre():
     angle = 0.3  # of the 0.7 times 0.675 rad that friction allows
     thing = box((0.0, 0.0, angle))
-    hit = hit_of(thing, dataclasses.replace(ARM, object_rpy=thing.orientation_rpy))
+    hit = hit_of(thing, dataclasses.replace(ARM, turn_rpy=thing.turn_rpy))
     np.testing.assert_allclose(hit.normal, [-np.sin(angle), np.cos(angle), 0.0], atol=1e-15)
     np.testing.assert_allclose(hit.velocity, [0.0, -0.5, 0.0], atol=1e-15)
     # On the face, and on the line through the centre along the velocity.
@@ -53,12 +53,12 @@ def test_as_long_as_friction_holds_the_tool_keeps_its_velocity_and_hits_towards_
 @pytest.mark.parametrize("angle", [0.4, -0.4])
 def test_beyond_the_velocity_turns_with_the_box_by_what_is_too_much(angle):
     thing = dataclasses.replace(box((0.0, 0.0, angle)), friction_tool=0.3)
-    hit = hit_of(thing, dataclasses.replace(ARM, object_rpy=thing.orientation_rpy))
+    hit = hit_of(thing, dataclasses.replace(ARM, turn_rpy=thing.turn_rpy))
     kept = np.sign(angle) * (abs(angle) - OBLIQUE * np.arctan(0.3))
     np.testing.assert_allclose(hit.velocity, 0.5 * np.array([np.sin(kept), -np.cos(kept), 0.0]), atol=1e-12)
     # Without friction it is square to the face, which is hit in its middle.
     slippery = dataclasses.replace(thing, friction_tool=0.0)
-    hit = hit_of(slippery, dataclasses.replace(ARM, object_rpy=thing.orientation_rpy))
+    hit = hit_of(slippery, dataclasses.replace(ARM, turn_rpy=thing.turn_rpy))
     np.testing.assert_allclose(hit.velocity, -0.5 * hit.normal, atol=1e-12)
     np.testing.assert_allclose(hit.point, CENTRE + 0.065 * hit.normal, atol=1e-12)
 
@@ -66,7 +66,7 @@ def test_beyond_the_velocity_turns_with_the_box_by_what_is_too_much(angle):
 def test_the_face_is_the_one_that_the_task_means_whatever_the_axes_are_called():
     # Turned by 100 deg: it is another one's face that looks along y, turned by 10 deg.
     thing = box((0.0, 0.0, np.radians(100.0)))
-    hit = hit_of(thing, dataclasses.replace(ARM, object_rpy=thing.orientation_rpy))
+    hit = hit_of(thing, dataclasses.replace(ARM, turn_rpy=thing.turn_rpy))
     ten = np.radians(10.0)
     np.testing.assert_allclose(hit.normal, [-np.sin(ten), np.cos(ten), 0.0], atol=1e-12)
     assert (hit.point - CENTRE) @ hit.normal == pytest.approx(0.10)
@@ -74,7 +74,7 @@ def test_the_face_is_the_one_that_the_task_means_whatever_the_axes_are_called():
 
 def test_on_a_table_that_leans_the_tool_moves_along_it():
     thing = box((np.radians(15.0), 0.0, 0.0))
-    hit = hit_of(thing, dataclasses.replace(ARM, object_rpy=thing.orientation_rpy))
+    hit = hit_of(thing, dataclasses.replace(ARM, turn_rpy=thing.turn_rpy))
     c, s = np.cos(np.radians(15.0)), np.sin(np.radians(15.0))
     np.testing.assert_allclose(hit.normal, [0.0, c, s], atol=1e-12)
     np.testing.assert_allclose(hit.velocity, [0.0, -0.5 * c, -0.5 * s], atol=1e-12)
@@ -123,10 +123,10 @@ def test_the_tool_turns_with_the_box_and_the_starts_do_not():
 def test_a_turned_task_comes_back_from_its_text_and_stays_turned_once():
     task = turned(PUSH, 0.1, -0.05, 0.3)
     text = task_yaml(task)
-    assert "object_rpy" not in text
+    assert "turn_rpy" not in text
     again = parse_task(read_yaml_mapping("yaml", "test", text))
     assert again == task
-    assert again.arms[0].object_rpy == (0.1, -0.05, 0.3)
+    assert again.arms[0].turn_rpy == pytest.approx((0.1, -0.05, 0.3))
     assert dataclasses.replace(again, goal=task.goal).arms == task.arms
 
 
@@ -140,7 +140,8 @@ def test_the_edges_go_with_the_axes_where_each_has_another_s_name():
     rpy = pin.rpy.matrixToRpy(np.asfortranarray(pin.utils.rotate("z", 0.3) @ naming))
     # Edges by those names of a box that is 0.10, 0.065 and 0.08 m along the turned axes.
     thing = TaskObject(half_extents=tuple((np.abs(naming).T @ HALF).tolist()), orientation_rpy=tuple(rpy.tolist()))
-    np.testing.assert_allclose(thing.turned_half_extents, HALF, atol=1e-12)
+    edges = [thing.standing.shape.depth(thing.rotation.T @ thing.turn[:, axis]) for axis in range(3)]
+    np.testing.assert_allclose(edges, HALF, atol=1e-12)
     np.testing.assert_allclose(thing.turn, pin.utils.rotate("z", 0.3), atol=1e-12)
 
 

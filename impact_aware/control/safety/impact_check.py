@@ -15,8 +15,9 @@ import pinocchio as pin
 from numpy.typing import ArrayLike
 
 from impact_aware.arrays import Array
-from impact_aware.contact.box import homogeneous_box
 from impact_aware.contact.geometry import Contact
+from impact_aware.contact.shape import PlacedShape
+from impact_aware.contact.shape_registry import shape_of
 from impact_aware.errors import InvalidInputError
 from impact_aware.impact import DEFAULT_METHOD, predict
 from impact_aware.reference import ReferenceField
@@ -101,8 +102,8 @@ def expected_impact(
     normal = base.rotation.T @ own.normal
     contact = Contact(robot.tool_frame, normal, radius=robot.tool_radius, friction=friction, restitution=restitution)
     turn, place = base.rotation.T @ field.object_rotation, base.actInv(field.object_position)
-    box = homogeneous_box(field.object_mass, field.object_half_extents, place, [*moving, 0.0, 0.0, 0.0], turn)
-    prediction = predict(robot, q, velocity, contact, obstacle=box, method=method)
+    body = PlacedShape(shape_of(field), place, turn).free_object(field.object_mass, [*moving, 0.0, 0.0, 0.0])
+    prediction = predict(robot, q, velocity, contact, obstacle=body, method=method)
     speed = max(0.0, -float(prediction.contact_velocity_before @ normal))
     mass = prediction.effective_mass
     return ExpectedImpact(own.arm, mass, speed, 0.5 * mass * speed**2, q, velocity, prediction.velocity_after)
