@@ -34,6 +34,8 @@ from impact_aware.task.arms import arms_of_task
 TASKS = {
     "hit-and-push": "hit_and_push_palm",
     "hit-and-push-ball": "hit_and_push",
+    "hit-and-push-can": "hit_and_push_can",
+    "hit-and-push-wedge": "hit_and_push_wedge",
     "dual-arm-grab": "dual_arm_grab",
 }
 """The task file of each."""

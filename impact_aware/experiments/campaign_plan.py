@@ -46,6 +46,18 @@ CAMPAIGNS = {
     "hit-and-push-ball": CampaignTask(
         "hit_and_push", ("juice_pack", "cat_food", "parcel"), (0, 1, 2), (-0.03, 0.0, 0.03), 4.0, ("juice_pack", 0.0)
     ),
+    "hit-and-push-can": CampaignTask(
+        "hit_and_push_can",
+        ("quart_can", "gallon_can"),
+        (0, 1, 2),
+        (-0.03, 0.0, 0.03),
+        4.0,
+        ("quart_can", 0.0),
+        detector="fusion",
+    ),
+    "hit-and-push-wedge": CampaignTask(
+        "hit_and_push_wedge", ("wedge",), (0, 1, 2), (-0.03, 0.0, 0.03), 4.0, ("wedge", 0.0), detector="fusion"
+    ),
     "dual-arm-grab": CampaignTask(
         "dual_arm_grab", ("juice_pack", "cat_food", "parcel"), (0, 1, 2), (0.0, 0.015, 0.03), 4.0, ("cat_food", 0.015)
     ),

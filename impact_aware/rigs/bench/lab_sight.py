@@ -15,6 +15,7 @@ from impact_aware.messages.geometry import write_quaternion, write_vector
 from impact_aware.messages.stamps import write_stamp
 from impact_aware.reference.rotation import rotation_from_rpy
 from impact_aware.swing import Swing
+from impact_aware.task.task import TaskObject
 
 GOOD = ("still", "moving")
 BAD = ("stale", "jumping", "unknown_frame", "turned")
@@ -68,6 +69,7 @@ class LabSight:
         rate: Poses per second.
         delay: From the stamp to the arrival, from and to, s.
         seed: Of noise, delays and gaps.
+        shape: Of the object: of a round one any turn about its axis is seen.
     """
 
     kind: str
@@ -81,6 +83,7 @@ class LabSight:
     rate: float
     delay: tuple[float, float]
     seed: int
+    shape: str = "box"
     swing: Swing | None = None
 
     @property
@@ -142,6 +145,9 @@ class LabSight:
         if self.kind == "jumping" and random.random() < 0.5:
             moved += self.camera_at(time).rotation.T @ self.other
         turned = pose.rotation @ pin.exp3(ROTATION_NOISE * random.normal(size=3))
+        if self.shape == "cylinder":
+            end = np.eye(3) if random.random() < 0.5 else np.diag([1.0, -1.0, -1.0])
+            turned = turned @ pin.utils.rotate("z", random.uniform(-np.pi, np.pi)) @ end
         message = PoseStamped()
         message.header.frame_id = "camera_of_last_week" if self.kind == "unknown_frame" else "camera"
         write_stamp(message.header.stamp, START + time)
@@ -150,7 +156,14 @@ class LabSight:
         return message
 
 
-def draw_sight(kind: str, base: str, place: Array, generator: np.random.Generator, yaw: float = 0.0) -> LabSight:
+def draw_sight(
+    kind: str,
+    base: str,
+    place: Array,
+    generator: np.random.Generator,
+    yaw: float = 0.0,
+    thing: TaskObject | None = None,
+) -> LabSight:
     """Draw a camera, half of them panning, and how it sees an object.
 
     Args:
@@ -159,7 +172,9 @@ def draw_sight(kind: str, base: str, place: Array, generator: np.random.Generato
         place: (3,) True centre of the object in it at the moment of asking, m.
         generator: Draws everything.
         yaw: Largest rotation of the object about the vertical that is no fault, rad.
+        thing: The object as the task has it; a box along the axes when None.
     """
+    thing = TaskObject() if thing is None else thing
     azimuth, elevation, roll, distance = generator.uniform((-np.pi, 0.35, -np.pi, 0.7), (np.pi, 1.2, np.pi, 1.5))
     turn = generator.uniform(-yaw, yaw)
     if kind == "turned":
@@ -180,13 +195,14 @@ def draw_sight(kind: str, base: str, place: Array, generator: np.random.Generato
         base_in_lab=base_in_lab,
         camera=camera,
         pan=float(generator.choice((0.0, 0.2))),
-        placement=pin.SE3(pin.utils.rotate("z", turn), np.array(place)),
+        placement=pin.SE3(pin.utils.rotate("z", turn) @ thing.rotation, np.array(place)),
         velocity=speed * np.array([np.cos(heading), np.sin(heading), 0.0]) if swing is None else swung,
         other=other,
         rate=float(generator.uniform(15.0, 120.0)),
         delay=(low, low + 0.02),
         seed=int(generator.integers(2**31)),
         swing=swing,
+        shape=thing.shape,
     )
 
 

@@ -40,8 +40,12 @@ from impact_aware.task.arms import Arm, arms_of_task, frame_names
 from impact_aware.task.object_watch import ObjectLimits
 from impact_aware.transform_buffer import TransformBuffer
 
-CAMPAIGNS = ("hit-and-push", "hit-and-push", "dual-arm-grab")
-"""What is done, in turn: two hits, one grab."""
+CAMPAIGNS = {
+    "box": ("hit-and-push", "hit-and-push", "dual-arm-grab"),
+    "cylinder": ("hit-and-push-can",),
+    "hull": ("hit-and-push-wedge",),
+}
+"""What is done with objects of each shape, in turn: of boxes two hits, one grab."""
 
 PLACE = (*RANGES.place, 0.02)
 """The object is displaced by up to this much from where the task has it, m; so is its goal."""
@@ -63,6 +67,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=LARGEST_YAW,
         metavar="DEG",
         help="objects are turned by up to this (default: %(default)g)",
+    )
+    parser.add_argument(
+        "--shape", choices=tuple(CAMPAIGNS), default="box", help="of the objects (default: %(default)s)"
     )
     parser.add_argument(
         "--swinging", type=int, default=0, metavar="N", help="also N hits of an object that swings (default: none)"
@@ -91,23 +98,29 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         raise InvalidInputError("--seed", options.seed, "a number >= 0")
     if not 0.0 <= options.yaw <= LARGEST_YAW:
         raise InvalidInputError("--yaw", options.yaw, f"0 to {LARGEST_YAW:g} deg")
-    scenes = [Scene.of(name) for name in CAMPAIGNS]
+    scenes = [Scene.of(name) for name in CAMPAIGNS[options.shape]]
+    # No turn about the vertical is seen of one that is round and stands upright.
+    bad = tuple(kind for kind in BAD if options.shape != "cylinder" or kind != "turned")
     score = Score()
     for number in tqdm(range(options.trials), desc="trials", disable=not sys.stderr.isatty()):
         # In pairs, a still and a moving one, so that each scene has as many of both.
         scene = scenes[(number // len(GOOD)) % len(scenes)]
-        for kind in (GOOD[number % len(GOOD)], BAD[number % len(BAD)]):
+        for kind in (GOOD[number % len(GOOD)], bad[number % len(bad)]):
             drawn = draw_trial(scene, number, kind, options.seed, np.radians(options.yaw), options.plant)
             score.take(drawn, perceive(drawn))
     for number in tqdm(range(options.swinging), desc="swinging", disable=not sys.stderr.isatty()):
         drawn = draw_trial(scenes[0], number, SWINGING, options.seed, np.radians(options.yaw), options.plant)
         score.take(drawn, perceive(drawn))
-    demos = {"dds": run_demos(options.dds, options.seed, options.yaw, options.plant)} if options.dds else {}
+    demos: dict[str, Any] = {}
+    if options.dds:
+        tasks = tuple(dict.fromkeys(CAMPAIGNS[options.shape]))
+        demos["dds"] = run_demos(options.dds, options.seed, options.yaw, options.plant, tasks)
     return (
         score.as_dict()
         | demos
         | {
-            "drawn": {"trials": options.trials, "seed": options.seed, "yaw_deg": options.yaw, "plant": options.plant},
+            "drawn": {"trials": options.trials, "seed": options.seed, "yaw_deg": options.yaw, "plant": options.plant}
+            | {"shape": options.shape},
             "aims": {
                 "success_still": 0.9,
                 "success_moving": 0.8,
@@ -169,7 +182,8 @@ class Trial:
         """How the world differs from what is believed: the object stands on its table where it truly is."""
         placement = self.sight.placement
         x, y, z = (placement.translation - believed.object.position).tolist()
-        apart = placement.rotation @ believed.object.rotation.T
+        rotation = believed.object.rotation
+        apart = believed.object.solid.nearest_equal(placement.rotation, rotation) @ rotation.T
         yaw = float(pin.rpy.matrixToRpy(np.asfortranarray(apart))[2])
         moving: Any = tuple(self.sight.velocity.tolist())
         return dataclasses.replace(
@@ -217,7 +231,7 @@ def draw_trial(scene: Scene, number: int, kind: str, seed: int, yaw: float = 0.0
     task = scene.task.with_object(setup.object)
     moved = generator.uniform(-1.0, 1.0, 3) * PLACE
     place = np.array(task.object.position) + moved
-    sight = draw_sight(kind, frame_names(task, scene.arms)[0], place, generator, yaw)
+    sight = draw_sight(kind, frame_names(task, scene.arms)[0], place, generator, yaw, task.object)
     carried = sight.object_at(APPROACH).translation - place
     goal: Any = tuple((np.array(task.goal) + moved + carried).tolist())
     return Trial(scene, dataclasses.replace(task, goal=goal), sight, settings, sensor_seed)
@@ -236,6 +250,7 @@ def perceive(trial: Trial) -> Perceived:
     base = trial.sight.base
     limits = ObjectLimits(object_may_swing=trial.sight.kind == SWINGING)
     follower = ObjectFollower(base, {"", base}, limits, buffer.pose, follow, lambda *_: None)
+    follower.watch.turn.shape = trial.task.object.solid
     for now, event in trial.sight.arrivals():
         if isinstance(event, Transform):
             buffer.add(event.parent, event.child, event.time, event.pose, static=event.static)

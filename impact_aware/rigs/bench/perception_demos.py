@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ HIT = 0.9
 """Of a demo, about, after its first state, s: by then a belt has carried the object to its place."""
 
 
-def run_demos(count: int, seed: int, yaw: float, plant: str) -> dict[str, Any]:
+def run_demos(count: int, seed: int, yaw: float, plant: str, tasks: Sequence[str] = TASKS) -> dict[str, Any]:
     """So many demos of each task with an object at rest, and as many on a belt; what came of them.
 
     Args:
@@ -32,9 +33,10 @@ def run_demos(count: int, seed: int, yaw: float, plant: str) -> dict[str, Any]:
         seed: Of places and turns.
         yaw: Largest turn, deg.
         plant: Joints of the true arms.
+        tasks: Names of demos.
     """
     generator, rows = np.random.default_rng([seed, 77]), []
-    plan = [(task, moves) for task in TASKS for moves in (False, True)] * count
+    plan = [(task, moves) for task in tasks for moves in (False, True)] * count
     for task, moves in tqdm(plan, desc="demos", disable=not sys.stderr.isatty()):
         place, turn = generator.uniform(-1.0, 1.0, 2) * PLACE, generator.uniform(-yaw, yaw)
         speed, heading = generator.uniform(*SPEEDS) * moves, generator.uniform(-np.pi, np.pi)
