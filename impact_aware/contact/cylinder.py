@@ -109,6 +109,11 @@ class Cylinder(Shape):
         angle = np.arctan2(apart[1, 0] - apart[0, 1], apart[0, 0] + apart[1, 1])
         return np.asarray(flipped @ pin.utils.rotate("z", float(angle)))
 
+    def plain(self, rotation: Array) -> Array:
+        """The least that takes the z axis to its axis: not turned about it."""
+        axis = rotation @ AXIS
+        return shortest_turn(AXIS, axis * (1.0 if axis[int(np.argmax(np.abs(axis)))] > 0.0 else -1.0))
+
     def outline(self) -> Array:
         """Both rims, and four lines along the side."""
         top = self._rim(DRAWN_CORNERS, 1.0)

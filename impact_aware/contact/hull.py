@@ -187,7 +187,7 @@ def mesh_vertices(path: str | Path, scale: float = 1.0) -> Array:
         read = pin.hppfcl.MeshLoader().load(str(path), np.full(3, float(scale)))
         points = np.array(read.vertices())
     except (RuntimeError, ValueError) as error:
-        raise InvalidInputError("mesh", str(path), f"a mesh that can be read ({error})") from error
+        raise InvalidInputError("mesh", str(path), "a mesh that can be read, such as an STL file") from error
     solid = _solid(points, "mesh")
     return solid.corners + solid.origin
 

@@ -105,6 +105,10 @@ class Shape(ABC):
     def nearest_equal(self, rotation: Array, other: Array) -> Array:
         """The rotation (3, 3) with which it looks the same that is nearest to another one (3, 3)."""
 
+    def plain(self, rotation: Array) -> Array:
+        """The one rotation (3, 3) that stands for all with which it looks the same, where they are no finite number."""
+        return rotation
+
     @abstractmethod
     def outline(self) -> Array:
         """(2 m, 3) What is drawn of it: lines as pairs of points, m."""
@@ -129,12 +133,16 @@ class PlacedShape:
     Attributes:
         shape: The shape.
         position: (3,) Its centre, m.
-        rotation: (3, 3) Of its axes; along those of the frame when left out.
+        rotation: (3, 3) Of its axes, as `Shape.plain` has them; along those of the frame when left out.
     """
 
     shape: Shape
     position: Array
     rotation: Array = field(default_factory=lambda: np.eye(3))
+
+    def __post_init__(self) -> None:
+        """Nothing may follow from a rotation that nobody can see."""
+        object.__setattr__(self, "rotation", self.shape.plain(self.rotation))
 
     def free_object(self, mass: float, twist: ArrayLike | None = None) -> FreeObject:
         """As a free object of a mass, kg, with a twist (6,), linear first, m/s and rad/s; at rest when None.

@@ -123,6 +123,18 @@ def test_where_no_pose_came_the_object_is_where_the_task_has_it(predictor):
     np.testing.assert_allclose(predictor._predictor.object_position, [0.47, 0.02, 0.11], atol=1e-12)
 
 
+def test_the_predictor_takes_the_shape_from_the_task_and_from_its_parameters(ros_context, predictor):
+    can, wedge = load_task("hit_and_push_can"), load_task("hit_and_push_wedge")
+    for number, task in enumerate((can, wedge), start=4):
+        predictor._on_task(task_to_message(task, number, 0.0, ROS))
+        assert predictor._predictor.shape.name == task.object.shape == predictor._object.shape.name
+        np.testing.assert_allclose(predictor._predictor.shape.inertia(2.0), task.object.solid.inertia(2.0), atol=1e-12)
+        told = contact_parameters(task, task.arms[0])
+        node = JumpPredictorNode(parameter_overrides=parameters(**told, robot="panda"))
+        np.testing.assert_allclose(node._predictor.shape.inertia(2.0), task.object.solid.inertia(2.0), atol=1e-12)
+        node.destroy_node()
+
+
 def test_the_predictor_s_face_turns_with_the_object_that_is_seen(predictor):
     """A task whose box is turned, and then a pose that turns it further, by axes of other names."""
     task = dataclasses.replace(SLIPPERY, object=dataclasses.replace(SLIPPERY.object, orientation_rpy=(0.0, 0.0, 0.2)))
@@ -172,6 +184,20 @@ def test_the_detector_s_face_is_that_of_the_latest_task(ros_context):
     broken.yaml = "a: ["
     node._on_task(broken)
     assert node._refused["task not usable"] == 1
+    node.destroy_node()
+
+
+def test_a_request_changes_the_shape_for_the_field_and_opens_no_file(ros_context, tmp_path):
+    node = ReferenceFieldNode()
+    cylinder = {"object": {"shape": "cylinder", "radius": 0.06, "half_length": 0.1, "position": [0.5, 0.0, 0.1]}}
+    answer = node._on_set_task(SetTask.Request(yaml=yaml.safe_dump(cylinder)), SetTask.Response())
+    assert answer.success, answer.message
+    assert (answer.field.object_shape, node._object.shape.name) == ("cylinder", "cylinder")
+    assert node._live.field.arms[0].impact_position[1] == pytest.approx(0.06 + ROBOT.tool_radius)
+    for entries in ({"object": {"mesh": "/etc/hostname"}}, {"objects": [{"mesh": "/etc/hostname"}]}):
+        answer = node._on_set_task(SetTask.Request(yaml=yaml.safe_dump(entries)), SetTask.Response())
+        assert not answer.success and "yaml: mesh: got /etc/hostname, expected vertices in its place" in answer.message
+    assert node._object.shape.name == "cylinder"
     node.destroy_node()
 
 

@@ -90,6 +90,25 @@ def test_a_still_object_is_found_in_the_base_frame_whatever_the_camera_does(hit,
     assert perceived.task.goal == trial.task.goal
 
 
+@pytest.mark.parametrize("campaign", ["hit-and-push-can", "hit-and-push-wedge"])
+@pytest.mark.parametrize("number", range(4))
+def test_a_can_or_a_wedge_is_found_as_well(campaign, number):
+    """A tracker tells of a can any turn about its axis, and either end up."""
+    trial = draw_trial(Scene.of(campaign), number, "still", 3, np.radians(30.0))
+    perceived = perceive(trial)
+    assert perceived.refusal == ""
+    assert np.linalg.norm(trial.sight.placement.translation - perceived.task.object.position) < 4.5e-3
+    solid, rotation = trial.task.object.solid, perceived.task.object.rotation
+    apart = solid.nearest_equal(trial.sight.placement.rotation, rotation).T @ rotation
+    assert np.linalg.norm(pin.log3(apart)) < 0.017
+    assert trial.truth(perceived.task).yaw == pytest.approx(0.0, abs=0.017)
+    if campaign.endswith("can"):
+        np.testing.assert_allclose(perceived.task.object.turn, np.eye(3), atol=1e-6)
+    else:
+        yaw = np.arctan2(*trial.sight.placement.rotation[1::-1, 0])
+        np.testing.assert_allclose(perceived.task.object.turn, pin.utils.rotate("z", yaw), atol=0.02)
+
+
 def test_a_grab_is_asked_for_in_the_frame_of_both_arms(grab):
     trial = draw_trial(grab, 1, "still", 3)
     assert trial.sight.base == "world"
