@@ -19,6 +19,7 @@ class ControlledArm:
         robot: The arm's robot.
         model: Its Pinocchio model, with the base at its pose in the common frame.
         joints: Slice of this arm's joints in the arrays of the whole controller.
+        q: (n,) Joint positions of the last update, rad.
         mass_matrix: (n, n) M + B_theta, kg m^2.
         bias: (n,) h(q, dq), N m.
         gravity: (n,) g(q), N m.
@@ -50,6 +51,7 @@ class ControlledArm:
 
     def update(self, q: Array, dq: Array) -> None:
         """Refresh everything for joint positions (n,), rad, and velocities (n,), rad/s."""
+        self.q = q
         model, data, frame = self.model, self._data, self._frame
         pin.computeAllTerms(model, data, q, dq)
         pin.forwardKinematics(model, data, q, dq, self._zeros)
@@ -62,15 +64,15 @@ class ControlledArm:
         """Lambda^-1 f (6,) for a wrench f (6,) at the tool (van Steen 2024, eqs. 38-39)."""
         return np.asarray(self.jacobian @ dposv(self.mass_matrix, self.jacobian.T @ wrench)[1])
 
-    def joint_velocity_for(self, twist: Array, still_joint: int = -1) -> Array:
-        """Joint velocity (n,) that gives a tool twist (6,) while one joint stands still, rad/s.
+    def joint_velocity_for(self, twist: Array, held_joint: int = -1, rate: float = 0.0) -> Array:
+        """Joint velocity (n,) that gives a tool twist (6,) while one joint moves at a rate, rad/s.
 
-        Of several such velocities it is the smallest one; `still_joint` of -1 leaves every joint free.
+        Of several such velocities it is the smallest one; `held_joint` of -1 leaves every joint free.
         """
         matrix, wanted = self.jacobian, twist
-        if still_joint >= 0:
-            matrix = np.vstack([matrix, np.eye(self.robot.n)[still_joint]])
-            wanted = np.append(wanted, 0.0)
+        if held_joint >= 0:
+            matrix = np.vstack([matrix, np.eye(self.robot.n)[held_joint]])
+            wanted = np.append(wanted, rate)
         return np.asarray(np.linalg.lstsq(matrix, wanted, rcond=None)[0])
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import pinocchio as pin
@@ -14,21 +14,16 @@ from impact_aware.control import qp
 from impact_aware.control.arm import ControlledArm
 from impact_aware.control.command import Command, Mode
 from impact_aware.control.constraints import LimitBounds
+from impact_aware.control.field_tasks import field_tasks
 from impact_aware.control.linearisation import TorqueDerivatives
 from impact_aware.control.local_gains import Answer, LocalGains
 from impact_aware.control.parameters import ControlParameters
 from impact_aware.control.regime import Regime
 from impact_aware.control.safety.reasons import SafeReason
-from impact_aware.control.tasks import (
-    AccelerationTask,
-    null_space_task,
-    synchronisation_tasks,
-    tracking_task,
-)
+from impact_aware.control.tasks import AccelerationTask
 from impact_aware.control.tracking import TrackingReference
 from impact_aware.errors import InvalidInputError
-from impact_aware.reference import ReferenceField
-from impact_aware.reference.kernels import smoothstep
+from impact_aware.reference import ArmAfterImpact, ReferenceField
 from impact_aware.robot import RobotModel
 
 BRAKING = 4.0
@@ -133,7 +128,7 @@ class ReferenceSpreadingController:
             if not -1 <= own.null_space_joint < arm.robot.n:
                 raise InvalidInputError("null_space_joint", own.null_space_joint, f"-1..{arm.robot.n - 1}")
         if self._reference is not None and self.mode in (Mode.INTERIM, Mode.POST):
-            self._reference.take_prediction(field)
+            self._reference.take_prediction(field, self.arms)
         else:
             self._reference = TrackingReference(field, self.parameters)
         self.field = self._reference.field
@@ -200,6 +195,7 @@ class ReferenceSpreadingController:
         *,
         arm: int = 0,
         event_sequence: int | None = None,
+        arms_after: Mapping[int, ArmAfterImpact] | None = None,
     ) -> bool:
         """An arm has hit the object.
 
@@ -212,6 +208,7 @@ class ReferenceSpreadingController:
             object_velocity: (3,) Predicted object velocity just after the impact, m/s, or None to keep the field's.
             arm: Which arm.
             event_sequence: Number of the event.
+            arms_after: What else is predicted of arms, by their index; the field's where one is missing.
 
         Returns:
             Whether the event was acted upon; impacts outside ANTE and INTERIM are not.
@@ -220,6 +217,7 @@ class ReferenceSpreadingController:
         if reference is None or self.mode not in (Mode.ANTE, Mode.INTERIM):
             return False
         reference.hit[arm] = True
+        reference.expect_arms(arms_after or {})
         if self.mode is Mode.ANTE:
             if not (self.parameters.uses_interim or reference.hit.all()):
                 reference.remember_prediction(object_velocity)
@@ -227,7 +225,7 @@ class ReferenceSpreadingController:
             reference.enter_contact(self.arms, time_detected, object_velocity, event_sequence)
             self.mode = Mode.INTERIM if self.parameters.uses_interim else Mode.POST
         else:
-            reference.join_contact(object_velocity, event_sequence)
+            reference.join_contact(self.arms, object_velocity, event_sequence)
         if reference.hit.all() and reference.complete_at is None:
             reference.complete_at = float(time_detected)
         self.field = reference.field
@@ -296,10 +294,12 @@ class ReferenceSpreadingController:
     def joint_reference_velocity(self, command: Command) -> Array:
         """Joint velocity (n,) of all arms that gives the command's reference twist, for display, rad/s.
 
-        The joint of the null-space task stands still in it.
+        The joint of the null-space task stands still in it, but for what an impact left it.
         """
-        held = [-1] * len(self.arms) if self.field is None else [own.null_space_joint for own in self.field.arms]
-        arms = zip(self.arms, command.reference_twist, held, strict=True)
+        reference, count = self._reference, len(self.arms)
+        held = [-1] * count if reference is None else [own.null_space_joint for own in reference.field.arms]
+        rates = [0.0] * count if reference is None else [float(left.joint.velocity[0]) for left in reference.settling]
+        arms = zip(self.arms, command.reference_twist, held, rates, strict=True)
         return np.concatenate([arm.joint_velocity_for(*wanted) for arm, *wanted in arms])
 
     def _cycle(
@@ -332,26 +332,8 @@ class ReferenceSpreadingController:
         return self._command(time, effort, reference.twist, reference.target_acceleration, solution.status)
 
     def _tasks(self, reference: TrackingReference, q: Array, dq: Array, elapsed: float) -> list[AccelerationTask]:
-        settings, tasks = self.parameters, []
-        # What is wanted begins with the field: a step of the acceleration at the start would look like an impact.
-        begun = smoothstep(elapsed, 0.0, reference.field.start_ramp)[0] if self.mode is Mode.ANTE else 1.0
-        for index, (arm, own) in enumerate(zip(self.arms, reference.field.arms, strict=True)):
-            tasks.append(tracking_task(arm, reference.target_acceleration[index], settings.track_weight))
-            joint = own.null_space_joint
-            if joint >= 0:
-                damping = reference.blend if self.mode is Mode.INTERIM else 1.0
-                stiffness, weight = settings.null_space_stiffness, settings.null_space_weight
-                column = arm.joints.start + joint
-                start = self._start_posture[column]
-                wanted = start + begun * (own.null_space_position - start)
-                tasks.append(null_space_task(arm, joint, wanted, q[column], dq[column], stiffness, damping, weight))
-        if self.mode is Mode.ANTE and len(self.arms) == 2:
-            first, second = self.arms
-            normal, centre = reference.field.arms[0].normal, reference.object_position
-            weight = settings.sync_weight * begun
-            moving = begun * reference.field.velocity_at(self._start_time + elapsed)
-            tasks += synchronisation_tasks((first, second), centre, normal, settings.sync_stiffness, weight, moving)
-        return tasks
+        began = self._start_time, elapsed, self._start_posture
+        return field_tasks(reference, self.arms, self.parameters, self.mode, (q, dq), *began)
 
     def _begin_to_rest(self) -> None:
         self._held: Array | None = None

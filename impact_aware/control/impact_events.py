@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from numpy.typing import ArrayLike
 
@@ -10,7 +10,7 @@ from impact_aware.control.command import Mode
 from impact_aware.control.controller import ReferenceSpreadingController
 from impact_aware.control.safety.impact_check import check_prediction
 from impact_aware.errors import InvalidInputError
-from impact_aware.reference import ReferenceField
+from impact_aware.reference import ArmAfterImpact, ReferenceField
 
 MOST_REMEMBERED = 1000
 """Events that are remembered; none comes again after so many others."""
@@ -59,6 +59,7 @@ class ImpactEvents:
         arm: int = 0,
         sequence: int | None = None,
         anywhere: bool = False,
+        arms_after: Mapping[int, ArmAfterImpact] | None = None,
     ) -> bool:
         """An arm has hit the object.
 
@@ -71,6 +72,7 @@ class ImpactEvents:
             sequence: Number of the event; one that was taken before is not taken again.
             anywhere: Act upon it wherever the tool is, as when modes are gone through with arms that stay where they
                 are.
+            arms_after: What else is predicted of arms, by their index; the field's where one is missing.
 
         Returns:
             Whether the event was acted upon.
@@ -85,8 +87,10 @@ class ImpactEvents:
             try:
                 self._check(law.field, object_velocity)
             except InvalidInputError:
-                object_velocity = None
-        taken = law.notify_impact(time, time_detected, object_velocity, arm=arm, event_sequence=sequence)
+                object_velocity, arms_after = None, None
+        taken = law.notify_impact(
+            time, time_detected, object_velocity, arm=arm, event_sequence=sequence, arms_after=arms_after
+        )
         if taken and sequence is not None:
             self.sequence = sequence
         return taken

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pinocchio as pin
@@ -13,9 +13,11 @@ from impact_aware.control.safety.impact_check import check_field, check_predicti
 from impact_aware.detection import ImpactEvent
 from impact_aware.errors import InvalidInputError
 from impact_aware.impact.record import Impact
+from impact_aware.reference import ArmAfterImpact
 from impact_aware.robot.safety_limits import SafetyLimits
 from impact_aware.swing import Swing
 from impact_aware.task import Task, base_placement, make_field
+from impact_aware.task.after_impact import arm_after_impact
 from impact_aware.task.arms import Arm
 from impact_aware.task.grasp_postures import GraspPostures
 
@@ -211,8 +213,9 @@ class LiveField:
             raise InvalidInputError("object mass of the prediction", f"{mass:.4g} kg", f"the task's {expected:.4g} kg")
         velocity = self._arms[index].base.rotation @ impact.object_twist_after[:3]
         check_prediction(self.field, velocity)
+        arms_after = self._arm_after(index, impact)
         if ahead:
-            return not self.impact_happened and self._expect(velocity)
+            return not self.impact_happened and self._expect(velocity, arms_after)
         own = not self.impact_happened or impact.event_sequence == self.field.event_sequence
         if impact.source != "at_impact" or not own:
             return False
@@ -220,7 +223,7 @@ class LiveField:
             return False
         if not self._postures.take(index, impact.joint_names, impact.position):
             return False
-        self._after_impact(index, velocity, impact.event_sequence, impact.time)
+        self._after_impact(index, velocity, impact.event_sequence, impact.time, arms_after)
         return True
 
     def _set(self, task: Task, revision: int, number: int) -> None:
@@ -262,13 +265,23 @@ class LiveField:
         if self._several and name not in ("", own):
             raise InvalidInputError("arm", name, own)
 
-    def _expect(self, velocity: Array) -> bool:
+    def _arm_after(self, index: int, impact: Impact) -> dict[int, ArmAfterImpact]:
+        """What a prediction says of the arm itself; nothing where it lacks a joint."""
+        arm, names = self._arms[index], impact.joint_names
+        posture = self._postures.posture(index, names, impact.position)
+        after = self._postures.posture(index, names, impact.velocity_after)
+        if posture is None or after is None:
+            return {}
+        joint = self.field.arms[index].null_space_joint
+        return {index: arm_after_impact(arm.robot, arm.base, joint, posture, after)}
+
+    def _expect(self, velocity: Array, arms_after: Mapping[int, ArmAfterImpact] | None = None) -> bool:
         """Take the velocity that is expected after the impact to come into the field if it makes a difference."""
         change = np.linalg.norm(velocity - self.field.object_velocity_after)
         if change <= self._velocity_tolerance and self.field.object_velocity_predicted:
             return False
         self.field = dataclasses.replace(
-            self.field,
+            self.field.with_arms_after(arms_after or {}),
             object_velocity_after=velocity,
             object_velocity_predicted=True,
             revision=self.field.revision + 1,
@@ -282,10 +295,17 @@ class LiveField:
             return False
         return self.field.distance_ahead(index, self._postures.tool(index, posture), time) > self._leads[index]
 
-    def _after_impact(self, index: int, velocity: Array | None, sequence: int, time: float) -> None:
+    def _after_impact(
+        self,
+        index: int,
+        velocity: Array | None,
+        sequence: int,
+        time: float,
+        arms_after: Mapping[int, ArmAfterImpact] | None = None,
+    ) -> None:
         """The post-impact part applies from now; where several arms hit the object first stays."""
         field = self.field
         keep = self._several and self.impact_happened
         centre = field.object_position_at_impact if keep else self._postures.object_position(field.advanced(time))
         self._hit.add(index)
-        self.field = field.after_impact(centre, velocity, event_sequence=sequence)
+        self.field = field.after_impact(centre, velocity, event_sequence=sequence, arms_after=arms_after)

@@ -147,7 +147,7 @@ class LocalGains:
         by_velocity = own.acceleration_by_velocity[part] - by_twist @ own.jacobian[part]
         if rows == 6 and reference.pushes(index):
             wrench = np.asarray(reference.field.arms[index].feedforward_wrench)
-            by_position = by_position - reference.blend * own.force_acceleration(wrench)
+            by_position = by_position - reference.push * own.force_acceleration(wrench)
         changes = by_position, by_velocity, *with_time
         return TaskChange(task.jacobian, residual, task.weight, *changes, weight_change, part)
 

@@ -17,7 +17,8 @@ INTERIM_ENDS = ("time", "contact_complete")
 class ControlParameters:
     """Gains, weights and limits; the defaults of the first group are Table I of van Steen 2024.
 
-    Those of the synchronisation are not: it has no authority with the table's 10 1/s^2 and 1 1/m (docs/papers.md).
+    Those of the synchronisation are not: it has no authority with the table's 10 1/s^2 and 1 1/m (docs/papers.md), and
+    `settling_rate` and `friction_ramp` are ours.
     Every field carries its description, unit and range (`impact_aware.parameters`). Those that are `tunable` act only
     while an arm follows the field: they change no torque of one that holds.
     """
@@ -35,6 +36,16 @@ class ControlParameters:
     null_space_weight: float = described(1.0, "Weight of the null-space task (w_q)", 0.0, 1e6, tunable=True)
     sync_weight: float = described(100.0, "Weight of the synchronisation task (w_sync), 1/m", 0.0, 1e6, tunable=True)
     interim_duration: float = described(0.1, "Duration of the interim mode (Delta t_int), s", 0.0, 10.0, tunable=True)
+    settling_rate: float = described(
+        10.0, "Rate at which a rotation that the impact left dies away (lambda), 1/s", 0.1, 100.0, tunable=True
+    )
+    friction_ramp: float = described(
+        0.01,
+        "Time over which a single arm's force against friction sets in from the impact on, s; not tied to gamma",
+        0.0,
+        10.0,
+        tunable=True,
+    )
 
     variant: str = described("proposed", "Controller: the proposed one or one of its baselines", choices=VARIANTS)
     interim_end: str = described(

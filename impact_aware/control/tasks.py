@@ -32,7 +32,15 @@ def tracking_task(arm: ControlledArm, target_acceleration: Array, weight: float)
 
 
 def null_space_task(
-    arm: ControlledArm, joint: int, wanted: float, q: float, dq: float, stiffness: float, blend: float, weight: float
+    arm: ControlledArm,
+    joint: int,
+    wanted: float,
+    q: float,
+    dq: float,
+    stiffness: float,
+    blend: float,
+    weight: float,
+    feedforward: float = 0.0,
 ) -> AccelerationTask:
     """Hold one joint: (21), and (36) with its damping scaled by the blend.
 
@@ -41,12 +49,13 @@ def null_space_task(
         joint: Index of the joint within the arm.
         wanted: xi_d, rad.
         q: Position of the joint, rad.
-        dq: Its velocity, rad/s.
+        dq: Its velocity, relative to that of xi_d, rad/s.
         stiffness: k_q, 1/s^2.
         blend: gamma in the interim mode, 1 otherwise.
         weight: w_q.
+        feedforward: Acceleration of xi_d, rad/s^2.
     """
-    target = stiffness * (wanted - q) - 2.0 * blend * math.sqrt(stiffness) * dq
+    target = feedforward + stiffness * (wanted - q) - 2.0 * blend * math.sqrt(stiffness) * dq
     return AccelerationTask(arm.joint_rows[joint : joint + 1], np.array([target]), weight, arm.joints)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -15,12 +15,16 @@ from impact_aware.control import kernels
 from impact_aware.control.arm import ControlledArm
 from impact_aware.control.command import Mode
 from impact_aware.control.parameters import ControlParameters
-from impact_aware.reference import ReferenceField
+from impact_aware.control.settling import ArmSettling
+from impact_aware.reference import ArmAfterImpact, ReferenceField
 from impact_aware.reference.kernels import smoothstep
 from impact_aware.reference.rotation import rotation_error
 
 POSE_STEP = 1e-6
 """Step of the differences of the fields by the tool's pose, m and rad."""
+
+LONGEST_STEP = 0.02
+"""Most by which what an impact left goes on from one state to the next, s."""
 
 
 class Tool(Protocol):
@@ -55,9 +59,11 @@ class TrackingReference:
         field: The reference in use.
         hit: (arms,) Which arms have hit the object.
         blend: gamma (35).
+        push: Share of the feedforward's force that is part of the target.
         twist: (arms, 6) Reference twist of the field in use, m/s and rad/s.
         target_acceleration: (arms, 6) a_t, m/s^2 and rad/s^2.
         object_position: (3,) Estimated object centre, m.
+        settling: What the impact left each arm (arms,), see `ArmSettling`.
         complete_at: When contact was reported complete, s, or None.
     """
 
@@ -71,7 +77,7 @@ class TrackingReference:
         """Forget the impact."""
         count = len(self._given.arms)
         self.hit = np.zeros(count, dtype=bool)
-        self.blend = self._angular_blend = 0.0
+        self.blend = self._angular_blend = self.push = 0.0
         self._object_measured = False
         self.twist = np.zeros((count, 6))
         self.target_acceleration = np.zeros((count, 6))
@@ -80,15 +86,22 @@ class TrackingReference:
         self._contact_sum = np.zeros(3)
         self._interim_positions = np.full((count, 3), np.nan)
         self._prediction: ArrayLike | None = None
+        self._arms_after: dict[int, ArmAfterImpact] = {}
+        self.settling = [ArmSettling(self.parameters.settling_rate) for _ in range(count)]
+        self._settled_at = np.nan
         self._use(self._given)
         self.object_position = self.field.object_position
         self._object_at_impact = self.object_position
 
-    def take_prediction(self, field: ReferenceField) -> None:
-        """After the impact: follow the velocity that a newer field predicts, from where the object was found."""
+    def take_prediction(self, field: ReferenceField, arms: Sequence[ControlledArm]) -> None:
+        """After the impact: follow what a newer field predicts, from where object and arms were found."""
         if field.object_velocity_predicted:
-            velocity, sequence = field.object_velocity_after, field.event_sequence
-            self._use(self.field.after_impact(self._object_at_impact, velocity, event_sequence=sequence))
+            self.expect_arms({index: own.after_impact for index, own in enumerate(field.arms)})
+            self._follow_impact(arms, field.object_velocity_after, field.event_sequence)
+
+    def expect_arms(self, arms_after: Mapping[int, ArmAfterImpact]) -> None:
+        """Keep what else is predicted of arms, by their index, for the next event."""
+        self._arms_after |= arms_after
 
     def remember_prediction(self, object_velocity: ArrayLike | None) -> None:
         """Keep a prediction for when contact is entered."""
@@ -113,13 +126,36 @@ class TrackingReference:
         self._object_at_impact = self.field.object_position_from_tools(positions - shift) + shift
         self._entered = time
         self._interim_positions = positions
-        self._use(self.field.after_impact(self._object_at_impact, self._prediction, event_sequence=event_sequence))
+        self._settled_at = time
+        self._follow_impact(arms, self._prediction, event_sequence)
 
-    def join_contact(self, object_velocity: ArrayLike | None, event_sequence: int | None) -> None:
+    def join_contact(
+        self, arms: Sequence[ControlledArm], object_velocity: ArrayLike | None, event_sequence: int | None
+    ) -> None:
         """A further arm touches the object too: its prediction is followed, where contact was entered stays."""
         if object_velocity is not None:
-            velocity = object_velocity
-            self._use(self.field.after_impact(self._object_at_impact, velocity, event_sequence=event_sequence))
+            self._follow_impact(arms, object_velocity, event_sequence)
+
+    def _follow_impact(
+        self, arms: Sequence[ControlledArm], object_velocity: ArrayLike | None, event_sequence: int | None
+    ) -> None:
+        after = self._arms_after
+        self._use(
+            self.field.after_impact(
+                self._object_at_impact, object_velocity, event_sequence=event_sequence, arms_after=after
+            )
+        )
+        if not self.parameters.uses_prediction:
+            return
+        for index, arm in enumerate(arms):
+            own, settling = self.field.arms[index], self.settling[index]
+            left = own.after_impact
+            if left.known:
+                away = np.array(rotation_error(self._post[index].rotation, arm.rotation))
+                settling.rotation.expect(left.angular_velocity, away)
+            if left.known and own.null_space_joint >= 0:
+                away = arm.q[own.null_space_joint] - own.null_space_position
+                settling.joint.expect([left.null_space_velocity], [away])
 
     def interim_over(self, time: float) -> bool:
         """Whether the interim mode ends now."""
@@ -158,7 +194,7 @@ class TrackingReference:
         self.twist = np.empty((len(arms), 6))
         self.target_acceleration = np.empty((len(arms), 6))
         if mode is Mode.ANTE:
-            self.blend = 0.0
+            self.blend = self.push = 0.0
             if self.field.object_moves:
                 self.object_position = self.field.object_position + self.field.shift(time)
             for index, arm in enumerate(arms):
@@ -178,6 +214,7 @@ class TrackingReference:
             self.blend = self._share(self._contact_since(), time)
             angular_blend = self._share(self._entered, time)
         self._angular_blend = angular_blend
+        self._settle(time)
         for index, arm in enumerate(arms):
             twist, target = self.twist[index], self.target_acceleration[index]
             self._after_impact(mode, index, arm, time, self.object_position, twist, target)
@@ -185,8 +222,8 @@ class TrackingReference:
                 position = self._interim_positions[index]
                 along = self._ante[index].velocity(position - self.field.shift(time))
                 position += self.parameters.period * (along + self.field.velocity_at(time))
-            if self.pushes(index):
-                target += self.blend * arm.acceleration_from_wrench(self.field.arms[index].feedforward_wrench)
+            if self.push > 0.0 and self._pushes[index]:
+                target += self.push * arm.acceleration_from_wrench(self.field.arms[index].feedforward_wrench)
 
     def later(self, mode: Mode, time: float, elapsed: float, arms: Sequence[ControlledArm]) -> TrackingReference:
         """This reference a period after its last `advance`, of which these were the arguments, at the same state."""
@@ -198,7 +235,17 @@ class TrackingReference:
 
     def pushes(self, arm: int) -> bool:
         """Whether the force of an arm's feedforward is part of its target now."""
-        return self.blend > 0.0 and self._pushes[arm]
+        return self.push > 0.0 and self._pushes[arm]
+
+    def _settle(self, time: float) -> None:
+        """What the impact left the arms, and the share of the feedforward's force, at this time, s."""
+        period = min(max(time - self._settled_at, 0.0), LONGEST_STEP)
+        self._settled_at = time
+        self.settling = [settling.later(period, self._angular_blend, self.blend) for settling in self.settling]
+        self.push, ramp = self.blend, self.parameters.friction_ramp
+        if len(self.settling) == 1 and self.blend < 1.0:
+            # Friction begins with the sliding; what presses an object between two palms waits for both.
+            self.push = min((time - self._entered) / ramp, 1.0) if ramp > 0.0 else 1.0
 
     def _before_impact(self, index: int, tool: Tool, time: float, elapsed: float, twist: Array, target: Array) -> None:
         """(20), written to twist and target (6,)."""
@@ -223,19 +270,28 @@ class TrackingReference:
         and an arm that was hit off centre would rotate undamped as long as another one is waited for.
         """
         settings, gamma, angular_blend = self.parameters, self.blend, self._angular_blend
-        self._post[index].evaluate_into(object_position, tool.rotation, twist, target)
+        left = self.settling[index].rotation
+        # Without the rotation that the impact left, the tool is where the fields want it.
+        rotation = tool.rotation if not left.displacement.any() else pin.exp3(-left.displacement) @ tool.rotation
+        self._post[index].evaluate_into(object_position, rotation, twist, target)
+        # The tool turns with the object, about its centre.
+        lever = tool.position - object_position
+        twist[:3] += np.cross(left.velocity, lever)
+        twist[3:] += left.velocity
         kernels.add_damping(twist, tool.twist, settings.track_damping, target)
         if mode is Mode.INTERIM:
             ante, position = self._ante[index], self._interim_positions[index]
-            _, feedback = ante.evaluate(tool.position - self.field.shift(time), tool.rotation)
+            _, feedback = ante.evaluate(tool.position - self.field.shift(time), rotation)
             feedback[:3] += settings.track_stiffness * (position - tool.position)
             # The angular velocity reference (11) is kappa_r times the orientation error. Its acceleration, -kappa_r^2
             # times that error, belongs to a tool that follows (11): without feedback of velocity it drives it away.
             feedback[3:] = 0.0
             if ante.kappa_r > 0.0:
-                feedback[3:] = settings.track_stiffness * np.array(rotation_error(tool.rotation, ante.rotation))
+                feedback[3:] = settings.track_stiffness * np.array(rotation_error(rotation, ante.rotation))
             target[:3] = (1.0 - gamma) * feedback[:3] + gamma * target[:3]
             target[3:] = (1.0 - angular_blend) * feedback[3:] + angular_blend * target[3:]
+        target[:3] += np.cross(left.acceleration, lever)
+        target[3:] += left.acceleration
 
     def derivatives(
         self, mode: Mode, time: float, elapsed: float, index: int, arm: ControlledArm

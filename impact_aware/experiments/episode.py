@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -26,13 +27,14 @@ from impact_aware.impact import (
     predict,
 )
 from impact_aware.impact.sampled_map import ImpactMap
-from impact_aware.reference import ReferenceField
+from impact_aware.reference import ArmAfterImpact, ReferenceField
 from impact_aware.robot import RobotModel
 from impact_aware.simulation.joint_elasticity import JointElasticity
 from impact_aware.simulation.plant import MujocoPlant
 from impact_aware.simulation.task_scene import task_scene
 from impact_aware.swing import Swing
 from impact_aware.task import Task, base_placement, make_field, start_posture
+from impact_aware.task.after_impact import arm_after_impact
 from impact_aware.task.arms import robots_of_task
 from impact_aware.task.grasp import COMMON_WINDOW, predict_grasp, predict_grasp_impact
 from impact_aware.task.impact_positions import IntendedImpact, impact_coordinates, sample_impact_map
@@ -130,9 +132,9 @@ def run_episode(
                 continue
             events.append((index, event))
             if session.mode in (Mode.ANTE, Mode.INTERIM) and session.events.is_near(index, reading.time):
-                event = _completed(event, reading.dq[part])
-                velocity = predictor(index, event, reading.q)
-                session.events.notify_impact(event.time, reading.time, velocity, arm=index, sequence=len(events))
+                velocity, after = predictor(index, _completed(event, reading.dq[part]), reading.q)
+                detail: dict[str, Any] = {"arm": index, "sequence": len(events), "arms_after": after}
+                session.events.notify_impact(event.time, reading.time, velocity, **detail)
         command = session.cycle(reading.time, reading.q, reading.dq)
         recorder.add(command, reading.q, reading.dq, state.object_placement, state.object_twist)
         if on_cycle is not None:
@@ -187,8 +189,8 @@ class ObjectVelocity:
         self._hits: dict[int, ImpactEvent] = {}
         self.velocities: list[tuple[Array, Array]] = []
 
-    def __call__(self, arm: int, event: ImpactEvent, q: Array) -> Array:
-        """Object velocity (3,) in the task's frame after an event of one arm, with all joints at q (n,), m/s."""
+    def __call__(self, arm: int, event: ImpactEvent, q: Array) -> tuple[Array, dict[int, ArmAfterImpact]]:
+        """Object velocity (3,) after an event of one arm, with all joints at q (n,), m/s, and what it leaves arms."""
         field = self._field.advanced(event.time)
         palm = any(self._task.arms[arm].pad_half_sizes)
         direct = self._palms(arm, event, q, field) if palm else self._tip(arm, event, field)
@@ -200,7 +202,17 @@ class ObjectVelocity:
             ]
             used = self._sampled(impact_coordinates(self._task, np.array(tools)))
         self.velocities.append((used, direct))
-        return used
+        return used, self._arms_after(q)
+
+    def _arms_after(self, q: Array) -> dict[int, ArmAfterImpact]:
+        """What the last prediction leaves the only arm, with its joints at q (n,).
+
+        Several arms turn until all of them have hit, which none of their predictions knows.
+        """
+        if len(self._robots) > 1:
+            return {}
+        joint = self._field.arms[0].null_space_joint
+        return {0: arm_after_impact(self._robots[0], self._bases[0], joint, q, self.predictions[-1][1])}
 
     def _tip(self, arm: int, event: ImpactEvent, field: ReferenceField) -> Array:
         """Velocity (3,) of an object that the round tip of one arm has hit, m/s."""

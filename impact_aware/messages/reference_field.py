@@ -12,7 +12,7 @@ from impact_aware.errors import InvalidInputError
 from impact_aware.messages.geometry import quaternion, vector, write_quaternion, write_vector
 from impact_aware.messages.stamps import seconds, write_stamp
 from impact_aware.messages.types import MessageTypes
-from impact_aware.reference import ArmReference, ReferenceField
+from impact_aware.reference import ArmAfterImpact, ArmReference, ReferenceField
 from impact_aware.swing import Swing
 
 TYPE = "impact_aware_msgs/msg/ReferenceField"
@@ -97,6 +97,8 @@ def _arm_to_message(arm: ArmReference, types: MessageTypes) -> Any:
         write_quaternion(getattr(message, name), getattr(arm, name))
     write_vector(message.base.position, arm.base_position)
     write_quaternion(message.base.orientation, arm.base_orientation)
+    write_vector(message.angular_velocity_after, arm.after_impact.angular_velocity)
+    message.null_space_velocity_after = arm.after_impact.null_space_velocity
     write_vector(message.feedforward_wrench.force, arm.feedforward_wrench[:3])
     write_vector(message.feedforward_wrench.torque, arm.feedforward_wrench[3:])
     return message
@@ -109,5 +111,8 @@ def _arm_from_message(message: Any) -> ArmReference:
     base = getattr(message, "base", None)
     if base is not None:  # as in recordings of earlier versions
         values |= {"base_position": vector(base.position), "base_orientation": quaternion(base.orientation)}
+    turning = getattr(message, "angular_velocity_after", None)
+    if turning is not None:  # as in recordings of earlier versions
+        values["after_impact"] = ArmAfterImpact(vector(turning), float(message.null_space_velocity_after))
     wrench = message.feedforward_wrench
     return ArmReference(feedforward_wrench=np.concatenate((vector(wrench.force), vector(wrench.torque))), **values)

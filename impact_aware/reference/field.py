@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,6 +20,37 @@ from impact_aware.swing import Swing
 
 OBJECT_SPEED = Range(-5.0, 5.0, "m/s")
 """Of an object before the impact, along each axis."""
+
+
+ANGULAR_SPEED = Range(-5.0, 5.0, "rad/s")
+"""Of a tool about each axis, and of a joint, that a prediction may claim for after an impact."""
+
+
+@dataclass(frozen=True, eq=False)
+class ArmAfterImpact:
+    """What an impact is predicted to leave an arm besides the velocity of its object; zeros where that is not known.
+
+    Attributes:
+        angular_velocity: (3,) Of the tool just after the impact, rad/s.
+        null_space_velocity: Of the joint that the null-space task holds, rad/s.
+    """
+
+    angular_velocity: Array = dataclasses.field(default_factory=lambda: np.zeros(3))
+    null_space_velocity: float = 0.0
+
+    @property
+    def known(self) -> bool:
+        """Whether it says anything."""
+        return bool(self.angular_velocity.any() or self.null_space_velocity)
+
+    def check(self) -> None:
+        """Refuse, by name, what no impact leaves.
+
+        Raises:
+            InvalidInputError: Not finite, not of its size, or out of `ANGULAR_SPEED`.
+        """
+        ANGULAR_SPEED.check("angular_velocity_after", _vector("angular_velocity_after", self.angular_velocity))
+        ANGULAR_SPEED.check("null_space_velocity_after", self.null_space_velocity)
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +70,7 @@ class ArmReference:
         feedforward_wrench: (6,) What the tool exerts on the object after the impact, N and N m.
         base_position: (3,) Of the arm's base, m.
         base_orientation: (4,) Of the arm's base, quaternion x, y, z, w; zeros where the base is not known.
+        after_impact: What the impact is predicted to leave the arm.
     """
 
     arm: str
@@ -52,6 +85,7 @@ class ArmReference:
     feedforward_wrench: Array
     base_position: Array = dataclasses.field(default_factory=lambda: np.zeros(3))
     base_orientation: Array = dataclasses.field(default_factory=lambda: np.zeros(4))
+    after_impact: ArmAfterImpact = dataclasses.field(default_factory=ArmAfterImpact)
 
     @property
     def base_known(self) -> bool:
@@ -135,6 +169,8 @@ class ReferenceField:
         if not self.arms:
             raise InvalidInputError("arms", 0, "one arm or more")
         OBJECT_SPEED.check("object_velocity", _vector("object_velocity", self.object_velocity))
+        for own in self.arms:
+            own.after_impact.check()
         if not math.isfinite(self.object_time):
             raise InvalidInputError("object_time", self.object_time, "a finite time, s")
         try:
@@ -247,12 +283,25 @@ class ReferenceField:
             shift += own.normal * float(own.normal @ (tool - own.impact_position))
         return np.asarray(self.object_position + shift / len(self.arms))
 
+    def with_arms_after(self, arms_after: Mapping[int, ArmAfterImpact]) -> ReferenceField:
+        """The same field with what an impact is predicted to leave arms, by their index.
+
+        Raises:
+            InvalidInputError: What no impact leaves an arm.
+        """
+        if not arms_after:
+            return self
+        given = enumerate(self.arms)
+        arms = (dataclasses.replace(own, after_impact=arms_after.get(k, own.after_impact)) for k, own in given)
+        return dataclasses.replace(self, arms=tuple(arms))
+
     def after_impact(
         self,
         object_position: ArrayLike,
         object_velocity: ArrayLike | None,
         *,
         event_sequence: int | None = None,
+        arms_after: Mapping[int, ArmAfterImpact] | None = None,
     ) -> ReferenceField:
         """The same reference once the impact happened: where the object was, and its predicted velocity after.
 
@@ -260,15 +309,16 @@ class ReferenceField:
             object_position: (3,) Object centre at the impact, m.
             object_velocity: (3,) Predicted velocity just after it, m/s; None keeps what is there.
             event_sequence: Number of the impact event.
+            arms_after: What else is predicted of arms, by their index; an arm that is missing keeps what is there.
 
         Raises:
-            InvalidInputError: A value that is not finite.
+            InvalidInputError: A value that is not finite, or what no impact leaves an arm.
         """
         position = _vector("object_position_at_impact", object_position)
         known = object_velocity is not None
         velocity = _vector("object_velocity_after", object_velocity) if known else self.object_velocity_after
         return dataclasses.replace(
-            self,
+            self.with_arms_after(arms_after or {}),
             object_position_at_impact=position,
             object_velocity_after=velocity,
             object_velocity_predicted=known or self.object_velocity_predicted,

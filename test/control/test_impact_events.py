@@ -16,6 +16,7 @@ from impact_aware.control.qp import QpSolution
 from impact_aware.control.safety.impact_check import check_prediction, expected_impact
 from impact_aware.control.session import ControlSession
 from impact_aware.errors import InvalidInputError
+from impact_aware.reference import ArmAfterImpact
 from impact_aware.robot import RobotModel
 from impact_aware.robot.safety_limits import SafetyLimits
 from impact_aware.task import base_placement, load_task, make_field, start_posture
@@ -31,9 +32,10 @@ class Law:
 
     def __init__(self, arms=2, field=None, takes=True):
         self.arms, self.field, self.takes = [None] * arms, field, takes
-        self.impacts, self.complete = [], []
+        self.impacts, self.arms_after, self.complete = [], [], []
 
-    def notify_impact(self, time, time_detected, object_velocity, *, arm, event_sequence):
+    def notify_impact(self, time, time_detected, object_velocity, *, arm, event_sequence, arms_after):
+        self.arms_after.append(arms_after)
         self.impacts.append((time, time_detected, object_velocity, arm, event_sequence))
         return self.takes
 
@@ -44,7 +46,9 @@ class Law:
 
 def test_an_event_reaches_the_law_as_it_came():
     law = Law()
-    assert ImpactEvents(law).notify_impact(1.0, 1.002, [0.1, 0.2, 0.3], arm=1, sequence=4)
+    after = {1: ArmAfterImpact(np.array([0.1, 0.0, 0.2]), 0.3)}
+    assert ImpactEvents(law).notify_impact(1.0, 1.002, [0.1, 0.2, 0.3], arm=1, sequence=4, arms_after=after)
+    assert law.arms_after == [after]
     assert law.impacts == [(1.0, 1.002, [0.1, 0.2, 0.3], 1, 4)]
 
 
@@ -80,10 +84,12 @@ def test_the_oldest_of_very_many_events_is_forgotten():
 
 
 def test_a_velocity_that_can_not_be_true_is_left_out_and_counted():
-    law = Law(field=FIELD)
+    law, after = Law(field=FIELD), {0: ArmAfterImpact()}
     events = ImpactEvents(law)
     for velocity in ([0.0, -1.01, 0.0], [0.0, -0.99, 0.0], None):
-        events.notify_impact(1.0, 1.0, velocity)
+        events.notify_impact(1.0, 1.0, velocity, arms_after=after)
+    # Neither is what came along with it.
+    assert law.arms_after == [None, after, after]
     assert [entry[2] for entry in law.impacts] == [None, [0.0, -0.99, 0.0], None]
     assert events.refused_predictions == 1
 

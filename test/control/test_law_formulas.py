@@ -5,9 +5,11 @@ import dataclasses
 import numpy as np
 import pinocchio as pin
 import pytest
+from scipy.integrate import solve_ivp
 
 from impact_aware.control import ControlParameters, Mode
 from impact_aware.control.controller import ReferenceSpreadingController
+from impact_aware.reference import ArmAfterImpact
 from impact_aware.robot import RobotModel
 from impact_aware.task import base_placement, load_task, make_field, start_posture
 
@@ -107,8 +109,10 @@ def test_the_interim_target_draws_to_the_moving_position_and_blends_into_the_pos
     centre = law.field.object_position_at_impact + pose.translation - entered
     reference, acceleration = law.field.post_impact().evaluate(centre, pose.rotation)
     after = acceleration + D_TRACK * (reference - jacobian @ dq)
-    after += jacobian @ np.linalg.solve(ROBOT.mass_matrix(q), jacobian.T @ law.field.arms[0].feedforward_wrench)
-    expected = (1.0 - gamma) * before + gamma * after
+    # The force against friction sets in within 10 ms, whatever gamma is: gamma lasts 0.1 s.
+    force = jacobian @ np.linalg.solve(ROBOT.mass_matrix(q), jacobian.T @ law.field.arms[0].feedforward_wrench)
+    expected = (1.0 - gamma) * before + gamma * after + min(10.0 * gamma, 1.0) * force
+    assert np.linalg.norm(force) > 1.0
     np.testing.assert_allclose(command.target_acceleration[0], expected, atol=1e-6)
 
 
@@ -122,10 +126,107 @@ def test_the_interim_target_never_rotates_a_tool_at_rest_away_from_the_wanted_or
     pushes = law.field.arms[0].feedforward_wrench
     jacobian = ROBOT.frame_jacobian(Q_CONTACT + AWAY)
     wrench = jacobian @ np.linalg.solve(ROBOT.mass_matrix(Q_CONTACT + AWAY), jacobian.T @ pushes)
-    angular = command.target_acceleration[0][3:] - gamma * wrench[3:]
+    angular = command.target_acceleration[0][3:] - min(10.0 * gamma, 1.0) * wrench[3:]
     # Along the error, and no slower than K_track draws it.
     np.testing.assert_allclose(np.cross(angular, error), 0.0, atol=1e-9)
     assert angular @ error >= (1.0 - 1e-9) * K_TRACK * (error @ error)
+
+
+TURNING, JOINT_RATE = np.array([0.31, -0.12, 0.22]), 0.14
+
+
+def settled(time, begin, displacement, velocity, rate=10.0):
+    """x, x' and x'' of x'' = -gamma (2 lambda x' + lambda^2 x) at a time, gamma growing for 0.1 s from `begin` on."""
+
+    def blend(t):
+        return min((t - begin) / 0.1, 1.0)
+
+    def change(t, state):
+        x, v = np.split(state, 2)
+        return np.concatenate([v, -blend(t) * (2.0 * rate * v + rate**2 * x)])
+
+    state = solve_ivp(change, (begin, time), [*displacement, *velocity], rtol=1e-10, atol=1e-12).y[:, -1]
+    return (*np.split(state, 2), np.split(change(time, state), 2)[1])
+
+
+def hit_with_rates(law, until):
+    """Contact is entered at 0.9 s with predicted rates, and states come each ms; the last command."""
+    law.update(0.899, Q_CONTACT + 0.5 * AWAY, np.zeros(7))
+    law.notify_impact(0.9, 0.9, PREDICTION, arms_after={0: ArmAfterImpact(TURNING, JOINT_RATE)})
+    for time in np.arange(0.9, until - 1e-9, 0.001):
+        law.update(float(time), Q_CONTACT + 0.5 * AWAY, np.zeros(7))
+    return law.update(until, Q_CONTACT + AWAY, DQ)
+
+
+@pytest.mark.parametrize("until", [0.9, 0.945, 1.08])
+def test_the_reference_begins_with_the_predicted_rotation_and_lets_it_die_away(law, until):
+    """Deviation x of the tool's orientation reference from R_d, base axes, and of the null-space joint's."""
+    command = hit_with_rates(law, until)
+    gamma = min((until - 0.9) / 0.1, 1.0)
+    entered, pose = ROBOT.placement(Q_CONTACT + 0.5 * AWAY), ROBOT.placement(Q_CONTACT + AWAY)
+    own, jacobian = FIELD.arms[0], ROBOT.frame_jacobian(Q_CONTACT + AWAY)
+    desired = pin.Quaternion(np.array(own.orientation_after)).toRotationMatrix()
+    away = pin.log3(entered.rotation @ desired.T)
+    x, velocity, acceleration = settled(until, 0.9, away, TURNING)
+    error = pin.log3(desired @ (pin.exp3(-x) @ pose.rotation).T)
+    assert np.linalg.norm(error) > 0.005
+    centre = law.field.object_position_at_impact + pose.translation - entered.translation
+    lever = pose.translation - centre
+    post = law.field.post_impact()
+    along = np.concatenate([post.velocity(centre) + np.cross(velocity, lever), 30.0 * error + velocity])
+    np.testing.assert_allclose(command.reference_twist[0], along, atol=2e-4)
+    if gamma == 1.0:
+        expected = np.concatenate([post.acceleration(centre) + np.cross(acceleration, lever), acceleration])
+        expected[3:] -= 900.0 * error
+        expected += D_TRACK * (along - jacobian @ DQ)
+        mass = ROBOT.mass_matrix(Q_CONTACT + AWAY)
+        expected += jacobian @ np.linalg.solve(mass, jacobian.T @ own.feedforward_wrench)
+        # The law integrates in steps of its period.
+        np.testing.assert_allclose(command.target_acceleration[0], expected, atol=0.02)
+    joint = own.null_space_joint
+    q, dq = (Q_CONTACT + AWAY)[joint], DQ[joint]
+    y, rate, change = settled(until, 0.9, [(Q_CONTACT + 0.5 * AWAY)[joint] - own.null_space_position], [JOINT_RATE])
+    wanted = K_Q * (own.null_space_position + y[0] - q) - 2.0 * gamma * np.sqrt(K_Q) * (dq - rate[0]) + change[0]
+    ddq = accelerations(ROBOT, command, Q_CONTACT + AWAY, DQ)
+    assert ddq[joint] == pytest.approx(wanted, abs=0.02)
+    # What is shown as the joints' reference has the joint's rate, too.
+    shown = law.joint_reference_velocity(command)
+    assert shown[joint] == pytest.approx(rate[0], abs=1e-3)
+    np.testing.assert_allclose(jacobian @ shown, along, atol=1e-3)
+
+
+def test_a_later_prediction_changes_the_rates_by_what_it_differs(law):
+    other = TURNING + [0.05, 0.1, -0.2]
+    at_once = ReferenceSpreadingController(ROBOT, ControlParameters(**GAINS), FIELD)
+    at_once.start(0.0, Q_CONTACT + 0.07, np.zeros(7))
+    twists = []
+    for made, first in ((law, TURNING), (at_once, other)):
+        made.update(0.899, Q_CONTACT, np.zeros(7))
+        made.notify_impact(0.9, 0.9, PREDICTION, arms_after={0: ArmAfterImpact(first, JOINT_RATE)})
+        made.update(0.9, Q_CONTACT, np.zeros(7))
+        made.update(0.901, Q_CONTACT, np.zeros(7))
+        late = {0: ArmAfterImpact(other, JOINT_RATE)}
+        made.set_field(made.field.after_impact(made.field.object_position_at_impact, PREDICTION, arms_after=late))
+        twists.append(made.update(0.902, Q_CONTACT, np.zeros(7)).reference_twist[0])
+    np.testing.assert_allclose(twists[0], twists[1], atol=0.02)
+    assert np.linalg.norm(other - TURNING) > 0.2
+
+
+def test_controllers_without_the_impact_map_follow_the_field_alone():
+    twists = []
+    for variant in ("no_rs", "no_impact_map"):
+        law = ReferenceSpreadingController(ROBOT, ControlParameters(**GAINS, variant=variant), FIELD)
+        law.start(0.0, Q_CONTACT + 0.07, np.zeros(7))
+        twists.append(hit_with_rates(law, 0.93).reference_twist[0])
+        np.testing.assert_allclose(
+            twists[-1],
+            law.field.post_impact(use_prediction=False).evaluate(
+                law.field.object_position_at_impact
+                + ROBOT.placement(Q_CONTACT + AWAY).translation
+                - ROBOT.placement(Q_CONTACT + 0.5 * AWAY).translation,
+                ROBOT.placement(Q_CONTACT + AWAY).rotation,
+            )[0],
+        )
 
 
 GRAB = load_task("dual_arm_grab")

@@ -33,7 +33,7 @@ def rotated_base(task, index: int, yaw: float):
         own,
         base_position=(x + 0.02, y - 0.01, z),
         base_yaw=yaw,
-        posture=(own.posture[0] - yaw, *own.posture[1:]),
+        posture=(own.posture[0] - yaw, *own.posture[1:]) if own.posture else (),
         null_space_position=own.null_space_position - yaw,
     )
     arms = tuple(moved if number == index else arm for number, arm in enumerate(task.arms))
@@ -100,6 +100,27 @@ def test_a_look_ahead_prediction_goes_into_the_field_when_it_makes_a_difference(
     assert not single.take_prediction(0, prediction(single, (0.01, -0.3, 0.029)))
     assert single.take_prediction(0, prediction(single, (0.01, -0.3, 0.031)))
     assert single.field.revision == 2
+
+
+def test_what_the_impact_leaves_the_arm_is_part_of_its_prediction():
+    field = live(rotated_base(SINGLE, 0, YAW))
+    after = np.array([0.06, -0.59, -0.785, -0.781, -0.523, 0.818, -0.11])
+    for source, scale in (("look_ahead", 1.0), ("at_impact", 0.5)):
+        # The joints come in another order than the arm's own.
+        order = [3, 0, 6, 1, 5, 2, 4]
+        mine = posture(field)
+        shuffled = {"joint_names": tuple(np.array(names(field))[order]), "position": mine[order]}
+        assert field.take_prediction(
+            0,
+            prediction(field, (0.1, -0.2 * scale, 0.0), source=source, velocity_after=scale * after[order], **shuffled),
+        )
+        arm, found = field._arms[0], field.field.arms[0].after_impact
+        turning = arm.base.rotation @ (arm.robot.frame_jacobian(mine)[3:] @ (scale * after))
+        np.testing.assert_allclose(found.angular_velocity, turning, atol=1e-12)
+        assert found.null_space_velocity == scale * after[field.field.arms[0].null_space_joint]
+    assert field.impact_happened
+    # Seen along the base's axes it would be another one.
+    assert np.linalg.norm(turning - arm.base.rotation.T @ turning) > 0.05
 
 
 @pytest.mark.parametrize("changes", [{"valid": False}, {"object": ""}, {"source": "estimate"}, {"source": "plant"}])

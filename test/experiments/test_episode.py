@@ -6,6 +6,7 @@ import pinocchio as pin
 import pytest
 
 from impact_aware.control import Mode
+from impact_aware.control.arm import ControlledArm
 from impact_aware.control.tracking import TrackingReference
 from impact_aware.detection import ImpactEvent
 from impact_aware.experiments import episode as episode_module
@@ -21,6 +22,7 @@ from impact_aware.experiments.judgement import judge
 from impact_aware.reference.rotation import quaternion_from_rotation
 from impact_aware.robot import RobotModel
 from impact_aware.robot.effort_convention import EffortConvention
+from impact_aware.simulation.joint_elasticity import STIFFNESS
 from impact_aware.task import load_task, make_field
 
 
@@ -188,7 +190,9 @@ def test_a_prediction_is_the_same_wherever_the_arms_base_stands():
     assert abs(here.object_twist_after[5]) > 0.1 and abs(here.object_twist_after[0]) > 0.005
     # What it was before is known from the field.
     np.testing.assert_allclose(there.obstacle.twist[:3], [0.02, -0.1, 0.0], atol=1e-12)
-    velocity = ObjectVelocity(task, EpisodeSettings(), [robot], field, None)(0, event, robot.home)
+    velocity, arms_after = ObjectVelocity(task, EpisodeSettings(), [robot], field, None)(0, event, robot.home)
+    turning = base.rotation @ (robot.frame_jacobian(robot.home)[3:] @ there.velocity_after)
+    np.testing.assert_allclose(arms_after[0].angular_velocity, turning, atol=1e-12)
     np.testing.assert_allclose(velocity, base.rotation @ here.object_twist_after[:3], atol=1e-9)
 
 
@@ -204,6 +208,24 @@ def test_a_flat_palm_pushes_the_box_without_turning_it_and_its_jump_is_predicted
     assert abs(yaw) < 2.0
     # The round tip has 16 and more.
     assert np.linalg.norm(result.target_acceleration[:, 0], axis=1).max() < 8.0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stiffness", [None, STIFFNESS])
+def test_joints_go_on_as_the_reference_after_the_impact(stiffness):
+    """60 ms after it within 10 % (0.44 without what the impact leaves the arm), in the middle of the interim mode."""
+    task = load_task("hit_and_push_palm")
+    result = run_episode(task, EpisodeSettings(detector="fusion", duration=1.0, joint_stiffness=stiffness))
+    row = int(np.flatnonzero(result.mode == Mode.INTERIM)[0]) + 60
+    arm, own = ControlledArm(RobotModel.from_profile("panda")), result.field.arms[0]
+    arm.update(result.q[row], result.dq[row])
+    assert np.linalg.norm(own.after_impact.angular_velocity) > 0.1
+    # What the impact left the held joint is 0.06 rad/s at most.
+    reference = arm.joint_velocity_for(result.reference_twist[row, 0], own.null_space_joint)
+    assert np.linalg.norm(result.dq[row] - reference) < 0.1 * np.linalg.norm(reference)
+    # Never far from each other: the tool's velocity to a twentieth from 10 ms on.
+    away = (result.tool_twist - result.reference_twist)[row - 50 : row + 60, 0, :3]
+    assert np.linalg.norm(away, axis=1).max() < 0.05 * 0.5
 
 
 @pytest.mark.slow

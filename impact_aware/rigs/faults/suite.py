@@ -17,6 +17,7 @@ from impact_aware.control.completion import TaskCompletion
 from impact_aware.detection import ImpactEvent, JointSample, make_detector
 from impact_aware.experiments.episode import ObjectVelocity
 from impact_aware.experiments.episode_settings import EpisodeSettings
+from impact_aware.reference import ArmAfterImpact
 from impact_aware.rigs.faults.bench import FaultBench
 from impact_aware.rigs.faults.event_faults import EventFaults
 from impact_aware.rigs.faults.state_channel import DelayLine
@@ -71,7 +72,7 @@ class Suite:
         self._detectors = [make_detector("adaptive_window", robot.n) for robot in bench.robots]
         self._predict = ObjectVelocity(bench.task, EpisodeSettings(), bench.robots, bench.field)
         self._next_watch = 0.0
-        self._late: DelayLine[Array] = DelayLine()
+        self._late: DelayLine[tuple[Array, dict[int, ArmAfterImpact]]] = DelayLine()
 
     def on_state(self, arm: int, message: StateMessage) -> None:
         """A state of one arm has come: its detector gets it first, then the session."""
@@ -101,24 +102,25 @@ class Suite:
         if faults.detects_falsely():
             session.events.notify_impact(reader.time - FALSE_EVENT_AGE, reader.time, arm=arm)
         if event is not None and session.mode in (Mode.ANTE, Mode.INTERIM):
-            predicted = faults.spoil(self._object_velocity(arm, event))
-            delay = faults.prediction_delay()
+            velocity, after = self._prediction(arm, event)
+            predicted, delay = faults.spoil(velocity), faults.prediction_delay()
             if delay > 0.0 and predicted is not None:
-                self._late.send(predicted, self.now + delay)
+                self._late.send((predicted, after), self.now + delay)
                 predicted = None
-            session.events.notify_impact(event.time, reader.time, predicted, arm=arm)
+            known = None if predicted is None else after
+            session.events.notify_impact(event.time, reader.time, predicted, arm=arm, arms_after=known)
 
-    def _object_velocity(self, arm: int, event: ImpactEvent) -> Array | None:
-        """Of the object just after the impact (3,), as the predictor or the field's node publishes, m/s."""
+    def _prediction(self, arm: int, event: ImpactEvent) -> tuple[Array | None, dict[int, ArmAfterImpact]]:
+        """The object's velocity (3,) after, as predictor or field publish it, m/s, and what is left to arms."""
         states = self.session.states
         if not np.isfinite(states.position).all():
-            return None
+            return None, {}
         known = np.isfinite(event.velocity_before)
         before = np.where(known, event.velocity_before, states.readers[arm].velocity)
         return self._predict(arm, dataclasses.replace(event, velocity_before=before), states.position)
 
     def _take_late_predictions(self) -> None:
-        for velocity in self._late.arrived(self.now):
+        for velocity, after in self._late.arrived(self.now):
             field = self.session.field
             assert field is not None
-            self.session.set_field(field.after_impact(field.object_position_at_impact, velocity))
+            self.session.set_field(field.after_impact(field.object_position_at_impact, velocity, arms_after=after))
