@@ -19,7 +19,6 @@ from impact_aware_msgs.msg import ControllerState, Heartbeat
 from rclpy.client import Client
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
-from rclpy.serialization import deserialize_message
 from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import Trigger
 
@@ -36,7 +35,7 @@ from impact_aware.nodes.ros.controller_switch import ComponentSwitch, Controller
 from impact_aware.nodes.ros.deactivation import Deactivation, Outcome
 from impact_aware.nodes.ros.diagnostics import ERROR, OK, WARN, DiagnosticsReporter, Report
 from impact_aware.nodes.ros.heartbeat import heartbeat_topic
-from impact_aware.nodes.ros.messages import effort_begin, message_class
+from impact_aware.nodes.ros.messages import UndecodableError, decoded, effort_begin, message_class
 from impact_aware.nodes.ros.qos import HEARTBEAT_QOS, LATEST_QOS, STREAM_QOS
 from impact_aware.nodes.ros.readiness import Readiness
 from impact_aware.nodes.ros.ros_parameters import load_settings
@@ -143,8 +142,7 @@ class CommandWatchdogNode(Node):
     def _on_command(self, watch: CommandWatch, read: Callable[[bytes], tuple[object, str]], serialized: bytes) -> None:
         try:
             content, refusal = read(serialized)
-        except RuntimeError as error:
-            # RMWError, which is no public name of rclpy.
+        except UndecodableError as error:
             content, refusal = serialized, f"what can't be decoded: {error}"
         if content is None:
             watch.end()
@@ -249,13 +247,13 @@ def _read_effort(begin: bytes, limit: Array, serialized: bytes) -> tuple[object,
     if len(serialized) == len(begin) + 8 * limit.size and serialized.startswith(begin):
         values = np.frombuffer(serialized, offset=len(begin))
     else:
-        values = np.array(deserialize_message(serialized, Float64MultiArray).data)
+        values = np.array(decoded(serialized, Float64MultiArray).data)
     return serialized, effort_refusal(values, limit)
 
 
 def _read_overlay(kind: Any, limit: Array, serialized: bytes) -> tuple[object, str]:
     """Of kuka_fri_relay, which goes on without torques when the arm is at rest."""
-    message = deserialize_message(serialized, kind)
+    message = decoded(serialized, kind)
     torque, position = np.array(message.torque), np.array(message.joint_position)
     refusal = effort_refusal(torque, limit)
     if not refusal and not np.isfinite(position).all():
@@ -265,7 +263,7 @@ def _read_overlay(kind: Any, limit: Array, serialized: bytes) -> tuple[object, s
 
 def _read_law(kind: Any, limit: Array, age: LawAge, serialized: bytes) -> tuple[object, str]:
     try:
-        law = law_from_message(deserialize_message(serialized, kind))
+        law = law_from_message(decoded(serialized, kind))
     except InvalidInputError as error:
         return serialized, str(error)
     return law.stamp, effort_refusal(law.effort, limit) or age.refusal(law.stamp, law.validity)
@@ -273,7 +271,7 @@ def _read_law(kind: Any, limit: Array, age: LawAge, serialized: bytes) -> tuple[
 
 def _read_control(kind: Any, limit: Array, age: LawAge, serialized: bytes) -> tuple[object, str]:
     """Of linear_feedback_controller, which looks at nothing itself."""
-    message = deserialize_message(serialized, kind)
+    message = decoded(serialized, kind)
     stamp, gains = stamp_seconds(message), np.array(message.feedback_gain.data)
     refusal = effort_refusal(np.array(message.feedforward.data), limit)
     if not refusal and (gains.size != 2 * limit.size**2 or not np.isfinite(gains).all()):

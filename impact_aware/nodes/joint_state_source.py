@@ -9,13 +9,13 @@ import numpy as np
 from builtin_interfaces.msg import Time
 from numpy.typing import NDArray
 from rclpy.node import Node
-from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 
 from impact_aware.detection import InputMonitor, InputQuality, JointSample
 from impact_aware.detection.input_monitor import RATE_TOLERANCE
 from impact_aware.messages.joint_state import JointStateLayout, learn_layout
 from impact_aware.messages.stamps import STAMP, STAMP_OFFSET
+from impact_aware.nodes.ros.messages import UndecodableError, decoded
 from impact_aware.nodes.ros.qos import state_qos
 from impact_aware.nodes.serving_order import ServingOrder
 from impact_aware.robot.joint_reader import JointReader
@@ -112,9 +112,8 @@ class JointStateSource(JointReader):
         """Read a message in full, and learn how to read those like it; returns its time, and why it is of no use."""
         self._layout = self._columns = None
         try:
-            message = deserialize_message(serialized, JointState)
-        except RuntimeError as error:
-            # RMWError, which is no public name of rclpy: bytes from outside must not end the node.
+            message = decoded(serialized, JointState)
+        except UndecodableError as error:
             return self.time, self._reject("not decodable", f"joint_states can't be decoded: {error}")
         time = self._keep_stamp(message.header.stamp.sec, message.header.stamp.nanosec)
         refusal = self.take(time, message.name, message.position, message.velocity, message.effort)

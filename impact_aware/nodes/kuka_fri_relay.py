@@ -14,7 +14,6 @@ from dataclasses import dataclass
 import numpy as np
 from builtin_interfaces.msg import Time
 from rclpy.node import Node
-from rclpy.serialization import deserialize_message
 from std_msgs.msg import Float64MultiArray
 
 from impact_aware.bringup.command_path import OVERLAY_TOPIC, OVERLAY_TYPE
@@ -22,7 +21,7 @@ from impact_aware.control.effort_relay import EffortRelay
 from impact_aware.errors import InvalidInputError
 from impact_aware.nodes.joint_state_source import JointStateSource
 from impact_aware.nodes.ros.diagnostics import ERROR, OK, WARN, DiagnosticsReporter, Report
-from impact_aware.nodes.ros.messages import message_class
+from impact_aware.nodes.ros.messages import UndecodableError, decoded, message_class
 from impact_aware.nodes.ros.qos import COMMAND_QOS
 from impact_aware.nodes.ros.readiness import Readiness
 from impact_aware.nodes.ros.ros_parameters import load_settings
@@ -85,9 +84,8 @@ class KukaFriRelayNode(Node):
     def _on_command(self, serialized: bytes) -> None:
         now = time.monotonic()
         try:
-            values = np.array(deserialize_message(serialized, Float64MultiArray).data)
-        except RuntimeError as error:
-            # RMWError, which is no public name of rclpy: bytes from outside must not end the node.
+            values = np.array(decoded(serialized, Float64MultiArray).data)
+        except UndecodableError as error:
             self.get_logger().warning(f"commands can't be decoded: {error}", throttle_duration_sec=5.0)
             return
         self.relay.receive(values, now)

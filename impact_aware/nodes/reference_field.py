@@ -20,7 +20,6 @@ from impact_aware_msgs.msg import ReferenceField as ReferenceFieldMessage
 from impact_aware_msgs.msg import Task as TaskMessage
 from impact_aware_msgs.srv import SetTask
 from rclpy.node import Node
-from rclpy.serialization import deserialize_message
 
 from impact_aware.control.live_field import LiveField
 from impact_aware.errors import ImpactAwareError, InvalidInputError, UnknownNameError
@@ -34,7 +33,7 @@ from impact_aware.messages.task import task_to_message
 from impact_aware.nodes.object_poses import ObjectPoses
 from impact_aware.nodes.ros.diagnostics import OK, REQUEST, WARN, DiagnosticsReporter, Report, refusals
 from impact_aware.nodes.ros.heartbeat import HeartbeatSender
-from impact_aware.nodes.ros.messages import ROS
+from impact_aware.nodes.ros.messages import ROS, UndecodableError, decoded
 from impact_aware.nodes.ros.qos import EVENT_QOS, LATCHED_EVENT_QOS, LATCHED_QOS, LATEST_QOS
 from impact_aware.nodes.ros.readiness import Readiness
 from impact_aware.nodes.ros.ros_parameters import load_settings
@@ -94,9 +93,8 @@ class MovingWatch:
         if now - self._seen > NEWS:
             return
         try:
-            mode = deserialize_message(self._latest, ControllerState).mode
-        except RuntimeError as error:
-            # RMWError, which is no public name of rclpy: bytes from outside must not end the node.
+            mode = decoded(self._latest, ControllerState).mode
+        except UndecodableError as error:
             expected = "a message that can be decoded: whether the arms move is not known"
             raise InvalidInputError("controller_state", str(error), expected) from error
         if mode in MOVING:

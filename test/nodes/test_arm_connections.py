@@ -29,6 +29,7 @@ from impact_aware.task.arms import several_arms
 
 TOPICS = ["left/joint_states", "right/joint_states"]
 ARMS = several_arms(["left", "right"], ["panda"], [0.0] * 8)
+COMMANDS = [arm.topic("effort_controller/commands") for arm in ARMS]
 
 
 class Controller:
@@ -83,10 +84,20 @@ class Controller:
         pytest.fail(f"DDS did not introduce {topic}")
 
     def close(self) -> None:
+        """End; the next test's driver, of the same name, must not be taken for this one."""
         self.connections.close()
-        self.node.destroy_node()
         self.driver.destroy_node()
         self.context.shutdown()
+        deadline = time.monotonic() + 10.0
+        topics = [f"/connections/{topic}" for topic in (*TOPICS, *COMMANDS)]
+        while any(map(self.heard_of, topics)) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        self.node.destroy_node()
+
+    def heard_of(self, topic: str) -> bool:
+        """Whether the controller knows of an end of somebody else."""
+        ends = self.node.get_publishers_info_by_topic(topic) + self.node.get_subscriptions_info_by_topic(topic)
+        return any(end.node_name != "controller" for end in ends)
 
 
 @pytest.fixture

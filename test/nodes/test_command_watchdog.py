@@ -350,7 +350,7 @@ def control(stamp: float, feedforward: list[float], gains: list[float]) -> Simpl
     ],
 )
 def test_laws_for_the_linear_feedback_controller_which_looks_at_nothing(monkeypatch, feedforward, gains, words):
-    monkeypatch.setattr(command_watchdog, "deserialize_message", lambda serialized, kind: serialized)
+    monkeypatch.setattr(command_watchdog, "decoded", lambda serialized, kind: serialized)
     now = 100.0
     age = LawAge(lambda: now)
     read = lambda stamp: command_watchdog._read_control(  # noqa: E731

@@ -6,6 +6,8 @@ from sensor_msgs.msg import JointState
 
 from impact_aware.messages.joint_state import learn_layout
 from impact_aware.nodes.joint_state_source import JointStateSource
+from impact_aware.nodes.ros import messages
+from impact_aware.nodes.ros.messages import UndecodableError, decoded
 
 JOINTS = ("a", "b", "c")
 
@@ -99,7 +101,7 @@ def same_layout_as(message):
 
 def test_messages_that_look_alike_are_read_without_being_unpacked(source, monkeypatch):
     source._receive(packed(1.0, ["wheel", *"cab"], [9.0, 3.0, 1.0, 2.0], [0.0, 0.3, 0.1, 0.2], [8.0, 30.0, 10.0, 20.0]))
-    monkeypatch.setattr("impact_aware.nodes.joint_state_source.deserialize_message", None)
+    monkeypatch.setattr("impact_aware.nodes.joint_state_source.decoded", None)
     source._receive(packed(1.1, ["wheel", *"cab"], [8.0, 6.0, 4.0, 5.0], [1.0, 1.3, 1.1, 1.2], [7.0, 60.0, 40.0, 50.0]))
     np.testing.assert_array_equal(source.position, [4.0, 5.0, 6.0])
     np.testing.assert_array_equal(source.velocity, [1.1, 1.2, 1.3])
@@ -111,7 +113,7 @@ def test_messages_that_look_alike_are_read_without_being_unpacked(source, monkey
 @pytest.mark.parametrize("effort", [[], [np.nan] * 3])
 def test_efforts_that_are_not_there_are_no_reason_to_unpack(source, monkeypatch, effort):
     source._receive(packed(1.0, "abc", [1.0, 2.0, 3.0], [0.1, 0.2, 0.3], effort))
-    monkeypatch.setattr("impact_aware.nodes.joint_state_source.deserialize_message", None)
+    monkeypatch.setattr("impact_aware.nodes.joint_state_source.decoded", None)
     source._receive(packed(1.1, "abc", [4.0, 5.0, 6.0], [1.1, 1.2, 1.3], effort))
     np.testing.assert_array_equal(source.position, [4.0, 5.0, 6.0])
     assert source.rejected == {} and np.isnan(source.effort).all()
@@ -128,9 +130,10 @@ def test_efforts_that_are_not_there_are_no_reason_to_unpack(source, monkeypatch,
         packed(1.1, "abc", [1.0, 2.0, 3.0], [0.0] * 3, [0.0] * 3)[:-1],
         packed(1.1, "abc", [1.0, 2.0, 3.0], [0.0] * 3, [0.0] * 3)[:30],
         b"",
+        b"\x00\x01",
     ],
     # Bytes of no meaning between the fields differ from run to run, and two workers must give a test one name.
-    ids=["few positions", "a NaN", "another joint", "two joints", "older", "cut by one", "cut at 30", "empty"],
+    ids=["few positions", "a NaN", "another joint", "two joints", "older", "cut by 1", "cut at 30", "empty", "two bytes"],
 )
 def test_after_a_usual_message_an_unusable_one_is_refused_as_ever(source, second):
     source._receive(packed(1.0, "abc", [7.0, 8.0, 9.0], [0.1, 0.2, 0.3], [1.0, 2.0, 3.0]))
@@ -140,6 +143,14 @@ def test_after_a_usual_message_an_unusable_one_is_refused_as_ever(source, second
     source._receive(packed(1.2, "abc", [4.0, 5.0, 6.0], [0.1, 0.2, 0.3], [1.0, 2.0, 3.0]))
     np.testing.assert_array_equal(source.position, [4.0, 5.0, 6.0])
     assert source.missing == ()
+
+
+@pytest.mark.parametrize(("bytes_", "words"), [(b"", "0 bytes, where 4"), (b"\x00\x01\x00", "3 bytes, where 4")])
+def test_what_is_shorter_than_the_begin_of_every_message_is_not_given_to_the_middleware(bytes_, words, monkeypatch):
+    """That of Cyclone DDS reads on behind their end."""
+    monkeypatch.setattr(messages, "deserialize_message", None)
+    with pytest.raises(UndecodableError, match=words):
+        decoded(bytes_, JointState)
 
 
 def test_renamed_joints_are_never_read_from_the_old_places(source):

@@ -15,15 +15,22 @@ from typing import Any
 import numpy as np
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Point
-from rclpy.serialization import serialize_message
+from rclpy.serialization import deserialize_message, serialize_message
 from std_msgs.msg import Float64MultiArray
 
 from impact_aware.arrays import Array
-from impact_aware.errors import InvalidInputError
+from impact_aware.errors import ImpactAwareError, InvalidInputError
 from impact_aware.messages.geometry import write_vector
 from impact_aware.messages.stamps import write_stamp
 
 _TYPE = re.compile(r"(?P<package>[a-z][a-z0-9_]*)/(?P<folder>msg|srv)/(?P<short>[A-Z][A-Za-z0-9]*)")
+
+_ENCAPSULATION = 4
+"""Bytes with which every serialized message begins (DDSI-RTPS 2.5, section 10.2)."""
+
+
+class UndecodableError(ImpactAwareError):
+    """Bytes from outside that are no message of their type."""
 
 
 @functools.cache
@@ -79,6 +86,22 @@ class RosTypes:
 
 
 ROS = RosTypes()
+
+
+def decoded(serialized: bytes, kind: Any) -> Any:
+    """The message of a type that bytes from outside stand for.
+
+    Raises:
+        UndecodableError: They stand for none.
+    """
+    # Of fewer rmw_cyclonedds_cpp 2.2.2 (rmw_deserialize in rmw_node.cpp) reads on behind their end.
+    if len(serialized) < _ENCAPSULATION:
+        raise UndecodableError(f"{len(serialized)} bytes, where {_ENCAPSULATION} stand before every message")
+    try:
+        return deserialize_message(serialized, kind)
+    except RuntimeError as error:
+        # RMWError, which is no public name of rclpy.
+        raise UndecodableError(str(error)) from error
 
 
 def effort_begin(count: int) -> bytes:
