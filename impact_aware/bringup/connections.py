@@ -99,7 +99,7 @@ class End(NamedTuple):
 
 
 def published(spec: NodeSpec) -> tuple[End, ...]:
-    """What a node publishes for others of a graph, beside its lockstep answers."""
+    """What a node publishes for others of a graph, beside its lockstep answers and their heartbeat."""
     ends = _ends(spec, _commanded(spec, _PUBLISHED.get(spec.executable, ())))
     if spec.executable == "reference_field" and len(spec.arms) > 1:
         ends += _ends(spec, (_COMMON, _ARM_POSE))

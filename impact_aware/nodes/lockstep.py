@@ -1,27 +1,42 @@
-"""Lockstep: nodes say when they have dealt with a state, and the simulator waits for them."""
+"""Lockstep: nodes say when they have dealt with a state, and the simulator waits for them.
+
+Who waits must learn of a death, as the dead answer no more, and time stands still meanwhile. Each participant says on a
+topic of its own that it lives, on every middleware; where DDS tells of a lease that has run out, that is known sooner.
+"""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from builtin_interfaces.msg import Time
-from impact_aware_msgs.msg import StepDone
+from impact_aware_msgs.msg import Heartbeat, StepDone
+from rclpy.clock import Clock, ClockType
 from rclpy.event_handler import QoSLivelinessChangedInfo, SubscriptionEventCallbacks
 from rclpy.node import Node
 
-from impact_aware.nodes.ros.middleware import require_liveliness
-from impact_aware.nodes.ros.qos import STEP_DONE_QOS
+from impact_aware.nodes.ros.heartbeat import HeartbeatSender, HeartbeatWatch, heartbeat_topic
+from impact_aware.nodes.ros.middleware import tells_of_death
+from impact_aware.nodes.ros.qos import LATEST_QOS, STEP_DONE_QOS
 
 TOPIC = "step_done"
+
+LOOK_PERIOD = 0.05
+"""Wall time between two looks for how long a participant was not heard, s."""
+
+SILENCE = 3.0
+"""Longest wall time without a heartbeat of a participant, s: Python may compile in one piece for over a second."""
 
 
 class LockstepReporter:
     """Publishes one `step_done` per joint_states message when lockstep is on, and nothing otherwise."""
 
     def __init__(self, node: Node, enabled: bool) -> None:
-        """Create the publisher where it is needed."""
+        """Create the publisher where it is needed, and say beside it that the node lives."""
         self._message = StepDone(node=node.get_fully_qualified_name())
         self._publisher = node.create_publisher(StepDone, TOPIC, STEP_DONE_QOS) if enabled else None
+        self._heartbeat = HeartbeatSender(node, [f"~/{TOPIC}"]) if enabled else None
 
     def report(self, stamp: Time) -> None:
         """Say that the state with this stamp is dealt with."""
@@ -45,13 +60,7 @@ class LockstepGate:
         on_answer: Callable[[], None],
         on_loss: Callable[[], None],
     ) -> None:
-        """Subscribe to the answers: `on_answer` is called for each to the present state, `on_loss` when one is gone.
-
-        Raises:
-            InvalidInputError: With participants, a middleware that does not tell when one is gone.
-        """
-        if participants:
-            require_liveliness("for lockstep, which would wait for a dead node for ever")
+        """Subscribe to the answers: `on_answer` is called for each to the present state, `on_loss` when one is gone."""
         self.participants = frozenset(participants)
         self._node = node
         self._own = node.get_namespace().rstrip("/") + "/"
@@ -59,9 +68,15 @@ class LockstepGate:
         self._stamp = Time()
         self._done: set[str] = set()
         self._seen: set[str] = set()
-        watch = SubscriptionEventCallbacks(liveliness=self._on_liveliness)
+        self._beats = {name: HeartbeatWatch(LOOK_PERIOD) for name in participants}
+        self._lost: set[str] = set()
+        watch = SubscriptionEventCallbacks(liveliness=self._on_liveliness) if tells_of_death() else None
         for topic in sorted({f"{_namespace(name)}{TOPIC}" for name in ("", *participants)}):
             node.create_subscription(StepDone, topic, self._on_step_done, STEP_DONE_QOS, event_callbacks=watch)
+        for name in self.participants:
+            topic = heartbeat_topic(f"{name}/{TOPIC}")
+            node.create_subscription(Heartbeat, topic, partial(self._on_beat, name), LATEST_QOS)
+        node.create_timer(LOOK_PERIOD, self._look, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
     @property
     def complete(self) -> bool:
@@ -89,6 +104,19 @@ class LockstepGate:
             self._done.add(name)
             self._seen.add(name)
             self._on_answer()
+
+    def _on_beat(self, name: str, message: Heartbeat) -> None:
+        if self._beats[name].take(message):
+            self._lost.discard(name)
+
+    def _look(self) -> None:
+        now = time.monotonic()
+        for name, beat in self._beats.items():
+            silent = beat.look(now)
+            if beat.last is not None and name not in self._lost and silent > SILENCE:
+                self._lost.add(name)
+        if self._lost - self._done:
+            self._on_loss()
 
     def _on_liveliness(self, info: QoSLivelinessChangedInfo) -> None:
         if info.alive_count_change < 0:

@@ -99,4 +99,4 @@ def check_ends(suite, spec: NodeSpec) -> None:
 
 
 def ignored(topic: str) -> bool:
-    return topic in OF_ROS or topic.endswith(("/step_done", "/transition_event"))
+    return topic in OF_ROS or topic.endswith(("/step_done", "/step_done/heartbeat", "/transition_event"))

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import pytest
+import rclpy
 from impact_aware_msgs.msg import Heartbeat
 from rclpy.lifecycle import TransitionCallbackReturn
 
-from impact_aware.errors import InvalidInputError
-from impact_aware.nodes.lockstep import LockstepGate
 from impact_aware.nodes.ros import middleware
-from impact_aware.nodes.ros.middleware import require_liveliness
+from impact_aware.nodes.ros.middleware import tells_of_death
 from impact_aware.nodes.rs_controller import RsControllerNode
 
 # As rmw_zenoh, and one that nobody has looked at; a part of a good name is not a good name.
@@ -30,20 +29,20 @@ def controller(ros_context):
     node.destroy_node()
 
 
-def nothing():
-    """A callback."""
-
-
-def test_the_middleware_of_this_process_is_taken(ros_context):
-    require_liveliness("here")
+def test_the_middleware_of_this_process_is_asked(ros_context):
+    assert middleware.middleware() == rclpy.get_rmw_implementation_identifier()
 
 
 @pytest.mark.parametrize(
     "name", ["rmw_fastrtps_cpp", "rmw_fastrtps_dynamic_cpp", "rmw_cyclonedds_cpp", "rmw_connextdds"]
 )
-def test_those_over_dds_are_taken(monkeypatch, name):
+def test_those_over_dds_tell_of_death(monkeypatch, name):
     monkeypatch.setattr(middleware, "get_rmw_implementation_identifier", lambda: name)
-    require_liveliness("here")
+    assert tells_of_death()
+
+
+def test_others_do_not(silent):
+    assert not tells_of_death()
 
 
 def test_a_controller_needs_heartbeats_and_names_the_middleware(silent, controller):
@@ -55,10 +54,3 @@ def test_a_controller_needs_heartbeats_and_names_the_middleware(silent, controll
         )
         controller._upstream._on_beat(topic, Heartbeat(session=1, count=1))
     assert controller._upstream.refusal() == ""
-
-
-def test_lockstep_with_participants_is_refused(silent, node):
-    with pytest.raises(InvalidInputError, match=f"RMW_IMPLEMENTATION: got {silent}, .* for lockstep") as refusal:
-        LockstepGate(node, ["rs_controller"], on_answer=nothing, on_loss=nothing)
-    assert (refusal.value.field, refusal.value.value) == ("RMW_IMPLEMENTATION", silent)
-    assert not any(end.topic_name.endswith("step_done") for end in node.subscriptions)

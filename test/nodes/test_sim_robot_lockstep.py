@@ -134,6 +134,18 @@ def test_a_lost_participant_ends_the_lockstep(bench):
     assert not bench.node._waiting
 
 
+def test_who_died_before_anybody_commanded_ends_it_as_soon_as_it_is_waited_for(bench):
+    bench.tick(waited=1.0)
+    bench.answer()
+    bench.node._gate._lost.add("rs_controller")
+    bench.node._gate._look()
+    assert bench.node._waiting, "nothing moves yet"
+    bench.command()
+    assert bench.node._driven
+    bench.node._gate._look()
+    assert not bench.node._waiting
+
+
 def test_free_running_only_the_arm_without_commands_brakes(bench):
     bench.drive()
     bench.node._break_lockstep("the test says so")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from impact_aware.bringup import start
-from impact_aware.bringup.middleware import PROFILES, TRANSPORT
+from impact_aware.bringup.middleware import PROFILES, RMW, TRANSPORT
 
 
 def command(*words):
@@ -45,6 +45,9 @@ def test_a_node_that_does_not_exist_is_answered_with_the_usage():
         assert result.stderr.startswith("usage: python -m impact_aware.bringup.start NODE")
 
 
+@pytest.mark.skipif(
+    not (os.environ.get(RMW) or "rmw_fastrtps").startswith("rmw_fastrtps"), reason="about settings of Fast DDS alone"
+)
 @pytest.mark.parametrize(("chosen", "shared"), [("", False), ("DEFAULT", True)])
 def test_nodes_use_no_shared_memory_of_fast_dds_unless_asked_to_and_reach_those_that_do(
     suite, monkeypatch, chosen, shared

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from rclpy.utilities import get_rmw_implementation_identifier
 
-from impact_aware.errors import InvalidInputError
-
 WITH_LIVELINESS = ("rmw_fastrtps_cpp", "rmw_fastrtps_dynamic_cpp", "rmw_cyclonedds_cpp", "rmw_connextdds")
 """Middlewares over DDS, whose liveliness tells a subscriber that a publisher has died.
 
@@ -22,14 +20,3 @@ def middleware() -> str:
 def tells_of_death() -> bool:
     """Whether this process's middleware is one of `WITH_LIVELINESS`."""
     return middleware() in WITH_LIVELINESS
-
-
-def require_liveliness(purpose: str) -> None:
-    """Refuse a middleware on which nobody would learn of a publisher's death; `purpose` is what needs it, in words.
-
-    Raises:
-        InvalidInputError: The middleware of this process is not one of `WITH_LIVELINESS`.
-    """
-    if not tells_of_death():
-        expected = f"one that reports the death of a publisher, needed {purpose}: {', '.join(WITH_LIVELINESS)}"
-        raise InvalidInputError("RMW_IMPLEMENTATION", middleware(), expected)
