@@ -294,7 +294,7 @@ class _Builder:
         if not self._options.relay:
             return []
         named = {"joint_prefix": prefix} if prefix else {}
-        own = {"robot": robot, **named, **base, **self._timing("period")}
+        own = {"robot": robot, **named, **base, **self._common, **self._timing("period")}
         return [self.node(self._options.relay, own, arm=arm, states=True)]
 
     def _timing(self, name: str) -> dict[str, float]:

@@ -20,6 +20,7 @@ from impact_aware.bringup.command_path import OVERLAY_TOPIC, OVERLAY_TYPE
 from impact_aware.control.effort_relay import EffortRelay
 from impact_aware.errors import InvalidInputError
 from impact_aware.nodes.joint_state_source import JointStateSource
+from impact_aware.nodes.lockstep import LockstepReporter
 from impact_aware.nodes.ros.diagnostics import ERROR, OK, WARN, DiagnosticsReporter, Report
 from impact_aware.nodes.ros.messages import UndecodableError, decoded, message_class
 from impact_aware.nodes.ros.qos import COMMAND_QOS
@@ -50,7 +51,7 @@ class Settings:
     state_timeout: float = described(
         0.02, "time without a state after which no torque is passed on any more, s of wall time", 0.005, 60.0
     )
-    lockstep: bool = described(False, "joint_states come reliably, from a simulator in lockstep")
+    lockstep: bool = described(False, "answer every state with step_done, for a simulator in lockstep")
 
 
 class KukaFriRelayNode(Node):
@@ -75,6 +76,7 @@ class KukaFriRelayNode(Node):
         self._publisher = self.create_publisher(message_class(OVERLAY_TYPE), OVERLAY_TOPIC, COMMAND_QOS)
         self.create_subscription(Float64MultiArray, "~/commands", self._on_command, COMMAND_QOS, raw=True)
         self._state_time, self._said, self._leaving = -np.inf, "", False
+        self._lockstep = LockstepReporter(self, settings.lockstep)
         self._states = JointStateSource(
             self, robot.joint_names, self._on_state, reliable=settings.lockstep, answered=True
         )
@@ -94,11 +96,12 @@ class KukaFriRelayNode(Node):
             self._send(now)
         self._tell()
 
-    def _on_state(self, _stamp: Time) -> None:
+    def _on_state(self, stamp: Time) -> None:
         self._state_time = now = time.monotonic()
         if not self.relay.passes_on(now):
             self._send(now)
             self._tell()
+        self._lockstep.report(stamp)
 
     def _send(self, now: float) -> None:
         states = self._states

@@ -104,6 +104,19 @@ def test_a_torque_is_passed_on_at_once_with_the_newest_position_and_once(way):
     assert way.node._status()[1] == "passing torques on"
 
 
+@pytest.mark.parametrize("lockstep", [False, True])
+def test_in_lockstep_each_state_is_reported_and_else_none(ros_context, monkeypatch, lockstep):
+    way = Way(monkeypatch, lockstep=lockstep)
+    assert any(own.topic_name == "/step_done" for own in way.node.publishers) is lockstep
+    reported = []
+    way.node._lockstep.report = lambda stamp: reported.append(stamp.nanosec)
+    way.state()
+    way.effort()
+    way.state()
+    assert reported == [2_000_000, 4_000_000]
+    way.node.destroy_node()
+
+
 def test_when_torques_end_the_states_are_answered_and_the_arm_is_damped(way):
     for _ in range(30):
         way.state()

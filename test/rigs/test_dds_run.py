@@ -102,6 +102,50 @@ def test_of_a_controller_that_was_killed_the_plants_brake_counts():
     assert (outcome, rest, run.failures) == ("braked by the robot", pytest.approx(0.2), [])
 
 
+DAMPED = {"kuka_fri_relay": {"message": "damping the arm: no command for 83 ms"}}
+EMULATOR = "lbr_torque_command_controller"
+
+
+def test_of_a_controller_before_a_relay_that_was_killed_its_damping_counts():
+    braked = {"sim_robot": {"time": 2.1, "arm": "brake", "largest_speed": 0.0}}
+    run = run_of("relayed_controller_killed", at(2.0), braked)
+    moving = {"sim_robot": {"time": 2.2, "largest_speed": 0.4}}
+    run.graph.reports += [moving | DAMPED, {"sim_robot": {"time": 2.5, "largest_speed": 0.0}}]
+    outcome, rest = run._watch()
+    assert (outcome, rest, run.failures) == ("damped by kuka_fri_relay", pytest.approx(0.3), [])
+
+
+@pytest.mark.parametrize(
+    ("fault", "reports", "held", "failures"),
+    [
+        ("relayed_controller_killed", [DAMPED, {EMULATOR: {"held_late": "9"}}], 9, []),
+        ("relayed_controller_killed", [{EMULATOR: {"held_late": "9"}}], 9, ["the relay does not say that it damps"]),
+        ("relayed_controller_stopped", [DAMPED, {EMULATOR: {"held_late": "31"}}], 31, ["torque was held for 31 ms"]),
+        ("relayed_controller_stopped", [DAMPED, {EMULATOR: {"held_late": "0"}}], None, ["no torque was held"]),
+        (
+            "relay_killed",
+            [{EMULATOR: {"held_late": "14", "component_active": "False"}}, {"command_watchdog": {"stopped": "True"}}],
+            14,
+            [],
+        ),
+        ("relay_killed", [{EMULATOR: {"held_late": "14", "active": "False"}}], None, ["nobody deactivated"]),
+        ("relay_stopped", [{EMULATOR: {"held_late": "14", "component_active": "False"}}], 14, ["the watchdog"]),
+        ("relay_watchdog_killed", [], None, []),
+        (
+            "watched_controller_killed",
+            [{"effort_controller": {"active": "False", "held_late": "13"}}],
+            13,
+            ["the watchdog does not say"],
+        ),
+    ],
+)
+def test_how_long_the_last_torque_went_on_and_who_ended_it(fault, reports, held, failures):
+    run = run_of(fault, *reports)
+    assert run._held() == held
+    assert len(run.failures) == len(failures)
+    assert all(words in own for words, own in zip(failures, run.failures, strict=True))
+
+
 def test_after_the_safe_mode_it_is_reset_and_started_once_the_fault_is_over():
     run = run_of(
         "silence",

@@ -210,6 +210,25 @@ def test_watched_commands_go_through_an_emulator_with_a_controller_manager():
     assert "controller_manager" not in graph["effort_controller"].parameters
 
 
+def test_before_a_kukas_controller_stands_its_relay_which_answers_states_and_is_watched_behind():
+    graph = {spec.name: spec for spec in fault_graph(DDS_FAULTS["relay_killed"], 0)}
+    assert "effort_controller" not in graph
+    emulator = graph["lbr_torque_command_controller"]
+    assert (emulator.executable, emulator.parameters["lockstep"]) == ("lbr_torque_command_controller", True)
+    assert emulator.parameters["controller_manager"] == "controller_manager"
+    assert graph["sim_robot"].remappings == {"effort_controller/commands": "hardware_commands"}
+    relay = graph["kuka_fri_relay"]
+    assert relay.remappings == {"joint_states": "faulty/joint_states", "step_done": "faulty/step_done"}
+    assert relay.parameters["lockstep"] and relay.parameters["period"] == 0.001
+    assert graph["fault_injector"].parameters["lockstep_participants"] == [*SUITE, "kuka_fri_relay"]
+    assert graph["rs_controller"].remappings["effort_controller/commands"] == "kuka_fri_relay/commands"
+    watchdog = graph["command_watchdog"].parameters
+    assert (watchdog["command_interface"], watchdog["controllers"]) == ("lbr_torque", [emulator.name])
+    assert watchdog["hardware_components"] == ["lbr_system_interface"]
+    # One after the other: injector, relay, watchdog give up on who is dead, all within 30 cycles of 8 ms.
+    assert PATIENCE < relay.parameters["command_timeout"] < watchdog["command_timeout"] < PATIENCE + 30 * PACE
+
+
 def test_late_predictions_reach_the_field_only_and_a_gone_object_is_told_of_by_nobody():
     graph = {spec.name: spec for spec in fault_graph(DDS_FAULTS["prediction_late"], 0)}
     assert graph["reference_field"].remappings["predicted_jumps"] == "faulty/predicted_jumps"
@@ -236,12 +255,20 @@ def test_a_fault_that_is_not_tried_over_dds_is_refused(capsys):
 
 @pytest.mark.dds
 @pytest.mark.slow
-@pytest.mark.parametrize("fault", ["watched_controller_stopped", "watchdog_killed"])
-def test_the_watchdog_and_the_controller_each_end_what_the_other_can_not(zygote, fault):
+@pytest.mark.parametrize(
+    ("fault", "outcome"),
+    [
+        ("watched_controller_stopped", "braked by the robot"),
+        ("watchdog_killed", "WATCHDOG"),
+        ("relayed_controller_killed", "damped by kuka_fri_relay"),
+        ("relay_stopped", "WATCHDOG"),
+    ],
+)
+def test_the_watchdog_the_relay_and_the_controller_each_end_what_the_others_can_not(zygote, fault, outcome):
     ran = zygote.run(["impact_aware.cli.main", "faults", "--dds", fault, "--json"])
     (own,) = json.loads(ran.stdout)["results"]
     assert own["failures"] == []
-    assert own["outcome"] == ("WATCHDOG" if fault == "watchdog_killed" else "braked by the robot")
+    assert own["outcome"] == outcome
 
 
 @pytest.mark.dds

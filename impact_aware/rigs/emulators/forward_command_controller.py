@@ -24,6 +24,7 @@ from impact_aware.nodes.ros.qos import COMMAND_QOS, STREAM_QOS, state_qos
 from impact_aware.nodes.ros.ros_parameters import load_settings
 from impact_aware.nodes.ros.runtime import run_node
 from impact_aware.parameters import described
+from impact_aware.rigs.emulators.command_record import CommandRecord
 from impact_aware.rigs.emulators.controller_manager import ControllerManager, LoadedController
 from impact_aware.rigs.emulators.forward_controller import ForwardCommandController
 from impact_aware.rigs.emulators.manager_services import ManagerServices
@@ -51,11 +52,9 @@ class ForwardCommandControllerNode(Node):
         self.controller = ForwardCommandController(len(settings.joints))
         self._message = Float64MultiArray(data=array.array("d", bytes(8 * len(settings.joints))))
         self._values = np.frombuffer(self._message.data)
-        self._last: np.ndarray | None = None
         self._begun = False
-        self._largest = np.zeros(len(settings.joints))
-        self._largest_change = np.zeros(len(settings.joints))
-        self._held, self._off, self._received, self._count = 0, False, 0, 0
+        self._record = CommandRecord(len(settings.joints))
+        self._off, self._count = False, 0
         self._commanded, self._held_time = math.nan, math.nan
         if settings.controller_manager:
             self._manage(settings.controller_manager)
@@ -87,14 +86,13 @@ class ForwardCommandControllerNode(Node):
 
     def _on_command(self, message: Float64MultiArray) -> None:
         dropped = self.controller.dropped
-        self._received += 1
         self._count += 1
         self._commanded = time.monotonic()
         self.controller.receive(message.data)
         if self.controller.dropped > dropped:
             self.get_logger().warning("dropped a command with a value that is not finite", throttle_duration_sec=1.0)
-        elif len(message.data) == self._largest.size:
-            self._note(np.array(message.data))
+        elif len(message.data) == self._values.size:
+            self._record.note(np.array(message.data))
 
     def _on_state(self, _state: JointState) -> None:
         self._update()
@@ -103,30 +101,20 @@ class ForwardCommandControllerNode(Node):
         if not self._begun and self._publisher.get_subscription_count() > 0:
             self._begin()
         was_active = self.controller.active
-        received, self._received = self._received, 0
         written = self.controller.update()
         if written is not None:
-            self._held = 0 if received else self._held + 1
+            self._record.written()
             self._values[:] = written
             self._publisher.publish(self._message)
         elif was_active and not self.controller.active:
             self.get_logger().error("deactivated: a command of the wrong size came")
             self._diagnostics.report()
 
-    def _note(self, values: np.ndarray) -> None:
-        """What is asked of the hardware at most, and how much that changes from one command to the next."""
-        np.maximum(self._largest, np.abs(values), out=self._largest)
-        if self._last is not None:
-            np.maximum(self._largest_change, np.abs(values - self._last), out=self._largest_change)
-        self._last = values
-
     def _status(self) -> Report:
         controller = self.controller
         values: dict[str, object] = {"active": controller.active, "dropped": controller.dropped}
         values["errors"], values["commands"] = controller.errors, self._count
-        values["held"], values["held_ms"] = self._held, 1e3 * self._held_time
-        values["largest"] = " ".join(f"{value:.6g}" for value in self._largest)
-        values["largest_change"] = " ".join(f"{value:.6g}" for value in self._largest_change)
+        values |= {"held_ms": 1e3 * self._held_time, **self._record.values()}
         if not self._begun:
             return OK, "waiting for the hardware", values
         if self._off:

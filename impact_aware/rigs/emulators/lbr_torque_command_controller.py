@@ -25,8 +25,9 @@ from impact_aware.nodes.ros.qos import COMMAND_QOS
 from impact_aware.nodes.ros.ros_parameters import load_settings
 from impact_aware.nodes.ros.runtime import run_node
 from impact_aware.parameters import described
+from impact_aware.rigs.emulators.command_record import CommandRecord
 from impact_aware.rigs.emulators.controller_manager import ControllerManager, LoadedController
-from impact_aware.rigs.emulators.lbr_torque_command import LbrTorqueCommand
+from impact_aware.rigs.emulators.lbr_torque_command import JOINTS, LbrTorqueCommand
 from impact_aware.rigs.emulators.manager_services import ManagerServices
 
 
@@ -53,7 +54,7 @@ class LbrTorqueCommandControllerNode(Node):
         """Wait for states of the arm."""
         super().__init__("lbr_torque_command_controller")
         settings = load_settings(self, Settings)
-        self.lbr = LbrTorqueCommand()
+        self.lbr, self._record = LbrTorqueCommand(), CommandRecord(JOINTS)
         self._received = 0
         controller = LoadedController(self._switch, lambda: self.lbr.active)
         component = LoadedController(self._switch_component, lambda: self.lbr.component_active)
@@ -78,7 +79,9 @@ class LbrTorqueCommandControllerNode(Node):
 
     def _on_command(self, message: Any) -> None:
         self._received += 1
-        self.lbr.receive(np.array(message.joint_position), np.array(message.torque))
+        torque = np.array(message.torque)
+        self.lbr.receive(np.array(message.joint_position), torque)
+        self._record.note(torque)
 
     def _on_state(self, _stamp: Time) -> None:
         if self._lockstep:
@@ -87,6 +90,7 @@ class LbrTorqueCommandControllerNode(Node):
     def _update(self) -> None:
         sent = self.lbr.update(self._states.position) if self._states.received else None
         if sent is not None:
+            self._record.written()
             position, torque = sent
             torque = torque + self._stiffness * (position - self._states.position)
             self._publisher.publish(Float64MultiArray(data=array.array("d", torque.tobytes())))
@@ -94,7 +98,7 @@ class LbrTorqueCommandControllerNode(Node):
     def _status(self) -> Report:
         lbr = self.lbr
         values: dict[str, object] = {"active": lbr.active, "component_active": lbr.component_active}
-        values["received"] = self._received
+        values |= {"received": self._received, **self._record.values()}
         if not lbr.component_active:
             return OK, "the session with the arm has ended", values
         return OK, "commanding" if lbr.active else "going on with the last command", values

@@ -17,6 +17,9 @@ with ros2_control's controller manager. Where the commands are watched it also o
 manager to `command_watchdog`, which waits 0.56 s of wall time for a command: 0.4 s until the injector gives up on a
 dead node, and 20 ms of the plant's. With laws (`--interface local_law`) there is no emulator: the plant applies them in
 each of its cycles, and damps itself when they end.
+
+Of a KUKA, `kuka_fri_relay` and an emulated lbr_torque_command_controller take the forward controller's place, as
+config/hardware/kuka_fri.yaml has them. The relay answers states like the suite; its time-out of 10 ms is 0.48 s then.
 """
 
 from __future__ import annotations
@@ -31,9 +34,10 @@ import numpy as np
 from tqdm import tqdm
 
 from impact_aware.bringup.graph import SingleArmOptions, single_arm_graph
+from impact_aware.bringup.hardware import load_hardware
 from impact_aware.bringup.node_spec import NodeSpec
 from impact_aware.errors import UnknownNameError
-from impact_aware.rigs.faults.dds_classes import DDS_FAULTS, DdsFault, right_reasons
+from impact_aware.rigs.faults.dds_classes import DDS_FAULTS, RELAY, DdsFault, right_reasons
 from impact_aware.rigs.graph_run import GraphRun
 from impact_aware.rigs.tables import markdown_table
 from impact_aware.robot import RobotModel, load_profile
@@ -58,6 +62,12 @@ STATE_TIMEOUT = 0.8
 
 WATCHED = {"command_timeout": 0.56, "repeat_timeout": 0.0}
 """Of command_watchdog, s of wall time; the plant stands still now and then, and so do commands."""
+
+RELAYED = {"command_timeout": 0.48, "state_timeout": 0.6, "period": 0.001}
+"""Of kuka_fri_relay: 10 and 25 ms of the plant's time, whose cycles are half as long as a KUKA's."""
+
+EMULATORS = {False: "effort_controller", True: "lbr_torque_command_controller"}
+"""Names of the emulated controllers, without and with a relay."""
 
 WATCHDOG_TIMEOUT = 0.4
 """Of rs_controller for the watchdog's heartbeat, s of wall time."""
@@ -123,12 +133,16 @@ def fault_graph(fault: DdsFault, seed: int, interface: str = "effort") -> tuple[
         command_interface=interface,
         watchdog=fault.watched and interface == "effort",
     )
+    if fault.relay:
+        options = _of_a_kuka(options)
     emulator = fault.emulator and interface == "effort"
     nodes = []
     for spec in single_arm_graph(options):
         parameters, remappings = dict(spec.parameters), dict(spec.remappings)
-        if spec.executable in SUITE:
+        if spec.executable in (*SUITE, RELAY):
             remappings["step_done"] = "faulty/step_done"
+        if spec.executable == RELAY:
+            parameters |= RELAYED
         if spec.executable == "sim_robot":
             # The plant has the robot's own topics on both sides.
             remappings = {"effort_controller/commands": "hardware_commands"} if emulator else {}
@@ -147,13 +161,24 @@ def fault_graph(fault: DdsFault, seed: int, interface: str = "effort") -> tuple[
     injector = {"fault": fault.injected or "none", "duration": FAULT_DURATION, "seed": seed}
     if fault.injected.startswith("prediction_"):
         injector["duration"] = 100.0
-    injector |= {"after_motion": FAULT_AFTER, "lockstep_participants": list(SUITE)}
+    answering = [*SUITE, RELAY] if fault.relay else list(SUITE)
+    injector |= {"after_motion": FAULT_AFTER, "lockstep_participants": answering}
     nodes.insert(0, NodeSpec("fault_injector", "fault_injector", parameters=injector))
     if emulator:
         forward = {"joints": list(load_profile(options.robot).joint_names), "lockstep": True}
         forward |= {"controller_manager": "controller_manager"} if options.watchdog else {}
-        nodes.insert(0, NodeSpec("forward_command_controller", "effort_controller", parameters=forward))
+        name = EMULATORS[fault.relay]
+        executable = name if fault.relay else "forward_command_controller"
+        nodes.insert(0, NodeSpec(executable, name, parameters=forward))
     return tuple(nodes)
+
+
+def _of_a_kuka(options: SingleArmOptions) -> SingleArmOptions:
+    """The same graph with a KUKA's relay in it."""
+    kuka = load_hardware("kuka_fri")
+    return dataclasses.replace(
+        options, commands=kuka.commands, controller=kuka.controller, relay=kuka.relay, component=kuka.component
+    )
 
 
 class DdsRun:
@@ -226,7 +251,8 @@ class DdsRun:
             speed = self.graph.reported("sim_robot", "largest_speed")
             self.failures.append(f"neither at rest nor done: mode {self._mode}, speed {speed} rad/s")
             return self._reason, None
-        outcome = "braked by the robot" if died else self._reason or "done"
+        alone = f"damped by {RELAY}" if self.fault.relay else "braked by the robot"
+        outcome = alone if died else self._reason or "done"
         if not died:
             right = right_reasons(self.name, self.seed, FAULT_DURATION)
             if self._reason not in right:
@@ -281,17 +307,27 @@ class DdsRun:
         return self._mode in modes
 
     def _held(self) -> int | None:
-        """For how long the last torque of a dead controller went on until the watchdog ended it, ms of the plant."""
-        if not (self.fault.controller_dead and self.fault.watched and self.interface == "effort"):
+        """For how long the last torque of a dead node went on until somebody ended it, ms of the plant."""
+        fault, graph = self.fault, self.graph
+        if not (fault.controller_dead or fault.victim == RELAY) or not fault.watched or self.interface != "effort":
             return None
-        graph = self.graph
-        if not graph.wait(lambda: graph.reported("effort_controller", "active") == "False", START_TIMEOUT):
+        emulator = EMULATORS[fault.relay]
+        damped = fault.relay and fault.controller_dead
+        # Only the end of its session with the arm stops a KUKA.
+        active = "component_active" if fault.relay else "active"
+        if not damped and not graph.wait(lambda: graph.reported(emulator, active) == "False", START_TIMEOUT):
             self.failures.append("nobody deactivated the controller of the arm")
             return None
-        held = int(graph.reported("effort_controller", "held"))
+        if not graph.wait(lambda: graph.reported(emulator, "held_late") not in ("", "0"), START_TIMEOUT):
+            self.failures.append("no torque was held: was anybody late?")
+            return None
+        held = int(graph.reported(emulator, "held_late"))
         if held > HELD_AT_MOST:
             self.failures.append(f"the last torque was held for {held} ms")
-        if not graph.wait(lambda: graph.reported("command_watchdog", "stopped") == "True", START_TIMEOUT):
+        if damped:
+            if not graph.reported(RELAY, "message").startswith("damping the arm: no command for "):
+                self.failures.append("the relay does not say that it damps the arm")
+        elif not graph.wait(lambda: graph.reported("command_watchdog", "stopped") == "True", START_TIMEOUT):
             self.failures.append("the watchdog does not say that it stopped the arm")
         return held
 
@@ -302,7 +338,8 @@ class DdsRun:
         limits = RobotModel.from_profile("panda").limits
         shares = []
         for key, limit in (("largest", limits.effort), ("largest_change", 1e-3 * limits.effort_rate)):
-            values = np.array([float(word) for word in self.graph.reported("effort_controller", key).split()])
+            emulator = EMULATORS[self.fault.relay]
+            values = np.array([float(word) for word in self.graph.reported(emulator, key).split()])
             shares.append(float((values / limit).max()) if values.shape == limit.shape else float("nan"))
         effort, rate = shares
         # Rounding of the figures as they are reported.
@@ -333,7 +370,9 @@ class DdsRun:
 
     @property
     def _braked(self) -> bool:
-        """Whether the robot brakes by itself: from its torques, or by damping without a valid law."""
+        """Whether the robot brakes by itself, from its torques or without a valid law, or its relay damps it."""
+        if self.fault.relay:
+            return self.graph.reported(RELAY, "message").startswith("damping the arm")
         if self.interface == "effort":
             return self.graph.reported("sim_robot", "arm") == "brake"
         return bool(self.graph.reported("sim_robot", "damped"))

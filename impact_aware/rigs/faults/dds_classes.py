@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from impact_aware.rigs.faults.classes import FAULT_CLASSES, Extent
 from impact_aware.rigs.faults.state_faults import STATE_FAULTS, make_state_fault
 
+RELAY = "kuka_fri_relay"
+
 GONE = (0.0, -3.0, 0.0)
 """How far an object that is gone is from where it should be, m."""
 
@@ -24,7 +26,8 @@ class DdsFault:
         stopped: Whether it is stopped for good, but not killed.
         restart: Whether it is started anew.
         watched: Whether `command_watchdog` is there.
-        emulator: Whether the emulator of the forward controller is between controller and plant.
+        emulator: Whether an emulated controller is between controller and plant.
+        relay: Whether that is a KUKA's, with `kuka_fri_relay` before it, and not the forward controller.
         displacement: (3,) Of the object from where everybody believes it, m.
     """
 
@@ -37,6 +40,7 @@ class DdsFault:
     restart: bool = False
     watched: bool = False
     emulator: bool = True
+    relay: bool = False
     displacement: tuple[float, float, float] = (0.0, 0.0, 0.0)
 
     @property
@@ -80,6 +84,28 @@ DDS_FAULTS: dict[str, DdsFault] = {
         victim="command_watchdog",
         restart=True,
         watched=True,
+    ),
+    # With a KUKA's controller, which goes on with the last torque even when it is off.
+    "relayed_controller_killed": DdsFault(
+        "SIGKILL of the controller before a KUKA's relay", victim="rs_controller", watched=True, relay=True
+    ),
+    "relayed_controller_stopped": DdsFault(
+        "SIGSTOP of the controller for good, before a KUKA's relay",
+        victim="rs_controller",
+        stopped=True,
+        watched=True,
+        relay=True,
+    ),
+    "relay_killed": DdsFault("SIGKILL of a KUKA's relay", ("WATCHDOG",), victim=RELAY, watched=True, relay=True),
+    "relay_stopped": DdsFault(
+        "SIGSTOP of a KUKA's relay for good", ("WATCHDOG",), victim=RELAY, stopped=True, watched=True, relay=True
+    ),
+    "relay_watchdog_killed": DdsFault(
+        "SIGKILL of the watchdog behind a KUKA's relay",
+        ("WATCHDOG",),
+        victim="command_watchdog",
+        watched=True,
+        relay=True,
     ),
     "detector_killed": DdsFault("SIGKILL of the detector", _LOST, victim="impact_detector"),
     "detector_restarted": DdsFault(
