@@ -25,7 +25,8 @@ SIMULATION_LEASE = 2.0
 """`upstream_timeout` beside a plant, s: as long as the lease of the publishers."""
 
 SIMULATION_AGE = 0.1
-"""Longest time between the states that a controller of a simulated arm in wall time gets to see, s."""
+"""Longest time between the states that a controller of a simulated arm in wall time gets to see, and between its laws,
+s."""
 
 
 @dataclass(frozen=True)
@@ -277,6 +278,8 @@ class _Builder:
             # machine without real time does for some 20 to 80 ms, makes no steel hit anything.
             parameters["state_timeout"] = SIMULATION_TIMEOUT
             parameters["state_age_limit"] = SIMULATION_AGE
+            if options.command_interface == "local_law":
+                parameters["law_validity"] = SIMULATION_AGE
         return parameters
 
     def watchdog(self, arms: dict[str, Any]) -> list[NodeSpec]:

@@ -33,8 +33,9 @@ LOWEST_RATE, HIGHEST_RATE = 50.0, 1000.0
 SHORTEST_VALIDITY, LONGEST_VALIDITY = 0.002, 0.5
 """For how long a law may be valid, s: an arm must not follow for longer one that nobody renews."""
 
-DEFAULT_VALIDITY = 0.05
-"""At 200 Hz, and with 20 % of messages lost, fewer than one law in 10^6 is not renewed within this time, s."""
+DEFAULT_VALIDITY = 0.03
+"""Longer than `state_age_limit`, over which a controller that was held up makes no law of a state any more, and within
+30 ms of its death an arm damps itself, s."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -29,12 +29,13 @@ class ArmInput:
     Attributes:
         begun: Whether anything usable has come since `forget`.
         rejected: Messages that were not usable.
+        damped_cycles: Cycles in which what there had been was out of date, and the arm damped itself.
     """
 
     def __init__(self, node: Node, on_command: Callable[[], None]) -> None:
         """Nothing has come yet; `on_command` is called when something usable has."""
         self.begun = False
-        self.rejected = 0
+        self.rejected = self.damped_cycles = 0
         self._node, self._on_command = node, on_command
 
     def is_new(self, now: float) -> bool:
@@ -141,7 +142,9 @@ class LawInput(ArmInput):
         """What the law makes of the sensors' values."""
         if not self.begun:
             return None
-        return self._follower.apply(reading.q[self._joints], reading.dq[self._joints], now)
+        torque = self._follower.apply(reading.q[self._joints], reading.dq[self._joints], now)
+        self.damped_cycles += self._follower.expired
+        return torque
 
     def forget(self) -> None:
         """The next law begins from rest."""

@@ -365,6 +365,7 @@ class SimRobotNode(Node):
             "states": self._states,
             "impacts": len(self._plant.impacts),
             "damped": ", ".join(damped),
+            "damped_cycles": sum(arm.input.damped_cycles for arm in self._arms.values()),
             "rejected_commands": sum(arm.input.rejected for arm in self._arms.values()),
         }
         braking = [name for name, own in self._plant.modes.items() if own is DriveMode.BRAKE]

@@ -264,6 +264,12 @@ def test_lockstep_reports_every_cycle_and_waits_for_a_slow_machine() -> None:
     # A plant in wall time may be held up by the machine; its arms are too.
     assert (free["state_timeout"], free["state_age_limit"]) == (1.0, 0.1) and "state_decimation" not in free
     assert "state_age_limit" not in parameters
+    # A simulated arm follows a law for as long as it accepts old states: only steel must not.
+    assert "law_validity" not in free and "law_validity" not in parameters
+    for lockstep, wanted in ((False, 0.1), (True, None)):
+        options = SingleArmOptions(command_interface="local_law", lockstep=lockstep)
+        laws = next(spec for spec in single_arm_graph(options) if spec.executable == "rs_controller").parameters
+        assert laws.get("law_validity") == wanted
 
 
 def test_markers_of_two_arms_are_told_apart_by_arm_and_frame_prefix() -> None:

@@ -133,7 +133,7 @@ def test_efforts_that_are_not_there_are_no_reason_to_unpack(source, monkeypatch,
         b"\x00\x01",
     ],
     # Bytes of no meaning between the fields differ from run to run, and two workers must give a test one name.
-    ids=["few positions", "a NaN", "another joint", "two joints", "older", "cut by 1", "cut at 30", "empty", "two bytes"],
+    ids=["few positions", "a NaN", "another joint", "two joints", "older", "cut by 1", "cut at 30", "empty", "short"],
 )
 def test_after_a_usual_message_an_unusable_one_is_refused_as_ever(source, second):
     source._receive(packed(1.0, "abc", [7.0, 8.0, 9.0], [0.1, 0.2, 0.3], [1.0, 2.0, 3.0]))

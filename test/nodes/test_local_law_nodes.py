@@ -131,7 +131,7 @@ def test_the_plant_applies_a_law_to_what_its_sensors_show(plant):
 
 def test_an_arm_whose_laws_stop_is_damped_and_says_so(plant):
     for index, arm in enumerate(plant._arms.values()):
-        arm.input._receive(sent(made(index)))
+        arm.input._receive(sent(made(index, validity=0.0405)))
     for _ in range(30):
         plant._step()
     assert set(plant._plant.modes.values()) == {DriveMode.TORQUE}
@@ -141,6 +141,8 @@ def test_an_arm_whose_laws_stop_is_damped_and_says_so(plant):
     level, sentence, values = plant._status()
     assert (level, sentence) == (sim_robot.ERROR, "laws stopped: left, right damped")
     assert values["damped"] == "left, right"
+    # Of 330 cycles the first 41, at 0 to 40 ms, were within the validity.
+    assert values["damped_cycles"] == 2 * (330 - 41)
     assert np.abs(plant._plant.state.dq).max() < 0.02
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from impact_aware.cli.main import main
 from impact_aware.control import ControlSession
+from impact_aware.control.local_law import DEFAULT_VALIDITY
 from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.experiments.command_link import CommandLink, LinkSettings
 from impact_aware.rigs.bench.law import cases, figures
@@ -68,6 +69,8 @@ def test_cases_are_every_law_rate_delay_and_loss():
         ("local_law", 500.0, 0.0, 0.2),
         ("local_law", 500.0, 0.005, 0.2),
     ]
+    assert {c.validity for c in found} == {DEFAULT_VALIDITY}
+    assert cases(["local_law"], [250.0], [0.0], [0.0], 0.012)[0].validity == 0.012
 
 
 def test_figures_count_what_began_only():
@@ -78,7 +81,8 @@ def test_figures_count_what_began_only():
         {"success": False, "cause": "start refused: start: far", "largest_step": 0.0, "unled": 0},
     ]
     found = figures(LinkSettings("local_law", 250.0, 0.005, 0.05), rows)
-    assert (found["delay_ms"], found["runs"], found["drop_outs"]) == (5.0, 3, 1)
+    assert (found["delay_ms"], found["runs"], found["drop_outs"], found["cycles_unled"]) == (5.0, 3, 1, 3)
+    assert found["validity_ms"] == 1e3 * DEFAULT_VALIDITY
     assert found["success"] == pytest.approx(2 / 3)
     assert (found["peak"], found["peak_torque_rate"], found["peak_torque_rate_largest"]) == (6.0, 300.0, 700.0)
     assert found["failures"] == {"goal missed": 1}
@@ -94,6 +98,8 @@ def test_figures_count_what_began_only():
         (["--delays", "-2"], "delay"),
         (["--workers", "0"], "--workers"),
         (["--seed", "-1"], "--seed"),
+        (["--rates", "200", "--validity", "9"], "law_validity: got 0.009, expected 0.01 s or more, two periods"),
+        (["--validity", "0"], "law_validity: got 0.0, expected 0.002..0.5 s"),
     ],
 )
 def test_what_can_not_be_benched_is_one_line(words, sentence, capsys):

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
-from impact_aware.control.local_law import check_rate
+from impact_aware.control.local_law import DEFAULT_VALIDITY, check_laws, check_rate
 from impact_aware.errors import InvalidInputError
 from impact_aware.experiments.campaign import RunOptions, run_setup
 from impact_aware.experiments.campaign_plan import CAMPAIGNS
@@ -45,6 +45,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rates", type=float, nargs="+", default=RATES, metavar="HZ", help="of the laws")
     parser.add_argument("--delays", type=float, nargs="+", default=DELAYS, metavar="MS", help="of the commands")
     parser.add_argument("--losses", type=float, nargs="+", default=LOSSES, metavar="SHARE", help="of the commands")
+    usual = 1e3 * DEFAULT_VALIDITY
+    parser.add_argument(
+        "--validity", type=float, default=usual, metavar="MS", help="of the laws (default: %(default)g)"
+    )
 
 
 @dataclass(frozen=True)
@@ -69,7 +73,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         raise InvalidInputError("--workers", options.workers, "at least 1")
     if options.runs < 1:
         raise InvalidInputError("--runs", options.runs, "at least 1")
-    links = cases(options.interfaces, options.rates, options.delays, options.losses)
+    links = cases(options.interfaces, options.rates, options.delays, options.losses, options.validity / 1000.0)
     setups = plan_random(options.campaign, options.runs)
     shared = RunOptions(seed=options.seed, plant=options.plant)
     jobs = {(c, s): Job(setup, shared, link) for c, link in enumerate(links) for s, setup in enumerate(setups)}
@@ -91,18 +95,28 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def cases(interfaces: list[str], rates: list[float], delays: list[float], losses: list[float]) -> list[LinkSettings]:
-    """Every interface, law rate in Hz, delay in ms and loss with each other.
+def cases(
+    interfaces: list[str],
+    rates: list[float],
+    delays: list[float],
+    losses: list[float],
+    validity: float = DEFAULT_VALIDITY,
+) -> list[LinkSettings]:
+    """Every interface, law rate in Hz, delay in ms and loss with each other; laws are valid for `validity`, s.
 
     Raises:
-        InvalidInputError: A rate, delay or loss out of its range.
+        InvalidInputError: A rate, delay, loss or validity out of its range, or laws that end before the next one.
         UnknownNameError: No interface of a name.
     """
     found = []
     for interface in interfaces:
         for rate in rates if interface == "local_law" else (EFFORT_RATE,):
             check_rate("--rates", rate)
-            found += [LinkSettings(interface, rate, 1e-3 * delay, loss) for delay in delays for loss in losses]
+            if interface == "local_law":
+                check_laws(rate, validity)
+            found += [
+                LinkSettings(interface, rate, 1e-3 * delay, loss, validity) for delay in delays for loss in losses
+            ]
     return found
 
 
@@ -124,11 +138,13 @@ def figures(link: LinkSettings, rows: list[dict[str, Any]]) -> dict[str, Any]:
         "rate_hz": link.rate,
         "delay_ms": 1e3 * link.delay,
         "loss": link.loss,
+        "validity_ms": 1e3 * link.validity,
         "runs": len(rows),
         "success": sum(row["success"] for row in rows) / len(rows) if rows else None,
         "peak": float(np.median(peaks)) if peaks else None,
         "peak_torque_rate": float(np.median(rates)) if rates else None,
         "peak_torque_rate_largest": max(rates, default=None),
         "drop_outs": sum(row["unled"] > 0 for row in rows),
+        "cycles_unled": sum(row["unled"] for row in rows),
         "failures": dict(Counter(row["cause"] for row in rows if not row["success"])),
     }
