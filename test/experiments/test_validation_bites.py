@@ -78,12 +78,18 @@ def the_next_joint(monkeypatch, module):
     monkeypatch.setattr(module, "impact_sensitivity", lambda *arguments: np.roll(sensitivity(*arguments), 1))
 
 
+def links_alone(monkeypatch, module):
+    """The inertia of the links without their motors."""
+    monkeypatch.setattr(module, "_INERTIA", "M")
+
+
 ERRORS = [
     ("sliding-errors", "printed_tables", swapped_columns("SLIDING", 0, 2)),
     ("thesis-errors", "printed_tables", swapped_columns("THESIS", 2, 3)),
     ("prediction-errors", "printed_tables", scaled("_B_RHO", 1.5)),
     ("push", "push_mass", scaled("_MASS", 1.2)),
     ("push", "push_mass", scaled("_SPEED", 0.9)),
+    ("pad-duration", "pad_duration", links_alone),
     ("two-mass", "two_mass_models", other_parameters(object_mass=4.0)),
     ("two-mass", "two_mass_models", other_parameters(drive_force=110.0)),
     ("two-mass", "two_mass_models", other_parameters(joint_damping=8.0)),

@@ -79,6 +79,9 @@ VALIDATIONS: dict[str, Validation] = {
         "van Steen 2024: 0.5 m/s against 2.20 kg gives 0.34 m/s; the shipped task, random postures",
         ("printed", "aim"),
     ),
+    "pad-duration": Validation(
+        "pad_duration.pad_duration", "the shipped push: error of the map over the duration of the impact", ("aim",)
+    ),
     "mujoco-surface": Validation(
         "mujoco_reference.surface", "Panda on a fixed surface in MuJoCo", ("aim", "consistency")
     ),
