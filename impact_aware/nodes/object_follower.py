@@ -15,6 +15,12 @@ from impact_aware.messages.object_pose import ObjectPose
 from impact_aware.task.object_watch import ObjectLimits, ObjectWatch
 from impact_aware.transform_buffer import FrameError, FutureError
 
+AHEAD = 0.02
+"""By how much a stamp may be in the future, s: clocks never agree quite."""
+
+OTHER_CLOCK = 86400.0
+"""A stamp farther from the present time is by another clock, s, as a simulator's or a recording's: it is not judged."""
+
 MOST_WAITING = 20
 """Poses that wait for TF of their time."""
 
@@ -25,6 +31,7 @@ class ObjectFollower:
     Attributes:
         problem: Why the latest pose can't be used, in one sentence; empty when it can.
         watch: What judges those that can.
+        delay: Present time less stamp of the latest one when it came, s; None where it had none, or by another clock.
     """
 
     def __init__(
@@ -55,11 +62,26 @@ class ObjectFollower:
         self._limits = limits
         self.watch = ObjectWatch(limits, up)
         self.problem = ""
+        self.delay: float | None = None
         self._stamped = True
 
     def forget(self, up: ArrayLike) -> None:
         """Begin anew in a base frame that stands differently, with the vertical (3,) in it."""
         self.watch, self.problem = ObjectWatch(self._limits, up), ""
+
+    def is_late(self, seen: ObjectPose, present: float) -> bool:
+        """Whether a pose that has just come is refused for its stamp; `present` is now by the clock of stamps, s."""
+        delay, limit = present - seen.time, self._limits.object_delay_limit
+        self.delay = delay if seen.time and abs(delay) < OTHER_CLOCK else None
+        if self.delay is None or not limit or -AHEAD <= delay <= limit:
+            return False
+        asked = "do the clocks of perception and robot agree?"
+        if delay < 0.0:
+            self.problem = f"object_pose is stamped {-delay:.3g} s in the future: {asked}"
+        else:
+            self.problem = f"object_pose comes {delay:.3g} s late, over object_delay_limit, {limit:g} s: {asked}"
+        self._refuse("object_pose stamped too early or late", f"a pose: {self.problem}")
+        return True
 
     def receive(self, seen: ObjectPose, now: float) -> bool:
         """Take a pose in any frame at `now`, s, by a clock that never goes back; returns whether TF places it."""

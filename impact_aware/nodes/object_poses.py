@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -77,6 +78,7 @@ class ObjectPoses:
         own = {"", *base_frames, *filter(None, [settings.tf_base_frame])}
         self._follower = ObjectFollower(self._base, own, settings, self.frames.pose, follow, refuse, up)
         self._looking = False
+        self._latest_stamp = -math.inf
         if settings.object_frame:
             self._look_often(self.look)
         else:
@@ -113,6 +115,8 @@ class ObjectPoses:
         if seen is None:
             # Detections of other objects: this one ages.
             return
+        if self._follower.is_late(seen, self._present()):
+            return
         if self._follower.receive(seen, time.monotonic()):
             self._look_often(self._retry)
 
@@ -124,7 +128,11 @@ class ObjectPoses:
         except FrameError as error:
             self._follower.problem = f"the pose of {one_line(frame)} is not known: {error}"
             return
-        self._follower.take(ObjectPose(self._base, stamp, pose), pin.SE3.Identity(), time.monotonic())
+        seen = ObjectPose(self._base, stamp, pose)
+        if stamp != self._latest_stamp:
+            self._latest_stamp = stamp
+            if not self._follower.is_late(seen, self._present()):
+                self._follower.take(seen, pin.SE3.Identity(), time.monotonic())
 
     def refusal(self) -> str:
         """Why no motion may begin towards the object, in one sentence; empty when it may."""
@@ -138,8 +146,14 @@ class ObjectPoses:
         """For diagnostics."""
         values = self._follower.watch.values(time.monotonic())
         values |= {f"refused: {reason}": count for reason, count in self.frames.refused.items()}
+        if self._follower.delay is not None:
+            values["object_pose_delay"] = self._follower.delay
         problem = self._follower.problem
         return values | ({"object_pose_problem": problem} if problem else {})
+
+    def _present(self) -> float:
+        """By the clock that stamps are of, s."""
+        return 1e-9 * float(self._node.get_clock().now().nanoseconds)
 
     def _look_often(self, look: Callable[[], None]) -> None:
         """From now on; poses in the base frame need no timer, which would share the process with the controller."""

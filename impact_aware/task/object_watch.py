@@ -69,6 +69,9 @@ class ObjectLimits:
     object_turning_limit: float = described(
         0.03, "nor towards one that goes on turning by more than this within the poses of 0.25 s, rad; 0: any", 0.0, 3.2
     )
+    object_delay_limit: float = described(
+        0.3, "a pose whose stamp is older than this when it comes, or in the future, is refused, s; 0: any", 0.0, 1e6
+    )
     object_may_swing: bool = described(
         False, "an object that swings to and fro, as on ropes, is followed by a harmonic motion through the last 3 s"
     )

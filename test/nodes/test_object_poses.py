@@ -254,3 +254,71 @@ def test_a_best_effort_mocap_is_received_and_no_motion_begins_while_it_is_bad(ma
         other.shutdown()
         mocap.destroy_node()
         context.shutdown()
+
+
+PRESENT = 1.7e9
+
+
+def stamped(node, late: float, place: np.ndarray = PLACE) -> PoseStamped:
+    """A pose with a stamp that is so old by the node's clock, s, which stands still."""
+    node._object._present = lambda: PRESENT
+    return seen(place, PRESENT - late, frame="")
+
+
+@pytest.mark.parametrize("kind", [ReferenceFieldNode, JumpPredictorNode])
+@pytest.mark.parametrize(
+    ("late", "words"),
+    [
+        (0.5, "object_pose comes 0.5 s late, over object_delay_limit, 0.3 s"),
+        (-0.03, "object_pose is stamped 0.03 s in the future"),
+    ],
+)
+def test_a_pose_with_a_stamp_that_is_too_old_or_to_come_is_refused(make, kind, late, words):
+    node = make(kind)
+    before = place_of(node).copy()
+    node._object.receive(stamped(node, late))
+    np.testing.assert_array_equal(place_of(node), before)
+    assert node._object.refusal() == f"{words}: do the clocks of perception and robot agree?"
+    assert node._refused == {"object_pose stamped too early or late": 1}
+    # Of a stamp of today, to 0.2 us.
+    assert node._object.values()["object_pose_delay"] == pytest.approx(late, abs=1e-6)
+    for good in (0.29, -0.01):
+        node._object.receive(stamped(node, good))
+        np.testing.assert_allclose(place_of(node), PLACE, atol=1e-12)
+        assert "clock" not in node._object.refusal()
+        assert node._object.values()["object_pose_delay"] == pytest.approx(good, abs=1e-6)
+
+
+def test_late_is_what_is_late_by_the_node_s_clock(make):
+    node = make()
+    before = node.get_clock().now().nanoseconds
+    present = node._object._present()
+    assert 1e-9 * before - 1e-6 <= present <= 1e-9 * node.get_clock().now().nanoseconds + 1e-6
+
+
+def test_how_old_a_stamp_may_be_is_a_parameter(make):
+    for limit, late in ((2.0, 1.9), (0.0, 1000.0)):
+        node = make(object_delay_limit=limit)
+        node._object.receive(stamped(node, late))
+        np.testing.assert_allclose(place_of(node), PLACE, atol=1e-12)
+
+
+def test_stamps_of_another_clock_and_none_are_not_judged(make):
+    node = make()
+    for at in (5.0, 0.0):
+        node._object.receive(seen(PLACE, at, frame=""))
+        assert "clock" not in node._object.refusal()
+        assert "object_pose_delay" not in node._object.values()
+
+
+def test_an_object_that_is_a_frame_of_tf_is_judged_by_the_age_of_its_transform(make):
+    node = make(object_frame="box")
+    node._object._present = lambda: PRESENT
+    pose, before = pin.SE3(np.eye(3), PLACE), place_of(node).copy()
+    for at, late in ((PRESENT - 5.0, True), (PRESENT - 0.1, False)):
+        calibrate(node, at=at, static=False, pose=pose, parent="panda_link0", child="box")
+        for _ in range(2):
+            node._object.look()
+        assert ("over object_delay_limit" in node._object.refusal()) == late
+        np.testing.assert_allclose(place_of(node), before if late else PLACE, atol=1e-12)
+    assert node._refused.total() == 1

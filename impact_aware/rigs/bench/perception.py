@@ -255,8 +255,8 @@ def perceive(trial: Trial) -> Perceived:
         if isinstance(event, Transform):
             buffer.add(event.parent, event.child, event.time, event.pose, static=event.static)
             follower.retry(now)
-        else:
-            follower.receive(object_pose(event), now)
+        elif not follower.is_late(seen := object_pose(event), START + now):
+            follower.receive(seen, now)
     field = live.field.advanced(START)
     place: Any = tuple(field.object_position.tolist())
     task = dataclasses.replace(live.task, object=dataclasses.replace(live.task.object, position=place))
