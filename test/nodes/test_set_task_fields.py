@@ -1,0 +1,131 @@
+"""`set_task` with every field of a task wrong in turn: one sentence that names it each time, and nothing changed."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import pytest
+import yaml
+from geometry_msgs.msg import Point
+from impact_aware_msgs.srv import SetTask
+from rclpy.parameter import Parameter
+
+from impact_aware.nodes.reference_field import ReferenceFieldNode
+from impact_aware.task import ArmTask, FieldParameters, Task, TaskObject, load_task
+from impact_aware.task.task_file import task_yaml
+
+TASK = load_task("hit_and_push_palm")
+
+WRONG_KIND = {"a": "mapping"}
+"""Neither a number nor a text nor a list."""
+
+def fields_of(part: type) -> list[str]:
+    return [entry.name for entry in dataclasses.fields(part) if not entry.metadata]
+
+
+def wrong_values(part: type, name: str, value: object) -> list[object]:
+    """Of another kind, no number, and, of several numbers, one too few."""
+    wrong: list[object] = [WRONG_KIND]
+    if isinstance(value, bool):
+        return wrong
+    if isinstance(value, float | int):
+        wrong += [math.nan, -1e9, "fast"]
+    elif isinstance(value, tuple) and name not in ("starts", "arms", "objects"):
+        wrong += [[math.nan, *value[1:]], [1e9, *value[1:]], list(value[:-1])] if value else [[math.nan], [1e9]]
+    elif isinstance(value, tuple):
+        wrong += [7, ["x"]]
+    return wrong
+
+
+def spoilt() -> list[tuple[str, object, dict]]:
+    """Path of a field, its wrong value, and the task with it as a mapping."""
+    cases = []
+    for part, where, own in (
+        (Task, "", TASK),
+        (TaskObject, "object", TASK.object),
+        (ArmTask, "arms", TASK.arms[0]),
+        (FieldParameters, "fields", TASK.fields),
+    ):
+        for name in fields_of(part):
+            if where == "" and name in ("object", "arms", "fields"):
+                wrong: list[object] = [7, "x"]
+            else:
+                wrong = wrong_values(part, name, getattr(own, name))
+            for value in wrong:
+                content = yaml.safe_load(task_yaml(TASK))
+                at = content if not where else content.setdefault(where, {})
+                (at[0] if where == "arms" else at)[name] = value
+                cases.append((f"{where}.{name}".lstrip("."), value, content))
+    return cases
+
+
+CASES = spoilt()
+
+
+@pytest.fixture(scope="module")
+def node(ros_context):
+    node = ReferenceFieldNode(parameter_overrides=[Parameter("task", value="hit_and_push_palm")])
+    yield node
+    node.destroy_node()
+
+
+def refusal(node: ReferenceFieldNode, request: SetTask.Request) -> str:
+    """What is answered, where nothing changes and nothing is published."""
+    live, sent = node._live, []
+    before = live.field, live.task, live.task_number
+    for publisher in ("_task_publisher", "_publisher"):
+        setattr(node, publisher, type("Recorder", (), {"publish": lambda self, message: sent.append(message)})())
+    answer = node._on_set_task(request, SetTask.Response())
+    assert not answer.success
+    assert (live.field, live.task, live.task_number) == before and not sent
+    assert "\n" not in answer.message and len(answer.message) < 400
+    return answer.message
+
+
+def test_every_field_of_a_task_is_among_them():
+    parts = {"": Task, "object": TaskObject, "arms": ArmTask, "fields": FieldParameters}
+    expected = {f"{where}.{name}".lstrip(".") for where, part in parts.items() for name in fields_of(part)}
+    assert {path for path, _, _ in CASES} == expected and len(CASES) > 140
+
+
+@pytest.mark.parametrize(("path", "value", "content"), CASES, ids=[f"{path} {value}" for path, value, _ in CASES])
+def test_a_wrong_field_is_refused_by_its_name(node, path, value, content):
+    said = refusal(node, SetTask.Request(yaml=yaml.safe_dump(content)))
+    assert path.rpartition(".")[2] in said, said
+
+
+@pytest.mark.parametrize("where", ["", "object", "arms", "fields", "objects"])
+def test_an_entry_that_a_task_does_not_have_is_refused_by_its_name(node, where):
+    content = yaml.safe_load(task_yaml(TASK))
+    if where in ("arms", "objects"):
+        content[where] = [{**(content.get(where) or [{}])[0], "dance": 1}]
+    else:
+        (content.setdefault(where, {}) if where else content)["dance"] = 1
+    assert "dance" in refusal(node, SetTask.Request(yaml=yaml.safe_dump(content)))
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"task": "dance"}, "task"),
+        ({"object_position": [Point(x=math.nan)]}, "object.position"),
+        ({"object_position": [Point(x=50.0)]}, "object.position"),
+        ({"object_position": [Point(), Point()]}, "object_position: got 2 entries"),
+        ({"goal": [Point(y=math.inf)]}, "goal"),
+        ({"goal": [Point(), Point()]}, "goal: got 2 entries"),
+        ({"impact_speed": [-0.1]}, "impact_speed"),
+        ({"impact_speed": [math.nan]}, "impact_speed"),
+        ({"impact_speed": [0.1, 0.1]}, "impact_speed: got 2 entries"),
+        ({"object_mass": [0.0]}, "object.mass"),
+        ({"object_mass": [math.inf]}, "object.mass"),
+        ({"object_mass": [1.0, 1.0]}, "object_mass: got 2 entries"),
+        ({"yaml": "object: 7"}, "object"),
+        ({"yaml": "a: ["}, "yaml"),
+        ({"yaml": "x" * 70000}, "yaml: got 70000 characters"),
+    ],
+)
+def test_every_field_of_the_request_is_refused_by_its_name(node, fields, words):
+    assert words in refusal(node, SetTask.Request(**fields))
+    known = set(SetTask.Request.get_fields_and_field_types())
+    assert known == {"task", "object_position", "goal", "impact_speed", "object_mass", "yaml"}
