@@ -322,3 +322,18 @@ def test_an_object_that_is_a_frame_of_tf_is_judged_by_the_age_of_its_transform(m
         assert ("over object_delay_limit" in node._object.refusal()) == late
         np.testing.assert_allclose(place_of(node), before if late else PLACE, atol=1e-12)
     assert node._refused.total() == 1
+
+
+@pytest.mark.parametrize("kind", [ReferenceFieldNode, JumpPredictorNode])
+def test_an_object_is_turned_as_a_turned_camera_sees_it(make, kind):
+    """By 0.3 rad out of the base frame's axes; in the camera's it is any turn."""
+    normal = {"object_mass": 2.0, "normal": [0.0, 1.0, 0.0]} if kind is JumpPredictorNode else {}
+    node, turned = make(kind, **normal), pin.utils.rotate("z", 0.3)
+    calibrate(node)
+    for step in range(12):
+        message = seen(PLACE, 5.0 + 0.02 * step)
+        own = CAMERA.actInv(pin.SE3(turned, PLACE))
+        write_quaternion(message.pose.orientation, pin.Quaternion(own.rotation).coeffs())
+        node._object.receive(message)
+    face = node._predictor.contact.normal if kind is JumpPredictorNode else node._live.field.arms[0].normal
+    np.testing.assert_allclose(face, turned[:, 1], atol=1e-9)

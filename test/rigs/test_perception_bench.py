@@ -288,14 +288,14 @@ def test_demos_that_fail_are_counted_with_their_reason(monkeypatch):
     asked = []
     run = subprocess.run
     monkeypatch.setattr(subprocess, "run", lambda command, **more: asked.append(command) or run(command, **more))
-    monkeypatch.setattr(perception_demos, "TASKS", ("hit-and-shove", "dual-arm-grub"))
-    result = perception_demos.run_demos(1, 3, 30.0, "rigid")
+    result = perception_demos.run_demos(1, 3, 30.0, "rigid", ("hit-and-shove", "dual-arm-grub"))
     assert (result["demos"], result["prediction_error"]) == (4, None)
     assert result["success_still"] == result["success_moving"] == 0.0
     assert len(result["failed"]) == 2 and "hit-and-shove" in result["failed"][1]
     turns = [row["turn_deg"] for row in result["rows"]]
     assert turns[0] != turns[1] and all(abs(turn) <= 30.0 for turn in turns)
     for row, command in zip(result["rows"], asked, strict=True):
+        assert row["task"] in command
         assert row["moves"] == any(row["belt"]) == ("--belt" in command)
         # After 0.9 s a belt has carried the object to within 3 and 2 cm of its place.
         first = command.index("--displacement") + 1

@@ -33,6 +33,7 @@ from impact_aware.messages.object_pose import ObjectPose, object_pose
 from impact_aware.nodes.object_follower import ObjectFollower
 from impact_aware.rigs.bench.lab_sight import BAD, GOOD, KINDS, START, SWINGING, LabSight, Transform, draw_sight
 from impact_aware.rigs.bench.perception_demos import run_demos
+from impact_aware.rigs.bench.starts import TASKS
 from impact_aware.robot.profile import PLANTS
 from impact_aware.swing import Swing
 from impact_aware.task import Task, load_task
@@ -77,6 +78,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--dds", type=int, default=0, metavar="N", help="also N whole demos of each task over DDS, and N on a belt"
     )
+    parser.add_argument("--dds-task", choices=TASKS, help="demos of this task only (default: of both)")
     parser.add_argument(
         "--plant", choices=PLANTS, default=PLANTS[0], help="joints of the true arms (default: %(default)s)"
     )
@@ -113,7 +115,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         score.take(drawn, perceive(drawn))
     demos: dict[str, Any] = {}
     if options.dds:
-        tasks = tuple(dict.fromkeys(CAMPAIGNS[options.shape]))
+        tasks = (options.dds_task,) if options.dds_task else tuple(dict.fromkeys(CAMPAIGNS[options.shape]))
         demos["dds"] = run_demos(options.dds, options.seed, options.yaw, options.plant, tasks)
     return (
         score.as_dict()

@@ -33,7 +33,7 @@ def run_demos(count: int, seed: int, yaw: float, plant: str, tasks: Sequence[str
         seed: Of places and turns.
         yaw: Largest turn, deg.
         plant: Joints of the true arms.
-        tasks: Names of demos.
+        tasks: Demos, in turn.
     """
     generator, rows = np.random.default_rng([seed, 77]), []
     plan = [(task, moves) for task in tasks for moves in (False, True)] * count
