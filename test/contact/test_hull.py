@@ -46,6 +46,20 @@ def test_its_inertia_is_that_of_many_small_masses(ramp):
     assert ramp.inertia(2.3)[1, 2] > 1e-4
 
 
+def test_where_corners_are_is_not_where_the_mass_is():
+    """A trapezium, 0.17 m wide and 0.09 to 0.15 m deep, 0.14 m high: more of it is where it is deeper."""
+    plan = [(-0.08, -0.06), (0.09, -0.06), (0.09, 0.03), (-0.08, 0.09)]
+    wedge = Hull([[x, y, z] for z in (0.0, 0.14) for x, y in plan])
+    ticks = (np.arange(120) + 0.5) / 120.0
+    x, y = (grid.ravel() for grid in np.meshgrid(0.17 * ticks - 0.08, 0.15 * ticks - 0.06))
+    flat = np.stack([x, y], axis=1)[y <= 0.03 + 0.06 * (0.09 - x) / 0.17]
+    np.testing.assert_allclose(wedge.origin, [*flat.mean(axis=0), 0.07], atol=2e-4)
+    away = flat - flat.mean(axis=0)
+    second = np.zeros((3, 3))
+    second[:2, :2], second[2, 2] = away.T @ away / len(away), 0.14**2 / 12.0
+    np.testing.assert_allclose(wedge.inertia(2.3), 2.3 * (np.trace(second) * np.eye(3) - second), rtol=0.02, atol=1e-5)
+
+
 def test_a_box_as_a_hull_is_a_box(box):
     other, generator = Box(HALF), np.random.default_rng(2)
     np.testing.assert_allclose(box.inertia(1.7), other.inertia(1.7), atol=1e-12)
@@ -79,6 +93,10 @@ def test_a_tool_meets_the_face_that_its_line_through_the_centre_leaves_by(ramp):
     np.testing.assert_allclose(place.normal, OUT, atol=1e-12)
     # At a height of 0.055 of 0.12 m the ramp is 0.09 (1 - 0.055 / 0.12) m deep.
     np.testing.assert_allclose(place.point + ramp.origin, [1.13, 0.09 * (1.0 - 0.055 / 0.12), 0.055], atol=1e-12)
+    # Sideways it leaves by the slanted face, 0.03 m on, before it is at the end, although that looks at it more.
+    slant = ramp.hit(np.array([1.0, 0.9, 0.0]), np.zeros(3))
+    np.testing.assert_allclose(slant.normal, OUT, atol=1e-12)
+    np.testing.assert_allclose(slant.point, np.array([1.0, 0.9, 0.0]) * 0.024 / (0.9 * 0.8), atol=1e-12)
     behind = ramp.hit(np.array([0.0, -1.0, 0.0]), np.array([0.03, 0.0, 0.015]))
     np.testing.assert_allclose(behind.normal, [0.0, -1.0, 0.0], atol=1e-12)
     np.testing.assert_allclose(behind.point + ramp.origin, [1.13, 0.0, 0.055], atol=1e-12)

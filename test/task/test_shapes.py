@@ -22,6 +22,7 @@ from impact_aware.task.arms import arms_of_task
 from impact_aware.task.hit import hit_of
 from impact_aware.task.object_turn import ObjectTurn
 from impact_aware.task.task_file import task_yaml
+from impact_aware.task.task_object import TaskObject
 from impact_aware.yaml_text import read_yaml_mapping
 
 CAN, WEDGE = load_task("hit_and_push_can"), load_task("hit_and_push_wedge")
@@ -107,6 +108,18 @@ def test_the_wedge_is_hit_square_to_its_slanted_face(robot):
     task = dataclasses.replace(WEDGE, object=WEDGE.object.placed(turned))
     np.testing.assert_allclose(hit_of(task.object, task.arms[0]).normal, pin.utils.rotate("z", -0.3) @ out, atol=1e-6)
     np.testing.assert_allclose(task.arms[0].turn, pin.utils.rotate("z", -0.3), atol=1e-12)
+
+
+def test_the_table_is_below_the_base_whatever_is_above():
+    """A ramp whose upper face leans: 0.09 m along y and 0.12 m up, so that its centre is 0.04 m above its base."""
+    corners = tuple((x, y, z) for x in (0.0, 0.2) for y, z in ((0.0, 0.0), (0.09, 0.0), (0.0, 0.12)))
+    ramp = TaskObject(shape="hull", vertices=corners, position=(0.45, -0.1, 0.3), orientation_rpy=(0.0, 0.0, 0.3))
+    np.testing.assert_allclose(ramp.up, [0.0, 0.0, 1.0], atol=1e-12)
+    assert dataclasses.replace(WEDGE, object=ramp).table_height == pytest.approx(0.26)
+    lean = pin.utils.rotate("x", 0.2)
+    leaning = ramp.placed(pin.SE3(lean @ ramp.rotation, np.array(ramp.position)))
+    np.testing.assert_allclose(leaning.up, lean[:, 2], atol=1e-12)
+    assert dataclasses.replace(WEDGE, object=leaning).table_height == pytest.approx(0.3 - 0.04 / np.cos(0.2))
 
 
 @pytest.mark.parametrize("task", [CAN, WEDGE])
