@@ -3,11 +3,14 @@ import subprocess
 import sys
 
 import numpy as np
+import pinocchio as pin
 import pytest
 
 from impact_aware.cli.main import main
 from impact_aware.contact import Contact
 from impact_aware.contact.box import Box, homogeneous_box
+from impact_aware.contact.cylinder import Cylinder
+from impact_aware.contact.geometry import contact_point
 from impact_aware.contact.shape import PlacedShape
 from impact_aware.impact import predict
 from impact_aware.impact.palm import predict_palm
@@ -263,3 +266,24 @@ def test_palms_that_are_none_are_answered_in_one_line(capsys, options, sentence)
     status, out, err = call(capsys, "--q", *Q, "--dq", *DQ, *options)
     assert (status, out) == (2, "")
     assert err.startswith(f"impact-aware: error: {sentence}") and err.count("\n") == 1
+
+
+def test_a_lying_cylinder_is_an_object_too(capsys):
+    words = ["--q", *Q, "--dq", *DQ, "--contact-frame", "tool", "--friction", "0.4", "--object-mass", "1.4", "--json"]
+    shape = ["--object-shape", "cylinder", "--object-half-sizes", "0.05", "0.05", "0.08", "--object-rpy", "1.2", "0", "0.3"]
+    robot = RobotModel.from_profile("panda")
+    q, dq = (np.array([float(word) for word in numbers]) for numbers in (Q, DQ))
+    normal = np.array([0.6, 0.0, 0.8])
+    if normal @ robot.frame_jacobian(q)[:3] @ dq > 0.0:
+        normal = -normal
+    status, out, _ = call(capsys, *words, *shape, "--normal", *map(str, normal))
+    assert status == 0
+    contact = Contact("tool", normal, friction=0.4, radius=robot.tool_radius)
+    lying = PlacedShape(Cylinder(0.05, 0.08), np.zeros(3), pin.rpy.rpyToMatrix(1.2, 0.0, 0.3))
+    place = contact_point(robot, q, contact) - lying.plane_point(normal)
+    body = PlacedShape(lying.shape, place, lying.rotation).free_object(1.4)
+    expected = predict(robot, q, dq, contact, obstacle=body)
+    np.testing.assert_allclose(json.loads(out)["object_twist_after"], expected.object_twist_after, atol=1e-12)
+    assert np.abs(expected.object_twist_after[3:]).max() > 1e-3
+    status, _, err = call(capsys, *words, "--object-shape", "egg")
+    assert status == 2 and "object-shape: got 'egg', expected one of box, cylinder, hull" in err
