@@ -270,7 +270,7 @@ def test_palms_that_are_none_are_answered_in_one_line(capsys, options, sentence)
 
 def test_a_lying_cylinder_is_an_object_too(capsys):
     words = ["--q", *Q, "--dq", *DQ, "--contact-frame", "tool", "--friction", "0.4", "--object-mass", "1.4", "--json"]
-    shape = ["--object-shape", "cylinder", "--object-half-sizes", "0.05", "0.05", "0.08", "--object-rpy", "1.2", "0", "0.3"]
+    shape = "--object-shape cylinder --object-half-sizes 0.05 0.05 0.08 --object-rpy 1.2 0 0.3".split()
     robot = RobotModel.from_profile("panda")
     q, dq = (np.array([float(word) for word in numbers]) for numbers in (Q, DQ))
     normal = np.array([0.6, 0.0, 0.8])

@@ -60,6 +60,14 @@ def test_where_corners_are_is_not_where_the_mass_is():
     np.testing.assert_allclose(wedge.inertia(2.3), 2.3 * (np.trace(second) * np.eye(3) - second), rtol=0.02, atol=1e-5)
 
 
+def test_a_pyramid_has_its_mass_a_quarter_above_its_base():
+    """Of side a and height h: second moments a^2 / 20 along the base and 3 h^2 / 80 up, about the centre of the mass."""
+    pyramid = Hull([[x, y, 0.5] for x in (0.0, 0.2) for y in (0.0, 0.2)] + [[0.1, 0.1, 0.8]])
+    np.testing.assert_allclose(pyramid.origin, [0.1, 0.1, 0.5 + 0.3 / 4.0], atol=1e-12)
+    along, up = 0.2**2 / 20.0, 3.0 * 0.3**2 / 80.0
+    np.testing.assert_allclose(pyramid.inertia(1.5), 1.5 * np.diag([along + up, along + up, 2.0 * along]), atol=1e-12)
+
+
 def test_a_box_as_a_hull_is_a_box(box):
     other, generator = Box(HALF), np.random.default_rng(2)
     np.testing.assert_allclose(box.inertia(1.7), other.inertia(1.7), atol=1e-12)
