@@ -61,7 +61,7 @@ def test_where_corners_are_is_not_where_the_mass_is():
 
 
 def test_a_pyramid_has_its_mass_a_quarter_above_its_base():
-    """Of side a and height h: second moments a^2 / 20 along the base and 3 h^2 / 80 up, about the centre of the mass."""
+    """Of side a and height h: second moments a^2 / 20 along the base and 3 h^2 / 80 up, about its centre."""
     pyramid = Hull([[x, y, 0.5] for x in (0.0, 0.2) for y in (0.0, 0.2)] + [[0.1, 0.1, 0.8]])
     np.testing.assert_allclose(pyramid.origin, [0.1, 0.1, 0.5 + 0.3 / 4.0], atol=1e-12)
     along, up = 0.2**2 / 20.0, 3.0 * 0.3**2 / 80.0
