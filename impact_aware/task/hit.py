@@ -10,10 +10,14 @@ import pinocchio as pin
 from impact_aware.arrays import Array
 from impact_aware.contact.box import upright
 from impact_aware.contact.shape import SurfacePoint
+from impact_aware.errors import InvalidInputError
 from impact_aware.task.task import ArmTask, TaskObject
 
 OBLIQUE = 0.7
 """Share of the angle of friction by which a hit may be more oblique to the face than the task has it."""
+
+GRAZING = 1e-3
+"""Sine of the angle to a face below which a velocity passes along it."""
 
 
 class Hit(NamedTuple):
@@ -40,6 +44,9 @@ def hit_of(thing: TaskObject, arm: ArmTask) -> Hit:
     keeps to the velocity of the task as long as friction holds it there, by `OBLIQUE`: its way from the start stays
     as long, and the object starts towards its goal. The place on the face moves along, by as much as keeps the impulse
     as far from the object's centre as it would be on an object that is not turned. With a table that leans all leans.
+
+    Raises:
+        InvalidInputError: The tool passes the object, or moves along its face or away from it.
     """
     turn, rotation, shape = thing.turn, thing.rotation, thing.solid
     place = middle_of_hit(thing, arm)
@@ -78,5 +85,13 @@ def _towards(velocity: Array, wanted: Array, angle: float) -> Array:
 
 
 def _exit(velocity: Array, normal: Array, depth: float) -> Array:
-    """From the object's centre against a velocity (3,) to the plane of its face (3,), m."""
-    return np.asarray(velocity * (depth / float(velocity @ normal)))
+    """From the object's centre against a velocity (3,) to the plane of its face (3,), m.
+
+    Raises:
+        InvalidInputError: The velocity does not lead into the face.
+    """
+    into = -float(velocity @ normal)
+    if not into > GRAZING * float(np.linalg.norm(velocity)):
+        expected = f"one into the face that is hit, whose normal is {np.round(normal, 3).tolist()}"
+        raise InvalidInputError("impact_velocity", np.round(velocity, 3).tolist(), expected)
+    return np.asarray(velocity * (-depth / into))

@@ -69,7 +69,7 @@ def test_an_object_that_may_swing_is_followed_along_its_swing(ros_context, kind)
     if kind is ReferenceFieldNode:
         found = node._live.field.advanced(8.0).object_position
     else:
-        half = node._predictor._half_extents[1]
+        half = node._predictor.shape.half_extents[1]
         found = node._predictor.plane_point + node._predictor._shift(8.0) - [0.0, half, 0.0]
     # The field follows by steps of 2 mm and 3 mm/s.
     np.testing.assert_allclose(found, expected, atol=4e-3)

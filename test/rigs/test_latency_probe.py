@@ -132,6 +132,7 @@ def test_calls_of_both_services_alternate_and_those_of_the_warm_up_do_not_count(
     node = service_probe.ServiceProbeNode()
     called = []
     spent = {"empty": iter([9.0, 9.0, 0.25, 0.5, 1.0]), "predict": iter([9.0, 9.0, 1.0, 3.0, 2.0])}
+    spent["predict_with_covariance"] = iter([9.0, 9.0, 7.0, 5.0, 6.0])
 
     def client(name):
         def call_async(request):
@@ -145,10 +146,11 @@ def test_calls_of_both_services_alternate_and_those_of_the_warm_up_do_not_count(
     node._targets = {name: (client(name), None) for name in node._targets}
     node._start()
     line = json.loads(capsys.readouterr().out)
-    assert called == ["empty", "predict"] * 5
+    assert called == ["empty", "predict", "predict_with_covariance"] * 5
     assert node.finished and line["last"]
     assert line["empty"] == pytest.approx({"calls": 3, "p50_us": 0.5e6, "p99_us": 0.99e6})
     assert line["predict"] == pytest.approx({"calls": 3, "p50_us": 2.0e6, "p99_us": 2.98e6})
+    assert line["predict_with_covariance"] == pytest.approx({"calls": 3, "p50_us": 6.0e6, "p99_us": 6.98e6})
     node.destroy_node()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from types import SimpleNamespace
 
@@ -10,11 +11,14 @@ import pytest
 
 from impact_aware.control import Mode
 from impact_aware.detection import ImpactEvent
+from impact_aware.reference import ArmAfterImpact
 from impact_aware.rigs.faults.bench import FaultBench
 from impact_aware.rigs.faults.event_faults import EventFaults
 from impact_aware.rigs.faults.state_channel import DelayLine
 from impact_aware.rigs.faults.state_faults import StateMessage
 from impact_aware.rigs.faults.suite import FALSE_EVENT_AGE, LIVELINESS_LEASE, WATCHDOG_PERIOD, Suite
+
+AFTER = ArmAfterImpact(np.array([0.3, -0.1, 0.2]), 0.04)
 
 
 @pytest.fixture(scope="module")
@@ -29,10 +33,11 @@ class Session:
         self.states, self.field, self.mode = real.states, real.field, Mode.ANTE
         self.calls: list[tuple] = []
         self.events = SimpleNamespace(notify_impact=self._notify)
-        self.fields = []
+        self.fields, self.after = [], []
 
-    def _notify(self, time, detected, velocity=None, *, arm=0, sequence=None):
+    def _notify(self, time, detected, velocity=None, *, arm=0, sequence=None, arms_after=None):
         self.calls.append(("impact", time, detected, velocity, arm))
+        self.after.append(arms_after)
 
     def receive(self, arm):
         self.calls.append(("state", arm))
@@ -67,14 +72,13 @@ def detect_at(suite, bench, when: float):
     before = np.full(7, np.nan)
     jacobian = bench.robots[0].frame_jacobian(bench.start)
     before[:] = np.linalg.pinv(jacobian) @ np.array([0.0, -0.3, 0.0, 0.0, 0.0, 0.0])
-    event = SimpleNamespace(time=when - 0.002, position=bench.start, velocity_before=before)
+    event = dataclasses.replace(_event(bench, before), time=when - 0.002)
 
     def update(sample):
         return event if sample.time == when else None
 
     suite._detectors = [SimpleNamespace(update=update)]
-    suite._predict = lambda arm, event, q: np.array([0.1, -0.2, 0.3])
-    suite._object_velocity = lambda arm, event: np.array([0.1, -0.2, 0.3])
+    suite._predict = lambda arm, event, q: (np.array([0.1, -0.2, 0.3]), {arm: AFTER})
 
 
 def test_a_state_reaches_the_session_after_its_impact(make, bench):
@@ -88,6 +92,7 @@ def test_a_state_reaches_the_session_after_its_impact(make, bench):
     _, time, detected, velocity, arm = suite.session.calls[1]
     assert (time, detected, arm) == (1.498, 1.5, 0)
     np.testing.assert_array_equal(velocity, [0.1, -0.2, 0.3])
+    assert suite.session.after == [{0: AFTER}]
 
 
 def test_an_impact_in_no_motion_and_a_state_that_can_not_be_read_reach_nobody(make, bench):
@@ -112,6 +117,8 @@ def test_a_late_prediction_changes_the_field_when_it_is_due(make, bench):
     assert known == [0, 0, 1, 1]
     assert suite.session.calls[0][3] is None
     np.testing.assert_array_equal(suite.session.fields[0].object_velocity_after, [0.1, -0.2, 0.3])
+    assert suite.session.after == [None]
+    np.testing.assert_array_equal(suite.session.fields[0].arms[0].after_impact.angular_velocity, AFTER.angular_velocity)
 
 
 def test_a_dead_detector_detects_nothing_and_is_missed_after_its_lease(make, bench):
@@ -155,12 +162,15 @@ def test_the_predicted_velocity_is_of_the_object_along_the_hit(bench):
     suite.on_state(0, message(bench, 1.0))
     before = np.linalg.pinv(bench.robots[0].frame_jacobian(bench.start)) @ np.array([0.0, -0.3, 0.0, 0.0, 0.0, 0.0])
     event = _event(bench, before)
-    whole = suite._object_velocity(0, event)
+    whole, after = suite._prediction(0, event)
     assert whole[1] < -0.05
+    assert np.linalg.norm(after[0].angular_velocity) > 0.05
     # Joints whose velocity before is not known count with what was measured last.
     states.readers[0].velocity[:] = before
     unknown = np.where(np.arange(7) % 2 == 0, np.nan, before)
-    np.testing.assert_allclose(suite._object_velocity(0, _event(bench, unknown)), whole)
+    again, same = suite._prediction(0, _event(bench, unknown))
+    np.testing.assert_allclose(again, whole)
+    np.testing.assert_allclose(same[0].angular_velocity, after[0].angular_velocity)
 
 
 def _event(bench, before) -> ImpactEvent:

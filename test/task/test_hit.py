@@ -9,6 +9,7 @@ import pinocchio as pin
 import pytest
 
 from impact_aware.control.safety.impact_check import expected_impact
+from impact_aware.errors import InvalidInputError
 from impact_aware.robot import RobotModel
 from impact_aware.task import load_task, make_field, start_posture, tool_placement
 from impact_aware.task.grasp import predict_grasp_impact
@@ -37,6 +38,18 @@ def test_a_box_along_the_axes_is_hit_as_the_task_says():
     np.testing.assert_allclose(hit.point, CENTRE + [0.01, 0.065, -0.02], atol=1e-15)
     np.testing.assert_array_equal(hit.velocity, [0.0, -0.5, 0.0])
     np.testing.assert_array_equal(hit.outward, [0.0, 1.0, 0.0])
+
+
+def test_a_tool_that_would_move_along_the_face_is_refused():
+    """A palm so turned that its face looks at a face of the box along which the tool moves."""
+    palm = dataclasses.replace(
+        ARM, impact_velocity=(0.0, -0.17, -0.23), pad_half_sizes=(0.04, 0.03, 0.02), orientation_rpy=(-0.3, 1.0, 0.2)
+    )
+    expected = r"impact_velocity: got \[0.0, -0.17, -0.23\], expected one into the face .* normal is \[1.0, 0.0, 0.0\]"
+    with pytest.raises(InvalidInputError, match=expected):
+        hit_of(box(), palm)
+    into = hit_of(box(), dataclasses.replace(palm, impact_velocity=(-0.002, -0.17, -0.23)))
+    np.testing.assert_array_equal(into.normal, [1.0, 0.0, 0.0])
 
 
 def test_as_long_as_friction_holds_the_tool_keeps_its_velocity_and_hits_towards_the_centre():
