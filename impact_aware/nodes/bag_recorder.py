@@ -55,7 +55,10 @@ class BagRecorderNode(Node):
 
     Attributes:
         finished: Whether it ends, as nothing can be written any more.
+        rest: Nobody waits for it, and its queues are long.
     """
+
+    rest = 0.01
 
     def __init__(self) -> None:
         """Open the bag and start looking for topics."""

@@ -101,6 +101,8 @@ class ObjectWatch:
         self._judged: deque[tuple[float, bool]] = deque(maxlen=MOST_POSES)
         self._all: deque[tuple[float, Array]] = deque(maxlen=MOST_POSES)
         self._swing: tuple[float, SwingFit | None] = -math.inf, None
+        self._line: tuple[Array, float, Array] | None = None
+        self._moving = np.zeros(3)
         self._arrival = -math.inf
         self.jumps = 0
 
@@ -140,6 +142,7 @@ class ObjectWatch:
             self.turn.clear()
         self.turn.take(time, rotation, time - WINDOW)
         self._seen.append((time, np.array(position)))
+        self._line = None
         while self._seen[0][0] < time - WINDOW:
             self._seen.popleft()
         if self._limits.object_may_swing:
@@ -246,13 +249,7 @@ class ObjectWatch:
         swing = self._swing_fit()
         if swing is not None:
             return swing.velocity(self._all[-1][0])
-        fit = self._fit()
-        if fit is None:
-            return np.zeros(3)
-        times = np.array([time for time, _ in self._seen])
-        error = fit[1] / math.sqrt(float(((times - times.mean()) ** 2).sum()))
-        moves = float(np.linalg.norm(fit[0])) > max(SLOWEST, SIGNIFICANT * error)
-        return fit[0] if moves else np.zeros(3)
+        return np.zeros(3) if self._fit() is None else self._moving
 
     @property
     def position(self) -> Array:
@@ -260,12 +257,8 @@ class ObjectWatch:
         swing = self._swing_fit()
         if swing is not None:
             return swing.position(self._all[-1][0])
-        velocity = self.velocity
-        if not velocity.any():
-            return self._seen[-1][1]
-        times = np.array([time for time, _ in self._seen])
-        middle = np.mean([position for _, position in self._seen], axis=0)
-        return np.asarray(middle + (times[-1] - times.mean()) * velocity)
+        fit = self._fit()
+        return self._seen[-1][1] if fit is None or not self._moving.any() else fit[2]
 
     def _bend(self) -> float:
         """Acceleration in the last poses, m/s^2, less two standard deviations; 0 where it is not told."""
@@ -300,14 +293,27 @@ class ObjectWatch:
             values["object_swing_error"] = swing.error(self._seen[-1][0] + SWING_AHEAD)
         return values
 
-    def _fit(self) -> tuple[Array, float] | None:
-        """Velocity (3,), m/s, by least squares, and root mean square distance from the line, m; None when not told."""
+    def _fit(self) -> tuple[Array, float, Array] | None:
+        """Velocity (3,), m/s, by least squares, root mean square distance from the line, m, and place (3,) on it, m.
+
+        At the time of the last pose; None when not told.
+        """
         if len(self._seen) < FEWEST or self._seen[-1][0] - self._seen[0][0] < SHORTEST:
             return None
+        if self._line is None:
+            self._line = self._fitted()
+        return self._line
+
+    def _fitted(self) -> tuple[Array, float, Array]:
         times = np.array([time for time, _ in self._seen])
         positions = np.array([position for _, position in self._seen])
+        last, middle = times[-1] - times.mean(), positions.mean(axis=0)
         times -= times.mean()
-        offsets = positions - positions.mean(axis=0)
-        velocity = times @ offsets / (times @ times)
+        offsets = positions - middle
+        square = float(times @ times)
+        velocity = times @ offsets / square
         rest = offsets - np.outer(times, velocity)
-        return velocity, float(np.sqrt((rest**2).sum(axis=1).mean()))
+        spread = float(np.sqrt((rest**2).sum(axis=1).mean()))
+        moves = float(np.linalg.norm(velocity)) > max(SLOWEST, SIGNIFICANT * spread / math.sqrt(square))
+        self._moving = velocity if moves else np.zeros(3)
+        return velocity, spread, middle + last * velocity

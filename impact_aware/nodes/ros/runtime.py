@@ -26,6 +26,9 @@ from impact_aware.nodes.ros.supervision import SUPERVISION
 SPIN_TIMEOUT = 0.1
 """Longest time that a signal waits to be seen, s."""
 
+WAITED = 0.0002
+"""Time without the processor after which an executor has waited for something to do, s."""
+
 STOP_TIMEOUT = 1.2
 """Longest time that a node may take to prepare its end, s."""
 
@@ -54,7 +57,9 @@ def run_node(make_node: Callable[[], Node], argv: list[str] | None = None, *, pr
 
     A node may have `finished`, a flag with which it ends its own process; `prepare_stop()`, called when a signal
     came, after which it is spun on until it is `finished` or `STOP_TIMEOUT` is over; `survive(error)`, called after an
-    exception of a callback, which ends no node; and `close()`, called last, while publishing is still possible.
+    exception of a callback, which ends no node; `close()`, called last, while publishing is still possible; and `rest`,
+    s: so long the process sleeps whenever it had to wait, if all of its nodes may. What comes meanwhile is then done at
+    once, which takes a fraction of the processor that it takes to wake up for each message.
 
     Args:
         make_node: Creates the node after rclpy is initialised.
@@ -98,8 +103,10 @@ def run_nodes(
         speaker = _process_name()
         SUPERVISION.answer_always(nodes)
         freeze_garbage()
+        rest = min(getattr(node, "rest", 0.0) for node in nodes)
         while not stop_requested and rclpy.ok() and not any(getattr(node, "finished", False) for node in nodes):
-            _spin_once(executor, nodes, SPIN_TIMEOUT)
+            if _waited(executor, nodes) and rest:
+                time.sleep(rest)
         _prepare_stop(executor, nodes)
     except ImpactAwareError as error:
         print(f"{speaker}: error: {error}", file=sys.stderr)
@@ -142,6 +149,13 @@ def _leave(status: int) -> NoReturn:
         with contextlib.suppress(OSError):
             stream.flush()
     os._exit(status)
+
+
+def _waited(executor: Executor, nodes: Sequence[Node]) -> bool:
+    """Spin once, and tell whether there was nothing to do at first."""
+    wall, busy = time.monotonic(), time.thread_time()
+    _spin_once(executor, nodes, SPIN_TIMEOUT)
+    return time.monotonic() - wall - (time.thread_time() - busy) > WAITED
 
 
 def _spin_once(executor: Executor, nodes: Sequence[Node], timeout: float) -> None:
