@@ -19,7 +19,7 @@ from impact_aware.bringup.domain import add_domain, own_domain
 from impact_aware.bringup.graph import DualArmOptions, SingleArmOptions, dual_arm_graph, single_arm_graph
 from impact_aware.bringup.middleware import check_ros
 from impact_aware.bringup.node_spec import NodeSpec
-from impact_aware.bringup.urgency import IN_THE_LOOP, URGENCY, add_priority, chosen_priority, urgent
+from impact_aware.bringup.urgency import IN_THE_LOOP, URGENCY, add_priority, chosen_priority, leaves_room, urgent
 from impact_aware.cli.demo_run import Demo, DemoFailedError
 from impact_aware.errors import InvalidInputError
 from impact_aware.json_text import json_text
@@ -96,7 +96,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_priority(
         parser,
         "simulator, controller and detectors",
-        f"default: with --free-running {URGENCY} where the user may, else 0",
+        f"default: with --free-running {URGENCY} where the user may and there are more processors than arms, else 0",
     )
     add_domain(parser)
 
@@ -172,8 +172,10 @@ def _graph(args: argparse.Namespace) -> tuple[NodeSpec, ...]:
         "belt": _finite("--belt", args.belt),
     }
     options["task"] = args.task_file or TASKS[args.task]
+    arms = 2 if args.task == "dual-arm-grab" else 1
     # In lockstep the plant waits for everybody, so nobody has to be quicker than the others.
-    priority = 0 if args.priority is None and not args.free_running else chosen_priority(args.priority)
+    hurry = args.free_running and leaves_room(arms)
+    priority = chosen_priority(args.priority) if hurry or args.priority is not None else 0
     if args.task != "dual-arm-grab":
         _check_reach(options["task"], args.robot or "panda")
         graph = single_arm_graph(SingleArmOptions(robot=args.robot or "panda", **options))

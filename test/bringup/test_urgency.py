@@ -9,7 +9,7 @@ import pytest
 from impact_aware.bringup import urgency
 from impact_aware.bringup.graph import DualArmOptions, dual_arm_graph
 from impact_aware.bringup.node_spec import NodeSpec
-from impact_aware.bringup.urgency import IN_THE_LOOP, URGENCY, checked_priority, chosen_priority, urgent
+from impact_aware.bringup.urgency import IN_THE_LOOP, URGENCY, checked_priority, chosen_priority, leaves_room, urgent
 from impact_aware.errors import InvalidInputError
 
 
@@ -38,6 +38,14 @@ def test_whether_it_is_permitted_is_tried_and_leaves_the_process_as_it_was(monke
     monkeypatch.setattr(os, "sched_getscheduler", lambda process: os.SCHED_BATCH)
     assert urgency.may_be_urgent() is permitted
     assert tried == [(os.SCHED_FIFO, URGENCY), (os.SCHED_BATCH, 0)][: 1 + permitted]
+
+
+@pytest.mark.parametrize(
+    ("processors", "room"), [({0}, (False, False)), ({2, 5}, (True, False)), ({1, 2, 3}, (True, True))]
+)
+def test_a_loop_leaves_room_where_there_are_more_processors_than_arms(monkeypatch, processors, room):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: processors)
+    assert (leaves_room(1), leaves_room(2)) == room
 
 
 def test_nodes_of_the_loop_are_urgent_and_those_that_watch_are_not():

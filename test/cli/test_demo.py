@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import argparse
+
 import pytest
 
+from impact_aware.bringup import urgency
+from impact_aware.bringup.urgency import URGENCY
+from impact_aware.cli import demo
 from impact_aware.cli.demo import _explained
 from impact_aware.recordings.bag import BagError
 
@@ -27,3 +32,26 @@ ERROR = BagError("bag: the arm never touched the object")
 )
 def test_the_plant_knows_which(plant: dict[str, str], text: str) -> None:
     assert _explained(ERROR, plant) == text
+
+
+@pytest.mark.parametrize(
+    ("words", "processors", "expected"),
+    [
+        (["hit-and-push", "--free-running"], 2, URGENCY),
+        (["hit-and-push", "--free-running"], 1, None),
+        (["hit-and-push"], 8, None),
+        (["dual-arm-grab", "--free-running"], 2, None),
+        (["dual-arm-grab", "--free-running"], 4, URGENCY),
+        (["dual-arm-grab", "--free-running", "--priority", "7"], 2, 7),
+        (["hit-and-push", "--free-running", "--priority", "0"], 8, None),
+    ],
+)
+def test_the_loop_is_urgent_in_wall_time_where_it_leaves_room(monkeypatch, words, processors, expected):
+    monkeypatch.setattr(urgency, "may_be_urgent", lambda: True)
+    monkeypatch.setattr("os.sched_getaffinity", lambda process: set(range(processors)))
+    parser = argparse.ArgumentParser()
+    demo.add_arguments(parser)
+    graph = demo._graph(parser.parse_args(words))
+    found = {spec.executable: spec.parameters.get("realtime_priority") for spec in graph}
+    assert {found[name] for name in ("sim_robot", "rs_controller", "impact_detector")} == {expected}
+    assert found["jump_predictor"] is None
