@@ -48,25 +48,17 @@ from impact_aware.robot.plausible_state import check_state
 from impact_aware.task import base_placement
 from impact_aware.task.arms import base_poses
 
-REST = 0.003
-"""Time for which states are left to wait, s: a third of what their queue holds at 1 kHz."""
-
 WARN_PERIOD = 2.0
 """Shortest time between two warnings about what is refused, s."""
 
 
 class JumpPredictorNode(Node):
-    """One robot, one configured contact, three ways to ask; and what the impact really did, afterwards.
-
-    Attributes:
-        rest: A prediction may come that much later, as it is wanted within some tens of milliseconds; not in lockstep.
-    """
+    """One robot, one configured contact, three ways to ask; and what the impact really did, afterwards."""
 
     def __init__(self, **ros: Any) -> None:
         """Declare the parameters; the rest follows when the robot is known; `ros` goes to rclpy's node."""
         super().__init__("jump_predictor", **ros)
         self._settings = load_settings(self, Settings)
-        self.rest = 0.0 if self._settings.lockstep else REST
         self._arm = self._settings.arm or self.get_namespace().strip("/")
         self._next_look_ahead = -np.inf
         self._ready = False
