@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from collections import deque
+from collections.abc import Collection
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -101,8 +103,7 @@ class ObjectWatch:
         self._judged: deque[tuple[float, bool]] = deque(maxlen=MOST_POSES)
         self._all: deque[tuple[float, Array]] = deque(maxlen=MOST_POSES)
         self._swing: tuple[float, SwingFit | None] = -math.inf, None
-        self._line: tuple[Array, float, Array] | None = None
-        self._moving = np.zeros(3)
+        self._line: _Line | None = None
         self._arrival = -math.inf
         self.jumps = 0
 
@@ -201,7 +202,7 @@ class ObjectWatch:
             return self._swing_refusal(swing)
         if fit is None:
             return f"the object's pose was seen for less than {SHORTEST:g} s, which does not tell whether it moves"
-        speed, spread = float(np.linalg.norm(fit[0])), fit[1]
+        speed, spread = float(np.linalg.norm(fit.velocity)), fit.spread
         if limits.object_spread_limit and spread > limits.object_spread_limit:
             return f"the object's positions scatter by more than {limits.object_spread_limit:g} m"
         if limits.object_speed_limit and speed > limits.object_speed_limit:
@@ -249,7 +250,8 @@ class ObjectWatch:
         swing = self._swing_fit()
         if swing is not None:
             return swing.velocity(self._all[-1][0])
-        return np.zeros(3) if self._fit() is None else self._moving
+        fit = self._fit()
+        return fit.velocity if fit is not None and fit.moves else np.zeros(3)
 
     @property
     def position(self) -> Array:
@@ -258,7 +260,7 @@ class ObjectWatch:
         if swing is not None:
             return swing.position(self._all[-1][0])
         fit = self._fit()
-        return self._seen[-1][1] if fit is None or not self._moving.any() else fit[2]
+        return fit.place if fit is not None and fit.moves else self._seen[-1][1]
 
     def _bend(self) -> float:
         """Acceleration in the last poses, m/s^2, less two standard deviations; 0 where it is not told."""
@@ -285,35 +287,49 @@ class ObjectWatch:
             span = self._seen[-1][0] - self._seen[0][0]
             values |= {
                 "object_pose_rate": (len(self._seen) - 1) / span,
-                "object_speed": float(np.linalg.norm(fit[0])),
-                "object_pose_spread": fit[1],
+                "object_speed": float(np.linalg.norm(fit.velocity)),
+                "object_pose_spread": fit.spread,
             }
         if (swing := self._swing_fit()) is not None:
             values |= {"object_swing_period": 2.0 * math.pi / swing.frequency, "object_swing": swing.amplitude}
             values["object_swing_error"] = swing.error(self._seen[-1][0] + SWING_AHEAD)
         return values
 
-    def _fit(self) -> tuple[Array, float, Array] | None:
-        """Velocity (3,), m/s, by least squares, root mean square distance from the line, m, and place (3,) on it, m.
-
-        At the time of the last pose; None when not told.
-        """
+    def _fit(self) -> _Line | None:
+        """The line through the last poses; None when they don't tell one."""
         if len(self._seen) < FEWEST or self._seen[-1][0] - self._seen[0][0] < SHORTEST:
             return None
+        # Asked for several times between two poses.
         if self._line is None:
-            self._line = self._fitted()
+            self._line = _line_through(self._seen)
         return self._line
 
-    def _fitted(self) -> tuple[Array, float, Array]:
-        times = np.array([time for time, _ in self._seen])
-        positions = np.array([position for _, position in self._seen])
-        last, middle = times[-1] - times.mean(), positions.mean(axis=0)
-        times -= times.mean()
-        offsets = positions - middle
-        square = float(times @ times)
-        velocity = times @ offsets / square
-        rest = offsets - np.outer(times, velocity)
-        spread = float(np.sqrt((rest**2).sum(axis=1).mean()))
-        moves = float(np.linalg.norm(velocity)) > max(SLOWEST, SIGNIFICANT * spread / math.sqrt(square))
-        self._moving = velocity if moves else np.zeros(3)
-        return velocity, spread, middle + last * velocity
+
+class _Line(NamedTuple):
+    """A line through poses by least squares.
+
+    Attributes:
+        velocity: (3,) m/s.
+        spread: Root mean square distance of the positions from it, m.
+        place: (3,) On it at the time of the last pose, m.
+        moves: Whether the velocity is more than poses can err by, and than `SLOWEST`.
+    """
+
+    velocity: Array
+    spread: float
+    place: Array
+    moves: bool
+
+
+def _line_through(seen: Collection[tuple[float, Array]]) -> _Line:
+    times = np.array([time for time, _ in seen])
+    positions = np.array([position for _, position in seen])
+    middle = positions.mean(axis=0)
+    times -= times.mean()
+    offsets = positions - middle
+    square = float(times @ times)
+    velocity = times @ offsets / square
+    rest = offsets - np.outer(times, velocity)
+    spread = float(np.sqrt((rest**2).sum(axis=1).mean()))
+    moves = float(np.linalg.norm(velocity)) > max(SLOWEST, SIGNIFICANT * spread / math.sqrt(square))
+    return _Line(velocity, spread, middle + times[-1] * velocity, moves)

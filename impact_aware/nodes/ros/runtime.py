@@ -105,7 +105,9 @@ def run_nodes(
         freeze_garbage()
         rest = min(getattr(node, "rest", 0.0) for node in nodes)
         while not stop_requested and rclpy.ok() and not any(getattr(node, "finished", False) for node in nodes):
-            if _waited(executor, nodes) and rest:
+            if not rest:
+                _spin_once(executor, nodes, SPIN_TIMEOUT)
+            elif _waited(executor, nodes):
                 time.sleep(rest)
         _prepare_stop(executor, nodes)
     except ImpactAwareError as error:
