@@ -235,10 +235,13 @@ def write_whole(path: Path, content: str | bytes | Callable[[BinaryIO], object],
         FileExistsError: There is a file that is not to be replaced.
         OSError: It can't be written.
     """
+    _sweep_parts(path)
     # The file's name may be as long as a name can be.
     partial = path.with_name(f".{path.name[:40]}.{os.getpid()}.part")
     try:
         with open(partial, "wb") as file:
+            with contextlib.suppress(OSError):
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if callable(content):
                 content(file)
             else:
@@ -252,6 +255,33 @@ def write_whole(path: Path, content: str | bytes | Callable[[BinaryIO], object],
             _rename_to_new(partial, path)
     finally:
         partial.unlink(missing_ok=True)
+
+
+def _sweep_parts(path: Path) -> None:
+    """Remove what processes that were killed while they wrote this file left beside it."""
+    for left in path.parent.glob(f".{_escaped(path.name[:40])}.*.part"):
+        number = left.name.removesuffix(".part").rpartition(".")[2]
+        if not number.isdecimal() or _runs(int(number)):
+            continue
+        with contextlib.suppress(OSError):
+            # Its process may be one of another machine or container.
+            lock = FolderLock(left)
+            try:
+                if lock.held:
+                    left.unlink()
+            finally:
+                lock.close()
+
+
+def _runs(process: int) -> bool:
+    """Whether there is a process of this number, a user's own or another one's."""
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except OSError:
+        pass
+    return True
 
 
 def _rename_to_new(one: Path, other: Path) -> None:

@@ -157,6 +157,28 @@ def test_a_file_is_whole_and_a_number_is_free(tmp_path):
     assert free_name(tmp_path / "a").name == "a.2"
 
 
+def test_what_a_killed_writer_left_of_a_file_goes_with_the_next_and_what_others_write_stays(tmp_path):
+    dead = subprocess.Popen([sys.executable, "-c", ""])
+    dead.wait()
+    left, elsewhere, alive, other, strange = (
+        tmp_path / name
+        for name in (
+            f".map[1].npz.{dead.pid}.part", f".map[1].npz.{2**22 + 1}.part", f".map[1].npz.{os.getppid()}.part",
+            f".map1.npz.{dead.pid}.part", ".map[1].npz.mine.part",
+        )
+    )  # fmt: skip
+    for path in (left, elsewhere, alive, other, strange):
+        path.write_bytes(b"half")
+    # A process that another machine or container numbers holds its own.
+    lock = FolderLock(elsewhere)
+    write_whole(tmp_path / "map[1].npz", "whole")
+    lock.close()
+    assert not left.exists()
+    assert all(path.exists() for path in (elsewhere, alive, other, strange))
+    write_whole(tmp_path / "map[1].npz", "again")
+    assert not elsewhere.exists()
+
+
 REPEAT = """
 import sys
 from pathlib import Path
