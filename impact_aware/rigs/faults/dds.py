@@ -26,6 +26,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import math
 import signal
 import sys
 from typing import Any
@@ -52,10 +53,7 @@ AT_REST = 0.02
 """rad/s."""
 
 REST_WITHIN = 1.0
-"""From the begin of the safe mode on, s of the plant's time; known to `RESOLUTION`."""
-
-RESOLUTION = 0.1
-"""The plant tells of itself ten times a second of wall time, in which it makes less than this, s."""
+"""From the begin of the safe mode on, s of the plant's time."""
 
 STATE_TIMEOUT = 0.8
 """Of rs_controller, s of wall time: 0.1 s of the plant's at the pace of the fault injector."""
@@ -238,13 +236,16 @@ class DdsRun:
         """Until it is decided: the outcome, and from the begin of the safe mode to rest, s of the plant's time."""
         died = self.fault.controller_dead
         stopped: float | None = None
+        moving = -math.inf
 
         def decided() -> bool:
-            nonlocal stopped
+            nonlocal stopped, moving
             safe = self._braked if died else self._mode == "SAFE"
             if safe and stopped is None:
                 stopped = self._time
             quiet = float(self.graph.reported("sim_robot", "largest_speed") or 1.0) < AT_REST
+            if not quiet:
+                moving = self._time
             return quiet and (safe or self.graph.reported("rs_controller", "done") == "True")
 
         if not self.graph.wait(decided, END_TIMEOUT):
@@ -260,10 +261,10 @@ class DdsRun:
                 self.failures.append(f"reason {self._reason or 'none'}, expected {words}")
         if stopped is None:
             return outcome, None
-        rest = self._time - stopped
-        if rest > REST_WITHIN + RESOLUTION:
-            self.failures.append(f"at rest only {rest:.2f} s after the safe mode began")
-        return outcome, round(rest, 3)
+        # Between two reports, which on a busy machine may be far apart, nobody knows.
+        if moving - stopped > REST_WITHIN:
+            self.failures.append(f"still moving {moving - stopped:.2f} s after the safe mode began")
+        return outcome, round(self._time - stopped, 3)
 
     # Afterwards
 
