@@ -12,9 +12,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from impact_aware.bringup.command_path import OVERLAY_TOPIC, OVERLAY_TYPE
 from impact_aware.bringup.node_spec import NodeSpec
 from impact_aware.cli.main import main
 from impact_aware.contact import contact_jacobian
+from impact_aware.errors import InvalidInputError
 from impact_aware.rigs.bench import command, dds, predict, probe_run, service, shutdowns, soak, startup
 from impact_aware.rigs.bench.random_programs import KINDS
 from impact_aware.rigs.bench.regimes import REGIMES_ALL
@@ -193,7 +195,7 @@ def probe(monkeypatch):
 
 def options(**values):
     defaults = {"rate": 500.0, "robot": "panda", "priority": 7, "arms": 1, "seconds": 8.0, "late_joiners": 0}
-    defaults["single_process"] = False
+    defaults["single_process"] = defaults["relay"] = False
     return argparse.Namespace(**defaults | values)
 
 
@@ -243,6 +245,28 @@ def test_one_process_and_many_answer_the_same_probe(probe):
     assert all(spec.parameters["realtime_priority"] == 7 for spec in group.members)
     assert result["many"]["p50_us"] == 300.0
     assert result["one"]["p50_us"] == 100.0
+
+
+def test_a_relay_is_measured_beside_the_direct_way_by_what_the_driver_gets(probe):
+    result = dds.run(options(relay=True, rate=400.0))
+    assert [duration for _, _, duration in probe] == [4.0, 8.0, 8.0, 4.0]
+    (_, direct, _), (spec, relayed, _) = probe[1:3]
+    assert [node.executable for node in relayed] == ["reference_field", "rs_controller", "kuka_fri_relay"]
+    _, controller, relay = relayed
+    assert controller.remappings == {"effort_controller/commands": "kuka_fri_relay/commands"}
+    assert (controller.parameters["period"], relay.parameters["period"]) == (1.0 / 400.0, 1.0 / 400.0)
+    assert (spec.parameters["answers"], spec.parameters["answer_type"]) == (OVERLAY_TOPIC, OVERLAY_TYPE)
+    assert "answers" not in probe[1][0].parameters
+    assert not direct[1].remappings
+    # Medians of 300 and 350, 99th percentiles of 1800 and 2450, beside 100 and 200 of the echo.
+    assert (result["ratio_p50"], result["ratio_p99"]) == pytest.approx((3.0, 9.0))
+    assert (result["relay_ratio_p50"], result["relay_ratio_p99"]) == pytest.approx((3.5, 12.25))
+
+
+@pytest.mark.parametrize("more", [{"arms": 2}, {"late_joiners": 1}, {"single_process": True}])
+def test_a_relay_is_measured_for_one_arm_alone(probe, more):
+    with pytest.raises(InvalidInputError, match="--relay"):
+        dds.run(options(relay=True, **more))
 
 
 def test_the_share_of_a_processor_is_of_the_end_of_a_run(monkeypatch):

@@ -67,6 +67,18 @@ def test_of_many_open_states_the_last_ten_can_still_be_answered():
     assert figures["max_us"] == pytest.approx(10000.0)
 
 
+def test_an_extra_answer_belongs_to_no_state_of_long_ago():
+    matcher = Matcher()
+    matcher.send(1.0)
+    for index in range(20):
+        matcher.send(10.0 + index)
+        matcher.receive(10.1 + index)
+    # A relay's own message, when each of the last states has its answer.
+    matcher.receive(29.2)
+    figures = matcher.report()
+    assert (figures["answered"], figures["max_us"]) == (20, pytest.approx(1e5))
+
+
 def test_a_report_of_nothing_is_of_zeros():
     counts, times = dict.fromkeys(("sent", "answered", "lost"), 0), ("p50_us", "p99_us", "max_us", "gap_ms")
     assert Matcher().report() == counts | dict.fromkeys(times, 0.0)

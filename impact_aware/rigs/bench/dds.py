@@ -3,7 +3,7 @@
 The echo answers each JointState with a Float64MultiArray and computes nothing. It is measured before and after the
 controller, so that what the machine does meanwhile weighs on both. With `--late-joiners` it is the controller, first
 undisturbed and then with nodes that are started beside it one after the other; with `--single-process` it is the whole
-graph but markers, as many processes and as one.
+graph but markers, as many processes and as one; with `--relay` also the way on through a KUKA's relay to its driver.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ import math
 import sys
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tqdm import tqdm
 
+from impact_aware.bringup.command_path import OVERLAY_TOPIC, OVERLAY_TYPE
 from impact_aware.bringup.graph import DualArmOptions, SingleArmOptions, dual_arm_graph, single_arm_graph
 from impact_aware.bringup.node_spec import NodeSpec, in_one_process
 from impact_aware.bringup.processes import NodeProcess
@@ -28,7 +29,9 @@ from impact_aware.rigs.figures import processor_seconds
 from impact_aware.robot import RobotModel
 from impact_aware.task import load_task, start_posture
 
-CONTROLLERS = ("reference_field", "rs_controller")
+RELAY = "kuka_fri_relay"
+
+CONTROLLERS = ("reference_field", "rs_controller", RELAY)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -41,6 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--late-joiners", type=int, default=0, help="nodes that join while the controller answers")
     parser.add_argument("--single-process", action="store_true", help="compare the graph in one process with many")
+    parser.add_argument("--relay", action="store_true", help=f"also through {RELAY}, for one arm; see --rate")
     add_priority(parser, "all nodes, baseline and probe included", BY_DEFAULT)
 
 
@@ -57,6 +61,8 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         raise InvalidInputError("--rate", options.rate, "10 to 5000 Hz")
     if not 0 <= options.late_joiners <= 20:
         raise InvalidInputError("--late-joiners", options.late_joiners, "0 to 20 nodes")
+    if options.relay and (options.arms == 2 or options.late_joiners or options.single_process):
+        raise InvalidInputError("--relay", "given", "neither --arms 2, --late-joiners nor --single-process beside it")
     priority = chosen_priority(options.priority)
     arms = two_arms(options.rate) if options.arms == 2 else one_arm(options.robot, options.rate)
     if options.late_joiners:
@@ -64,17 +70,23 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     if options.single_process:
         return one_process_and_many(arms, options, priority)
     blocks: dict[str, list[dict[str, float]]] = {"echo": [], "control": []}
-    plan = (("echo", arms.echo, 0.5), ("control", arms.control, 1.0), ("echo", arms.echo, 0.5))
-    with tqdm(total=2.0 * options.seconds, unit="s", disable=not sys.stderr.isatty()) as bar:
-        for name, nodes, share in plan:
+    plan = [("echo", arms, arms.echo, 0.5), ("control", arms, arms.control, 1.0), ("echo", arms, arms.echo, 0.5)]
+    if options.relay:
+        relayed = one_arm(options.robot, options.rate, relay=RELAY)
+        plan.insert(2, ("relay", relayed, relayed.control, 1.0))
+        blocks["relay"] = []
+    with tqdm(total=sum(part[-1] for part in plan) * options.seconds, unit="s", disable=not sys.stderr.isatty()) as bar:
+        for name, own, nodes, share in plan:
             bar.set_description(name)
             seconds = share * options.seconds
-            probe, *answering = urgent([arms.probe(rate=options.rate, duration=seconds), *nodes], priority)
+            probe, *answering = urgent([own.probe(rate=options.rate, duration=seconds), *nodes], priority)
             blocks[name] += run_probe(probe, answering, seconds)
             bar.update(seconds)
     result: dict[str, Any] = {name: together(lines) for name, lines in blocks.items()}
-    result["ratio_p50"] = result["control"]["p50_us"] / result["echo"]["p50_us"]
-    result["ratio_p99"] = result["control"]["p99_us"] / result["echo"]["p99_us"]
+    for name, prefix in (("control", ""), ("relay", "relay_")):
+        if name in result:
+            for figure in ("p50", "p99"):
+                result[f"{prefix}ratio_{figure}"] = result[name][f"{figure}_us"] / result["echo"][f"{figure}_us"]
     result["priority"] = priority
     result["aim"] = {"p99_us": 1000.0} if options.arms == 2 else {"ratio_p99": 1.3}
     return result
@@ -138,12 +150,14 @@ class ProbedArms:
         names: Of the arms, their namespaces; empty for a single arm without one.
         robot: Model of each arm.
         posture: Angles that the probe swings about, arm after arm, rad.
+        answers: Topic and type of what answers a state; empty for torques as `rs_controller` sends them.
     """
 
     graph: tuple[NodeSpec, ...]
     names: tuple[str, ...]
     robot: RobotModel
     posture: tuple[float, ...]
+    answers: tuple[str, ...] = ()
 
     @property
     def control(self) -> tuple[NodeSpec, ...]:
@@ -163,15 +177,20 @@ class ProbedArms:
         """The probe of these arms."""
         arms = {"arms": list(self.names)} if self.names else {}
         own = {"joint_names": list(self.robot.joint_names), "posture": list(self.posture)}
-        return NodeSpec("latency_probe", "latency_probe", parameters=arms | own | parameters)
+        answers = dict(zip(("answers", "answer_type"), self.answers, strict=False))
+        return NodeSpec("latency_probe", "latency_probe", parameters=arms | own | answers | parameters)
 
 
-def one_arm(name: str, rate: float, *, markers: bool = False) -> ProbedArms:
-    """A single arm with this profile, whose states come at this rate, Hz."""
+def one_arm(name: str, rate: float, *, markers: bool = False, relay: str = "") -> ProbedArms:
+    """A single arm with this profile, whose states come at this rate, Hz; `relay` passes its torques on to a driver."""
     robot = RobotModel.from_profile(name)
-    graph = single_arm_graph(SingleArmOptions(robot=name, simulation=False, markers=markers))
+    options = SingleArmOptions(robot=name, simulation=False, markers=markers)
+    if relay:
+        options = replace(options, relay=relay, commands=f"{relay}/commands", period=1.0 / rate)
+    graph = single_arm_graph(options)
     posture = start_posture(load_task(SingleArmOptions().task).arms[0], robot)
-    return ProbedArms(patient(graph, rate), (), robot, tuple(posture.tolist()))
+    answers = (OVERLAY_TOPIC, OVERLAY_TYPE) if relay else ()
+    return ProbedArms(patient(graph, rate), (), robot, tuple(posture.tolist()), answers)
 
 
 def two_arms(rate: float) -> ProbedArms:

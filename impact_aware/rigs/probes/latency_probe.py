@@ -19,10 +19,9 @@ from functools import partial
 import numpy as np
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
-from std_msgs.msg import Float64MultiArray
 
 from impact_aware.errors import InvalidInputError
-from impact_aware.nodes.ros.messages import stamp
+from impact_aware.nodes.ros.messages import message_class, stamp
 from impact_aware.nodes.ros.qos import COMMAND_QOS, state_qos
 from impact_aware.nodes.ros.ros_parameters import load_settings
 from impact_aware.nodes.ros.runtime import run_node
@@ -38,6 +37,9 @@ SWING_FREQUENCY = 0.5
 DISCOVERY = 0.1
 """Time between two looks whether anybody answers yet, s."""
 
+LATE = 10
+"""States after which one that has no answer yet will never have one."""
+
 AFTERWARDS = 0.5
 """How long states go on after the last report, s."""
 
@@ -49,6 +51,8 @@ class Settings:
     arms: list[str] = described([], "namespaces of the arms; empty: one arm without a namespace")
     joint_names: list[str] = described([], "joints of each arm")
     posture: list[float] = described([], "posture about which the joints swing, arm after arm, rad")
+    answers: str = described("effort_controller/commands", "topic of an arm's answers, below its namespace")
+    answer_type: str = described("std_msgs/msg/Float64MultiArray", "type of the answers")
     rate: float = described(1000.0, "states per second", 1.0, 10000.0)
     duration: float = described(10.0, "time to measure, s", 0.1, 1e6)
     report_period: float = described(1e9, "time between two reports, s", 0.1, 1e9)
@@ -69,20 +73,23 @@ class Matcher:
         self.sent: list[float] = []
         self.answered: list[float] = []
         self.gap = 0.0
-        self._open: list[float] = []
+        self._open: list[tuple[int, float]] = []
+        self._count = 0
         self._last = math.nan
 
     def send(self, now: float) -> None:
         """A state is published."""
         self.sent.append(now)
-        self._open.append(now)
-        # Who has not been answered for ten periods never will be.
-        del self._open[:-10]
+        self._count += 1
+        self._open.append((self._count, now))
+        # Who has not been answered for ten periods never will be: what comes then, such as a relay's own, is no answer.
+        while self._open[0][0] <= self._count - LATE:
+            del self._open[0]
 
     def receive(self, now: float) -> None:
         """A command came."""
         if self._open:
-            self.answered.append(now - self._open.pop())
+            self.answered.append(now - self._open.pop()[1])
             # A maximum with a number that is none, before the first answer, is its first argument.
             self.gap = max(self.gap, now - self._last)
             self._last = now
@@ -124,9 +131,9 @@ class LatencyProbeNode(Node):
             self._publishers_of_states.append(
                 self.create_publisher(JointState, f"{prefix}joint_states", state_qos(reliable=True))
             )
-            self.create_subscription(
-                Float64MultiArray, f"{prefix}effort_controller/commands", partial(self._on_command, arm), COMMAND_QOS
-            )
+            # As they come: what is in them is nothing to the probe.
+            on_answer, answers = partial(self._on_command, arm), message_class(settings.answer_type)
+            self.create_subscription(answers, f"{prefix}{settings.answers}", on_answer, COMMAND_QOS, raw=True)
         self._waiting_for = set(arms)
         self._arms = frozenset(arms)
         self._matcher = Matcher()
@@ -137,7 +144,7 @@ class LatencyProbeNode(Node):
         self._thread = threading.Thread(target=self._drive, daemon=True)
         self._thread.start()
 
-    def _on_command(self, arm: str, _command: Float64MultiArray) -> None:
+    def _on_command(self, arm: str, _command: bytes) -> None:
         self._waiting_for.discard(arm)
         if not self._waiting_for:
             self._waiting_for = set(self._arms)
