@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from impact_aware.arrays import Array
 from impact_aware.control import qp
 from impact_aware.control.arm import ControlledArm
+from impact_aware.control.braking import Braking
 from impact_aware.control.command import Command, Mode
 from impact_aware.control.constraints import LimitBounds
 from impact_aware.control.field_tasks import field_tasks
@@ -25,13 +26,6 @@ from impact_aware.control.tracking import TrackingReference
 from impact_aware.errors import InvalidInputError
 from impact_aware.reference import ArmAfterImpact, ReferenceField
 from impact_aware.robot import RobotModel
-
-BRAKING = 4.0
-"""Time constants of the damping after which a posture is held in any case: what still moves an arm then is what its
-model does not know, such as a load, and damping alone would let it sink for ever."""
-
-LONGEST_STEP = 0.1
-"""Most that counts as time gone by between two states, s; stamps that jump don't end the braking."""
 
 
 class ReferenceSpreadingController:
@@ -98,6 +92,7 @@ class ReferenceSpreadingController:
         self._none, self._unknown = np.zeros((len(self.arms), 6)), np.full(3, np.nan)
         self.field: ReferenceField | None = None
         self._reference: TrackingReference | None = None
+        self._braking = Braking()
         self.reset()
         if field is not None:
             self.set_field(field)
@@ -107,7 +102,7 @@ class ReferenceSpreadingController:
         self.mode = Mode.IDLE
         self._reason: SafeReason | None = None
         self._detail = ""
-        self._begin_to_rest()
+        self._braking.begin()
         self._start_time, self._start_posture = 0.0, np.zeros(self.n)
         if self._reference is not None:
             self._reference.reset()
@@ -173,14 +168,14 @@ class ReferenceSpreadingController:
         """Task done: take the motion away and hold the posture."""
         if self.mode is not Mode.SAFE:
             self.mode = Mode.HOLD
-            self._begin_to_rest()
+            self._braking.begin()
 
     def safe_stop(self, reason: SafeReason, detail: str = "") -> None:
         """Take the motion away and hold until `reset`; the first reason is kept."""
         if self.mode is not Mode.SAFE:
             self.mode = Mode.SAFE
             self._reason, self._detail = reason, detail
-            self._begin_to_rest()
+            self._braking.begin()
 
     @property
     def safe_reason(self) -> tuple[SafeReason | None, str]:
@@ -335,27 +330,11 @@ class ReferenceSpreadingController:
         began = self._start_time, elapsed, self._start_posture
         return field_tasks(reference, self.arms, self.parameters, self.mode, (q, dq), *began)
 
-    def _begin_to_rest(self) -> None:
-        self._held: Array | None = None
-        self._rest_time, self._braked = np.nan, 0.0
-
     def _rest(self, time: float, q: Array, dq: Array) -> Command:
         """IDLE, HOLD and SAFE: damp to rest with gravity compensation, then hold the posture reached."""
-        settings = self.parameters
-        if self._held is None:
-            if time > self._rest_time:
-                self._braked += min(time - self._rest_time, LONGEST_STEP)
-            self._rest_time = time
-            slow = np.abs(dq).max() < settings.rest_velocity
-            if slow or self._braked * settings.safe_damping >= BRAKING:
-                self._held = q.copy()
-        if self._held is None:
-            stiffness, damping = 0.0, settings.safe_damping
-            wanted = -damping * dq
-        else:
-            stiffness, damping = settings.hold_stiffness, 2.0 * math.sqrt(settings.hold_stiffness)
-            wanted = stiffness * (self._held - q) - damping * dq
-        self._answer = Answer(self.mode, q, dq, wanted, time, stiffness=stiffness, damping=damping)
+        braking = self._braking
+        wanted = braking.acceleration(self.parameters, time, q, dq)
+        self._answer = Answer(self.mode, q, dq, wanted, time, stiffness=braking.stiffness, damping=braking.damping)
         effort = self._mass_matrix @ wanted + self._bias
         return self._command(time, effort, self._none, self._none, qp.QpStatus.SOLVED)
 

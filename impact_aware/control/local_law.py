@@ -7,7 +7,7 @@ K_q = -dtau/dq and K_v = -dtau/ddq of `linearisation`: at that state it is the c
 the state and with time, such as during the ramp of the start, as that does to first order. In
 the interim mode the controller has no feedback of velocity where the jump is, and so has none K_v: what is left there
 is the change of the Coriolis torques. Past its validity a law is not applied any more: the arm is damped to rest with
-gravity compensated.
+gravity compensated, and then holds itself, as damping alone would let an arm sink whose load nobody knows.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from impact_aware.arrays import Array
+from impact_aware.control.braking import Braking
 from impact_aware.control.command import Mode
 from impact_aware.control.parameters import ControlParameters
 from impact_aware.control.safety.command_filter import CommandFilter
@@ -176,7 +177,7 @@ class LawFollower:
     Attributes:
         law: The one that is followed, or None.
         filter: Keeps what is sent within the torque limits and the torque rate.
-        expired: Whether the law's validity is over, or there never was one: the arm is damped.
+        expired: Whether the law's validity is over, or there never was one: the arm is damped to rest, then holds.
     """
 
     def __init__(
@@ -184,7 +185,7 @@ class LawFollower:
         robot: RobotModel,
         period: float = 0.001,
         limits: Sequence[SafetyLimits] | None = None,
-        damping: float = ControlParameters.safe_damping,
+        parameters: ControlParameters | None = None,
     ) -> None:
         """Follow nothing yet.
 
@@ -192,9 +193,10 @@ class LawFollower:
             robot: The arm, with gravity as its base has it.
             period: Time between two torques, s.
             limits: Of the arm, in a list; those of its profile when None.
-            damping: Rate at which velocity is taken away without a law, 1/s.
+            parameters: How an arm without a law is damped and held; the default ones when None.
         """
-        self._robot, self._damping = robot, damping
+        self._robot, self._parameters = robot, parameters or ControlParameters()
+        self._braking = Braking()
         self.filter = CommandFilter([robot], period, limits)
         self.law: LocalLaw | None = None
         self.expired = True
@@ -227,8 +229,10 @@ class LawFollower:
             self.filter.begin(gravity)
         self.expired = law is None or not law.is_valid(now)
         if law is None or self.expired:
-            wanted = robot.bias(q, dq) - self._damping * (robot.mass_matrix(q) @ dq)
+            acceleration = self._braking.acceleration(self._parameters, now, q, dq)
+            wanted = robot.bias(q, dq) + robot.mass_matrix(q) @ acceleration
         else:
+            self._braking.begin()
             wanted = law.torque(q, dq, now)
         self.filter.apply(wanted, gravity)
         return self.filter.effort

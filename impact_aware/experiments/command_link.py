@@ -71,8 +71,8 @@ class CommandLink:
         """Carry this session's commands; laws are applied within the limits of the session's arms."""
         settings, self._session = self._settings, session
         self._source = LawSource(session, settings.rate, settings.validity)
-        period, damping = session.parameters.period, session.parameters.safe_damping
-        self._followers = [LawFollower(robot, period, damping=damping) for robot in session.robots]
+        own = session.parameters
+        self._followers = [LawFollower(robot, own.period, parameters=own) for robot in session.robots]
         ends = np.cumsum([robot.n for robot in session.robots])
         self._parts = [slice(end - robot.n, end) for end, robot in zip(ends, session.robots, strict=True)]
 

@@ -267,6 +267,37 @@ def test_without_a_law_an_arm_is_damped_with_gravity_compensated():
     np.testing.assert_allclose(torque, PANDA.gravity(PANDA.home))
 
 
+def test_an_arm_without_a_law_holds_the_posture_in_which_it_came_to_rest_until_the_next_law():
+    follower, q, dq = LawFollower(PANDA), PANDA.home + 0.01 * np.arange(7), np.linspace(0.3, -0.2, 7)
+
+    def settled(q, dq, begin):
+        for k in range(80):
+            torque = follower.apply(q, dq, begin + 1e-3 * k)
+        return torque
+
+    settled(q, dq, 1.0)
+    settled(q, 0.01 * dq, 1.08)
+    # What its model does not know moves it on, at a speed that is not slow.
+    away, drift = q + np.linspace(-0.02, 0.01, 7), np.linspace(0.05, 0.1, 7)
+    held = PANDA.bias(away, drift) + PANDA.mass_matrix(away) @ (100.0 * (q - away) - 20.0 * drift)
+    np.testing.assert_allclose(settled(away, drift, 1.16), held)
+    follower.receive(made(stamp=1.24))
+    settled(away, drift, 1.2401)
+    damped = PANDA.bias(away, drift) - 10.0 * PANDA.mass_matrix(away) @ drift
+    np.testing.assert_allclose(settled(away, drift, 1.33), damped)
+
+
+def test_an_arm_that_damping_does_not_bring_to_rest_is_held_after_a_while():
+    follower, q, drift = LawFollower(PANDA), PANDA.home + 0.01 * np.arange(7), np.linspace(0.05, 0.1, 7)
+    for k in range(390):
+        torque = follower.apply(q, drift, 1.0 + 1e-3 * k)
+    np.testing.assert_allclose(torque, PANDA.bias(q, drift) - 10.0 * PANDA.mass_matrix(q) @ drift)
+    for k in range(390, 460):
+        torque = follower.apply(q, drift, 1.0 + 1e-3 * k)
+    # Four time constants of 0.1 s are over: it is held where it was then.
+    np.testing.assert_allclose(torque, PANDA.bias(q, drift) - 20.0 * PANDA.mass_matrix(q) @ drift)
+
+
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [

@@ -52,11 +52,14 @@ def test_lost_torques_leave_the_one_before():
     assert sum(np.array_equal(got[k], got[k - 1]) for k in range(1, 40) if k not in kept) >= link.lost - 1
 
 
-def test_a_law_follows_the_session_between_its_messages_and_damps_when_none_come():
+def test_a_law_follows_the_session_between_its_messages_and_holds_when_none_come():
     commanded, got, link = through(LinkSettings("local_law", rate=250.0, delay=0.0, validity=0.0205), 60, stop=20)
     np.testing.assert_allclose(got[[0, 4, 8, 12]], commanded[[0, 4, 8, 12]], atol=1e-9)
     assert link.unled == 60 - 37
-    np.testing.assert_allclose(got[-1], PANDA.bias(START + 1e-5 * 59, STILL), atol=1e-9)
+    # It is held where it was, without motion, when the last law ended, 22 cycles ago.
+    now = START + 1e-5 * 59
+    back = PANDA.mass_matrix(now) @ np.full(7, -100.0 * 22e-5)
+    np.testing.assert_allclose(got[-1], PANDA.bias(now, STILL) + back, atol=1e-9)
 
 
 def test_cases_are_every_law_rate_delay_and_loss():
