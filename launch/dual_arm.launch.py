@@ -67,15 +67,9 @@ def arm_view(options: DualArmOptions, frame: str, arm: ArmTask, *, drawn: bool) 
         parameters=[description],
         remappings=[("joint_states", options.joint_states)],
     )
-    return [
-        *([] if drawn else [publisher]),
-        Node(
-            package="tf2_ros",
-            executable="static_transform_publisher",
-            namespace=namespace,
-            arguments=base_transform(arm, frame, f"{arm.name}/{profile.base_frame}"),
-        ),
-    ]
+    words = base_transform(arm, frame, f"{arm.name}/{profile.base_frame}", from_tf=options.bases_from_tf)
+    base = Node(package="tf2_ros", executable="static_transform_publisher", namespace=namespace, arguments=words)
+    return [*([] if drawn else [publisher]), *([base] if words else [])]
 
 
 def generate_launch_description() -> LaunchDescription:

@@ -51,7 +51,9 @@ def view(options: SingleArmOptions, *, drawn: bool) -> list[LaunchDescriptionEnt
     profile = load_profile(options.robot)
     time = {"use_sim_time": options.simulation}
     task = load_task(options.task)
-    words = base_transform(task.arms[0], task.frame, profile.base_frame)
+    own, from_tf = task.arms[0], options.bases_from_tf and bool(task.arms[0].base_in_tf)
+    words = base_transform(own, task.frame, profile.base_frame, from_tf=from_tf)
+    shown = words if from_tf else any(base_numbers(own))
     base = Node(
         package="tf2_ros", executable="static_transform_publisher", namespace=options.namespace, arguments=words
     )
@@ -73,7 +75,7 @@ def view(options: SingleArmOptions, *, drawn: bool) -> list[LaunchDescriptionEnt
             arguments=["-d", str(find_resource("rviz", "single_arm.rviz")), "-f", profile.base_frame],
         ),
         *([] if drawn else [publisher]),
-        *([base] if any(base_numbers(task.arms[0])) else []),
+        *([base] if shown else []),
     ]
 
 

@@ -113,16 +113,24 @@ def subscribed(spec: NodeSpec) -> tuple[End, ...]:
     if spec.executable == "impact_detector":
         extra = [(topic, _IMPACTS[1]) for topic in spec.parameters.get("other_impacts", ())]
         extra += [(spec.parameters.get("expected_jumps", "predicted_jumps"), _JUMPS[1])]
-        if spec.parameters.get("normal"):
+        if spec.parameters.get("normal") or spec.parameters.get("base_from_task"):
             extra += [(topic, _TASK[1]) for topic in task_topics(spec.namespace)]
-    elif spec.executable == "rs_controller" and spec.parameters.get("watchdog"):
-        extra = [_HEARTBEAT]
+    elif spec.executable == "rs_controller":
+        extra = [_HEARTBEAT] if spec.parameters.get("watchdog") else []
+        extra += [(topic, _TASK[1]) for topic in _base_topics(spec, "bases_from_task")]
+    elif spec.executable == "kuka_fri_relay":
+        extra = [(topic, _TASK[1]) for topic in _base_topics(spec, "base_from_task")]
     elif spec.executable == "impact_markers":
         extra = [(topic, _FIELD[1]) for topic in field_topics(spec.namespace)]
         extra += [(topic, _COMMON[1]) for topic in common_topics(spec.namespace)]
     elif spec.executable == "jump_predictor":
         extra = [(topic, _TASK[1]) for topic in task_topics(spec.namespace)]
     return ends + _ends(spec, extra)
+
+
+def _base_topics(spec: NodeSpec, parameter: str) -> tuple[str, ...]:
+    """Where a node whose parameter says so listens for the base."""
+    return task_topics(spec.namespace) if spec.parameters.get(parameter) else ()
 
 
 def _commanded(spec: NodeSpec, topics: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:

@@ -8,13 +8,13 @@ from typing import Any
 
 from impact_aware.bringup.command_path import COMMAND_TOPICS, watchdog_parameters
 from impact_aware.bringup.node_spec import NodeSpec
-from impact_aware.bringup.task_parameters import arm_parameters, base_of_single_arm, contact_parameters
+from impact_aware.bringup.task_parameters import arm_parameters, contact_parameters, looked_up, provisional
 from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.resources import find_resource
 from impact_aware.robot import load_profile
 from impact_aware.robot.profile import SIMULATED_INTERFACES
 from impact_aware.task import ArmTask, Task, load_task
-from impact_aware.task.arms import base_numbers, check_frame
+from impact_aware.task.arms import base_numbers, check_frame, without_tf
 
 PACKAGE = "impact_aware"
 
@@ -55,6 +55,7 @@ class GraphOptions:
         plant: Joints of the plant: `flexible` or `rigid`; None leaves it to the parameters.
         displacement: (3,) How far the plant's object is from where the task has it, m; only its poses tell.
         turn: By how much it is turned from there about the vertical, rad.
+        bases_from_tf: Look up in TF the bases that the task has there; otherwise its numbers hold.
         belt: (2,) With which a belt carries it along x and y until a tool meets it, m/s.
     """
 
@@ -80,6 +81,7 @@ class GraphOptions:
     displacement: tuple[float, ...] = (0.0, 0.0, 0.0)
     turn: float = 0.0
     belt: tuple[float, ...] = (0.0, 0.0)
+    bases_from_tf: bool = False
 
 
 @dataclass(frozen=True)
@@ -106,29 +108,33 @@ def single_arm_graph(options: SingleArmOptions) -> tuple[NodeSpec, ...]:
     task = load_task(options.task)
     if len(task.arms) != 1:
         raise InvalidInputError("task", options.task, f"a task for one arm, not for {len(task.arms)}")
-    build = _Builder(options, "single_arm.yaml", ("",))
-    robot = {"robot": options.robot}
     prefix = task.arms[0].joint_prefix
     check_frame(task, prefix + load_profile(options.robot).base_frame)
+    from_tf = looked_up(task, options.bases_from_tf)
+    task = provisional(task) if from_tf else without_tf(task)
+    build = _Builder(options, "single_arm.yaml", ("",), from_tf)
+    robot = {"robot": options.robot}
     nodes = build.watching(task.arms[0], options.robot, "", task)
     predictor = next(spec for spec in nodes if spec.executable == "jump_predictor")
-    if base := base_of_single_arm(task, "base"):
-        predictor.parameters.update(base, task_frame=task.frame)
+    base = base_numbers(task.arms[0])
+    if any(base) and not from_tf:
+        predictor.parameters.update(base=base, task_frame=task.frame)
+    if options.control or from_tf:
+        nodes.append(build.node("reference_field", {**robot, **build.field()}))
     if options.control:
         nodes += [
-            build.node("reference_field", {**robot, "task": options.task}),
             build.node(
                 "rs_controller",
                 {
                     **robot,
                     **({"joint_prefixes": [prefix]} if prefix else {}),
-                    **base_of_single_arm(task, "bases"),
+                    **build.base("bases", base),
                     **build.control_parameters(),
                 },
                 states=True,
                 commands=True,
             ),
-            *build.relay("", options.robot, prefix, base_of_single_arm(task, "base")),
+            *build.relay("", options.robot, prefix, build.base("base", base)),
             *build.watchdog({"robots": [options.robot]}),
         ]
     if options.markers:
@@ -150,23 +156,24 @@ def dual_arm_graph(options: DualArmOptions) -> tuple[NodeSpec, ...]:
     names = tuple(arm.name for arm in task.arms)
     if len(names) < 2 or not all(names) or len(set(names)) < len(names):
         raise InvalidInputError("task", options.task, "a task for several arms with names that differ")
-    build = _Builder(options, "dual_arm.yaml", names)
+    from_tf = looked_up(task, options.bases_from_tf)
+    task = provisional(task) if from_tf else without_tf(task)
+    build = _Builder(options, "dual_arm.yaml", names, from_tf)
     nodes: list[NodeSpec] = []
     for arm in task.arms:
         nodes += build.watching(arm, arm.robot, arm.name, task)
-    nodes.append(build.node("reference_field", {"task": options.task}))
+    nodes.append(build.node("reference_field", build.field()))
     prefixes = [arm.joint_prefix for arm in task.arms]
     if options.control:
         arms = {
             "arms": list(names),
             "robots": [arm.robot for arm in task.arms],
             **({"joint_prefixes": prefixes} if any(prefixes) else {}),
-            "bases": [float(number) for arm in task.arms for number in base_numbers(arm)],
+            **build.base("bases", [number for arm in task.arms for number in base_numbers(arm)]),
         }
         nodes.append(build.node("rs_controller", {**arms, **build.control_parameters()}, states=True, commands=True))
         for arm in task.arms:
-            base = {"base": [float(number) for number in base_numbers(arm)]}
-            nodes += build.relay(arm.name, arm.robot, arm.joint_prefix, base)
+            nodes += build.relay(arm.name, arm.robot, arm.joint_prefix, build.base("base", base_numbers(arm)))
         nodes += build.watchdog({"arms": arms["arms"], "robots": arms["robots"]})
     if options.markers:
         for arm in task.arms:
@@ -188,14 +195,21 @@ def dual_arm_graph(options: DualArmOptions) -> tuple[NodeSpec, ...]:
 class _Builder:
     """Makes the nodes of a graph from its options."""
 
-    def __init__(self, options: GraphOptions, parameter_file: str, arms: tuple[str, ...]) -> None:
-        """Check the parameter file; `arms` are the names below which the arms' topics are, empty for a single one."""
+    def __init__(self, options: GraphOptions, parameter_file: str, arms: tuple[str, ...], from_tf: bool) -> None:
+        """Check the parameter file.
+
+        Args:
+            options: What is asked for.
+            parameter_file: The package's own.
+            arms: Names below which the arms' topics are, empty for a single one.
+            from_tf: Whether the bases are looked up in TF, so that nodes have them from the task that is published.
+        """
         file = Path(options.parameter_file) if options.parameter_file else find_resource("config", parameter_file)
         if not file.is_file():
             raise InvalidInputError("parameter_file", str(file), "an existing file")
         self._options = options
         self._file = file
-        self._arms = arms
+        self._arms, self._from_tf = arms, from_tf
         self._lockstep = options.simulation and options.lockstep
         self._common: dict[str, Any] = {"lockstep": True} if self._lockstep else {}
         interface = options.command_interface
@@ -236,6 +250,18 @@ class _Builder:
             arms=("",) if arm else self._arms,
         )
 
+    def field(self) -> dict[str, Any]:
+        """Parameters of the node that has the task."""
+        task = load_task(self._options.task)
+        numbers_hold = not self._from_tf and any(arm.base_in_tf for arm in task.arms)
+        return {"task": self._options.task, **({"bases_from_tf": False} if numbers_hold else {})}
+
+    def base(self, name: str, numbers: list[float]) -> dict[str, Any]:
+        """The parameter `name` that says where bases stand, or that the task does; none for a single one at 0."""
+        if self._from_tf:
+            return {f"{name}_from_task": True}
+        return {name: numbers} if any(numbers) or len(self._arms) > 1 else {}
+
     def watching(self, arm: ArmTask, robot: str, name: str, task: Task) -> list[NodeSpec]:
         """Detector and predictor of one arm; `name` is empty for a single one."""
         named = {"arm": name} if name else {}
@@ -248,8 +274,12 @@ class _Builder:
             detector["expected_contacts"] = len(self._arms)
             # One palm's prediction takes the object for free, but the other palm holds it: compare with both palms'.
             detector["expected_jumps"] = f"{above}/common_jumps"
+        if self._from_tf:
+            detector.pop("base_rpy", None)
+        from_task = {"base_from_task": True} if self._from_tf else {}
+        detector |= from_task
         prefix = {"joint_prefix": arm.joint_prefix} if arm.joint_prefix else {}
-        predictor = {**named, "robot": robot, **prefix, **self._common, **contact_parameters(task, arm)}
+        predictor = {**named, "robot": robot, **prefix, **self._common, **contact_parameters(task, arm), **from_task}
         return [
             self.node("impact_detector", detector, arm=name, states=True),
             self.node("jump_predictor", predictor, arm=name, states=True),

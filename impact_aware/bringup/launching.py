@@ -60,6 +60,10 @@ _WATCHDOG = {
     "watchdog": (AUTO, "start command_watchdog, without which the controller does not move; auto: beside hardware")
 }
 
+_BASES = {
+    "bases_from_tf": (AUTO, "look up the bases that the task has in TF (base_in_tf); auto: unless they are simulated")
+}
+
 _INTERFACE = {
     "command_interface": (INTERFACES[0], "what the arms are commanded by: torques, or laws between two messages")
 }
@@ -73,6 +77,7 @@ def graph_arguments(task: str) -> list[DeclareLaunchArgument]:
         for arguments, choices in (
             (_SWITCHES, SWITCH),
             (_WATCHDOG, (AUTO, *SWITCH)),
+            (_BASES, (AUTO, *SWITCH)),
             (texts, None),
             (_PLANT, PLANTS),
             (_INTERFACE, INTERFACES),
@@ -116,12 +121,18 @@ def graph_options(context: LaunchContext) -> dict[str, Any]:
         "parameter_file": text(context, "parameter_file") or None,
         "seed": number("seed", text(context, "seed"), int),
         "plant": text(context, "plant"),
+        "bases_from_tf": _from_tf(text(context, "bases_from_tf"), on["simulation"]),
     }
 
 
 def _watched(wanted: str, interface: str, simulation: bool) -> bool:
     """Whether a watchdog is started: a simulated arm brakes by itself, and laws of this suite end by themselves."""
     return wanted == "true" or (wanted == AUTO and not simulation and interface != "local_law")
+
+
+def _from_tf(wanted: str, simulation: bool) -> bool:
+    """Whether bases are looked up in TF: simulated ones stand where the task's numbers have them."""
+    return wanted == "true" or (wanted == AUTO and not simulation)
 
 
 def chosen_hardware(context: LaunchContext) -> Hardware:
@@ -195,8 +206,14 @@ def _group_action(context: LaunchContext, group: NodeSpec) -> Node:
     return Node(package=PACKAGE, executable=group.executable, arguments=words, output="screen")
 
 
-def base_transform(arm: ArmTask, frame: str, base_frame: str) -> list[str]:
-    """What static_transform_publisher is told of an arm's base: where `base_frame` is in the task's `frame`."""
+def base_transform(arm: ArmTask, frame: str, base_frame: str, *, from_tf: bool = False) -> list[str]:
+    """What static_transform_publisher is told of an arm's base: where `base_frame` is in the task's `frame`.
+
+    A base that is looked up in TF is there under its own name; nothing is to be told where that is `base_frame`.
+    """
+    if from_tf and arm.base_in_tf:
+        named = arm.base_in_tf.lstrip("/")
+        return [] if named == base_frame else ["--frame-id", named, "--child-frame-id", base_frame]
     numbers = zip(("--x", "--y", "--z", "--roll", "--pitch", "--yaw"), base_numbers(arm), strict=True)
     words = [word for option, number in numbers for word in (option, str(number))]
     return [*words, "--frame-id", frame, "--child-frame-id", base_frame]

@@ -73,10 +73,13 @@ def plan_replay(
         if not chosen:
             raise InvalidInputError("bag", str(path), "a recording with a topic joint_states")
         task = task or _recorded_task(bag) or ("hit_and_push" if len(chosen) == 1 else "dual_arm_grab")
-        topics = tuple(sorted(topic for topic in bag.topics if topic.rpartition("/")[2] in PLAYED))
+        # Bases that were looked up are only in the task that was published.
+        from_tf = any(arm.base_in_tf for arm in load_task(task).arms)
+        played = (*PLAYED, *(["task"] if from_tf else []))
+        topics = tuple(sorted(topic for topic in bag.topics if topic.rpartition("/")[2] in played))
         single = robot or _recorded_profile(bag, found[chosen[0]])
     watching: dict[str, Any] = {"simulation": False, "control": False, "autostart": False, "markers": markers}
-    watching |= {"task": task, "parameter_file": parameter_file}
+    watching |= {"task": task, "parameter_file": parameter_file, "bases_from_tf": from_tf}
     arms = load_task(task).arms
     if len(arms) == 1 == len(chosen):
         robots: tuple[str, ...] = (single,)
@@ -137,6 +140,7 @@ def player_qos(topics: Sequence[str]) -> dict[str, dict[str, Any]]:
             "reliability": "reliable", "durability": "transient_local", "history": "keep_last", "depth": 1,
         },
     }  # fmt: skip
+    profiles["task"] = profiles["reference_field"]
     last = {topic: topic.rpartition("/")[2] for topic in topics}
     return {topic: profiles[name] for topic, name in last.items() if name in profiles}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,13 +12,16 @@ from impact_aware.contact.box import Box
 from impact_aware.contact.shape import Shape
 from impact_aware.robot import load_profile
 from impact_aware.task import ArmTask, Task, base_placement, hit_normal
-from impact_aware.task.arms import base_numbers
 
 
-def base_of_single_arm(task: Task, name: str) -> dict[str, Any]:
-    """The parameter `name` that says where the base of a single arm stands, if that is not the task's frame itself."""
-    base = [float(number) for number in base_numbers(task.arms[0])]
-    return {name: base} if any(base) else {}
+def looked_up(task: Task, wanted: bool) -> bool:
+    """Whether bases of a task are looked up in TF: it has some there, and that is `wanted`."""
+    return wanted and any(arm.base_in_tf for arm in task.arms)
+
+
+def provisional(task: Task) -> Task:
+    """The task with its bases where its numbers have them, or at its origin, until the one that is published comes."""
+    return replace(task, arms=tuple(replace(arm, base_in_tf="") for arm in task.arms))
 
 
 def arm_parameters(task: Task, arm: ArmTask, robot: str) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from impact_aware.control.local_law import (
 )
 from impact_aware.parameters import described
 from impact_aware.robot.profile import INTERFACES
+from impact_aware.task.arms import Arm, several_arms, single_arm
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,9 @@ class Settings:
         [],
         "pose of each base in the field's frame: x, y, z (m) and yaw, or roll, pitch, yaw (rad), or a quaternion "
         "x, y, z, w; empty for a single arm: the field's frame is its base frame",
+    )
+    bases_from_task: bool = described(
+        False, "the bases are those of the task, which reference_field looks up in TF; it is not configured before"
     )
     autostart: bool = described(False, "configure, activate and start without being asked")
     command_interface: str = described(
@@ -53,3 +57,13 @@ class Settings:
         0.1, "time without its heartbeat after which the arm goes to the safe mode, s of wall time", 0.05, 60.0
     )
     lockstep: bool = described(False, "answer every state with step_done, for a simulator in lockstep")
+
+    def make_arms(self, namespace: str, bases: list[float]) -> tuple[Arm, ...]:
+        """The arms of a node in a namespace, with their bases there.
+
+        Raises:
+            ImpactAwareError: A profile can't be loaded, or numbers that don't fit.
+        """
+        if self.arms:
+            return several_arms(self.arms, self.robots, bases, self.joint_prefixes)
+        return single_arm(self.arm or namespace.strip("/"), self.robot, bases, "".join(self.joint_prefixes[:1]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -16,7 +17,7 @@ from impact_aware_msgs.msg import Task as TaskMessage
 from rclpy.node import Node
 
 from impact_aware.bringup.connections import task_topics
-from impact_aware.bringup.task_parameters import own_contact
+from impact_aware.bringup.task_parameters import own_arm, own_contact
 from impact_aware.detection import DETECTORS, ImpactWatch, JointSample, WatchEvent, WatchEventKind
 from impact_aware.detection.fusion import MEMBERS
 from impact_aware.detection.tuning import load_parameters
@@ -42,6 +43,7 @@ from impact_aware.nodes.ros.readiness import Readiness
 from impact_aware.nodes.ros.ros_parameters import load_settings
 from impact_aware.nodes.ros.runtime import run_node
 from impact_aware.nodes.ros.surroundings import TwinWatch, expect_messages
+from impact_aware.nodes.task_bases import NOT_KNOWN
 from impact_aware.parameters import described
 from impact_aware.robot import JointOrder
 from impact_aware.task.arms import robot_on_base
@@ -63,6 +65,9 @@ class Settings:
     robot: str = described("", "robot profile, for the inertia and the detectors that need the arm's model")
     base_rpy: list[float] = described(
         [], "roll, pitch, yaw of the base in a frame whose z axis points up, rad; empty: it stands upright"
+    )
+    base_from_task: bool = described(
+        False, "the base is that of the task, which reference_field looks up in TF; nothing is watched before"
     )
     normal: list[float] = described([], "normal of the surface to be hit, for bounces and the most sensitive joint")
     follow_task: bool = described(True, "where a normal is given: it is that of the latest task")
@@ -98,7 +103,9 @@ class ImpactDetectorNode(Node):
         self._settings = load_settings(self, Settings)
         self._arm = self._settings.arm or self.get_namespace().strip("/")
         settings = self._settings
-        self._robot = robot_on_base(settings.robot, settings.base_rpy) if settings.robot else None
+        self._base_rpy: Sequence[float] = settings.base_rpy
+        self._robot = robot_on_base(settings.robot, self._base_rpy) if settings.robot else None
+        self._waiting, self._noise = settings.base_from_task, 0.0
         self._tuning = load_parameters(settings.tuning, settings.detector) if settings.tuning else {}
         self._noise_samples: list[np.ndarray] | None = [] if settings.measure_noise and not settings.tuning else None
         self._watch: ImpactWatch | None = None
@@ -122,7 +129,8 @@ class ImpactDetectorNode(Node):
         )
         # Listened to whether it is used or not, as the graph's connections are checked before a motion.
         self.create_subscription(ImpactPrediction, settings.expected_jumps, self._on_prediction, EVENT_QOS)
-        for topic in task_topics(self.get_namespace()) if settings.follow_task and settings.normal else ():
+        follows = settings.base_from_task or (settings.follow_task and settings.normal)
+        for topic in task_topics(self.get_namespace()) if follows else ():
             self.create_subscription(TaskMessage, topic, self._on_task, LATCHED_QOS)
         for topic in settings.other_impacts:
             self.create_subscription(ImpactEventMessage, topic, partial(self._on_other_impact, topic), EVENT_QOS)
@@ -143,6 +151,9 @@ class ImpactDetectorNode(Node):
 
     def _on_state(self, stamp: Time) -> None:
         source = self._source
+        if self._waiting:
+            self._lockstep.report(stamp)
+            return
         if self._watch is None:
             self._order = JointOrder(source.joint_names)
             self._watch = self._make_watch(len(source.joint_names))
@@ -165,6 +176,7 @@ class ImpactDetectorNode(Node):
         self._noise_samples = None
         if noise > self._settings.position_noise:
             self.get_logger().info(f"allowing for a position noise of {noise:.1e} rad beside the encoder's steps")
+            self._noise = noise
             self._watch = self._make_watch(len(sample.position), noise)
 
     def _publish(self, known: WatchEvent) -> None:
@@ -217,15 +229,32 @@ class ImpactDetectorNode(Node):
     def _on_task(self, message: TaskMessage) -> None:
         """The face that is hit is that of this task from now on, if an arm of it is this one."""
         try:
-            own = own_contact(task_from_message(message)[0], self._arm)
+            task, _ = task_from_message(message)
+            own, arm = own_contact(task, self._arm), own_arm(task, self._arm)
+            if arm is not None and self._settings.base_from_task:
+                self._stand(arm.base_angles)
         except ImpactAwareError as error:
             self._refused["task not usable"] += 1
             self.get_logger().warning(f"refused a task: {error}", throttle_duration_sec=2.0)
             return
-        if own is not None:
+        if own is not None and self._settings.follow_task and self._settings.normal:
             self._normal = np.array(own["normal"])
             if self._watch is not None:
                 self._watch.face(self._normal)
+
+    def _stand(self, rpy: Sequence[float]) -> None:
+        """The task has the base there: gravity in the model is as it stands."""
+        self._waiting = False
+        if tuple(rpy) == tuple(self._base_rpy):
+            return
+        self._base_rpy = rpy
+        if not self._settings.robot:
+            return
+        self._robot = robot_on_base(self._settings.robot, rpy)
+        if self._watch is not None:
+            sequence = self._watch.sequence
+            self._watch = self._make_watch(self._watch.detector.joint_count, self._noise)
+            self._watch.sequence = sequence
 
     def _on_other_impact(self, topic: str, message: ImpactEventMessage) -> None:
         # A repeat only adds a meaning to an impact that was counted before.
@@ -246,6 +275,8 @@ class ImpactDetectorNode(Node):
         if self._watch is not None:
             values |= {f"samples: {name}": n for name, n in dataclasses.asdict(self._watch.detector.drops).items()}
             values["withheld: ringing"] = self._watch.withheld
+        if self._waiting:
+            return WARN, NOT_KNOWN, values
         if quality is None:
             return OK, "watching" if source.received else "no joint_states yet", values
         for name in ("rate", "fresh_rate", "jitter", "missing_share", "broken_share"):

@@ -43,6 +43,7 @@ from impact_aware.nodes.ros.robot_source import provide_robot
 from impact_aware.nodes.ros.ros_parameters import load_settings
 from impact_aware.nodes.ros.runtime import run_node
 from impact_aware.nodes.ros.surroundings import TwinWatch, expect_messages
+from impact_aware.nodes.task_bases import NOT_KNOWN
 from impact_aware.robot import JointOrder, RobotModel
 from impact_aware.robot.plausible_state import check_state
 from impact_aware.task import base_placement
@@ -61,7 +62,7 @@ class JumpPredictorNode(Node):
         self._settings = load_settings(self, Settings)
         self._arm = self._settings.arm or self.get_namespace().strip("/")
         self._next_look_ahead = -np.inf
-        self._ready = False
+        self._ready, self._waiting = False, self._settings.base_from_task
         self._predicted = self._unpredicted = 0
         self._last_impact: tuple[int, float] | None = None
         self._refused: Counter[str] = Counter()
@@ -91,7 +92,8 @@ class JumpPredictorNode(Node):
         self._object.shape = self._predictor.shape
         if settings.task_frame:
             self._object.frames.know(settings.task_frame, robot.base_frame, self._base)
-        for topic in task_topics(self.get_namespace()) if settings.follow_task and settings.object_mass else ():
+        follows = settings.base_from_task or (settings.follow_task and settings.object_mass)
+        for topic in task_topics(self.get_namespace()) if follows else ():
             self.create_subscription(TaskMessage, topic, self._on_task, LATCHED_QOS)
         self.create_service(PredictPostImpact, "predict_post_impact", self._on_request)
         self._source = JointStateSource(self, robot.joint_names, self._on_state, reliable=settings.lockstep)
@@ -111,28 +113,35 @@ class JumpPredictorNode(Node):
             own = own_arm(task, self._arm)
             if own is None:
                 return
-            entries = contact_parameters(task, own)
-            self._predictor.set_object(
-                entries["object_mass"],
-                shape_named(
-                    entries.get("object_shape", Box.name),
-                    entries["object_half_extents"],
-                    entries.get("object_vertices", ()),
-                ),
-                entries["normal"],
-                rotation=rotation_of_rpy("object_rpy", entries["object_rpy"]),
-                friction=entries["friction"],
-                restitution=entries["restitution"],
-                pad_half_sizes=entries.get("pad_half_sizes", np.zeros(3)),
-                table_friction=entries.get("table_friction"),
-            )
-            self._object.shape = self._predictor.shape
-            self._task_number, self._object_name = number, entries["object_name"]
+            follows = self._settings.follow_task and self._settings.object_mass
+            entries = contact_parameters(task, own) if follows else None
+            if entries is not None:
+                self._take_object(entries, number)
             self._stand(base_placement(own), task.frame)
-            if not self._object.seen:
+            self._waiting = False
+            if entries is not None and not self._object.seen:
                 self._predictor.see_object(np.array(entries["object_position"]))
         except ImpactAwareError as error:
             self._refuse("task not usable", f"a task: {error}")
+
+    def _take_object(self, entries: dict[str, Any], number: int) -> None:
+        """What is hit, with what, is that of the task of this number, by its `contact_parameters`."""
+        self._predictor.set_object(
+            entries["object_mass"],
+            shape_named(
+                entries.get("object_shape", Box.name),
+                entries["object_half_extents"],
+                entries.get("object_vertices", ()),
+            ),
+            entries["normal"],
+            rotation=rotation_of_rpy("object_rpy", entries["object_rpy"]),
+            friction=entries["friction"],
+            restitution=entries["restitution"],
+            pad_half_sizes=entries.get("pad_half_sizes", np.zeros(3)),
+            table_friction=entries.get("table_friction"),
+        )
+        self._object.shape = self._predictor.shape
+        self._task_number, self._object_name = number, entries["object_name"]
 
     def _stand(self, base: pin.SE3, frame: str) -> None:
         """The task has the arm's base there in its frame."""
@@ -147,6 +156,9 @@ class JumpPredictorNode(Node):
 
     def _on_state(self, stamp: Time) -> None:
         source = self._source
+        if self._waiting:
+            self._lockstep.report(stamp)
+            return
         if source.time >= self._next_look_ahead or source.time < self._next_look_ahead - 1.0:
             self._next_look_ahead = source.time + self._settings.look_ahead_period
             self._look_ahead(source)
@@ -185,6 +197,7 @@ class JumpPredictorNode(Node):
         """Publish a prediction, or why there is none; with its spread, except while looking ahead, which is often."""
         about = {"source": source, "time": time, "time_to_impact": time_to_impact, "event_sequence": sequence}
         try:
+            self._check_base()
             met = time + time_to_impact
             prediction = self._predictor.predict(position, velocity, spread=source != "look_ahead", time=met)
             impact = self._impact(prediction, position, **about)
@@ -227,6 +240,7 @@ class JumpPredictorNode(Node):
         return response
 
     def _answer(self, request: PredictPostImpact.Request) -> Impact:
+        self._check_base()
         predictor = self._predictor
         position, velocity = self._requested_state(request)
         prediction = predictor.predict(
@@ -240,6 +254,11 @@ class JumpPredictorNode(Node):
         )
         time = self._source.time if np.isfinite(self._source.time) else 0.0
         return self._impact(prediction, position, source="service", time=time, time_to_impact=-1.0)
+
+    def _check_base(self) -> None:
+        """Refuse to predict for a base that may stand anywhere."""
+        if self._waiting:
+            raise InvalidInputError("base", "nothing", f"that of a task: {NOT_KNOWN}")
 
     def _requested_contact(self, request: PredictPostImpact.Request) -> Contact:
         configured = self._predictor.contact
@@ -287,6 +306,8 @@ class JumpPredictorNode(Node):
         values |= refusals(self._refused) | self._object.values()
         if self._refused.total() > self._refused[REQUEST]:
             return WARN, "refused what can't be used", values
+        if self._waiting:
+            return WARN, NOT_KNOWN, values
         return OK, "predicting" if source.received else "no joint_states yet", values
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,7 +19,7 @@ from std_msgs.msg import Float64MultiArray
 
 from impact_aware.bringup.command_path import OVERLAY_TOPIC, OVERLAY_TYPE
 from impact_aware.control.effort_relay import EffortRelay
-from impact_aware.errors import InvalidInputError
+from impact_aware.errors import ImpactAwareError, InvalidInputError
 from impact_aware.nodes.joint_state_source import JointStateSource
 from impact_aware.nodes.lockstep import LockstepReporter
 from impact_aware.nodes.ros.diagnostics import ERROR, OK, WARN, DiagnosticsReporter, Report
@@ -27,8 +28,10 @@ from impact_aware.nodes.ros.qos import COMMAND_QOS
 from impact_aware.nodes.ros.readiness import Readiness
 from impact_aware.nodes.ros.ros_parameters import load_settings
 from impact_aware.nodes.ros.runtime import run_node
+from impact_aware.nodes.task_bases import NOT_KNOWN, TaskBases
 from impact_aware.nodes.watchdog_link import WATCHDOG
 from impact_aware.parameters import described
+from impact_aware.robot import RobotModel
 from impact_aware.task.arms import single_arm
 
 JOINTS = 7
@@ -43,6 +46,9 @@ class Settings:
     joint_prefix: str = described("", "what stands before the names of its joints, such as left_")
     base: list[float] = described(
         [], "pose of its base: x, y, z (m) and yaw, or roll, pitch, yaw (rad), or a quaternion; empty: upright"
+    )
+    base_from_task: bool = described(
+        False, "the base is that of the task, which reference_field looks up in TF; no torque is passed on before"
     )
     period: float = described(0.002, "time between two states of the arm, s", 1e-4, 0.1)
     command_timeout: float = described(
@@ -62,16 +68,17 @@ class KukaFriRelayNode(Node):
         super().__init__("kuka_fri_relay")
         settings = load_settings(self, Settings)
         self._settings = settings
-        (arm,) = single_arm(self.get_namespace().strip("/"), settings.robot, settings.base, settings.joint_prefix)
-        robot = arm.robot.tilted(arm.base.rotation)
+        self._arm = self.get_namespace().strip("/").rpartition("/")[2]
+        self._bases = TaskBases(self, settings.base_from_task, self._on_task)
+        robot = self._robot_on(settings.base)
         if robot.n != JOINTS:
             raise InvalidInputError("parameter robot", settings.robot, f"an arm of {JOINTS} joints, not of {robot.n}")
         if robot.profile is None or robot.profile.command_includes_gravity:
             expected = "a profile with command_includes_gravity: false, as these torques come on top of the arm's own"
             raise InvalidInputError("parameter robot", settings.robot, expected)
         # Where the arm moves in wall time, so does the torque rate.
-        clock = None if settings.lockstep else lambda: time.monotonic()
-        self.relay = EffortRelay(robot, settings.command_timeout, settings.period, clock=clock)
+        self._rate_clock = None if settings.lockstep else lambda: time.monotonic()
+        self.relay = self._make_relay(robot)
         self._message = message_class(OVERLAY_TYPE)()
         self._publisher = self.create_publisher(message_class(OVERLAY_TYPE), OVERLAY_TOPIC, COMMAND_QOS)
         self.create_subscription(Float64MultiArray, "~/commands", self._on_command, COMMAND_QOS, raw=True)
@@ -83,7 +90,27 @@ class KukaFriRelayNode(Node):
         self._readiness = Readiness(self, busy=lambda: self.relay.leads, no_motion=self._objection)
         self._diagnostics = DiagnosticsReporter(self, self._status)
 
+    def _robot_on(self, base: Sequence[float]) -> RobotModel:
+        """The arm with gravity as a base has it, as `single_arm` takes that."""
+        settings = self._settings
+        (arm,) = single_arm(self._arm, settings.robot, base, settings.joint_prefix)
+        return arm.robot
+
+    def _make_relay(self, robot: RobotModel) -> EffortRelay:
+        return EffortRelay(robot, self._settings.command_timeout, self._settings.period, clock=self._rate_clock)
+
+    def _on_task(self) -> None:
+        """Compensate gravity as the task has the base from now on, but not under torques that are passed on."""
+        if self.relay.leads:
+            return
+        try:
+            self.relay = self._make_relay(self._robot_on(self._bases.numbers([self._arm], [])))
+        except ImpactAwareError as error:
+            self.get_logger().warning(f"refused a task: {error}", throttle_duration_sec=2.0)
+
     def _on_command(self, serialized: bytes) -> None:
+        if not self._bases.known():
+            return
         now = time.monotonic()
         try:
             values = np.array(decoded(serialized, Float64MultiArray).data)
@@ -119,6 +146,8 @@ class KukaFriRelayNode(Node):
 
     def _objection(self) -> str:
         """Why no motion must begin: nobody takes the torques, but for those who only watch."""
+        if not self._bases.known():
+            return NOT_KNOWN
         topic = self._publisher.topic_name
         takers = {own.node_name for own in self.get_subscriptions_info_by_topic(topic)} - {WATCHDOG}
         return "" if takers else f"nobody takes {topic}: is lbr_torque_command_controller loaded?"

@@ -46,6 +46,15 @@ class ObjectPoseSettings(ObjectLimits):
     object_pose_required: bool = described(False, "no motion begins while no pose of the object was received at all")
 
 
+def object_pose_settings(node: Node) -> ObjectPoseSettings:
+    """The parameters of a node that follows an object, declared.
+
+    Raises:
+        InvalidInputError: One of them is out of its range.
+    """
+    return load_settings(node, ObjectPoseSettings)
+
+
 class ObjectPoses:
     """Poses of the object in the base frame, by topic or by TF."""
 
@@ -56,6 +65,8 @@ class ObjectPoses:
         follow: Callable[[ObjectPose], None],
         refuse: Callable[[str, str], None],
         up: ArrayLike = (0.0, 0.0, 1.0),
+        frames: Frames | None = None,
+        settings: ObjectPoseSettings | None = None,
     ) -> None:
         """Listen.
 
@@ -65,15 +76,17 @@ class ObjectPoses:
             follow: Called with each pose that is to be followed, in the base frame.
             refuse: Called with a reason and a phrase for the log, for each that can't be.
             up: (3,) The vertical in the base frame.
+            frames: TF as the node knows it; its own when None.
+            settings: Its parameters, where they are loaded already.
 
         Raises:
             InvalidInputError: A type of messages that is not installed.
         """
         self._node = node
-        self._settings = settings = load_settings(node, ObjectPoseSettings)
+        self._settings = settings = object_pose_settings(node) if settings is None else settings
         self._base = settings.tf_base_frame or base_frames[0]
         self._refuse = refuse
-        self.frames = Frames(node)
+        self.frames = Frames(node) if frames is None else frames
         # A pose without a frame is one in the base frame.
         own = {"", *base_frames, *filter(None, [settings.tf_base_frame])}
         self._follower = ObjectFollower(self._base, own, settings, self.frames.pose, follow, refuse, up)

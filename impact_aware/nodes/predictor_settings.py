@@ -30,6 +30,9 @@ class Settings:
         [],
         "pose of the base in the task's frame until a task tells it, as bases of rs_controller; empty: in its origin",
     )
+    base_from_task: bool = described(
+        False, "the base is that of the task, which reference_field looks up in TF; nothing is predicted before"
+    )
     joint_prefix: str = described("", "what stands before the names of the joints and of the base frame")
     task_frame: str = described("", "name of the task's frame; needed with base")
     contact_frame: str = described("", "robot frame that hits; empty: the tool frame")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -30,8 +31,10 @@ from impact_aware.messages.object_pose import ObjectPose
 from impact_aware.messages.reference_field import field_to_message
 from impact_aware.messages.stamps import stamp_seconds, write_stamp
 from impact_aware.messages.task import task_to_message
-from impact_aware.nodes.object_poses import ObjectPoses
+from impact_aware.nodes.base_lookup import BaseLookup
+from impact_aware.nodes.object_poses import ObjectPoses, object_pose_settings
 from impact_aware.nodes.ros.diagnostics import OK, REQUEST, WARN, DiagnosticsReporter, Report, refusals
+from impact_aware.nodes.ros.frames import Frames
 from impact_aware.nodes.ros.heartbeat import HeartbeatSender
 from impact_aware.nodes.ros.messages import ROS, UndecodableError, decoded
 from impact_aware.nodes.ros.qos import EVENT_QOS, LATCHED_EVENT_QOS, LATCHED_QOS, LATEST_QOS
@@ -40,8 +43,8 @@ from impact_aware.nodes.ros.ros_parameters import load_settings
 from impact_aware.nodes.ros.runtime import run_node
 from impact_aware.nodes.ros.surroundings import TwinWatch
 from impact_aware.parameters import described
-from impact_aware.task import load_task, task_names
-from impact_aware.task.arms import arms_of_task, frame_names
+from impact_aware.task import Task, load_task, task_names
+from impact_aware.task.arms import arms_of_task, frame_names, without_tf
 from impact_aware.yaml_text import read_yaml_mapping
 
 
@@ -51,6 +54,12 @@ class Settings:
 
     robot: str = described("panda", "robot profile of a single arm; several have those of the task")
     task: str = described("hit_and_push", "task, by name or file")
+    bases_from_tf: bool = described(
+        True, "look up the bases that the task has in TF (base_in_tf); false: its numbers hold, as beside a simulator"
+    )
+    base_tolerance: float = described(
+        0.01, "by how much TF may have a base elsewhere than the task's numbers, m and rad", 1e-6, 1.0
+    )
     use_object_pose: bool = described(True, "put the field where object_pose has the object")
     object_tolerance: float = described(0.002, "the field follows an object that moved by more than this, m", 0.0, 1.0)
     velocity_tolerance: float = described(
@@ -109,14 +118,7 @@ class ReferenceFieldNode(Node):
         """Load the task and publish its field; `ros` goes to rclpy's node."""
         super().__init__("reference_field", **ros)
         self._settings = settings = load_settings(self, Settings)
-        task = load_task(settings.task)
-        self._arms = arms_of_task(task, settings.robot)
-        self._live = LiveField(
-            task,
-            self._arms,
-            object_tolerance=settings.object_tolerance,
-            velocity_tolerance=settings.velocity_tolerance,
-        )
+        self._started = False
         self._refused: Counter[str] = Counter()
         self._time = 0.0
         self._moving = MovingWatch()
@@ -124,6 +126,32 @@ class ReferenceFieldNode(Node):
         self._publisher = self.create_publisher(ReferenceFieldMessage, "reference_field", LATCHED_EVENT_QOS)
         # Raw: a message of every control cycle is read only when somebody wants another task.
         self.create_subscription(ControllerState, "controller_state", self._on_control, LATEST_QOS, raw=True)
+        self.create_service(SetTask, "set_task", self._on_set_task)
+        self._twins = TwinWatch(self)
+        self._heartbeat = HeartbeatSender(self, ["reference_field"])
+        self._readiness = Readiness(self, no_motion=self._no_motion)
+        self._diagnostics = DiagnosticsReporter(self, self._status)
+        self._frames, self._seeing = Frames(self), object_pose_settings(self)
+        task = self._load(settings.task)
+        self._bases = BaseLookup(self, self._frames, task, settings.base_tolerance, self._seeing.tf_base_frame)
+        self._bases.find(self._start)
+
+    def _load(self, name: str, changes: Mapping[str, Any] | None = None) -> Task:
+        """A task, whose bases are looked up in TF only if they shall be."""
+        task = load_task(name, changes)
+        return task if self._settings.bases_from_tf else without_tf(task)
+
+    def _start(self, task: Task) -> None:
+        """Publish task and field, as it is known where the bases stand."""
+        settings = self._settings
+        self._arms = arms_of_task(task, settings.robot)
+        self._live = LiveField(
+            task,
+            self._arms,
+            object_tolerance=settings.object_tolerance,
+            velocity_tolerance=settings.velocity_tolerance,
+        )
+        frames = frame_names(task, self._arms)
         self._object_publishers, several = [], len(self._arms) > 1
         for index, arm in enumerate(self._arms):
             self.create_subscription(ImpactEvent, arm.topic("impacts"), partial(self._on_impact, index), EVENT_QOS)
@@ -132,20 +160,19 @@ class ReferenceFieldNode(Node):
             if several:
                 self._object_publishers.append(self.create_publisher(PoseStamped, arm.topic("object_pose"), 10))
         self._common_publisher = self.create_publisher(ImpactPrediction, "common_jumps", EVENT_QOS) if several else None
-        frames = frame_names(task, self._arms)
-        self._object = ObjectPoses(self, frames, self._on_object, self._refuse)
+        self._object = ObjectPoses(
+            self, frames, self._on_object, self._refuse, frames=self._frames, settings=self._seeing
+        )
         self._object.shape = task.object.solid
-        if frames == (task.frame,) and not several:
+        if frames == (task.frame,) and not several and not any(self._bases.names):
             self._object.frames.know(task.frame, self._arms[0].robot.base_frame, self._arms[0].base)
-        self.create_service(SetTask, "set_task", self._on_set_task)
+        self._started = True
         self._publish_task()
-        self._twins = TwinWatch(self)
-        self._heartbeat = HeartbeatSender(self, ["reference_field"])
-        self._readiness = Readiness(self, no_motion=self._no_motion)
-        self._diagnostics = DiagnosticsReporter(self, self._status)
         self.get_logger().info(f"field for task {task.name}")
 
     def _status(self) -> Report:
+        if not self._started:
+            return WARN, f"no motion may begin: {self._bases.problem}", {"task": self._settings.task}
         refused, live = self._refused.total(), self._live
         values: dict[str, object] = {"task": live.task.name, "task_number": live.task_number}
         values |= {"revision": live.field.revision, "refused": refused, "impacts_elsewhere": live.elsewhere}
@@ -180,6 +207,8 @@ class ReferenceFieldNode(Node):
 
     def _no_motion(self) -> str:
         """Why no motion may begin towards the object."""
+        if not self._started or self._bases.problem:
+            return self._bases.problem
         return self._object.refusal() if self._settings.use_object_pose else ""
 
     def _publish_object(self, seen: ObjectPose) -> None:
@@ -234,7 +263,7 @@ class ReferenceFieldNode(Node):
     def _on_set_task(self, request: SetTask.Request, response: SetTask.Response) -> SetTask.Response:
         try:
             self._moving.check(time.monotonic())
-            task = load_task(self._requested_task(request), _changes(request))
+            task = self._bases.placed(self._load(self._requested_task(request), _changes(request)))
             if len(request.impact_speed):
                 task = task.with_impact_speed(float(request.impact_speed[0]))
             self._live.set_task(task)
@@ -245,7 +274,8 @@ class ReferenceFieldNode(Node):
         else:
             self._publish_task()
             response.success = True
-        response.field = self._message()
+        if self._started:
+            response.field = self._message()
         return response
 
     def _requested_task(self, request: SetTask.Request) -> str:

@@ -40,9 +40,10 @@ from impact_aware.nodes.ros.ros_parameters import load_settings
 from impact_aware.nodes.ros.runtime import run_node
 from impact_aware.nodes.ros.upstream import Upstream
 from impact_aware.nodes.run_time_gains import RunTimeGains
+from impact_aware.nodes.task_bases import TaskBases
 from impact_aware.nodes.watchdog_link import WatchdogLink
 from impact_aware.robot.safety_limits import SafetyLimits
-from impact_aware.task.arms import Arm, check_bases, check_names, several_arms, single_arm
+from impact_aware.task.arms import Arm, check_bases, check_names
 
 WATCHDOG_PERIOD = 0.02
 """Wall time between two looks at the age of the last state, s."""
@@ -68,6 +69,7 @@ class RsControllerNode(SteadyLifecycleNode):
         super().__init__("rs_controller", **ros)
         self._settings = load_settings(self, Settings)
         self._gains = RunTimeGains(self)
+        self._bases = TaskBases(self, self._settings.bases_from_task)
         self._arms: tuple[Arm, ...] = ()
         self._session: ControlSession | None = None
         self._link: WatchdogLink | None = None
@@ -98,11 +100,8 @@ class RsControllerNode(SteadyLifecycleNode):
         """Load the robots, prepare the session, subscribe."""
         settings = self._settings
         try:
-            if settings.arms:
-                self._arms = several_arms(settings.arms, settings.robots, settings.bases, settings.joint_prefixes)
-            else:
-                name = settings.arm or self.get_namespace().strip("/")
-                self._arms = single_arm(name, settings.robot, settings.bases, "".join(settings.joint_prefixes[:1]))
+            bases = self._bases.numbers(settings.arms or [settings.arm], settings.bases)
+            self._arms = settings.make_arms(self.get_namespace(), bases)
             check_laws(settings.law_rate, settings.law_validity)
             self._commands = arm_commands(self, self._arms, settings)
         except ImpactAwareError as error:
@@ -191,7 +190,7 @@ class RsControllerNode(SteadyLifecycleNode):
     def _start_by_itself(self) -> None:
         session = self._session
         if session is None:
-            if self.trigger_configure() is not TransitionCallbackReturn.SUCCESS:
+            if self._bases.known() and self.trigger_configure() is not TransitionCallbackReturn.SUCCESS:
                 self._given_up = True
         elif not session.active:
             self._waiting_for = self._connections.refusal()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pinocchio as pin
@@ -117,9 +117,30 @@ def robot_on_base(robot: str, rpy: Sequence[float]) -> RobotModel:
     return RobotModel.from_profile(robot).tilted(base_placement(ArmTask(base_rpy=(roll, pitch, yaw))).rotation)
 
 
+def placed_on(arm: ArmTask, base: pin.SE3) -> ArmTask:
+    """The arm with its base at this pose of the task's frame, and nothing left to be looked up.
+
+    Raises:
+        InvalidInputError: A place too far away for a task.
+    """
+    place, angles = tuple(base.translation.tolist()), tuple(pin.rpy.matrixToRpy(base.rotation).tolist())
+    return replace(arm, base_in_tf="", base_position=place, base_yaw=0.0, base_rpy=angles)
+
+
+def without_tf(task: Task) -> Task:
+    """The task with its bases where its numbers have them, and nothing left to be looked up.
+
+    Raises:
+        InvalidInputError: It has none.
+    """
+    for arm in task.arms:
+        base_placement(arm)
+    return replace(task, arms=tuple(replace(arm, base_in_tf="") for arm in task.arms))
+
+
 def base_numbers(arm: ArmTask) -> list[float]:
     """The base of an arm as `base_poses` reads it: x, y, z, roll, pitch and yaw."""
-    return [*arm.base_position, *arm.base_angles]
+    return [float(number) for number in (*arm.base_position, *arm.base_angles)]
 
 
 def several_arms(
@@ -198,7 +219,8 @@ def check_frame(task: Task, base_frame: str) -> None:
     Raises:
         InvalidInputError: It is.
     """
-    if any(base_numbers(task.arms[0])) and task.frame == base_frame:
+    own = task.arms[0]
+    if (not own.base_is_told or any(base_numbers(own))) and task.frame == base_frame:
         expected = "another name than that of the base frame, as the task has the base elsewhere"
         raise InvalidInputError("frame", task.frame, expected)
 

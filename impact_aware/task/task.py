@@ -74,6 +74,8 @@ class ArmTask:
         robot: Robot profile.
         joint_prefix: What stands before the names of its joints, and of its base frame, in messages, such as `left_`.
         base_in_urdf: Whether its base stands where the URDF of its profile has it, whose root link is the task's frame.
+        base_in_tf: Name of its base in TF: where that stands in the task's frame is looked up, and held against the
+            numbers that are given beside it, or the URDF's. Empty: nothing is looked up.
         base_position: (3,) Where its base stands in the task's base frame, m.
         base_yaw: Rotation of a base that stands upright about the vertical, rad.
         base_rpy: (3,) Roll, pitch, yaw of its base about the axes of the task's frame, whose z axis points up, rad; in
@@ -98,6 +100,7 @@ class ArmTask:
     robot: str = "panda"
     joint_prefix: str = ""
     base_in_urdf: bool = False
+    base_in_tf: str = ""
     base_position: Vector = (0.0, 0.0, 0.0)
     base_yaw: float = 0.0
     base_rpy: Vector = (0.0, 0.0, 0.0)
@@ -128,8 +131,21 @@ class ArmTask:
             POSITION.check(f"{label}.starts", start)
 
     @property
+    def base_is_told(self) -> bool:
+        """Whether numbers say where its base stands, rather than TF alone."""
+        return not self.base_in_tf or any((*self.base_position, self.base_yaw, *self.base_rpy))
+
+    @property
     def base_angles(self) -> Vector:
-        """(3,) Roll, pitch, yaw of its base, however they were given, rad."""
+        """(3,) Roll, pitch, yaw of its base, however they were given, rad.
+
+        Raises:
+            InvalidInputError: Only TF knows.
+        """
+        if not self.base_is_told:
+            label = f"arms[{self.name}].base_in_tf" if self.name else "arm.base_in_tf"
+            expected = "base_position, and base_rpy, beside it, as nothing is looked up in TF here"
+            raise InvalidInputError(label, self.base_in_tf, expected)
         return (0.0, 0.0, self.base_yaw) if self.base_yaw else self.base_rpy
 
     @cached_property

@@ -116,7 +116,7 @@ def _placed(arm: ArmTask) -> ArmTask:
     """
     if not arm.base_in_urdf:
         return arm
-    if any((*arm.base_position, *arm.base_angles)):
+    if any((*arm.base_position, arm.base_yaw, *arm.base_rpy)):
         raise InvalidInputError("base_in_urdf", True, "no base_position, base_yaw or base_rpy beside it")
     pose = RobotModel.from_profile(arm.robot).base_in_urdf
     rpy = pin.rpy.matrixToRpy(pose.rotation).tolist()

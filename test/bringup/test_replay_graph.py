@@ -12,6 +12,7 @@ from rosbags.typesys import Stores, get_typestore
 from impact_aware.bringup.graph import SingleArmOptions, single_arm_graph
 from impact_aware.bringup.replay_graph import plan_replay, player_arguments, player_qos
 from impact_aware.errors import InvalidInputError
+from impact_aware.resources import find_resource
 
 TYPES = get_typestore(Stores.ROS2_JAZZY)
 PANDA = [f"panda_joint{number}" for number in range(1, 8)]
@@ -45,6 +46,19 @@ def test_measurements_are_played_and_neither_commands_nor_what_the_nodes_say(tmp
     )
     replay = plan_replay(recording(tmp_path / "bag", {"/joint_states": PANDA}, others))
     assert replay.topics == ("/joint_states", "/object_pose")
+
+
+def test_bases_that_were_looked_up_come_with_the_recorded_task(tmp_path: Path) -> None:
+    task = tmp_path / "cell.yaml"
+    text = find_resource("config", "tasks", "hit_and_push.yaml").read_text()
+    text = text.replace("  - robot: panda\n", "  - robot: panda\n    base_in_tf: mount\n")
+    task.write_text(text.replace("frame: panda_link0", "frame: cell"))
+    bag = recording(tmp_path / "bag", {"/joint_states": PANDA}, ("/task", "/reference_field"))
+    replay = plan_replay(bag, task=str(task))
+    assert replay.topics == ("/joint_states", "/reference_field", "/task")
+    assert all(spec.parameters["base_from_task"] for spec in replay.nodes[:2])
+    assert player_qos(replay.topics)["/task"]["durability"] == "transient_local"
+    assert plan_replay(bag, task="hit_and_push").topics == ("/joint_states", "/reference_field")
 
 
 def test_one_arm_is_watched_by_the_nodes_of_the_single_arm_graph_in_recorded_time(tmp_path: Path) -> None:

@@ -452,6 +452,33 @@ def rotated_task(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.parametrize("drawn_as", ["left/panda_link0", "left_mount"])
+def test_a_base_in_tf_is_told_to_nobody_and_not_published_again(tmp_path: Path, drawn_as: str) -> None:
+    path = tmp_path / "cell.yaml"
+    text = (ROOT / "config" / "tasks" / "dual_arm_grab.yaml").read_text()
+    path.write_text(text.replace("base_position: [0.0, 0.35, 0.0]", f"base_in_tf: {drawn_as}"))
+    words = {"task": str(path), "control": "true", "hardware": "franka", "rviz": "true"}
+    nodes = {node.full_name: node for node in started(DUAL, words)}
+    assert nodes["/rs_controller"].parameters["bases_from_task"] and "bases" not in nodes["/rs_controller"].parameters
+    for arm in ("left", "right"):
+        for name in ("impact_detector", "jump_predictor"):
+            assert nodes[f"/{arm}/{name}"].parameters["base_from_task"]
+            assert "/task < /reference_field" in nodes[f"/{arm}/{name}"].parameters["peers"]
+    assert "/task < /reference_field" in nodes["/rs_controller"].parameters["peers"]
+    transform = nodes.get("/left/static_transform_publisher")
+    if drawn_as == "left_mount":
+        assert transform.arguments == ["--frame-id", "left_mount", "--child-frame-id", "left/panda_link0"]
+    else:
+        assert transform is None
+    assert nodes["/right/static_transform_publisher"].option("--y") == "-0.35"
+    # A simulated arm stands where numbers have it; this one has none.
+    simulated = {key: value for key, value in words.items() if key != "hardware"} | {"simulation": "true"}
+    with pytest.raises(InvalidInputError, match=r"arms\[left\].base_in_tf: got .*, expected base_position"):
+        started(DUAL, simulated)
+    looked_up = started(DUAL, simulated | {"bases_from_tf": "true", "rviz": "false"})
+    assert "bases_from_task" in {name for node in looked_up for name in node.parameters}
+
+
 def test_a_rotated_base_reaches_everybody_who_needs_it(rotated_task: Path) -> None:
     words = {"task": str(rotated_task), "simulation": "true", "control": "true", "rviz": "true"}
     nodes = {node.full_name: node for node in started(DUAL, words)}
@@ -643,6 +670,7 @@ def test_every_argument_has_a_description_and_the_default_of_the_documentation(
         "autostart": "false",
         "markers": "true",
         "single_process": "false",
+        "bases_from_tf": "auto",
         "rviz": "false",
         "namespace": "",
         "task": task,

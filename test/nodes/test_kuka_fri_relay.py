@@ -17,14 +17,18 @@ from impact_aware.bringup.connections import connected, published, subscribed
 from impact_aware.bringup.graph import DualArmOptions, SingleArmOptions, dual_arm_graph, single_arm_graph
 from impact_aware.bringup.hardware import load_hardware
 from impact_aware.errors import InvalidInputError
+from impact_aware.messages.task import task_to_message
 from impact_aware.nodes import command_watchdog, kuka_fri_relay
 from impact_aware.nodes.command_watchdog import CommandWatchdogNode
 from impact_aware.nodes.kuka_fri_relay import KukaFriRelayNode
 from impact_aware.nodes.ros.deactivation import Outcome
-from impact_aware.nodes.ros.messages import stamp
+from impact_aware.nodes.ros.messages import ROS, stamp
+from impact_aware.nodes.task_bases import NOT_KNOWN
 from impact_aware.rigs.emulators import lbr_torque_command_controller
 from impact_aware.rigs.emulators.lbr_torque_command_controller import LbrTorqueCommandControllerNode
 from impact_aware.robot import RobotModel
+from impact_aware.task import load_task
+from impact_aware.task.arms import robot_on_base
 
 PANDA = RobotModel.from_profile("panda")
 Q = np.array([0.3, -0.5, 0.2, -2.0, 0.4, 1.7, 0.6])
@@ -102,6 +106,29 @@ def test_a_torque_is_passed_on_at_once_with_the_newest_position_and_once(way):
     # Looking around in ROS' graph takes time that the arm does not have.
     assert way.node._readiness._busy()
     assert way.node._status()[1] == "passing torques on"
+
+
+def test_the_base_of_the_task_is_compensated_and_nothing_is_passed_on_before_it(ros_context, monkeypatch):
+    way = Way(monkeypatch, base_from_task=True)
+    way.state(Q, np.zeros(7))
+    way.effort()
+    assert len(way.sent) == 1 and not way.sent[0][1].any()
+    assert way.node._objection() == NOT_KNOWN
+    task = load_task("hit_and_push")
+    arm = dataclasses.replace(task.arms[0], base_rpy=(0.4, -0.7, 0.2))
+    way.node._bases._take(task_to_message(dataclasses.replace(task, arms=(arm,), frame="cell"), 1, 0.0, ROS))
+    expected = robot_on_base("panda", (0.4, -0.7, 0.2)).gravity(Q)
+    np.testing.assert_allclose(way.node.relay._robot.gravity(Q), expected, atol=1e-12)
+    assert np.abs(expected - PANDA.gravity(Q)).max() > 5.0
+    for _ in range(5):
+        way.state(Q, np.zeros(7))
+        way.effort()
+    np.testing.assert_allclose(way.sent[-1][1], EFFORT, atol=1e-12)
+    # Not while torques are passed on.
+    leading = way.node.relay
+    way.node._on_task()
+    assert way.node.relay is leading
+    way.node.destroy_node()
 
 
 @pytest.mark.parametrize("lockstep", [False, True])

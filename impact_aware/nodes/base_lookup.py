@@ -1,0 +1,103 @@
+"""The bases that a task has in TF, looked up: once known they go into the task, which all nodes follow."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+
+from rclpy.clock import Clock, ClockType
+from rclpy.node import Node
+
+from impact_aware.errors import ImpactAwareError, InvalidInputError
+from impact_aware.nodes.ros.frames import Frames
+from impact_aware.task import ArmTask, Task
+from impact_aware.task.base_watch import BaseWatch
+from impact_aware.transform_buffer import FrameError
+
+LOOK_PERIOD = 0.1
+"""Wall time between two looks at TF, s."""
+
+
+class BaseLookup:
+    """Where TF has the bases of a task's arms.
+
+    Attributes:
+        names: Of the bases in TF, in the order of the arms; empty where the task's numbers say where one stands.
+        problem: Why they can't be used, or no longer be relied on, in one sentence; empty when they can.
+    """
+
+    def __init__(self, node: Node, frames: Frames, task: Task, tolerance: float, frame: str = "") -> None:
+        """Look nothing up yet.
+
+        Args:
+            node: Who asks.
+            frames: TF as that node knows it.
+            task: The task.
+            tolerance: By how much TF may differ from the task's numbers, m and rad.
+            frame: Name of the task's frame in TF; empty: as in the task.
+        """
+        self._node, self._frames, self._task = node, frames, task
+        self._frame = frame or task.frame
+        self.names = [arm.base_in_tf for arm in task.arms]
+        self._watches = {
+            index: BaseWatch(arm, self._frame, tolerance) for index, arm in enumerate(task.arms) if arm.base_in_tf
+        }
+        self._done, self._hopeless, self.problem = False, False, ""
+
+    def find(self, on_known: Callable[[Task], None]) -> None:
+        """Look from now on; call once with the task whose bases are where TF has them, at once if none is in TF."""
+        if not self._watches:
+            on_known(self._task)
+            return
+        self._on_known = on_known
+        self._node.create_timer(LOOK_PERIOD, self.look, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        self.look()
+
+    def look(self) -> None:
+        """See where TF has them now."""
+        if self._hopeless:
+            return
+        for index, watch in self._watches.items():
+            try:
+                watch.look(*self._frames.latest(self._frame, self.names[index]))
+            except FrameError as error:
+                watch.missing(str(error))
+        self.problem = next((watch.problem for watch in self._watches.values() if watch.problem), "")
+        if self.problem:
+            self._node.get_logger().warning(f"no motion may begin: {self.problem}", throttle_duration_sec=5.0)
+        elif not self._done:
+            self._done = True
+            try:
+                self._tell(self.placed(self._task))
+            except ImpactAwareError as error:
+                # They stand still, so that it would be the same the next time.
+                self._hopeless = True
+                self.problem = f"with the bases where TF has them: {error}"
+                self._node.get_logger().error(self.problem)
+
+    def _tell(self, task: Task) -> None:
+        for index in self._watches:
+            own = task.arms[index]
+            place = ", ".join(f"{number:.5g}" for number in (*own.base_position, *own.base_rpy))
+            self._node.get_logger().info(f"TF has {self.names[index]} at [{place}] m, rad in {self._frame}")
+        self._on_known(task)
+
+    def placed(self, task: Task) -> Task:
+        """A task for the same arms with its bases where they were looked up.
+
+        Raises:
+            InvalidInputError: They are not known, or no longer where they were, or the task has them elsewhere in TF.
+        """
+        if self.problem:
+            raise InvalidInputError("base_in_tf", self.names, f"bases that stand still: {self.problem}")
+        return dataclasses.replace(task, arms=tuple(self._placed(task, index) for index in range(len(task.arms))))
+
+    def _placed(self, task: Task, index: int) -> ArmTask:
+        arm, own = task.arms[index], self._task
+        if not arm.base_in_tf:
+            return arm
+        name = self.names[index] if index < len(self.names) else ""
+        if (arm.base_in_tf, task.frame) != (name, own.frame):
+            expected = f"'{name}' in '{own.frame}', as when this node started"
+            raise InvalidInputError("base_in_tf", f"'{arm.base_in_tf}' in '{task.frame}'", expected)
+        return self._watches[index].placed(arm)

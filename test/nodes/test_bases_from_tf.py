@@ -1,0 +1,422 @@
+"""Bases that TF knows: looked up once by `reference_field`, and then those of every node, by the task it publishes."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+
+import numpy as np
+import pinocchio as pin
+import pytest
+import rclpy
+import yaml
+from geometry_msgs.msg import TransformStamped
+from impact_aware_msgs.srv import SetTask
+from rclpy.context import Context
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+from rclpy.qos import DurabilityPolicy, QoSProfile
+
+from impact_aware.bringup.connections import subscribed
+from impact_aware.bringup.graph import DualArmOptions, SingleArmOptions, dual_arm_graph, single_arm_graph
+from impact_aware.bringup.node_spec import NodeSpec
+from impact_aware.errors import InvalidInputError
+from impact_aware.messages.geometry import write_quaternion, write_vector
+from impact_aware.messages.reference_field import field_to_message
+from impact_aware.messages.task import task_from_message
+from impact_aware.nodes.impact_detector import ImpactDetectorNode
+from impact_aware.nodes.jump_predictor import JumpPredictorNode
+from impact_aware.nodes.reference_field import ReferenceFieldNode
+from impact_aware.nodes.ros.messages import ROS, message_class, stamp
+from impact_aware.nodes.rs_controller import RsControllerNode
+from impact_aware.nodes.task_bases import NOT_KNOWN
+from impact_aware.resources import find_resource
+from impact_aware.robot import RobotModel
+from impact_aware.task import base_placement
+
+Q = np.array([0.3, -0.5, 0.2, -2.0, 0.4, 1.4, 0.6])
+# The tilted task's bases as rotations about world axes, by hand: roll first, yaw last.
+ROTATIONS = {
+    "left": pin.utils.rotate("z", np.pi / 6) @ pin.utils.rotate("x", np.pi / 9),
+    "right": pin.utils.rotate("z", -np.pi / 6) @ pin.utils.rotate("y", np.pi / 9),
+}
+PLACES = {"left": np.array([0.0, 0.35, 0.0]), "right": np.array([0.0, -0.35, 0.0])}
+BASES = {name: pin.SE3(turn, PLACES[name]) for name, turn in ROTATIONS.items()}
+# The column stands askew between world and bases: the order of both transforms, and the way round of each, matter.
+COLUMN = pin.SE3(pin.utils.rotate("y", 0.3) @ pin.utils.rotate("z", 1.1), np.array([-0.2, 0.05, 0.9]))
+
+
+class Transforms:
+    """What a TFMessage holds."""
+
+    def __init__(self, *links: tuple[str, str, pin.SE3], at: float = 0.0) -> None:
+        self.transforms = [link(*each, at=at) for each in links]
+
+
+def link(parent: str, child: str, pose: pin.SE3, at: float = 0.0) -> TransformStamped:
+    transform = TransformStamped(child_frame_id=child)
+    transform.header.frame_id, transform.header.stamp = parent, stamp(at)
+    write_vector(transform.transform.translation, pose.translation)
+    write_quaternion(transform.transform.rotation, pin.Quaternion(pose.rotation).coeffs())
+    return transform
+
+
+def tree(**shifts) -> list[tuple[str, str, pin.SE3]]:
+    """World, column and both mounts; a mount may be shifted, m."""
+    links = [("world", "column", COLUMN)]
+    for name, base in BASES.items():
+        moved = pin.SE3(base.rotation, base.translation + shifts.get(name, np.zeros(3)))
+        links.append(("column", f"{name}_mount", COLUMN.actInv(moved)))
+    return links
+
+
+@pytest.fixture(scope="module")
+def task_file(tmp_path_factory):
+    """The tilted grab, with its bases known to TF alone."""
+    content = yaml.safe_load(find_resource("config", "tasks", "dual_arm_grab_tilted.yaml").read_text())
+    for own in content["arms"]:
+        del own["base_position"], own["base_rpy"]
+        own["base_in_tf"] = f"{own['name']}_mount"
+    path = tmp_path_factory.mktemp("task") / "cell.yaml"
+    path.write_text(yaml.safe_dump(content))
+    return path
+
+
+@pytest.fixture(scope="module")
+def told_file(task_file):
+    """The same with numbers beside the names; those of the left one are 15 mm off."""
+    content = yaml.safe_load(task_file.read_text())
+    content["arms"][0] |= {"base_position": [0.0, 0.335, 0.0], "base_rpy": [np.pi / 9, 0.0, np.pi / 6]}
+    content["arms"][1] |= {"base_position": [0.0, -0.35, 0.0], "base_rpy": [0.0, np.pi / 9, -np.pi / 6]}
+    path = task_file.with_name("told.yaml")
+    path.write_text(yaml.safe_dump(content))
+    return path
+
+
+@pytest.fixture
+def make(ros_context):
+    nodes = []
+
+    def made(kind=ReferenceFieldNode, **parameters):
+        overrides = [Parameter(name, value=value) for name, value in parameters.items()]
+        nodes.append(kind(parameter_overrides=overrides))
+        return nodes[-1]
+
+    yield made
+    for node in nodes:
+        node.destroy_node()
+
+
+def tell(node, *links, static: bool = True, at: float = 0.0) -> None:
+    """As if it came on /tf or /tf_static, and the node looked."""
+    node._frames._listening = True
+    node._frames.take(Transforms(*links, at=at), static=static)
+    node._bases.look()
+
+
+def published(node):
+    """The task that a node publishes from now on."""
+    messages = []
+    node._task_publisher = type("Recorder", (), {"publish": lambda self, message: messages.append(message)})()
+    return messages
+
+
+def test_the_task_is_published_with_the_bases_where_tf_has_them(make, task_file):
+    node = make(task=str(task_file))
+    node._frames._listening = True
+    messages = published(node)
+    node._bases.look()
+    assert not messages and not node._started
+    assert node._no_motion() == "the base of arm left is not known: TF has no frame 'world'"
+    tell(node, *tree()[:2])
+    assert node._no_motion() == "the base of arm right is not known: TF has no frame 'right_mount'"
+    tell(node, *tree())
+    (message,) = messages
+    task, number = task_from_message(message)
+    assert number == 1
+    for arm, own in zip(node._arms, task.arms, strict=True):
+        assert not own.base_in_tf
+        np.testing.assert_allclose(base_placement(own).homogeneous, BASES[own.name].homogeneous, atol=1e-12)
+        np.testing.assert_allclose(arm.base.homogeneous, BASES[own.name].homogeneous, atol=1e-12)
+    for reference in node._message().arms:
+        position, turn = reference.base.position, reference.base.orientation
+        np.testing.assert_allclose([position.x, position.y, position.z], BASES[reference.arm].translation, atol=1e-12)
+        quaternion = pin.Quaternion(turn.w, turn.x, turn.y, turn.z)
+        np.testing.assert_allclose(quaternion.toRotationMatrix(), ROTATIONS[reference.arm], atol=1e-12)
+    assert node._no_motion() == ""
+
+
+def test_the_frame_of_the_task_may_have_another_name_in_tf(make, task_file):
+    node = make(task=str(task_file), tf_base_frame="lab")
+    renamed = [(parent.replace("world", "lab"), child, pose) for parent, child, pose in tree()]
+    tell(node, *renamed)
+    assert node._arms[1].base.isApprox(BASES["right"], 1e-12)
+
+
+def test_a_base_elsewhere_than_the_task_s_numbers_is_refused(make, told_file):
+    node = make(task=str(told_file))
+    tell(node, *tree())
+    assert not node._started
+    assert node._no_motion().startswith("the base of arm left stands 15.0 mm and 0.00 deg from where the task has it")
+    level, said, _ = node._status()
+    assert said.startswith("no motion may begin: the base of arm left stands 15.0 mm")
+    response = node._on_set_task(SetTask.Request(), SetTask.Response())
+    assert not response.success
+    assert "base_in_tf: got" in response.message and "stands 15.0 mm" in response.message
+    loose = make(task=str(told_file), base_tolerance=0.02)
+    tell(loose, *tree())
+    assert loose._arms[0].base.isApprox(BASES["left"], 1e-12)
+
+
+def test_numbers_hold_where_nothing_shall_be_looked_up(make, told_file, task_file):
+    node = make(task=str(told_file), bases_from_tf=False)
+    assert node._started and not node._frames._listening
+    np.testing.assert_allclose(node._arms[0].base.translation, [0.0, 0.335, 0.0])
+    with pytest.raises(InvalidInputError, match=r"arms\[left\].base_in_tf: got left_mount, expected base_position"):
+        make(task=str(task_file), bases_from_tf=False)
+
+
+def test_a_base_with_which_the_task_is_impossible_is_said_and_not_tried_again(make, task_file):
+    node = make(task=str(task_file))
+    far = [*tree()[:2], ("column", "right_mount", COLUMN.actInv(pin.SE3(np.eye(3), np.array([0.0, -3.0, 0.0]))))]
+    tell(node, *far)
+    assert not node._started
+    assert node._no_motion().startswith("with the bases where TF has them: arms[right]")
+    node._bases._frames = None
+    node._bases.look()
+    assert node._no_motion().startswith("with the bases where TF has them: ")
+
+
+def test_a_base_that_moves_or_is_moved_lets_no_motion_begin(make, task_file):
+    node = make(task=str(task_file))
+    tell(node, *tree()[:2])
+    for step in range(24):
+        aside = tree(right=np.array([0.0, 0.0, 0.005 * step]))[2]
+        tell(node, aside, static=False, at=3.0 + 0.05 * step)
+    assert node._no_motion().startswith("the base of arm right moves: TF has it up to ")
+    for step in range(24):
+        tell(node, tree()[2], static=False, at=5.0 + 0.05 * step)
+    assert node._started and node._no_motion() == ""
+    tell(node, tree(left=np.array([0.003, 0.0, -0.004]))[1])
+    assert node._no_motion() == "the base of arm left stands 5.0 mm and 0.00 deg from where it was when the task began"
+    response = node._on_set_task(SetTask.Request(), SetTask.Response())
+    assert not response.success and "5.0 mm" in response.message
+    assert node._live.task_number == 1
+    tell(node, tree()[1])
+    assert node._no_motion() == ""
+
+
+def test_a_base_of_its_own_name_is_still_looked_at_through_what_carries_it(make, tmp_path):
+    content = yaml.safe_load(find_resource("config", "tasks", "hit_and_push.yaml").read_text())
+    content["arms"][0]["base_in_tf"] = "panda_link0"
+    path = tmp_path / "cell.yaml"
+    path.write_text(yaml.safe_dump(content | {"frame": "cell"}))
+    node = make(task=str(path))
+    base = pin.SE3(pin.utils.rotate("z", 0.1), np.array([0.0, 0.03, -0.02]))
+    links = [("cell", "column", COLUMN), ("column", "panda_link0", COLUMN.actInv(base))]
+    tell(node, *links)
+    assert node._started and node._arms[0].base.isApprox(base, 1e-12)
+    assert node._no_motion() == ""
+    tell(node, ("cell", "column", pin.SE3(COLUMN.rotation, COLUMN.translation + [0.0, 0.0, 0.004])))
+    assert node._no_motion() == "the base stands 4.0 mm and 0.00 deg from where it was when the task began"
+
+
+def test_another_task_has_the_same_bases(make, task_file):
+    node = make(task=str(task_file))
+    tell(node, *tree())
+    messages = published(node)
+    response = node._on_set_task(SetTask.Request(object_mass=[1.7]), SetTask.Response())
+    assert response.success, response.message
+    task, number = task_from_message(messages[0])
+    assert (number, task.object.mass) == (2, 1.7)
+    assert base_placement(task.arms[1]).isApprox(BASES["right"], 1e-12)
+    elsewhere = yaml.safe_load(task_file.read_text())["arms"]
+    elsewhere[0]["base_in_tf"] = "column"
+    response = node._on_set_task(SetTask.Request(yaml=yaml.safe_dump({"arms": elsewhere})), SetTask.Response())
+    expected = "expected 'left_mount' in 'world', as when this node started"
+    assert response.message == f"base_in_tf: got 'column' in 'world', {expected}"
+    # Numbers in the place of the name do, if they are the same.
+    own = yaml.safe_load(messages[0].yaml)["arms"]
+    assert node._on_set_task(SetTask.Request(yaml=yaml.safe_dump({"arms": own})), SetTask.Response()).success
+    own[1]["base_position"] = [0.0, -0.36, 0.0]
+    response = node._on_set_task(SetTask.Request(yaml=yaml.safe_dump({"arms": own})), SetTask.Response())
+    assert response.message.startswith("base_position: got ")
+
+
+def tilted_gravity(name: str) -> np.ndarray:
+    """Joint torques (n,) against gravity on the base of this name, from the model and by hand."""
+    model = RobotModel.from_profile("panda").model.copy()
+    model.gravity = pin.Motion(ROTATIONS[name].T @ [0.0, 0.0, -9.81], np.zeros(3))
+    return pin.computeGeneralizedGravity(model, model.createData(), Q)
+
+
+def test_all_nodes_have_the_base_of_the_task_and_nothing_before_it(make, task_file):
+    field = make(task=str(task_file))
+    named = {"base_from_task": True, "arm": "right"}
+    contact = {"object_mass": 2.0, "normal": [0.0, 1.0, 0.0]}
+    predictor = make(JumpPredictorNode, **named, **contact)
+    detector = make(ImpactDetectorNode, robot="panda", normal=[0.0, 1.0, 0.0], joints=list("abcdefg"), **named)
+    controller = make(RsControllerNode, bases_from_task=True, arms=["left", "right"])
+    assert predictor._status()[1] == detector._status()[1] == NOT_KNOWN
+    assert not predictor._no_impact(InvalidInputError("a", 1, "b"), source="service", time=0.0).valid
+    with pytest.raises(InvalidInputError, match="base: got nothing, expected that of a task: no task has come yet"):
+        predictor._check_base()
+    controller.trigger_configure()
+    assert controller._session is None
+    messages = published(field)
+    tell(field, *tree())
+    (message,) = messages
+    predictor._on_task(message)
+    detector._on_task(message)
+    controller._bases._take(message)
+    controller.trigger_configure()
+    for robot in (predictor._predictor.robot, detector._robot, controller._session.robots[1]):
+        np.testing.assert_allclose(robot.gravity(Q), tilted_gravity("right"), atol=1e-10)
+    np.testing.assert_allclose(controller._session.robots[0].gravity(Q), tilted_gravity("left"), atol=1e-10)
+    assert predictor._base.isApprox(BASES["right"], 1e-12)
+    for own, name in zip(controller._session.bases, BASES, strict=True):
+        assert own.isApprox(BASES[name], 1e-12)
+    outward = ROTATIONS["right"].T @ [0.0, -1.0, 0.0]
+    np.testing.assert_allclose(predictor._predictor.contact.normal, outward, atol=1e-11)
+    np.testing.assert_allclose(detector._watch.normal, outward, atol=1e-11)
+    controller._on_field(field_to_message(field._live.field, 0.0, ROS))
+    assert controller._session.field is not None and not controller._connections.refused_field
+    predictor._check_base()
+
+
+def test_the_detector_goes_on_counting_on_another_base(make, task_file):
+    """As when `reference_field` was started anew, with the arm mounted elsewhere."""
+    field = make(task=str(task_file))
+    messages = published(field)
+    tell(field, *tree())
+    detector = make(ImpactDetectorNode, robot="panda", arm="left", joints=list("abcdefg"), base_from_task=True)
+    detector._watch.sequence = 5
+    detector._on_task(messages[0])
+    assert detector._watch.sequence == 5
+    assert detector._watch._robot is detector._robot
+    before = detector._watch
+    detector._on_task(messages[0])
+    assert detector._watch is before
+
+
+def test_no_states_are_watched_on_an_unknown_base(make, task_file):
+    detector = make(ImpactDetectorNode, robot="panda", joints=list("abcdefg"), base_from_task=True, lockstep=True)
+    answered = []
+    detector._lockstep = type("Answers", (), {"report": lambda self, stamp: answered.append(stamp)})()
+    detector._watch = None
+    detector._on_state(stamp(1.0))
+    assert len(answered) == 1 and detector._watch is None
+
+
+# The graph
+
+
+def parameters_of(graph, executable: str) -> list[dict]:
+    return [spec.parameters for spec in graph if spec.executable == executable]
+
+
+def test_the_graph_tells_nobody_a_base_that_is_looked_up(task_file):
+    graph = dual_arm_graph(DualArmOptions(task=str(task_file), simulation=False, bases_from_tf=True))
+    for executable in ("impact_detector", "jump_predictor"):
+        for parameters in parameters_of(graph, executable):
+            assert parameters["base_from_task"]
+            assert not {"base", "base_rpy", "task_frame"} & parameters.keys()
+    (controller,) = parameters_of(graph, "rs_controller")
+    assert controller["bases_from_task"] and "bases" not in controller
+    (field,) = parameters_of(graph, "reference_field")
+    assert "bases_from_tf" not in field
+    with pytest.raises(InvalidInputError, match=r"arms\[left\].base_in_tf: got left_mount, expected base_position"):
+        dual_arm_graph(DualArmOptions(task=str(task_file)))
+
+
+def test_who_waits_for_the_task_is_waited_for_by_its_publisher():
+    for executable, parameter in (
+        ("impact_detector", "base_from_task"),
+        ("kuka_fri_relay", "base_from_task"),
+        ("rs_controller", "bases_from_task"),
+    ):
+        for wanted in (True, False):
+            spec = NodeSpec(executable, executable, namespace="cell/left", parameters={parameter: wanted})
+            topics = {end.topic for end in subscribed(spec)}
+            assert ({"/cell/left/task", "/cell/task"} <= topics) is wanted
+
+
+def test_a_simulated_arm_stands_where_the_numbers_have_it(told_file):
+    graph = dual_arm_graph(DualArmOptions(task=str(told_file)))
+    (field,), (controller,) = (parameters_of(graph, name) for name in ("reference_field", "rs_controller"))
+    assert field["bases_from_tf"] is False
+    np.testing.assert_allclose(controller["bases"][:3], [0.0, 0.335, 0.0])
+    assert not any("base_from_task" in spec.parameters for spec in graph)
+
+
+def test_a_single_arm_that_is_only_watched_gets_its_base_from_the_field_s_node(tmp_path):
+    content = yaml.safe_load(find_resource("config", "tasks", "hit_and_push.yaml").read_text())
+    content["arms"][0]["base_in_tf"] = "mount"
+    path = tmp_path / "cell.yaml"
+    path.write_text(yaml.safe_dump(content | {"frame": "cell"}))
+    options = SingleArmOptions(task=str(path), simulation=False, control=False, markers=False, bases_from_tf=True)
+    graph = single_arm_graph(options)
+    assert [spec.executable for spec in graph] == ["impact_detector", "jump_predictor", "reference_field"]
+    assert all(spec.parameters.get("base_from_task") for spec in graph[:2])
+    relayed = dataclasses.replace(options, control=True, relay="kuka_fri_relay")
+    (relay,) = parameters_of(single_arm_graph(relayed), "kuka_fri_relay")
+    assert relay["base_from_task"] and "base" not in relay
+
+
+# Over DDS
+
+LONGEST = 60.0
+"""Wall time after which the test gives up, s."""
+
+
+def test_over_dds_from_another_node_s_tf_static(task_file):
+    """All nodes in one executor; they and the publisher of TF hear each other through DDS only."""
+    try:
+        kind = message_class("tf2_msgs/msg/TFMessage")
+    except InvalidInputError:
+        pytest.skip("the package tf2_msgs is not installed")
+    context = Context()
+    rclpy.init(context=context, domain_id=None)
+    try:
+        over_dds(context, kind, task_file)
+    finally:
+        rclpy.try_shutdown(context=context)
+
+
+def over_dds(context: Context, kind: type, task_file) -> None:
+    def node(maker, **parameters):
+        overrides = [Parameter(name, value=value) for name, value in parameters.items()]
+        return maker(context=context, parameter_overrides=overrides)
+
+    field = node(ReferenceFieldNode, task=str(task_file))
+    detector = node(ImpactDetectorNode, robot="panda", arm="left", normal=[0.0, 1.0, 0.0], base_from_task=True)
+    predictor = node(JumpPredictorNode, arm="right", object_mass=2.0, base_from_task=True)
+    controller = node(RsControllerNode, bases_from_task=True, arms=["left", "right"], autostart=True)
+    lab = Node("lab", context=context)
+    latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+    publisher = lab.create_publisher(kind, "/tf_static", latched)
+    nodes = (field, detector, predictor, controller, lab)
+    executor = SingleThreadedExecutor(context=context)
+    for each in nodes:
+        executor.add_node(each)
+
+    def spin_until(done) -> None:
+        deadline = time.monotonic() + LONGEST
+        while not done() and time.monotonic() < deadline:
+            executor.spin_once(timeout_sec=0.05)
+        assert done()
+
+    spin_until(lambda: "TF has no frame 'world'" in field._no_motion())
+    assert not field._started and controller._session is None and not controller.finished
+    publisher.publish(kind(transforms=[link(*each) for each in tree()]))
+    spin_until(lambda: controller._session is not None and controller._session.field is not None)
+    spin_until(lambda: not predictor._waiting and not detector._waiting)
+    for own, name in zip(controller._session.bases, BASES, strict=True):
+        assert own.isApprox(BASES[name], 1e-12)
+    assert predictor._base.isApprox(BASES["right"], 1e-12)
+    np.testing.assert_allclose(detector._robot.gravity(Q), tilted_gravity("left"), atol=1e-10)
+    for each in nodes:
+        executor.remove_node(each)
+        each.destroy_node()
+    executor.shutdown()
