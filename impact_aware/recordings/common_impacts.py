@@ -7,12 +7,11 @@ frame, and what rubs; the recorded field says where its object was.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import pinocchio as pin
 
 from impact_aware.arrays import Array
 from impact_aware.errors import ImpactAwareError, InvalidInputError
@@ -28,7 +27,7 @@ from impact_aware.recordings.results import AblationRow, AnalyzedImpact, ArmAnal
 from impact_aware.reference import ReferenceField
 from impact_aware.robot import RobotModel
 from impact_aware.task import Task, base_placement, load_task, task_names
-from impact_aware.task.arms import Arm, base_of
+from impact_aware.task.arms import Arm, base_of, placed_on
 from impact_aware.task.grasp import COMMON_WINDOW, predict_grasp_impact
 from impact_aware.task.grasp_postures import palm_contact
 
@@ -74,13 +73,7 @@ def recorded_task(bag: Bag, given: str | None = None) -> tuple[RecordedTask | No
     Raises:
         InvalidInputError: A task that is given and can't be used, or is for other arms.
     """
-    topics = [topic for topic, kind in bag.topics.items() if kind == FIELD_TYPE]
-    if len(topics) != 1:
-        return None, ""
-    fields = []
-    for _, payload in bag.serialized(topics[0]):
-        message: Any = bag.deserialize(topics[0], payload)
-        fields.append((stamp_seconds(message), field_from_message(message)))
+    fields = list(_fields(bag))
     if not fields:
         return None, ""
     alone = len(fields[0][1].arms) == 1
@@ -101,6 +94,22 @@ def recorded_task(bag: Bag, given: str | None = None) -> tuple[RecordedTask | No
     return _usable_task(load_task(name), fields)
 
 
+def recorded_bases(bag: Bag) -> dict[str, RecordedBase]:
+    """Where the bases stand for which the first recorded field was made, by their names, as far as it says so."""
+    for _, field in _fields(bag):
+        known = {arm.arm: base_of(arm) for arm in field.arms}
+        return {name: RecordedBase(field.frame, base) for name, base in known.items() if base is not None}
+    return {}
+
+
+def _fields(bag: Bag) -> Iterator[tuple[float, ReferenceField]]:
+    """The recorded fields with their stamps, s, where they are all on one topic."""
+    topics = [topic for topic, kind in bag.topics.items() if kind == FIELD_TYPE]
+    for _, payload in bag.serialized(topics[0]) if len(topics) == 1 else ():
+        message: Any = bag.deserialize(topics[0], payload)
+        yield stamp_seconds(message), field_from_message(message)
+
+
 def _usable_task(task: Task, fields: Sequence[tuple[float, ReferenceField]]) -> tuple[RecordedTask | None, str]:
     """Of one arm with a tip there is nothing to be predicted together."""
     if len(task.arms) == 1 and not any(task.arms[0].pad_half_sizes):
@@ -114,8 +123,7 @@ def _with_recorded_bases(task: Task, field: ReferenceField) -> Task:
     for arm, reference in zip(task.arms, field.arms, strict=True):
         base = base_of(reference)
         if base is not None:
-            place, angles = tuple(base.translation.tolist()), tuple(pin.rpy.matrixToRpy(base.rotation).tolist())
-            arm = replace(arm, base_position=place, base_yaw=0.0, base_rpy=angles)
+            arm = placed_on(arm, base)
         arms.append(arm)
     return replace(task, arms=tuple(arms))
 

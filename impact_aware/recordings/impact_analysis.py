@@ -25,7 +25,12 @@ from impact_aware.recordings.arm_samples import ArmSamples, ArmSelector
 from impact_aware.recordings.arm_selection import JOINT_STATE_TYPES, ArmSource, arm_of_table, arms_in_bag
 from impact_aware.recordings.bag import Bag, BagError, is_recording
 from impact_aware.recordings.command_track import CommandTrack, commands_of_bag, commands_of_table
-from impact_aware.recordings.common_impacts import note_shared_objects, recorded_task, with_common_impacts
+from impact_aware.recordings.common_impacts import (
+    note_shared_objects,
+    recorded_bases,
+    recorded_task,
+    with_common_impacts,
+)
 from impact_aware.recordings.contact_loss import lost_contacts
 from impact_aware.recordings.event_cause import find_causes, refuted
 from impact_aware.recordings.file_options import file_options, with_file_options
@@ -159,7 +164,10 @@ def _analyze_file(
         around = _surroundings(bag, arms, options, surface)
         task, problem = recorded_task(bag, options.task) if arms else (None, "")
         notes += [f"{file.name}: {problem}"] if problem else []
-        bases = {} if task is None else task.bases
+        bases = recorded_bases(bag) if task is None else task.bases
+        if len(arms) == len(bases) == 1:
+            # A single arm has no name in its field, but perhaps a namespace in the recording.
+            bases = {arms[0].source.arm.rpartition("/")[2]: next(iter(bases.values()))}
         tracks = [_track(bag, arm.source, options, bases) if arm.finder.found else None for arm in arms]
         found = [
             _concluded(file, arm, options, replace(around, track=track))

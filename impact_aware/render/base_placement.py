@@ -1,4 +1,4 @@
-"""Where the arms of a recording stand: from its static transforms, or else from the task of its reference field."""
+"""Where the arms of a recording stand: from its reference field, static transforms, or else the task of that field."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from impact_aware.errors import ImpactAwareError
 from impact_aware.recordings.bag import Bag
 from impact_aware.reference import ReferenceField
 from impact_aware.task import base_placement, load_task
+from impact_aware.task.arms import base_of, without_tf
 
 
 def base_placements(bag: Bag, arms: Sequence[str], reference: ReferenceField | None) -> dict[str, pin.SE3]:
     """The base of each arm in the common frame; a single arm stands at the origin."""
     if len(arms) == 1:
         return {arms[0]: pin.SE3.Identity()}
-    found = _from_transforms(bag, arms)
+    found = _from_transforms(bag, arms) | ({} if reference is None else _from_field(reference, arms))
     missing = [arm for arm in arms if arm not in found]
     if missing and reference is not None:
         found |= _from_task(reference.task, missing)
@@ -40,9 +41,15 @@ def _from_transforms(bag: Bag, arms: Sequence[str]) -> dict[str, pin.SE3]:
     return found
 
 
+def _from_field(reference: ReferenceField, arms: Sequence[str]) -> dict[str, pin.SE3]:
+    """Those for which the field was made, as far as it says so."""
+    bases = {own.arm: base_of(own) for own in reference.arms if own.arm in arms}
+    return {name: base for name, base in bases.items() if base is not None}
+
+
 def _from_task(name: str, arms: Sequence[str]) -> dict[str, pin.SE3]:
     try:
-        task = load_task(name)
+        task = without_tf(load_task(name))
     except ImpactAwareError:
         return {}
     return {arm.name: base_placement(arm) for arm in task.arms if arm.name in arms}

@@ -11,8 +11,9 @@ from impact_aware.errors import InvalidInputError
 from impact_aware.messages.reference_field import TYPE as FIELD
 from impact_aware.messages.reference_field import field_to_message
 from impact_aware.messages.stamps import write_stamp
+from impact_aware.recordings import impact_analysis
 from impact_aware.recordings.bag import Bag
-from impact_aware.recordings.common_impacts import RecordedTask
+from impact_aware.recordings.common_impacts import RecordedTask, recorded_bases
 from impact_aware.recordings.impact_analysis import analyze
 from impact_aware.recordings.message_types import RECORDED, annotation_types
 from impact_aware.recordings.object_track import track_of_bag
@@ -170,6 +171,42 @@ def test_the_bases_are_those_that_were_recorded(truth, tmp_path):
     for arm in analyze([bag], AnalysisOptions(robot="panda", ablation=False)).arms:
         assert arm.impacts[0].common.task == "dual_arm_grab"
         np.testing.assert_allclose(arm.impacts[0].velocity_after_predicted, truth.velocity_after[arm.arm], atol=0.01)
+
+
+def test_bases_of_a_task_that_nobody_knows_are_those_of_its_field(truth, tmp_path):
+    bag = write_bag(tmp_path / "bag", truth.velocity_after, task="juggling")
+    with Bag(bag) as recording:
+        bases = recorded_bases(recording)
+    assert [base.frame for base in bases.values()] == ["world", "world"]
+    for arm in TASK.arms:
+        assert bases[arm.name].pose.isApprox(base_placement(arm), 1e-12)
+
+
+@pytest.mark.parametrize("namespace", ["", "cell"])
+def test_the_object_of_a_single_arm_is_turned_into_its_base_s_frame(tmp_path, monkeypatch, namespace):
+    """A tip hits alone, so that nothing is predicted together; its base is the field's all the same."""
+    task = load_task("hit_and_push")
+    arm = dataclasses.replace(
+        task.arms[0], base_position=(0.0, 0.03, -0.1), base_rpy=(0.2, -0.25, 0.1), null_space_joint=-1
+    )
+    task = dataclasses.replace(task, arms=(arm,), frame="cell")
+    robots = robots_of_task(task)
+    field = make_field(task, robots)
+    recorded = dataclasses.replace(task, arms=(dataclasses.replace(arm, name=namespace),))
+    after = {namespace: np.linspace(-0.4, 0.3, 7)}
+    bag = write_bag(
+        tmp_path / "bag",
+        after,
+        of=(recorded, robots, field),
+        task=task.name,
+        poses=[("/object_pose", "cell", task.object.position)],
+    )
+    seen = []
+    original = impact_analysis.track_of_bag
+    monkeypatch.setattr(impact_analysis, "track_of_bag", lambda *a, **k: seen.append(original(*a, **k)) or seen[-1])
+    analyze([bag], AnalysisOptions(robot="panda", ablation=False))
+    place = base_placement(arm).actInv(np.array(task.object.position))
+    np.testing.assert_allclose(seen[0].positions[0], place, atol=1e-9)
 
 
 def test_the_field_before_the_impact_counts():

@@ -61,11 +61,22 @@ def test_bases_stand_where_static_transforms_put_them():
     np.testing.assert_allclose(base_placements(bag, ("left",), None)["left"].homogeneous, np.eye(4))
 
 
+def test_bases_of_the_recorded_field_count_more_than_those_of_transforms_and_tasks():
+    quaternion = np.array([0.0, 0.0, 1.0 / 5**0.5, 2.0 / 5**0.5])
+    place = np.array([1.0, 2.0, 3.0])
+    own = SimpleNamespace(arm="left", base_known=True, base_position=place, base_orientation=quaternion)
+    other = SimpleNamespace(arm="right", base_known=False)
+    bag = bag_with(transform("world", "left/base", (9.0, 9.0, 9.0), (0.0, 0.0, 0.0, 1.0)))
+    found = base_placements(bag, ("left", "right"), SimpleNamespace(task="dual_arm_grab", arms=(own, other)))
+    np.testing.assert_allclose(placed(np.array([[1.0, 0.0, 0.0]]), found["left"]), [[1.6, 2.8, 3.0]])
+    np.testing.assert_allclose(found["right"].translation, [0.0, -0.35, 0.0])
+
+
 def test_bases_of_a_known_task_fill_the_gaps():
     nothing = SimpleNamespace(topics={})
-    found = base_placements(nothing, ("left", "right"), SimpleNamespace(task="dual_arm_grab"))
+    found = base_placements(nothing, ("left", "right"), SimpleNamespace(task="dual_arm_grab", arms=()))
     assert np.linalg.norm(found["left"].translation - found["right"].translation) > 0.1
-    unknown = base_placements(nothing, ("left", "right"), SimpleNamespace(task="no such task"))
+    unknown = base_placements(nothing, ("left", "right"), SimpleNamespace(task="no such task", arms=()))
     assert all(np.allclose(pose.homogeneous, np.eye(4)) for pose in unknown.values())
 
 
