@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
+from collections.abc import Sequence
 
 import numpy as np
 import pinocchio as pin
@@ -45,6 +47,11 @@ class ObjectTurn:
         self._mean = None
 
     @property
+    def latest(self) -> Array:
+        """(3, 3) The last orientation, called by those of its equal names that are nearest to the ones before."""
+        return self._seen[-1][1] if self._seen else np.eye(3)
+
+    @property
     def rotation(self) -> Array:
         """(3, 3) The mean, upright where it nearly is; the identity where nothing was seen."""
         if self._mean is None:
@@ -67,6 +74,29 @@ class ObjectTurn:
             return 0.0
         rotations = [rotation for _, rotation in self._seen]
         return _angle(_mean(rotations[:half]).T @ _mean(rotations[half:]))
+
+
+def turn_of_swing(times: ArrayLike, rotations: Sequence[ArrayLike], frequency: float) -> float:
+    """By how much a thing that swings turns to either side of its mean as it does, rad, beyond what its noise may be.
+
+    The rotation vectors from the mean are fitted by c + a cos wt + b sin wt: the largest axis of the ellipse of a and
+    b, less two of its standard deviations.
+
+    Args:
+        times: (k,) Of the orientations, s.
+        rotations: (k) of (3, 3).
+        frequency: With which it swings, rad/s.
+    """
+    turned = [np.asarray(rotation) for rotation in rotations]
+    middle = _mean(turned)
+    angles = np.array([pin.log3(np.asfortranarray(middle.T @ rotation)) for rotation in turned])
+    phase = frequency * np.asarray(times, dtype=float)
+    phase -= phase[0]
+    columns = np.stack([np.ones_like(phase), np.cos(phase), np.sin(phase)], axis=1)
+    solution, *_ = np.linalg.lstsq(columns, angles, rcond=None)
+    noise = math.sqrt(float(((angles - columns @ solution) ** 2).sum()) / (3.0 * max(len(turned) - 3, 1)))
+    spread = noise * math.sqrt(float(np.linalg.norm(np.linalg.pinv(columns.T @ columns)[1:, 1:], 2)))
+    return max(0.0, float(np.linalg.norm(solution[1:], 2)) - 2.0 * spread)
 
 
 def _mean(rotations: list[Array]) -> Array:

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from impact_aware.arrays import Array
 from impact_aware.parameters import described
 from impact_aware.swing import Swing
-from impact_aware.task.object_turn import ObjectTurn
+from impact_aware.task.object_turn import ObjectTurn, turn_of_swing
 from impact_aware.task.swing_fit import SwingFit, fit_swing
 
 WINDOW = 0.5
@@ -102,6 +102,7 @@ class ObjectWatch:
         self._others: deque[tuple[float, Array]] = deque(maxlen=FEWEST)
         self._judged: deque[tuple[float, bool]] = deque(maxlen=MOST_POSES)
         self._all: deque[tuple[float, Array]] = deque(maxlen=MOST_POSES)
+        self._turns: deque[tuple[float, Array]] = deque(maxlen=MOST_POSES)
         self._swing: tuple[float, SwingFit | None] = -math.inf, None
         self._line: _Line | None = None
         self._arrival = -math.inf
@@ -130,6 +131,7 @@ class ObjectWatch:
             self._others.clear()
             self._judged.clear()
             self._all.clear()
+            self._turns.clear()
         jumped = self._jumped(time, position)
         self._judged.append((time, jumped))
         while self._judged[0][0] < time - JUMP_WINDOW:
@@ -148,8 +150,10 @@ class ObjectWatch:
             self._seen.popleft()
         if self._limits.object_may_swing:
             self._all.append(self._seen[-1])
-            while self._all[0][0] < time - SWING_WINDOW:
-                self._all.popleft()
+            self._turns.append((time, self.turn.latest))
+            for kept in (self._all, self._turns):
+                while kept[0][0] < time - SWING_WINDOW:
+                    kept.popleft()
         return True
 
     def _jumped(self, time: float, position: Array) -> bool:
@@ -166,6 +170,7 @@ class ObjectWatch:
         for kept in (self._seen, self._all):
             kept.clear()
             kept.extend(list(self._others)[:-1])
+        self._turns.clear()
         return False
 
     def _too_far(self, last: tuple[float, Array], time: float, position: Array) -> bool:
@@ -217,6 +222,11 @@ class ObjectWatch:
             return f"the object's positions scatter by more than {limits.object_spread_limit:g} m about a swing"
         if limits.object_speed_limit and fit.fastest > limits.object_speed_limit:
             return f"the object swings, with up to more than {limits.object_speed_limit:g} m/s"
+        if limits.object_turning_limit and (turns := self._turn_of_swing(fit)) > limits.object_turning_limit:
+            return (
+                f"the object turns as it swings, by up to {math.degrees(turns):.1f} deg in 0.25 s, more than "
+                f"object_turning_limit, {math.degrees(limits.object_turning_limit):.1f} deg"
+            )
         error = fit.error(self._seen[-1][0] + SWING_AHEAD)
         if limits.object_swing_error and not error <= limits.object_swing_error:
             known = f"to {1e3 * error:.1f} mm" if error < 1.0 else "not at all"
@@ -225,6 +235,11 @@ class ObjectWatch:
                 f"object_swing_error, {1e3 * limits.object_swing_error:g} mm"
             )
         return ""
+
+    def _turn_of_swing(self, fit: SwingFit) -> float:
+        """The most by which it turns within half of `WINDOW` where it turns fastest, rad: not at its turning points."""
+        turns = turn_of_swing([time for time, _ in self._turns], [turn for _, turn in self._turns], fit.frequency)
+        return 2.0 * turns * math.sin(min(0.25 * WINDOW * fit.frequency, 0.5 * math.pi))
 
     def _swing_fit(self) -> SwingFit | None:
         """The swing through the last poses; None where they don't swing, or are not to."""
