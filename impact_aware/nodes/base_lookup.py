@@ -78,7 +78,7 @@ class BaseLookup:
     def _tell(self, task: Task) -> None:
         for index in self._watches:
             own = task.arms[index]
-            place = ", ".join(f"{number:.5g}" for number in (*own.base_position, *own.base_rpy))
+            place = ", ".join(f"{round(number, 6) + 0.0:g}" for number in (*own.base_position, *own.base_rpy))
             self._node.get_logger().info(f"TF has {self.names[index]} at [{place}] m, rad in {self._frame}")
         self._on_known(task)
 

@@ -146,4 +146,4 @@ def _shown(one: pin.SE3, other: pin.SE3) -> str:
 
 def _numbers(pose: pin.SE3) -> str:
     numbers = [*pose.translation, *pin.rpy.matrixToRpy(pose.rotation)]
-    return "[" + ", ".join(f"{number:.4g}" for number in numbers) + "]"
+    return "[" + ", ".join(f"{round(number, 4) + 0.0:g}" for number in numbers) + "]"
