@@ -7,7 +7,7 @@ from collections import deque
 import numpy as np
 import pinocchio as pin
 
-from impact_aware.errors import InvalidInputError
+from impact_aware.errors import InvalidInputError, one_line
 from impact_aware.task.arms import BASE_TOLERANCE, placed_on
 from impact_aware.task.make_field import base_placement
 from impact_aware.task.task import ArmTask
@@ -42,7 +42,7 @@ class BaseWatch:
 
     @property
     def _name(self) -> str:
-        return f"the base of arm {self._arm.name}" if self._arm.name else "the base"
+        return one_line(f"the base of arm {self._arm.name}") if self._arm.name else "the base"
 
     def placed(self, arm: ArmTask) -> ArmTask:
         """The arm, of this or another task, with its base where TF has it.
@@ -63,7 +63,7 @@ class BaseWatch:
 
     def _difference(self, arm: ArmTask, base: pin.SE3) -> str:
         expected = base_placement(arm)
-        return (
+        return one_line(
             f"{self._name} stands {_shown(expected, base)} from where the task has it: TF has '{arm.base_in_tf}' at "
             f"{_numbers(base)} in '{self._frame}', the task {_numbers(expected)}"
         )

@@ -241,6 +241,9 @@ class Task:
         if not self.arms:
             raise InvalidInputError("arms", 0, "one arm or more")
         POSITION.check("goal", self.goal)
+        names = [arm.base_in_tf for arm in self.arms if arm.base_in_tf]
+        if len(set(names)) < len(names):
+            raise InvalidInputError("arms: base_in_tf", names, "another frame for each arm")
         turned = tuple(dataclasses.replace(arm, turn_rpy=self.object.turn_rpy) for arm in self.arms)
         object.__setattr__(self, "arms", turned)
 

@@ -173,6 +173,20 @@ def test_a_task_keeps_the_name_in_its_file_and_loses_it_when_it_is_placed():
         check_frame(task, "cell")
 
 
+def test_two_arms_don_t_stand_on_one_frame():
+    task = load_task("dual_arm_grab")
+    arms = tuple(dataclasses.replace(arm, base_in_tf="mount") for arm in task.arms)
+    with pytest.raises(InvalidInputError, match=r"arms: base_in_tf: got .'mount', 'mount'., expected another frame"):
+        dataclasses.replace(task, arms=arms)
+
+
+def test_a_name_with_a_line_break_is_told_in_one_line():
+    arm = dataclasses.replace(TOLD, name="a\nb", base_in_tf="c\nd")
+    watch = watch_of(arm)
+    watch.look(beside((0.0, 0.0, 0.5)), 0.0)
+    assert "500.0 mm" in watch.problem and "\n" not in watch.problem
+
+
 def test_beside_a_base_in_the_urdf_no_numbers_are_given():
     content = {"name": "x", "goal": [0.5, 0.0, 0.1], "object": {}, "arms": [{"base_in_urdf": True, "base_in_tf": "b"}]}
     assert parse_task(content).arms[0].base_in_tf == "b"
