@@ -151,7 +151,8 @@ class JumpPredictorNode(Node):
         self._predictor.stand(self._robot)
         self._object.stand(base.rotation[2])
         self._object.frames.know(frame, self._robot.base_frame, base)
-        place = ", ".join(f"{number:.4g}" for number in base.translation)
+        # Adding 0 turns -0 into 0.
+        place = ", ".join(f"{number:.4g}" for number in base.translation.round(6) + 0.0)
         self.get_logger().info(f"the task has the base at [{place}] m in {frame}")
 
     def _on_state(self, stamp: Time) -> None:
