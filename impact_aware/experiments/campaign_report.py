@@ -46,7 +46,8 @@ def summarise(rows: Sequence[Row]) -> dict[str, Any]:
         `success_rate`, `peak`, `peak_linear` and `time_to_track_s` (means), `never_tracked` (runs in which the
         reference was not reached, which the mean leaves out), `torque_jump` and `torque_swing` (`largest` and `mean`
         share of the torque range at mode switches, and in which share of the runs it is `over_10_percent`),
-        `object_prediction` (`error` against the true velocity and `difference` from the direct prediction, means, m/s),
+        `object_prediction` (`error` against the true velocity, m/s, its `share` of that and of the `closing` speed, and
+        `difference` from the direct prediction, m/s; means),
         `failures` (cause -> runs); and `runs`.
     """
     own = {name: [row for row in rows if row["controller"] == name] for name in CONTROLLERS}
@@ -70,6 +71,7 @@ def summarise(rows: Sequence[Row]) -> dict[str, Any]:
         "object_prediction": {
             "error": _mean(rows, "object_prediction_error"),
             "share": _mean(rows, "object_prediction_share"),
+            "closing": _mean(rows, "object_prediction_closing"),
             "difference": _mean(rows, "object_prediction_difference"),
             "largest_difference": _largest(rows, "object_prediction_difference"),
         },

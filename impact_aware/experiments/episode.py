@@ -36,7 +36,7 @@ from impact_aware.swing import Swing
 from impact_aware.task import Task, base_placement, make_field, start_posture
 from impact_aware.task.after_impact import arm_after_impact
 from impact_aware.task.arms import robots_of_task
-from impact_aware.task.grasp import COMMON_WINDOW, predict_grasp, predict_grasp_impact
+from impact_aware.task.grasp import COMMON_WINDOW, GRASP_WINDOW, IMPACT_TIME, predict_grasp, predict_grasp_impact
 from impact_aware.task.impact_positions import IntendedImpact, impact_coordinates, sample_impact_map
 
 __all__ = ["EpisodeResult", "EpisodeSettings", "Truth", "predict_impact", "run_episode", "task_scene"]
@@ -149,8 +149,7 @@ def run_episode(
     return EpisodeResult(
         **recorder.arrays(),
         events=tuple(events),
-        predictions=tuple(predictor.predictions),
-        object_velocities=np.array(predictor.velocities, dtype=float).reshape(-1, 2, 3),
+        **predictor.told(),
         impacts=plant.impacts,
         field=session.field or field,
         task=task,
@@ -187,12 +186,15 @@ class ObjectVelocity:
         self._ends = np.cumsum([robot.n for robot in robots])[:-1]
         self.predictions: list[tuple[float, Array]] = []
         self._hits: dict[int, ImpactEvent] = {}
+        self._touched: dict[int, tuple[float, Array]] = {}
+        self.falls: list[Array] = []
         self.velocities: list[tuple[Array, Array]] = []
 
     def __call__(self, arm: int, event: ImpactEvent, q: Array) -> tuple[Array, dict[int, ArmAfterImpact]]:
         """Object velocity (3,) after an event of one arm, with all joints at q (n,), m/s, and what it leaves arms."""
         field = self._field.advanced(event.time)
         palm = any(self._task.arms[arm].pad_half_sizes)
+        self.falls.append(np.zeros(3))
         direct = self._palms(arm, event, q, field) if palm else self._tip(arm, event, field)
         used = direct
         if self._sampled is not None:
@@ -203,6 +205,14 @@ class ObjectVelocity:
             used = self._sampled(impact_coordinates(self._task, np.array(tools)))
         self.velocities.append((used, direct))
         return used, self._arms_after(q)
+
+    def told(self) -> dict[str, Any]:
+        """All that was predicted, as an `EpisodeResult` has it."""
+        return {
+            "predictions": tuple(self.predictions),
+            "object_velocities": np.array(self.velocities, dtype=float).reshape(-1, 2, 3),
+            "object_falls": np.array(self.falls, dtype=float).reshape(-1, 3),
+        }
 
     def _arms_after(self, q: Array) -> dict[int, ArmAfterImpact]:
         """What the last prediction leaves the only arm, with its joints at q (n,).
@@ -229,15 +239,36 @@ class ObjectVelocity:
         self._hits = {k: hit for k, hit in self._hits.items() if event.time - hit.time <= COMMON_WINDOW} | {arm: event}
         for index, hit in self._hits.items():
             postures[index], velocities[index] = hit.position, hit.velocity_before
-        own = predict_grasp_impact(self._task, robots, field, postures, velocities, hitting=sorted(self._hits))
+        times = [self._hits[index].time if index in self._hits else event.time for index in range(len(robots))]
+        own = predict_grasp_impact(
+            self._task, robots, field, postures, velocities, hitting=sorted(self._hits), times=times
+        )
         after = [
             own.velocity_after[mount.name] if index in self._hits else np.full(robots[index].n, np.nan)
             for index, mount in enumerate(self._task.arms)
         ]
         self.predictions.append((event.time, np.concatenate(after)))
         if len(robots) > 1:
-            return predict_grasp(self._task, robots, field, q)
+            self._touched.setdefault(arm, (event.time, event.position))
+            return self._grasp(postures, field)
         return own.velocity_after[self._task.object.name][:3]
+
+    def _grasp(self, postures: list[Array], field: ReferenceField) -> Array:
+        """Velocity (3,) of an object that all palms hit, m/s; what its weight adds while they do is kept beside it.
+
+        An arm that comes back to the object has not hit it anew: its first touch tells how askew its palm met it.
+        """
+        for index, (_, position) in self._touched.items():
+            postures[index] = position
+        between = float(np.ptp([time for time, _ in self._touched.values()]))
+        q = np.concatenate(postures)
+        known = len(self._touched) == len(self._robots) and between <= GRASP_WINDOW
+        lasting = IMPACT_TIME * max(mount.pad_time_constant for mount in self._task.arms)
+        lasting += between if between <= GRASP_WINDOW else 0.0
+        velocity = predict_grasp(self._task, self._robots, field, q, askew=known)
+        weighed = predict_grasp(self._task, self._robots, field, q, askew=known, weighing=lasting)
+        self.falls[-1] = weighed - velocity
+        return velocity
 
 
 def _detector(settings: EpisodeSettings, robot: RobotModel) -> ImpactDetector:

@@ -19,6 +19,7 @@ from impact_aware.task import Task
 from impact_aware.task.grasp import COMMON_WINDOW
 
 _TRUTH_MARGIN = 0.010
+_EARLY = 0.002  # By how much a detector may put an impact too early, s.
 _COMMAND_COLUMNS = (
     "time",
     "effort",
@@ -55,6 +56,8 @@ class EpisodeResult:
         predictions: Time of each event that was acted upon, s, and joint velocities (n,) of all arms predicted for
             after it, rad/s, NaN of an arm that did not hit then.
         object_velocities: (events, 2, 3) Object velocity after each of them, m/s: as used, and computed directly.
+        object_falls: (events, 3) What the weight of an object that is lifted adds to each of them until the
+            compression is over, m/s: no part of the impact, so not used.
         impacts: What really happened.
         field: The reference at the end.
         task: The task.
@@ -81,6 +84,7 @@ class EpisodeResult:
     events: tuple[tuple[int, ImpactEvent], ...]
     predictions: tuple[tuple[float, Array], ...]
     object_velocities: Array
+    object_falls: Array
     impacts: tuple[ImpactTruth, ...]
     field: ReferenceField
     task: Task
@@ -139,10 +143,42 @@ class EpisodeResult:
 
         NaN when an arm never hits the object.
         """
-        names = [arm.name or "arm" for arm in self.task.arms]
-        first = [next((i for i in self._object_impacts if i.arm == name), None) for name in names]
-        last = max((i for i in first if i is not None), key=lambda i: i.time, default=None)
-        return np.full(3, np.nan) if last is None or None in first else np.asarray(last.object_twist_after[:3])
+        last = self._last_first_hit
+        return np.full(3, np.nan) if last is None else np.asarray(last.object_twist_after[:3])
+
+    @property
+    def object_velocity_predicted(self) -> Array:
+        """What was predicted for then, with what the object's weight adds: (2, 3), as used and computed directly, m/s.
+
+        Of the first prediction for that last hit, or else of the first of all; NaN without one.
+        """
+        if not len(self.object_velocities):
+            return np.full((2, 3), np.nan)
+        last, index = self._last_first_hit, 0
+        if last is not None:
+            told = [last.time - _EARLY <= time <= last.time_after for time, _ in self.predictions]
+            index = told.index(True) if any(told) else 0
+        return np.asarray(self.object_velocities[index] + self.object_falls[index])
+
+    @property
+    def closing_speed(self) -> float:
+        """Fastest normal relative speed at an arm's first touch of the object, m/s; NaN without one."""
+        speeds = [impact.approach_speed for impact in self._first_hits]
+        return max(speeds, default=float("nan"))
+
+    @property
+    def _last_first_hit(self) -> ImpactTruth | None:
+        """Of the arms' first hits of the object the last one; None when an arm never hits it."""
+        hits = self._first_hits
+        return max(hits, key=lambda impact: impact.time) if hits and len(hits) == len(self.task.arms) else None
+
+    @property
+    def _first_hits(self) -> list[ImpactTruth]:
+        """The first hit of the object of each arm that has one."""
+        first: dict[str, ImpactTruth] = {}
+        for impact in self._object_impacts:
+            first.setdefault(impact.arm, impact)
+        return list(first.values())
 
     @property
     def goal_error(self) -> float:

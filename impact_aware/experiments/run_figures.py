@@ -36,9 +36,10 @@ class RunFigures:
         detection_delay_s: From the first true impact to its detection, s.
         false_detections: See `EpisodeResult.false_detections`.
         prediction_error: Of the joint velocity, over the norm of the true jump.
-        object_prediction_error: Of the object's velocity that was used, against the true one when the last arm's
-            compression was over, m/s.
+        object_prediction_error: Of the object's velocity that was used, with what its weight adds, against the true one
+            when the last arm's compression was over, m/s.
         object_prediction_share: The same over the norm of the true one.
+        object_prediction_closing: The same over the fastest speed at which an arm first met the object.
         object_prediction_difference: Of the velocity used from the direct prediction, m/s.
         off_centre_m: How far beside the object's centre the first touch was, m.
         arms_apart_s: From the first arm's to the last arm's first touch, s.
@@ -63,6 +64,7 @@ class RunFigures:
     prediction_error: float
     object_prediction_error: float
     object_prediction_share: float
+    object_prediction_closing: float
     object_prediction_difference: float
     off_centre_m: float
     arms_apart_s: float
@@ -79,7 +81,7 @@ def figures_of(result: EpisodeResult, effort_limits: ArrayLike) -> RunFigures:
     jump, swing = _torque_jumps(result, 2.0 * np.asarray(effort_limits, dtype=float))
     impact = result.first_impact
     success, cause = judge(result)
-    used, direct = result.object_velocities[0] if len(result.object_velocities) else np.full((2, 3), np.nan)
+    used, direct = result.object_velocity_predicted
     true = result.object_velocity_after
     return RunFigures(
         success=success,
@@ -98,6 +100,7 @@ def figures_of(result: EpisodeResult, effort_limits: ArrayLike) -> RunFigures:
         prediction_error=result.prediction_error,
         object_prediction_error=float(np.linalg.norm(used - true)),
         object_prediction_share=float(np.linalg.norm(used - true)) / max(float(np.linalg.norm(true)), 1e-6),
+        object_prediction_closing=float(np.linalg.norm(used - true)) / max(result.closing_speed, 1e-6),
         object_prediction_difference=float(np.linalg.norm(used - direct)),
         off_centre_m=result.off_centre,
         arms_apart_s=result.arms_apart,

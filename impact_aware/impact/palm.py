@@ -83,6 +83,22 @@ def face_middle(normal: Array, tool: pin.SE3, half_sizes: ArrayLike) -> Array:
     return np.asarray(tool.translation - half[_facing(normal, tool)] * normal)
 
 
+def palm_gaps(contacts: list[BodyContact], tool: pin.SE3, half_sizes: ArrayLike) -> Array:
+    """What each contact (m,) of a palm has still to close when its first one touches, along the normal, m.
+
+    Args:
+        contacts: Those of `palm_contacts`, which stand on the object's face.
+        tool: Pose of the tool frame, in the frame of the contacts.
+        half_sizes: (3,) Half edges of the palm about the tool frame, along its axes, m.
+    """
+    normal, facing = contacts[0].normal, _facing(contacts[0].normal, tool)
+    outward = tool.rotation[:, facing] * np.sign(tool.rotation[:, facing] @ normal)
+    middle = tool.translation - np.asarray(half_sizes, dtype=float)[facing] * outward
+    # The palm's face is the plane through its middle across `outward`.
+    heights = np.array([outward @ (middle - contact.point) for contact in contacts]) / float(outward @ normal)
+    return np.asarray(heights - heights.min())
+
+
 def _facing(normal: Array, tool: pin.SE3) -> int:
     """The tool's axis that is nearest to the normal."""
     return int(np.argmax(np.abs(tool.rotation.T @ normal)))

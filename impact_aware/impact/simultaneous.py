@@ -30,6 +30,7 @@ from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.impact.contact_impulse import Mode
 from impact_aware.impact.poisson_restitution import solve_poisson
 from impact_aware.impact.registry import DEFAULT_METHOD, impact_map
+from impact_aware.impact.successive import solve_successive
 from impact_aware.ranges import check_scalar
 from impact_aware.robot import RobotModel
 
@@ -152,6 +153,8 @@ def predict_simultaneous(
     objects: Mapping[str, FreeObject] | None = None,
     inertia: str = "M+B_theta",
     method: str = DEFAULT_METHOD,
+    gaps: Array | None = None,
+    time_constant: float = 0.0,
 ) -> SimultaneousPrediction:
     """Predict the state just after contacts that arise, or persist, at the same moment.
 
@@ -161,9 +164,12 @@ def predict_simultaneous(
         objects: Free objects by name, in the common frame.
         inertia: One of `INERTIA_CHOICES`, for every arm.
         method: The single-contact map for the case of one contact.
+        gaps: (m,) What contacts still have to close when the first one touches, m, see `solve_successive`: those of
+            pads without restitution; None when all touch at once.
+        time_constant: With which pads take the speed out of their contacts, s; matters with `gaps` only.
 
     Raises:
-        InvalidInputError: No contact.
+        InvalidInputError: No contact, or gaps with restitution.
         UnknownNameError: A contact names an unknown body or frame.
     """
     if not contacts:
@@ -196,7 +202,10 @@ def predict_simultaneous(
     velocity = np.concatenate([body.velocity for body in bodies.values()])
     response = inverse_inertia @ jacobian.T
     delassus, before = jacobian @ response, jacobian @ velocity
-    impulse, rank, degenerate, residual = _solve(contacts, delassus, before, method)
+    if gaps is None:
+        impulse, rank, degenerate, residual = _solve(contacts, delassus, before, method)
+    else:
+        impulse, rank, degenerate, residual = _solve_successive(contacts, delassus, before, gaps, time_constant)
     after = velocity + response @ impulse
     contact_after = before + delassus @ impulse
     axes_of_all = [contact_axes(contact.normal) for contact in contacts]
@@ -284,6 +293,17 @@ def _solve(
     friction = np.array([contact.friction for contact in contacts])
     restitution = np.array([contact.restitution for contact in contacts])
     solution = solve_poisson(delassus, before, friction, restitution)
+    return solution.impulse, solution.rank, solution.degenerate, solution.residual
+
+
+def _solve_successive(
+    contacts: Sequence[BodyContact], delassus: Array, before: Array, gaps: Array, time_constant: float
+) -> tuple[Array, int, bool, float]:
+    bouncing = [contact.restitution for contact in contacts if contact.restitution > 0.0]
+    if bouncing:
+        raise InvalidInputError("restitution", bouncing[0], "0 for contacts that meet one after another")
+    friction = np.array([contact.friction for contact in contacts])
+    solution = solve_successive(delassus, before, friction, gaps, time_constant)
     return solution.impulse, solution.rank, solution.degenerate, solution.residual
 
 

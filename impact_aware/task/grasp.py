@@ -10,18 +10,33 @@ import pinocchio as pin
 from impact_aware.arrays import Array
 from impact_aware.contact.shape import PlacedShape
 from impact_aware.contact.shape_registry import shape_of
-from impact_aware.impact.palm import TABLE, moving_table, palm_contacts, table_contacts
+from impact_aware.impact.palm import TABLE, moving_table, palm_contacts, palm_gaps, table_contacts
 from impact_aware.impact.simultaneous import ArmState, BodyContact, SimultaneousPrediction, predict_simultaneous
 from impact_aware.reference.field import ReferenceField
 from impact_aware.robot import RobotModel
 from impact_aware.task.make_field import base_placement, joint_velocity_of_tool
-from impact_aware.task.task import ArmTask, Task
+from impact_aware.task.task import STANDARD_GRAVITY, ArmTask, Task
 
 COMMON_WINDOW = 0.005
 """Impacts of the arms within this time are one impact of all, s: a compliant palm takes that long to come to rest."""
 
 
-def predict_grasp(task: Task, robots: Sequence[RobotModel], field: ReferenceField, q: Array) -> Array:
+GRASP_WINDOW = 0.015
+"""Arms that touch within this time grasp at once, s: what van Steen 2024 calls nominally simultaneous."""
+
+IMPACT_TIME = 3.0
+"""How long a palm's impact takes, in time constants of its pad: a twentieth of the speed is left then."""
+
+
+def predict_grasp(
+    task: Task,
+    robots: Sequence[RobotModel],
+    field: ReferenceField,
+    q: Array,
+    *,
+    askew: bool = False,
+    weighing: float = 0.0,
+) -> Array:
     """Object velocity (3,) just after the intended impact of all palms at once, m/s.
 
     van Steen 2024, section III-B1: just before it every tool moves as the ante-impact field wants where it touches,
@@ -29,7 +44,15 @@ def predict_grasp(task: Task, robots: Sequence[RobotModel], field: ReferenceFiel
     the face, or beyond where it was expected, is taken as if it were there. An object that moves is where the field has
     it: see `ReferenceField.advanced`.
 
-    `q` (n,) are the joint positions of all arms, rad, each with its model in `robots`.
+    Args:
+        task: The task.
+        robots: One model per arm.
+        field: Its reference field.
+        q: (n,) Joint positions of all arms, rad.
+        askew: Whether the palms are as askew as in these postures, which is known once all have touched; flat on the
+            faces, as intended, else. Matters for soft pads only.
+        weighing: How long the weight of an object that is lifted acts on it and the arms until its velocity is looked
+            at, s; the weight is no part of the impact.
     """
     velocities, shifts, first = [], [], 0
     for index, (own, robot) in enumerate(zip(task.arms, robots, strict=True)):
@@ -44,7 +67,9 @@ def predict_grasp(task: Task, robots: Sequence[RobotModel], field: ReferenceFiel
         shifts.append(shift)
     postures = np.split(q, np.cumsum([robot.n for robot in robots])[:-1])
     arms = _arms(task, robots, postures, velocities, shifts)
-    prediction = _predict(task, robots, field, arms, field.object_position, range(len(robots)))
+    prediction = _predict(
+        task, robots, field, arms, field.object_position, range(len(robots)), askew=askew, weighing=weighing
+    )
     return np.asarray(prediction.velocity_after[task.object.name][:3])
 
 
@@ -56,6 +81,7 @@ def predict_grasp_impact(
     dq: Sequence[Array],
     *,
     hitting: Sequence[int] | None = None,
+    times: Sequence[float] | None = None,
     inertia: str = "M+B_theta",
 ) -> SimultaneousPrediction:
     """Velocities just after tools of a task hit its object at once, from the states just before.
@@ -72,6 +98,7 @@ def predict_grasp_impact(
         q: Joint positions (n,) of each arm just before, rad.
         dq: Joint velocities (n,) of each arm just before, rad/s.
         hitting: Indices of the arms that hit now, from whose tools the object's position follows; all when None.
+        times: When each of the arms touched, s; all at once when None.
         inertia: One of `INERTIA_CHOICES`, for every arm.
 
     Raises:
@@ -85,7 +112,7 @@ def predict_grasp_impact(
     # An arm that does not hit now tells nothing of where the object is; averaged over those that do.
     position = field.object_position_from_tools(tools)
     position = field.object_position + (position - field.object_position) * (len(robots) / len(hitting))
-    return _predict(task, robots, field, arms, position, hitting, inertia)
+    return _predict(task, robots, field, arms, position, hitting, inertia, times)
 
 
 def _arms(
@@ -111,20 +138,49 @@ def _predict(
     object_position: Array,
     hitting: Sequence[int],
     inertia: str = "M+B_theta",
+    times: Sequence[float] | None = None,
+    askew: bool = True,
+    weighing: float = 0.0,
 ) -> SimultaneousPrediction:
     contacts: list[BodyContact] = []
-    twist, rotation = np.concatenate((field.object_velocity, np.zeros(3))), field.object_rotation
-    body = PlacedShape(shape_of(field), object_position, rotation)
-    objects = {task.object.name: body.free_object(field.object_mass, twist)}
+    gaps: list[Array] = []
+    body = PlacedShape(shape_of(field), object_position, field.object_rotation)
+    touched = np.zeros(len(task.arms)) if times is None else np.asarray(times, dtype=float)
+    touched = touched - touched[list(hitting)].min()
+    time_constant = _time_constant(task, hitting) if askew else 0.0
     for index in hitting:
-        own = task.arms[index]
-        contacts += _contacts(task, own, robots[index], _tool(arms[own.name]), field.arms[index].normal, body)
+        own, tool = task.arms[index], _tool(arms[task.arms[index].name])
+        found = _contacts(task, own, robots[index], tool, field.arms[index].normal, body)
+        contacts += found
+        if time_constant > 0.0:
+            approach = max(0.0, -float(found[0].normal @ _tool_velocity(arms[own.name])))
+            gaps.append(palm_gaps(found, tool, own.pad_half_sizes) + approach * touched[index])
+    velocity = field.object_velocity - np.array([0.0, 0.0, STANDARD_GRAVITY * weighing if task.lifts else 0.0])
+    objects = {task.object.name: body.free_object(field.object_mass, np.concatenate((velocity, np.zeros(3))))}
     if not task.lifts:
         carrier = TABLE if field.object_moves else None
         contacts += table_contacts(task.object.name, body, task.object.friction_table, table=carrier)
         if carrier:
             objects[TABLE] = moving_table(field.object_velocity)
-    return predict_simultaneous(contacts, arms=arms, objects=objects, inertia=inertia)
+    if not gaps:
+        return predict_simultaneous(contacts, arms=arms, objects=objects, inertia=inertia)
+    closed = np.zeros(len(contacts) - sum(len(own) for own in gaps))
+    open_gaps = np.concatenate([*gaps, closed])
+    return predict_simultaneous(
+        contacts, arms=arms, objects=objects, inertia=inertia, gaps=open_gaps, time_constant=time_constant
+    )
+
+
+def _time_constant(task: Task, hitting: Sequence[int]) -> float:
+    """Of the softest pad of those that hit, s; 0 where all corners are taken to meet the object at once."""
+    palms = [task.arms[index] for index in hitting]
+    times = [own.pad_time_constant if any(own.pad_half_sizes) else 0.0 for own in palms]
+    return max(times) if min(times) > 0.0 and task.object.restitution == 0.0 else 0.0
+
+
+def _tool_velocity(arm: ArmState) -> Array:
+    """Velocity (3,) of the tool frame, in the frame of the base's pose, m/s."""
+    return np.asarray(arm.rotation @ (arm.robot.frame_jacobian(arm.q)[:3] @ arm.dq))
 
 
 def _contacts(

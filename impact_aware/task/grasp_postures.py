@@ -14,7 +14,7 @@ from impact_aware.impact.simultaneous import SimultaneousPrediction
 from impact_aware.reference import ReferenceField
 from impact_aware.robot import JointOrder
 from impact_aware.task.arms import Arm
-from impact_aware.task.grasp import COMMON_WINDOW, predict_grasp, predict_grasp_impact
+from impact_aware.task.grasp import COMMON_WINDOW, GRASP_WINDOW, predict_grasp, predict_grasp_impact
 from impact_aware.task.make_field import posture_with_tool_at, usual_posture
 from impact_aware.task.task import Task
 
@@ -72,13 +72,15 @@ class GraspPostures:
         Raises:
             ImpactAwareError: The impact map found no solution.
         """
-        times = [time for time, _, _ in self._events.values()]
-        if len(times) < len(self._arms) or max(times) - min(times) > COMMON_WINDOW:
+        if len(self._events) < len(self._arms):
+            return []
+        times = [self._events[index][0] for index in range(len(self._arms))]
+        if max(times) - min(times) > COMMON_WINDOW:
             return []
         velocities = [self._events[index][2] for index in range(len(self._arms))]
         robots = [arm.robot for arm in self._arms]
         field = field.advanced(max(times))
-        prediction = predict_grasp_impact(self._task, robots, field, self._postures, velocities)
+        prediction = predict_grasp_impact(self._task, robots, field, self._postures, velocities, times=times)
         centre = self.object_position(field)
         return [self._impact(index, prediction, centre) for index in range(len(self._arms))]
 
@@ -106,7 +108,9 @@ class GraspPostures:
     def object_velocity(self, field: ReferenceField) -> Array:
         """Velocity (3,) of the object just after all arms hit it at once in these postures, m/s."""
         robots = [arm.robot for arm in self._arms]
-        return predict_grasp(self._task, robots, field, np.concatenate(self._postures))
+        times = [time for time, _, _ in self._events.values()]
+        known = len(times) == len(robots) and max(times) - min(times) <= GRASP_WINDOW
+        return predict_grasp(self._task, robots, field, np.concatenate(self._postures), askew=known)
 
     def object_position(self, field: ReferenceField) -> Array:
         """Centre (3,) of the object that the tools touch in these postures, m."""

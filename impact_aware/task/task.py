@@ -42,6 +42,7 @@ _ARM_RANGES = {
     "null_space_position": Range(-20.0, 20.0, "rad"),
     "posture": Range(-20.0, 20.0, "rad"),
     "pad_half_sizes": Range(0.0, 1.0, "m"),
+    "pad_time_constant": Range(0.0, 1.0, "s"),
     "load_share": Range(0.0, 1.0),
     "clamping_margin": Range(0.0, 100.0),
     "clamping_floor": Range(0.0, 1000.0, "N"),
@@ -89,6 +90,8 @@ class ArmTask:
         posture: (n,) A posture near which the arm works, rad; the robot's home when empty.
         pad_half_sizes: (3,) Half edges of a flat palm about the tool frame, along its axes, m; zeros for the robot's
             own spherical tip. Along the axis that meets the object it is as thick as the tip's radius.
+        pad_time_constant: With which the palm's pad takes the speed out of a contact, s: its corners are predicted to
+            meet the object one after another, as far as the palm is askew; 0: all at once. With several arms only.
         load_share: Share of the object's weight that this tool carries after the impact.
         clamping_margin: Force with which the tool presses on the object after the impact, over the least with which
             friction carries its share of the weight.
@@ -112,6 +115,7 @@ class ArmTask:
     starts: tuple[Vector, ...] = ((0.45, 0.35, 0.15),)
     posture: tuple[float, ...] = ()
     pad_half_sizes: Vector = (0.0, 0.0, 0.0)
+    pad_time_constant: float = 0.0
     load_share: float = 0.0
     clamping_margin: float = 0.0
     clamping_floor: float = 0.0
@@ -240,6 +244,8 @@ class Task:
         """Refuse a task without arms and a goal that is not finite."""
         if not self.arms:
             raise InvalidInputError("arms", 0, "one arm or more")
+        if len(self.arms) == 1 and self.arms[0].pad_time_constant:
+            raise InvalidInputError("pad_time_constant", self.arms[0].pad_time_constant, "0 of an arm that hits alone")
         POSITION.check("goal", self.goal)
         names = [arm.base_in_tf for arm in self.arms if arm.base_in_tf]
         if len(set(names)) < len(names):

@@ -39,6 +39,7 @@ def rows():
             "prediction_error": 0.03 if shift else 0.05,
             "object_prediction_error": 0.02 if shift else 0.04,
             "object_prediction_share": 0.1 if shift else 0.3,
+            "object_prediction_closing": 0.02 if shift else 0.05,
             "object_prediction_difference": 0.001 if start else 0.007,
         }
         for name, start, shift, controller in setups
@@ -79,6 +80,7 @@ def test_means_by_controller():
     assert summary["object_prediction"] == {
         "error": pytest.approx(0.03),
         "share": pytest.approx(0.2),
+        "closing": pytest.approx(0.035),
         "difference": pytest.approx(0.004),
         "largest_difference": 0.007,
     }

@@ -91,9 +91,10 @@ def test_detections_count_from_the_first_impact_with_the_object():
 def test_the_predicted_velocities_are_held_against_the_true_ones():
     # The same impact told again within 5 ms, and one that is another.
     predictions = [(1.1, [7.0, 7.0]), (1.104, [1.3, 2.4]), (1.1061, [9.0, 9.0])]
-    velocities = np.array([[[0.1, -0.2, 0.23], [0.1, -0.16, 0.26]], np.full((2, 3), 9.0)])
+    velocities = np.array([[[0.1, -0.2, 0.25], [0.1, -0.16, 0.28]], np.full((2, 3), 9.0), np.full((2, 3), 8.0)])
     told = tuple((time, np.array(after)) for time, after in predictions)
-    made = {"predictions": told, "object_velocities": velocities}
+    falls = np.array([[0.0, 0.0, -0.02], [0.0, 0.0, 7.0], [0.0, 0.0, 7.0]])
+    made = {"predictions": told, "object_velocities": velocities, "object_falls": falls}
     found = figures(episode(**made))
     # |(0.3, 0.4)| over |(0, 4)|.
     assert found.prediction_error == pytest.approx(0.125)
@@ -102,6 +103,7 @@ def test_the_predicted_velocities_are_held_against_the_true_ones():
     assert found.object_speed_after == pytest.approx(0.3)
     assert found.impact_speed == 0.45
     assert found.object_prediction_share == pytest.approx(0.03 / 0.3)
+    assert found.object_prediction_closing == pytest.approx(0.03 / 0.45)
 
 
 def test_of_two_arms_those_count_that_hit_at_once_and_the_object_when_the_last_has_hit():
@@ -112,16 +114,20 @@ def test_of_two_arms_those_count_that_hit_at_once_and_the_object_when_the_last_h
     right = truth("right", time=1.1005, velocity_before=before, velocity_after=after, object_twist_after=twist)
     alone = (1.1, np.array([1.3, 2.4, np.nan, np.nan]))
     velocities = np.array([[[0.0, 0.3, -0.3], [0.0, 0.3, -0.3]]])
-    made = {"impacts": (left, right), "object_velocities": velocities}
+    made = {"impacts": (left, right), "object_velocities": velocities, "object_falls": np.zeros((1, 3))}
     found = figures(episode(("left", "right"), predictions=(alone,), **made))
     assert found.prediction_error == pytest.approx(0.5 / 4.0)
+    assert found.object_prediction_error == pytest.approx(0.1)
     both = (1.1021, np.array([1.3, 2.4, 0.5, 2.3]))
-    found = figures(episode(("left", "right"), predictions=(alone, both), **made))
+    # The first arm was told of before; what was told when the last one hit counts.
+    told = {"object_velocities": np.concatenate([velocities - 5.0, velocities]), "object_falls": np.zeros((2, 3))}
+    early = (1.0975, alone[1])
+    found = figures(episode(("left", "right"), predictions=(early, both), **made | told))
     # |(0.3, 0.4, 0, -1.2)| over |(0, 4, 0, 3)|.
     assert found.prediction_error == pytest.approx(1.3 / 5.0)
     assert found.object_prediction_error == pytest.approx(0.1)
     assert found.object_prediction_share == pytest.approx(0.2)
-    missed = figures(episode(("left", "right"), impacts=(left,), object_velocities=velocities))
+    missed = figures(episode(("left", "right"), **made | {"impacts": (left,)}))
     assert np.isnan([missed.object_prediction_error, missed.prediction_error]).all()
 
 

@@ -9,8 +9,9 @@ from impact_aware.contact.box import Box, homogeneous_box
 from impact_aware.contact.shape import PlacedShape
 from impact_aware.errors import InvalidInputError
 from impact_aware.impact.jump_predictor import JumpPredictor
-from impact_aware.impact.palm import checked_palm, predict_palm, table_contacts
+from impact_aware.impact.palm import checked_palm, palm_contacts, palm_gaps, predict_palm, table_contacts
 from impact_aware.impact.predictor import predict
+from impact_aware.impact.simultaneous import BodyContact
 from impact_aware.robot import RobotModel
 from impact_aware.task import load_task, start_posture
 
@@ -195,3 +196,18 @@ def test_sizes_that_make_no_palm_are_refused(wrong):
     assert checked_palm([0.0, 0.0, 0.0]) is None
     with pytest.raises(InvalidInputError, match="pad_half_sizes"):
         predict_palm(ROBOT, Q, DQ, CONTACT, np.zeros(3))
+
+
+def test_gaps_of_a_palm_that_is_askew_are_the_heights_of_its_corners_over_the_face():
+    tilt = np.deg2rad(0.4)
+    # The palm's face looks along its -y axis; turned about z, the corners at its +x end come first.
+    tool = pin.SE3(pin.utils.rotate("z", -tilt), np.array([0.3, 0.25, 0.1]))
+    middle = BodyContact("arm", NORMAL, tool.translation, "object")
+    body = PlacedShape(Box((0.3, 0.1, 0.3)), np.array([0.3, 0.12, 0.1]))
+    contacts = palm_contacts(middle, tool, HALF, body)
+    gaps = palm_gaps(contacts, tool, HALF)
+    # 8 cm apart along the face, but for the cosine of the tilt.
+    farther = np.array([contact.point[0] < 0.3 for contact in contacts])
+    assert farther.sum() == 2
+    np.testing.assert_allclose(gaps[~farther], 0.0, atol=1e-15)
+    np.testing.assert_allclose(gaps[farther], 0.08 * np.tan(tilt), rtol=1e-4)

@@ -73,6 +73,7 @@ def episode(names=("",), *, lifts=False, **changes):
         "events": tuple((k, event(1.1 + 0.02 * k)) for k in range(m)),
         "predictions": (),
         "object_velocities": np.zeros((0, 2, 3)),
+        "object_falls": np.zeros((0, 3)),
         "impacts": tuple(impacts),
         "field": SimpleNamespace(arms=[SimpleNamespace(normal=n) for n in normals], post_gain=2.0),
         "task": SimpleNamespace(

@@ -8,7 +8,7 @@ import pytest
 from impact_aware.contact.box import homogeneous_box
 from impact_aware.robot import RobotModel
 from impact_aware.task import base_placement, load_task, make_field, start_posture
-from impact_aware.task.grasp import predict_grasp_impact
+from impact_aware.task.grasp import predict_grasp, predict_grasp_impact
 
 TASK = load_task("dual_arm_grab")
 ROBOTS = [RobotModel.from_profile(arm.robot) for arm in TASK.arms]
@@ -126,3 +126,47 @@ def test_a_faster_arm_drives_the_box_towards_the_slower_one():
     jump = predict_grasp_impact(TASK, ROBOTS, FIELD, POSTURES, velocities(scale=(1.5, 0.5)))
     # The left arm comes along -y.
     assert jump.velocity_after[TASK.object.name][1] < -0.02
+
+
+def askew(q, angle=-0.003):
+    """The posture with its last but one joint turned by 0.17 deg."""
+    return np.array([*q[:5], q[5] + angle, q[6]])
+
+
+def test_hard_palms_do_not_care_how_askew_they_are_and_soft_ones_meet_corner_after_corner():
+    postures = [askew(q) for q in POSTURES]
+
+    def object_after(time_constant, q, **more):
+        arms = tuple(dataclasses.replace(own, pad_time_constant=time_constant) for own in TASK.arms)
+        jump = predict_grasp_impact(dataclasses.replace(TASK, arms=arms), ROBOTS, FIELD, q, velocities(), **more)
+        return jump.velocity_after[TASK.object.name][:3]
+
+    hard, flat = object_after(0.0, postures), object_after(0.002, POSTURES)
+    np.testing.assert_allclose(flat, object_after(0.0, POSTURES), atol=1e-9)
+    # A hard palm's corners are taken to touch at once; the posture itself changes next to nothing.
+    assert np.linalg.norm(hard - flat) < 2e-3
+    soft = object_after(0.002, postures)
+    assert np.linalg.norm(soft - hard) > 0.01
+    # The softer the pad, the less it matters which corner comes first.
+    assert np.linalg.norm(object_after(1.0, postures) - hard) < 2e-3
+    # A palm that comes 3 ms later meets a box that already moves with the other one.
+    late = object_after(0.002, POSTURES, times=(4.0, 4.003))
+    assert np.linalg.norm(late - flat) > 1e-3
+
+
+def test_restitution_lets_soft_palms_meet_the_object_at_once():
+    task = load_task("dual_arm_grab", {"object": {"restitution": 0.2}})
+    hard = dataclasses.replace(task, arms=tuple(dataclasses.replace(own, pad_time_constant=0.0) for own in task.arms))
+    postures = [askew(q) for q in POSTURES]
+    soft, expected = (predict_grasp_impact(one, ROBOTS, FIELD, postures, velocities()) for one in (task, hard))
+    for name, velocity in expected.velocity_after.items():
+        np.testing.assert_array_equal(soft.velocity_after[name], velocity)
+
+
+def test_the_weight_pulls_at_an_object_that_is_lifted_as_long_as_the_impact_lasts():
+    q = np.concatenate(POSTURES)
+    impact, weighed = (predict_grasp(TASK, ROBOTS, FIELD, q, weighing=time) for time in (0.0, 0.006))
+    fallen = impact - weighed
+    # It shares its weight's impulse with two arms of a few kilograms each.
+    assert 0.2 * 9.81 * 0.006 < fallen[2] < 0.8 * 9.81 * 0.006
+    assert np.linalg.norm(fallen[:2]) < 0.3 * fallen[2]

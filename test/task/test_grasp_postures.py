@@ -86,9 +86,27 @@ def test_the_object_is_between_the_tools_of_the_newest_postures():
     np.testing.assert_allclose(grasp.object_velocity(FIELD), expected, atol=1e-12)
 
 
+def askew(q, angle=-0.003):
+    """The posture with its last but one joint turned by 0.17 deg."""
+    return np.array([*q[:5], q[5] + angle, q[6]])
+
+
+def test_palms_count_as_askew_once_all_have_touched_within_15_ms():
+    postures = [askew(q) for q in POSTURES]
+    flat, tilted = (
+        predict_grasp(TASK, ROBOTS, FIELD, np.concatenate(postures), askew=known) for known in (False, True)
+    )
+    assert np.linalg.norm(tilted - flat) > 0.01
+    for late, expected in ((None, flat), (0.013, tilted), (0.016, flat)):
+        grasp = grasp_after((0, 1.0, 1)) if late is None else grasp_after((0, 1.0, 1), (1, 1.0 + late, 1))
+        for index, q in enumerate(postures):
+            assert grasp.take(index, ROBOTS[index].joint_names, q)
+        np.testing.assert_allclose(grasp.object_velocity(FIELD), expected, atol=1e-12)
+
+
 def test_the_common_impact_tells_each_arm_its_own_jump_in_its_own_axes():
     impacts = grasp_after((0, 1.0, 4), (1, 1.003, 9)).common_impact(FIELD)
-    expected = predict_grasp_impact(TASK, ROBOTS, FIELD, POSTURES, VELOCITIES)
+    expected = predict_grasp_impact(TASK, ROBOTS, FIELD, POSTURES, VELOCITIES, times=(1.0, 1.003))
     twist = expected.velocity_after[TASK.object.name]
     for index, (impact, yaw) in enumerate(zip(impacts, (0.4, -0.25), strict=True)):
         assert (impact.arm, impact.event_sequence, impact.source) == (("left", 4), ("right", 9))[index] + ("at_impact",)
@@ -103,7 +121,7 @@ def test_the_common_impact_tells_each_arm_its_own_jump_in_its_own_axes():
 
 
 def test_the_common_impact_has_one_contact_per_palm_in_the_axes_of_its_arm():
-    impacts = grasp_after((0, 1.0, 4), (1, 1.003, 9)).common_impact(FIELD)
+    impacts = grasp_after((0, 1.0, 4), (1, 1.0, 9)).common_impact(FIELD)
     centre = GraspPostures(TASK, ARMS, FIELD)
     for index in range(2):
         centre.take(index, ROBOTS[index].joint_names, POSTURES[index])

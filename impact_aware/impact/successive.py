@@ -1,0 +1,136 @@
+"""Contacts that meet one after another between soft pads: each takes its time, so the next one may come into it.
+
+A damped pad takes the speed out of its contact with a time constant tau, whatever the masses: while contacts touch,
+their velocities tend to those that the inelastic simultaneous impact of them all leaves. With q the velocities of all
+bodies and P_A that impact's map, for the set A of the contacts that touch,
+
+    q' = (P_A(q) - q) / tau,     gap' = normal velocity,     A = {contacts whose gap is closed}.
+
+As long as A stays, P_A(q) does: on the way from q0 to q+ = P_A(q0) the impulse left to do is s Lambda, of the whole one
+Lambda, with s = exp(-t / tau). It is in the same cones and leads to the same velocities, so it answers the same cone
+complementarity problem. Hence q(t) = q+ + (q0 - q+) exp(-t / tau) is exact, and a new problem is solved only when a gap
+closes. All gaps closed at once, or closing speed times tau far above the gaps, it is the simultaneous impact; tau far
+below, the impacts one after the other.
+
+A palm that is a sixth of a degree askew meets a box with one corner a quarter of a millimetre ahead: with pads of some
+milliseconds neither limit holds.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TypeVar
+
+import numpy as np
+
+from impact_aware.arrays import Array
+from impact_aware.errors import InvalidInputError
+from impact_aware.impact.cone_complementarity import ConeSolution, solve_cone_complementarity
+
+Numbers = TypeVar("Numbers", float, Array)
+
+LONGEST = 5.0
+"""Time constants after the last touch by when an impact is over: what is left is less than a hundredth."""
+
+_TOGETHER = 1e-3
+"""Contacts that meet within this share of the time constant meet at once."""
+
+_MOST_TOUCHES = 4
+"""Touches of each contact that are followed: more is rattling, whose impulses are nothing."""
+
+_BISECTIONS = 60
+
+
+def solve_successive(
+    delassus: Array, velocity: Array, friction: Array, gaps: Array, time_constant: float
+) -> ConeSolution:
+    """Impulses of m inelastic contacts that meet one after another, until the last one's impact is over.
+
+    Args:
+        delassus: (3 m, 3 m) W, contact axes (normal, tangent, tangent), 1/kg, positive semidefinite.
+        velocity: (3 m,) When the first one touches, m/s.
+        friction: (m,) Coulomb's coefficients.
+        gaps: (m,) Along the normals, then, m; 0 where contact is made.
+        time_constant: tau, s, > 0.
+
+    Returns:
+        The whole impulse. Rank and degeneracy are those of the last problem, the residual is the largest of all.
+
+    Raises:
+        InvalidInputError: Gaps that are no gaps, none of them closed, or a time constant that is none.
+    """
+    gaps = _checked(gaps, len(friction), time_constant)
+    now, impulse = velocity.copy(), np.zeros_like(velocity)
+    none = _TOGETHER * time_constant * float(np.abs(velocity[::3]).max())
+    residual, iterations = 0.0, 0
+    for touch in range(_MOST_TOUCHES * len(gaps)):
+        touching = np.flatnonzero(gaps <= none)
+        rows = (3 * touching[:, None] + np.arange(3)).ravel()
+        found = solve_cone_complementarity(delassus[np.ix_(rows, rows)], now[rows], friction[touching])
+        residual, iterations = max(residual, found.residual), iterations + found.iterations
+        left = now + delassus[:, rows] @ found.impulse
+        elapsed, closed = _next_touch(gaps, now[::3], left[::3], none, time_constant)
+        if touch == _MOST_TOUCHES * len(gaps) - 1:
+            elapsed = math.inf
+        share = 1.0 - math.exp(-elapsed / time_constant)
+        impulse[rows] += share * found.impulse
+        if closed < 0 or not math.isfinite(elapsed):
+            break
+        gaps = _gap(elapsed, gaps, now[::3], left[::3], time_constant)
+        gaps[closed] = min(gaps[closed], 0.0)
+        now = left + (now - left) * (1.0 - share)
+    return found._replace(impulse=impulse, residual=residual, iterations=iterations)
+
+
+def _checked(gaps: Array, count: int, time_constant: float) -> Array:
+    gaps = np.array(gaps, dtype=float)
+    if gaps.shape != (count,) or not (np.isfinite(gaps).all() and (gaps >= 0.0).all()):
+        raise InvalidInputError("gaps", gaps.tolist(), f"{count} lengths >= 0 m")
+    if gaps.min() > 0.0:
+        raise InvalidInputError("gaps", gaps.tolist(), "a contact that touches, with a gap of 0 m")
+    if not (math.isfinite(time_constant) and time_constant > 0.0):
+        raise InvalidInputError("time_constant", time_constant, "a time > 0 s")
+    return gaps
+
+
+def _next_touch(gaps: Array, now: Array, left: Array, none: float, time_constant: float) -> tuple[float, int]:
+    """When the next open gap closes, s, and whose; infinite and -1 when the impact is over before.
+
+    Those that touch do not close again as long as no other one does: their velocities tend to one that does not
+    approach, from one side.
+    """
+    longest = LONGEST * time_constant
+    first, closed = math.inf, -1
+    for k in np.flatnonzero(gaps > none).tolist():
+        time = _closing(float(gaps[k]), float(now[k]), float(left[k]), time_constant, min(first, longest))
+        if time < first:
+            first, closed = time, k
+    return first, closed
+
+
+def _closing(gap: float, now: float, left: float, time_constant: float, latest: float) -> float:
+    """When a gap that is open closes, by `latest`, s; infinite when it does not.
+
+    Its speed is monotonous, so it can close while it approaches only: up to where it turns, or from there on.
+    """
+    start, end = 0.0, latest
+    if now < 0.0 < left:
+        end = min(latest, time_constant * math.log((left - now) / left))
+    elif now >= 0.0:
+        if left >= 0.0:
+            return math.inf
+        start = time_constant * math.log((left - now) / left)
+    if start >= end or _gap(end, gap, now, left, time_constant) > 0.0:
+        return math.inf
+    for _ in range(_BISECTIONS):
+        middle = 0.5 * (start + end)
+        if _gap(middle, gap, now, left, time_constant) > 0.0:
+            start = middle
+        else:
+            end = middle
+    return end
+
+
+def _gap(time: float, gap: Numbers, now: Numbers, left: Numbers, time_constant: float) -> Numbers:
+    """Gap after a time, s, with normal velocities `now` and those they tend to, m/s."""
+    return gap + left * time + (now - left) * (time_constant * (1.0 - math.exp(-time / time_constant)))
