@@ -19,7 +19,7 @@ from impact_aware.task import Task
 from impact_aware.task.grasp import COMMON_WINDOW
 
 _TRUTH_MARGIN = 0.010
-_EARLY = 0.002  # By how much a detector may put an impact too early, s.
+_LATE = 0.002  # By how much a detector may put an impact too late, s.
 _COMMAND_COLUMNS = (
     "time",
     "effort",
@@ -150,14 +150,14 @@ class EpisodeResult:
     def object_velocity_predicted(self) -> Array:
         """What was predicted for then, with what the object's weight adds: (2, 3), as used and computed directly, m/s.
 
-        Of the first prediction for that last hit, or else of the first of all; NaN without one.
+        Of the last prediction that was for an impact until that last hit, or else of the first of all; NaN without one.
         """
         if not len(self.object_velocities):
             return np.full((2, 3), np.nan)
         last, index = self._last_first_hit, 0
         if last is not None:
-            told = [last.time - _EARLY <= time <= last.time_after for time, _ in self.predictions]
-            index = told.index(True) if any(told) else 0
+            told = [k for k, (time, _) in enumerate(self.predictions) if time <= last.time + _LATE]
+            index = told[-1] if told else 0
         return np.asarray(self.object_velocities[index] + self.object_falls[index])
 
     @property

@@ -358,9 +358,8 @@ def test_the_common_impact_is_each_arms_in_its_own_base(two_arms):
         assert bool(field.common_impact()) == (index == 0)
     left, right = field.common_impact()
     robots = [arm.robot for arm in arms]
-    expected = predict_grasp_impact(
-        task, robots, field.field, [own.position for own in events], [own.velocity_before for own in events]
-    )
+    positions, velocities = [own.position for own in events], [own.velocity_before for own in events]
+    expected = predict_grasp_impact(task, robots, field.field, positions, velocities, times=(2.0, 2.003))
     assert (left.source, left.method, left.object, left.valid) == ("at_impact", "simultaneous", "juice_pack", True)
     assert [(own.arm, own.event_sequence, own.time) for own in (left, right)] == [("left", 7, 2.0), ("right", 8, 2.003)]
     for own, found, arm in zip((left, right), events, arms, strict=True):

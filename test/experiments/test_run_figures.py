@@ -121,7 +121,7 @@ def test_of_two_arms_those_count_that_hit_at_once_and_the_object_when_the_last_h
     both = (1.1021, np.array([1.3, 2.4, 0.5, 2.3]))
     # The first arm was told of before; what was told when the last one hit counts.
     told = {"object_velocities": np.concatenate([velocities - 5.0, velocities]), "object_falls": np.zeros((2, 3))}
-    early = (1.0975, alone[1])
+    early = (1.0995, alone[1])
     found = figures(episode(("left", "right"), predictions=(early, both), **made | told))
     # |(0.3, 0.4, 0, -1.2)| over |(0, 4, 0, 3)|.
     assert found.prediction_error == pytest.approx(1.3 / 5.0)
