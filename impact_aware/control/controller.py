@@ -282,7 +282,8 @@ class ReferenceSpreadingController:
             return None
         if answer.tasks and reference is not None:
             later = reference.later(answer.mode, answer.time, answer.elapsed, self.arms)
-            tasks = self._tasks(later, answer.q, answer.dq, answer.elapsed + self.parameters.period)
+            # In the answer's mode: what was judged since then may have ended it.
+            tasks = self._tasks(later, answer.mode, answer.q, answer.dq, answer.elapsed + self.parameters.period)
             answer = answer._replace(later=tasks)
         return answer, self._gains.at(answer, reference)
 
@@ -315,7 +316,7 @@ class ReferenceSpreadingController:
         reference.advance(self.mode, time, time - self._start_time, self.arms, object_position)
         torques = None if torque_range is None else torque_range(self.gravity)
         limits = self._bounds.limits(q, dq, self._bias, torques)
-        tasks = self._tasks(reference, q, dq, time - self._start_time)
+        tasks = self._tasks(reference, self.mode, q, dq, time - self._start_time)
         solution = self._solver.solve(self._builder.build(tasks, limits, self._mass_matrix))
         self.regime = Regime.of(solution.status, self._solver.active)
         if solution.status is qp.QpStatus.FAILED:
@@ -326,9 +327,11 @@ class ReferenceSpreadingController:
         effort = solution.inertia_torque + self._bias
         return self._command(time, effort, reference.twist, reference.target_acceleration, solution.status)
 
-    def _tasks(self, reference: TrackingReference, q: Array, dq: Array, elapsed: float) -> list[AccelerationTask]:
+    def _tasks(
+        self, reference: TrackingReference, mode: Mode, q: Array, dq: Array, elapsed: float
+    ) -> list[AccelerationTask]:
         began = self._start_time, elapsed, self._start_posture
-        return field_tasks(reference, self.arms, self.parameters, self.mode, (q, dq), *began)
+        return field_tasks(reference, self.arms, self.parameters, mode, (q, dq), *began)
 
     def _rest(self, time: float, q: Array, dq: Array) -> Command:
         """IDLE, HOLD and SAFE: damp to rest with gravity compensation, then hold the posture reached."""

@@ -115,6 +115,17 @@ def test_a_law_changes_with_time_as_the_session_does(name, mode, cycles, more):
         np.testing.assert_allclose(by_law, by_session, rtol=0.01, atol=1e-9 + 0.1 * least)
 
 
+@pytest.mark.parametrize(("name", "mode", "cycles", "more"), CASES[:3] + CASES[5:])
+def test_a_law_is_that_of_its_command_also_when_the_arm_was_stopped_since_then(name, mode, cycles, more):
+    session = session_at(name, mode, cycles, **more)
+    laws = LawSource(session).laws()
+    session.safe_stop(SafeReason.REQUESTED, "judged once the command was out")
+    for law, again in zip(laws, LawSource(session).laws(), strict=True):
+        assert again.mode is law.mode is mode
+        for part in ("effort", "effort_rate", "position_gain", "velocity_gain"):
+            np.testing.assert_array_equal(getattr(again, part), getattr(law, part))
+
+
 @pytest.mark.slow
 def test_active_bounds_are_held():
     """States close to position limits and velocity limits, with torque bounds of the law's own limits."""
