@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from impact_aware.arrays import Array
 from impact_aware.errors import InvalidInputError
-from impact_aware.estimation.branch_model import CONTACT_TIME_SCALE, CONTACT_TIMES, BranchModel, Sizes, ramp
+from impact_aware.estimation.branch_model import CONTACT_TIME_SCALE, CONTACT_TIMES, BranchModel
+from impact_aware.estimation.motion_parts import Sizes, ramp
 from impact_aware.estimation.sample_noise import noise_of
 
 BEFORE, AFTER = 0.060, 0.080
@@ -177,7 +178,7 @@ class _Weighing:
     def _fill(self, place: int, sizes: Sizes, noise: float, group: NDArray[np.intp], since: Array) -> None:
         """One choice of sizes for the joints of one group: likelihoods, means, variances and what is left."""
         model, at = self._model, self._at
-        covariance = model.covariance(since, sizes, noise)
+        covariance = model.parts.covariance(since, sizes, noise)
         velocity = sizes.jerk * _velocity_covariance(at[:, None], model.times)
         own = sizes.jerk * at**3 / 3.0
         fixed = np.hstack((model.powers, model.values[:, group]))

@@ -4,7 +4,8 @@ Around an instant each joint's positions are modelled as a Gaussian process of t
 
 - position, velocity and acceleration, about which nothing is known, and a jerk that is white noise;
 - the oscillation of elastic joints that is under way: damped sines of all frequencies in `RINGING`;
-- a step of the acceleration at the instant, as a command makes it;
+- a step of the acceleration at the instant, as a command makes it at the links, or at motors that elastic joints
+  connect to them: the links follow later, and swing;
 - after an impact a jump dv of the velocity, by a force that is half a sine of the contact time D, and the oscillation
   that it starts, whose phase is known: it begins at rest with a velocity;
 - white noise of the encoder, and of the stamps times the velocity.
@@ -16,19 +17,15 @@ With everything but the instant linear and Gaussian, likelihoods are closed (Ras
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from itertools import product, starmap
 
 import numpy as np
 from numpy.typing import NDArray
 
 from impact_aware.arrays import Array
-
-RINGING = (12.0, 60.0)
-"""Frequencies of elastic joints, Hz."""
-
-DAMPING_RATIO = 0.03
-"""Of their oscillation; the geometric mean of 0.01 and 0.1."""
+from impact_aware.estimation.motion_parts import MotionParts, Sizes, ramp, squares
 
 CONTACT_TIMES = (0.0, 0.001, 0.002, 0.004, 0.007)
 """Candidates for the time in which a contact changes the velocity, s."""
@@ -47,6 +44,9 @@ STARTED = (0.0, 0.2, 1.0)
 
 STEPS = (0.0, 12.0)
 """Candidates for the standard deviation of a step of the acceleration, rad/s^2."""
+
+CARRIED = 12.0
+"""The same of one that reaches the links through elastic joints, rad/s^2."""
 
 JUMPS = (0.0, 0.03, 0.1, 0.3, 1.0, 3.0)
 """Candidates for the standard deviation of a jump, rad/s; most impacts leave some joints alone."""
@@ -68,12 +68,6 @@ STARTS_APART = 0.004
 
 FINE = 40
 """Candidates for the instant there."""
-
-STIFF, STIFF_DAMPING = (100.0, 250.0), 0.25
-"""Frequencies of stiff joints, Hz, and their damping ratio: what they do after an impact is over within two periods."""
-
-_STIFF = 2.0 * np.pi * np.geomspace(*STIFF, 4)
-_FREQUENCIES = 2.0 * np.pi * np.linspace(*RINGING, 17)
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,21 +97,17 @@ class Branches:
     kink: float
 
 
-@dataclass(frozen=True)
-class Sizes:
-    """Sizes of one joint's parts, all but noise and jump.
-
-    Attributes:
-        jerk: Spectral density of the jerk, rad^2/s^5.
-        under_way: Velocity of an oscillation under way, rad/s.
-        started: Velocity of an oscillation that the impact starts, rad/s.
-        step: Standard deviation of a step of the acceleration, rad/s^2.
-    """
-
-    jerk: float
-    under_way: float = 0.0
-    started: float = 0.0
-    step: float = 0.0
+# What goes on before an instant whatever happens there.
+_BEFORE = tuple(starmap(Sizes, product(JERKS, UNDER_WAY)))
+_AT_STEPS = tuple(
+    replace(size, step=step, carried=carried)
+    for size, (step, carried) in product(_BEFORE, (*((step, 0.0) for step in STEPS), (0.0, CARRIED)))
+)
+_AT_KINKS = tuple(
+    replace(size, started=started, step=step)
+    for size, started, step in product(_BEFORE, STARTED, STEPS)
+    if size.jerk < JERKS[-1]
+)
 
 
 class BranchModel:
@@ -148,19 +138,15 @@ class BranchModel:
         self.powers = (self.times[:, None] / span - 0.5) ** np.arange(3)
         fitted = self.powers @ np.linalg.lstsq(self.powers, positions, rcond=None)[0]
         self.values = positions - fitted
-        early = np.minimum(self.times[:, None], self.times)
-        apart = np.abs(self.times[:, None] - self.times)
-        self._jerk = early**5 / 20.0 + apart * early**4 / 8.0 + apart**2 * early**3 / 12.0
-        lag = apart[..., None] * _FREQUENCIES
-        self._under_way = (np.exp(-DAMPING_RATIO * lag) * np.cos(lag) / _FREQUENCIES**2).mean(axis=-1)
+        self.parts = MotionParts(self.times)
 
     def judge(self, begin: float, end: float, guess: float) -> Branches:
         """Compare what may have happened between two instants, s; `guess` is one at which something seems to."""
         middle = 0.5 * (begin + end)
         plain, _ = self._best(middle, [Sizes(jerk) for jerk in JERKS])
-        smooth, _ = self._best(middle, list(starmap(Sizes, product(JERKS, UNDER_WAY))))
+        smooth, _ = self._best(middle, _BEFORE)
         coarse = np.arange(begin, end + 0.25 * self._period, 0.5 * self._period)
-        _, sizes = self._best(middle, list(starmap(Sizes, product(JERKS, UNDER_WAY, (0.0,), STEPS))))
+        _, sizes = self._best(middle, _AT_STEPS)
         steps = self._likelihoods(coarse, sizes, ())[0].sum(axis=1)
         instant, sizes = self._kink_sizes(coarse, guess)
         # A short contact and a longer one that began earlier are nearly the same.
@@ -198,7 +184,7 @@ class BranchModel:
             group = np.flatnonzero(self.noise == noise)
             scores = []
             for size in choices:
-                base, products, norms = self._marginal(self.covariance(since, size, noise), group, ramps)
+                base, products, norms = self._marginal(self.parts.covariance(since, size, noise), group, ramps)
                 scores += [base[..., None] + _gain(products, norms, jump) for jump in JUMPS]
             table = np.stack(scores)
             top = table.max(axis=0)
@@ -214,7 +200,7 @@ class BranchModel:
 
         Sizes that are found at a wrong instant excuse the jump by jerk: they are looked for at several.
         """
-        choices = list(starmap(Sizes, product(JERKS[:-1], UNDER_WAY, STARTED, STEPS)))
+        choices = _AT_KINKS
         coarse = np.sort(np.append(coarse, guess))
         every = max(1, round(STARTS_APART / (0.5 * self._period)))
         starts = [
@@ -230,16 +216,18 @@ class BranchModel:
         instant = best[1]
         return instant, self._best(instant, choices, kink=True)[1]
 
-    def _best(self, instant: float, choices: list[Sizes], kink: bool = False) -> tuple[Array, list[Sizes]]:
+    def _best(self, instant: float, choices: Sequence[Sizes], kink: bool = False) -> tuple[Array, list[Sizes]]:
         """Largest log likelihood (n,) of each joint and the sizes that give it."""
         joints = self.values.shape[1]
         since = np.maximum(self.times - (instant - self.origin), 0.0)
         durations = (CONTACT_TIMES[1], CONTACT_TIMES[-2]) if kink else ()
         ramps = np.array([ramp(since, duration) for duration in durations]).reshape(-1, len(since)).T
+        parts, shares = self.parts.table(since), np.array([squares(size) for size in choices])
         best, chosen = np.empty(joints), [choices[0]] * joints
         for noise in np.unique(self.noise):
             group = np.flatnonzero(self.noise == noise)
-            covariances = np.stack([self.covariance(since, size, noise) for size in choices])
+            covariances = shares @ parts + noise**2 * np.eye(len(since)).ravel()
+            covariances = covariances.reshape(len(choices), len(since), len(since))
             base, products, norms = self._marginal(covariances, group, ramps)
             if kink:
                 base = base + np.max([_gain(products, norms, jump) for jump in JUMPS], axis=(0, -1))
@@ -299,7 +287,7 @@ class BranchModel:
         kinds = list(zip(sizes, self.noise.tolist(), strict=True))
         for size, noise in dict.fromkeys(kinds):
             group = np.array([place for place, other in enumerate(kinds) if other == (size, noise)])
-            covariances = self.covariance(since, size, noise)
+            covariances = self.parts.covariance(since, size, noise)
             base[:, group], products[:, group], norms[:, group] = self._marginal(covariances, group, ramps)
         return base, products, norms
 
@@ -319,32 +307,6 @@ class BranchModel:
         base = -0.5 * np.einsum("cnn->cn", left[:, :joints, :joints]) - halves[:, None]
         norms = np.maximum(np.einsum("cdd->cd", left[:, joints:, joints:]), 1e-30)
         return base, left[:, :joints, joints:], np.broadcast_to(norms[:, None], (count, joints, norms.shape[1]))
-
-    def covariance(self, since: Array, size: Sizes, noise: float) -> Array:
-        """Covariances (..., k, k) for times since the instant (..., k)."""
-        covariance = size.jerk * self._jerk + noise**2 * np.eye(since.shape[-1])
-        if size.under_way:
-            covariance = covariance + size.under_way**2 * self._under_way
-        if size.started:
-            swing = since[..., None] * _FREQUENCIES
-            swing = np.exp(-DAMPING_RATIO * swing) * np.sin(swing) / _FREQUENCIES / np.sqrt(len(_FREQUENCIES))
-            quick = since[..., None] * _STIFF
-            quick = np.exp(-STIFF_DAMPING * quick) * np.sin(quick) / _STIFF / np.sqrt(len(_STIFF))
-            swing = size.started * np.concatenate((swing, quick), axis=-1)
-            covariance = covariance + swing @ np.swapaxes(swing, -1, -2)
-        if size.step:
-            bend = 0.5 * size.step * since**2
-            covariance = covariance + bend[..., :, None] * bend[..., None, :]
-        return np.broadcast_to(covariance, (*since.shape, since.shape[-1]))
-
-
-def ramp(since: Array, duration: float) -> Array:
-    """What a jump of 1 rad/s adds to the position when the force is half a sine of this duration."""
-    if duration == 0.0:
-        return since
-    phase = np.pi * np.minimum(since, duration) / duration
-    during = 0.5 * since - 0.5 * duration / np.pi * np.sin(phase)
-    return np.where(since < duration, during, since - 0.5 * duration)
 
 
 def _joint_gain(products: Array, norms: Array, spread: Array) -> tuple[Array, Array, Array]:

@@ -30,6 +30,10 @@ STEP = 8.0
 STAYS = 0.5
 """Share of a step that has to be there from three commands before it to three after; a single wrong value is none."""
 
+SWINGS, STANDS_OUT = 0.045, 1.3
+"""A controller that feeds back joints that ring swings its command, whose steepest changes are no steps: half a period
+of 12 Hz before or after, s, there is another such change. A step is larger by this ratio."""
+
 LEAST_SHARE, LEAST_BESIDE = 0.1, 0.02
 """A step is this share of what its joint's command spans about it at least, and of what that of any joint does: smooth
 courses have clear steps that move nothing."""
@@ -69,6 +73,11 @@ class CommandTrack:
     source: str
     unit: str = "N m"
 
+    def tells_torques(self, time: float) -> bool:
+        """Whether torques are recorded about a time, s, so that a step would be seen."""
+        beside = np.abs(self.times - time) <= SWINGS
+        return bool(self.unit == "N m" and np.count_nonzero(beside) >= 2 and (self.times > time).any())
+
     def step_near(self, begin: float, end: float) -> CommandStep | None:
         """The clearest step between two times, s; None without one."""
         beside = (self.times >= begin - SCATTER) & (self.times <= end + SCATTER)
@@ -87,10 +96,22 @@ class CommandTrack:
         across = values[np.minimum(rows + 4, len(times) - 1)] - values[np.maximum(rows - 3, 0)]
         stays = (across * np.sign(changes)) >= STAYS * np.abs(changes)
         ratios = np.where(stays & ((middles >= begin) & (middles <= end))[:, None], ratios, 0.0)
-        row, joint = np.unravel_index(int(ratios.argmax()), ratios.shape)
-        if ratios[row, joint] < STEP:
-            return None
-        return CommandStep(float(middles[row]), int(joint), float(changes[row, joint]))
+        for place in np.argsort(-ratios, axis=None)[: np.count_nonzero(ratios >= STEP)].tolist():
+            row, joint = divmod(place, ratios.shape[1])
+            if _stands_out(np.abs(changes[:, joint]), middles, row):
+                return CommandStep(float(middles[row]), joint, float(changes[row, joint]))
+        return None
+
+
+def _stands_out(changes: Array, times: Array, row: int) -> bool:
+    """Whether one of the changes (m,) of a command is clearly larger than all about it, and than the usual ones."""
+    beside = np.abs(times - times[row]) <= SWINGS
+    # A step between two samples is in one change, one that a filter smooths also in its neighbours.
+    beside[max(row - 1, 0) : row + 2] = False
+    others = changes[beside]
+    if not len(others):
+        return True
+    return bool(changes[row] >= max(STANDS_OUT * others.max(), STEP * _scatter(others)))
 
 
 def _scatter(changes: Array) -> float:

@@ -17,12 +17,15 @@ from impact_aware.recordings.kink_finder import LEAST_BEFORE, Judged
 RINGS = 0.5
 """Time after a contact for which joints may oscillate from it, s."""
 
-STEPS, STEPS_MOVING = 8.0, 14.0
+STEPS, STEPS_MOVING = 8.0, 20.0
 """Logarithm of how much more likely a step of the acceleration must make the samples than none, to be reported: where
 the arm rests on one side, and where it moves on both and a soft start is nearly one."""
 
 STEPS_COMMANDED = 4.0
 """The same where a recorded command steps then."""
+
+STEPS_REFUTED = 28.0
+"""The same in motion where a recorded torque doesn't step then."""
 
 COMMAND_LEADS, COMMAND_LAGS = 0.020, 0.010
 """How long before a find the command that causes it steps, and after it where stamps are not exact, s."""
@@ -128,15 +131,21 @@ def find_causes(
     def told(time: float) -> str:
         return _commanded(commands, time, contacts, joint_names)
 
+    def least(time: float, command: str) -> float:
+        if command:
+            return STEPS_COMMANDED
+        return STEPS_REFUTED if commands is not None and commands.tells_torques(time) else STEPS_MOVING
+
     for impact in others:
-        causes.append(_of_other(impact, contacts, told(impact.event.time)))
+        command = told(impact.event.time)
+        causes.append(_of_other(impact, contacts, command, least(impact.event.time, command)))
     known = [cause.time for cause in causes]
     for step in sorted(judged, key=lambda step: step.branches.smooth - step.branches.step):
         time = step.branches.step_time
         if step.is_jump or any(abs(time - other) < BESIDE for other in known):
             continue
         command = told(time)
-        if not _is_step(step, command):
+        if not _is_step(step, least(time, command)):
             continue
         known.append(time)
         kind, evidence = _of_step(step, command)
@@ -189,11 +198,11 @@ def _commanded(
     return f"the command to {joint_names[step.joint]} steps by {step.size:.3g} {commands.unit} {when}"
 
 
-def _of_other(impact: FoundImpact, contacts: Sequence[float], command: str) -> Cause:
+def _of_other(impact: FoundImpact, contacts: Sequence[float], command: str, least: float) -> Cause:
     judged, time = impact.judged, impact.event.time
     assert judged is not None
     branches = judged.branches
-    if _is_step(judged, command):
+    if _is_step(judged, least):
         return _cause(impact, *_of_step(judged, command))
     if command:
         return _cause(impact, _driven(judged), f"no velocity jumps, and {command}{_resting(judged)}")
@@ -226,12 +235,13 @@ def _resting(judged: Judged) -> str:
 
 
 def _side(judged: Judged) -> str:
-    return "before" if np.abs(judged.speed[0]).max() < REST else "after"
+    before, after = _slowest(judged)
+    return "before" if before < after else "after"
 
 
-def _is_step(judged: Judged, command: str) -> bool:
-    gain = judged.branches.step - judged.branches.smooth
-    return gain >= (STEPS_COMMANDED if command else STEPS if _rests(judged) else STEPS_MOVING)
+def _is_step(judged: Judged, least: float) -> bool:
+    """Whether the acceleration steps, more clearly than `least` where the arm moves on both sides."""
+    return judged.branches.step - judged.branches.smooth >= (min(STEPS, least) if _rests(judged) else least)
 
 
 def _is_driven(judged: Judged) -> bool:
@@ -252,9 +262,20 @@ def _sways(window: ArmSamples, time: float) -> bool:
 
 
 def _rests(judged: Judged) -> bool:
-    """Whether the arm rests on one side and moves on the other."""
-    slow, fast = sorted(np.abs(judged.speed).max(axis=1).tolist())
-    return slow < REST and fast > MOVES
+    """Whether the arm rests on one side and moves on the other.
+
+    A motion that starts softly, or through elastic joints, is seen some milliseconds after the arm has begun to move:
+    it rests where it does so farther away.
+    """
+    sides = _slowest(judged)
+    return min(sides) < REST and np.abs(judged.speed[int(np.argmax(sides))]).max() > MOVES
+
+
+def _slowest(judged: Judged) -> tuple[float, float]:
+    """Speed of the fastest joint before and after, close by or farther away, whichever is lower, rad/s."""
+    near, far = np.abs(judged.speed).max(axis=1), np.abs(judged.far).max(axis=1)
+    before, after = np.minimum(near, far).tolist()
+    return before, after
 
 
 def _cause(impact: FoundImpact, cause: str, evidence: str) -> Cause:

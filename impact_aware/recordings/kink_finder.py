@@ -28,9 +28,9 @@ MOST_SAMPLES = 50
 SEARCH = 0.0075
 """The instant is looked for within this time and half a period of a candidate, s."""
 
-SURE, AGAIN = 12.0, 7.0
+SURE, AGAIN = 12.0, float(np.log(30.0))
 """Logarithm of how much more likely a jump must make the samples than a step of the acceleration and an oscillation;
-the same within `FOLLOWS` after another jump, where a second one is no surprise."""
+the same within `FOLLOWS` after another jump, where a second one is no surprise: one or two of some 40 candidates."""
 
 FOLLOWS = 0.4
 """Time after a jump in which others are expected, s."""
@@ -54,8 +54,8 @@ within one sampling period it changes the velocity as much as a jump. Just after
 LEAST_TIME_STD, LEAST_TIME_SHARE = 3.5e-4, 0.08
 """Of the time, s, and in periods: a contact takes some milliseconds, and how its force rises is not seen."""
 
-CONVINCES = 3.5
-"""A jump that convinces against noise, in those that just make a candidate: 1.6 to 4 were found from 100 to 1000 Hz."""
+CONVINCES = 4.0
+"""A jump that convinces against noise, in those that just make a candidate: 1.9 to 4 were found from 100 to 1000 Hz."""
 
 CLOSEST = 0.012
 """Two jumps are at least this and two periods apart, s."""
@@ -78,6 +78,7 @@ class Judged:
         instant: Of the candidate, s.
         branches: What the samples around it tell.
         speed: (2, n) Mean velocities before and after it, rad/s.
+        far: (2, n) Those of the halves of the samples that are farther away from it, rad/s.
         period: Time between two samples, s.
         sure: `gain` that a jump must have here.
     """
@@ -85,6 +86,7 @@ class Judged:
     instant: float
     branches: Branches
     speed: Array
+    far: Array
     period: float
     sure: float
 
@@ -267,15 +269,16 @@ class KinkFinder:
             return None
         mean = (places[-1] - places[0]) / (stamps[-1] - stamps[0])
         model = BranchModel(stamps, places, noise.at(mean), self._response(places[before]))
-        speed = np.stack(
-            (
-                (places[before - 1] - places[0]) / (stamps[before - 1] - stamps[0]),
-                (places[-1] - places[before]) / (stamps[-1] - stamps[before]),
-            )
-        )
+        early, late = before // 2, before + (len(stamps) - before) // 2
+
+        def mean_speed(first: int, last: int) -> Array:
+            return np.asarray((places[last] - places[first]) / (stamps[last] - stamps[first]))
+
+        speed = np.stack((mean_speed(0, before - 1), mean_speed(before, len(stamps) - 1)))
+        far = np.stack((mean_speed(0, early), mean_speed(late, len(stamps) - 1)))
         branches = model.judge(low, high, min(max(instant, low), high))
         if refine:
             reach = max(REFINED, 1.2 * period)
             time, std = model.instant(max(low, instant - reach), min(high, instant + reach))
             branches = replace(branches, time=time, time_std=std)
-        return Judged(instant, branches, speed, period, sure)
+        return Judged(instant, branches, speed, far, period, sure)

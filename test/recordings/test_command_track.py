@@ -63,6 +63,21 @@ def test_a_clear_step_that_moves_nothing_is_none(size: float, found: bool) -> No
     assert CommandTrack(TIMES, wrist, "here").step_near(STEP - 0.01, STEP + 0.01) is None
 
 
+@pytest.mark.parametrize("period", [0.002, 0.005])
+def test_a_command_that_swings_with_the_joints_has_no_step_but_one_on_top_is_found(period: float) -> None:
+    """A hit at 3.52 s starts an oscillation at 45 Hz that the controller feeds back; at 3.6231 s it brakes by 8 N m."""
+    times = np.arange(3.0, 4.0, period)
+    since = np.maximum(times - 3.52, 0.0)
+    swing = np.exp(-0.1 * 283.0 * since) * np.sin(283.0 * since)
+    values = 0.02 * course(times, 0.0) + swing[:, None] * [2.0, 6.0, -1.0]
+    rung = CommandTrack(times, values, "here")
+    assert all(rung.step_near(begin, begin + 0.03) is None for begin in np.arange(3.545, 3.8, 0.01))
+    braked = CommandTrack(times, values + (times > STEP)[:, None] * [0.0, 8.0, 0.0], "here")
+    step = braked.step_near(STEP - 0.02, STEP + 0.01)
+    assert step is not None and step.joint == 1 and abs(step.time - STEP) <= 0.5 * period + 1e-9
+    assert step.size == pytest.approx(8.0, abs=1.5)
+
+
 def test_commands_that_are_held_over_samples_step_when_they_do() -> None:
     """Recorded at 500 Hz, commanded at 50 Hz: each command stands for ten samples, by small steps."""
     held = course(TIMES)[np.arange(500) // 10 * 10]

@@ -26,8 +26,12 @@ def judged(
     moving: float = 0.4,
     after: float = 0.7,
     oscillation: float = 40.0,
+    farther: tuple[float, float] | None = None,
 ) -> Judged:
-    """Log likelihoods above that of a smooth motion; the fastest joint moves at `moving` before, rad/s."""
+    """Log likelihoods above that of a smooth motion; the fastest joint moves at `moving` before, rad/s.
+
+    `farther` are the fastest joint's velocities in the halves of the samples farther away, where they are others.
+    """
     branches = Branches(
         time=time,
         time_std=1e-3,
@@ -39,7 +43,9 @@ def judged(
         step_time=time,
         kink=100.0 + kink,
     )
-    return Judged(time, branches, np.array([[moving, 0.0], [-0.001, after]]), 5e-3, SURE)
+    speed = np.array([[moving, 0.0], [-0.001, after]])
+    far = speed if farther is None else np.array([[farther[0], 0.001], [0.002, farther[1]]])
+    return Judged(time, branches, speed, far, 5e-3, SURE)
 
 
 def found(judgement: Judged, detector: str = "fusion") -> FoundImpact:
@@ -67,7 +73,25 @@ def test_a_step_of_the_acceleration_is_named_by_rest_beside_it(moving: float, ca
     assert only.cause == cause and only.impact is None and "10^13" in only.evidence
 
 
-@pytest.mark.parametrize(("step", "moving", "seen"), [(13.0, 0.4, 0), (15.0, 0.4, 1), (13.0, 0.0, 1), (7.0, 0.0, 0)])
+@pytest.mark.parametrize(
+    ("farther", "after", "cause", "side"),
+    [
+        ((0.006, 0.9), 0.7, "motion_start", "before"),
+        ((-0.5, -0.004), -0.3, "motion_start", "after"),
+        ((0.03, 0.9), 0.7, "command_step", ""),
+        ((0.006, 0.9), 0.012, "command_step", ""),
+    ],
+)
+def test_a_motion_that_starts_or_ends_softly_rests_farther_away(
+    farther: tuple[float, float], after: float, cause: str, side: str
+) -> None:
+    """The arm moves on average of the 60 ms before and the 40 ms after the step that is seen."""
+    step = judged(1.2, step=22.0, moving=0.05, after=after, farther=farther)
+    (seen,) = find_causes([], [step], NAMES)
+    assert seen.cause == cause and (f"the arm rests {side} it" in seen.evidence) == bool(side)
+
+
+@pytest.mark.parametrize(("step", "moving", "seen"), [(19.0, 0.4, 0), (21.0, 0.4, 1), (13.0, 0.0, 1), (7.0, 0.0, 0)])
 def test_a_step_in_motion_has_to_be_more_certain_than_one_from_rest(step: float, moving: float, seen: int) -> None:
     assert len(find_causes([], [judged(2.0, step=step, moving=moving)], NAMES)) == seen
 
@@ -160,6 +184,21 @@ def test_a_command_that_steps_is_the_cause_of_what_is_no_jump() -> None:
     assert len(find_causes([], [judged(1.4, step=3.0)], NAMES, commands(1.4))) == 0
     (start,) = find_causes([found(judged(1.26, moving=0.0))], [], NAMES, commands(1.255))
     assert start.cause == "motion_start" and "steps by 6 N m" in start.evidence
+
+
+@pytest.mark.parametrize(
+    ("step", "moving", "unit", "seen"),
+    [(22.0, 0.4, "N m", 0), (30.0, 0.4, "N m", 1), (22.0, 0.4, "rad", 1), (22.0, 0.0, "N m", 1)],
+)
+def test_recorded_torques_that_do_not_step_speak_against_a_step_in_motion(
+    step: float, moving: float, unit: str, seen: int
+) -> None:
+    """Of positions that are commanded the second derivative steps, which no one sees; a start is seen all the same."""
+    track = replace(commands(3.0), unit=unit)
+    assert len(find_causes([], [judged(1.4, step=step, moving=moving)], NAMES, track)) == seen
+    # Commands of another time say nothing.
+    late = replace(track, times=track.times + 2.0)
+    assert len(find_causes([], [judged(1.4, step=step, moving=moving)], NAMES, late)) == 1
 
 
 def test_a_jump_from_rest_that_was_commanded_is_the_start_of_a_motion() -> None:

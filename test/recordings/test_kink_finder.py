@@ -79,6 +79,21 @@ def test_a_weak_jump_that_follows_another_is_found_amid_its_oscillation() -> Non
     assert [judged.branches.time for judged in found] == pytest.approx([HIT, second], abs=4e-3)
 
 
+@pytest.mark.parametrize("frequency", [14.0, 23.0, 30.0])
+def test_a_command_that_elastic_joints_pass_on_is_a_step_and_no_jump(frequency: float) -> None:
+    """The motors' acceleration steps by up to 16 rad/s^2; the links follow later and swing, started by it."""
+    times = instants(200.0)
+    since = np.maximum(times - HIT, 0.0)
+    turn = 2.0 * np.pi * frequency
+    stretched = (1.0 - np.exp(-0.02 * turn * since) * (np.cos(turn * since) + 0.02 * np.sin(turn * since))) / turn**2
+    moved = rounded(np.outer(0.5 * since**2 - stretched, [-16.0, 7.0, 11.0]))
+    near = (times > HIT - 0.06) & (times < HIT + 0.04)
+    branches = BranchModel(times[near], moved[near], np.full(3, 0.5 * STEP)).judge(HIT - 0.01, HIT + 0.01, HIT)
+    # A jump that starts the oscillation was 10 to 21 likelier than a step at the links.
+    assert branches.step - branches.kink > 15.0 and branches.step - branches.smooth > 25.0
+    assert branches.step_time == pytest.approx(HIT + 0.005, abs=0.0055)
+
+
 def test_a_smooth_motion_has_no_jump() -> None:
     times = instants(200.0)
     assert jumps(times, rounded(BEFORE * np.sin(3.1 * times)[:, None]), 200.0) == []
@@ -100,7 +115,7 @@ def test_the_smallest_jump_that_can_be_seen_is_about_that(rate: float) -> None:
 
     _, smallest = found(0.0)
     # The noise decides; of less a command makes 0.09 rad/s at 200 Hz and 0.02 at 1 kHz within a sample.
-    assert smallest == pytest.approx(0.12 if rate == 200.0 else 0.055, rel=0.15)
+    assert smallest == pytest.approx(0.137 if rate == 200.0 else 0.063, rel=0.15)
     assert found(1.7 * smallest)[0] == 1 and found(0.4 * smallest)[0] == 0
 
 

@@ -37,7 +37,7 @@ JUMP_AFTER = 0.008
 """After first touch the contact's impulse is over and the next thing has not begun, s."""
 
 SAME_CONTACT = 0.015
-"""Touches closer than this are one contact, s."""
+"""Touches within this time of a contact's first belong to it, s."""
 
 LEAST_AFTER = 0.1
 """Part of a recording after the first touch, s; the arm's protection may end it before its time."""
@@ -59,7 +59,8 @@ class TrueContact:
         restitution: Separation over approach speed, both of the links.
         object_twist_before: (6,) Of the box, base frame, m/s and rad/s.
         object_twist_after: (6,) The same after `JUMP_AFTER`.
-        lost: When the arm came off again, s; NaN while it stayed.
+        lost: When the arm came off again after its last touch, s; NaN while it stayed.
+        losses: The same of every touch that ended, s.
     """
 
     time: float
@@ -71,6 +72,7 @@ class TrueContact:
     object_twist_before: Array
     object_twist_after: Array
     lost: float
+    losses: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -304,7 +306,8 @@ def _contacts(
 ) -> tuple[TrueContact, ...]:
     groups: list[list[ImpactTruth]] = []
     for impact in impacts:
-        if groups and impact.time - groups[-1][-1].time < SAME_CONTACT:
+        # A tip that rattles goes on to touch: not all of it is one contact, whose jump is over after some milliseconds.
+        if groups and impact.time - groups[-1][0].time < SAME_CONTACT:
             groups[-1].append(impact)
         else:
             groups.append([impact])
@@ -324,6 +327,7 @@ def _contacts(
                 object_twist_before=first.object_twist_before,
                 object_twist_after=twists[after],
                 lost=group[-1].time_lost,
+                losses=tuple(touch.time_lost for touch in group if np.isfinite(touch.time_lost)),
             )
         )
     return tuple(found)

@@ -107,6 +107,7 @@ class RecordingScore:
         jump_ratios: Each joint's error of the jump in standard errors.
         finds: Everything that was reported, contact or not.
         causes_right: Of those, with the true cause.
+        called_ringing: Of those right ones, contacts that need not be found and were called ringing.
         objects: Contact points, and the object's velocity and restitution, of first contacts.
         noted: One line for each miss, false contact or wrong cause.
     """
@@ -120,6 +121,7 @@ class RecordingScore:
     jump_ratios: list[float] = field(default_factory=list)
     finds: int = 0
     causes_right: int = 0
+    called_ringing: int = 0
     objects: ObjectScore = field(default_factory=ObjectScore)
     noted: list[str] = field(default_factory=list)
 
@@ -151,6 +153,7 @@ class RecordingScore:
             self.finds += 1
             allowed = true_causes(truth, time, near)
             self.causes_right += cause in allowed
+            self.called_ringing += cause == "ringing" and {"ringing", "second_contact"} <= allowed
             if cause not in allowed:
                 self.noted.append(f"{name} {truth.draw.control}: {cause} at {time:.3f}, is {sorted(allowed)}")
 
@@ -180,6 +183,7 @@ class RecordingScore:
             "jump_error_over_se": _percentiles(np.array(self.jump_ratios))
             | {"within_2": float(np.mean(np.array(self.jump_ratios or [np.nan]) <= 2.0))},
             "cause_right": self.causes_right / max(self.finds, 1),
+            "contacts_called_ringing": self.called_ringing / max(self.finds, 1),
             **self.objects.as_dict(),
         }
 
@@ -201,19 +205,45 @@ def true_causes(truth: TrueHit, time: float, near: float) -> set[str]:
     """What a find at a time may be called, from what truly happened there."""
     allowed: set[str] = set()
     contacts = [contact for contact in truth.contacts if _size(contact) >= TOUCH]
+    counted = _counted(truth.contacts)
     for place, contact in enumerate(contacts):
-        follows = place > 0 and contact.time - contacts[place - 1].time < FOLLOWS
+        recent = [before for before in contacts[:place] if contact.time - before.time < FOLLOWS]
+        follows = bool(recent)
         if abs(time - contact.time) <= near:
             allowed |= {"second_contact"} if follows else {"contact"}
+            if all(_size(before) < SMALLEST_JUMP for before in recent):
+                # After touches too small to be seen for sure, it may as well be the first.
+                allowed.add("contact")
+            if follows and _swings(truth, time, near) and not any(contact is other for other in counted):
+                # One that need not be found beside another, amid an oscillation that is there as well.
+                allowed.add("ringing")
             if follows and _size(contact) < SMALLEST_JUMP:
                 # Too small to be told from the oscillation for sure.
                 allowed |= {"ringing", "contact_lost"}
-        if abs(time - contact.lost) <= near:
+        if any(abs(time - lost) <= near for lost in (contact.lost, *contact.losses)):
             allowed.add("contact_lost")
-    allowed |= {cause for when, cause in truth.switches if abs(time - when) <= near and not allowed & {"contact"}}
+    if "contact" not in allowed:
+        allowed |= {cause for when, cause in truth.switches if abs(time - when) <= near}
+        allowed |= _commanded(truth, time, near)
     # Where a contact is lost without a jump, what the joints do is still to swing.
     if allowed <= {"contact_lost"} and any(contact.time < time for contact in contacts) and _swings(truth, time, near):
         allowed.add("ringing")
+    return allowed
+
+
+def _commanded(truth: TrueHit, time: float, near: float) -> set[str]:
+    """What the command does about a time besides its switches."""
+    allowed = set()
+    begin, end = truth.draw.rest, truth.draw.rest + truth.draw.ramp
+    if truth.draw.soft_start and begin - near <= time <= end + near:
+        # It has no instant: the acceleration rises all the while.
+        allowed.add("motion_start")
+    for when, cause in truth.switches:
+        if cause == "motion_start" and when > end and abs(time - when) <= near:
+            after = (truth.times > when) & (truth.times <= when + near)
+            fastest = np.abs(truth.velocities[after]).max(initial=0.0)
+            # The end of a brake, which steps the command; that the arm rests then is hidden where its joints swing.
+            allowed |= {"command_step"} if fastest > SWING else set()
     return allowed
 
 

@@ -1,0 +1,52 @@
+"""What joints may do around an instant: each part's course against its equation of motion."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.integrate import solve_ivp
+
+from impact_aware.estimation.motion_parts import DAMPING_RATIO, RINGING, MotionParts, Sizes, carried_bends, squares
+
+
+@pytest.mark.parametrize("column", [1, 9, 17])
+def test_a_step_of_the_motor_reaches_the_link_through_its_spring(column: int) -> None:
+    """Link: x'' = w^2 (y - x) + 2 z w (y' - x'), motor: y'' = 1, both from rest."""
+    turn = 2.0 * np.pi * np.linspace(*RINGING, 17)[column - 1]
+
+    def slopes(time: float, state: list[float]) -> list[float]:
+        link, speed = state
+        motor, motor_speed = 0.5 * time**2, time
+        return [speed, turn**2 * (motor - link) + 2.0 * DAMPING_RATIO * turn * (motor_speed - speed)]
+
+    times = np.array([0.0, 0.003, 0.011, 0.027, 0.06])
+    run = solve_ivp(slopes, (0.0, 0.06), [0.0, 0.0], t_eval=times, rtol=1e-9, atol=1e-14)
+    # Half of the variance of one step is that of 17 frequencies.
+    found = carried_bends(times)[:, column] / np.sqrt(0.5 / 17)
+    # Terms of the squared damping ratio are left out.
+    np.testing.assert_allclose(found, run.y[0], rtol=4e-3, atol=2e-7)
+    np.testing.assert_allclose(carried_bends(times)[:, 0], np.sqrt(0.5) * 0.5 * times**2)
+
+
+def test_the_link_follows_later_than_the_motor() -> None:
+    late = carried_bends(np.array([0.004, 0.009]))[:, 1:] / np.sqrt(0.5 / 17)
+    assert (late < 0.5 * np.array([[0.004], [0.009]]) ** 2).all() and (late > 0.0).all()
+
+
+def test_a_covariance_is_the_sum_of_its_parts_in_their_sizes() -> None:
+    times = 0.004 * np.arange(9) + 1e-4 * np.arange(9) ** 2
+    since = np.maximum(times - 0.0151, 0.0)
+    parts = MotionParts(times)
+    size = Sizes(jerk=7.0, under_way=0.3, started=0.4, step=5.0, carried=11.0)
+    names = ("jerk", "under_way", "started", "step", "carried")
+    table = parts.table(since).reshape(5, 9, 9)
+    total = 0.02**2 * np.eye(9)
+    for place, name in enumerate(names):
+        value = getattr(size, name)
+        alone = parts.covariance(since, Sizes(**({"jerk": 0.0} | {name: value})), 0.0)
+        np.testing.assert_allclose(squares(size)[place] * table[place], alone, rtol=1e-12)
+        total = total + alone
+    np.testing.assert_allclose(parts.covariance(since, size, 0.02), total, rtol=1e-12)
+    # 5 rad/s^2 for the time since the instant.
+    step = parts.covariance(since, Sizes(jerk=0.0, step=5.0), 0.0)
+    np.testing.assert_allclose(step[8, 7], 25.0 * (0.5 * since[8] ** 2) * (0.5 * since[7] ** 2))
