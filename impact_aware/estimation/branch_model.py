@@ -84,6 +84,7 @@ class Branches:
         step: With a step of the acceleration.
         step_time: Where that is, s.
         kink: With a jump of the velocity.
+        carried: With a step of the motors' acceleration that elastic joints pass on.
     """
 
     time: float
@@ -95,14 +96,13 @@ class Branches:
     step: float
     step_time: float
     kink: float
+    carried: float = -np.inf
 
 
 # What goes on before an instant whatever happens there.
 _BEFORE = tuple(starmap(Sizes, product(JERKS, UNDER_WAY)))
-_AT_STEPS = tuple(
-    replace(size, step=step, carried=carried)
-    for size, (step, carried) in product(_BEFORE, (*((step, 0.0) for step in STEPS), (0.0, CARRIED)))
-)
+_AT_STEPS = tuple(replace(size, step=step) for size, step in product(_BEFORE, STEPS))
+_CARRIED = (*_BEFORE, *(replace(size, carried=CARRIED) for size in _BEFORE))
 _AT_KINKS = tuple(
     replace(size, started=started, step=step)
     for size, started, step in product(_BEFORE, STARTED, STEPS)
@@ -148,6 +148,8 @@ class BranchModel:
         coarse = np.arange(begin, end + 0.25 * self._period, 0.5 * self._period)
         _, sizes = self._best(middle, _AT_STEPS)
         steps = self._likelihoods(coarse, sizes, ())[0].sum(axis=1)
+        _, carried = self._best(middle, _CARRIED)
+        passed_on = self._likelihoods(coarse, carried, ())[0].sum(axis=1)
         instant, sizes = self._kink_sizes(coarse, guess)
         # A short contact and a longer one that began earlier are nearly the same.
         reach = max(1.5 * self._period, REACH)
@@ -170,6 +172,7 @@ class BranchModel:
             step=_log_mean(steps),
             step_time=float(coarse[int(steps.argmax())]),
             kink=total,
+            carried=_log_mean(passed_on),
         )
 
     def instant(self, begin: float, end: float) -> tuple[float, float]:

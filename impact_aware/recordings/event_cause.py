@@ -17,7 +17,7 @@ from impact_aware.recordings.kink_finder import LEAST_BEFORE, Judged
 RINGS = 0.5
 """Time after a contact for which joints may oscillate from it, s."""
 
-STEPS, STEPS_MOVING = 8.0, 20.0
+STEPS, STEPS_MOVING = 8.0, 14.0
 """Logarithm of how much more likely a step of the acceleration must make the samples than none, to be reported: where
 the arm rests on one side, and where it moves on both and a soft start is nearly one."""
 

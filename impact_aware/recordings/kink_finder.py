@@ -54,8 +54,8 @@ within one sampling period it changes the velocity as much as a jump. Just after
 LEAST_TIME_STD, LEAST_TIME_SHARE = 3.5e-4, 0.08
 """Of the time, s, and in periods: a contact takes some milliseconds, and how its force rises is not seen."""
 
-CONVINCES = 4.0
-"""A jump that convinces against noise, in those that just make a candidate: 1.9 to 4 were found from 100 to 1000 Hz."""
+CONVINCES = 3.5
+"""A jump that convinces against noise, in those that just make a candidate: 1.6 to 4 were found from 100 to 1000 Hz."""
 
 CLOSEST = 0.012
 """Two jumps are at least this and two periods apart, s."""
@@ -106,6 +106,9 @@ class Judged:
         """Whether the velocity has jumped."""
         size = np.abs(self.branches.jump)
         share = 1.0 if self.sure == SURE else 0.5
+        if self.branches.carried > self.branches.kink:
+            # A step of the command at the motors explains it better.
+            return False
         if self.gain < self.sure or size.max() < max(SMALLEST, share * STEEPEST * self.period):
             return False
         # An oscillation that begins shares the jump with it, so that neither is known well while both are certain.

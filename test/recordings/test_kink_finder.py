@@ -90,8 +90,7 @@ def test_a_command_that_elastic_joints_pass_on_is_a_step_and_no_jump(frequency: 
     near = (times > HIT - 0.06) & (times < HIT + 0.04)
     branches = BranchModel(times[near], moved[near], np.full(3, 0.5 * STEP)).judge(HIT - 0.01, HIT + 0.01, HIT)
     # A jump that starts the oscillation was 10 to 21 likelier than a step at the links.
-    assert branches.step - branches.kink > 15.0 and branches.step - branches.smooth > 25.0
-    assert branches.step_time == pytest.approx(HIT + 0.005, abs=0.0055)
+    assert branches.carried - branches.kink > 15.0 and branches.carried - branches.smooth > 25.0
 
 
 def test_a_smooth_motion_has_no_jump() -> None:
@@ -115,7 +114,7 @@ def test_the_smallest_jump_that_can_be_seen_is_about_that(rate: float) -> None:
 
     _, smallest = found(0.0)
     # The noise decides; of less a command makes 0.09 rad/s at 200 Hz and 0.02 at 1 kHz within a sample.
-    assert smallest == pytest.approx(0.137 if rate == 200.0 else 0.063, rel=0.15)
+    assert smallest == pytest.approx(0.12 if rate == 200.0 else 0.055, rel=0.15)
     assert found(1.7 * smallest)[0] == 1 and found(0.4 * smallest)[0] == 0
 
 
