@@ -165,24 +165,6 @@ def test_the_end_of_a_brake_is_a_step_of_the_command_where_the_joints_still_swin
     assert recordings.true_causes(truth, 0.705, 0.02) == {"motion_start"}
 
 
-def test_a_contact_that_need_not_be_found_may_be_called_the_ringing_that_is_there():
-    times = np.arange(0.9, 1.6, 1e-3)
-    truth = SimpleNamespace(
-        draw=SimpleNamespace(rest=0.1, ramp=0.1, soft_start=False),
-        times=times,
-        velocities=np.where(times < 1.35, 0.02, 0.001)[:, None] * [1.0, -0.5],
-        rigid_velocities=np.zeros((len(times), 2)),
-        contacts=[contact_at(1.0, 0.9, 1.002), contact_at(1.1, 0.4, 1.101), contact_at(1.2, 0.3, 1.201),
-                  contact_at(1.45, 0.11, 1.451), contact_at(1.5, 0.03, 1.502)],
-        switches=(),
-    )  # fmt: skip
-    # 0.4 is less than half of 0.9, 0.3 more than half of 0.4.
-    assert "ringing" in recordings.true_causes(truth, 1.11, 0.02)
-    assert "ringing" not in recordings.true_causes(truth, 1.21, 0.02)
-    truth.velocities[:] = 0.0
-    assert "ringing" not in recordings.true_causes(truth, 1.11, 0.02)
-
-
 def test_after_touches_that_are_hardly_seen_a_contact_may_be_the_first():
     truth = SimpleNamespace(
         draw=SimpleNamespace(rest=0.1, ramp=0.1, soft_start=False),

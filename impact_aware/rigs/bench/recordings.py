@@ -107,7 +107,6 @@ class RecordingScore:
         jump_ratios: Each joint's error of the jump in standard errors.
         finds: Everything that was reported, contact or not.
         causes_right: Of those, with the true cause.
-        called_ringing: Of those right ones, contacts that need not be found and were called ringing.
         objects: Contact points, and the object's velocity and restitution, of first contacts.
         noted: One line for each miss, false contact or wrong cause.
     """
@@ -121,7 +120,6 @@ class RecordingScore:
     jump_ratios: list[float] = field(default_factory=list)
     finds: int = 0
     causes_right: int = 0
-    called_ringing: int = 0
     objects: ObjectScore = field(default_factory=ObjectScore)
     noted: list[str] = field(default_factory=list)
 
@@ -153,7 +151,6 @@ class RecordingScore:
             self.finds += 1
             allowed = true_causes(truth, time, near)
             self.causes_right += cause in allowed
-            self.called_ringing += cause == "ringing" and {"ringing", "second_contact"} <= allowed
             if cause not in allowed:
                 self.noted.append(f"{name} {truth.draw.control}: {cause} at {time:.3f}, is {sorted(allowed)}")
 
@@ -183,7 +180,6 @@ class RecordingScore:
             "jump_error_over_se": _percentiles(np.array(self.jump_ratios))
             | {"within_2": float(np.mean(np.array(self.jump_ratios or [np.nan]) <= 2.0))},
             "cause_right": self.causes_right / max(self.finds, 1),
-            "contacts_called_ringing": self.called_ringing / max(self.finds, 1),
             **self.objects.as_dict(),
         }
 
@@ -205,7 +201,6 @@ def true_causes(truth: TrueHit, time: float, near: float) -> set[str]:
     """What a find at a time may be called, from what truly happened there."""
     allowed: set[str] = set()
     contacts = [contact for contact in truth.contacts if _size(contact) >= TOUCH]
-    counted = _counted(truth.contacts)
     for place, contact in enumerate(contacts):
         recent = [before for before in contacts[:place] if contact.time - before.time < FOLLOWS]
         follows = bool(recent)
@@ -214,9 +209,6 @@ def true_causes(truth: TrueHit, time: float, near: float) -> set[str]:
             if all(_size(before) < SMALLEST_JUMP for before in recent):
                 # After touches too small to be seen for sure, it may as well be the first.
                 allowed.add("contact")
-            if follows and _swings(truth, time, near) and not any(contact is other for other in counted):
-                # One that need not be found beside another, amid an oscillation that is there as well.
-                allowed.add("ringing")
             if follows and _size(contact) < SMALLEST_JUMP:
                 # Too small to be told from the oscillation for sure.
                 allowed |= {"ringing", "contact_lost"}
