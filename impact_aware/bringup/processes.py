@@ -20,6 +20,9 @@ from impact_aware.bringup.middleware import check_ros
 from impact_aware.bringup.node_spec import NodeSpec
 from impact_aware.child_process import end_with_parent
 
+ANSWER = 0.2
+"""Time in which a process that hangs can write down where, s."""
+
 
 class NodeProcess:
     """One node as a process of its own, its output in a log file.
@@ -113,7 +116,8 @@ class NodeProcess:
 def end_processes(processes: Iterable[NodeProcess], patience: float = 5.0) -> list[str]:
     """End processes side by side: SIGINT, then SIGTERM, then SIGKILL, each `patience` seconds after the other.
 
-    A node that hangs in the middleware ends by itself before that, and says where (`nodes.ros.runtime`).
+    A node that hangs while it leaves the middleware ends by itself before that, and says where (`nodes.ros.runtime`);
+    one that has to be killed is asked where it hangs.
 
     Returns:
         Names of those that had to be killed.
@@ -121,6 +125,10 @@ def end_processes(processes: Iterable[NodeProcess], patience: float = 5.0) -> li
     waiting = [process for process in processes if process.running]
     killed = []
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
+        if number == signal.SIGKILL and waiting:
+            for process in waiting:
+                process.signal(signal.SIGUSR1)
+            time.sleep(ANSWER)
         for process in waiting:
             process.signal(number)
         if number == signal.SIGKILL:

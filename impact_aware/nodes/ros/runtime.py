@@ -80,6 +80,9 @@ def run_nodes(
         prompt: Whether one of them is in the loop from state to torque.
     """
     one_numeric_thread()
+    if argv is None:
+        # Whoever finds this process hanging can ask where, even if it is in none of Python's code.
+        faulthandler.register(signal.SIGUSR1)
     if prompt:
         ask_for_short_slices()
     rclpy.init(args=argv, signal_handler_options=SignalHandlerOptions.NO)
