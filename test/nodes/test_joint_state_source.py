@@ -1,6 +1,9 @@
+import time
+
 import numpy as np
 import pytest
 from builtin_interfaces.msg import Time
+from rclpy.executors import SingleThreadedExecutor
 from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
 
@@ -8,6 +11,7 @@ from impact_aware.messages.joint_state import learn_layout
 from impact_aware.nodes.joint_state_source import JointStateSource
 from impact_aware.nodes.ros import messages
 from impact_aware.nodes.ros.messages import UndecodableError, decoded
+from impact_aware.nodes.ros.qos import state_qos
 
 JOINTS = ("a", "b", "c")
 
@@ -20,10 +24,10 @@ def source(node):
     return source
 
 
-def state(time, names, position, velocity=(), effort=()):
-    whole = int(time)
+def state(when, names, position, velocity=(), effort=()):
+    whole = int(when)
     message = JointState(name=list(names), position=list(position), velocity=list(velocity), effort=list(effort))
-    message.header.stamp = Time(sec=whole, nanosec=round((time - whole) * 1e9))
+    message.header.stamp = Time(sec=whole, nanosec=round((when - whole) * 1e9))
     return message
 
 
@@ -201,3 +205,22 @@ def test_the_rate_is_measured_from_the_stamps(source):
     for index in range(1200):
         source._receive(packed(1.0 + index / 30.0, "abc", [0.0, 0.0, 0.0]))
     assert source.rate == pytest.approx(30.0, rel=1e-6)  # stamps are rounded to the nanosecond
+
+
+@pytest.mark.dds
+@pytest.mark.parametrize(("answered", "kept"), [(False, 60), (True, 4)])
+def test_who_watches_gets_each_state_after_a_stall_and_who_answers_the_last_ones(node, answered, kept):
+    times = []
+    source = JointStateSource(node, JOINTS, lambda stamp: times.append(stamp.nanosec), answered=answered)
+    publisher = node.create_publisher(JointState, "joint_states", state_qos(reliable=True))
+    executor = SingleThreadedExecutor(context=node.context)
+    executor.add_node(node)
+    deadline = time.monotonic() + 10.0
+    while not publisher.get_subscription_count() and time.monotonic() < deadline:
+        executor.spin_once(timeout_sec=0.01)
+    for k in range(1, 61):
+        publisher.publish(state(1.0 + 1e-3 * k, "abc", [1.0, 2.0, 3.0 + k]))
+    while (not times or times[-1] != 60_000_000) and time.monotonic() < deadline:
+        executor.spin_once(timeout_sec=0.01)
+    assert times == [k * 1_000_000 for k in range(61 - kept, 61)]
+    assert source.received == kept

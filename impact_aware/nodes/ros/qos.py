@@ -12,6 +12,9 @@ LIVELINESS_LEASE = 2.0
 BACKLOG = 4
 """States that wait at most for whoever answers them: those of a longer stall are too old to be answered."""
 
+WATCHED = 100
+"""States that wait at most for whoever only watches: late on a busy machine, it gets each one and sees no gaps."""
+
 
 def state_qos(reliable: bool, answered: bool = False) -> QoSProfile:
     """joint_states: best effort receives from every driver, reliable ones too; lockstep needs each message to arrive.
@@ -19,7 +22,7 @@ def state_qos(reliable: bool, answered: bool = False) -> QoSProfile:
     Whoever reads them to answer each has a short queue, `BACKLOG`, the others a longer one.
     """
     policy = ReliabilityPolicy.RELIABLE if reliable else ReliabilityPolicy.BEST_EFFORT
-    return QoSProfile(depth=BACKLOG if answered else 10, history=HistoryPolicy.KEEP_LAST, reliability=policy)
+    return QoSProfile(depth=BACKLOG if answered else WATCHED, history=HistoryPolicy.KEEP_LAST, reliability=policy)
 
 
 def _reliable(depth: int, *, latched: bool = False, leased: bool = False) -> QoSProfile:
