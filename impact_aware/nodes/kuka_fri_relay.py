@@ -100,8 +100,8 @@ class KukaFriRelayNode(Node):
         return EffortRelay(robot, self._settings.command_timeout, self._settings.period, clock=self._rate_clock)
 
     def _on_task(self) -> None:
-        """Compensate gravity as the task has the base from now on, but not under torques that are passed on."""
-        if self.relay.leads:
+        """Compensate gravity as the task has the base from now on, but not while any torque is sent."""
+        if self.relay.leads or self.relay.filter.previous.any():
             return
         try:
             self.relay = self._make_relay(self._robot_on(self._bases.numbers([self._arm], [])))

@@ -124,10 +124,21 @@ def test_the_base_of_the_task_is_compensated_and_nothing_is_passed_on_before_it(
         way.state(Q, np.zeros(7))
         way.effort()
     np.testing.assert_allclose(way.sent[-1][1], EFFORT, atol=1e-12)
-    # Not while torques are passed on.
+    # Not while torques are passed on, nor while the arm is damped after them.
     leading = way.node.relay
     way.node._on_task()
     assert way.node.relay is leading
+    way.now += 0.02
+    way.state(Q, np.full(7, 0.3))
+    assert not leading.leads
+    way.node._on_task()
+    assert way.node.relay is leading
+    # At rest nothing is sent, so that nothing steps.
+    for _ in range(60):
+        way.state(Q, np.zeros(7))
+    assert not leading.filter.previous.any()
+    way.node._on_task()
+    assert way.node.relay is not leading
     way.node.destroy_node()
 
 
