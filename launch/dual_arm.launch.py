@@ -31,8 +31,7 @@ ARGUMENTS = graph_arguments("dual_arm_grab")
 def start_nodes(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     """The nodes of the graph that the arguments ask for."""
     options = DualArmOptions(**graph_options(context))
-    single_process = switched_on(context, "single_process")
-    actions = graph_actions(context, dual_arm_graph(options), single_process=single_process)
+    actions = graph_actions(context, dual_arm_graph(options))
     if switched_on(context, "rviz"):
         actions += view(options, drawn=drawn_by_driver(context))
     return actions

@@ -39,8 +39,7 @@ ARGUMENTS = [
 def start_nodes(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     """The nodes of the graph that the arguments ask for."""
     options = SingleArmOptions(robot=single_robot(context), **graph_options(context))
-    single_process = switched_on(context, "single_process")
-    actions = graph_actions(context, single_arm_graph(options), single_process=single_process)
+    actions = graph_actions(context, single_arm_graph(options))
     if switched_on(context, "rviz"):
         actions += view(options, drawn=drawn_by_driver(context))
     return actions

@@ -14,8 +14,8 @@ from launch_ros.parameter_descriptions import ParameterValue
 from impact_aware.bringup.connections import connected
 from impact_aware.bringup.graph import PACKAGE, select_nodes
 from impact_aware.bringup.hardware import Hardware, checked_period, load_hardware
-from impact_aware.bringup.node_spec import NodeSpec, in_one_process
-from impact_aware.bringup.urgency import IN_THE_LOOP, checked_priority, urgent
+from impact_aware.bringup.node_spec import ALL, NONE, ONLY_WATCHERS, NodeSpec, in_one_process
+from impact_aware.bringup.urgency import IN_THE_LOOP, checked_priority, leaves_room, urgent
 from impact_aware.errors import InvalidInputError
 from impact_aware.robot.profile import INTERFACES, PLANTS
 from impact_aware.task import ArmTask
@@ -48,13 +48,22 @@ _SWITCHES = {
     "control": ("false", "start the controller too"),
     "autostart": ("false", "the controller activates itself; otherwise `ros2 lifecycle set` does it, on purpose"),
     "markers": ("true", "start impact_markers"),
-    "single_process": ("false", "all nodes but the simulator in one process"),
     "rviz": ("false", "start RViz"),
 }
 
 _PLANT = {"plant": (PLANTS[0], "joints of the simulated arms: elastic with motors and torque loop, or rigid")}
 
 AUTO = "auto"
+
+_PROCESS = {
+    "single_process": (
+        AUTO,
+        "all nodes but the simulator in one process, or those that only watch; auto: these, beside a simulator in wall "
+        "time where there are not more processors than arms",
+    )
+}
+
+_SHARING = {"false": NONE, ONLY_WATCHERS: ONLY_WATCHERS, "true": ALL}
 
 _WATCHDOG = {
     "watchdog": (AUTO, "start command_watchdog, without which the controller does not move; auto: beside hardware")
@@ -76,6 +85,7 @@ def graph_arguments(task: str) -> list[DeclareLaunchArgument]:
         DeclareLaunchArgument(name, default_value=default, choices=choices, description=description)
         for arguments, choices in (
             (_SWITCHES, SWITCH),
+            (_PROCESS, (AUTO, *_SHARING)),
             (_WATCHDOG, (AUTO, *SWITCH)),
             (_BASES, (AUTO, *SWITCH)),
             (texts, None),
@@ -168,10 +178,8 @@ def single_robot(context: LaunchContext) -> str:
     return "panda"
 
 
-def graph_actions(
-    context: LaunchContext, graph: tuple[NodeSpec, ...], *, single_process: bool = False
-) -> list[LaunchDescriptionEntity]:
-    """The nodes of a graph that the argument `nodes` asks for, each as a process, or those that can in one.
+def graph_actions(context: LaunchContext, graph: tuple[NodeSpec, ...]) -> list[LaunchDescriptionEntity]:
+    """The nodes of a graph that the argument `nodes` asks for, each as a process, or `single_process` of them in one.
 
     Raises:
         UnknownNameError: A node that the graph does not have.
@@ -181,9 +189,17 @@ def graph_actions(
     name = "realtime_priority"
     priority = checked_priority(name, number(name, context.launch_configurations.get(name, "0"), int))
     wanted = connected(urgent(select_nodes(graph, text(context, "nodes")), priority, IN_THE_LOOP), above)
-    if not single_process:
-        return [_node_action(spec) for spec in wanted]
-    return [_group_action(context, spec) if spec.members else _node_action(spec) for spec in in_one_process(wanted)]
+    processes = in_one_process(wanted, _sharing(context, graph))
+    return [_group_action(context, spec) if spec.members else _node_action(spec) for spec in processes]
+
+
+def _sharing(context: LaunchContext, graph: tuple[NodeSpec, ...]) -> str:
+    """Which nodes of a graph share a process; a launch file without that argument leaves each its own."""
+    wanted = context.launch_configurations.get("single_process", "false")
+    if wanted != AUTO:
+        return _SHARING[wanted]
+    paced = switched_on(context, "simulation") and not switched_on(context, "lockstep")
+    return ONLY_WATCHERS if paced and not leaves_room(max(len(spec.arms) for spec in graph)) else NONE
 
 
 def _node_action(spec: NodeSpec) -> Node:

@@ -17,6 +17,10 @@ TRANSPORT = "FASTDDS_BUILTIN_TRANSPORTS"
 PROFILES = ("FASTRTPS_DEFAULT_PROFILES_FILE", "FASTDDS_DEFAULT_PROFILES_FILE")
 """Environment variables that name a file with its settings: up to version 2, and since then."""
 
+BUFFERED_UDP = "UDPv4?sockets_size=4MB"
+"""UDP alone, with buffers that hold what comes in a second: a process that has to wait for its turn on a busy machine
+would lose states of best effort else, after some 0.1 s. The system's `net.core.rmem_max` is their upper bound."""
+
 RANGE, PEERS = "ROS_AUTOMATIC_DISCOVERY_RANGE", "ROS_STATIC_PEERS"
 
 RMW = "RMW_IMPLEMENTATION"
@@ -55,7 +59,7 @@ def choose_transport(environment: MutableMapping[str, str]) -> None:
         environment[RANGE] = "SYSTEM_DEFAULT"
         environment.update(dict.fromkeys(PROFILES, loopback))
     elif environment.get(PROFILES[0]) != loopback:
-        environment[TRANSPORT] = "UDPv4"
+        environment[TRANSPORT] = BUFFERED_UDP
 
 
 def check_middleware(environment: Mapping[str, str]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,14 @@ _ORDER = ("rs_controller", "impact_detector", "jump_predictor", "reference_field
 
 GROUPED = {name: index for index, name in enumerate(_ORDER)}
 """Executables that can share a process, and in which order they are started there."""
+
+WATCHERS = frozenset(GROUPED) - {"rs_controller"}
+"""Those of them that answer no state."""
+
+NONE, ONLY_WATCHERS, ALL = "none", "watchers", "all"
+
+SHARING = (NONE, ONLY_WATCHERS, ALL)
+"""Whose nodes share a process: nobody's, those of `WATCHERS`, or all that can."""
 
 
 @dataclass(frozen=True)
@@ -83,13 +91,18 @@ def node_of_word(word: str) -> NodeSpec:
         raise InvalidInputError("argument", word, "a node as JSON: executable, name, namespace, ...") from None
 
 
-def in_one_process(graph: Sequence[NodeSpec]) -> tuple[NodeSpec, ...]:
-    """The same nodes, those of an arm's graph in one `node_group`; the plant stays a process of its own.
+def in_one_process(graph: Sequence[NodeSpec], whose: str = ALL) -> tuple[NodeSpec, ...]:
+    """The same nodes, those of an arm's graph, or of several arms', in one `node_group`; a plant stays by itself.
 
     The controller is first: nothing else of its process may fail or be served before it.
+
+    Args:
+        graph: The nodes.
+        whose: One of `SHARING`.
     """
-    members = sorted((spec for spec in graph if spec.executable in GROUPED), key=lambda spec: GROUPED[spec.executable])
+    sharing: Collection[str] = {NONE: frozenset(), ONLY_WATCHERS: WATCHERS, ALL: GROUPED}[whose]
+    members = sorted((spec for spec in graph if spec.executable in sharing), key=lambda spec: GROUPED[spec.executable])
     if len(members) < 2:
         return tuple(graph)
-    alone = (spec for spec in graph if spec.executable not in GROUPED)
+    alone = (spec for spec in graph if spec.executable not in sharing)
     return (NodeSpec("node_group", "node_group", members=tuple(members)), *alone)

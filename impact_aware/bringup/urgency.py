@@ -69,7 +69,7 @@ def may_be_urgent() -> bool:
 def leaves_room(arms: int) -> bool:
     """Whether the loop of so many simulated arms leaves this machine's processors time for those who watch.
 
-    It takes 1.0 processor for one arm and 1.65 for two (docs/performance.md); those who watch take 0.4 and 0.45.
+    It takes 1.0 processor for one arm and 1.1 for two (docs/performance.md), those who watch 0.4 and, one by one, 1.0.
     """
     return len(os.sched_getaffinity(0)) > arms if hasattr(os, "sched_getaffinity") else True
 

@@ -18,7 +18,7 @@ from typing import Any
 from impact_aware.bringup.domain import add_domain, own_domain
 from impact_aware.bringup.graph import DualArmOptions, SingleArmOptions, dual_arm_graph, single_arm_graph
 from impact_aware.bringup.middleware import check_ros
-from impact_aware.bringup.node_spec import NodeSpec
+from impact_aware.bringup.node_spec import ALL, NONE, ONLY_WATCHERS, SHARING, NodeSpec
 from impact_aware.bringup.urgency import IN_THE_LOOP, URGENCY, add_priority, chosen_priority, leaves_room, urgent
 from impact_aware.cli.demo_run import Demo, DemoFailedError
 from impact_aware.errors import InvalidInputError
@@ -63,8 +63,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--free-running", action="store_true", help="keep wall time instead of lockstep")
     parser.add_argument(
         "--single-process",
-        action="store_true",
-        help="the nodes of the suite in one process, beside simulator and recorder",
+        nargs="?",
+        choices=SHARING,
+        const=ALL,
+        help="the suite's nodes in one process beside simulator and recorder, or only those that watch, beside the "
+        "controller (default: watchers with --free-running where there are not more processors than arms, else none)",
     )
     parser.add_argument(
         "--displacement",
@@ -96,7 +99,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_priority(
         parser,
         "simulator, controller and detectors",
-        f"default: with --free-running {URGENCY} where the user may and there are more processors than arms, else 0",
+        f"default: with --free-running {URGENCY} where the user may and processors suffice for their number, else 0",
     )
     add_domain(parser)
 
@@ -116,7 +119,7 @@ def run(args: argparse.Namespace) -> int:
         with own_domain(args.domain, alone=True) as domain, output as folder:
             (folder / "logs").mkdir()
             quiet = args.json or not sys.stderr.isatty()
-            demo = Demo(graph, folder, domain, quiet=quiet, single_process=args.single_process, order=args.start_order)
+            demo = Demo(graph, folder, domain, quiet=quiet, sharing=_sharing(args), order=args.start_order)
             demo.run(args.timeout)
             report = _report(demo, folder, out, round(time.monotonic() - started, 2))
     except DemoFailedError as error:
@@ -172,9 +175,8 @@ def _graph(args: argparse.Namespace) -> tuple[NodeSpec, ...]:
         "belt": _finite("--belt", args.belt),
     }
     options["task"] = args.task_file or TASKS[args.task]
-    arms = 2 if args.task == "dual-arm-grab" else 1
     # In lockstep the plant waits for everybody, so nobody has to be quicker than the others.
-    hurry = args.free_running and leaves_room(arms)
+    hurry = args.free_running and (leaves_room(_arms(args)) or _sharing(args) != NONE)
     priority = chosen_priority(args.priority) if hurry or args.priority is not None else 0
     if args.task != "dual-arm-grab":
         _check_reach(options["task"], args.robot or "panda")
@@ -184,6 +186,17 @@ def _graph(args: argparse.Namespace) -> tuple[NodeSpec, ...]:
     else:
         graph = dual_arm_graph(DualArmOptions(**options))
     return urgent(graph, priority, IN_THE_LOOP)
+
+
+def _sharing(args: argparse.Namespace) -> str:
+    """Which nodes share a process: where processors are few, those that watch cost the loop too much one by one."""
+    if args.single_process is not None:
+        return str(args.single_process)
+    return ONLY_WATCHERS if args.free_running and not leaves_room(_arms(args)) else NONE
+
+
+def _arms(args: argparse.Namespace) -> int:
+    return 2 if args.task == "dual-arm-grab" else 1
 
 
 def _finite(name: str, numbers: Sequence[float]) -> tuple[float, ...]:

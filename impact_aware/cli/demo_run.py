@@ -12,7 +12,7 @@ from typing import Any
 from tqdm import tqdm
 
 from impact_aware.bringup.connections import connected
-from impact_aware.bringup.node_spec import NodeSpec, in_one_process
+from impact_aware.bringup.node_spec import NONE, NodeSpec, in_one_process
 from impact_aware.bringup.processes import NodeProcess, end_processes, quiet_environment
 from impact_aware.errors import ImpactAwareError
 
@@ -40,16 +40,25 @@ class Demo:
         domain: int,
         *,
         quiet: bool,
-        single_process: bool = False,
+        sharing: str = NONE,
         order: int | None = None,
     ) -> None:
-        """Prepare; nothing is started yet. `order` is the seed of a random order of start."""
+        """Prepare; nothing is started yet.
+
+        Args:
+            graph: The nodes.
+            folder: Where the bag and the logs go.
+            domain: ROS domain.
+            quiet: Whether no progress is shown.
+            sharing: Which nodes share a process.
+            order: Seed of a random order of start.
+        """
         recorder = NodeSpec(
             "bag_recorder", "bag_recorder", parameters={"bag": str(folder / "bag"), "time_of_states": True}
         )
         self._monitor_spec, *nodes = connected((NodeSpec("run_monitor", "run_monitor"), recorder, *graph))
         self._graph = tuple(nodes)
-        self._specs = in_one_process(self._graph) if single_process else self._graph
+        self._specs = in_one_process(self._graph, sharing)
         if order is not None:
             self._specs = tuple(random.Random(order).sample(self._specs, len(self._specs)))
         holds = {own.executable: spec.full_name for spec in self._specs for own in (spec, *spec.members)}

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import struct
 import sys
+import time
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -27,6 +29,9 @@ from impact_aware.nodes.ros.runtime import run_node
 from impact_aware.parameters import described
 
 STATES = "sensor_msgs/msg/JointState"
+
+QUIET = 0.05
+"""Wall time without a message after which a recorder that is to end has had all, s."""
 
 SEPARATOR = "=" * 80 + "\n"
 """Between the types of a definition."""
@@ -54,7 +59,6 @@ class BagRecorderNode(Node):
     """Subscribes to topics as they appear and writes their messages undecoded.
 
     Attributes:
-        finished: Whether it ends, as nothing can be written any more.
         rest: Nobody waits for it, and its queues are long.
     """
 
@@ -76,7 +80,9 @@ class BagRecorderNode(Node):
         self._texts: dict[str, str] = {}
         self._seen: set[str] = set()
         self._count = self._left_out = 0
-        self.finished = False
+        self._given_up = False
+        self._quiet_since = math.inf  # wall time, s; infinite until it is to end
+        self._counted = 0
         self._stamp, clock = 0, self.get_clock()
         in_time_of_states = self._settings.time_of_states
         self._now = (lambda: self._stamp) if in_time_of_states else (lambda: clock.now().nanoseconds)
@@ -147,9 +153,21 @@ class BagRecorderNode(Node):
 
     def _give_up(self, error: OSError) -> None:
         """No message of now on can be kept, as on a full disk: end and say why, so that nobody counts on the bag."""
-        if not self.finished:
-            self.finished = True
+        if not self._given_up:
+            self._given_up = True
             self.get_logger().error(f"the bag can't be written any more, {self._count} messages are in it: {error}")
+
+    @property
+    def finished(self) -> bool:
+        """Whether the process may end: nothing can be written any more, or, asked to end, nothing comes any more."""
+        now = time.monotonic()
+        if self._count != self._counted:
+            self._counted, self._quiet_since = self._count, max(now, self._quiet_since)
+        return self._given_up or now - self._quiet_since > QUIET
+
+    def prepare_stop(self) -> None:
+        """The process was asked to end: what has come and was not served yet on a busy machine is recorded first."""
+        self._quiet_since = time.monotonic()
 
     def _see_stamp(self, data: bytes) -> None:
         """The time of a state is that of all messages until the next one; it never runs back, as a bag's may not."""

@@ -452,6 +452,22 @@ def test_one_process_holds_all_but_the_plant_and_starts_the_controller_first() -
     assert group.arguments() == [node_word(spec) for spec in group.members]
 
 
+def test_who_only_watches_shares_a_process_without_the_controller() -> None:
+    graph = dual_arm_graph(DualArmOptions(namespace="cell", watchdog=True))
+    group, *alone = in_one_process(graph, "watchers")
+    assert [spec.full_name for spec in alone] == ["cell/rs_controller", "cell/command_watchdog", "cell/sim_robot"]
+    assert [spec.full_name for spec in group.members] == [
+        "cell/left/impact_detector",
+        "cell/right/impact_detector",
+        "cell/left/jump_predictor",
+        "cell/right/jump_predictor",
+        "cell/reference_field",
+        "cell/left/impact_markers",
+        "cell/right/impact_markers",
+    ]
+    assert in_one_process(graph, "none") == graph
+
+
 def test_a_node_without_company_needs_no_group() -> None:
     graph = select_nodes(single_arm_graph(SingleArmOptions()), "rs_controller,sim_robot")
     assert in_one_process(graph) == graph

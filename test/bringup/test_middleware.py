@@ -7,7 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from impact_aware.bringup.middleware import PEERS, PROFILES, RANGE, RMW, TRANSPORT, check_middleware, choose_transport
+from impact_aware.bringup.middleware import (
+    BUFFERED_UDP,
+    PEERS,
+    PROFILES,
+    RANGE,
+    RMW,
+    TRANSPORT,
+    check_middleware,
+    choose_transport,
+)
 from impact_aware.errors import UnknownNameError
 
 
@@ -27,7 +36,7 @@ FILE = str(Path(__file__).resolve().parents[2] / "config" / "dds" / "loopback.xm
 def test_udp_unless_the_user_says_otherwise(given):
     environment = {"HOME": "/home/me", **given}
     choose_transport(environment)
-    assert environment == {"HOME": "/home/me", **given, "FASTDDS_BUILTIN_TRANSPORTS": "UDPv4"}
+    assert environment == {"HOME": "/home/me", **given, "FASTDDS_BUILTIN_TRANSPORTS": BUFFERED_UDP}
 
 
 @pytest.mark.parametrize("spelling", ["LOCALHOST", "localhost"])

@@ -38,10 +38,12 @@ def test_the_plant_knows_which(plant: dict[str, str], text: str) -> None:
     ("words", "processors", "expected"),
     [
         (["hit-and-push", "--free-running"], 2, URGENCY),
-        (["hit-and-push", "--free-running"], 1, None),
+        (["hit-and-push", "--free-running", "--single-process", "none"], 1, None),
+        (["dual-arm-grab"], 2, None),
         (["hit-and-push"], 8, None),
-        (["dual-arm-grab", "--free-running"], 2, None),
-        (["dual-arm-grab", "--free-running"], 4, URGENCY),
+        (["dual-arm-grab", "--free-running"], 2, URGENCY),
+        (["dual-arm-grab", "--free-running", "--single-process", "none"], 2, None),
+        (["dual-arm-grab", "--free-running", "--single-process", "none"], 4, URGENCY),
         (["dual-arm-grab", "--free-running", "--priority", "7"], 2, 7),
         (["hit-and-push", "--free-running", "--priority", "0"], 8, None),
     ],
@@ -55,3 +57,25 @@ def test_the_loop_is_urgent_in_wall_time_where_it_leaves_room(monkeypatch, words
     found = {spec.executable: spec.parameters.get("realtime_priority") for spec in graph}
     assert {found[name] for name in ("sim_robot", "rs_controller", "impact_detector")} == {expected}
     assert found["jump_predictor"] is None
+
+
+@pytest.mark.parametrize(
+    ("words", "processors", "expected"),
+    [
+        (["hit-and-push", "--free-running"], 2, "none"),
+        (["hit-and-push", "--free-running"], 1, "watchers"),
+        (["dual-arm-grab", "--free-running"], 3, "none"),
+        (["dual-arm-grab", "--free-running"], 2, "watchers"),
+        (["dual-arm-grab"], 2, "none"),
+        (["dual-arm-grab", "--single-process"], 2, "all"),
+        (["hit-and-push", "--single-process", "watchers"], 8, "watchers"),
+        (["dual-arm-grab", "--free-running", "--single-process", "none"], 2, "none"),
+    ],
+)
+def test_those_that_watch_share_a_process_in_wall_time_where_processors_are_few(
+    monkeypatch, words, processors, expected
+):
+    monkeypatch.setattr("os.sched_getaffinity", lambda process: set(range(processors)))
+    parser = argparse.ArgumentParser()
+    demo.add_arguments(parser)
+    assert demo._sharing(parser.parse_args(words)) == expected

@@ -21,6 +21,14 @@ from impact_aware.robot.shown_urdf import shown_urdf
 pytestmark = [pytest.mark.launch, pytest.mark.usefixtures("launch_packages")]
 
 SINGLE, DUAL = "single_arm", "dual_arm"
+
+
+@pytest.fixture(autouse=True)
+def processors_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each node has a process of its own, whatever this machine has."""
+    monkeypatch.setattr("os.sched_getaffinity", lambda process: set(range(8)))
+
+
 CONTROLLERS = {
     "": "effort_controller",
     "franka": "impact_effort_controller",
@@ -574,6 +582,31 @@ def test_one_process_holds_the_same_nodes_but_the_plant(name: str) -> None:
         assert (spec.parameters, spec.remappings) == (node.parameters, node.remappings)
 
 
+@pytest.mark.parametrize(
+    ("name", "words", "processors", "expected"),
+    [
+        (DUAL, {}, 2, True),
+        (DUAL, {}, 3, False),
+        (SINGLE, {}, 2, False),
+        (SINGLE, {}, 1, True),
+        (DUAL, {"lockstep": "true"}, 2, False),
+        (DUAL, {"simulation": "false"}, 1, False),
+        (DUAL, {"single_process": "false"}, 2, False),
+        (SINGLE, {"single_process": "watchers", "simulation": "false"}, 8, True),
+    ],
+)
+def test_those_that_watch_share_a_process_beside_a_plant_in_wall_time_on_few_processors(
+    monkeypatch: pytest.MonkeyPatch, name: str, words: dict[str, str], processors: int, expected: bool
+) -> None:
+    monkeypatch.setattr("os.sched_getaffinity", lambda process: set(range(processors)))
+    nodes = started(name, {"simulation": "true", "control": "true", **words})
+    groups = [node for node in nodes if node.executable == "node_group"]
+    assert len(groups) == expected
+    for group in groups:
+        assert "rs_controller" not in {node_of_word(word).executable for word in group.arguments}
+        assert {node.executable for node in nodes} >= {"rs_controller", "node_group"}
+
+
 def test_the_namespace_of_an_including_launch_file_comes_in_front_of_each_member() -> None:
     words = {"single_process": "true", "namespace": "inner", "nodes": "impact_detector,jump_predictor"}
     (group,) = started(SINGLE, words, ros_namespace="/outer")
@@ -669,7 +702,7 @@ def test_every_argument_has_a_description_and_the_default_of_the_documentation(
         "control": "false",
         "autostart": "false",
         "markers": "true",
-        "single_process": "false",
+        "single_process": "auto",
         "bases_from_tf": "auto",
         "rviz": "false",
         "namespace": "",

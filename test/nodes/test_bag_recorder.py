@@ -114,6 +114,25 @@ def test_on_a_full_disk_the_recorder_ends_and_says_how_much_it_kept(expecting, m
     assert said.endswith("the bag can't be written any more, 1 messages are in it: [Errno 28] No space left on device")
 
 
+def test_asked_to_end_it_records_what_has_come_first(expecting, monkeypatch):
+    node = expecting("/words std_msgs/msg/String")
+    (words,) = node.subscriptions
+    now = 100.0
+    monkeypatch.setattr(bag_recorder.time, "monotonic", lambda: now)
+    assert not node.finished
+    now = 200.0
+    assert not node.finished
+    node.prepare_stop()
+    # A backlog that is served one by one, each a little less than the patience after the other.
+    for _ in range(20):
+        now += 0.9 * bag_recorder.QUIET
+        assert not node.finished
+        words.callback(serialize_message(String(data="a")))
+        assert not node.finished
+    now += 1.1 * bag_recorder.QUIET
+    assert node.finished
+
+
 def test_in_the_time_of_states_each_message_has_the_stamp_of_the_newest_state(expecting, tmp_path):
     node = expecting("/left/joint_states sensor_msgs/msg/JointState", "/words std_msgs/msg/String", time_of_states=True)
     callbacks = {own.topic_name: own.callback for own in node.subscriptions}

@@ -43,6 +43,21 @@ def test_a_processor_that_is_not_there_is_named(restored):
     assert "two" in why_not
 
 
+@pytest.mark.parametrize(
+    ("policy", "before", "asked", "after"),
+    [(os.SCHED_OTHER, 0, 20, 20), (os.SCHED_FIFO, 30, 20, 30), (os.SCHED_FIFO, 5, 20, 20), (os.SCHED_RR, 30, 20, 20)],
+)
+def test_of_several_nodes_in_a_process_the_most_urgent_counts(monkeypatch, policy, before, asked, after):
+    monkeypatch.setattr(os, "sched_getscheduler", lambda process: policy)
+    monkeypatch.setattr(os, "sched_getparam", lambda process: os.sched_param(before))
+    given = {}
+    monkeypatch.setattr(
+        os, "sched_setscheduler", lambda thread, own, parameter: given.update({thread: (own, parameter.sched_priority)})
+    )
+    realtime._set_priority(asked)
+    assert given == dict.fromkeys(realtime._threads(), (os.SCHED_FIFO, after))
+
+
 def test_what_is_not_permitted_is_said_and_nothing_more(monkeypatch):
     def refuse(*_arguments):
         raise PermissionError(1, "Operation not permitted")

@@ -121,7 +121,9 @@ def _set_affinity(words: list[str]) -> None:
 
 
 def _set_priority(priority: int) -> None:
-    parameter = os.sched_param(priority)
+    """At least this one: of several nodes in a process, the most urgent counts."""
+    urgent = os.sched_getscheduler(0) == os.SCHED_FIFO
+    parameter = os.sched_param(max(priority, os.sched_getparam(0).sched_priority if urgent else 0))
     for thread in _threads():
         os.sched_setscheduler(thread, os.SCHED_FIFO, parameter)
 
