@@ -67,7 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=SHARING,
         const=ALL,
         help="the suite's nodes in one process beside simulator and recorder, or only those that watch, beside the "
-        "controller (default: watchers with --free-running where there are not more processors than arms, else none)",
+        "controller (default: watchers where processors are few, else none)",
     )
     parser.add_argument(
         "--displacement",
@@ -189,10 +189,13 @@ def _graph(args: argparse.Namespace) -> tuple[NodeSpec, ...]:
 
 
 def _sharing(args: argparse.Namespace) -> str:
-    """Which nodes share a process: where processors are few, those that watch cost the loop too much one by one."""
+    """Which nodes share a process: where processors are few, those that watch cost the loop too much one by one.
+
+    In lockstep two processors are few even for one arm: the nodes start sooner together, and the plant waits for each.
+    """
     if args.single_process is not None:
         return str(args.single_process)
-    return ONLY_WATCHERS if args.free_running and not leaves_room(_arms(args)) else NONE
+    return NONE if leaves_room(_arms(args) if args.free_running else 2) else ONLY_WATCHERS
 
 
 def _arms(args: argparse.Namespace) -> int:

@@ -66,13 +66,15 @@ def test_the_loop_is_urgent_in_wall_time_where_it_leaves_room(monkeypatch, words
         (["hit-and-push", "--free-running"], 1, "watchers"),
         (["dual-arm-grab", "--free-running"], 3, "none"),
         (["dual-arm-grab", "--free-running"], 2, "watchers"),
-        (["dual-arm-grab"], 2, "none"),
+        (["dual-arm-grab"], 2, "watchers"),
+        (["hit-and-push"], 2, "watchers"),
+        (["hit-and-push"], 3, "none"),
         (["dual-arm-grab", "--single-process"], 2, "all"),
         (["hit-and-push", "--single-process", "watchers"], 8, "watchers"),
         (["dual-arm-grab", "--free-running", "--single-process", "none"], 2, "none"),
     ],
 )
-def test_those_that_watch_share_a_process_in_wall_time_where_processors_are_few(
+def test_those_that_watch_share_a_process_where_processors_are_few(
     monkeypatch, words, processors, expected
 ):
     monkeypatch.setattr("os.sched_getaffinity", lambda process: set(range(processors)))

@@ -23,11 +23,15 @@ def demo_command(out: Path, *more: str) -> list[str]:
     return [sys.executable, "-m", "impact_aware.cli.main", "demo", "hit-and-push", "--out", str(out), *more]
 
 
+APART = ("--single-process", "none")
+"""Each node in a process of its own, on however few processors."""
+
+
 @pytest.fixture
 def demo(tmp_path, zygote):
     """A demo that moves its arm, or is about to: its folder and its process, forked like its nodes."""
     out = tmp_path / "run"
-    process = zygote.Popen(demo_command(out), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = zygote.Popen(demo_command(out, *APART), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     yield out, process
     process.kill()
     process.communicate()
@@ -36,7 +40,7 @@ def demo(tmp_path, zygote):
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
     out = tmp_path_factory.mktemp("demo") / "run"
-    result = subprocess.run(demo_command(out, "--json"), capture_output=True, text=True, timeout=LIMIT)
+    result = subprocess.run(demo_command(out, "--json", *APART), capture_output=True, text=True, timeout=LIMIT)
     assert result.returncode == 0, result.stderr
     return out, json.loads(result.stdout)
 
@@ -91,15 +95,15 @@ def test_the_result_is_one_unit_and_another_folder_is_refused(run, capsys):
 
 
 @pytest.mark.slow
-def test_the_nodes_of_the_suite_do_the_same_in_one_process(tmp_path, zygote, run):
+@pytest.mark.parametrize(("words", "fewer"), [([], 4), (["watchers"], 3)])
+def test_the_nodes_of_the_suite_do_the_same_in_one_process(tmp_path, zygote, run, words, fewer):
     out = tmp_path / "run"
-    process = zygote.Popen(
-        demo_command(out, "--json", "--single-process"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+    command = demo_command(out, "--json", "--single-process", *words)
+    process = zygote.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     output, errors = process.communicate(timeout=LIMIT)
     assert process.returncode == 0, errors
     summary, apart = json.loads(output), run[1]
-    assert len(list((out / "logs").iterdir())) == len(list((run[0] / "logs").iterdir())) - 4
+    assert len(list((out / "logs").iterdir())) == len(list((run[0] / "logs").iterdir())) - fewer
     assert summary["goal_error_m"] < 0.02
     assert summary["control"]["missed"] == summary["impact"]["false_detections"] == 0
     assert summary["impact"]["time_true"] == pytest.approx(apart["impact"]["time_true"], abs=0.2)
