@@ -40,6 +40,9 @@ TASKS = {
 }
 """The task file of each."""
 
+LACKING = 0.3
+"""Simulated time, s, by which a recording may end before the plant as that last told of itself."""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
@@ -128,7 +131,7 @@ def run(args: argparse.Namespace) -> int:
             print(f"impact-aware demo: the logs are in {output.kept / 'logs'}", file=sys.stderr)
         return 1
     _print(report, as_json=args.json)
-    if failure := report.failure():
+    if failure := _failure(report, demo.plant):
         print(f"impact-aware demo: error: {failure}", file=sys.stderr)
         return 1
     return 0
@@ -140,6 +143,15 @@ def _explained(error: BagError, plant: dict[str, Any]) -> str:
     if impacts:
         return f"the recording lacks what happened, {impacts} impacts in {states} states of the plant: {error}"
     return f"the plant counts no impact in {states} states: {error}"
+
+
+def _failure(report: RunReport, plant: dict[str, Any]) -> str:
+    """What kept the task from being done by the recording, and what that lacks of the plant's time; empty if none."""
+    failure = report.failure()
+    lacking = float(plant.get("time", 0.0)) - report.summary["recorded_until"]
+    if failure and lacking > LACKING:
+        return f"the recording lacks the last {lacking:.1f} s, and by what it has {failure}"
+    return failure
 
 
 def _report(demo: Demo, folder: Path, out: Path, seconds: float) -> RunReport:

@@ -53,9 +53,11 @@ class Demo:
             sharing: Which nodes share a process.
             order: Seed of a random order of start.
         """
-        recorder = NodeSpec(
-            "bag_recorder", "bag_recorder", parameters={"bag": str(folder / "bag"), "time_of_states": True}
-        )
+        recording: dict[str, Any] = {"bag": str(folder / "bag"), "time_of_states": True}
+        if any(spec.parameters.get("realtime_priority") for spec in graph):
+            # Below the loop, and before all who have no priority: it takes little, and what it misses is lost.
+            recording["realtime_priority"] = 1
+        recorder = NodeSpec("bag_recorder", "bag_recorder", parameters=recording)
         self._monitor_spec, *nodes = connected((NodeSpec("run_monitor", "run_monitor"), recorder, *graph))
         self._graph = tuple(nodes)
         self._specs = in_one_process(self._graph, sharing)

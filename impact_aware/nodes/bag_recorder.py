@@ -60,9 +60,11 @@ class BagRecorderNode(Node):
 
     Attributes:
         rest: Nobody waits for it, and its queues are long.
+        stop_timeout: On a busy machine a second's messages may still wait for it; whoever ends it waits 5 s.
     """
 
     rest = 0.01
+    stop_timeout = 4.0
 
     def __init__(self) -> None:
         """Open the bag and start looking for topics."""

@@ -152,7 +152,8 @@ def summarise(run: RunSeries, folder: Path, more: dict[str, Any] | None = None) 
     """All figures of a run; `more` is added to the summary.
 
     `summary.json` gives one arm's impact as `impact` and its control as `control`; of several arms it gives `arms`, by
-    name, and `grasp`. `states_lost` is the share of states that the controller never answered.
+    name, and `grasp`. `states_lost` is the share of states that the controller never answered, `recorded_until` the
+    stamp of the last pose of the object that was recorded, s.
 
     Raises:
         BagError: The recording lacks the detection of an impact, or the prediction at it.
@@ -176,6 +177,7 @@ def summarise(run: RunSeries, folder: Path, more: dict[str, Any] | None = None) 
         }
         grasp = {}
     summary["states_lost"] = run.missed / max(run.cycles + run.missed, 1)
+    summary["recorded_until"] = float(run.object_times[-1])
     return RunReport(folder, arms, grasp, summary | (more or {}))
 
 

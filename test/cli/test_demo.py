@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 import pytest
 
@@ -10,7 +11,9 @@ from impact_aware.bringup import urgency
 from impact_aware.bringup.urgency import URGENCY
 from impact_aware.cli import demo
 from impact_aware.cli.demo import _explained
+from impact_aware.cli.demo_run import Demo
 from impact_aware.recordings.bag import BagError
+from impact_aware.report.run_report import RunReport
 
 ERROR = BagError("bag: the arm never touched the object")
 
@@ -32,6 +35,19 @@ ERROR = BagError("bag: the arm never touched the object")
 )
 def test_the_plant_knows_which(plant: dict[str, str], text: str) -> None:
     assert _explained(ERROR, plant) == text
+
+
+@pytest.mark.parametrize(
+    ("time", "ended", "text"),
+    [
+        ("7.3", 0.2, "the recording lacks the last 0.8 s, and by what it has the object ended 200 mm from its goal"),
+        ("6.7", 0.2, "the object ended 200 mm from its goal"),
+        ("7.3", 0.01, ""),
+    ],
+)
+def test_a_recording_that_ends_early_is_not_taken_for_a_task_that_failed(time: str, ended: float, text: str) -> None:
+    report = RunReport(Path(), {}, {}, {"goal_error_m": ended, "recorded_until": 6.5})
+    assert demo._failure(report, {"time": time}) == text
 
 
 @pytest.mark.parametrize(
@@ -81,3 +97,14 @@ def test_those_that_watch_share_a_process_where_processors_are_few(
     parser = argparse.ArgumentParser()
     demo.add_arguments(parser)
     assert demo._sharing(parser.parse_args(words)) == expected
+
+
+@pytest.mark.parametrize(("words", "expected"), [(["--priority", "7"], 1), (["--priority", "0"], None)])
+def test_what_is_recorded_does_not_wait_for_those_without_a_priority(tmp_path: Path, words, expected) -> None:
+    parser = argparse.ArgumentParser()
+    demo.add_arguments(parser)
+    graph = demo._graph(parser.parse_args(["dual-arm-grab", "--free-running", *words]))
+    run = Demo(graph, tmp_path, 3, quiet=True, sharing="watchers")
+    found = {spec.executable: spec.parameters.get("realtime_priority") for spec in run._specs}
+    assert found["bag_recorder"] == expected
+    assert run.priority == int(words[1])

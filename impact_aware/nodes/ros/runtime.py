@@ -30,7 +30,7 @@ WAITED = 0.0002
 """Time without the processor after which an executor has waited for something to do, s."""
 
 STOP_TIMEOUT = 1.2
-"""Longest time that a node may take to prepare its end, s."""
+"""Longest time that a node without a `stop_timeout` may take to prepare its end, s."""
 
 
 LEAVE_TIMEOUT = 3.0
@@ -56,10 +56,10 @@ def run_node(make_node: Callable[[], Node], argv: list[str] | None = None, *, pr
     """Create a node, spin it until SIGINT or SIGTERM, let it close, and return the exit status.
 
     A node may have `finished`, a flag with which it ends its own process; `prepare_stop()`, called when a signal
-    came, after which it is spun on until it is `finished` or `STOP_TIMEOUT` is over; `survive(error)`, called after an
-    exception of a callback, which ends no node; `close()`, called last, while publishing is still possible; and `rest`,
-    s: so long the process sleeps whenever it had to wait, if all of its nodes may. What comes meanwhile is then done at
-    once, which takes a fraction of the processor that it takes to wake up for each message.
+    came, after which it is spun on until it is `finished` or its `stop_timeout`, s, is over; `survive(error)`, called
+    after an exception of a callback, which ends no node; `close()`, called last, while publishing is still possible;
+    and `rest`, s: so long the process sleeps whenever it had to wait, if all of its nodes may. What comes meanwhile is
+    then done at once, which takes a fraction of the processor that it takes to wake up for each message.
 
     Args:
         make_node: Creates the node after rclpy is initialised.
@@ -143,7 +143,8 @@ def _prepare_stop(executor: Executor, nodes: Sequence[Node]) -> None:
     stopping = [node for node in nodes if hasattr(node, "prepare_stop")]
     for node in stopping:
         node.prepare_stop()
-    deadline = time.monotonic() + STOP_TIMEOUT
+    patience = max((getattr(node, "stop_timeout", STOP_TIMEOUT) for node in stopping), default=0.0)
+    deadline = time.monotonic() + patience
     while rclpy.ok() and not all(getattr(node, "finished", True) for node in stopping) and time.monotonic() < deadline:
         _spin_once(executor, nodes, 0.01)
 
