@@ -188,7 +188,7 @@ def _graph(args: argparse.Namespace) -> tuple[NodeSpec, ...]:
     }
     options["task"] = args.task_file or TASKS[args.task]
     # In lockstep the plant waits for everybody, so nobody has to be quicker than the others.
-    hurry = args.free_running and (leaves_room(_arms(args)) or _sharing(args) != NONE)
+    hurry = args.free_running and leaves_room(_arms(args), together=_sharing(args) != NONE)
     priority = chosen_priority(args.priority) if hurry or args.priority is not None else 0
     if args.task != "dual-arm-grab":
         _check_reach(options["task"], args.robot or "panda")

@@ -54,7 +54,8 @@ def test_a_recording_that_ends_early_is_not_taken_for_a_task_that_failed(time: s
     ("words", "processors", "expected"),
     [
         (["hit-and-push", "--free-running"], 2, URGENCY),
-        (["hit-and-push", "--free-running", "--single-process", "none"], 1, None),
+        (["hit-and-push", "--free-running"], 1, None),
+        (["dual-arm-grab", "--free-running"], 1, None),
         (["dual-arm-grab"], 2, None),
         (["hit-and-push"], 8, None),
         (["dual-arm-grab", "--free-running"], 2, URGENCY),
