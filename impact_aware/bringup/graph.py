@@ -162,7 +162,7 @@ def dual_arm_graph(options: DualArmOptions) -> tuple[NodeSpec, ...]:
     nodes: list[NodeSpec] = []
     for arm in task.arms:
         nodes += build.watching(arm, arm.robot, arm.name, task)
-    nodes.append(build.node("reference_field", build.field()))
+    nodes.append(build.node("reference_field", build.field(), states=True))
     prefixes = [arm.joint_prefix for arm in task.arms]
     if options.control:
         arms = {

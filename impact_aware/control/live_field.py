@@ -20,6 +20,7 @@ from impact_aware.task import Task, base_placement, make_field
 from impact_aware.task.after_impact import arm_after_impact
 from impact_aware.task.arms import Arm
 from impact_aware.task.grasp_postures import GraspPostures
+from impact_aware.task.last_touch import StateBefore
 
 REACH_TIME = 1.0
 """An object that moves must be in reach for this long, s: as long as an approach takes."""
@@ -54,6 +55,7 @@ class LiveField:
         object_tolerance: float = 0.002,
         turn_tolerance: float = 0.01,
         velocity_tolerance: float = 0.01,
+        state_before: StateBefore | None = None,
     ) -> None:
         """Make the field of a task.
 
@@ -63,6 +65,7 @@ class LiveField:
             object_tolerance: The field follows an object that moved by more than this, m.
             turn_tolerance: Or turned by more than this, rad.
             velocity_tolerance: A look-ahead prediction that changes the object's velocity by more is taken, m/s.
+            state_before: Of several arms, what one did just before another one touched; None where nobody knows.
 
         Raises:
             InvalidInputError: The task can't be done, or is for other arms.
@@ -75,6 +78,7 @@ class LiveField:
         self._object_tolerance, self._turn_tolerance = object_tolerance, turn_tolerance
         self._velocity_tolerance = velocity_tolerance
         self._hit: set[int] = set()
+        self._state_before = state_before
         self._impossible: tuple[pin.SE3, InvalidInputError] | None = None
         self._velocity, self._seen = np.zeros(3), 0.0
         self._swing: Swing | None = None
@@ -244,7 +248,7 @@ class LiveField:
             friction=task.object.friction_tool,
             restitution=task.object.restitution,
         )
-        postures = GraspPostures(task, self._arms, field)
+        postures = GraspPostures(task, self._arms, field, self._state_before)
         if self._several:
             # The impact of all at once in their intended postures is known from the task.
             velocity = postures.object_velocity(field)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -31,17 +32,21 @@ from impact_aware.reference import ArmAfterImpact, ReferenceField
 from impact_aware.robot import RobotModel
 from impact_aware.simulation.joint_elasticity import JointElasticity
 from impact_aware.simulation.plant import MujocoPlant
+from impact_aware.simulation.sensors import JointReading
 from impact_aware.simulation.task_scene import task_scene
 from impact_aware.swing import Swing
 from impact_aware.task import Task, base_placement, make_field, start_posture
 from impact_aware.task.after_impact import arm_after_impact
 from impact_aware.task.arms import robots_of_task
-from impact_aware.task.grasp import COMMON_WINDOW, GRASP_WINDOW, IMPACT_TIME, predict_grasp, predict_grasp_impact
+from impact_aware.task.grasp import COMMON_WINDOW, IMPACT_TIME, predict_grasp, predict_grasp_impact
 from impact_aware.task.impact_positions import IntendedImpact, impact_coordinates, sample_impact_map
+from impact_aware.task.last_touch import Touch, Touches
 
 __all__ = ["EpisodeResult", "EpisodeSettings", "Truth", "predict_impact", "run_episode", "task_scene"]
 
 _REST_SPEED = 2e-3
+_REMEMBERED = 64
+"""Readings that are kept: a touch is known some of them later."""
 
 
 def predict_impact(
@@ -125,16 +130,14 @@ def run_episode(
     rest_since = np.inf
     while state.time < settings.duration:
         reading = plant.reading
+        predictor.see(reading.time, reading.q, reading.dq)
         for index, detector in enumerate(detectors):
             part = slices[index]
             event = detector.update(JointSample(reading.time, reading.q[part], reading.dq[part], reading.effort[part]))
             if event is None:
                 continue
             events.append((index, event))
-            if session.mode in (Mode.ANTE, Mode.INTERIM) and session.events.is_near(index, reading.time):
-                velocity, after = predictor(index, _completed(event, reading.dq[part]), reading.q)
-                detail: dict[str, Any] = {"arm": index, "sequence": len(events), "arms_after": after}
-                session.events.notify_impact(event.time, reading.time, velocity, **detail)
+            _take_event(session, predictor, index, _completed(event, reading.dq[part]), reading, len(events))
         command = session.cycle(reading.time, reading.q, reading.dq)
         recorder.add(command, reading.q, reading.dq, state.object_placement, state.object_twist)
         if on_cycle is not None:
@@ -158,6 +161,28 @@ def run_episode(
         interventions=session.filter.interventions,
         safe_reason=command.reason,
     )
+
+
+def _take_event(
+    session: ControlSession,
+    predictor: ObjectVelocity,
+    arm: int,
+    event: ImpactEvent,
+    reading: JointReading,
+    sequence: int,
+) -> None:
+    """Predict what an event of an arm does and tell the controller, where it is one of the impacts to come.
+
+    What the touch of an arm does that comes too late for the interim mode is foretold, too, and acted upon by nobody.
+    """
+    acts = session.mode in (Mode.ANTE, Mode.INTERIM)
+    foretold = acts or (session.mode is Mode.POST and not predictor.has_touched(arm))
+    if not foretold or not session.events.is_near(arm, reading.time):
+        return
+    velocity, after = predictor(arm, event, reading.q)
+    if acts:
+        detail: dict[str, Any] = {"arm": arm, "sequence": sequence, "arms_after": after}
+        session.events.notify_impact(event.time, reading.time, velocity, **detail)
 
 
 def _completed(event: ImpactEvent, velocity: Array) -> ImpactEvent:
@@ -186,9 +211,25 @@ class ObjectVelocity:
         self._ends = np.cumsum([robot.n for robot in robots])[:-1]
         self.predictions: list[tuple[float, Array]] = []
         self._hits: dict[int, ImpactEvent] = {}
-        self._touched: dict[int, tuple[float, Array]] = {}
+        self._touched: dict[int, Array] = {}
+        self._touches = Touches(self._state_before, weighed=True)
+        self._seen: deque[tuple[float, Array, Array]] = deque(maxlen=_REMEMBERED)
         self.falls: list[Array] = []
         self.velocities: list[tuple[Array, Array]] = []
+
+    def has_touched(self, arm: int) -> bool:
+        """Whether an event of this arm was one of several palms' touches."""
+        return len(self._robots) == 1 or arm in self._touched
+
+    def see(self, time: float, q: Array, dq: Array) -> None:
+        """A reading of all joints (n,)."""
+        self._seen.append((time, q.copy(), dq.copy()))
+
+    def _state_before(self, arm: int, time: float) -> Touch | None:
+        for seen, q, dq in reversed(self._seen):
+            if seen < time:
+                return Touch(seen, np.split(q, self._ends)[arm], np.split(dq, self._ends)[arm])
+        return None
 
     def __call__(self, arm: int, event: ImpactEvent, q: Array) -> tuple[Array, dict[int, ArmAfterImpact]]:
         """Object velocity (3,) after an event of one arm, with all joints at q (n,), m/s, and what it leaves arms."""
@@ -249,25 +290,23 @@ class ObjectVelocity:
         ]
         self.predictions.append((event.time, np.concatenate(after)))
         if len(robots) > 1:
-            self._touched.setdefault(arm, (event.time, event.position))
-            return self._grasp(postures, field)
+            self._touched.setdefault(arm, event.position)
+            self._touches.take(arm, Touch(event.time, event.position, event.velocity_before))
+            last = self._touches.last_touch(self._task, robots, field)
+            if last is None:
+                return self._grasp(postures, field)
+            self.falls[-1] = last.fall
+            return last.object_velocity
         return own.velocity_after[self._task.object.name][:3]
 
     def _grasp(self, postures: list[Array], field: ReferenceField) -> Array:
-        """Velocity (3,) of an object that all palms hit, m/s; what its weight adds while they do is kept beside it.
-
-        An arm that comes back to the object has not hit it anew: its first touch tells how askew its palm met it.
-        """
-        for index, (_, position) in self._touched.items():
+        """Velocity (3,) of an object that all palms are to hit, m/s; what its weight adds then is kept apart."""
+        for index, position in self._touched.items():
             postures[index] = position
-        between = float(np.ptp([time for time, _ in self._touched.values()]))
         q = np.concatenate(postures)
-        known = len(self._touched) == len(self._robots) and between <= GRASP_WINDOW
         lasting = IMPACT_TIME * max(mount.pad_time_constant for mount in self._task.arms)
-        lasting += between if between <= GRASP_WINDOW else 0.0
-        velocity = predict_grasp(self._task, self._robots, field, q, askew=known)
-        weighed = predict_grasp(self._task, self._robots, field, q, askew=known, weighing=lasting)
-        self.falls[-1] = weighed - velocity
+        velocity = predict_grasp(self._task, self._robots, field, q)
+        self.falls[-1] = predict_grasp(self._task, self._robots, field, q, weighing=lasting) - velocity
         return velocity
 
 

@@ -53,8 +53,8 @@ class EpisodeResult:
         object_rotation: (k, 3, 3) True.
         qp_status: (k,).
         events: What the detectors reported, by arm, in order.
-        predictions: Time of each event that was acted upon, s, and joint velocities (n,) of all arms predicted for
-            after it, rad/s, NaN of an arm that did not hit then.
+        predictions: Time of each event that was acted upon, or of a palm's first touch that came too late for that, s,
+            and joint velocities (n,) of all arms predicted for after it, rad/s, NaN of an arm that did not hit then.
         object_velocities: (events, 2, 3) Object velocity after each of them, m/s: as used, and computed directly.
         object_falls: (events, 3) What the weight of an object that is lifted adds to each of them until the
             compression is over, m/s: no part of the impact, so not used.

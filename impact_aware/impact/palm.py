@@ -87,16 +87,28 @@ def palm_gaps(contacts: list[BodyContact], tool: pin.SE3, half_sizes: ArrayLike)
     """What each contact (m,) of a palm has still to close when its first one touches, along the normal, m.
 
     Args:
-        contacts: Those of `palm_contacts`, which stand on the object's face.
+        contacts: Those of `palm_contacts`.
         tool: Pose of the tool frame, in the frame of the contacts.
         half_sizes: (3,) Half edges of the palm about the tool frame, along its axes, m.
     """
+    heights = _heights(contacts, tool, half_sizes)
+    return np.asarray(heights - heights.min())
+
+
+def face_gaps(contacts: list[BodyContact], tool: pin.SE3, half_sizes: ArrayLike, body: PlacedShape) -> Array:
+    """How far each contact (m,) of a palm is from the face of an object, along its normal, m; arguments as above."""
+    normal = contacts[0].normal
+    onto = np.array([contact.point for contact in contacts]) - body.plane_point(normal)
+    return np.asarray(_heights(contacts, tool, half_sizes) + onto @ normal)
+
+
+def _heights(contacts: list[BodyContact], tool: pin.SE3, half_sizes: ArrayLike) -> Array:
+    """How far (m,) the palm's face is beyond its contacts, along their normal, m."""
     normal, facing = contacts[0].normal, _facing(contacts[0].normal, tool)
     outward = tool.rotation[:, facing] * np.sign(tool.rotation[:, facing] @ normal)
     middle = tool.translation - np.asarray(half_sizes, dtype=float)[facing] * outward
     # The palm's face is the plane through its middle across `outward`.
-    heights = np.array([outward @ (middle - contact.point) for contact in contacts]) / float(outward @ normal)
-    return np.asarray(heights - heights.min())
+    return np.array([outward @ (middle - contact.point) for contact in contacts]) / float(outward @ normal)
 
 
 def _facing(normal: Array, tool: pin.SE3) -> int:

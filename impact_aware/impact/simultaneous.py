@@ -146,32 +146,32 @@ class SimultaneousPrediction(NamedTuple):
     residual: float
 
 
-def predict_simultaneous(
+class JointProblem(NamedTuple):
+    """What m contacts make of the velocities of all bodies, stacked one body after the other (k entries).
+
+    Attributes:
+        columns: The entries of each body, by name.
+        velocity: (k,) Before, rad/s of arms, m/s and rad/s of objects.
+        jacobian: (3 m, k) To the contacts' relative velocities in their axes (normal, tangent, tangent).
+        response: (k, 3 m) Velocities that impulses in these axes give, M^-1 J^T.
+        delassus: (3 m, 3 m) J M^-1 J^T, 1/kg.
+    """
+
+    columns: dict[str, slice]
+    velocity: Array
+    jacobian: Array
+    response: Array
+    delassus: Array
+
+
+def joint_problem(
     contacts: Sequence[BodyContact],
     *,
     arms: Mapping[str, ArmState] | None = None,
     objects: Mapping[str, FreeObject] | None = None,
     inertia: str = "M+B_theta",
-    method: str = DEFAULT_METHOD,
-    gaps: Array | None = None,
-    time_constant: float = 0.0,
-) -> SimultaneousPrediction:
-    """Predict the state just after contacts that arise, or persist, at the same moment.
-
-    Args:
-        contacts: At least one.
-        arms: Arms by name.
-        objects: Free objects by name, in the common frame.
-        inertia: One of `INERTIA_CHOICES`, for every arm.
-        method: The single-contact map for the case of one contact.
-        gaps: (m,) What contacts still have to close when the first one touches, m, see `solve_successive`: those of
-            pads without restitution; None when all touch at once.
-        time_constant: With which pads take the speed out of their contacts, s; matters with `gaps` only.
-
-    Raises:
-        InvalidInputError: No contact, or gaps with restitution.
-        UnknownNameError: A contact names an unknown body or frame.
-    """
+) -> JointProblem:
+    """Join bodies by their contacts; arguments and errors are those of `predict_simultaneous`."""
     if not contacts:
         raise InvalidInputError("contacts", "an empty list", "at least one contact")
     arms, objects = dict(arms or {}), dict(objects or {})
@@ -199,14 +199,45 @@ def predict_simultaneous(
     inverse_inertia = np.zeros((total, total))
     for name, body in bodies.items():
         inverse_inertia[columns[name], columns[name]] = body.inverse_inertia
-    velocity = np.concatenate([body.velocity for body in bodies.values()])
     response = inverse_inertia @ jacobian.T
-    delassus, before = jacobian @ response, jacobian @ velocity
+    velocity = np.concatenate([body.velocity for body in bodies.values()])
+    return JointProblem(columns, velocity, jacobian, response, jacobian @ response)
+
+
+def predict_simultaneous(
+    contacts: Sequence[BodyContact],
+    *,
+    arms: Mapping[str, ArmState] | None = None,
+    objects: Mapping[str, FreeObject] | None = None,
+    inertia: str = "M+B_theta",
+    method: str = DEFAULT_METHOD,
+    gaps: Array | None = None,
+    time_constant: float = 0.0,
+) -> SimultaneousPrediction:
+    """Predict the state just after contacts that arise, or persist, at the same moment.
+
+    Args:
+        contacts: At least one.
+        arms: Arms by name.
+        objects: Free objects by name, in the common frame.
+        inertia: One of `INERTIA_CHOICES`, for every arm.
+        method: The single-contact map for the case of one contact.
+        gaps: (m,) What contacts still have to close when the first one touches, m, see `solve_successive`: those of
+            pads without restitution; None when all touch at once.
+        time_constant: With which pads take the speed out of their contacts, s; matters with `gaps` only.
+
+    Raises:
+        InvalidInputError: No contact, or gaps with restitution.
+        UnknownNameError: A contact names an unknown body or frame.
+    """
+    problem = joint_problem(contacts, arms=arms, objects=objects, inertia=inertia)
+    delassus, velocity, columns = problem.delassus, problem.velocity, problem.columns
+    before = problem.jacobian @ velocity
     if gaps is None:
         impulse, rank, degenerate, residual = _solve(contacts, delassus, before, method)
     else:
         impulse, rank, degenerate, residual = _solve_successive(contacts, delassus, before, gaps, time_constant)
-    after = velocity + response @ impulse
+    after = velocity + problem.response @ impulse
     contact_after = before + delassus @ impulse
     axes_of_all = [contact_axes(contact.normal) for contact in contacts]
 
@@ -215,8 +246,8 @@ def predict_simultaneous(
 
     return SimultaneousPrediction(
         contacts=tuple(contacts),
-        velocity_before={name: velocity[columns[name]] for name in bodies},
-        velocity_after={name: after[columns[name]] for name in bodies},
+        velocity_before={name: velocity[columns[name]] for name in columns},
+        velocity_after={name: after[columns[name]] for name in columns},
         impulse=in_common_frame(impulse),
         modes=_modes(contacts, impulse, contact_after, float(np.abs(before).max())),
         contact_velocity_before=in_common_frame(before),

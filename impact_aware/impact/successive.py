@@ -19,9 +19,11 @@ milliseconds neither limit holds.
 from __future__ import annotations
 
 import math
-from typing import TypeVar
+from collections.abc import Iterator
+from typing import NamedTuple, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from impact_aware.arrays import Array
 from impact_aware.errors import InvalidInputError
@@ -50,7 +52,7 @@ def solve_successive(
         delassus: (3 m, 3 m) W, contact axes (normal, tangent, tangent), 1/kg, positive semidefinite.
         velocity: (3 m,) When the first one touches, m/s.
         friction: (m,) Coulomb's coefficients.
-        gaps: (m,) Along the normals, then, m; 0 where contact is made.
+        gaps: (m,) Along the normals, then, m; 0 where contact is made, infinite where it never is.
         time_constant: tau, s, > 0.
 
     Returns:
@@ -60,31 +62,104 @@ def solve_successive(
         InvalidInputError: Gaps that are no gaps, none of them closed, or a time constant that is none.
     """
     gaps = _checked(gaps, len(friction), time_constant)
-    now, impulse = velocity.copy(), np.zeros_like(velocity)
-    none = _TOGETHER * time_constant * float(np.abs(velocity[::3]).max())
-    residual, iterations = 0.0, 0
-    for touch in range(_MOST_TOUCHES * len(gaps)):
+    impulse, residual, iterations = np.zeros_like(velocity), 0.0, 0
+    for stage in _stages(delassus, velocity, friction, gaps, time_constant, LONGEST * time_constant):
+        found = stage.solution
+        residual, iterations = max(residual, found.residual), iterations + found.iterations
+        impulse[stage.rows] += (1.0 - math.exp(-stage.elapsed / time_constant)) * found.impulse
+    return found._replace(impulse=impulse, residual=residual, iterations=iterations)
+
+
+class Course(NamedTuple):
+    """Where contacts are at a moment of their impact.
+
+    Attributes:
+        impulse: (3 m,) Until then, N s.
+        displacement: (3 m,) Integral of their velocities until then, m.
+        gaps: (m,) What is open then, m, >= 0.
+        residual: The largest of all problems.
+    """
+
+    impulse: Array
+    displacement: Array
+    gaps: Array
+    residual: float
+
+
+def follow_successive(
+    delassus: Array,
+    velocity: Array,
+    friction: Array,
+    gaps: Array,
+    time_constant: float,
+    *,
+    until: float,
+) -> Course:
+    """How far m inelastic contacts that meet one after another have come after a time.
+
+    Args:
+        delassus: As in `solve_successive`, like all that is not told here.
+        velocity: (3 m,) m/s.
+        friction: (m,).
+        gaps: (m,) m.
+        time_constant: s.
+        until: The time, s, > 0.
+
+    Raises:
+        InvalidInputError: As in `solve_successive`, or a time that is none.
+    """
+    gaps = _checked(gaps, len(friction), time_constant)
+    if not (math.isfinite(until) and until > 0.0):
+        raise InvalidInputError("until", until, "a time > 0 s")
+    impulse, displacement, residual, time = np.zeros_like(velocity), np.zeros_like(velocity), 0.0, 0.0
+    for stage in _stages(delassus, velocity, friction, gaps, time_constant, until):
+        elapsed = min(stage.elapsed, until - time)
+        share = 1.0 - math.exp(-elapsed / time_constant)
+        impulse[stage.rows] += share * stage.solution.impulse
+        displacement += stage.left * elapsed + (stage.now - stage.left) * (time_constant * share)
+        residual, time = max(residual, stage.solution.residual), time + elapsed
+        gaps = _gap(elapsed, stage.gaps, stage.now[::3], stage.left[::3], time_constant)
+        if elapsed < stage.elapsed:
+            break
+    return Course(impulse, displacement, np.maximum(gaps, 0.0), residual)
+
+
+class _Stage(NamedTuple):
+    """What goes on until the next contact touches: from velocities `now` towards `left`, for a time, s."""
+
+    rows: NDArray[np.intp]
+    solution: ConeSolution
+    gaps: Array
+    now: Array
+    left: Array
+    elapsed: float
+
+
+def _stages(
+    delassus: Array, velocity: Array, friction: Array, gaps: Array, time_constant: float, longest: float
+) -> Iterator[_Stage]:
+    """Stage by stage, none of which is left for a touch after the `longest` time, s; the last one is without end."""
+    now, none = velocity.copy(), _TOGETHER * time_constant * float(np.abs(velocity[::3]).max())
+    latest = _MOST_TOUCHES * len(gaps) - 1
+    for touch in range(latest + 1):
         touching = np.flatnonzero(gaps <= none)
         rows = (3 * touching[:, None] + np.arange(3)).ravel()
         found = solve_cone_complementarity(delassus[np.ix_(rows, rows)], now[rows], friction[touching])
-        residual, iterations = max(residual, found.residual), iterations + found.iterations
         left = now + delassus[:, rows] @ found.impulse
-        elapsed, closed = _next_touch(gaps, now[::3], left[::3], none, time_constant)
-        if touch == _MOST_TOUCHES * len(gaps) - 1:
+        elapsed, closed = _next_touch(gaps, now[::3], left[::3], none, time_constant, longest)
+        if touch == latest:
             elapsed = math.inf
-        share = 1.0 - math.exp(-elapsed / time_constant)
-        impulse[rows] += share * found.impulse
+        yield _Stage(rows, found, gaps, now, left, elapsed)
         if closed < 0 or not math.isfinite(elapsed):
-            break
+            return
         gaps = _gap(elapsed, gaps, now[::3], left[::3], time_constant)
         gaps[closed] = min(gaps[closed], 0.0)
-        now = left + (now - left) * (1.0 - share)
-    return found._replace(impulse=impulse, residual=residual, iterations=iterations)
+        now = left + (now - left) * math.exp(-elapsed / time_constant)
 
 
 def _checked(gaps: Array, count: int, time_constant: float) -> Array:
     gaps = np.array(gaps, dtype=float)
-    if gaps.shape != (count,) or not (np.isfinite(gaps).all() and (gaps >= 0.0).all()):
+    if gaps.shape != (count,) or not (gaps >= 0.0).all():
         raise InvalidInputError("gaps", gaps.tolist(), f"{count} lengths >= 0 m")
     if gaps.min() > 0.0:
         raise InvalidInputError("gaps", gaps.tolist(), "a contact that touches, with a gap of 0 m")
@@ -93,13 +168,14 @@ def _checked(gaps: Array, count: int, time_constant: float) -> Array:
     return gaps
 
 
-def _next_touch(gaps: Array, now: Array, left: Array, none: float, time_constant: float) -> tuple[float, int]:
+def _next_touch(
+    gaps: Array, now: Array, left: Array, none: float, time_constant: float, longest: float
+) -> tuple[float, int]:
     """When the next open gap closes, s, and whose; infinite and -1 when the impact is over before.
 
     Those that touch do not close again as long as no other one does: their velocities tend to one that does not
     approach, from one side.
     """
-    longest = LONGEST * time_constant
     first, closed = math.inf, -1
     for k in np.flatnonzero(gaps > none).tolist():
         time = _closing(float(gaps[k]), float(now[k]), float(left[k]), time_constant, min(first, longest))

@@ -33,6 +33,7 @@ from impact_aware.messages.stamps import stamp_seconds, write_stamp
 from impact_aware.messages.task import task_to_message
 from impact_aware.nodes.base_lookup import BaseLookup
 from impact_aware.nodes.object_poses import ObjectPoses, object_pose_settings
+from impact_aware.nodes.recent_states import RecentStates
 from impact_aware.nodes.ros.diagnostics import OK, REQUEST, WARN, DiagnosticsReporter, Report, refusals
 from impact_aware.nodes.ros.frames import Frames
 from impact_aware.nodes.ros.heartbeat import HeartbeatSender
@@ -145,14 +146,16 @@ class ReferenceFieldNode(Node):
         """Publish task and field, as it is known where the bases stand."""
         settings = self._settings
         self._arms = arms_of_task(task, settings.robot)
+        self._object_publishers, several = [], len(self._arms) > 1
+        self._recent = RecentStates(self, self._arms) if several else None
         self._live = LiveField(
             task,
             self._arms,
             object_tolerance=settings.object_tolerance,
             velocity_tolerance=settings.velocity_tolerance,
+            state_before=self._recent.before if self._recent else None,
         )
         frames = frame_names(task, self._arms)
-        self._object_publishers, several = [], len(self._arms) > 1
         for index, arm in enumerate(self._arms):
             self.create_subscription(ImpactEvent, arm.topic("impacts"), partial(self._on_impact, index), EVENT_QOS)
             jumps = partial(self._on_prediction, index)

@@ -34,23 +34,20 @@ def predict_grasp(
     field: ReferenceField,
     q: Array,
     *,
-    askew: bool = False,
     weighing: float = 0.0,
 ) -> Array:
     """Object velocity (3,) just after the intended impact of all palms at once, m/s.
 
     van Steen 2024, section III-B1: just before it every tool moves as the ante-impact field wants where it touches,
-    without rotating and with its null-space joint at rest, and the object is at rest. An arm whose tool is not yet at
-    the face, or beyond where it was expected, is taken as if it were there. An object that moves is where the field has
-    it: see `ReferenceField.advanced`.
+    flat on its face, without rotating and with its null-space joint at rest, and the object is at rest. An arm whose
+    tool is not yet at the face, or beyond where it was expected, is taken as if it were there. An object that moves is
+    where the field has it: see `ReferenceField.advanced`.
 
     Args:
         task: The task.
         robots: One model per arm.
         field: Its reference field.
         q: (n,) Joint positions of all arms, rad.
-        askew: Whether the palms are as askew as in these postures, which is known once all have touched; flat on the
-            faces, as intended, else. Matters for soft pads only.
         weighing: How long the weight of an object that is lifted acts on it and the arms until its velocity is looked
             at, s; the weight is no part of the impact.
     """
@@ -66,9 +63,9 @@ def predict_grasp(
         velocities.append(joint_velocity_of_tool(own, robot, posture, approach))
         shifts.append(shift)
     postures = np.split(q, np.cumsum([robot.n for robot in robots])[:-1])
-    arms = _arms(task, robots, postures, velocities, shifts)
+    arms = placed_arms(task, robots, postures, velocities, shifts)
     prediction = _predict(
-        task, robots, field, arms, field.object_position, range(len(robots)), askew=askew, weighing=weighing
+        task, robots, field, arms, field.object_position, range(len(robots)), askew=False, weighing=weighing
     )
     return np.asarray(prediction.velocity_after[task.object.name][:3])
 
@@ -105,28 +102,33 @@ def predict_grasp_impact(
         InvalidInputError: A state that is not finite or of the wrong size.
     """
     hitting = range(len(robots)) if hitting is None else hitting
-    arms = _arms(task, robots, q, dq, [np.zeros(3)] * len(robots))
+    arms = placed_arms(task, robots, q, dq)
     tools = np.array([own.impact_position for own in field.arms])
     for index in hitting:
-        tools[index] = _tool(arms[task.arms[index].name]).translation
+        tools[index] = tool_of(arms[task.arms[index].name]).translation
     # An arm that does not hit now tells nothing of where the object is; averaged over those that do.
     position = field.object_position_from_tools(tools)
     position = field.object_position + (position - field.object_position) * (len(robots) / len(hitting))
     return _predict(task, robots, field, arms, position, hitting, inertia, times)
 
 
-def _arms(
-    task: Task, robots: Sequence[RobotModel], q: Sequence[Array], dq: Sequence[Array], shifts: Sequence[Array]
+def placed_arms(
+    task: Task,
+    robots: Sequence[RobotModel],
+    q: Sequence[Array],
+    dq: Sequence[Array],
+    shifts: Sequence[Array] | None = None,
 ) -> dict[str, ArmState]:
-    """The arms by name, each moved as a whole by its shift (3,), m."""
-    arms = {}
+    """The arms by name, each moved as a whole by its shift (3,), m, where there are any."""
+    arms, shifts = {}, [np.zeros(3)] * len(robots) if shifts is None else shifts
     for own, robot, position, velocity, shift in zip(task.arms, robots, q, dq, shifts, strict=True):
         base = base_placement(own)
         arms[own.name] = ArmState(robot, position, velocity, base.rotation, base.translation + shift)
     return arms
 
 
-def _tool(arm: ArmState) -> pin.SE3:
+def tool_of(arm: ArmState) -> pin.SE3:
+    """Pose of an arm's tool frame, in the frame of the base's pose."""
     return pin.SE3(arm.rotation, arm.position).act(arm.robot.placement(arm.q))
 
 
@@ -147,10 +149,10 @@ def _predict(
     body = PlacedShape(shape_of(field), object_position, field.object_rotation)
     touched = np.zeros(len(task.arms)) if times is None else np.asarray(times, dtype=float)
     touched = touched - touched[list(hitting)].min()
-    time_constant = _time_constant(task, hitting) if askew else 0.0
+    time_constant = pad_time(task, hitting) if askew else 0.0
     for index in hitting:
-        own, tool = task.arms[index], _tool(arms[task.arms[index].name])
-        found = _contacts(task, own, robots[index], tool, field.arms[index].normal, body)
+        own, tool = task.arms[index], tool_of(arms[task.arms[index].name])
+        found = tool_contacts(task, own, robots[index], tool, field.arms[index].normal, body)
         contacts += found
         if time_constant > 0.0:
             approach = max(0.0, -float(found[0].normal @ _tool_velocity(arms[own.name])))
@@ -171,7 +173,7 @@ def _predict(
     )
 
 
-def _time_constant(task: Task, hitting: Sequence[int]) -> float:
+def pad_time(task: Task, hitting: Sequence[int]) -> float:
     """Of the softest pad of those that hit, s; 0 where all corners are taken to meet the object at once."""
     palms = [task.arms[index] for index in hitting]
     times = [own.pad_time_constant if any(own.pad_half_sizes) else 0.0 for own in palms]
@@ -183,7 +185,7 @@ def _tool_velocity(arm: ArmState) -> Array:
     return np.asarray(arm.rotation @ (arm.robot.frame_jacobian(arm.q)[:3] @ arm.dq))
 
 
-def _contacts(
+def tool_contacts(
     task: Task, own: ArmTask, robot: RobotModel, tool: pin.SE3, normal: Array, body: PlacedShape
 ) -> list[BodyContact]:
     """Where one tool touches: the corners of what a palm shares with the object's face, or the tip of a sphere."""

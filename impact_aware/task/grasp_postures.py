@@ -14,7 +14,8 @@ from impact_aware.impact.simultaneous import SimultaneousPrediction
 from impact_aware.reference import ReferenceField
 from impact_aware.robot import JointOrder
 from impact_aware.task.arms import Arm
-from impact_aware.task.grasp import COMMON_WINDOW, GRASP_WINDOW, predict_grasp, predict_grasp_impact
+from impact_aware.task.grasp import COMMON_WINDOW, predict_grasp, predict_grasp_impact
+from impact_aware.task.last_touch import StateBefore, Touch, Touches
 from impact_aware.task.make_field import posture_with_tool_at, usual_posture
 from impact_aware.task.task import Task
 
@@ -22,8 +23,12 @@ from impact_aware.task.task import Task
 class GraspPostures:
     """Keeps one posture per arm: the intended one until something newer is known."""
 
-    def __init__(self, task: Task, arms: Sequence[Arm], field: ReferenceField) -> None:
+    def __init__(
+        self, task: Task, arms: Sequence[Arm], field: ReferenceField, state_before: StateBefore | None = None
+    ) -> None:
         """Begin with the postures that have the tools at their impact positions.
+
+        `state_before` tells what an arm did before another one touched, where somebody knows.
 
         Raises:
             InvalidInputError: A position out of reach.
@@ -35,6 +40,7 @@ class GraspPostures:
             for own, arm, reference in zip(task.arms, arms, field.arms, strict=True)
         ]
         self._events: dict[int, tuple[float, int, Array]] = {}
+        self._touches = Touches(state_before)
 
     def take(self, index: int, joint_names: Sequence[str], position: Array) -> bool:
         """Take over the posture of an arm; False when it lacks a joint."""
@@ -64,6 +70,7 @@ class GraspPostures:
         velocity, order = np.zeros(robot.n), JointOrder(robot.joint_names)
         if order.locate(joint_names) and order.pick(event.velocity_before, velocity):
             self._events[index] = (event.time, sequence, velocity)
+            self._touches.take(index, Touch(event.time, self._postures[index], velocity))
         return True
 
     def common_impact(self, field: ReferenceField) -> list[Impact]:
@@ -106,11 +113,16 @@ class GraspPostures:
         )
 
     def object_velocity(self, field: ReferenceField) -> Array:
-        """Velocity (3,) of the object just after all arms hit it at once in these postures, m/s."""
+        """Velocity (3,) of the object just after all arms hit it, at once in these postures while not all have, m/s.
+
+        Raises:
+            ImpactAwareError: The impact map found no solution.
+        """
         robots = [arm.robot for arm in self._arms]
-        times = [time for time, _, _ in self._events.values()]
-        known = len(times) == len(robots) and max(times) - min(times) <= GRASP_WINDOW
-        return predict_grasp(self._task, robots, field, np.concatenate(self._postures), askew=known)
+        last = self._touches.last_touch(self._task, robots, field)
+        if last is not None:
+            return last.object_velocity
+        return predict_grasp(self._task, robots, field, np.concatenate(self._postures))
 
     def object_position(self, field: ReferenceField) -> Array:
         """Centre (3,) of the object that the tools touch in these postures, m."""

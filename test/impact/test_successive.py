@@ -5,7 +5,7 @@ import pytest
 
 from impact_aware.errors import InvalidInputError
 from impact_aware.impact.cone_complementarity import solve_cone_complementarity
-from impact_aware.impact.successive import LONGEST, solve_successive
+from impact_aware.impact.successive import LONGEST, follow_successive, solve_successive
 
 
 def problem(seed, count=3, bodies=9):
@@ -108,3 +108,43 @@ def test_no_energy_is_made_and_nothing_approaches_afterwards(seed):
 def test_gaps_and_pads_that_are_none_are_refused(gaps, time_constant, named):
     with pytest.raises(InvalidInputError, match=named):
         solve_successive(*problem(1), np.array(gaps), time_constant)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_course_is_what_velocities_add_up_to_and_ends_where_the_whole_impact_does(seed):
+    delassus, velocity, friction = problem(seed)
+    gaps, tau = np.array([0.0, 3e-4, 9e-4]), 2e-3
+
+    def course(until):
+        return follow_successive(delassus, velocity, friction, gaps, tau, until=until)
+
+    for time in (4e-4, 1e-3, 2.1e-3, 5.3e-3):
+        step = 1e-7
+        before, now, after = (course(time + k * step) for k in (-1, 0, 1))
+        moving = (after.displacement - before.displacement) / (2.0 * step)
+        np.testing.assert_allclose(moving, velocity + delassus @ now.impulse, atol=1e-5)
+        # A contact that touches has no gap; one that has not yet is where its velocity has brought it.
+        expected = gaps + now.displacement[::3]
+        np.testing.assert_allclose(now.gaps[expected > 1e-5], expected[expected > 1e-5], rtol=1e-9)
+        assert (now.gaps[expected < -1e-5] < 1e-5).all()
+    whole = solve_successive(delassus, velocity, friction, gaps, tau).impulse
+    np.testing.assert_allclose(course(40.0 * tau).impulse, whole, atol=2e-2 * np.abs(whole).max())
+
+
+def test_a_contact_at_an_infinite_distance_takes_no_part_but_tells_how_far_it_has_come():
+    delassus, velocity, friction = problem(3)
+    gaps = np.array([0.0, np.inf, 2e-4])
+    with_it = follow_successive(delassus, velocity, friction, gaps, 2e-3, until=6e-3)
+    rows = np.array([0, 1, 2, 6, 7, 8])
+    without = follow_successive(
+        delassus[np.ix_(rows, rows)], velocity[rows], friction[[0, 2]], gaps[[0, 2]], 2e-3, until=6e-3
+    )
+    np.testing.assert_allclose(with_it.impulse[rows], without.impulse, atol=1e-12)
+    assert not with_it.impulse[3:6].any() and abs(with_it.displacement[3]) > 1e-5
+    assert with_it.gaps[1] == np.inf
+
+
+@pytest.mark.parametrize("until", [0.0, -1e-3, np.nan, np.inf])
+def test_a_time_that_is_none_is_refused(until):
+    with pytest.raises(InvalidInputError, match="until"):
+        follow_successive(*problem(1), np.zeros(3), 2e-3, until=until)

@@ -7,12 +7,15 @@ import pytest
 from geometry_msgs.msg import PoseStamped
 from impact_aware_msgs.msg import ImpactEvent, ImpactPrediction
 from impact_aware_msgs.srv import SetTask
+from rclpy.serialization import serialize_message
+from sensor_msgs.msg import JointState
 
 from impact_aware.nodes import reference_field
 from impact_aware.nodes.reference_field import ReferenceFieldNode, Settings
 from impact_aware.nodes.ros.messages import point, stamp
 from impact_aware.task import load_task, start_posture
 from impact_aware.task.grasp import predict_grasp
+from impact_aware.task.last_touch import Touch, predict_last_touch
 
 TASK = load_task("dual_arm_grab")
 LEFT, RIGHT = 0, 1
@@ -102,6 +105,26 @@ def test_arms_that_hit_one_after_the_other_have_no_common_jump(node):
     hit(node, LEFT, time=2.0)
     hit(node, RIGHT, time=2.05)
     assert told == []
+
+
+def test_a_late_arm_meets_the_object_as_the_first_one_carries_it_by_then(node):
+    recent, robots = node._recent, node._live._robots
+    hit(node, LEFT, time=2.0)
+    expected = node._live.field.object_velocity_after
+    q, dq = posture(node, LEFT, shift=-0.012), 0.4 * approach(node, LEFT, posture(node, LEFT, shift=-0.012))
+    for time, speed in ((2.058, 1.0), (2.0595, 0.4), (2.061, 0.0)):
+        state = JointState(name=robots[LEFT].joint_names, position=q, velocity=speed / 0.4 * dq)
+        state.header.stamp = stamp(time)
+        recent.keep(LEFT, serialize_message(state))
+    hit(node, RIGHT, time=2.06, shift=-0.012)
+    late = posture(node, RIGHT, shift=-0.012)
+    touches = [
+        Touch(2.0, posture(node, LEFT), approach(node, LEFT, posture(node, LEFT))),
+        Touch(2.06, late, approach(node, RIGHT, late)),
+    ]
+    found = predict_last_touch(TASK, robots, node._live.field, touches, Touch(2.0595, q, dq))
+    np.testing.assert_allclose(node._live.field.object_velocity_after, found.object_velocity, atol=1e-6)
+    assert np.linalg.norm(found.object_velocity - expected) > 0.01
 
 
 def test_each_arm_hears_where_the_object_is_from_its_own_base(node):

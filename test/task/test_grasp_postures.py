@@ -13,6 +13,7 @@ from impact_aware.task import load_task, make_field, start_posture
 from impact_aware.task.arms import arms_of_task, check_names, several_arms, single_arm
 from impact_aware.task.grasp import predict_grasp, predict_grasp_impact
 from impact_aware.task.grasp_postures import COMMON_WINDOW, GraspPostures
+from impact_aware.task.last_touch import Touch, predict_last_touch
 from impact_aware.task.make_field import joint_velocity_of_tool
 
 
@@ -82,26 +83,29 @@ def test_the_object_is_between_the_tools_of_the_newest_postures():
     grasp = grasp_after((0, 1.0, 1), (1, 1.001, 1))
     shift = 0.5 * (0.005 - 0.003)
     np.testing.assert_allclose(grasp.object_position(FIELD), FIELD.object_position + [0.0, shift, 0.0], atol=1e-7)
-    expected = predict_grasp(TASK, ROBOTS, FIELD, np.concatenate(POSTURES))
-    np.testing.assert_allclose(grasp.object_velocity(FIELD), expected, atol=1e-12)
 
 
-def askew(q, angle=-0.003):
-    """The posture with its last but one joint turned by 0.17 deg."""
-    return np.array([*q[:5], q[5] + angle, q[6]])
+def touch(index, time):
+    return Touch(time, POSTURES[index], VELOCITIES[index])
 
 
-def test_palms_count_as_askew_once_all_have_touched_within_15_ms():
-    postures = [askew(q) for q in POSTURES]
-    flat, tilted = (
-        predict_grasp(TASK, ROBOTS, FIELD, np.concatenate(postures), askew=known) for known in (False, True)
-    )
-    assert np.linalg.norm(tilted - flat) > 0.01
-    for late, expected in ((None, flat), (0.013, tilted), (0.016, flat)):
-        grasp = grasp_after((0, 1.0, 1)) if late is None else grasp_after((0, 1.0, 1), (1, 1.0 + late, 1))
-        for index, q in enumerate(postures):
-            assert grasp.take(index, ROBOTS[index].joint_names, q)
-        np.testing.assert_allclose(grasp.object_velocity(FIELD), expected, atol=1e-12)
+@pytest.mark.parametrize("late", [0.001, 0.06])
+def test_once_all_have_touched_the_last_touch_tells_the_objects_velocity(late):
+    """With what the first arm has done since, where somebody knows and it matters; any later event changes nothing."""
+    before = Touch(1.0 + late - 1e-3, POSTURES[1] + 0.01, 0.6 * VELOCITIES[1])
+    asked = []
+    grasp = GraspPostures(TASK, ARMS, FIELD, lambda *what: asked.append(what) or before)
+    flat = predict_grasp(TASK, ROBOTS, FIELD, np.concatenate(POSTURES))
+    for index, time in ((1, 1.0), (0, 1.0 + late), (1, 1.0 + late + 0.01)):
+        assert grasp.take(1 - index, ROBOTS[0].joint_names, POSTURES[1 - index])
+        assert grasp.take_impact(index, *event(index, time), 1)
+        if len(grasp._events) == 1:
+            np.testing.assert_allclose(grasp.object_velocity(FIELD), flat, atol=1e-12)
+            continue
+        expected = predict_last_touch(TASK, ROBOTS, FIELD, [touch(0, 1.0 + late), touch(1, 1.0)], before)
+        np.testing.assert_array_equal(grasp.object_velocity(FIELD), expected.object_velocity)
+        assert np.linalg.norm(expected.object_velocity - flat) > 0.01
+    assert asked == ([(1, 1.0 + late)] if late > 0.015 else [])
 
 
 def test_the_common_impact_tells_each_arm_its_own_jump_in_its_own_axes():
