@@ -89,7 +89,7 @@ def test_a_palm_beside_the_middle_needs_another_turn_on_each_side():
 
 
 def test_the_room_is_what_is_left_when_the_first_palm_has_pushed_the_object_on():
-    """In 5 ms the object, turned by 2 deg, comes some 0.7 mm nearer to the last palm, which meets it that much earlier."""
+    """In 5 ms the object, turned by 2 deg, comes 0.7 mm nearer to the last palm, which meets it that much sooner."""
     room = 2.0 * HALF * np.radians(2.0) + 0.7e-3
     found = predict_last_touch(TASK, ROBOTS, FIELD, touches(times=(1.0, 1.005), room=room))
     assert found.weights[np.isclose(np.abs(found.turns), np.radians(2.0))].sum() > 0.7
