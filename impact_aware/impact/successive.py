@@ -4,12 +4,12 @@ A damped pad takes the speed out of its contact with a time constant tau, whatev
 their velocities tend to those that the inelastic simultaneous impact of them all leaves. With q the velocities of all
 bodies and P_A that impact's map, for the set A of the contacts that touch,
 
-    q' = (P_A(q) - q) / tau,     gap' = normal velocity,     A = {contacts whose gap is closed}.
+    q' = (P_A(q) - q) / tau,     gap' = normal velocity,     A = {contacts with closed gaps that don't move apart}.
 
 As long as A stays, P_A(q) does: on the way from q0 to q+ = P_A(q0) the impulse left to do is s Lambda, of the whole one
 Lambda, with s = exp(-t / tau). It is in the same cones and leads to the same velocities, so it answers the same cone
 complementarity problem. Hence q(t) = q+ + (q0 - q+) exp(-t / tau) is exact, and a new problem is solved only when a gap
-closes. All gaps closed at once, or closing speed times tau far above the gaps, it is the simultaneous impact; tau far
+closes. All gaps closed at once and nothing moving apart, or closing speed times tau far above the gaps, it is the simultaneous impact; tau far
 below, the impacts one after the other.
 
 A palm that is a sixth of a degree askew meets a box with one corner a quarter of a millimetre ahead: with pads of some
@@ -36,6 +36,9 @@ LONGEST = 5.0
 
 _TOGETHER = 1e-3
 """Contacts that meet within this share of the time constant meet at once."""
+
+_LEAVING = 1e-6
+"""Contacts that move apart by more than this share of the fastest normal speed do not touch, whatever their gap."""
 
 _MOST_TOUCHES = 4
 """Touches of each contact that are followed: more is rattling, whose impulses are nothing."""
@@ -139,14 +142,15 @@ def _stages(
     delassus: Array, velocity: Array, friction: Array, gaps: Array, time_constant: float, longest: float
 ) -> Iterator[_Stage]:
     """Stage by stage, none of which is left for a touch after the `longest` time, s; the last one is without end."""
-    now, none = velocity.copy(), _TOGETHER * time_constant * float(np.abs(velocity[::3]).max())
+    now, speed = velocity.copy(), float(np.abs(velocity[::3]).max())
+    none, leaving = _TOGETHER * time_constant * speed, _LEAVING * speed
     latest = _MOST_TOUCHES * len(gaps) - 1
     for touch in range(latest + 1):
-        touching = np.flatnonzero(gaps <= none)
-        rows = (3 * touching[:, None] + np.arange(3)).ravel()
-        found = solve_cone_complementarity(delassus[np.ix_(rows, rows)], now[rows], friction[touching])
+        touching = (gaps <= none) & (now[::3] <= leaving)
+        rows = (3 * np.flatnonzero(touching)[:, None] + np.arange(3)).ravel()
+        found = _solution(delassus[np.ix_(rows, rows)], now[rows], friction[touching])
         left = now + delassus[:, rows] @ found.impulse
-        elapsed, closed = _next_touch(gaps, now[::3], left[::3], none, time_constant, longest)
+        elapsed, closed = _next_touch(np.flatnonzero(~touching), gaps, now[::3], left[::3], time_constant, longest)
         if touch == latest:
             elapsed = math.inf
         yield _Stage(rows, found, gaps, now, left, elapsed)
@@ -168,16 +172,23 @@ def _checked(gaps: Array, count: int, time_constant: float) -> Array:
     return gaps
 
 
+def _solution(delassus: Array, velocity: Array, friction: Array) -> ConeSolution:
+    """Of the contacts that touch, of which there may be none."""
+    if not len(friction):
+        return ConeSolution(np.zeros(0), 0, False, 0.0, 0)
+    return solve_cone_complementarity(delassus, velocity, friction)
+
+
 def _next_touch(
-    gaps: Array, now: Array, left: Array, none: float, time_constant: float, longest: float
+    open_ones: NDArray[np.intp], gaps: Array, now: Array, left: Array, time_constant: float, longest: float
 ) -> tuple[float, int]:
-    """When the next open gap closes, s, and whose; infinite and -1 when the impact is over before.
+    """When the next contact that does not touch does, s, and which; infinite and -1 when the impact is over before.
 
     Those that touch do not close again as long as no other one does: their velocities tend to one that does not
     approach, from one side.
     """
     first, closed = math.inf, -1
-    for k in np.flatnonzero(gaps > none).tolist():
+    for k in open_ones.tolist():
         time = _closing(float(gaps[k]), float(now[k]), float(left[k]), time_constant, min(first, longest))
         if time < first:
             first, closed = time, k

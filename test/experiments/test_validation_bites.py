@@ -83,6 +83,20 @@ def links_alone(monkeypatch, module):
     monkeypatch.setattr(module, "_INERTIA", "M")
 
 
+def other_pads(change):
+    """Contacts that are followed with other gaps or another time constant than those they have."""
+
+    def wrong(monkeypatch, module):
+        follow = module.follow_successive
+
+        def other(delassus, velocity, friction, gaps, time_constant, *, until):
+            return follow(delassus, velocity, friction, *change(gaps, time_constant), until=until)
+
+        monkeypatch.setattr(module, "follow_successive", other)
+
+    return wrong
+
+
 ERRORS = [
     ("sliding-errors", "printed_tables", swapped_columns("SLIDING", 0, 2)),
     ("thesis-errors", "printed_tables", swapped_columns("THESIS", 2, 3)),
@@ -90,6 +104,8 @@ ERRORS = [
     ("push", "push_mass", scaled("_MASS", 1.2)),
     ("push", "push_mass", scaled("_SPEED", 0.9)),
     ("pad-duration", "pad_duration", links_alone),
+    ("successive", "successive_corners", other_pads(lambda gaps, tau: (0.0 * np.nan_to_num(gaps, posinf=0.0), tau))),
+    ("successive", "successive_corners", other_pads(lambda gaps, tau: (gaps, 1.5 * tau))),
     ("two-mass", "two_mass_models", other_parameters(object_mass=4.0)),
     ("two-mass", "two_mass_models", other_parameters(drive_force=110.0)),
     ("two-mass", "two_mass_models", other_parameters(joint_damping=8.0)),

@@ -148,3 +148,32 @@ def test_a_contact_at_an_infinite_distance_takes_no_part_but_tells_how_far_it_ha
 def test_a_time_that_is_none_is_refused(until):
     with pytest.raises(InvalidInputError, match="until"):
         follow_successive(*problem(1), np.zeros(3), 2e-3, until=until)
+
+
+def test_a_contact_that_moves_apart_gets_no_push_until_it_comes_back():
+    """It touches and moves apart at 0.1 m/s; the other one's impact drives it back, small steps say when."""
+    normal = np.array([[1.0, -0.6], [-0.6, 0.9]])
+    delassus = np.zeros((6, 6))
+    delassus[np.ix_([0, 3], [0, 3])] = normal
+    delassus[[1, 2, 4, 5], [1, 2, 4, 5]] = 1.0
+    velocity, tau = np.array([-0.5, 0.0, 0.0, 0.1, 0.0, 0.0]), 2e-3
+    now, gaps, pushes, step = velocity[[0, 3]].copy(), np.zeros(2), np.zeros(2), tau / 4000
+    back = None
+    for k in range(4 * 4000):
+        touching = (gaps <= 0.0) & (now <= 0.0)
+        if touching[1] and back is None:
+            back = k * step
+        push = np.zeros(2)
+        if touching.all():
+            push = np.linalg.solve(normal, -now)
+        elif touching.any():
+            push[touching] = -now[touching] / np.diag(normal)[touching]
+        assert push.min() >= 0.0
+        pushes += push * step / tau
+        now = now + normal @ push * (step / tau)
+        gaps = gaps + step * now
+    assert 0.2 * tau < back < 2.0 * tau
+    found = follow_successive(delassus, velocity, np.zeros(2), np.zeros(2), tau, until=4.0 * tau)
+    np.testing.assert_allclose(found.impulse[[0, 3]], pushes, rtol=3e-3)
+    early = follow_successive(delassus, velocity, np.zeros(2), np.zeros(2), tau, until=0.8 * back)
+    assert early.impulse[3] == 0.0

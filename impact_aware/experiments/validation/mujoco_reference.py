@@ -47,11 +47,11 @@ _CRITICAL = Source(
     "MuJoCo's contact is a spring and dashpot that can't pull: exp(-2) at damping ratio 1",
 )
 
-_MASS, _HALF_SIZES = 2.20, np.array([0.10, 0.065, 0.10])
-_PAD = ToolTip("pad", (0.04, 0.04, 0.03))
-_BASES = {"left": np.array([0.0, 0.35, 0.0]), "right": np.array([0.0, -0.35, 0.0])}
+MASS, HALF_SIZES = 2.20, np.array([0.10, 0.065, 0.10])
+PAD = ToolTip("pad", (0.04, 0.04, 0.03))
+BASES = {"left": np.array([0.0, 0.35, 0.0]), "right": np.array([0.0, -0.35, 0.0])}
 # Each palm looks at the box: the tool's z axis along -y for the left arm, +y for the right one.
-_FACING = {"left": -1.0, "right": 1.0}
+FACING = {"left": -1.0, "right": 1.0}
 _PALM_DAMPING, _DURATION = 15.0, 5e-4
 # The palms start that deep in the box, m, so that all their corners are contacts from the first step.
 _TOUCH = 1e-8
@@ -87,7 +87,14 @@ def _spec(robot: RobotModel, timestep: float) -> mujoco.MjSpec:
     return spec
 
 
-def _add_pair(spec: mujoco.MjSpec, tip: str, other: str, friction: float, damping_ratio: float) -> None:
+def _add_pair(
+    spec: mujoco.MjSpec,
+    tip: str,
+    other: str,
+    friction: float,
+    damping_ratio: float,
+    time_constant: float = _TIME_CONSTANT,
+) -> None:
     # MuJoCo wants positive coefficients even in dimensions that it leaves out.
     sliding = max(friction, 1e-9)
     spec.add_pair(
@@ -95,8 +102,8 @@ def _add_pair(spec: mujoco.MjSpec, tip: str, other: str, friction: float, dampin
         geomname2=other,
         condim=3 if friction > 0.0 else 1,
         friction=[sliding, sliding, 1e-9, 1e-9, 1e-9],
-        solref=[_TIME_CONSTANT, damping_ratio],
-        solreffriction=[_TIME_CONSTANT, damping_ratio],
+        solref=[time_constant, damping_ratio],
+        solreffriction=[time_constant, damping_ratio],
         solimp=[0.9999, 0.9999, 1e-3, 0.5, 2.0],
     )
 
@@ -274,10 +281,10 @@ def _draw_state(robot: RobotModel, generator: np.random.Generator) -> PalmState:
         centre = np.array([generator.uniform(0.45, 0.6), 0.0, generator.uniform(0.35, 0.5)])
         q, dq = {}, {}
         try:
-            for arm, facing in _FACING.items():
+            for arm, facing in FACING.items():
                 shift = generator.uniform(-0.03, 0.03, 2)
-                reach = _HALF_SIZES[1] + _PAD.half_sizes[2] - _TOUCH
-                position = centre + np.array([shift[0], -facing * reach, shift[1]]) - _BASES[arm]
+                reach = HALF_SIZES[1] + PAD.half_sizes[2] - _TOUCH
+                position = centre + np.array([shift[0], -facing * reach, shift[1]]) - BASES[arm]
                 rotation = pin.utils.rotate("x", -facing * 0.5 * np.pi) @ pin.utils.rotate(
                     "z", generator.uniform(-0.5, 0.5)
                 )
@@ -293,7 +300,7 @@ def _draw_state(robot: RobotModel, generator: np.random.Generator) -> PalmState:
 
 def _compare(robot: RobotModel, state: PalmState, friction: float) -> tuple[float, float, int]:
     """Relative errors of the joints' jump and of the box's linear velocity, and the number of contact points."""
-    model, tips = _compile(robot, state, friction)
+    model, tips = box_between_palms(robot, state.centre, friction)
     data = mujoco.MjData(model)
     data.qpos[: 2 * robot.n] = np.concatenate(list(state.q.values()))
     data.qvel[: 2 * robot.n] = np.concatenate(list(state.dq.values()))
@@ -301,8 +308,8 @@ def _compare(robot: RobotModel, state: PalmState, friction: float) -> tuple[floa
     contacts = [_read_contact(contact, tips, friction) for contact in data.contact]
     for _ in range(round(_DURATION / _TIMESTEP)):
         mujoco.mj_step(model, data)
-    arms = {arm: ArmState(robot, state.q[arm], state.dq[arm], position=_BASES[arm]) for arm in state.q}
-    box = homogeneous_box(_MASS, _HALF_SIZES, state.centre)
+    arms = {arm: ArmState(robot, state.q[arm], state.dq[arm], position=BASES[arm]) for arm in state.q}
+    box = homogeneous_box(MASS, HALF_SIZES, state.centre)
     predicted = predict_simultaneous(contacts, arms=arms, objects={"box": box}).velocity_after
     before = np.concatenate(list(state.dq.values()))
     joints = np.concatenate([predicted[arm] for arm in state.q])
@@ -313,23 +320,32 @@ def _compare(robot: RobotModel, state: PalmState, friction: float) -> tuple[floa
     return float(joint_error), float(np.linalg.norm(predicted["box"][:3] - linear) / scale), len(contacts)
 
 
-def _compile(robot: RobotModel, state: PalmState, friction: float) -> tuple[mujoco.MjModel, dict[int, str]]:
-    spec = _spec(robot, _TIMESTEP)
+def box_between_palms(
+    robot: RobotModel,
+    centre: Array,
+    friction: float,
+    *,
+    time_constant: float = _TIME_CONSTANT,
+    damping_ratio: float = _PALM_DAMPING,
+    timestep: float = _TIMESTEP,
+) -> tuple[mujoco.MjModel, dict[int, str]]:
+    """Two arms and a free box about `centre` (3,), m, without gravity; the arms' palms by their geoms."""
+    spec = _spec(robot, timestep)
     spec.option.gravity = np.zeros(3)
     spec.option.iterations = 200
     tip_names = {
-        arm: add_arm(spec, robot, prefix=f"{arm}/", base=pin.SE3(np.eye(3), base), tip=_PAD).tool_geom
-        for arm, base in _BASES.items()
+        arm: add_arm(spec, robot, prefix=f"{arm}/", base=pin.SE3(np.eye(3), base), tip=PAD).tool_geom
+        for arm, base in BASES.items()
     }
-    body = spec.worldbody.add_body(name="box", pos=state.centre)
+    body = spec.worldbody.add_body(name="box", pos=centre)
     body.add_freejoint(name="box")
     body.explicitinertial = True
-    body.mass = _MASS
+    body.mass = MASS
     body.ipos = np.zeros(3)
-    body.inertia = np.diag(homogeneous_box(_MASS, _HALF_SIZES, state.centre).inertia)
-    body.add_geom(name="box", type=mujoco.mjtGeom.mjGEOM_BOX, size=_HALF_SIZES, contype=0, conaffinity=0)
+    body.inertia = np.diag(homogeneous_box(MASS, HALF_SIZES, centre).inertia)
+    body.add_geom(name="box", type=mujoco.mjtGeom.mjGEOM_BOX, size=HALF_SIZES, contype=0, conaffinity=0)
     for tip in tip_names.values():
-        _add_pair(spec, tip, "box", friction, _PALM_DAMPING)
+        _add_pair(spec, tip, "box", friction, damping_ratio, time_constant)
     model = compile_spec(spec)
     return model, {model.geom(tip).id: arm for arm, tip in tip_names.items()}
 

@@ -91,6 +91,11 @@ VALIDATIONS: dict[str, Validation] = {
         "several contacts at once: no energy made, impulses in their cones",
         ("aim",),
     ),
+    "successive": Validation(
+        "successive_corners.successive",
+        "soft pads whose corners meet one after another: limits, laws, small time steps, MuJoCo",
+        ("aim", "consistency"),
+    ),
     "coulomb": Validation(
         "coulomb_limit.coulomb",
         "exact Coulomb map against continuous contact; docs/friction.md",
