@@ -9,8 +9,8 @@ bodies and P_A that impact's map, for the set A of the contacts that touch,
 As long as A stays, P_A(q) does: on the way from q0 to q+ = P_A(q0) the impulse left to do is s Lambda, of the whole one
 Lambda, with s = exp(-t / tau). It is in the same cones and leads to the same velocities, so it answers the same cone
 complementarity problem. Hence q(t) = q+ + (q0 - q+) exp(-t / tau) is exact, and a new problem is solved only when a gap
-closes. All gaps closed at once and nothing moving apart, or closing speed times tau far above the gaps, it is the simultaneous impact; tau far
-below, the impacts one after the other.
+closes. All gaps closed at once and nothing moving apart, or closing speed times tau far above the gaps, it is the
+simultaneous impact; tau far below, the impacts one after the other.
 
 A palm that is a sixth of a degree askew meets a box with one corner a quarter of a millimetre ahead: with pads of some
 milliseconds neither limit holds.
