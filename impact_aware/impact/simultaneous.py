@@ -183,6 +183,7 @@ def joint_problem(
     columns = _columns(bodies)
     total = sum(len(body.velocity) for body in bodies.values())
     jacobian = np.zeros((3 * len(contacts), total))
+    frames: dict[tuple[str, str | None], _Frame] = {}
     for index, contact in enumerate(contacts):
         rows = slice(3 * index, 3 * index + 3)
         axes = contact_axes(contact.normal)
@@ -190,7 +191,9 @@ def joint_problem(
             if name is None:
                 continue
             if name in arms:
-                at_point = _arm_jacobian(arms[name], frame, contact.point)
+                if (name, frame) not in frames:
+                    frames[(name, frame)] = _frame_of(arms[name], frame)
+                at_point = _arm_jacobian(arms[name], frames[(name, frame)], contact.point)
             elif name in objects:
                 at_point = objects[name].jacobian(contact.point)
             else:
@@ -297,12 +300,22 @@ def _arm_body(arm: ArmState, inertia: str) -> _Body:
     return _Body(arm.dq, np.asarray(np.linalg.inv(arm.robot.mass_matrix(arm.q, inertia)), dtype=float))
 
 
-def _arm_jacobian(arm: ArmState, frame: str | None, point: Array) -> Array:
+class _Frame(NamedTuple):
+    """Where a frame of an arm is in its base (3,), m, and its Jacobian (6, n), in the base's axes."""
+
+    position: Array
+    jacobian: Array
+
+
+def _frame_of(arm: ArmState, frame: str | None) -> _Frame:
+    placed = np.asarray(arm.robot.placement(arm.q, frame).translation).copy()
+    return _Frame(placed, arm.robot.frame_jacobian(arm.q, frame).reshape(6, arm.robot.n).copy())
+
+
+def _arm_jacobian(arm: ArmState, frame: _Frame, point: Array) -> Array:
     """Velocity in the common frame of the arm's material point at `point`, (3, n)."""
     in_base = arm.rotation.T @ (point - arm.position)
-    lever = in_base - arm.robot.placement(arm.q, frame).translation
-    jacobian = arm.robot.frame_jacobian(arm.q, frame).reshape(6, arm.robot.n)
-    return arm.rotation @ point_jacobian(lever) @ jacobian
+    return arm.rotation @ point_jacobian(in_base - frame.position) @ frame.jacobian
 
 
 def _columns(bodies: Mapping[str, _Body]) -> dict[str, slice]:

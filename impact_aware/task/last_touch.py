@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from impact_aware.arrays import Array
 from impact_aware.contact.shape import PlacedShape
@@ -29,7 +30,7 @@ from impact_aware.task.grasp import GRASP_WINDOW, pad_time, placed_arms, tool_co
 from impact_aware.task.task import STANDARD_GRAVITY, Task
 
 TURNS = np.radians(np.arange(-3.0, 3.25, 0.5))
-"""Turns of the object about the vertical that are tried, rad."""
+"""Turns of the object about the vertical that are tried, rad: every second one, and those between that may count."""
 
 TURN_SPREAD = 0.0175
 """Standard deviation of how an object is turned from how it is said to stand, rad."""
@@ -44,6 +45,8 @@ COMPRESSION = 4.0
 """After how many time constants of its pad a palm's compression counts as over: a fiftieth of the speed is left."""
 
 _NEGLIGIBLE = 1e-2
+_FORESEEN = 2.0
+"""A room between two others is known twice as badly as from its own course."""
 _LEAST = 1e-6  # s
 
 
@@ -144,20 +147,37 @@ def predict_last_touch(
         present = list(touches)
         present[first] = first_arm
         grasp = _Grasp(task, robots, field, present, first)
-        starts, spread = [grasp.carried(turn) for turn in TURNS], CARRIED_SPREAD
+        turns = TURNS[::2]
+        starts = [grasp.carried(turn) for turn in turns]
+        weights = _weights(turns, [start.room for start in starts], CARRIED_SPREAD)
     else:
         grasp = _Grasp(task, robots, field, touches, first)
-        starts, spread = [grasp.set_moving(turn, apart) for turn in TURNS], ROOM_SPREAD
-    rooms = np.array([start.room for start in starts])
-    cost = (rooms / spread) ** 2 + (TURNS / TURN_SPREAD) ** 2
-    weights = np.exp(0.5 * (cost.min() - cost))
+        turns, starts, weights = _tried(grasp, apart)
     counts = np.flatnonzero(weights > _NEGLIGIBLE)
-    weights = weights[counts] / weights[counts].sum()
+    turns, weights = turns[counts], weights[counts] / weights[counts].sum()
     after = weights @ [grasp.last_impact(starts[count]) for count in counts]
     # What bears the object by the time it has been carried bears it on.
     falls = weighed and apart <= GRASP_WINDOW
     fallen = weights @ [grasp.last_impact(starts[count], falling=True) for count in counts] if falls else after
-    return LastTouch(after, fallen - after, TURNS[counts], weights)
+    return LastTouch(after, fallen - after, turns, weights)
+
+
+def _weights(turns: Array, rooms: ArrayLike, spread: float) -> Array:
+    """How likely turns (t,) are, rad, that leave rooms (t,), m; 1 for the likeliest."""
+    cost = (np.asarray(rooms) / spread) ** 2 + (turns / TURN_SPREAD) ** 2
+    return np.asarray(np.exp(0.5 * (cost.min() - cost)))
+
+
+def _tried(grasp: _Grasp, apart: float) -> tuple[Array, list[_Start], Array]:
+    """Turns (t,), rad, the last touches that they lead to, and their weights (t,)."""
+    starts = {turn: grasp.set_moving(turn, apart) for turn in TURNS[::2].tolist()}
+    foreseen = np.interp(TURNS, list(starts), [start.room for start in starts.values()])
+    for turn in TURNS[_weights(TURNS, foreseen, _FORESEEN * ROOM_SPREAD) > _NEGLIGIBLE].tolist():
+        if turn not in starts:
+            starts[turn] = grasp.set_moving(turn, apart)
+    turns = np.array(sorted(starts))
+    found = [starts[turn] for turn in turns.tolist()]
+    return turns, found, _weights(turns, [start.room for start in found], ROOM_SPREAD)
 
 
 class _Start(NamedTuple):
