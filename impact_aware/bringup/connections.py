@@ -125,6 +125,8 @@ def subscribed(spec: NodeSpec) -> tuple[End, ...]:
         extra += [(topic, _COMMON[1]) for topic in common_topics(spec.namespace)]
     elif spec.executable == "jump_predictor":
         extra = [(topic, _TASK[1]) for topic in task_topics(spec.namespace)]
+    elif spec.executable == "reference_field" and len(spec.arms) > 1:
+        extra = [_STATES]
     return ends + _ends(spec, extra)
 
 

@@ -247,7 +247,7 @@ def expected_dual(choice: Choice) -> list[Started]:
         nodes.append(of_package("impact_detector", above + arm, file, detector, states))
         predictor = {"arm": arm, "robot": "panda", **contact, **step}
         nodes.append(of_package("jump_predictor", above + arm, file, predictor, states))
-    nodes.append(of_package("reference_field", choice.namespace, file, {"task": "dual_arm_grab"}, {}))
+    nodes.append(of_package("reference_field", choice.namespace, file, {"task": "dual_arm_grab"}, all_states))
     waiting = [f"{arm}/{name}" for arm in sides for name in ("impact_detector", "jump_predictor")]
     if "control" in on:
         controller = {
