@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike
 from impact_aware.arrays import Array
 from impact_aware.contact.shape import PlacedShape
 from impact_aware.contact.shape_registry import shape_of
+from impact_aware.errors import ImpactAwareError
 from impact_aware.impact.palm import TABLE, face_gaps, moving_table, table_contacts
 from impact_aware.impact.simultaneous import BodyContact, JointProblem, joint_problem
 from impact_aware.impact.successive import follow_successive
@@ -84,7 +85,7 @@ class Touches:
         self._first.setdefault(arm, touch)
 
     def last_touch(self, task: Task, robots: Sequence[RobotModel], field: ReferenceField) -> LastTouch | None:
-        """What the last touch does; None before it, and where it can't be told (`predict_last_touch`)."""
+        """What the last touch does; None before it, and where it can't be told or can't be true."""
         if self._asked or len(self._first) < len(robots):
             return self._told
         self._asked = True
@@ -94,7 +95,15 @@ class Touches:
         if self._state_before is not None and max(times) - min(times) > GRASP_WINDOW:
             present = self._state_before(first, max(times))
         field = field.advanced(min(times))
-        self._told = predict_last_touch(task, robots, field, touches, present, weighed=self._weighed)
+        try:
+            told = predict_last_touch(task, robots, field, touches, present, weighed=self._weighed)
+        except ImpactAwareError:
+            # A state that can't be: the impact counts, and nothing is known of its last touch.
+            return None
+        # What hits an object at rest leaves it with twice its speed at most.
+        fastest = 2.0 * sum(float(np.linalg.norm(arm.impact_velocity)) for arm in field.arms)
+        fastest += float(np.linalg.norm(field.object_velocity))
+        self._told = told if told is not None and np.abs(told.object_velocity).max() <= fastest else None
         return self._told
 
 

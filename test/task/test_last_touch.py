@@ -264,3 +264,17 @@ def test_touches_are_taken_once_and_asked_about_once():
     expected = predict_last_touch(TASK, ROBOTS, FIELD, made, Touch(1.049, made[RIGHT].q, made[RIGHT].dq))
     np.testing.assert_array_equal(found.object_velocity, expected.object_velocity)
     assert len(found.turns) == len(found.weights) <= len(TURNS)
+
+
+@pytest.mark.parametrize("spoilt", [1e3, 1e200, np.nan, np.inf])
+def test_a_state_that_cannot_be_true_tells_nothing(spoilt):
+    made = touches(times=(1.0, 1.004))
+    known = Touches()
+    known.take(LEFT, made[LEFT])
+    known.take(RIGHT, dataclasses.replace(made[RIGHT], dq=spoilt * made[RIGHT].dq))
+    assert known.last_touch(TASK, ROBOTS, FIELD) is None
+    late = touches(times=(1.0, 1.05))
+    known = Touches(lambda arm, time: Touch(time - 1e-3, late[arm].q, spoilt * late[arm].dq))
+    for arm in (LEFT, RIGHT):
+        known.take(arm, late[arm])
+    assert known.last_touch(TASK, ROBOTS, FIELD) is None
