@@ -12,27 +12,33 @@ import struct
 import tokenize
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
-import h5py
 import numpy as np
 import pyarrow
 import pyarrow.csv
 import pyarrow.parquet
 
+from impact_aware.array_file import check_unpacked, lies_across, open_arrays, recording_length
 from impact_aware.arrays import Array
+from impact_aware.column_names import listed
 from impact_aware.errors import InvalidInputError, one_reason
-from impact_aware.resources import most_unpacked
-from impact_aware.text_layout import BLANKS, MISSING, CellError, is_number, layout_of, numbers_in, rows_of
+from impact_aware.text_layout import BLANKS, MISSING, CellError, is_number, layout_of, numbers_in, rows_of, seconds_of
 
 Name: TypeAlias = "str | int"
 
-SUFFIXES = (".csv", ".parquet", ".npz", ".npy", ".h5", ".hdf5")
+TEXTS = (".csv", ".txt", ".tsv", ".dat", ".log", ".asc")
+
+ARRAYS = (".npz", ".npy", ".h5", ".hdf5", ".mat")
+
+SUFFIXES = (*TEXTS, ".parquet", *ARRAYS)
 """Names of files that are tables; another one is read as CSV where a table is asked for."""
+
+KINDS = ".csv, .txt, .parquet, .npz, .npy, .h5, .mat"
+"""The same in words."""
 
 ROWS = 65536
 """Rows of an array read at a time."""
@@ -102,17 +108,24 @@ class ColumnFile:
 
     def described(self) -> str:
         """The columns in words."""
-        names = [str(name) for name in self.widths]
-        return "columns " + ", ".join(names[:12]) + (", ..." if len(names) > 12 else "") if names else "no columns"
+        if not self.widths:
+            return "no columns"
+        if all(isinstance(name, int) for name in self.widths):
+            return f"columns 0 ... {len(self.widths) - 1}, which no header names"
+        return "columns " + listed(str(name) for name in self.widths)
 
     def _find(self) -> dict[Name, int]:
-        with _arrays(self.path) as arrays:
+        with open_arrays(self.path) as arrays:
             shapes = {name: np.shape(array) for name, array in arrays.items()}
-        return {name: 1 if len(shape) < 2 else shape[1] for name, shape in shapes.items() if len(shape) < 3}
+        # Some write joints in rows, one column per sample; a vector of times tells.
+        rows = recording_length([shape for shape in shapes.values() if len(shape) == 1])
+        self._across = {name for name, shape in shapes.items() if lies_across(shape, rows)}
+        width = {name: shape[0 if name in self._across else 1] for name, shape in shapes.items() if len(shape) == 2}
+        return {name: width.get(name, 1) for name, shape in shapes.items() if len(shape) < 3}
 
     def _pieces(self, names: Sequence[Name]) -> Iterator[dict[Name, Array]]:
-        with _arrays(self.path) as arrays:
-            chosen = {name: arrays[name] for name in names}
+        with open_arrays(self.path) as arrays:
+            chosen = {name: np.asarray(arrays[name]).T if name in self._across else arrays[name] for name in names}
             lengths = {name: len(array) for name, array in chosen.items() if np.ndim(array)}
             if len(set(lengths.values())) > 1:
                 listed = ", ".join(f"{name} {length}" for name, length in lengths.items())
@@ -131,6 +144,19 @@ class ColumnFile:
         return None
 
 
+def _is_list(kind: Any) -> bool:
+    types = pyarrow.types
+    return bool(types.is_list(kind) or types.is_fixed_size_list(kind) or types.is_large_list(kind))
+
+
+def way_to_table(path: Path) -> str:
+    """How to come from a file of another program to one that can be read; empty where nothing is known."""
+    suffix = path.suffix.lower()
+    if suffix == ".bag":
+        return f"; rosbags-convert --src {path.name} --dst {path.stem} makes a rosbag2 folder of a bag of ROS 1"
+    return "; save what is in it as .csv" if suffix in (".xlsx", ".xls", ".ods", ".pkl", ".pickle", ".feather") else ""
+
+
 def open_columns(path: str | Path) -> ColumnFile:
     """Find the columns of a file.
 
@@ -141,7 +167,9 @@ def open_columns(path: str | Path) -> ColumnFile:
     suffix = path.suffix.lower()
     if not path.is_file():
         raise InvalidInputError("table", str(path), "an existing, readable file")
-    kind = _Parquet if suffix == ".parquet" else ColumnFile if suffix in SUFFIXES[2:] else _Text
+    if way_to_table(path):
+        raise InvalidInputError("table", str(path), f"one of {KINDS}{way_to_table(path)}")
+    kind = _Parquet if suffix == ".parquet" else ColumnFile if suffix in ARRAYS else _Text
     try:
         return kind(path)
     except InvalidInputError:
@@ -150,67 +178,35 @@ def open_columns(path: str | Path) -> ColumnFile:
         raise InvalidInputError("table", str(path), f"a table that can be read ({one_reason(error)})") from error
 
 
-@contextmanager
-def _arrays(path: Path) -> Iterator[Mapping[Name, Any]]:
-    """The arrays of a NumPy or HDF5 file by name; none of them read yet where the file allows it."""
-    if path.suffix.lower() in (".h5", ".hdf5"):
-        with h5py.File(path) as file:
-            yield _datasets(path, file)
-        return
-    loaded = np.load(path, mmap_mode="r", allow_pickle=False)
-    if isinstance(loaded, np.lib.npyio.NpzFile):
-        with loaded:
-            with zipfile.ZipFile(path) as archive:
-                _check_unpacked(path, sum(entry.file_size for entry in archive.infolist()))
-            yield cast(Mapping[Name, Any], loaded)
-    elif loaded.dtype.names:
-        yield {name: loaded[name] for name in loaded.dtype.names}
-    elif path.suffix.lower() == ".npy" and loaded.ndim == 2:
-        yield dict(enumerate(loaded.T))
-    else:
-        given = f"{path}, a single array of shape {loaded.shape}"
-        raise InvalidInputError("table", given, "arrays with names, or in a .npy file rows of numbers")
-
-
-def _datasets(path: Path, file: h5py.File) -> dict[Name, Any]:
-    """The numeric datasets of an HDF5 file by their paths in it.
-
-    Links are not followed, and a dataset whose bytes are in another file is refused: a recording would show what that
-    file holds.
-    """
-    found: dict[Name, Any] = {}
-
-    def visit(name: str, item: object) -> None:
-        if not isinstance(item, h5py.Dataset) or item.dtype.kind not in "fiu":
-            return
-        if item.external or item.is_virtual:
-            raise InvalidInputError(f"table {path}", f"{name} in another file", "datasets within the file")
-        if len(found) >= MOST_COLUMNS:
-            raise InvalidInputError(f"table {path}", f"more than {MOST_COLUMNS} datasets", f"{MOST_COLUMNS} at most")
-        _check_unpacked(path, item.nbytes)
-        found[name] = item
-
-    # Soft and external links are passed over by h5py's visitor, which goes along hard ones only.
-    file.visititems(visit)
-    return found
-
-
-def _check_unpacked(path: Path, size: int) -> None:
-    most = most_unpacked(path)
-    if size > most:
-        raise InvalidInputError(f"table {path}", f"{size} bytes when unpacked", f"{most} at most")
-
-
 class _Parquet(ColumnFile):
     def _find(self) -> dict[Name, int]:
         with pyarrow.parquet.ParquetFile(self.path) as file:
-            _check_unpacked(self.path, 8 * file.metadata.num_rows)
-            return dict.fromkeys(file.schema_arrow.names, 1)
+            check_unpacked(self.path, 8 * file.metadata.num_rows)
+            schema = file.schema_arrow
+            nested = [field.name for field in schema if _is_list(field.type)]
+            found: dict[Name, int] = dict.fromkeys(schema.names, 1)
+            first = next(file.iter_batches(batch_size=1, columns=nested), None) if nested else None
+            if first is not None:
+                found |= {name: max(len(first.column(name)[0].as_py() or ()), 1) for name in nested}
+            return found
 
     def _pieces(self, names: Sequence[Name]) -> Iterator[dict[Name, Array]]:
         with pyarrow.parquet.ParquetFile(self.path) as file:
             for batch in file.iter_batches(batch_size=ROWS, columns=[str(name) for name in names]):
-                yield {name: _column(batch.column(str(name))) for name in names}
+                yield {name: self._values(name, batch.column(str(name))) for name in names}
+
+    def _values(self, name: Name, column: Any) -> Array:
+        """One column, its vectors as (k, m).
+
+        Raises:
+            InvalidInputError: Vectors of different lengths.
+        """
+        if not _is_list(column.type):
+            return _column(column)
+        width, values = self.widths[name], column.flatten()
+        if len(values) != width * len(column):
+            raise InvalidInputError(f"table {self.path}", f"{name} of different lengths", f"{width} numbers per row")
+        return _column(values).reshape(len(column), width)[:, 0 if width == 1 else slice(None)]
 
 
 class _Text(ColumnFile):
@@ -230,11 +226,16 @@ class _Text(ColumnFile):
         # Arrow gets numbers for names, since those in the file may be there twice or with blanks around them.
         layout = self._layout
         reading = pyarrow.csv.ReadOptions(
-            skip_rows=layout.above, column_names=[str(place) for place in range(len(layout.names))]
+            encoding="utf8" if layout.encoding == "utf-8-sig" else layout.encoding,
+            skip_rows=layout.above,
+            column_names=[str(place) for place in range(len(layout.names))]
         )
         convert = pyarrow.csv.ConvertOptions(
             include_columns=[str(place) for place in places.values()],
-            column_types={str(p): "float64" if layout.widths[p] == 1 else "string" for p in places.values()},
+            column_types={
+                str(p): "float64" if layout.widths[p] == 1 and p not in layout.dates else "string"
+                for p in places.values()
+            },
             null_values=MISSING,
             strings_can_be_null=True,
             decimal_point=layout.decimal,
@@ -248,11 +249,15 @@ class _Text(ColumnFile):
                 kept = ~np.logical_and.reduce([column.is_null().to_numpy(False) for column in batch.columns])
                 columns = {place: batch.column(str(place)) for place in places.values()}
                 yield {
-                    name: _column(columns[place])[kept]
-                    if layout.widths[place] == 1
-                    else self._vectors(columns[place].to_pylist(), layout.widths[place])[kept]
+                    name: self._numbers(columns[place], place)[kept]
                     for name, place in places.items()
                 }
+
+    def _numbers(self, column: Any, place: int) -> Array:
+        width = self._layout.widths[place]
+        if place in self._layout.dates:
+            return np.array([np.nan if word is None else self._number(word) for word in column.to_pylist()])
+        return _column(column) if width == 1 else self._vectors(column.to_pylist(), width)
 
     def _by_words(self, places: dict[Name, int]) -> Iterator[dict[Name, Array]]:
         """Cells between any number of blanks, which Arrow does not know."""
@@ -265,7 +270,8 @@ class _Text(ColumnFile):
     def _number(self, word: str) -> float:
         if word in MISSING:
             return float("nan")
-        return float(word.replace(",", ".") if self._layout.decimal == "," else word)
+        date = seconds_of(word)
+        return date if date is not None else float(word.replace(",", ".") if self._layout.decimal == "," else word)
 
     def _vectors(self, words: Sequence[str | None], width: int) -> Array:
         """Vectors (k, width) of cells; NaN where one is empty.
@@ -302,7 +308,7 @@ class _Text(ColumnFile):
                 place = self._place(name)
                 word, width = cells[place], max(layout.widths[place], 1)
                 found = numbers_in(word, layout.decimal) if layout.widths[place] != 1 else None
-                if is_number(word, layout.decimal):
+                if is_number(word, layout.decimal) or (width == 1 and seconds_of(word) is not None):
                     found = [self._number(word)]
                 fine = found is not None and len(found) == width and np.isfinite(found).all()
                 readable = (found is not None and len(found) == width) or word in MISSING

@@ -19,9 +19,12 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from impact_aware.arrays import Array
+from impact_aware.column_names import angle_unit, best_groups, groups_of
+from impact_aware.column_names import listed as shown
 from impact_aware.columns import MOST_COLUMNS, ColumnFile, Name
 from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.resources import read_mapping
+from impact_aware.time_columns import TIME_UNITS, check_one_part, time_column
 
 Columns: TypeAlias = "tuple[Name, ...]"
 
@@ -32,20 +35,6 @@ QUANTITIES = {
     "command": ("command", "commands", "tau_cmd", "tau_d", "tau_j_d", "tau_des", "commanded_torque", "effort_command"),
 }
 """Names by which positions, velocities, torques and commands go, the preferred one first."""
-
-TIMES = ("time", "t", "stamp", "timestamp", "__time")
-
-TIME_UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
-"""Seconds per unit of a time."""
-
-_WORDS = {"sec": "s", "secs": "s", "seconds": "s", "msec": "ms", "usec": "us", "nsec": "ns", "nanoseconds": "ns"}
-
-_LONGEST_STEP = 0.2
-"""Between two samples, s: an arm that is recorded more slowly shows no impact."""
-
-_FEWEST = 10
-"""Steps of time by which a unit is judged."""
-
 
 @dataclass(frozen=True)
 class ColumnMap:
@@ -59,6 +48,10 @@ class ColumnMap:
         command: Columns of what was commanded to the joints, torques in N m as a rule.
         joints: Joint names, in the order of `q`; from the columns' names, else the robot's, when empty.
         time_scale: Seconds per unit of `time`; from its column's name, else from the size of its steps, when None.
+        object_position: Columns of where the object is, m; `object_position` or `object_position_x ... _z` when empty.
+        object_velocity: Columns of its velocity, m/s; `object_velocity ...` when empty.
+        object_quaternion: Columns of its orientation, in the order x, y, z, w; `object_quaternion ...` when empty.
+        object_time: Column of the object's own clock; `object_time` when empty, else the joints'.
     """
 
     time: str | int | None = None
@@ -68,6 +61,10 @@ class ColumnMap:
     command: Columns = ()
     joints: tuple[str, ...] = ()
     time_scale: float | None = None
+    object_position: Columns = ()
+    object_velocity: Columns = ()
+    object_quaternion: Columns = ()
+    object_time: Columns = ()
 
 
 def read_column_map(text: str) -> ColumnMap:
@@ -78,13 +75,11 @@ def read_column_map(text: str) -> ColumnMap:
     """
     if "=" not in text:
         return column_map_of(read_mapping("columns", Path(text)))
-    content: dict[str, Any] = {}
-    for word in text.split():
-        key, mark, value = word.partition("=")
-        if not mark:
-            raise InvalidInputError("columns", word, "words like time=t q=q1,q2")
-        content[key] = value
-    return column_map_of(content)
+    # Names of columns may have blanks in them: an entry ends where the next one begins.
+    begin, *rest = re.split(r"(?:^|\s+)(\w+)=", text.strip())
+    if begin:
+        raise InvalidInputError("columns", begin, "words like time=t q=q1,q2")
+    return column_map_of(dict(zip(rest[::2], rest[1::2], strict=True)))
 
 
 def column_map_of(content: dict[str, Any]) -> ColumnMap:
@@ -125,41 +120,6 @@ def with_time_unit(chosen: ColumnMap | None, unit: str | None) -> ColumnMap | No
     return replace(chosen or ColumnMap(), time_scale=TIME_UNITS[unit])
 
 
-def time_column(source: ColumnFile) -> Name | None:
-    """The column with a usual name of time; the first one of a table without names; None without either."""
-    for usual in TIMES:
-        for name in source.widths:
-            # The last part of a path within an HDF5 file counts too.
-            word, _ = _split_unit(str(name).split("/")[-1])
-            if word == usual:
-                return name
-    return 0 if 0 in source.widths else None
-
-
-def time_scale(source: ColumnFile, name: Name, stated: float | None = None) -> tuple[float, str]:
-    """Seconds per unit of a column of time, and a note where they were judged from its steps and are no seconds.
-
-    Args:
-        source: The table.
-        name: The column.
-        stated: What the user says, which is taken as it is.
-    """
-    if stated is not None:
-        return stated, ""
-    _, unit = _split_unit(str(name))
-    if unit:
-        return TIME_UNITS[unit], ""
-    first = next(source.pieces([name]), None)
-    steps = np.diff(np.zeros(0) if first is None else first[name].reshape(-1))
-    steps = steps[steps > 0.0]
-    if len(steps) < _FEWEST:
-        return 1.0, ""
-    step = float(np.median(steps))
-    unit = next((unit for unit, scale in TIME_UNITS.items() if step * scale <= _LONGEST_STEP), "ns")
-    note = f"{name} counts in {unit}, judged by its steps of {step:.6g}; --time-unit states another one"
-    return TIME_UNITS[unit], "" if unit == "s" else note
-
-
 def joint_columns(source: ColumnFile, quantity: str, joints: Sequence[str] = (), chosen: Columns = ()) -> Columns:
     """Columns of a quantity: those chosen, patterns among them filled in, else those with one of the usual names.
 
@@ -192,16 +152,17 @@ def resolved(source: ColumnFile, chosen: ColumnMap, robot_joints: tuple[str, ...
     """
     time = time_column(source) if chosen.time is None else chosen.time
     if time is None or time not in source.widths:
-        raise InvalidInputError(f"columns: time of {source.path}", time, f"one of its {source.described()}")
+        given = "nothing by the usual names" if time is None else time
+        raise InvalidInputError(f"columns: time of {source.path}", given, _wanted(source, "time=COLUMN"))
     if source.widths[time] != 1:
         given = f"{time} with {source.widths[time]} numbers per row"
         raise InvalidInputError(f"columns: time of {source.path}", given, "one number per row")
+    check_one_part(source, time)
     joints = chosen.joints or robot_joints
     found = {quantity: joint_columns(source, quantity, joints, getattr(chosen, quantity)) for quantity in QUANTITIES}
     if not found["q"]:
-        raise InvalidInputError(
-            f"columns: q of {source.path}", "nothing by the usual names", f"one of its {source.described()}"
-        )
+        given, wanted = "nothing by the usual names", _wanted(source, "q=COLUMNS")
+        raise InvalidInputError(f"columns: q of {source.path}", given, wanted)
     count = total_width(source, found["q"])
     if count > MOST_COLUMNS:
         given = f"{count} numbers per row"
@@ -216,6 +177,24 @@ def resolved(source: ColumnFile, chosen: ColumnMap, robot_joints: tuple[str, ...
                 raise InvalidInputError(f"columns: {quantity}", f"{width} columns", f"{count} as q has")
             found[quantity] = ()
     return replace(chosen, time=time, q=found["q"], dq=found["dq"], tau=found["tau"], command=found["command"])
+
+
+def check_angles(source: ColumnFile, columns: Iterable[Name], *, degrees: bool) -> None:
+    """Refuse columns that say another unit than what is taken for theirs.
+
+    Args:
+        source: The table.
+        columns: Of positions and velocities.
+        degrees: Whether they are taken for degrees, else for radians.
+
+    Raises:
+        InvalidInputError: With the first such column.
+    """
+    other = "rad" if degrees else "deg"
+    name = next((name for name in columns if angle_unit(str(name)) == other), None)
+    if name is not None:
+        wanted = "radians by their names: leave out --degrees" if degrees else "--degrees, as its name says degrees"
+        raise InvalidInputError(f"columns of {source.path}", f"{name}", wanted)
 
 
 def joint_names(source: ColumnFile, chosen: ColumnMap, robot_joints: tuple[str, ...]) -> tuple[str, ...]:
@@ -252,18 +231,6 @@ def total_width(source: ColumnFile, columns: Columns) -> int:
     return sum(source.widths[column] for column in columns)
 
 
-def _split_unit(name: str) -> tuple[str, str]:
-    """A name in small letters without its unit of time, as `time [ms]` or `stamp_ns` have one; and that unit or ''."""
-    word = name.strip().lower()
-    match = re.fullmatch(r"(.*?)[\s_.]*(?:\[(\w+)\]|\((\w+)\)|(?<=[\s_.])(\w+))", word)
-    if match:
-        unit = next(part for part in match.groups()[1:] if part)
-        unit = _WORDS.get(unit, unit)
-        if unit in TIME_UNITS and match[1]:
-            return match[1].rstrip(" _."), unit
-    return word, ""
-
-
 def _matching(source: ColumnFile, pattern: str, joints: Sequence[str]) -> list[Name]:
     """Columns that a pattern fits: in the robot's order, else by the numbers in their names, else as they stand."""
     if not (pattern.startswith("re:") or any(mark in pattern for mark in "*?[")):
@@ -293,7 +260,7 @@ def _usual(source: ColumnFile, quantity: str, joints: tuple[str, ...]) -> Column
     names = [str(name) for name in source.widths if not isinstance(name, int)]
     for word in QUANTITIES[quantity]:
         whole = [name for name in names if name.split("/")[-1].lower() == word]
-        if whole:
+        if len(whole) == 1:
             return (whole[0],)
         named = tuple(
             name
@@ -307,6 +274,13 @@ def _usual(source: ColumnFile, quantity: str, joints: tuple[str, ...]) -> Column
         numbered = sorted((int(match[1]), name) for name in names if (match := pattern.fullmatch(name)))
         if numbered:
             return tuple(name for _, name in numbered)
+    best = best_groups(groups_of(names, joints), quantity, len(joints))
+    if len(best) > 1 and quantity == "q":
+        both = " and ".join(shown(group.columns) for group in best)
+        raise InvalidInputError(f"columns: q of {source.path}", both, "one of them, by --columns q=COLUMNS")
+    if len(best) == 1:
+        return best[0].columns
+    for word in QUANTITIES[quantity]:
         for expression in (rf"{word}_.+", rf".*\d[_/. ]{word}"):
             found: list[Name] = [name for name in names if re.fullmatch(expression, name, re.IGNORECASE)]
             if found:
@@ -314,6 +288,13 @@ def _usual(source: ColumnFile, quantity: str, joints: tuple[str, ...]) -> Column
     if quantity == "q" and joints and all(joint in names for joint in joints):
         return joints
     return ()
+
+
+def _wanted(source: ColumnFile, words: str) -> str:
+    """What to say where columns are not found by their names."""
+    if source.widths and all(isinstance(name, int) for name in source.widths):
+        words = f"time=0 q=1:{min(8, len(source.widths))}"
+    return f"--columns '{words}' with some of its {source.described()}"
 
 
 def _listed(value: Any) -> Columns:

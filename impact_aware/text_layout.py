@@ -6,13 +6,16 @@ laboratory above the header; a line of units below it; vectors in one cell, `"[0
 
 from __future__ import annotations
 
+import codecs
 import csv
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
+
+import numpy as np
 
 BLANKS = " "
 """As a delimiter: any number of blanks and tabs."""
@@ -33,6 +36,7 @@ _UNIT = re.compile(
     r"[\[(]?(s|sec|ms|us|µs|ns|rad|deg|°|rad/s|deg/s|1/s|m|mm|m/s|N|Nm|N m|N\*m|kg|A|V|Hz|-|1|)[\])]?", re.IGNORECASE
 )
 _DECIMAL_COMMA = re.compile(r"[-+]?\d+,\d+([eE][-+]?\d+)?")
+_DATE = re.compile(r"(\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?(?:[.,]\d{1,9})?)\s*(?:(Z)|([-+])(\d\d):?(\d\d))?")
 _BRACKETS = str.maketrans("[](){},;", " " * 8)
 
 
@@ -60,6 +64,8 @@ class TextLayout:
         names: (c,) Of the columns; numbers from 0 where no line names them.
         widths: (c,) Numbers per cell: more than 1 for vectors; 0 for a vector of one number, in brackets.
         above: Lines above the first row.
+        dates: Places of columns of dates with times of day, `2026-01-03 12:30:00.005`.
+        encoding: Of the text, as Python calls it.
     """
 
     delimiter: str
@@ -67,6 +73,8 @@ class TextLayout:
     names: tuple[str | int, ...]
     widths: tuple[int, ...]
     above: int
+    dates: frozenset[int] = frozenset()
+    encoding: str = "utf-8-sig"
 
 
 @dataclass(frozen=True)
@@ -83,13 +91,28 @@ def layout_of(path: Path) -> TextLayout:
     Raises:
         OSError, UnicodeDecodeError: It can't be read.
     """
-    # utf-8-sig, because spreadsheets put a byte order mark first.
-    with open(path, newline="", encoding="utf-8-sig") as file:
+    encoding = _encoding(path)
+    with open(path, newline="", encoding=encoding) as file:
         lines = [line for _ in range(_LINES) if (line := file.readline(_LONGEST_LINE))]
     guesses = [guess for delimiter in DELIMITERS if (guess := _guess(lines, delimiter)) is not None]
     if not guesses:
         return TextLayout(",", ".", (), (), 0)
-    return max(guesses, key=lambda guess: guess.score).layout
+    return replace(max(guesses, key=lambda guess: guess.score).layout, encoding=encoding)
+
+
+def _encoding(path: Path) -> str:
+    """UTF-8, with the byte order mark of spreadsheets or without, else what its first bytes say."""
+    with open(path, "rb") as file:
+        head = file.read(_LONGEST_LINE)
+    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "utf-16"
+    try:
+        # A letter that is cut in two at the end is no fault.
+        codecs.getincrementaldecoder("utf-8")().decode(head)
+    except UnicodeDecodeError:
+        # NUL is in no text.
+        return "utf-8-sig" if b"\0" in head else "cp1252"
+    return "utf-8-sig"
 
 
 def rows_of(path: Path, layout: TextLayout) -> Iterator[tuple[int, list[str]]]:
@@ -98,7 +121,7 @@ def rows_of(path: Path, layout: TextLayout) -> Iterator[tuple[int, list[str]]]:
     Raises:
         CellError: Cells that can't be told apart.
     """
-    with open(path, newline="", encoding="utf-8-sig") as file:
+    with open(path, newline="", encoding=layout.encoding) as file:
         next(islice(file, layout.above, layout.above), None)
         try:
             for number, cells in _cells(file, layout.delimiter):
@@ -117,6 +140,19 @@ def is_number(word: str, decimal: str = ".") -> bool:
     except ValueError:
         return False
     return True
+
+
+def seconds_of(word: str) -> float | None:
+    """Seconds since 1970 of a date with its time of day, in its own zone where it names one; None for another cell."""
+    match = _DATE.fullmatch(word)
+    if match is None:
+        return None
+    try:
+        stamp = np.datetime64(match[1].replace(" ", "T").replace(",", "."), "ns")
+    except ValueError:
+        return None
+    ahead = 0 if match[3] is None else int(match[3] + "1") * (3600 * int(match[4]) + 60 * int(match[5]))
+    return 1e-9 * int(stamp.astype(np.int64)) - ahead
 
 
 def numbers_in(word: str, decimal: str = ".") -> list[float] | None:
@@ -178,7 +214,10 @@ def _guess(lines: Sequence[str], delimiter: str) -> _Guess | None:
     for place in range(min(count, len(names))):
         found = next((w for cells in below if (w := _width(cells[place], decimal)) is not None), 1)
         widths[place] = found
-    layout = TextLayout(delimiter, decimal, names, tuple(widths), above)
+    dates = frozenset(
+        place for cells in below[:1] for place in range(min(count, len(names))) if seconds_of(cells[place]) is not None
+    )
+    layout = TextLayout(delimiter, decimal, names, tuple(widths), above, dates)
     agrees = header is not None and len(header) == count
     return _Guess(layout, (round(known / len(words), 2) if words else 0.0, agrees, decimal == ".", count))
 
@@ -216,7 +255,7 @@ def _is_row(cells: list[str], count: int, decimal: str) -> bool:
 
 def _width(word: str, decimal: str) -> int | None:
     """Numbers in a cell: 1, more for a vector, 0 for a vector of one number; None for a cell without numbers."""
-    if is_number(word, decimal):
+    if is_number(word, decimal) or seconds_of(word) is not None:
         return 1
     found = numbers_in(word, decimal)
     if found is None:

@@ -33,12 +33,14 @@ from impact_aware.estimation.trial_tables import (
 )
 from impact_aware.estimation.trials import ImpactTrial
 from impact_aware.impact.registry import DEFAULT_METHOD, IMPACT_MAPS
-from impact_aware.joint_columns import ColumnMap, time_column, time_scale
+from impact_aware.joint_columns import ColumnMap
 from impact_aware.json_text import finite, json_text
 from impact_aware.output_folder import write_whole
+from impact_aware.recordings.bag import is_recording
 from impact_aware.recordings.file_options import FileOptions, file_options
 from impact_aware.robot import RobotModel, load_robot
 from impact_aware.robot.plausible_state import limit_notes
+from impact_aware.time_columns import time_column, time_scale
 
 if TYPE_CHECKING:
     from impact_aware.estimation.object_motion import ObjectTrack
@@ -178,7 +180,7 @@ def _impacts(args: argparse.Namespace) -> Identification:
         beside = file_options(path)
         known, times, columns = _beside(beside, defaults, args.impact_time, chosen)
         degrees = args.degrees or (beside is not None and beside.degrees)
-        if path.is_dir() or path.suffix in (".mcap", ".db3"):
+        if path.is_dir() or is_recording(path):
             track = (args.object_topic, args.object_frame)
             trials += trials_from_bag(path, robot, known, times, degrees=degrees, track=track)
         else:
@@ -293,7 +295,8 @@ def _track(path: Path, columns: ColumnMap | None) -> ObjectTrack | None:
     time = (columns.time if columns is not None else None) or time_column(source)
     if not isinstance(time, str) or any(str(name).startswith("before") for name in source.widths):
         return None
-    return track_of_table(source, time, time_scale(source, time, None if columns is None else columns.time_scale)[0])
+    scale, _ = time_scale(source, time, None if columns is None else columns.time_scale)
+    return track_of_table(source, time, scale, columns)
 
 
 def _contact(args: argparse.Namespace) -> Identification:

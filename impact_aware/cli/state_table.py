@@ -13,7 +13,7 @@ from impact_aware.arrays import Array
 from impact_aware.columns import ColumnFile, open_columns
 from impact_aware.errors import InvalidInputError
 from impact_aware.impact.contact_impulse import MODES
-from impact_aware.joint_columns import ColumnMap, Columns, joint_columns, stacked, total_width
+from impact_aware.joint_columns import ColumnMap, Columns, check_angles, joint_columns, stacked, total_width
 from impact_aware.output_folder import write_whole
 from impact_aware.robot import RobotModel
 
@@ -62,6 +62,7 @@ def read_states(
     ]
     if any(total_width(source, kind) != robot.n for kind in found_columns):
         found_columns = _strict(source, path, robot, bool(chosen.q or chosen.dq))
+    check_angles(source, [name for kind in found_columns for name in kind], degrees=degrees)
     found = source.whole([name for kind in found_columns for name in kind])
     states = (stacked(found, kind) for kind in found_columns)
     return StateTable(*(np.radians(values) if degrees else values for values in states))

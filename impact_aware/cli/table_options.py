@@ -6,7 +6,8 @@ import argparse
 import sys
 from collections.abc import Iterable
 
-from impact_aware.joint_columns import TIME_UNITS, ColumnMap, read_column_map, with_time_unit
+from impact_aware.joint_columns import ColumnMap, read_column_map, with_time_unit
+from impact_aware.time_columns import TIME_UNITS
 
 
 def add_table_arguments(parser: argparse._ActionsContainer, *, times: bool = True, degrees: bool = True) -> None:

@@ -49,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
     joints = args.joints or (None if robot is None else list(robot.joint_names))
     if args.bag.suffix.lower() in TABLES:
         chosen = column_map(args)
-        tell(open_table(args.bag, chosen, joints or ()).notes)
+        tell(open_table(args.bag, chosen, joints or (), degrees=args.degrees).notes)
         names, samples = samples_in_table(args.bag, joints, chosen, degrees=args.degrees)
     else:
         with Bag(args.bag) as bag:

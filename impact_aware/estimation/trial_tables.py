@@ -30,8 +30,9 @@ from impact_aware.estimation.contact_identification import ForceProfile
 from impact_aware.estimation.estimate import position_at
 from impact_aware.estimation.object_motion import ObjectTrack, object_motion
 from impact_aware.estimation.trials import ImpactTrial, trial_from_recording
-from impact_aware.joint_columns import ColumnMap, joint_names, resolved, stacked, time_column, time_scale
+from impact_aware.joint_columns import ColumnMap, check_angles, joint_names, resolved, stacked
 from impact_aware.robot import RobotModel
+from impact_aware.time_columns import time_column, time_scale
 
 # Standard error of a velocity when a table gives none, rad/s; only ratios between trials matter.
 _UNKNOWN_ERROR = 2e-3
@@ -154,6 +155,7 @@ def _trials_of_recording(
     if not impact_times:
         raise InvalidInputError(str(source.path), "a recording", "impact times with it (--impact-time)")
     chosen = resolved(source, columns, robot.joint_names)
+    check_angles(source, chosen.q, degrees=degrees)
     joints = joint_names(source, chosen, robot.joint_names)
     for joint in robot.joint_names:
         if joint not in joints:

@@ -156,7 +156,7 @@ def samples_in_table(
         columns: What is known about its columns.
         degrees: Whether positions and velocities are in degrees.
     """
-    table = open_table(path, columns, robot_joints=joint_names or ())
+    table = open_table(path, columns, joint_names or (), degrees=degrees)
     return _all_samples(([piece] for piece in table.pieces()), str(path), joint_names, degrees=degrees)
 
 

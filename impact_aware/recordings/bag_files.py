@@ -14,6 +14,7 @@ from tempfile import TemporaryDirectory
 from lz4.frame import LZ4FrameDecompressor
 from zstandard import ZstdDecompressor
 
+from impact_aware.columns import way_to_table
 from impact_aware.errors import ImpactAwareError, InvalidInputError, one_line, one_reason
 from impact_aware.resources import most_unpacked, read_text
 from impact_aware.yaml_text import read_yaml
@@ -86,6 +87,8 @@ def find_bag_files(path: Path, stack: ExitStack) -> BagFiles:
     Raises:
         BagError: There is no recording.
     """
+    if way_to_table(path):
+        raise BagError(f"{path}: no rosbag2 recording{way_to_table(path)}")
     try:
         if not path.is_dir():
             return BagFiles((_usable(path, path, stack),))

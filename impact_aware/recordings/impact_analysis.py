@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from impact_aware.columns import KINDS, way_to_table
 from impact_aware.columns import SUFFIXES as TABLES
 from impact_aware.detection import ImpactDetector, make_detector
 from impact_aware.detection.registry import NEEDS, OPTIONS
@@ -139,7 +140,7 @@ def _analyze_file(
     if file.suffix.lower() in TABLES:
         return _analyze_table(file, options, surface, report)
     if not is_recording(file):
-        kinds = "a rosbag2 folder, .mcap, .db3, or a table (.csv, .parquet, .npz, .npy, .h5)"
+        kinds = f"a rosbag2 folder, .mcap, .db3, or a table ({KINDS}){way_to_table(file)}"
         raise InvalidInputError("recording", str(file), kinds)
     with Bag(file) as bag:
         topics = options.topics
@@ -181,7 +182,7 @@ def _analyze_table(
     file: Path, options: AnalysisOptions, surface: Surface | None, report: Report | None
 ) -> tuple[list[ArmAnalysis], float, list[str]]:
     joints = () if options.robot is None else load_robot(options.robot).joint_names
-    table = open_table(file, options.columns, joints)
+    table = open_table(file, options.columns, joints, degrees=options.degrees)
     arm = _arm(arm_of_table(table.joint_names, options.robot), options)
     arm.notes.extend(table.notes)
     seconds, rows = 0.0, 0
@@ -199,7 +200,7 @@ def _analyze_table(
         raise InvalidInputError("table", str(file), "at least one row of finite positions")
     arm.units.check(file.name)
     arm.commands = commands_of_table(table)
-    track = track_of_table(table.source, table.time, table.time_scale)
+    track = track_of_table(table.source, table.time, table.time_scale, options.columns)
     return [_concluded(file, arm, options, Surroundings(surface, track=track))], seconds, []
 
 

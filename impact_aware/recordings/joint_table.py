@@ -9,8 +9,9 @@ from pathlib import Path
 import numpy as np
 
 from impact_aware.columns import ColumnFile, Name, open_columns
-from impact_aware.joint_columns import ColumnMap, joint_names, resolved, stacked, time_scale
+from impact_aware.joint_columns import ColumnMap, check_angles, joint_names, resolved, stacked
 from impact_aware.recordings.joint_state_reader import JointBatch
+from impact_aware.time_columns import time_scale
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,19 +37,23 @@ class JointTable:
     pieces: Callable[[], Iterator[JointBatch]] = field(repr=False)
 
 
-def open_table(path: Path, columns: ColumnMap | None = None, robot_joints: Sequence[str] = ()) -> JointTable:
+def open_table(
+    path: Path, columns: ColumnMap | None = None, robot_joints: Sequence[str] = (), *, degrees: bool = False
+) -> JointTable:
     """Find the columns of a table.
 
     Args:
         path: The file.
         columns: What is known about them.
         robot_joints: Joints of the robot, by which columns may be named, or which `q1 ... qn` stand for.
+        degrees: Whether angles are in degrees.
 
     Raises:
-        InvalidInputError: The file can't be read, or lacks times or positions.
+        InvalidInputError: The file can't be read, lacks times or positions, or names another unit.
     """
     source = open_columns(path)
     chosen = resolved(source, columns or ColumnMap(), tuple(robot_joints))
+    check_angles(source, (*chosen.q, *chosen.dq), degrees=degrees)
     names = joint_names(source, chosen, tuple(robot_joints))
     assert chosen.time is not None
     scale, note = time_scale(source, chosen.time, chosen.time_scale)

@@ -12,11 +12,12 @@ from impact_aware.arrays import Array
 from impact_aware.columns import ColumnFile, Name
 from impact_aware.errors import InvalidInputError
 from impact_aware.estimation.object_motion import ObjectTrack
-from impact_aware.joint_columns import time_scale
+from impact_aware.joint_columns import ColumnMap, Columns, joint_columns, total_width
 from impact_aware.messages.geometry import quaternion, vector
 from impact_aware.messages.stamps import stamp_seconds
 from impact_aware.recordings.bag import Bag, BagError
 from impact_aware.recordings.recorded_predictions import TF_TYPES, RecordedFrames
+from impact_aware.time_columns import time_scale
 
 USUAL_TOPIC = "object_pose"
 
@@ -27,7 +28,9 @@ TWIST_TYPES = ("geometry_msgs/msg/TwistStamped", "geometry_msgs/msg/TwistWithCov
 """Messages with its velocity alone, which is summed up to positions."""
 
 
-def track_of_table(source: ColumnFile, joint_time: Name, joint_scale: float) -> ObjectTrack | None:
+def track_of_table(
+    source: ColumnFile, joint_time: Name, joint_scale: float, chosen: ColumnMap | None = None
+) -> ObjectTrack | None:
     """The track in the columns of a table; None without one.
 
     `object_position`, as one column of vectors or with `_x`, `_y`, `_z` behind it, or `object_velocity` alike;
@@ -37,16 +40,20 @@ def track_of_table(source: ColumnFile, joint_time: Name, joint_scale: float) -> 
         source: The table.
         joint_time: Column of the joints' time.
         joint_scale: Seconds per unit of it.
+        chosen: What is known about the columns.
 
     Raises:
-        InvalidInputError: Columns of another width, or numbers that are none.
+        InvalidInputError: Columns that are not there, of another width, or numbers that are none.
     """
-    place, speed = (_columns(source, f"object_{word}", 3, "xyz") for word in ("position", "velocity"))
+    chosen = chosen or ColumnMap()
+    place = _columns(source, "object_position", 3, "xyz", chosen.object_position)
+    speed = _columns(source, "object_velocity", 3, "xyz", chosen.object_velocity)
     if not place and not speed:
         return None
-    turn = _columns(source, "object_quaternion", 4, "xyzw") if place else []
-    clock = "object_time"
-    own = next((name for name in source.widths if str(name).split("/")[-1].startswith(clock)), None)
+    turn = _columns(source, "object_quaternion", 4, "xyzw", chosen.object_quaternion) if place else []
+    clocks = joint_columns(source, "object_time", (), chosen.object_time) if chosen.object_time else ()
+    usual = (name for name in source.widths if str(name).split("/")[-1].startswith("object_time"))
+    own = next(iter(clocks or usual), None)
     scale = joint_scale if own is None else time_scale(source, own)[0]
     time = joint_time if own is None else own
     wanted = list(dict.fromkeys([time, *(place or speed), *turn]))
@@ -202,8 +209,14 @@ def _summed(times: Array, velocities: Array) -> Array:
     return np.concatenate((np.zeros((1, velocities.shape[1])), np.cumsum(steps, axis=0)))
 
 
-def _columns(source: ColumnFile, name: str, width: int, axes: str) -> list[Name]:
+def _columns(source: ColumnFile, name: str, width: int, axes: str, chosen: Columns) -> list[Name]:
     """One column of vectors, or one per axis; none at all where the table has neither."""
+    if chosen:
+        found = list(joint_columns(source, name, (), chosen))
+        if total_width(source, tuple(found)) != width:
+            words = ", ".join(str(column) for column in found)
+            raise InvalidInputError(f"columns: {name} of {source.path}", words, f"{width} numbers per row")
+        return found
     whole = next((column for column in source.widths if str(column).split("/")[-1] == name), None)
     if whole is not None:
         if source.widths[whole] != width:

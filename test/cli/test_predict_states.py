@@ -137,7 +137,7 @@ def test_bad_tables_are_answered_in_one_line(capsys, tmp_path, states, names):
         line = refused(capsys, write(tmp_path / "f.csv", names, broken))
         assert "row 3 (line 4)" in line and "dq_panda_joint3" in line and repr(word) in line
     assert "3 columns in row 1" in refused(capsys, write(tmp_path / "g.csv", names, [[1, 2, 3]]))
-    (tmp_path / "h.csv").write_bytes(b"\xff\xfe\x00\x01")
+    (tmp_path / "h.csv").write_bytes(b"\xff\x00\x01")
     assert "table that can be read" in refused(capsys, tmp_path / "h.csv")
 
 

@@ -166,7 +166,8 @@ def test_maps_that_do_not_fit_are_refused(tmp_path):
         ("joints=a", "1 names, expected 2"),
         ("speed=x", "'speed'"),
         ("time_scale=fast", "seconds per unit"),
-        ("q=q1 dq", "words like"),
+        ("q=q1 dq", "'q1 dq', expected one of its columns"),
+        ("q1 dq=dq1", "words like"),
         (str(tmp_path / "none.yaml"), "readable YAML"),
     ):
         with pytest.raises(InvalidInputError, match=word):

@@ -5,9 +5,10 @@ import pytest
 
 from impact_aware.columns import open_columns
 from impact_aware.errors import InvalidInputError, UnknownNameError
-from impact_aware.joint_columns import ColumnMap, joint_columns, read_column_map, time_scale, with_time_unit
+from impact_aware.joint_columns import ColumnMap, joint_columns, read_column_map, with_time_unit
 from impact_aware.recordings.arm_samples import samples_in_table
 from impact_aware.recordings.joint_table import open_table
+from impact_aware.time_columns import time_scale
 
 # Two joints at five times; every number occurs once.
 ROWS = np.array([[0.005 * k, 0.5 + 0.25 * k, -1.75 - 0.125 * k] for k in range(5)])
@@ -97,10 +98,10 @@ def test_faults_below_lines_of_metadata_have_the_line_of_the_file(tmp_path):
         ("stamp", 1.7e12 + 1.0 * np.arange(30), 1e-3, True),
         ("timestamp", 1.7e15 + 5000.0 * np.arange(30), 1e-6, True),
         ("timestamp", 1.7e18 + 1e6 * np.arange(30), 1e-9, True),
-        ("time_s", 5.0 * np.arange(30), 1.0, False),
+        ("time_s", 5.0 * np.arange(30), 1.0, True),
         ("time_ms", 0.005 * np.arange(30), 1e-3, False),
         ("Time [ns]", 0.005 * np.arange(30), 1e-9, False),
-        ("stamp_sec", 5.0 * np.arange(30), 1.0, False),
+        ("stamp_sec", 5.0 * np.arange(30), 1.0, True),
         # Too few to judge by.
         ("time", 100.0 * np.arange(5), 1.0, False),
     ],
@@ -126,7 +127,7 @@ def test_the_unit_of_time_is_that_of_its_name_else_of_its_steps(tmp_path, name, 
     [
         ("time,joint_10_pos,joint_2_pos,joint_1_pos", "q=joint_*_pos", (), ("q1", "q2", "q3"), [3, 2, 1]),
         ("time,joint_3_pos,joint_2_pos,joint_1_pos", "", (), ("q1", "q2", "q3"), [3, 2, 1]),
-        ("time,m_b_deg,m_c_deg,m_a_deg", "q=m_*", ("a", "b", "c"), ("a", "b", "c"), [3, 1, 2]),
+        ("time,m_b_pos,m_c_pos,m_a_pos", "q=m_*", ("a", "b", "c"), ("a", "b", "c"), [3, 1, 2]),
         ("time,b,c,a", "q=?", (), ("q1", "q2", "q3"), [1, 2, 3]),
         ("time,x1,y1,x2", "q=re:[xy]\\d joints=u,v,w", (), ("u", "v", "w"), [1, 2, 3]),
         ("when,Q1,Q2,Q3", "time=when", (), ("q1", "q2", "q3"), [1, 2, 3]),
