@@ -124,6 +124,9 @@ def _kind(words: tuple[str, ...], named: bool) -> tuple[str, tuple[bool, bool, i
     """Quantity that words say, empty for none, and how well."""
     said = [word for word in words if word in _KIND_OF]
     rest = {word for word in words if word not in _KIND_OF}
+    if not said and not named and words and words[-1] == "joint" and not rest & _WANTED:
+        # `panda_joint1`: joints of some arm.
+        return "q", (True, True, int(bool(rest - _BARE)))
     if len({_KIND_OF[word] for word in said}) > 1 or rest - _BESIDE - _WANTED - _MEASURED:
         return "", (True, True, 0)
     if not said:

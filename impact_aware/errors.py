@@ -33,10 +33,11 @@ class InvalidInputError(ImpactAwareError, ValueError):
 class UnknownNameError(InvalidInputError):
     """A name (robot, frame, detector, task ...) is not among the known ones."""
 
-    def __init__(self, field: str, value: str, known: tuple[str, ...]) -> None:
-        """List the known names in the message."""
+    def __init__(self, field: str, value: str, known: tuple[str, ...], beside: str = "") -> None:
+        """List the known names in the message; `beside` says what is taken in place of a name."""
         self.known = known
-        super().__init__(field, repr(value), "one of " + ", ".join(known) if known else "a known name")
+        expected = "one of " + ", ".join(known) if known else "a known name"
+        super().__init__(field, repr(value), f"{expected}, or {beside}" if beside else expected)
 
 
 class NoSolutionError(ImpactAwareError):

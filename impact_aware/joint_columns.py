@@ -292,7 +292,9 @@ def _usual(source: ColumnFile, quantity: str, joints: tuple[str, ...]) -> Column
 
 def _wanted(source: ColumnFile, words: str) -> str:
     """What to say where columns are not found by their names."""
-    if source.widths and all(isinstance(name, int) for name in source.widths):
+    if not source.widths:
+        return "a table with columns; this one has none"
+    if all(isinstance(name, int) for name in source.widths):
         words = f"time=0 q=1:{min(8, len(source.widths))}"
     return f"--columns '{words}' with some of its {source.described()}"
 

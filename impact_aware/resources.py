@@ -67,7 +67,8 @@ def read_named(kind: str, folder: str, name_or_path: str | Path) -> tuple[dict[s
     if path.suffix not in (".yaml", ".yml"):
         names = resource_names(folder)
         if str(name_or_path) not in names:
-            raise UnknownNameError(kind, str(name_or_path), names)
+            urdf = ", a .urdf" if kind == "robot" else ""
+            raise UnknownNameError(kind, str(name_or_path), names, f"the path of a file (.yaml{urdf})")
         path = find_resource("config", folder, f"{name_or_path}.yaml")
     elif not path.is_file():
         raise InvalidInputError(kind, str(path), "an existing file")

@@ -14,6 +14,11 @@ from impact_aware.errors import InvalidInputError
 RATE_TOLERANCE = 0.95
 """Share of the lowest rate that still counts as it: a timer of 200 Hz that is late now and then gives 198."""
 
+_SLOWEST = 100.0
+"""Rate from which detectors see impacts at all, Hz."""
+
+_STANDING = "stamps stand still or run backwards: they have to be the times of the measurements"
+
 MOVING_STEP = 2e-5
 """Step from one position to the next that is motion and not the flicker of an encoder, rad."""
 
@@ -100,7 +105,10 @@ class InputMonitor:
         usable = rows[rows[:, 1] == 0.0] if count else rows
         broken_share = 1.0 - len(usable) / count if count else 0.0
         if len(usable) < 10 or usable[-1, 0] <= usable[0, 0]:
-            reason = None if count < 20 else "no usable positions arrive: check the joint names and the topic"
+            reason = None
+            if count >= 20:
+                still = len(usable) >= 10
+                reason = _STANDING if still else "no usable positions arrive: check the joint names and the topic"
             return InputQuality(math.nan, math.nan, math.nan, 0.0, broken_share, False, reason)
         intervals = np.diff(usable[:, 0])
         mean, period = float(intervals.mean()), float(np.median(intervals))
@@ -128,8 +136,9 @@ class InputMonitor:
     def _reason(self, quality: InputQuality) -> str | None:
         lowest = f"at least {self._lowest_rate:.0f} Hz are needed, 1000 are best"
         if quality.rate < RATE_TOLERANCE * self._lowest_rate:
+            seen = "weak impacts" if quality.rate >= RATE_TOLERANCE * _SLOWEST else "an impact"
             return (
-                f"samples come at {quality.rate:.0f} Hz, too slowly to see an impact; {lowest}: drivers often "
+                f"samples come at {quality.rate:.0f} Hz, too slowly to see {seen}; {lowest}: drivers often "
                 "republish joint states slowly beside a fast topic of their own"
             )
         if quality.fresh_rate < RATE_TOLERANCE * self._lowest_rate:

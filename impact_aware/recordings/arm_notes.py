@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
+from impact_aware.errors import InvalidInputError
 from impact_aware.recordings.arm_samples import ArmSelector
 from impact_aware.recordings.file_options import FileOptions
 from impact_aware.recordings.impact_finder import ImpactFinder
+from impact_aware.recordings.options import AnalysisOptions
 from impact_aware.recordings.results import ArmAnalysis
 from impact_aware.recordings.velocity_lag import velocity_lag
 from impact_aware.robot import RobotModel
@@ -64,3 +67,25 @@ def beside_notes(options: FileOptions, arms: Sequence[ArmAnalysis]) -> list[str]
                 f"no contact was found within {1e3 * NEAR:.0f} ms of {time:.4f} s, which {options.path.name} names"
             )
     return notes
+
+
+def check_times(file: Path, finder: ImpactFinder) -> None:
+    """Refuse a column that can't be the times of the rows.
+
+    Raises:
+        InvalidInputError: With what is wrong with it.
+    """
+    wanted = "times that increase; --columns time=COLUMN names another column"
+    if finder.backwards > 0.2 * finder.samples:
+        given = f"{finder.backwards} of {finder.samples} that run backwards"
+        raise InvalidInputError(f"times of {file.name}", given, wanted)
+    if finder.samples > 1 and finder.first_time == finder.last_time:
+        raise InvalidInputError(f"times of {file.name}", f"{finder.first_time:g} s in every row", wanted)
+
+
+def of_bags_only(options: AnalysisOptions) -> list[str]:
+    """What was asked for that a table can't have."""
+    asked = [name for name in ("object_topic", "object_frame", "command_topic") if getattr(options, name) is not None]
+    words = ", ".join("--" + name.replace("_", "-") for name in asked) + (" looks" if len(asked) == 1 else " look")
+    ways = "--columns object_position=... command=... names the columns of a table"
+    return [f"{words} into bags only; {ways}"] if asked else []

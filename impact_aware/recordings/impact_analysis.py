@@ -21,7 +21,7 @@ from impact_aware.errors import ImpactAwareError, InvalidInputError
 from impact_aware.estimation.object_motion import ObjectTrack
 from impact_aware.messages.impact_prediction import TYPE as PREDICTION_TYPE
 from impact_aware.recordings.ablation import group
-from impact_aware.recordings.arm_notes import beside_notes, data_notes, robot_notes
+from impact_aware.recordings.arm_notes import beside_notes, check_times, data_notes, of_bags_only, robot_notes
 from impact_aware.recordings.arm_samples import ArmSamples, ArmSelector
 from impact_aware.recordings.arm_selection import JOINT_STATE_TYPES, ArmSource, arm_of_table, arms_in_bag
 from impact_aware.recordings.bag import Bag, BagError, is_recording
@@ -198,7 +198,9 @@ def _analyze_table(
     arm.finder.finish()
     if not arm.finder.samples:
         raise InvalidInputError("table", str(file), "at least one row of finite positions")
+    check_times(file, arm.finder)
     arm.units.check(file.name)
+    arm.notes += of_bags_only(options)
     arm.commands = commands_of_table(table)
     track = track_of_table(table.source, table.time, table.time_scale, options.columns)
     return [_concluded(file, arm, options, Surroundings(surface, track=track))], seconds, []
@@ -357,6 +359,7 @@ def _concluded(file: Path, arm: _Arm, options: AnalysisOptions, around: Surround
         OtherEvent(source.arm, file, other.time, other.time_std, other.cause, other.evidence, other.detectors)
         for other in others
     ]
+    notes = (*arm.notes, *filter(None, [arm.units.note(degrees=options.degrees)]))
     windows = [cause.impact.window for cause in contacts if cause.impact is not None]
     stays = not (around.surface is None and options.surface_frame is None)
     events += lost_contacts(impacts, windows, source.robot, fixed=stays)
@@ -379,7 +382,7 @@ def _concluded(file: Path, arm: _Arm, options: AnalysisOptions, around: Surround
         other_events=tuple(sorted(events, key=lambda event: event.time)),
         smallest_jump=finder.kinks.smallest_jump,
         drops=finder.drops,
-        notes=(*source.notes, *robot_notes(source.robot), *arm.notes, *data_notes(selector, finder), *refuted(causes)),
+        notes=(*source.notes, *robot_notes(source.robot), *notes, *data_notes(selector, finder), *refuted(causes)),
     )
 
 

@@ -11,6 +11,9 @@ from impact_aware.recordings.results import Analysis, AnalyzedImpact, ArmAnalysi
 SHORT = 0.1
 """Window after an impact below which little is known about the velocity after, s."""
 
+BRIEF = 0.15
+"""Length of a recording below which no impact is found for sure, s."""
+
 SLOW = 500.0
 """Rate below which an impact is an instant between two samples, Hz."""
 
@@ -45,6 +48,9 @@ def _of_arm(arm: ArmAnalysis, analysis: Analysis) -> Iterator[Limitation]:
         some = len(chosen) < len(arm.impacts)
         return Limitation(what, reason, arm.file.name, arm.arm, tuple(i.index for i in chosen) if some else ())
 
+    if arm.last_time - arm.first_time < BRIEF:
+        reason = f"the recording is {arm.last_time - arm.first_time:.2f} s long"
+        yield entry("whether there was an impact", f"{reason}: both sides of one are looked at")
     if arm.quality:
         yield entry("whether there were more impacts", arm.quality)
     if arm.rate_hz < SLOW:

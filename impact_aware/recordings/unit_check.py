@@ -13,6 +13,9 @@ from impact_aware.robot.plausible_state import implausible_position, position_ra
 LARGEST_UNKNOWN = 4.0 * np.pi
 """Position that is accepted of a joint whose limits are not known, rad: two turns."""
 
+LEAST_DEGREES = float(np.radians(2.0 * np.pi))
+"""Positions that never come this far, rad, are likelier radians that were taken for degrees."""
+
 SHARE = 0.5
 """Of the samples that may be implausible: readings that are spoilt are few, those in another unit are nearly all."""
 
@@ -24,10 +27,12 @@ class UnitCheck:
         """Without a robot only positions of more than `LARGEST_UNKNOWN` are counted."""
         self._names, self._robot = joint_names, robot
         self._seen = self._beyond = 0
+        self._largest = 0.0
         self._worst: tuple[int, float] | None = None
 
     def feed(self, samples: ArmSamples) -> None:
         """Count the next samples."""
+        self._largest = max(self._largest, float(np.abs(samples.positions).max(initial=0.0)))
         beyond = self._implausible(samples.positions)
         self._seen += len(beyond)
         if not beyond.any():
@@ -36,6 +41,13 @@ class UnitCheck:
         if self._worst is None:
             row, joint = np.unravel_index(int(np.argmax(beyond)), beyond.shape)
             self._worst = int(joint), float(samples.positions[row, joint])
+
+    def note(self, *, degrees: bool) -> str:
+        """A doubt about positions that were read as degrees; empty without one."""
+        if not degrees or not 0.0 < self._largest < LEAST_DEGREES:
+            return ""
+        most = np.degrees(self._largest)
+        return f"read as degrees, no joint is ever further than {most:.2g} deg from zero: radians need no --degrees"
 
     def check(self, source: str) -> None:
         """Refuse the recording `source` when most of its samples can't be in radians.

@@ -168,9 +168,11 @@ def test_mistakes_are_answered_in_one_line(bag: Path, tmp_path: Path, capsys: py
     (tmp_path / "table.csv").write_text("time,q_a,q_b\n0.0,1.0,nonsense\n")
     (tmp_path / "words.csv").write_text("a,b\n1,2\n")
     (tmp_path / "notes.txt").write_text("hello")
+    (tmp_path / "notes.md").write_text("hello")
     cases = [
         ((tmp_path / "absent",), "existing"),
-        ((tmp_path / "notes.txt",), "rosbag2 folder"),
+        ((tmp_path / "notes.txt",), "some of its columns hello"),
+        ((tmp_path / "notes.md",), "rosbag2 folder"),
         ((tmp_path / "table.csv",), "'nonsense' for q_b in row 1 (line 2), expected a number"),
         ((tmp_path / "words.csv",), "columns: time"),
         ((bag, "--topic", "/left/joint_states"), "one of /joint_states"),

@@ -200,3 +200,10 @@ def test_what_is_wrong_is_told_in_per_cent():
     assert judge(times, positions).reason.startswith("60 % of the samples have positions")
     kept = times[np.arange(500) % 10 < 4]
     assert judge(kept, moving(kept)).reason.startswith("60 % of the samples are missing")
+
+
+def test_stamps_that_stand_still_are_no_fault_of_the_positions():
+    monitor = InputMonitor(2)
+    for k in range(25):
+        monitor.update(JointSample(3.0, moving(np.array([1e-3 * k]))[0]))
+    assert "stamps stand still" in monitor.quality().reason

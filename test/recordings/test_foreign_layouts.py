@@ -111,6 +111,7 @@ TEXTS = {
         table(["t", *numbered("state.theta[{}]"), *numbered("state.q[{}]")], [TIMES, *split(VELOCITIES, POSITIONS)]),
         "q",
     ),
+    "arm": (table(["time", *numbered("iiwa_joint_{}", 1)], [TIMES, *POSITIONS.T]), "q"),
     "last": (table(["time", *numbered("q{}"), ""], [TIMES, *POSITIONS.T, [""] * COUNT]), "q"),
 }  # fmt: skip
 
@@ -205,7 +206,7 @@ def test_joints_in_rows_and_vectors_in_cells_of_a_frame(tmp_path):
         (
             ["time", *numbered("left_arm_joint_{}"), *numbered("right_arm_joint_{}")],
             [TIMES, *split(POSITIONS, VELOCITIES)],
-            r"--columns 'q=COLUMNS' with some of its columns time, left_arm_joint_0 ... left_arm_joint_5, right",
+            r"got left_arm_joint_0 ... left_arm_joint_5 and right_arm_joint_0 ... right_arm_joint_5, expected one of",
         ),
         (
             ["time", *numbered("field.position{}"), *numbered("robot.position{}")],

@@ -1,0 +1,69 @@
+"""Tables that can be read and yet are doubtful: each doubt is a sentence, in place of figures that mean nothing."""
+
+import numpy as np
+import pytest
+
+from impact_aware.errors import InvalidInputError
+from impact_aware.recordings.impact_analysis import analyze
+from impact_aware.recordings.limitations import limitations
+from impact_aware.recordings.options import AnalysisOptions
+
+
+def written(path, times, step=0.003, begin=0.5):
+    """Two joints that move slowly and not alike."""
+    rows = np.arange(len(times))
+    columns = [times, begin + step * rows, -0.3 * begin + step * np.sin(0.1 * rows)]
+    np.savetxt(path, np.column_stack(columns), delimiter=",", header="time,q1,q2", comments="")
+    return path
+
+
+def test_columns_that_are_no_times_are_refused(tmp_path):
+    times = np.arange(0.0, 1.0, 0.004)
+    path = written(tmp_path / "t.csv", times[::-1])
+    with pytest.raises(InvalidInputError, match="times of t.csv: got 249 of 250 that run backwards, expected times"):
+        analyze([path], AnalysisOptions())
+    with pytest.raises(InvalidInputError, match=r"times of t.csv: got 5 s in every row, expected times that increase"):
+        analyze([written(path, np.full(250, 5.0))], AnalysisOptions())
+    # A clock that is set back once is a note.
+    (arm,) = analyze([written(path, np.concatenate((times + 9.0, times)))], AnalysisOptions()).arms
+    assert any("ran backwards once" in note for note in arm.notes)
+
+
+def test_radians_that_are_read_as_degrees_are_doubted(tmp_path):
+    times = np.arange(0.0, 1.0, 0.004)
+    path = written(tmp_path / "t.csv", times)
+
+    def notes(path, degrees):
+        (arm,) = analyze([path], AnalysisOptions(degrees=degrees)).arms
+        return [note for note in arm.notes if "degrees" in note]
+
+    assert notes(path, True) == [
+        "read as degrees, no joint is ever further than 1.2 deg from zero: radians need no --degrees"
+    ]
+    assert notes(path, False) == []
+    assert notes(written(path, times, step=0.2), True) == []
+
+
+def test_what_only_bags_have_is_not_passed_over_silently(tmp_path):
+    path = written(tmp_path / "t.csv", np.arange(0.0, 1.0, 0.004))
+    options = AnalysisOptions(object_frame="box", command_topic="/commands")
+    (arm,) = analyze([path], options).arms
+    assert any(note.startswith("--object-frame, --command-topic look into bags only") for note in arm.notes)
+    assert not any("bags only" in note for note in analyze([path], AnalysisOptions()).arms[0].notes)
+
+
+@pytest.mark.parametrize(
+    ("period", "words"), [(0.008, "125 Hz, too slowly to see weak"), (0.02, "50 Hz, too slowly to see an")]
+)
+def test_slow_recordings_say_what_they_miss(tmp_path, period, words):
+    (arm,) = analyze([written(tmp_path / "t.csv", np.arange(0.0, 2.0, period))], AnalysisOptions()).arms
+    assert words in arm.quality and np.isfinite(arm.smallest_jump)
+
+
+def test_a_recording_that_is_over_at_once_says_so(tmp_path):
+    def told(length):
+        analysis = analyze([written(tmp_path / "t.csv", np.arange(0.0, length, 0.004))], AnalysisOptions())
+        return [entry.reason for entry in limitations(analysis) if entry.what == "whether there was an impact"]
+
+    assert told(0.1) == ["the recording is 0.10 s long: both sides of one are looked at"]
+    assert told(0.6) == []
