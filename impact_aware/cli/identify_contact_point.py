@@ -20,10 +20,13 @@ from impact_aware.estimation.contact_surface import fit_contact_surface
 from impact_aware.estimation.trial_tables import ContactDefaults, read_trials
 from impact_aware.json_text import json_text
 from impact_aware.output_folder import write_whole
+from impact_aware.recordings.arm_notes import NEAR
 from impact_aware.recordings.bag import is_recording
 from impact_aware.recordings.contact_check import joint_jump
+from impact_aware.recordings.file_options import file_options
 from impact_aware.recordings.impact_analysis import analyze
 from impact_aware.recordings.options import AnalysisOptions
+from impact_aware.recordings.results import AnalyzedImpact
 from impact_aware.robot import RobotModel, load_robot
 
 
@@ -182,23 +185,39 @@ def _friction(fit: ContactPointFit, normal: Array) -> list[tuple[float, float]]:
 
 
 def _hits(file: Path, robot: RobotModel, frame: str, args: argparse.Namespace) -> list[JointJump]:
-    """The jumps of a table of impacts, of given times in a recording, or of the contacts that `analyze` finds there."""
-    columns = column_map(args)
+    """The jumps of a table of impacts, or of contacts that `analyze` finds in a recording, at given times if any."""
+    beside, columns = file_options(file), column_map(args)
+    degrees = args.degrees
+    times = list(args.impact_time or ())
+    if beside is not None:
+        times, columns = times or list(beside.impact_times), columns or beside.columns
+        degrees = degrees or beside.degrees
     table = file.is_file() and not is_recording(file)
     impacts = table and any(str(name).startswith(("before", "velocity_before")) for name in open_columns(file).widths)
-    if impacts or (table and args.impact_time):
-        # The point hangs on no normal; the table reader wants one.
-        defaults = ContactDefaults(frame, np.array([0.0, 0.0, 1.0] if args.normal is None else args.normal))
-        trials = read_trials(file, robot, defaults, args.impact_time, columns=columns, degrees=args.degrees)
-        return [
-            JointJump(
-                trial.q,
-                trial.velocity_after - trial.velocity_before,
-                np.hypot(trial.standard_error, np.asarray(trial.before_error)),
-                trial.velocity_before,
-            )
-            for trial in trials
-        ]
-    options = AnalysisOptions(robot=args.robot, columns=columns, degrees=args.degrees, ablation=False)
-    found = analyze([file], options).impacts
-    return [joint_jump(impact.position, impact.estimate) for impact in found if impact.estimate is not None]
+    if not impacts:
+        options = AnalysisOptions(robot=args.robot, columns=columns, degrees=degrees, ablation=False)
+        found = [impact for impact in analyze([file], options).impacts if impact.estimate is not None]
+        chosen = [impact for time in times if (impact := _nearest(found, time)) is not None]
+        if len(chosen) == len(times):
+            return [joint_jump(i.position, i.estimate) for i in (chosen if times else found) if i.estimate is not None]
+        if not table:
+            told = ", ".join(f"{impact.time:.3f}" for impact in found) or "none"
+            raise InvalidInputError("--impact-time", times, f"times within {NEAR} s of contacts of {file.name}: {told}")
+    # The point hangs on no normal; the table reader wants one.
+    defaults = ContactDefaults(frame, np.array([0.0, 0.0, 1.0] if args.normal is None else args.normal))
+    trials = read_trials(file, robot, defaults, times or None, columns=columns, degrees=degrees)
+    return [
+        JointJump(
+            trial.q,
+            trial.velocity_after - trial.velocity_before,
+            np.hypot(trial.standard_error, np.asarray(trial.before_error)),
+            trial.velocity_before,
+        )
+        for trial in trials
+    ]
+
+
+def _nearest(found: list[AnalyzedImpact], time: float) -> AnalyzedImpact | None:
+    """The impact at a time, s; None where none is near."""
+    best = min(found, key=lambda impact: abs(impact.time - time), default=None)
+    return best if best is not None and abs(best.time - time) <= NEAR else None

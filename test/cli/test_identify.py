@@ -385,3 +385,32 @@ def test_normal_and_friction_along_with_the_contact_point(capsys, table, tmp_pat
 def test_what_is_known_is_not_fitted_as_well(capsys, table, words, answer):
     status, _, err = identify(capsys, "contact-point", table, *words)
     assert status != 0 and answer in err and "Traceback" not in err
+
+
+def test_the_contact_point_is_that_of_the_hits_that_were_named(capsys, robot, recorded, tmp_path):
+    """Two hits in one recording, each by its time: of the command line or the file beside it, in a bag or a table."""
+    first, second = recorded[0], recorded[3]
+    times = np.arange(0.0, 0.9, 1e-3)
+    since, later = (times - 0.3)[:, None], (times - 0.6)[:, None]
+    positions = first.q + np.where(since < 0, first.velocity_before * since, first.velocity_after * since)
+    jump = second.velocity_after - second.velocity_before
+    positions = positions + np.where(later < 0, 0.0, jump * later)
+    path = tmp_path / "two.csv"
+    header = ",".join(["time", *robot.joint_names])
+    np.savetxt(path, np.column_stack([times, positions]), delimiter=",", header=header, comments="", fmt="%.17g")
+    write_bag(tmp_path / "bag", list(robot.joint_names), times + 1.0, positions)
+
+    def fits(*words):
+        status, out, err = identify(capsys, "contact-point", *words, "--json")
+        assert status == 0, err
+        return json.loads(out)["fits"][0]
+
+    both, alone = fits(path), fits(path, "--impact-time", 0.605)
+    assert (both["hits"], alone["hits"]) == (2, 1)
+    np.testing.assert_allclose(alone["impulses"][0], both["impulses"][1], atol=0.3)
+    assert np.linalg.norm(np.subtract(alone["impulses"][0], both["impulses"][0])) > 0.5
+    np.testing.assert_allclose(fits(tmp_path / "bag", "--impact-time", 1.605)["impulses"], alone["impulses"], atol=1e-3)
+    (tmp_path / "two.impact.yaml").write_text("impact_times: [0.605]\n")
+    assert fits(path) == alone
+    status, _, err = identify(capsys, "contact-point", tmp_path / "bag", "--impact-time", 1.45)
+    assert status == 2 and "got [1.45], expected times within 0.02 s of contacts of bag: 1.300, 1.600" in err

@@ -48,8 +48,9 @@ def test_what_contact_does_to_the_arm_is_the_momentum_that_the_box_gains(hit):
     jacobian = robot.frame_jacobian(q)
     at_point = jacobian[:3] - pin.skew(lever) @ jacobian[3:]
     expected = np.linalg.solve(robot.mass_matrix(q, "M+B_theta"), at_point.T @ -momentum)
-    # Friction on the table takes some of the box's momentum within the 8 ms.
-    assert np.linalg.norm(contact.jump - expected) < 0.1 * np.linalg.norm(expected)
+    # What is left is the table's: it takes the vertical part of the impulse, and friction with it. With what the box
+    # loses of its speed by sliding for 8 ms it would be 6 %.
+    assert np.linalg.norm(contact.jump - expected) < 0.045 * np.linalg.norm(expected)
     assert np.abs(contact.jump).max() > 0.1
 
 

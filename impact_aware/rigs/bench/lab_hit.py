@@ -25,7 +25,7 @@ from impact_aware.rigs.bench.lab_draw import PHYSICS_STEP, HitDraw, draw_hit
 from impact_aware.robot import RobotModel
 from impact_aware.simulation.impact_truth import ImpactTruth
 from impact_aware.simulation.plant import MujocoPlant, PlantState
-from impact_aware.simulation.scene import ArmMount, ContactSettings, Scene, SceneObject
+from impact_aware.simulation.scene import TABLE_CONTACT, ArmMount, ContactSettings, Scene, SceneObject
 
 CYCLE = 5e-4
 """Time between two states of the plant, s."""
@@ -34,13 +34,20 @@ CONTROL_CYCLES = 2
 """Cycles of the plant per cycle of the controller."""
 
 JUMP_AFTER = 0.008
-"""After first touch the contact's impulse is over and the next thing has not begun, s."""
+"""After first touch the impulse of a single touch is over and the next thing has not begun, s."""
+
+LONGEST = 0.025
+"""A contact that ends within this time, with all its touches, counts until then, s; one that stays counts for
+`JUMP_AFTER`."""
 
 SAME_CONTACT = 0.015
 """Touches within this time of a contact's first belong to it, s."""
 
 LEAST_AFTER = 0.1
 """Part of a recording after the first touch, s; the arm's protection may end it before its time."""
+
+GRAVITY = 9.81
+"""m/s^2."""
 
 _LIMIT = 20.0
 """Largest acceleration that the controller asks of a joint, rad/s^2."""
@@ -52,13 +59,14 @@ class TrueContact:
 
     Attributes:
         time: First touch, s.
-        jump: (n,) What it did within `JUMP_AFTER` to the velocity of the arm without oscillation, rad/s.
+        jump: (n,) What it did until it was over to the velocity of the arm without oscillation, rad/s.
         velocity_before: (n,) That velocity at first touch, rad/s.
         point: (3,) Of the contact, base frame, m.
         normal: (3,) From the obstacle into the arm, base frame.
         restitution: Separation over approach speed, both of the links.
         object_twist_before: (6,) Of the box, base frame, m/s and rad/s.
-        object_twist_after: (6,) The same after `JUMP_AFTER`.
+        object_twist_after: (6,) The same when it was over, less what the table's friction took since the first touch:
+            like the arm's jump, what contact with the arm alone did.
         lost: When the arm came off again after its last touch, s; NaN while it stayed.
         losses: The same of every touch that ended, s.
     """
@@ -315,7 +323,9 @@ def _contacts(
     for group in groups:
         first = group[0]
         before = max(int(np.searchsorted(times, first.time, side="right")) - 1, 0)
-        after = min(int(np.searchsorted(times, first.time + JUMP_AFTER)), len(times) - 1)
+        lasted = group[-1].time_lost - first.time
+        until = max(JUMP_AFTER, lasted) if lasted <= LONGEST else JUMP_AFTER
+        after = min(int(np.searchsorted(times, first.time + until)), len(times) - 1)
         found.append(
             TrueContact(
                 time=first.time,
@@ -325,12 +335,22 @@ def _contacts(
                 normal=first.normal,
                 restitution=first.restitution if first.approach_speed > 0.0 else float("nan"),
                 object_twist_before=first.object_twist_before,
-                object_twist_after=twists[after],
+                object_twist_after=_unbraked(twists[after], float(times[after] - first.time)),
                 lost=group[-1].time_lost,
                 losses=tuple(touch.time_lost for touch in group if np.isfinite(touch.time_lost)),
             )
         )
     return tuple(found)
+
+
+def _unbraked(twist: Array, since: float) -> Array:
+    """A twist (6,) of an object that has slid on its table for a time, s, without what that took of its velocity."""
+    speed = float(np.linalg.norm(twist[:2]))
+    braked = TABLE_CONTACT.friction * GRAVITY * since
+    found = twist.copy()
+    # One that hardly moves was not slid all the time.
+    found[:2] *= 1.0 + braked / speed if speed > braked else 1.0
+    return found
 
 
 def hit_of_seed(seed: int, control: str | None = None) -> TrueHit:
