@@ -130,7 +130,7 @@ def _kind(words: tuple[str, ...], named: bool) -> tuple[str, tuple[bool, bool, i
     if len({_KIND_OF[word] for word in said}) > 1 or rest - _BESIDE - _WANTED - _MEASURED:
         return "", (True, True, 0)
     if not said:
-        return ("q" if rest and not named and rest <= _BARE else ""), (True, True, 0)
+        return ("q" if (rest or named) and rest <= _BARE else ""), (True, True, 0)
     kind = _KIND_OF[said[0]]
     rank = (False, not rest & _MEASURED, _KINDS[kind].index(said[0]))
     if rest & _WANTED:

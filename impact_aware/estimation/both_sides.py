@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from impact_aware.arrays import Array
 from impact_aware.errors import InvalidInputError
-from impact_aware.estimation.branch_model import CONTACT_TIME_SCALE, CONTACT_TIMES, BranchModel
+from impact_aware.estimation.branch_model import CONTACT_TIMES as SINGLE
+from impact_aware.estimation.branch_model import BranchModel
 from impact_aware.estimation.motion_parts import Sizes, ramp
 from impact_aware.estimation.sample_noise import noise_of
 
@@ -47,8 +48,14 @@ STEP = 12.0
 SMOOTH = (50.0, 1e3)
 """Spectral densities of the jerk of stiff arms that move as planned, without an oscillation, rad^2/s^5."""
 
-DOUBT = 10.0
+DOUBT = 20.0
 """Logarithm of the odds against that, joint by joint: few samples look smoother than the motion is."""
+
+CONTACT_TIMES = (*SINGLE, 0.011, 0.016)
+"""Candidates for the time in which a contact changes the velocity, s; the longest ones are tips that touch twice."""
+
+CONTACT_TIME_SCALE = 0.005
+"""Time over which the prior of a contact time falls by a factor e, s."""
 
 _SIZES = (*starmap(Sizes, product(JERKS, UNDER_WAY, STARTED, (STEP,))), *(Sizes(jerk, step=STEP) for jerk in SMOOTH))
 REACH = 2.0

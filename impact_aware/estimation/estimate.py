@@ -99,6 +99,7 @@ def _from_both_sides(since: Array, positions: Array, impact_time: float, error: 
         frequencies=np.zeros(0),
         decay_rates=np.zeros(0),
         settled=True,
+        jump_std=fit.jump_std,
     )
 
 

@@ -59,6 +59,7 @@ class VelocityEstimate:
         frequencies: (m,) Damped angular frequencies found, rad/s; empty when none was fitted.
         decay_rates: (m,) Their decay rates, 1/s.
         settled: False when the fit ended on a bound, so that its error may be larger than stated.
+        jump_std: (n,) Standard error of the jump, where both velocities come from one fit and share errors; else None.
     """
 
     method: str
@@ -73,6 +74,13 @@ class VelocityEstimate:
     frequencies: Array
     decay_rates: Array
     settled: bool
+    jump_std: Array | None = None
+
+    @property
+    def jump_error(self) -> Array:
+        """Standard error of `jump` (n,)."""
+        apart = np.hypot(self.standard_error, self.velocity_before_error)
+        return apart if self.jump_std is None else self.jump_std
 
     @property
     def jump(self) -> Array:

@@ -97,8 +97,7 @@ class ContactCheck:
 
 def joint_jump(position: Array, estimate: VelocityEstimate) -> JointJump:
     """The jump that an estimate found at a posture (n,), rad."""
-    error = np.hypot(estimate.standard_error, estimate.velocity_before_error)
-    return JointJump(position, estimate.jump, np.maximum(error, 1e-9), estimate.velocity_before)
+    return JointJump(position, estimate.jump, np.maximum(estimate.jump_error, 1e-9), estimate.velocity_before)
 
 
 def check_contact(

@@ -121,8 +121,9 @@ def _with_object(
 ) -> AnalyzedImpact:
     made = impact.prediction
     mass = options.object_mass if made is None or made.obstacle is None else made.obstacle.mass
+    impulse, spread = impact.impulse_estimated, impact.impulse_error
     hit = object_hit(
-        track, impact.time, impact.event.time_std, following, impact.estimate, made, mass, impact.impulse_estimated
+        track, impact.time, impact.event.time_std, following, impact.estimate, made, mass, impulse, spread
     )
     return _with_notes(impact, hit) if isinstance(hit, str) else replace(impact, object_hit=hit)
 

@@ -6,10 +6,14 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from impact_aware.estimation.registry import BOTH_SIDES
 from impact_aware.recordings.results import Analysis, AnalyzedImpact, ArmAnalysis
 
 SHORT = 0.1
 """Window after an impact below which little is known about the velocity after, s."""
+
+OF_BOTH_SIDES = 0.07
+"""The same of an estimator that looks at 80 ms at most, s."""
 
 BRIEF = 0.15
 """Length of a recording below which no impact is found for sure, s."""
@@ -98,6 +102,10 @@ def _window(impact: AnalyzedImpact) -> float:
     return math.inf if estimate is None else estimate.window[1] - impact.time
 
 
+def _is_of_both_sides(impact: AnalyzedImpact) -> bool:
+    return impact.estimate is not None and impact.estimate.method == BOTH_SIDES
+
+
 _PER_IMPACT = (
     (
         "the velocity after",
@@ -106,8 +114,13 @@ _PER_IMPACT = (
     ),
     (
         "the velocity after as well as elsewhere",
+        f"less than {1e3 * OF_BOTH_SIDES:.0f} ms follow until the recording ends or something else happens",
+        lambda impact: _window(impact) < OF_BOTH_SIDES and _is_of_both_sides(impact),
+    ),
+    (
+        "the velocity after as well as elsewhere",
         f"less than {1e3 * SHORT:.0f} ms follow until the recording ends or something else happens",
-        lambda impact: _window(impact) < SHORT,
+        lambda impact: _window(impact) < SHORT and not _is_of_both_sides(impact),
     ),
     (
         "the velocity after for sure",

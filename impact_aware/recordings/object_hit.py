@@ -30,6 +30,7 @@ class ObjectHit:
         momentum: (3,) Gained by the object, N s; None where its mass is not known.
         momentum_error: (3,) Its standard error.
         impulse_lost: (3,) By the arm, as its joints' jump shows it, N s; None without an estimate.
+        impulse_lost_error: (3,) Its standard error, that of the arm's inertia not counted.
         mass_shown: Mass with which the object's gain along the normal would be the arm's loss, kg; None where one of
             them is not known or the object hardly moved.
         mass_shown_error: Its standard error, that of the arm's inertia not counted.
@@ -42,6 +43,7 @@ class ObjectHit:
     momentum: Array | None = None
     momentum_error: Array | None = None
     impulse_lost: Array | None = None
+    impulse_lost_error: Array | None = None
     mass_shown: float | None = None
     mass_shown_error: float | None = None
 
@@ -55,6 +57,7 @@ def object_hit(
     prediction: ImpactPrediction | None,
     mass: float | None,
     impulse_on_arm: Array | None,
+    impulse_error: Array | None = None,
 ) -> ObjectHit | str:
     """One hit, or in words why the track does not tell.
 
@@ -67,6 +70,7 @@ def object_hit(
         prediction: For the contact point and its normal.
         mass: Of the object, kg, or None.
         impulse_on_arm: (3,) As the joints' jump shows it, N s, or None.
+        impulse_error: (3,) Its standard error.
     """
     try:
         motion = object_motion(track, time, until, time_error=time_error)
@@ -81,7 +85,8 @@ def object_hit(
         speed, spread = float(gained @ normal), float(np.sqrt(normal**2 @ gained_error**2))
         if speed > 3.0 * spread and speed > 0.5 * SLOWEST:
             shown = float(-impulse_on_arm @ normal) / speed
-            shown_error = abs(shown) * spread / speed
+            pushed = 0.0 if impulse_error is None else float(np.sqrt(normal**2 @ impulse_error**2))
+            shown_error = float(np.hypot(shown * spread, pushed)) / speed
     return ObjectHit(
         motion=motion,
         clock_offset=motion.onset - time,
@@ -90,6 +95,7 @@ def object_hit(
         momentum=None if mass is None else mass * gained,
         momentum_error=None if mass is None else mass * gained_error,
         impulse_lost=None if impulse_on_arm is None else -impulse_on_arm,
+        impulse_lost_error=impulse_error,
         mass_shown=shown,
         mass_shown_error=shown_error,
     )

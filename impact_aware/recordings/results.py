@@ -230,8 +230,16 @@ class AnalyzedImpact:
         """(3,) On the robot, as the estimated jump shows it with the inertia of the prediction, N s."""
         if self.prediction is None or self.estimate is None:
             return None
-        jump = self.estimate.velocity_after - self.estimate.velocity_before
-        return jump_impulse(self.prediction.space, self.prediction.contact, jump)
+        return jump_impulse(self.prediction.space, self.prediction.contact, self.estimate.jump)
+
+    @property
+    def impulse_error(self) -> Array | None:
+        """(3,) Standard error of `impulse_estimated` by those of the velocities, the inertia's aside, N s."""
+        if self.prediction is None or self.estimate is None:
+            return None
+        space, contact = self.prediction.space, self.prediction.contact
+        slopes = np.array([jump_impulse(space, contact, unit) for unit in np.eye(len(self.joint_names))])
+        return np.asarray(np.sqrt(self.estimate.jump_error**2 @ slopes**2))
 
 
 @dataclass(frozen=True, eq=False)

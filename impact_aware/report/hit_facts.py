@@ -43,8 +43,8 @@ def object_facts(hit: ObjectHit | None) -> Iterator[tuple[str, str]]:
         yield "restitution, measured", f"{number_text(hit.restitution, 2)} ± {hit.restitution_error:.2f}"
     if hit.momentum is not None and hit.momentum_error is not None:
         yield "momentum gained", f"{_with_error(hit.momentum, hit.momentum_error)} N s"
-    if hit.impulse_lost is not None:
-        yield "impulse lost by the arm", f"({', '.join(number_text(value, 3) for value in hit.impulse_lost)}) N s"
+    if hit.impulse_lost is not None and hit.impulse_lost_error is not None:
+        yield "impulse lost by the arm", f"{_with_error(hit.impulse_lost, hit.impulse_lost_error)} N s"
     if hit.mass_shown is not None:
         yield (
             "object's mass, from both",

@@ -64,6 +64,8 @@ def impact_to_json(impact: AnalyzedImpact) -> dict[str, Any]:
         **_picked(impact, "error", "joint_error", "relative_error", "contact_frame", "normal_source"),
         **{f"contact_velocity_{name}": _plain(impact.contact_velocity(value)) for name, value in velocities.items()},
         "impulse_estimated": _plain(impact.impulse_estimated),
+        "impulse_error": _plain(impact.impulse_error),
+        "jump_error": None if estimate is None else _plain(estimate.jump_error),
         **_prediction_to_json(impact.prediction, impact.common),
         "common": None if impact.common is None else _common_to_json(impact.common),
         "object": _object_to_json(impact.object_hit),

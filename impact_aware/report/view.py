@@ -199,8 +199,8 @@ def _prediction_facts(impact: AnalyzedImpact, prediction: ImpactPrediction) -> I
     yield Fact(
         "impulse, predicted", _impulse(prediction.impulse if impact.common is None else impact.common.contact.impulse)
     )
-    if shown is not None:
-        yield Fact("impulse, from the jump", _impulse(shown))
+    if shown is not None and impact.impulse_error is not None:
+        yield Fact("impulse, from the jump", f"{_impulse(shown)} ± {_vector(impact.impulse_error, 3)}")
     yield from (Fact(*fact) for fact in contact_facts(impact.contact_check))
     used = contact if impact.common is None else impact.common.contact
     assumed = f"{prediction.inertia}, friction {used.friction:g}, restitution {used.restitution:g}"

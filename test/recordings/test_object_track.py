@@ -105,6 +105,11 @@ def test_restitution_and_momentum_come_out_as_they_went_in(restitution):
     np.testing.assert_allclose(found.momentum, -made.impulse, atol=0.02)
     np.testing.assert_allclose(found.impulse_lost, -made.impulse)
     assert found.mass_shown == pytest.approx(1.7, abs=0.05) and found.mass_shown_error < 0.1
+    # An impulse of the arm that is known less well is in the mass that both show, along the normal.
+    vague = object_hit(track, 1.0, 1e-4, None, estimate, made, 1.7, made.impulse, np.array([0.3, 5.0, 0.4]))
+    speed = float(found.motion.velocity_after @ [0.8, 0.0, -0.6])
+    expected = np.hypot(found.mass_shown_error, np.hypot(0.8 * 0.3, 0.6 * 0.4) / speed)
+    assert vague.mass_shown_error == pytest.approx(expected, rel=1e-3) and vague.mass_shown == found.mass_shown
     np.testing.assert_allclose(found.motion.turn_after, made.object_twist_after[3:], atol=0.05)
     late = object_hit(track, 0.985, 1e-4, None, estimate, made, None, None)
     assert late.clock_offset == pytest.approx(0.015, abs=1e-3) and late.momentum is None and late.mass_shown is None

@@ -47,6 +47,9 @@ IMPACT = {
     "impulse": [0.4, 1.7, -0.6],
     # B dv = (0.78, 3.35) = J' p: along y half of 3.35, the rest along (1, 0, 3).
     "impulse_estimated": [0.078, 1.675, 0.234],
+    # The same of the velocities' errors, 0.01 and 0.003, 0.02 and 0.004.
+    "impulse_error": [0.2 * math.hypot(0.01, 0.003), 2.5 * math.hypot(0.02, 0.004), 0.6 * math.hypot(0.01, 0.003)],
+    "jump_error": [math.hypot(0.01, 0.003), math.hypot(0.02, 0.004)],
     "effective_mass": 1.25,
     "mode": "slide",
     "friction": 0.3,
@@ -136,7 +139,8 @@ def test_what_is_not_known_is_null_or_an_empty_cell():
         "velocity_after_predicted", "velocity_after_predicted_std", "velocity_after_estimated", "velocity_after_error",
         "joint_error", "error", "relative_error", "point", "normal", "contact_velocity_before",
         "contact_velocity_after_predicted", "contact_velocity_after_estimated", "impulse", "impulse_estimated",
-        "effective_mass", "object_mass", "expected", "label", "contact_check", "object", "common",
+        "impulse_error", "jump_error", "effective_mass", "object_mass", "expected", "label", "contact_check", "object",
+        "common",
     }  # fmt: skip
     # Without an estimate the velocity before is the detector's, whose error nobody knows.
     assert found["velocity_before"] == [0.15, -0.75] and found["velocity_before_error"] == [None, None]
@@ -253,3 +257,19 @@ def test_the_rate_is_that_of_the_fastest_arm():
     arms = [replace(analysis.arms[0], rate_hz=rate) for rate in (30.0, 1000.0, np.nan)]
     assert to_json(replace(analysis, arms=tuple(arms)))["rate_hz"] == 1000.0
     assert to_json(replace(analysis, arms=tuple(arms[2:])))["rate_hz"] is None
+
+
+def test_the_error_of_the_impulse_is_the_spread_that_the_jump_gives_it():
+    impact = make_impact()
+    random, estimate = np.random.default_rng(3), impact.estimate
+    found = [
+        replace(
+            impact, estimate=replace(estimate, velocity_after=estimate.velocity_after + estimate.jump_error * draw)
+        ).impulse_estimated
+        for draw in random.standard_normal((2000, 2))
+    ]
+    np.testing.assert_allclose(impact.impulse_error, np.std(found, axis=0), rtol=0.06)
+    assert (impact.impulse_error > 0.0).any()
+    # Velocities of one fit share errors, which are not in its jump.
+    alike = replace(estimate, jump_std=0.5 * estimate.jump_error)
+    np.testing.assert_allclose(replace(impact, estimate=alike).impulse_error, 0.5 * impact.impulse_error)

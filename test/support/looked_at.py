@@ -54,6 +54,7 @@ OBJECT_HIT = ObjectHit(
     momentum=np.array([0.2, -1.6, 0.4]),
     momentum_error=np.array([0.02, 0.05, 0.07]),
     impulse_lost=np.array([0.3, -1.9, 0.5]),
+    impulse_lost_error=np.array([0.02, 0.11, 0.04]),
     mass_shown=2.6,
     mass_shown_error=0.4,
 )

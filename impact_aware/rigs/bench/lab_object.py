@@ -17,6 +17,9 @@ from impact_aware.rigs.bench.lab_hit import TrueContact, TrueHit
 NEAR = 0.02
 """A contact point counts as recovered within this distance, m."""
 
+CLOSE = 0.1
+"""Error of a restitution up to which it is recovered; one whose two standard errors are within it is told."""
+
 SLOWEST = 0.05
 """Approach speed from which a restitution is compared, m/s."""
 
@@ -94,8 +97,7 @@ class ObjectScore:
         return {
             "object_speed_error": _spread(self.speed) | {"metres_per_second": _spread(self.velocity)},
             "object_speed_error_over_se": _within(self.velocity_ratio),
-            "restitution_error": _spread(self.restitution)
-            | {"within_0.1": float(np.mean(np.array(self.restitution) <= 0.1)) if self.restitution else None},
+            "restitution_error": _spread(self.restitution) | self._restitutions(),
             "restitution_error_over_se": _within(self.restitution_ratio),
             "contact_point": {
                 "tested": self.points,
@@ -104,6 +106,16 @@ class ObjectScore:
                 "right_point_accused": self.accused,
             },
             "normal": self._normals(),
+        }
+
+    def _restitutions(self) -> dict[str, Any]:
+        """Shares within `CLOSE`: of all, and of those whose standard errors promise it."""
+        errors, ratios = np.array(self.restitution), np.array(self.restitution_ratio)
+        told = errors[2.0 * errors <= CLOSE * ratios]
+        return {
+            "within_0.1": float(np.mean(errors <= CLOSE)) if len(errors) else None,
+            "told": len(told),
+            "told_within_0.1": float(np.mean(told <= CLOSE)) if len(told) else None,
         }
 
     def _normals(self) -> dict[str, Any]:

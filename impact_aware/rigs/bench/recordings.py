@@ -161,10 +161,9 @@ class RecordingScore:
         if impact.estimate is None:
             return
         estimate = impact.estimate
-        spread = np.hypot(estimate.standard_error, estimate.velocity_before_error)
         errors = estimate.velocity_after - impact.velocity_before - contact.jump
         self.jump_errors.append(float(np.linalg.norm(errors) / np.linalg.norm(contact.jump)))
-        self.jump_ratios += (np.abs(errors) / np.maximum(spread, 1e-9)).tolist()
+        self.jump_ratios += (np.abs(errors) / np.maximum(estimate.jump_error, 1e-9)).tolist()
 
     def as_dict(self) -> dict[str, Any]:
         """The figures for the benchmark's JSON; shares of what was counted, None where nothing was."""
