@@ -17,18 +17,21 @@ With everything but the instant linear and Gaussian, likelihoods are closed (Ras
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import product, starmap
 
 import numpy as np
 from numpy.typing import NDArray
 
 from impact_aware.arrays import Array
-from impact_aware.estimation.motion_parts import MotionParts, Sizes, ramp, squares
+from impact_aware.estimation.motion_parts import RINGING, MotionParts, Sizes, ramp, squares
 
 CONTACT_TIMES = (0.0, 0.001, 0.002, 0.004, 0.007)
 """Candidates for the time in which a contact changes the velocity, s."""
+
+LONG_CONTACT_TIMES = (0.011, 0.016)
+"""More of them where the drive was measured: else an oscillation can't be told from a contact as long as that, s."""
 
 CONTACT_TIME_SCALE = 0.003
 """Time over which the prior of a contact time falls by a factor e, s."""
@@ -101,6 +104,7 @@ class Branches:
 
 # What goes on before an instant whatever happens there.
 _BEFORE = tuple(starmap(Sizes, product(JERKS, UNDER_WAY)))
+_PLAIN = tuple(map(Sizes, JERKS))
 _AT_STEPS = tuple(replace(size, step=step) for size, step in product(_BEFORE, STEPS))
 _CARRIED = (*_BEFORE, *(replace(size, carried=CARRIED) for size in _BEFORE))
 _AT_KINKS = tuple(
@@ -113,7 +117,15 @@ _AT_KINKS = tuple(
 class BranchModel:
     """The samples around one instant."""
 
-    def __init__(self, times: Array, positions: Array, noise: Array, impulse_response: Array | None = None) -> None:
+    def __init__(
+        self,
+        times: Array,
+        positions: Array,
+        noise: Array,
+        impulse_response: Array | None = None,
+        pushes: Array | None = None,
+        band: tuple[float, float] = RINGING,
+    ) -> None:
         """Prepare.
 
         Args:
@@ -122,6 +134,9 @@ class BranchModel:
             noise: (n,) Standard deviation of the white part, rad.
             impulse_response: (n, m) Jumps of the velocity that impulses at the contact make, up to their size, or
                 None when they are not known.
+            pushes: (n,) Density of a white acceleration that is part of the positions, rad^2/s^3, where what drives
+                them was measured and taken off: neither swings nor a rattle are left then. None without.
+            band: Lowest and highest frequency with which the arm's joints ring, Hz.
         """
         self._spreads: list[Array] = []
         if impulse_response is not None:
@@ -134,16 +149,30 @@ class BranchModel:
         span = float(self.times[-1])
         self._period = span / (len(times) - 1)
         # Joints of nearly the same noise share their algebra.
-        self.noise = NOISE_GRID ** np.round(np.log(noise) / np.log(NOISE_GRID))
+        self.noise = _on_noise_grid(noise)
+        self.pushes = np.zeros(len(noise)) if pushes is None else np.where(pushes, _on_noise_grid(pushes), 0.0)
         self.powers = (self.times[:, None] / span - 0.5) ** np.arange(3)
         fitted = self.powers @ np.linalg.lstsq(self.powers, positions, rcond=None)[0]
         self.values = positions - fitted
-        self.parts = MotionParts(self.times)
+        self.parts = MotionParts(self.times, band)
+        self._durations = CONTACT_TIMES if pushes is None else CONTACT_TIMES + LONG_CONTACT_TIMES
+        # Of those that differ most, for sizes that are only looked for.
+        self._some_durations = CONTACT_TIMES[1::2] if pushes is None else CONTACT_TIMES[1::2] + LONG_CONTACT_TIMES[-1:]
+
+    def without_event(self) -> float:
+        """Log likelihood of the samples where nothing happens, joints ringing or not."""
+        return float(self._best(self.origin + 0.5 * float(self.times[-1]), _BEFORE)[0].sum())
+
+    def likeliest(self, begin: float, end: float) -> Array:
+        """Log likelihood (n,) of each joint alone, a jump between two instants, s, or none, whichever is likelier."""
+        smooth, _ = self._best(0.5 * (begin + end), _BEFORE)
+        places = np.linspace(begin, end, 5)[1:-1].tolist()
+        return np.max([smooth, *(self._best(place, _AT_KINKS, kink=True)[0] for place in places)], axis=0)
 
     def judge(self, begin: float, end: float, guess: float) -> Branches:
         """Compare what may have happened between two instants, s; `guess` is one at which something seems to."""
         middle = 0.5 * (begin + end)
-        plain, _ = self._best(middle, [Sizes(jerk) for jerk in JERKS])
+        plain, _ = self._best(middle, _PLAIN)
         smooth, _ = self._best(middle, _BEFORE)
         coarse = np.arange(begin, end + 0.25 * self._period, 0.5 * self._period)
         _, sizes = self._best(middle, _AT_STEPS)
@@ -178,16 +207,16 @@ class BranchModel:
     def instant(self, begin: float, end: float) -> tuple[float, float]:
         """Mean and standard deviation of the instant of a jump between two instants, s, over all sizes of the parts."""
         places = np.linspace(begin, end, INSTANTS)
-        choices = list(starmap(Sizes, product(JERKS[:-1], UNDER_WAY[::2], STARTED, STEPS)))
-        prior = -np.array(CONTACT_TIMES) / CONTACT_TIME_SCALE
-        totals = np.zeros((len(places), len(CONTACT_TIMES)))
+        choices = tuple(starmap(Sizes, product(JERKS[:-1], UNDER_WAY[::2], STARTED, STEPS)))
+        prior = -np.array(self._durations) / CONTACT_TIME_SCALE
+        totals = np.zeros((len(places), len(self._durations)))
         since = np.maximum(self.times - (places[:, None] - self.origin), 0.0)
-        ramps = np.stack([ramp(since, duration) for duration in CONTACT_TIMES], axis=-1)
-        for noise in np.unique(self.noise):
-            group = np.flatnonzero(self.noise == noise)
+        ramps = np.stack([ramp(since, duration) for duration in self._durations], axis=-1)
+        for noise, pushes, group in self._groups():
             scores = []
-            for size in choices:
-                base, products, norms = self._marginal(self.parts.covariance(since, size, noise), group, ramps)
+            for size in _without_drive(choices) if pushes else choices:
+                covariances = self.parts.covariance(since, size, noise, pushes)
+                base, products, norms = self._marginal(covariances, group, ramps)
                 scores += [base[..., None] + _gain(products, norms, jump) for jump in JUMPS]
             table = np.stack(scores)
             top = table.max(axis=0)
@@ -197,6 +226,14 @@ class BranchModel:
         weight /= weight.sum()
         time = float(weight @ places)
         return time, float(np.sqrt(weight @ (places - time) ** 2))
+
+    def _groups(self) -> list[tuple[float, float, NDArray[np.intp]]]:
+        """Noise, pushes and indices of the joints that have them."""
+        kinds = list(zip(self.noise.tolist(), self.pushes.tolist(), strict=True))
+        return [
+            (*kind, np.array([place for place, other in enumerate(kinds) if other == kind]))
+            for kind in dict.fromkeys(kinds)
+        ]
 
     def _kink_sizes(self, coarse: Array, guess: float) -> tuple[float, list[Sizes]]:
         """Likeliest instant of a jump, and the sizes of the other parts there.
@@ -219,25 +256,25 @@ class BranchModel:
         instant = best[1]
         return instant, self._best(instant, choices, kink=True)[1]
 
-    def _best(self, instant: float, choices: Sequence[Sizes], kink: bool = False) -> tuple[Array, list[Sizes]]:
+    def _best(self, instant: float, choices: tuple[Sizes, ...], kink: bool = False) -> tuple[Array, list[Sizes]]:
         """Largest log likelihood (n,) of each joint and the sizes that give it."""
         joints = self.values.shape[1]
         since = np.maximum(self.times - (instant - self.origin), 0.0)
-        durations = (CONTACT_TIMES[1], CONTACT_TIMES[-2]) if kink else ()
+        durations = self._some_durations if kink else ()
         ramps = np.array([ramp(since, duration) for duration in durations]).reshape(-1, len(since)).T
-        parts, shares = self.parts.table(since), np.array([squares(size) for size in choices])
+        parts = self.parts.table(since)
         best, chosen = np.empty(joints), [choices[0]] * joints
-        for noise in np.unique(self.noise):
-            group = np.flatnonzero(self.noise == noise)
-            covariances = shares @ parts + noise**2 * np.eye(len(since)).ravel()
-            covariances = covariances.reshape(len(choices), len(since), len(since))
+        for noise, pushes, group in self._groups():
+            some = _without_drive(choices) if pushes else choices
+            covariances = np.array([squares(size) for size in some]) @ parts + self.parts.noise(noise, pushes).ravel()
+            covariances = covariances.reshape(len(some), len(since), len(since))
             base, products, norms = self._marginal(covariances, group, ramps)
             if kink:
                 base = base + np.max([_gain(products, norms, jump) for jump in JUMPS], axis=(0, -1))
             places = base.argmax(axis=0)
             best[group] = base.max(axis=0)
             for joint, place in zip(group.tolist(), places.tolist(), strict=True):
-                chosen[joint] = choices[place]
+                chosen[joint] = some[place]
         return best, chosen
 
     def _kink(self, instants: Array, sizes: list[Sizes]) -> tuple[Array, Array, Array, Array]:
@@ -245,8 +282,8 @@ class BranchModel:
 
         The jumps and their standard errors have the shape (t, n).
         """
-        base, products, norms = self._likelihoods(instants, sizes, CONTACT_TIMES)
-        prior = -np.array(CONTACT_TIMES) / CONTACT_TIME_SCALE
+        base, products, norms = self._likelihoods(instants, sizes, self._durations)
+        prior = -np.array(self._durations) / CONTACT_TIME_SCALE
         prior -= np.log(np.exp(prior).sum())
         gains = np.stack([_gain(products, norms, jump) for jump in JUMPS])  # (jumps, t, n, durations)
         # Each joint has a jump of its own size.
@@ -269,7 +306,7 @@ class BranchModel:
         best = flat.argmax(axis=1)
         peak = flat.max(axis=1)
         score = peak + np.log(np.exp(flat - peak[:, None]).sum(axis=1))
-        which, duration = np.divmod(best, len(CONTACT_TIMES))
+        which, duration = np.divmod(best, len(self._durations))
         rows = np.arange(len(instants))
         jump, std = np.stack(means)[which, rows, :, duration], np.stack(stds)[which, rows, :, duration]
         top = totals[0].max(axis=1)
@@ -287,10 +324,10 @@ class BranchModel:
         ramps = np.zeros((*since.shape, len(durations)))
         for place, duration in enumerate(durations):
             ramps[..., place] = ramp(since, duration)
-        kinds = list(zip(sizes, self.noise.tolist(), strict=True))
-        for size, noise in dict.fromkeys(kinds):
-            group = np.array([place for place, other in enumerate(kinds) if other == (size, noise)])
-            covariances = self.parts.covariance(since, size, noise)
+        kinds = list(zip(sizes, self.noise.tolist(), self.pushes.tolist(), strict=True))
+        for kind in dict.fromkeys(kinds):
+            group = np.array([place for place, other in enumerate(kinds) if other == kind])
+            covariances = self.parts.covariance(since, *kind)
             base[:, group], products[:, group], norms[:, group] = self._marginal(covariances, group, ramps)
         return base, products, norms
 
@@ -321,6 +358,20 @@ def _joint_gain(products: Array, norms: Array, spread: Array) -> tuple[Array, Ar
     gain = 0.5 * np.einsum("tdi,tdi->td", data, mean) - 0.5 * np.linalg.slogdet(system)[1]
     std = np.sqrt(np.maximum(np.einsum("tdii->tdi", covariance), 0.0))
     return gain, np.swapaxes(mean, 1, 2), np.swapaxes(std, 1, 2)
+
+
+@lru_cache(maxsize=8)
+def _without_drive(choices: tuple[Sizes, ...]) -> tuple[Sizes, ...]:
+    """What is left of these where the drive is taken off: swings of a tenth; a contact may rattle from then on."""
+    left = tuple(size for size in choices if size.under_way <= UNDER_WAY[1])
+    if choices != _AT_KINKS:
+        return left
+    quick = (replace(size, jerk=JERKS[-1]) for size in left if size.jerk == JERKS[-2])
+    return (*left, *(replace(size, rattle=JERKS[-1]) for size in left), *quick)
+
+
+def _on_noise_grid(values: Array) -> Array:
+    return np.asarray(NOISE_GRID ** np.round(np.log(np.maximum(values, 1e-300)) / np.log(NOISE_GRID)))
 
 
 def _log_mean(values: Array) -> float:

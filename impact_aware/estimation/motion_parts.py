@@ -9,7 +9,7 @@ import numpy as np
 from impact_aware.arrays import Array
 
 RINGING = (12.0, 60.0)
-"""Frequencies of elastic joints, Hz."""
+"""Lowest and highest frequency of elastic joints, where nothing is known of those of the arm, Hz."""
 
 DAMPING_RATIO = 0.03
 """Of their oscillation; the geometric mean of 0.01 and 0.1."""
@@ -18,7 +18,7 @@ STIFF, STIFF_DAMPING = (100.0, 250.0), 0.25
 """Frequencies of stiff joints, Hz, and their damping ratio: what they do after an impact is over within two periods."""
 
 _STIFF = 2.0 * np.pi * np.geomspace(*STIFF, 4)
-_FREQUENCIES = 2.0 * np.pi * np.linspace(*RINGING, 17)
+_FREQUENCIES = 17
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,7 @@ class Sizes:
         started: Velocity of an oscillation that the impact starts, rad/s.
         step: Standard deviation of a step of the acceleration, rad/s^2.
         carried: Standard deviation of a step of the motors' acceleration, rad/s^2.
+        rattle: Spectral density of a jerk from the instant on, rad^2/s^5.
     """
 
     jerk: float
@@ -38,26 +39,34 @@ class Sizes:
     started: float = 0.0
     step: float = 0.0
     carried: float = 0.0
+    rattle: float = 0.0
 
 
-ALL = Sizes(1.0, 1.0, 1.0, 1.0, 1.0)
+ALL = Sizes(1.0, 1.0, 1.0, 1.0, 1.0, 1.0)
 """Every part at size one."""
 
 
 class MotionParts:
     """The parts at size one, at given times."""
 
-    def __init__(self, times: Array) -> None:
-        """Prepare for times (k,) from the first sample on, s."""
+    def __init__(self, times: Array, band: tuple[float, float] = RINGING) -> None:
+        """Prepare for times (k,) from the first sample on, s, and for joints with frequencies in a band, Hz."""
+        self._band = band
         early = np.minimum(times[:, None], times)
         apart = np.abs(times[:, None] - times)
-        self._jerk = early**5 / 20.0 + apart * early**4 / 8.0 + apart**2 * early**3 / 12.0
-        lag = apart[..., None] * _FREQUENCIES
-        self._under_way = (np.exp(-DAMPING_RATIO * lag) * np.cos(lag) / _FREQUENCIES**2).mean(axis=-1)
+        self._jerk = _shaken(times)
+        self._pushed = early**3 / 3.0 + apart * early**2 / 2.0
+        turns = _turns(band)
+        lag = apart[..., None] * turns
+        self._under_way = (np.exp(-DAMPING_RATIO * lag) * np.cos(lag) / turns**2).mean(axis=-1)
 
-    def covariance(self, since: Array, size: Sizes, noise: float) -> Array:
-        """Covariances (..., k, k) for times since the instant (..., k)."""
-        covariance: Array = noise**2 * np.eye(since.shape[-1])
+    def noise(self, noise: float, pushes: float = 0.0) -> Array:
+        """Covariance (k, k) of white noise, rad, and of pushes, a white acceleration of a density in rad^2/s^3."""
+        return np.asarray(noise**2 * np.eye(len(self._pushed)) + pushes * self._pushed)
+
+    def covariance(self, since: Array, size: Sizes, noise: float, pushes: float = 0.0) -> Array:
+        """Covariances (..., k, k) for times since the instant (..., k), with those of `noise`."""
+        covariance = self.noise(noise, pushes)
         for square, part in zip(squares(size), self._parts(since, size), strict=True):
             if square:
                 covariance = covariance + square * part
@@ -66,10 +75,11 @@ class MotionParts:
     def _parts(self, since: Array, size: Sizes = ALL) -> tuple[Array, ...]:
         """Covariance of each part of `Sizes` at size one, (..., k, k) or (k, k); empty where `size` has none."""
         empty = np.zeros(0)
-        started = _outer(started_swings(since)) if size.started else empty
+        started = _outer(started_swings(since, self._band)) if size.started else empty
         step = _outer(0.5 * since[..., None] ** 2) if size.step else empty
-        carried = _outer(carried_bends(since)) if size.carried else empty
-        return self._jerk, self._under_way, started, step, carried
+        carried = _outer(carried_bends(since, self._band)) if size.carried else empty
+        rattle = _shaken(since) if size.rattle else empty
+        return self._jerk, self._under_way, started, step, carried, rattle
 
     def table(self, since: Array) -> Array:
         """The parts for times since the instant (k,), in rows (parts, k^2) in the order of `squares`."""
@@ -78,17 +88,29 @@ class MotionParts:
 
 def squares(size: Sizes) -> tuple[float, ...]:
     """What the covariance of each part is multiplied with, in the order of `Sizes`."""
-    return (size.jerk, size.under_way**2, size.started**2, size.step**2, size.carried**2)
+    return (size.jerk, size.under_way**2, size.started**2, size.step**2, size.carried**2, size.rattle)
+
+
+def _shaken(times: Array) -> Array:
+    """Covariance (..., k, k) of positions at times (..., k) after a jerk of density one began."""
+    early = np.minimum(times[..., :, None], times[..., None, :])
+    apart = np.abs(times[..., :, None] - times[..., None, :])
+    return np.asarray(early**5 / 20.0 + apart * early**4 / 8.0 + apart**2 * early**3 / 12.0)
 
 
 def _outer(columns: Array) -> Array:
     return np.asarray(columns @ np.swapaxes(columns, -1, -2))
 
 
-def started_swings(since: Array) -> Array:
+def _turns(band: tuple[float, float]) -> Array:
+    return 2.0 * np.pi * np.linspace(*band, _FREQUENCIES)
+
+
+def started_swings(since: Array, band: tuple[float, float] = RINGING) -> Array:
     """Oscillations (..., k, f) that begin with a velocity, of elastic and of stiff joints, 1 rad/s of either."""
-    swing = since[..., None] * _FREQUENCIES
-    swing = np.exp(-DAMPING_RATIO * swing) * np.sin(swing) / _FREQUENCIES / np.sqrt(len(_FREQUENCIES))
+    turns = _turns(band)
+    swing = since[..., None] * turns
+    swing = np.exp(-DAMPING_RATIO * swing) * np.sin(swing) / turns / np.sqrt(_FREQUENCIES)
     quick = since[..., None] * _STIFF
     quick = np.exp(-STIFF_DAMPING * quick) * np.sin(quick) / _STIFF / np.sqrt(len(_STIFF))
     return np.concatenate((swing, quick), axis=-1)
@@ -103,15 +125,16 @@ def ramp(since: Array, duration: float) -> Array:
     return np.where(since < duration, during, since - 0.5 * duration)
 
 
-def carried_bends(since: Array) -> Array:
+def carried_bends(since: Array, band: tuple[float, float] = RINGING) -> Array:
     """What a step of the motors' acceleration by 1 rad/s^2 adds to the links' positions (..., 1 + f).
 
     Without elasticity, then by joints of each frequency w and damping ratio z: the spring's deflection d obeys
     d'' + 2 z w d' + w^2 d = 1 from rest. Weighed so that both halves of the columns count as one step.
     """
     rigid = 0.5 * since[..., None] ** 2
-    phase = since[..., None] * _FREQUENCIES
+    turns = _turns(band)
+    phase = since[..., None] * turns
     decay = np.exp(-DAMPING_RATIO * phase)
-    deflection = (1.0 - decay * (np.cos(phase) + DAMPING_RATIO * np.sin(phase))) / _FREQUENCIES**2
-    elastic = (rigid - deflection) / np.sqrt(len(_FREQUENCIES))
+    deflection = (1.0 - decay * (np.cos(phase) + DAMPING_RATIO * np.sin(phase))) / turns**2
+    elastic = (rigid - deflection) / np.sqrt(_FREQUENCIES)
     return np.sqrt(0.5) * np.concatenate((rigid, elastic), axis=-1)

@@ -14,6 +14,10 @@ LEAST_NOISE = 5e-6
 MOST_JITTER = 3e-4
 """Largest scatter of stamps that is believed, s: what exceeds it is motion."""
 
+SPIKE, ALONE = 12.0, 0.25
+"""How far a single wrong value is from its neighbours at least, in standard deviations, and the share of that by which
+they may be from each other."""
+
 _STRETCH = 12
 _STEPS = 50
 _SAME = 1e-7
@@ -65,6 +69,27 @@ def noise_of(times: Array, positions: Array) -> Noise:
         return Noise(encoder, 0.0)
     more = np.maximum(squares[moving] - encoder**2, 0.0).sum(axis=1) / motion[moving]
     return Noise(encoder, min(float(np.sqrt(np.quantile(more, 0.2))), MOST_JITTER))
+
+
+def without_spikes(times: Array, values: Array, noise: Array) -> Array:
+    """Values (k, n) with single ones that are wrong replaced by the cubic through their four neighbours.
+
+    A wrong one is far from that cubic, by its noise (n,), and the others are not once it is replaced.
+    """
+    mended = values.copy()
+    if len(times) < 9:
+        return mended
+    near = np.array([-2, -1, 1, 2]) + np.arange(2, len(times) - 2)[:, None]
+    weights = lagrange_weights(times[near], times[2:-2])
+    away = np.zeros_like(values)
+    away[2:-2] = values[2:-2] - np.einsum("kw,kwn->kn", weights, values[near])
+    for row, joint in np.argwhere(np.abs(away[4:-4]) > SPIKE * noise) + np.array([4, 0]):
+        # What replacing it changes at its neighbours: its weight in their cubics.
+        shares = np.array([weights[row - 2 + step, place] for place, step in enumerate((2, 1, -1, -2))])
+        left = away[row + np.array([2, 1, -1, -2]), joint] + shares * away[row, joint]
+        if np.abs(left).max() < ALONE * abs(away[row, joint]):
+            mended[row, joint] -= away[row, joint]
+    return mended
 
 
 def quantum_of(positions: Array) -> Array:

@@ -12,7 +12,7 @@ from impact_aware.estimation.sample_noise import quantum_of
 from impact_aware.recordings.arm_samples import ArmSamples
 from impact_aware.recordings.command_track import CommandStep, CommandTrack
 from impact_aware.recordings.impact_finder import TWO_SIDED, FoundImpact
-from impact_aware.recordings.kink_finder import LEAST_BEFORE, Judged
+from impact_aware.recordings.kink_finder import LEAST_BEFORE, SURE, Judged
 
 RINGS = 0.5
 """Time after a contact for which joints may oscillate from it, s."""
@@ -121,6 +121,12 @@ def find_causes(
                 causes.append(_cause(impact, "motion_start", f"the arm rests before it, and {command}"))
                 continue
         follows = bool(contacts) and impact.event.time - contacts[-1] < FOLLOWS
+        if follows and impact.judged is not None and impact.judged.gain < SURE:
+            command = _commanded(commands, impact.event.time, contacts, joint_names, -impact.event.time_std)
+            if command:
+                evidence = f"a jump of the velocity is not clear, and {command}{_resting(impact.judged)}"
+                causes.append(_cause(impact, _driven(impact.judged), evidence))
+                continue
         kind = SECOND_CONTACT if follows else CONTACT
         evidence = _of_jump(impact.judged, joint_names)
         if follows:
@@ -159,7 +165,7 @@ _STEP_STD = 0.004
 def _of_jump(judged: Judged | None, joint_names: Sequence[str]) -> str:
     if judged is None:
         return "too few samples around it to compare causes"
-    branches = judged.branches
+    branches = judged.told
     joint = int(np.argmax(np.abs(branches.jump) / np.maximum(branches.jump_std, 1e-9)))
     # What is finer than a hundredth is not the samples' to tell.
     error = max(float(branches.jump_std[joint]), 0.01)
@@ -246,7 +252,7 @@ def _is_step(judged: Judged, least: float) -> bool:
 
 def _is_driven(judged: Judged) -> bool:
     """Whether a jump from rest is the start of a motion: the arm gets faster after it, in the jump's direction."""
-    jump, (before, after) = judged.branches.jump, judged.speed
+    jump, (before, after) = judged.told.jump, judged.speed
     return bool(np.abs(before).max() < REST and after @ jump > GOES_ON * (jump @ jump))
 
 

@@ -224,7 +224,7 @@ def _arm(source: ArmSource, options: AnalysisOptions) -> _Arm:
     if not makers:
         raise InvalidInputError("detector", options.detector, f"one that needs no more than is known ({notes[0]})")
     selector = ArmSelector(names, degrees=options.degrees)
-    finder = ImpactFinder(count, makers, impulse_response(source.robot, options))
+    finder = ImpactFinder(count, makers, impulse_response(source.robot, options), source.robot)
     return _Arm(source, selector, finder, UnitCheck(names, source.robot), notes)
 
 

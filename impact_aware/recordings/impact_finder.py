@@ -17,6 +17,7 @@ from impact_aware.recordings.arm_samples import ArmSamples, joined
 from impact_aware.recordings.impact_fit import without_repeats
 from impact_aware.recordings.kink_finder import LEAST_AFTER, MARGIN, PIECE, SIZE, Judged, KinkFinder
 from impact_aware.recordings.results import DetectorResidual
+from impact_aware.robot import RobotModel
 
 BEFORE, AFTER = 0.25, 0.35
 """Time kept before and after an impact, s."""
@@ -92,6 +93,7 @@ class ImpactFinder:
         joint_count: int,
         make: Sequence[Callable[[float], ImpactDetector]],
         response: Callable[[Array], Array | None] = lambda posture: None,
+        robot: RobotModel | None = None,
     ) -> None:
         """Prepare.
 
@@ -99,10 +101,11 @@ class ImpactFinder:
             joint_count: n.
             make: How to make the detectors, the preferred one first, from the sampling period in s.
             response: From a posture (n,) to `impulse_response` of `BranchModel`.
+            robot: The arm, where it is known.
         """
-        self._response = response
+        self._response, self._robot = response, robot
         self._taken = 0
-        self.kinks = KinkFinder(np.nan, response)
+        self.kinks = KinkFinder(np.nan, response, robot)
         self._joint_count = joint_count
         self._make = list(make)
         self._detectors: list[ImpactDetector] = []
@@ -193,7 +196,7 @@ class ImpactFinder:
             period = NOMINAL_PERIOD
         self.period = period
         self._detectors = [make(period) for make in self._make]
-        self.kinks = KinkFinder(period, self._response)
+        self.kinks = KinkFinder(period, self._response, self._robot)
 
     def _blocks_from(self, index: int) -> list[ArmSamples]:
         """Blocks that begin at a sample that no detector has seen."""
@@ -234,7 +237,7 @@ class ImpactFinder:
                 self._add(event, begin + place)
                 self.kinks.suspect(event.time)
         fresh = without_repeats(block)
-        self.kinks.feed(fresh.times, fresh.positions)
+        self.kinks.feed(fresh.times, fresh.positions, fresh.efforts)
 
     def _add(self, event: ImpactEvent, index: int) -> None:
         order = [detector.name for detector in self._detectors]
@@ -277,7 +280,7 @@ class ImpactFinder:
         early = max(near, LEAST_AFTER * self.period) if judged.is_jump else near
         own: _Pending | None = None
         for known in self._pending:
-            late = known.event.time - (judged.branches.time if judged.is_jump else judged.instant)
+            late = known.event.time - (judged.told.time if judged.is_jump else judged.instant)
             if -early <= late <= (max(LATE, near) if judged.is_jump else near) and not (
                 known.judged is not None and known.judged.is_jump
             ):
@@ -290,10 +293,10 @@ class ImpactFinder:
         if not judged.is_jump:
             return
         if own is None:
-            index = self._index(judged.branches.time)
+            index = self._index(judged.told.time)
             own = _Pending(self._event(judged), (TWO_SIDED,), index, judged)
             self._pending.append(own)
-        own.event = replace(own.event, time=judged.branches.time, time_std=judged.time_std)
+        own.event = replace(own.event, time=judged.told.time, time_std=judged.time_std)
 
     def _index(self, time: float) -> int:
         """Of the first sample from a time on, in the newest stretch that has it."""
@@ -305,7 +308,7 @@ class ImpactFinder:
         return self._begin
 
     def _event(self, judged: Judged) -> ImpactEvent:
-        branches = judged.branches
+        branches = judged.told
         parts = self._index(branches.time) - self._begin
         near = joined(self._blocks).rows(slice(max(parts - 4, 0), parts + 4))
         size = np.abs(branches.jump) / np.maximum(branches.jump_std, 1e-9)

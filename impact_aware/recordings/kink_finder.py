@@ -13,8 +13,12 @@ import numpy as np
 
 from impact_aware.arrays import Array
 from impact_aware.estimation.branch_model import Branches, BranchModel
+from impact_aware.estimation.motion_parts import RINGING
+from impact_aware.estimation.ringing_band import ringing_band, stretches_between
 from impact_aware.estimation.sample_noise import Noise, noise_of
 from impact_aware.recordings.kink_candidates import find_candidates, smallest_jump
+from impact_aware.recordings.momentum_evidence import MomentumEvidence, Samples
+from impact_aware.robot import RobotModel
 
 BEFORE, AFTER = 0.060, 0.040
 """Reach of the samples that are looked at around an instant, s."""
@@ -28,9 +32,13 @@ MOST_SAMPLES = 50
 SEARCH = 0.0075
 """The instant is looked for within this time and half a period of a candidate, s."""
 
-SURE, AGAIN = 12.0, float(np.log(30.0))
+SURE, AGAIN = 12.0, float(np.log(30.0 * 20.0))
 """Logarithm of how much more likely a jump must make the samples than a step of the acceleration and an oscillation;
-the same within `FOLLOWS` after another jump, where a second one is no surprise: one or two of some 40 candidates."""
+the same within `FOLLOWS` after another jump, where a second one is no surprise: one or two of some 40 candidates. One
+false one in twenty that are reported is the most that is wanted."""
+
+OVER_STEP = float(np.log(4.0 * 20.0))
+"""The same over a step of the command that elastic joints pass on: where something steps, one in five is a contact."""
 
 FOLLOWS = 0.4
 """Time after a jump in which others are expected, s."""
@@ -66,6 +74,12 @@ MARGIN = 0.12
 PIECE = 4096
 """Samples that are judged at a time."""
 
+SETTLED, RINGS = 0.008, 0.25
+"""From when on and until when after a jump the joints tell how they ring, s."""
+
+MOST_RINGING = 6
+"""Jumps after which that is looked at."""
+
 LONGEST_GAP = 5.0
 """Sampling periods without a sample after which positions are a stretch of their own."""
 
@@ -81,6 +95,8 @@ class Judged:
         far: (2, n) Those of the halves of the samples that are farther away from it, rad/s.
         period: Time between two samples, s.
         sure: `gain` that a jump must have here.
+        explained: What they tell as components of the momentum, less what measured torques explain; None where no arm
+            is known, or nothing suggests a jump. Its likelihoods are of the same samples, and can be compared.
     """
 
     instant: float
@@ -89,30 +105,46 @@ class Judged:
     far: Array
     period: float
     sure: float
+    explained: Branches | None = None
+
+    @property
+    def told(self) -> Branches:
+        """What tells more of a jump: the joints one by one, or the momentum."""
+        explained = self.explained
+        return self.branches if explained is None or explained.kink < self.branches.kink else explained
 
     @property
     def gain(self) -> float:
         """Logarithm of how much more likely a jump makes the samples than anything smooth."""
-        return self.branches.kink - max(self.branches.step, self.branches.smooth)
+        return self.told.kink - max(max(each.step, each.smooth) for each in self._views)
+
+    @property
+    def over_step(self) -> float:
+        """The same than a step of the command that elastic joints pass on."""
+        return self.told.kink - max(each.carried for each in self._views)
+
+    @property
+    def _views(self) -> tuple[Branches, ...]:
+        return (self.branches,) if self.explained is None else (self.branches, self.explained)
 
     @property
     def time_std(self) -> float:
         """Standard error of the time of a jump, s."""
         least = np.hypot(LEAST_TIME_STD, LEAST_TIME_SHARE * self.period)
-        return float(np.hypot(self.branches.time_std, least))
+        return float(np.hypot(self.told.time_std, least))
 
     @property
     def is_jump(self) -> bool:
         """Whether the velocity has jumped."""
-        size = np.abs(self.branches.jump)
+        told = self.told
+        size = np.abs(told.jump)
         share = 1.0 if self.sure == SURE else 0.5
-        if self.branches.carried > self.branches.kink:
-            # A step of the command at the motors explains it better.
+        if self.over_step < OVER_STEP:
             return False
         if self.gain < self.sure or size.max() < max(SMALLEST, share * STEEPEST * self.period):
             return False
         # An oscillation that begins shares the jump with it, so that neither is known well while both are certain.
-        return self.gain > CERTAIN or bool((size > SIZE * self.branches.jump_std).any())
+        return self.gain > CERTAIN or bool((size > SIZE * told.jump_std).any())
 
 
 class KinkFinder:
@@ -123,19 +155,23 @@ class KinkFinder:
         smallest: Smallest jump of a joint at rest that the noise lets be seen, rad/s; NaN before it is known.
     """
 
-    def __init__(self, period: float, response: Callable[[Array], Array | None]) -> None:
+    def __init__(
+        self, period: float, response: Callable[[Array], Array | None], robot: RobotModel | None = None
+    ) -> None:
         """Prepare.
 
         Args:
             period: Time between two samples, s.
             response: From a posture (n,) to `impulse_response` of `BranchModel`.
+            robot: The arm, where it is known: measured torques tell more then.
         """
         self._period, self._response = period, response
-        self._times: Array = np.zeros(0)
-        self._positions: Array = np.zeros((0, 0))
+        self._momentum = None if robot is None else MomentumEvidence(robot)
+        self._samples = Samples(np.zeros(0), np.zeros((0, 0)), np.zeros((0, 0)))
         self._from = -np.inf
         self._jumps: list[float] = []
         self._suspects: list[float] = []
+        self._band = RINGING
         self.judged: list[Judged] = []
         self.smallest = np.nan
 
@@ -157,112 +193,123 @@ class KinkFinder:
         """Something else has found an event at this instant, s: judge it too."""
         self._suspects.append(instant)
 
-    def feed(self, times: Array, positions: Array) -> None:
-        """Take samples (k,) and (k, n) in."""
+    def feed(self, times: Array, positions: Array, efforts: Array | None = None) -> None:
+        """Take samples (k,) and (k, n) in, with measured torques (k, n), N m, where there are any."""
         if not len(times):
             return
+        if efforts is None or self._momentum is None:
+            efforts = np.full_like(positions, np.nan)
         breaks = np.flatnonzero((np.diff(times) <= 0.0) | (np.diff(times) > LONGEST_GAP * self._period)) + 1
-        for part, places in zip(np.split(times, breaks), np.split(positions, breaks), strict=True):
-            self._append(part, places)
-        if len(self._times) >= PIECE:
+        for part in zip(*(np.split(column, breaks) for column in (times, positions, efforts)), strict=True):
+            self._append(Samples(*part))
+        if len(self._samples.times) >= PIECE:
             self._work(final=False)
 
     def finish(self) -> None:
         """No more samples come."""
         self._work(final=True)
-        self._times = np.zeros(0)
+        self._samples = self._samples.rows(slice(0, 0))
 
-    def _append(self, times: Array, positions: Array) -> None:
-        if len(self._times) and not 0.0 < times[0] - self._times[-1] <= LONGEST_GAP * self._period:
+    def _append(self, part: Samples) -> None:
+        held = self._samples
+        if len(held.times) and not 0.0 < part.times[0] - held.times[-1] <= LONGEST_GAP * self._period:
             self.finish()
             self._from = -np.inf
-        if not len(self._times):
-            self._times, self._positions = times, positions
-        else:
-            self._times = np.concatenate((self._times, times))
-            self._positions = np.concatenate((self._positions, positions))
+            held = self._samples
+        self._samples = part if not len(held.times) else held.followed_by(part)
 
     def _work(self, *, final: bool) -> None:
-        times, positions = self._times, self._positions
+        times, positions = self._samples.times, self._samples.positions
         if len(times) < LEAST_BEFORE + LEAST_AFTER + 2:
             return
         until = np.inf if final else times[-1] - MARGIN
         noise = noise_of(times, positions)
+        if self._momentum is not None:
+            self._samples = self._momentum.know(self._samples)
         self.smallest = np.fmin(self.smallest, smallest_jump(noise, self._period))
         candidates = find_candidates(times, positions, self._period, noise)
         due = (candidates.times >= self._from) & (candidates.times < until)
         instants = candidates.times[due][np.argsort(-candidates.strengths[due])]
         others = [instant for instant in self._suspects if times[0] <= instant < until]
         self._suspects = [instant for instant in self._suspects if instant >= until]
-        self._judge(times, positions, noise, np.concatenate((instants, others)))
+        self._judge(noise, np.concatenate((instants, others)))
         self._from = until
         keep = int(np.searchsorted(times, until - MARGIN)) if not final else len(times)
-        self._times, self._positions = times[keep:], positions[keep:]
+        self._samples = self._samples.rows(slice(keep, None))
 
-    def _judge(self, times: Array, positions: Array, noise: Noise, instants: Array) -> None:
+    def _judge(self, noise: Noise, instants: Array) -> None:
         first: list[Judged] = []
         beside: list[float] = []
         for instant in instants.tolist():
-            judged = self._judge_one(times, positions, noise, instant)
+            judged = self._judge_one(noise, instant)
             if judged is None:
                 beside.append(instant)
             else:
                 first.append(judged)
                 if judged.is_jump:
-                    self._jumps.append(judged.branches.time)
+                    self._jumps.append(judged.told.time)
+        self._learn_band(noise)
         # Once more with what is known of the neighbours: where the windows end, and that after a contact others come.
         found: list[Judged] = []
         for old in first:
             new = old
             if old.is_jump:
-                self._jumps.remove(old.branches.time)
-                sure = AGAIN if self._follows(old.branches.time) else SURE
-                new = self._judge_one(times, positions, noise, old.branches.time, sure) or old
-            elif old.gain > HOPELESS and self._follows(old.branches.time):
-                new = self._judge_one(times, positions, noise, old.instant, AGAIN) or old
+                self._jumps.remove(old.told.time)
+                sure = AGAIN if self._follows(old.told.time) else SURE
+                new = self._judge_one(noise, old.told.time, sure) or old
+            elif old.gain > HOPELESS and self._follows(old.told.time):
+                new = self._judge_one(noise, old.instant, AGAIN) or old
             if new.is_jump:
-                self._jumps.append(new.branches.time)
+                self._jumps.append(new.told.time)
             found.append(new)
         # What was beside a jump that is none after all has not been looked at.
         for instant in beside:
-            late = self._judge_one(times, positions, noise, instant, AGAIN if self._follows(instant) else SURE)
+            late = self._judge_one(noise, instant, AGAIN if self._follows(instant) else SURE)
             if late is not None:
                 found.append(late)
                 if late.is_jump:
-                    self._jumps.append(late.branches.time)
+                    self._jumps.append(late.told.time)
         for place, judged in enumerate(found):
             if judged.is_jump:
-                self._jumps.remove(judged.branches.time)
+                self._jumps.remove(judged.told.time)
                 # About the nearest sample: what is known of the contact moves the likeliest instant a little, and would
                 # move the window with it; a table without a robot shall have the time of the bag with one.
-                near = float(times[np.abs(times - judged.branches.time).argmin()])
-                refined = self._judge_one(times, positions, noise, near, judged.sure, refine=True)
+                times = self._samples.times
+                near = float(times[np.abs(times - judged.told.time).argmin()])
+                refined = self._judge_one(noise, near, judged.sure, refine=True)
                 found[place] = judged if refined is None or not refined.is_jump else refined
-                self._jumps.append(found[place].branches.time)
+                self._jumps.append(found[place].told.time)
         self.judged += found
+
+    def _learn_band(self, noise: Noise) -> None:
+        """How the joints ring, from what follows the jumps found so far."""
+        times, positions = self._samples.times, self._samples.positions
+        jumps = sorted(jump for jump in self._jumps if times[0] <= jump <= times[-1])
+        stretches = []
+        for jump in jumps[:MOST_RINGING]:
+            following = next((other for other in jumps if other > jump), np.inf)
+            for chosen in stretches_between(times, jump + SETTLED, min(jump + RINGS, following)):
+                stamps, places = times[chosen], positions[chosen]
+                speed = (places[-1] - places[0]) / (stamps[-1] - stamps[0])
+                stretches.append((stamps, places, noise.at(speed)))
+        if stretches:
+            self._band = ringing_band(stretches)
 
     def _follows(self, instant: float) -> bool:
         return any(0.0 < instant - jump < FOLLOWS for jump in self._jumps[-200:])
 
-    def _judge_one(
-        self,
-        times: Array,
-        positions: Array,
-        noise: Noise,
-        instant: float,
-        sure: float = SURE,
-        *,
-        refine: bool = False,
-    ) -> Judged | None:
-        period = self._period
+    def _judge_one(self, noise: Noise, instant: float, sure: float = SURE, *, refine: bool = False) -> Judged | None:
+        period, times = self._period, self._samples.times
         jumps = np.array(self._jumps[-200:])
-        if (np.abs(jumps - instant) < max(CLOSEST, 2.0 * period)).any():
+        closest = max(CLOSEST, 2.0 * period)
+        if (np.abs(jumps - instant) < closest).any():
             return None
         share = min(1.0, MOST_SAMPLES * period / (BEFORE + AFTER))
         begin = max([instant - max(share * BEFORE, 8.0 * period), *(jumps[jumps < instant] + 1.2 * period)])
         end = min([instant + max(share * AFTER, 6.0 * period), *(jumps[jumps > instant] - 0.2 * period)])
         window = slice(*np.searchsorted(times, (begin, end)).tolist())
-        stamps, places = times[window], positions[window]
+        near = self._samples.rows(window)
+        stamps, places = near.times, near.positions
         before = int(np.searchsorted(stamps, instant))
         if before < LEAST_BEFORE or len(stamps) - before < LEAST_AFTER:
             return None
@@ -271,7 +318,8 @@ class KinkFinder:
         if high <= low:
             return None
         mean = (places[-1] - places[0]) / (stamps[-1] - stamps[0])
-        model = BranchModel(stamps, places, noise.at(mean), self._response(places[before]))
+        response = self._response(places[before])
+        model = BranchModel(stamps, places, noise.at(mean), response, band=self._band)
         early, late = before // 2, before + (len(stamps) - before) // 2
 
         def mean_speed(first: int, last: int) -> Array:
@@ -279,9 +327,22 @@ class KinkFinder:
 
         speed = np.stack((mean_speed(0, before - 1), mean_speed(before, len(stamps) - 1)))
         far = np.stack((mean_speed(0, early), mean_speed(late, len(stamps) - 1)))
-        branches = model.judge(low, high, min(max(instant, low), high))
+        guess = min(max(instant, low), high)
+        branches = model.judge(low, high, guess)
+        judged = Judged(instant, branches, speed, far, period, sure)
+        # Without torques it tells weak jumps from the ringing of the one before only.
+        if self._momentum is not None and (sure == AGAIN or (self._momentum.has_torques and judged.gain > 0.0)):
+            explained, freed = self._momentum.judge(near, noise.at(mean), response, self._band, (low, high, guess))
+            judged = replace(judged, explained=explained)
+            model = model if judged.told is branches else freed
+        if judged.is_jump and (np.abs(jumps - judged.told.time) < closest).any():
+            return None
         if refine:
             reach = max(REFINED, 1.2 * period)
             time, std = model.instant(max(low, instant - reach), min(high, instant + reach))
-            branches = replace(branches, time=time, time_std=std)
-        return Judged(instant, branches, speed, far, period, sure)
+            refined = replace(judged.told, time=time, time_std=std)
+            if judged.told is branches:
+                judged = replace(judged, branches=refined)
+            else:
+                judged = replace(judged, explained=refined)
+        return judged

@@ -6,7 +6,15 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
-from impact_aware.estimation.motion_parts import DAMPING_RATIO, RINGING, MotionParts, Sizes, carried_bends, squares
+from impact_aware.estimation.motion_parts import (
+    DAMPING_RATIO,
+    RINGING,
+    MotionParts,
+    Sizes,
+    carried_bends,
+    squares,
+    started_swings,
+)
 
 
 @pytest.mark.parametrize("column", [1, 9, 17])
@@ -37,9 +45,9 @@ def test_a_covariance_is_the_sum_of_its_parts_in_their_sizes() -> None:
     times = 0.004 * np.arange(9) + 1e-4 * np.arange(9) ** 2
     since = np.maximum(times - 0.0151, 0.0)
     parts = MotionParts(times)
-    size = Sizes(jerk=7.0, under_way=0.3, started=0.4, step=5.0, carried=11.0)
-    names = ("jerk", "under_way", "started", "step", "carried")
-    table = parts.table(since).reshape(5, 9, 9)
+    size = Sizes(jerk=7.0, under_way=0.3, started=0.4, step=5.0, carried=11.0, rattle=13.0)
+    names = ("jerk", "under_way", "started", "step", "carried", "rattle")
+    table = parts.table(since).reshape(6, 9, 9)
     total = 0.02**2 * np.eye(9)
     for place, name in enumerate(names):
         value = getattr(size, name)
@@ -50,3 +58,34 @@ def test_a_covariance_is_the_sum_of_its_parts_in_their_sizes() -> None:
     # 5 rad/s^2 for the time since the instant.
     step = parts.covariance(since, Sizes(jerk=0.0, step=5.0), 0.0)
     np.testing.assert_allclose(step[8, 7], 25.0 * (0.5 * since[8] ** 2) * (0.5 * since[7] ** 2))
+
+
+def test_pushes_are_a_white_acceleration_and_a_rattle_a_white_jerk_from_the_instant_on() -> None:
+    """Each against the integral over what has pushed by then, weighed by what it has moved."""
+    times = 0.004 * np.arange(9) + 1e-4 * np.arange(9) ** 2
+    late, early = float(times[7]), float(times[4])
+
+    def moved(power: int, begin: float) -> float:
+        pushes = np.linspace(begin, early, 20001)
+        halves = 1.0 if power == 1 else 0.25
+        return float(np.trapezoid(halves * (late - pushes) ** power * (early - pushes) ** power, pushes))
+
+    parts = MotionParts(times)
+    assert parts.noise(0.0, 3.0)[7, 4] == pytest.approx(3.0 * moved(1, 0.0), rel=1e-6)
+    assert parts.noise(0.2, 3.0)[4, 4] - parts.noise(0.0, 3.0)[4, 4] == pytest.approx(0.04)
+    since = np.maximum(times - 0.0095, 0.0)
+    rattle = parts.covariance(since, Sizes(jerk=0.0, rattle=2.0), 0.0)
+    assert rattle[7, 4] == pytest.approx(2.0 * moved(2, 0.0095), rel=1e-6)
+    assert not rattle[2].any() and not rattle[:, 2].any()
+    jerk = parts.covariance(since, Sizes(jerk=2.0), 0.0)
+    assert jerk[4, 7] == pytest.approx(2.0 * moved(2, 0.0), rel=1e-6)
+
+
+def test_swings_have_the_frequencies_of_their_band() -> None:
+    """The first and the last of the elastic ones: a quarter of a period after the start they are about to turn."""
+    for column, frequency in ((0, 21.0), (16, 35.0)):
+        quarter = 0.25 / frequency
+        times = np.array([0.9, 1.1, 2.0]) * quarter
+        swings = started_swings(times, (21.0, 35.0))[:, column]
+        assert swings[0] == pytest.approx(swings[1], rel=0.06) and abs(swings[2]) < 1e-6 * swings[0]
+        assert swings[0] == pytest.approx(0.98 / (2.0 * np.pi * frequency * np.sqrt(17.0)), rel=0.06)

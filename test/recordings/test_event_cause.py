@@ -13,7 +13,7 @@ from impact_aware.recordings.arm_samples import ArmSamples
 from impact_aware.recordings.command_track import CommandTrack
 from impact_aware.recordings.event_cause import find_causes, refuted
 from impact_aware.recordings.impact_finder import FoundImpact
-from impact_aware.recordings.kink_finder import SURE, Judged
+from impact_aware.recordings.kink_finder import AGAIN, SURE, Judged
 
 NAMES = ("shoulder", "elbow")
 
@@ -210,6 +210,63 @@ def test_a_jump_from_rest_that_was_commanded_is_the_start_of_a_motion() -> None:
     for find, step in ((resting, 1.2005), (resting, 1.17), (moving, 1.1955)):
         (only,) = find_causes([find], [], NAMES, commands(step))
         assert only.cause == "contact", step
+
+
+@pytest.mark.parametrize(
+    ("gain", "step", "moving", "cause"),
+    [
+        (8.0, 1.395, 0.4, "command_step"),
+        (8.0, 1.395, 0.0, "motion_start"),
+        (14.0, 1.395, 0.4, "second_contact"),
+        (8.0, 1.4055, 0.4, "second_contact"),
+        (8.0, 1.37, 0.4, "second_contact"),
+    ],
+)
+def test_a_second_jump_just_after_a_step_of_the_command_has_to_be_as_clear_as_a_first(
+    gain: float, step: float, moving: float, cause: str
+) -> None:
+    contact, second = found(judged(1.2, kink=60.0)), found(replace(judged(1.4, kink=gain, moving=moving), sure=AGAIN))
+    _, only = find_causes([contact, second], [], NAMES, commands(step))
+    assert only.cause == cause and (only.impact is None) == (cause != "second_contact")
+    if cause == "command_step":
+        said = "a jump of the velocity is not clear, and the command to elbow steps by 6 N m 4 ms before it"
+        assert only.evidence == said
+
+
+def test_a_jump_long_after_a_contact_is_no_answer_of_the_command() -> None:
+    contact, late = found(judged(1.2, kink=60.0)), found(replace(judged(1.58, kink=8.0), sure=AGAIN))
+    _, only = find_causes([contact, late], [], NAMES, commands(1.575))
+    assert only.cause == "contact"
+
+
+def test_the_jump_is_told_by_what_makes_it_likelier() -> None:
+    """The momentum where it says more than the joints, else the joints."""
+    first = judged(1.2, kink=60.0)
+    momentum = replace(first.branches, jump=np.array([0.33, -0.1]), jump_std=np.array([0.03, 0.02]), kink=170.0)
+    (only,) = find_causes([found(replace(first, explained=momentum))], [], NAMES)
+    assert "shoulder jumps by 0.33 +- 0.03" in only.evidence and "10^20" in only.evidence
+    (only,) = find_causes([found(replace(first, explained=replace(momentum, kink=150.0)))], [], NAMES)
+    assert "elbow jumps by -0.42 +- 0.03" in only.evidence
+
+
+def test_a_jump_has_to_be_likelier_than_all_else_that_either_view_explains() -> None:
+    first = judged(1.2, kink=60.0)
+    for name, value in (("smooth", 150.0), ("step", 150.0)):
+        momentum = replace(first.branches, **{"kink": 161.0, name: value})
+        both = replace(first, explained=momentum)
+        assert both.gain == pytest.approx(11.0) and not both.is_jump, name
+        assert replace(both, sure=AGAIN).is_jump
+        assert replace(both, explained=replace(momentum, kink=163.0)).is_jump
+    # Also where the positions alone explain the motion without one.
+    smooth = replace(first.branches, smooth=155.0)
+    for kink, jumps in ((166.0, False), (168.0, True)):
+        assert replace(first, branches=smooth, explained=replace(first.branches, kink=kink)).is_jump == jumps
+    weak = judged(1.2, kink=30.0)
+    for kink, jumps in ((154.0, False), (155.0, True)):
+        momentum = replace(weak.branches, kink=kink, carried=150.0)
+        assert replace(weak, explained=momentum).is_jump == jumps
+        alone = replace(weak, branches=momentum)
+        assert alone.is_jump == jumps and alone.over_step == pytest.approx(kink - 150.0)
 
 
 def test_a_command_that_answers_a_contact_is_no_cause() -> None:

@@ -126,6 +126,35 @@ def test_contacts_count_when_they_are_large_and_late_enough():
     assert [c.time for c in recordings._counted(contacts[::3])] == [1.0]
 
 
+def test_contacts_that_too_few_samples_follow_do_not_count():
+    contacts = [contact_at(1.0, 0.4), contact_at(1.2, 0.3)]
+    assert [c.time for c in recordings._counted(contacts, 1.21)] == [1.0, 1.2]
+    assert [c.time for c in recordings._counted(contacts, 1.19)] == [1.0]
+
+
+def test_a_find_is_that_of_the_nearest_contact_only():
+    """Of two that are 16 ms apart the first is missed when the only find is at the second."""
+    contacts = [contact_at(1.0, 0.4), contact_at(1.2, 0.3), contact_at(1.216, 0.1)]
+    truth = SimpleNamespace(
+        contacts=contacts,
+        switches=(),
+        draw=SimpleNamespace(control="hold", rest=0.1, ramp=0.1, soft_start=False),
+    )
+
+    def found(*times):
+        event = SimpleNamespace(time_std=0.002)
+        impacts = [SimpleNamespace(time=time, event=event, estimate=None, cause="contact") for time in times]
+        for impact in impacts:
+            impact.contact_check = impact.object_hit = None
+        score = recordings.RecordingScore()
+        recording = SimpleNamespace(truth=truth, rate=200, times=np.array([0.0, 2.0]))
+        score.take(recording, SimpleNamespace(impacts=impacts, other_events=[]), "x")
+        return score.found, score.false_contacts, [round(error, 6) for error in score.time_errors]
+
+    assert found(1.002, 1.209) == (1, 0, [2.0])
+    assert found(1.002, 1.207) == (2, 0, [2.0, 7.0])
+
+
 def test_what_a_find_may_be_called():
     times = np.arange(0.4, 2.0, 1e-3)
     swing = np.where((times > 0.7) & (times < 1.17), -0.008, 0.002)[:, None] * [0.0, 1.0]
@@ -201,7 +230,7 @@ def test_scores_count_misses_false_contacts_and_errors_in_standard_errors():
         impacts=[impact(1.003), impact(2.5)], other_events=[SimpleNamespace(time=2.51, cause="command_step")]
     )
     score = recordings.RecordingScore()
-    score.take(SimpleNamespace(truth=truth, rate=200), analysis, "x")
+    score.take(SimpleNamespace(truth=truth, rate=200, times=np.array([0.0, 3.5])), analysis, "x")
     found = score.as_dict()
     assert (found["contacts"], found["found"], found["missed"], found["false_contacts"]) == (2, 0.5, 1, 0.5)
     assert found["time_error_ms"]["p50"] == pytest.approx(3.0)

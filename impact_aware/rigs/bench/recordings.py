@@ -34,6 +34,9 @@ APART, SHARE = 0.030, 0.5
 NEAR = 0.020
 """A find belongs to what truly happened within this time, or one and a half periods where they are longer, s."""
 
+LAST = 5
+"""Samples that follow a contact which counts: with less, nothing tells its jump from their noise."""
+
 SWING = 0.005
 """Velocity of the joints' oscillation that makes `ringing` a true cause, rad/s."""
 
@@ -129,9 +132,9 @@ class RecordingScore:
         near = max(NEAR, 1.5 / recording.rate)
         contacts = [contact for contact in truth.contacts if _size(contact) >= TOUCH]
         free = list(analysis.impacts)
-        for contact in _counted(truth.contacts):
+        for contact in _counted(truth.contacts, float(recording.times[-1]) - LAST / recording.rate):
             self.counted += 1
-            close = [impact for impact in free if abs(impact.time - contact.time) <= near]
+            close = [impact for impact in free if _belongs(impact.time, contact, contacts, near)]
             if not close:
                 self.noted.append(
                     f"{name} {truth.draw.control}: missed {_size(contact):.2f} rad/s at {contact.time:.3f}"
@@ -238,11 +241,18 @@ def _commanded(truth: TrueHit, time: float, near: float) -> set[str]:
     return allowed
 
 
-def _counted(contacts: Sequence[TrueContact]) -> list[TrueContact]:
+def _belongs(time: float, contact: TrueContact, contacts: Sequence[TrueContact], near: float) -> bool:
+    """Whether a find at a time is that of one contact, and not that of another which is nearer."""
+    away = abs(time - contact.time)
+    return away <= near and all(abs(time - other.time) >= away for other in contacts)
+
+
+def _counted(contacts: Sequence[TrueContact], until: float = np.inf) -> list[TrueContact]:
+    """The contacts that have to be found, of those until a time, s."""
     counted = []
     for place, contact in enumerate(contacts):
         before = contacts[place - 1] if place else None
-        if _size(contact) < SMALLEST_JUMP:
+        if _size(contact) < SMALLEST_JUMP or contact.time > until:
             continue
         if before is not None and contact.time - before.lost < SAME_CONTACT:
             # It came off for some milliseconds only: a tip that rattles on what it touches is one contact.

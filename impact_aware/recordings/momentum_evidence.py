@@ -1,0 +1,112 @@
+"""What the momentum of the arm adds to the evidence for a jump: its components, less what measured torques explain.
+
+A spring of an elastic joint moves the momentum of that joint alone, a contact that of all of them along J^T f.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from impact_aware.arrays import Array
+from impact_aware.estimation.branch_model import Branches, BranchModel
+from impact_aware.estimation.explained_motion import explain_motion, momentum_mixing
+from impact_aware.estimation.sample_noise import noise_of, without_spikes
+from impact_aware.robot import RobotModel
+
+FEWEST = 12
+"""Samples with torques from which their noise is known."""
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """Stamps (k,), positions (k, n), and measured torques (k, n) that are NaN where there are none."""
+
+    times: Array
+    positions: Array
+    efforts: Array
+
+    def rows(self, chosen: slice) -> Samples:
+        """Those of a slice."""
+        return Samples(self.times[chosen], self.positions[chosen], self.efforts[chosen])
+
+    def followed_by(self, other: Samples) -> Samples:
+        """These and then others."""
+        columns = ((self.times, other.times), (self.positions, other.positions), (self.efforts, other.efforts))
+        return Samples(*(np.concatenate(parts) for parts in columns))
+
+
+class MomentumEvidence:
+    """Looks at the positions of one arm as components of its momentum, with measured torques where there are any."""
+
+    def __init__(self, robot: RobotModel) -> None:
+        """Remember the arm, of whose inertia that of the links counts."""
+        self._robot = robot
+        self._noise: Array | None = None
+
+    @property
+    def has_torques(self) -> bool:
+        """Whether torques were measured."""
+        return self._noise is not None
+
+    def know(self, samples: Samples) -> Samples:
+        """Find the noise of the torques in samples; the same without single torques that are wrong."""
+        known = np.isfinite(samples.efforts).all(axis=1)
+        if np.count_nonzero(known) < FEWEST:
+            self._noise = None
+            return samples
+        times, efforts = samples.times[known], samples.efforts[known]
+        self._noise = noise_of(times, efforts).encoder
+        mended = samples.efforts.copy()
+        mended[known] = without_spikes(times, efforts, self._noise)
+        return replace(samples, efforts=mended)
+
+    def judge(
+        self,
+        samples: Samples,
+        noise: Array,
+        response: Array | None,
+        band: tuple[float, float],
+        search: tuple[float, float, float],
+    ) -> tuple[Branches, BranchModel]:
+        """What the samples tell when looked at as components of the momentum, in joints, and the model that does.
+
+        Its likelihoods can be compared with those of the positions alone: densities are taken per standard deviation
+        of the noise, of which components share what joints have.
+
+        Args:
+            samples: k of n joints, around an instant.
+            noise: (n,) Of the positions, rad.
+            response: (n, m) As `impulse_response` of `BranchModel`.
+            band: As there.
+            search: Begin and end of the time in which the instant is looked for, and where it seems to be, s.
+        """
+        times, mixing = samples.times, momentum_mixing(self._robot, samples.positions)
+        spread = np.sqrt(mixing**2 @ noise**2)
+        whole = (samples.positions - samples.positions[0]) @ mixing.T
+        known = None if response is None else mixing @ response
+        if self._noise is None or not np.isfinite(samples.efforts).all():
+            model = BranchModel(times, whole, spread, known, band=band)
+        else:
+            motion = explain_motion(self._robot, times, samples.positions, samples.efforts, self._noise)
+            bare = BranchModel(times, whole, spread, band=band)
+            freed = BranchModel(times, motion.values, spread, None, motion.pushes, band)
+            # Torques whose noise moves a link more than it rings tell less than none.
+            helps = freed.likeliest(*search[:2]) > bare.likeliest(*search[:2])
+            values, pushes = np.where(helps, motion.values, whole), np.where(helps, motion.pushes, 0.0)
+            model = BranchModel(times, values, spread, known, pushes, band)
+        more = (len(times) - 3) * float(np.log(spread / noise).sum())
+        return _of_joints(model.judge(*search), mixing, more), model
+
+
+def _of_joints(branches: Branches, mixing: Array, more: float) -> Branches:
+    """What components tell, with so much larger log likelihoods, as jumps of the joints' velocities."""
+    back = np.linalg.inv(mixing)
+    likelihoods = {name: getattr(branches, name) + more for name in ("smooth", "plain", "step", "kink", "carried")}
+    return replace(
+        branches,
+        jump=back @ branches.jump,
+        jump_std=np.sqrt(back**2 @ branches.jump_std**2),
+        **likelihoods,
+    )

@@ -1,0 +1,85 @@
+"""A second hit amid the ringing of the first: what measured torques tell, and what bad ones must not do."""
+
+from __future__ import annotations
+
+import numpy as np
+import pinocchio as pin
+import pytest
+
+from impact_aware.arrays import Array
+from impact_aware.recordings.kink_finder import KinkFinder
+from impact_aware.robot import RobotModel
+from impact_aware.robot.profile import load_profile
+
+RATE = 200.0
+FIRST, SECOND = 0.4032, 0.4487
+TURNS = 2.0 * np.pi * np.array([19.0, 23.0, 21.0, 26.0, 31.0, 29.0, 24.0])
+NORMAL = np.array([0.2, -0.5, 0.84])
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def robot() -> RobotModel:
+    return RobotModel.from_profile(load_profile("panda"))
+
+
+def recorded(robot: RobotModel, second: float) -> tuple[Array, Array, Array]:
+    """Stamps, positions and torques of joints that a hit makes ring, and of a second one with `second` of its jump."""
+    rng = np.random.default_rng(6)
+    times = (np.arange(160) + 0.1 * rng.uniform(-1.0, 1.0, 160)) / RATE
+    jump = np.linalg.solve(robot.mass_matrix(robot.home, "M"), robot.frame_jacobian(robot.home)[:3].T @ NORMAL)
+    jump *= 0.6 / np.abs(jump).max()
+    slow = np.array([0.3, -0.2, 0.1, 0.4, -0.2, 0.3, 0.2])
+    q, dq, ddq = robot.home + slow * times[:, None], slow + 0.0 * times[:, None], np.zeros((160, 7))
+    for begin, share in ((FIRST, 1.0), (SECOND, second)):
+        since = np.maximum(times - begin, 0.0)[:, None]
+        after = since > 0.0
+        # Half of the jump swings, half stays.
+        q = q + 0.5 * share * jump * (since + np.sin(TURNS * since) / TURNS)
+        dq = dq + 0.5 * share * jump * (1.0 + np.cos(TURNS * since)) * after
+        ddq = ddq - 0.5 * share * jump * TURNS * np.sin(TURNS * since)
+    model, data = robot.variant("M")
+    torques = np.array([pin.rnea(model, data, *row).copy() for row in zip(q, dq, ddq, strict=True)])
+    step = 2e-5
+    measured = np.round((q + 1e-5 * rng.standard_normal(q.shape)) / step) * step
+    return times, measured, torques + 0.05 * rng.standard_normal(q.shape)
+
+
+def jumps(robot: RobotModel | None, times: Array, positions: Array, efforts: Array | None) -> list[float]:
+    finder = KinkFinder(1.0 / RATE, lambda posture: None, robot)
+    finder.feed(times, positions, efforts)
+    finder.finish()
+    return sorted(judged.told.time for judged in finder.judged if judged.is_jump)
+
+
+def test_torques_show_a_weak_second_hit_that_ringing_hides(robot: RobotModel) -> None:
+    times, positions, efforts = recorded(robot, 0.25)
+    assert jumps(robot, times, positions, efforts) == pytest.approx([FIRST, SECOND], abs=2.5e-3)
+    assert jumps(robot, times, positions, None) == pytest.approx([FIRST], abs=2.5e-3)
+    # And nothing where there was none.
+    assert jumps(robot, *recorded(robot, 0.0)) == pytest.approx([FIRST], abs=2.5e-3)
+
+
+@pytest.mark.parametrize("second", [0.0, 0.5])
+@pytest.mark.parametrize("fault", ["late", "sign", "unit", "spike", "held", "missing", "part", "motors"])
+def test_torques_that_say_something_else_do_no_harm(robot: RobotModel, fault: str, second: float) -> None:
+    """The first hit is found, and nothing that was none: torques that explain nothing are not believed."""
+    times, positions, efforts = recorded(robot, second)
+    spiked = efforts.copy()
+    spiked[100, [1, 3, 5]] += 40.0
+    wrong = {
+        "late": np.roll(efforts, 2, axis=0),
+        "sign": -efforts,
+        "unit": 1e3 * efforts,
+        "spike": spiked,
+        "held": efforts[np.arange(160) // 4 * 4],
+        "missing": np.full_like(efforts, np.nan),
+        "part": np.where(np.arange(7) == 4, np.nan, efforts),
+        "motors": np.tile(robot.gravity(robot.home), (160, 1)),
+    }[fault]
+    hits = [FIRST, SECOND] if second else [FIRST]
+    found = jumps(robot, times, positions, wrong)
+    assert found == pytest.approx(hits[: max(len(found), 1)], abs=2.5e-3)
+    # Single wrong torques are mended, so that the others still tell.
+    assert fault != "spike" or len(found) == len(hits)
