@@ -141,18 +141,21 @@ def test_a_find_is_that_of_the_nearest_contact_only():
         draw=SimpleNamespace(control="hold", rest=0.1, ramp=0.1, soft_start=False),
     )
 
-    def found(*times):
+    def found(*times, end=2.0):
         event = SimpleNamespace(time_std=0.002)
         impacts = [SimpleNamespace(time=time, event=event, estimate=None, cause="contact") for time in times]
         for impact in impacts:
             impact.contact_check = impact.object_hit = None
         score = recordings.RecordingScore()
-        recording = SimpleNamespace(truth=truth, rate=200, times=np.array([0.0, 2.0]))
+        recording = SimpleNamespace(truth=truth, rate=200, times=np.array([0.0, end]))
         score.take(recording, SimpleNamespace(impacts=impacts, other_events=[]), "x")
         return score.found, score.false_contacts, [round(error, 6) for error in score.time_errors]
 
     assert found(1.002, 1.209) == (1, 0, [2.0])
     assert found(1.002, 1.207) == (2, 0, [2.0, 7.0])
+    # Of 200 Hz four samples after the second are not enough, six are.
+    assert found(1.002, 1.207, end=1.221) == (1, 0, [2.0])
+    assert found(1.002, 1.207, end=1.229) == (2, 0, [2.0, 7.0])
 
 
 def test_what_a_find_may_be_called():
