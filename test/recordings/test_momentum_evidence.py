@@ -7,6 +7,7 @@ import pinocchio as pin
 import pytest
 
 from impact_aware.arrays import Array
+from impact_aware.estimation.branch_model import Branches
 from impact_aware.recordings.kink_finder import KinkFinder
 from impact_aware.robot import RobotModel
 from impact_aware.robot.profile import load_profile
@@ -24,12 +25,17 @@ def robot() -> RobotModel:
     return RobotModel.from_profile(load_profile("panda"))
 
 
+def first_jump(robot: RobotModel) -> Array:
+    """Of the links by an impulse along the normal, 0.6 rad/s of the fastest joint."""
+    jump = np.linalg.solve(robot.mass_matrix(robot.home, "M"), robot.frame_jacobian(robot.home)[:3].T @ NORMAL)
+    return np.asarray(jump * 0.6 / np.abs(jump).max())
+
+
 def recorded(robot: RobotModel, second: float) -> tuple[Array, Array, Array]:
     """Stamps, positions and torques of joints that a hit makes ring, and of a second one with `second` of its jump."""
     rng = np.random.default_rng(6)
     times = (np.arange(160) + 0.1 * rng.uniform(-1.0, 1.0, 160)) / RATE
-    jump = np.linalg.solve(robot.mass_matrix(robot.home, "M"), robot.frame_jacobian(robot.home)[:3].T @ NORMAL)
-    jump *= 0.6 / np.abs(jump).max()
+    jump = first_jump(robot)
     slow = np.array([0.3, -0.2, 0.1, 0.4, -0.2, 0.3, 0.2])
     q, dq, ddq = robot.home + slow * times[:, None], slow + 0.0 * times[:, None], np.zeros((160, 7))
     for begin, share in ((FIRST, 1.0), (SECOND, second)):
@@ -46,11 +52,25 @@ def recorded(robot: RobotModel, second: float) -> tuple[Array, Array, Array]:
     return times, measured, torques + 0.05 * rng.standard_normal(q.shape)
 
 
-def jumps(robot: RobotModel | None, times: Array, positions: Array, efforts: Array | None) -> list[float]:
+def told(robot: RobotModel, times: Array, positions: Array, efforts: Array | None) -> list[Branches]:
+    """What is told of every jump, in order of time."""
     finder = KinkFinder(1.0 / RATE, lambda posture: None, robot)
     finder.feed(times, positions, efforts)
     finder.finish()
-    return sorted(judged.told.time for judged in finder.judged if judged.is_jump)
+    return sorted((judged.told for judged in finder.judged if judged.is_jump), key=lambda branches: branches.time)
+
+
+def jumps(robot: RobotModel, times: Array, positions: Array, efforts: Array | None) -> list[float]:
+    return [branches.time for branches in told(robot, times, positions, efforts)]
+
+
+def test_the_jump_is_that_of_the_joints(robot: RobotModel) -> None:
+    """Found as one of the momentum's components, told as one of the velocities of the joints."""
+    (first,) = told(robot, *recorded(robot, 0.0))
+    true = first_jump(robot)
+    # The springs take some of it within the contact's time.
+    assert (np.abs(first.jump - true) < 3.0 * first.jump_std + 0.05).all()
+    assert np.abs(first.jump - true).max() < 0.2 * np.abs(true).max() and first.jump_std.max() < 0.15
 
 
 def test_torques_show_a_weak_second_hit_that_ringing_hides(robot: RobotModel) -> None:
