@@ -81,8 +81,11 @@ def test_torques_show_a_weak_second_hit_that_ringing_hides(robot: RobotModel) ->
     assert jumps(robot, *recorded(robot, 0.0)) == pytest.approx([FIRST], abs=2.5e-3)
 
 
-@pytest.mark.parametrize("second", [0.0, 0.5])
-@pytest.mark.parametrize("fault", ["late", "sign", "unit", "spike", "held", "missing", "part", "motors"])
+@pytest.mark.parametrize(
+    ("fault", "second"),
+    [("late", 0.5), ("sign", 0.0), ("unit", 0.0), ("spike", 0.0), ("spike", 0.5), ("held", 0.5), ("part", 0.5)]
+    + [("missing", 0.0), ("motors", 0.0)],
+)
 def test_torques_that_say_something_else_do_no_harm(robot: RobotModel, fault: str, second: float) -> None:
     """The first hit is found, and nothing that was none: torques that explain nothing are not believed."""
     times, positions, efforts = recorded(robot, second)
