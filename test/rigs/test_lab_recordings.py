@@ -213,7 +213,10 @@ def test_after_touches_that_are_hardly_seen_a_contact_may_be_the_first():
 
 def test_scores_count_misses_false_contacts_and_errors_in_standard_errors():
     estimate = SimpleNamespace(
-        velocity_after=AFTER, standard_error=np.array([0.03, 0.04]), velocity_before_error=np.array([0.04, 0.03])
+        velocity_after=AFTER,
+        standard_error=np.array([0.03, 0.04]),
+        velocity_before_error=np.array([0.04, 0.03]),
+        jump_error=np.array([0.05, 0.06]),
     )
 
     def impact(time, cause="contact"):
@@ -280,6 +283,7 @@ def test_the_normal_of_a_hit_is_held_against_the_true_one():
         velocity_before=before,
         standard_error=np.full(7, 1e-4),
         velocity_before_error=np.full(7, 1e-4),
+        jump_error=np.full(7, 1.4e-4),
     )
     draw = SimpleNamespace(robot=robot, friction=0.2, offset=offset, fixed=False, mass=1.2)
     impact = SimpleNamespace(estimate=estimate, prediction=found, position=q)
