@@ -157,6 +157,15 @@ _PER_IMPACT = (
         lambda impact: impact.common is not None,
     ),
     (
+        "the restitution to within 0.1",
+        "two standard errors of the object's track and of the joints, over the approach speed, are more",
+        lambda impact: (
+            impact.object_hit is not None
+            and impact.object_hit.restitution_error is not None
+            and impact.object_hit.restitution_error > 0.05
+        ),
+    ),
+    (
         "restitution, and what the object did",
         "there is no track of the object (columns object_position, --object-topic, --object-frame), or too short a one",
         lambda impact: impact.object_hit is None,

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from hand_made import make_analysis, make_impact
@@ -54,6 +55,12 @@ def test_short_windows_and_no_estimate():
     assert found["the velocity after"].impacts == (1,)
     found = told(make_analysis(make_impact(index=1), make_impact(index=2, estimate=replace(estimate, settled=False))))
     assert found["the velocity after for sure"].impacts == (2,)
+
+
+@pytest.mark.parametrize(("error", "said"), [(0.049, False), (0.08, True), (None, False)])
+def test_a_restitution_that_is_not_told_to_a_tenth_is_said_to_be_so(error, said):
+    hit = SimpleNamespace(restitution=None if error is None else 0.4, restitution_error=error)
+    assert ("the restitution to within 0.1" in told(make_analysis(make_impact(object_hit=hit)))) is said
 
 
 def test_how_large_a_jump_has_to_be_is_said_where_it_is_known():
