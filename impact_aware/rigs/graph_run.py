@@ -23,6 +23,7 @@ class GraphRun:
     Attributes:
         processes: What runs or ran, by the node's name with its namespace.
         killed: Names of those that had to be killed when the context ended.
+        hung: What their logs say last, in one line.
         latest: The last line that a listener printed about each node, by the node's name without its namespace.
     """
 
@@ -46,6 +47,7 @@ class GraphRun:
         self._listeners: list[NodeProcess] = []
         self.processes: dict[str, NodeProcess] = {}
         self.killed: list[str] = []
+        self.hung = ""
         self.latest: dict[str, Line] = {}
 
     def __enter__(self) -> Self:
@@ -114,6 +116,11 @@ class GraphRun:
         """The last line of every node's log, together no longer than a reader takes."""
         return "; ".join(f"{name}: {process.last_lines(1)}" for name, process in self.processes.items())[:400]
 
+    def where_killed(self) -> str:
+        """Of each node that had to be killed, the end of its log in one line: it was asked there where it hung."""
+        processes = {own.spec.full_name: own for own in (*self.processes.values(), *self._replaced)}
+        return "; ".join(f"{name}: {' | '.join(processes[name].last_lines(8).splitlines())}" for name in self.killed)
+
     def died(self, exempt: Iterable[str] = ()) -> list[str]:
         """One sentence about each node that has ended by itself."""
         return [
@@ -126,6 +133,7 @@ class GraphRun:
         """End all processes, the listeners last, and take in what those printed at last."""
         self.killed += end_processes(own for own in self.processes.values() if own not in self._listeners)
         self.killed += end_processes(self._listeners)
+        self.hung = self.where_killed()
         for process in (*self.processes.values(), *self._replaced):
             process.close()
         self.listen()

@@ -326,6 +326,20 @@ def test_a_graph_is_started_listened_to_and_ended(processes):
     assert len(domains) == 1
 
 
+def test_of_those_that_had_to_be_killed_the_end_of_the_log_is_kept(processes, monkeypatch):
+    monkeypatch.setattr(
+        graph_run, "end_processes", lambda own: [p.spec.full_name for p in own if p.spec.name == "stuck"]
+    )
+    monkeypatch.setattr(
+        Process, "last_lines", lambda self, count: "Thread 0x1:\n  File a.py, line 3 in spin", raising=False
+    )
+    with GraphRun() as graph:
+        graph.start(NodeSpec("stuck", "stuck", namespace="left"))
+        graph.start(NodeSpec("node", "node"))
+    assert graph.killed == ["left/stuck"]
+    assert graph.hung == "left/stuck: Thread 0x1: |   File a.py, line 3 in spin"
+
+
 def test_nodes_are_ended_before_those_that_listen_to_them(processes, monkeypatch):
     order = []
     monkeypatch.setattr(

@@ -205,7 +205,7 @@ class DdsRun:
                 result["effort_share"], result["rate_share"] = self._shares()
             self._check_alive()
         if graph.killed:
-            self.failures.append(f"had to be killed at the end: {', '.join(graph.killed)}")
+            self.failures.append(f"had to be killed at the end: {graph.hung}")
         return result | {"failures": self.failures}
 
     # The fault
