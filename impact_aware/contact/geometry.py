@@ -153,10 +153,10 @@ def contact_axes(normal: Array) -> Array:
     """Right-handed rows normal, tangent, tangent (3, 3); the first tangent leans on the axis least along the normal."""
     x, y, z = (float(value) for value in normal)
     helper = min(((abs(x), (1.0, 0.0, 0.0)), (abs(y), (0.0, 1.0, 0.0)), (abs(z), (0.0, 0.0, 1.0))))[1]
-    first = np.array([helper[1] * z - helper[2] * y, helper[2] * x - helper[0] * z, helper[0] * y - helper[1] * x])
-    first /= math.sqrt(float(first @ first))
-    second = np.array([y * first[2] - z * first[1], z * first[0] - x * first[2], x * first[1] - y * first[0]])
-    return np.stack([np.asarray(normal, dtype=float), first, second])
+    a, b, c = helper[1] * z - helper[2] * y, helper[2] * x - helper[0] * z, helper[0] * y - helper[1] * x
+    length = math.sqrt(a * a + b * b + c * c)
+    a, b, c = a / length, b / length, c / length
+    return np.array([[x, y, z], [a, b, c], [y * c - z * b, z * a - x * c, x * b - y * a]])
 
 
 def point_jacobian(lever: Array) -> Array:

@@ -68,41 +68,39 @@ class InputMonitor:
             raise InvalidInputError("lowest_rate", lowest_rate, "more than 0 Hz")
         self._joint_count = joint_count
         self._lowest_rate = lowest_rate
-        # Per sample: stamp, whether it is broken, and the largest step of a joint.
-        self._rows = Ring(samples, 3)
-        self._last = np.zeros(joint_count)
-        self._row = np.zeros(3)
+        # Per sample stamp and positions, NaN where they can't be used: what they say is looked at when it is asked for.
+        self._rows = Ring(samples, 1 + joint_count)
+        self._row = np.full(1 + joint_count, np.nan)
+        self._newest = -math.inf
 
     def reset(self) -> None:
         """Forget every sample."""
         self._rows.restart()
+        self._newest = -math.inf
 
     def update(self, sample: JointSample) -> None:
         """Take a sample in; never raises for what it contains."""
         try:
             time, position = float(sample.time), np.asarray(sample.position, dtype=np.float64)
         except (TypeError, ValueError, OverflowError):
-            time, position = math.nan, self._last
-        broken = not math.isfinite(time) or position.shape != (self._joint_count,)
-        broken = broken or not math.isfinite(position.dot(position))
-        if not broken:
-            if self._rows.count and time < self._rows.newest[0]:
+            time, position = math.nan, np.zeros(0)
+        usable = math.isfinite(time) and position.shape == (self._joint_count,)
+        if usable and math.isfinite(position.dot(position)):
+            if time < self._newest:
                 self.reset()
-            # Of the first sample it means nothing and is not looked at.
-            self._row[2] = np.abs(position - self._last).max()
-            self._last[:] = position
+            self._newest = self._row[0] = time
+            self._row[1:] = position
         elif self._rows.count:
-            time = float(self._rows.newest[0])
+            self._row[1:] = np.nan
         else:
             return
-        self._row[:2] = time, broken
         self._rows.push(self._row)
 
     def quality(self) -> InputQuality:
         """Judge the samples seen last."""
         count = self._rows.count
         rows = self._rows.rows[-count:] if count else self._rows.rows[:0]
-        usable = rows[rows[:, 1] == 0.0] if count else rows
+        usable = rows[np.isfinite(rows[:, 1])]
         broken_share = 1.0 - len(usable) / count if count else 0.0
         if len(usable) < 10 or usable[-1, 0] <= usable[0, 0]:
             reason = None
@@ -112,7 +110,7 @@ class InputMonitor:
             return InputQuality(math.nan, math.nan, math.nan, 0.0, broken_share, False, reason)
         intervals = np.diff(usable[:, 0])
         mean, period = float(intervals.mean()), float(np.median(intervals))
-        steps = usable[1:, 2]
+        steps = np.abs(np.diff(usable[:, 1:], axis=0)).max(axis=1)
         changes = np.flatnonzero(steps)
         # Only steps of true motion count: an arm that comes to rest repeats itself, and then flickers by single steps.
         gaps = np.diff(changes)[steps[changes[1:]] > MOVING_STEP]

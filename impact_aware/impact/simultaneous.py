@@ -9,8 +9,9 @@ path to follow, and follows it: it gets the single-contact map.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -111,7 +112,9 @@ class BodyContact:
 
     def at(self, point: Array) -> BodyContact:
         """The same contact at another point (3,), m."""
-        return replace(self, point=point)
+        moved = copy.copy(self)
+        object.__setattr__(moved, "point", frozen(vector("point", point, 3)))
+        return moved
 
 
 class SimultaneousPrediction(NamedTuple):
@@ -284,7 +287,7 @@ def contact_patch(contact: BodyContact, along: Array, half_length: float, half_w
     across = np.cross(contact.normal, direction)
     corners = ((1.0, 1.0), (1.0, -1.0), (-1.0, 1.0), (-1.0, -1.0))
     return [
-        replace(contact, point=contact.point + s * half_length * direction + t * half_width * across)
+        contact.at(contact.point + s * half_length * direction + t * half_width * across)
         for s, t in corners
     ]
 

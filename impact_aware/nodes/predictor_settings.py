@@ -65,7 +65,7 @@ class Settings:
     )
     surface_point: list[float] = described([0.0, 0.0, 0.0], "a point of the fixed surface, base frame, m")
     follow_task: bool = described(True, "object, its face that is hit, palm and base are those of the latest task")
-    look_ahead_period: float = described(0.02, "time between two look-ahead predictions, s", 0.001, 10.0)
+    look_ahead_period: float = described(0.05, "time between two look-ahead predictions, s", 0.001, 10.0)
     look_ahead_horizon: float = described(0.5, "how far ahead an impact is worth predicting, s", 0.0, 10.0)
     position_std: float = described(0.0, "standard deviation of joint positions, rad", 0.0, 1.0)
     velocity_std: float = described(0.0, "standard deviation of joint velocities before the impact, rad/s", 0.0, 10.0)

@@ -19,6 +19,9 @@ from impact_aware.task.last_touch import StateBefore, Touch, Touches
 from impact_aware.task.make_field import posture_with_tool_at, usual_posture
 from impact_aware.task.task import Task
 
+POSTURE_TOLERANCE = 0.005
+"""Postures that changed by less than this, rad, leave the object with the same velocity: it changes by some mm/s."""
+
 
 class GraspPostures:
     """Keeps one posture per arm: the intended one until something newer is known."""
@@ -41,6 +44,7 @@ class GraspPostures:
         ]
         self._events: dict[int, tuple[float, int, Array]] = {}
         self._touches = Touches(state_before)
+        self._foreseen: tuple[Array, Array] | None = None
 
     def take(self, index: int, joint_names: Sequence[str], position: Array) -> bool:
         """Take over the posture of an arm; False when it lacks a joint."""
@@ -66,6 +70,7 @@ class GraspPostures:
         """Take over the state just before an arm's impact; False when the event lacks the posture of a joint."""
         if not self.take(index, joint_names, event.position):
             return False
+        self._foreseen = None
         robot = self._arms[index].robot
         velocity, order = np.zeros(robot.n), JointOrder(robot.joint_names)
         if order.locate(joint_names) and order.pick(event.velocity_before, velocity):
@@ -115,6 +120,8 @@ class GraspPostures:
     def object_velocity(self, field: ReferenceField) -> Array:
         """Velocity (3,) of the object just after all arms hit it, at once in these postures while not all have, m/s.
 
+        `field` is the one that these postures began with, or as it is at another time.
+
         Raises:
             ImpactAwareError: The impact map found no solution.
         """
@@ -122,7 +129,11 @@ class GraspPostures:
         last = self._touches.last_touch(self._task, robots, field)
         if last is not None:
             return last.object_velocity
-        return predict_grasp(self._task, robots, field, np.concatenate(self._postures))
+        postures = np.concatenate(self._postures)
+        foreseen = self._foreseen
+        if foreseen is None or field.object_moves or np.abs(postures - foreseen[0]).max() > POSTURE_TOLERANCE:
+            self._foreseen = foreseen = postures, predict_grasp(self._task, robots, field, postures)
+        return foreseen[1]
 
     def object_position(self, field: ReferenceField) -> Array:
         """Centre (3,) of the object that the tools touch in these postures, m."""

@@ -306,3 +306,18 @@ def test_modes_are_told_from_impulse_and_slip_of_some_size(pressed, slip, fricti
     impulse = np.array([1.0, -2.0, 0.1, pressed, 0.0, 0.0])
     after = np.array([0.0, 0.0, 0.0, 0.0, 0.6 * slip, -0.8 * slip])
     assert _modes(contacts, impulse, after, 0.5) == ("stick", mode)
+
+
+def test_a_contact_elsewhere_is_the_same_but_for_its_point():
+    contact = BodyContact("arm", (0.0, 0.6, 0.8), (0.1, 0.2, 0.3), "box", 0.4, 0.3, "nose", "lid")
+    place = np.array([-0.5, 0.25, 0.7])
+    moved = contact.at(place)
+    place[:] = 9.0
+    assert moved.point.tolist() == [-0.5, 0.25, 0.7] and contact.point.tolist() == [0.1, 0.2, 0.3]
+    for name in ("body", "other", "friction", "restitution", "frame", "other_frame"):
+        assert getattr(moved, name) == getattr(contact, name)
+    np.testing.assert_array_equal(moved.normal, contact.normal)
+    with pytest.raises(ValueError, match="read-only"):
+        moved.point[0] = 1.0
+    with pytest.raises(InvalidInputError, match="point"):
+        contact.at((0.0, np.nan, 0.0))

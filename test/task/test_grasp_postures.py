@@ -12,7 +12,7 @@ from impact_aware.robot import RobotModel
 from impact_aware.task import load_task, make_field, start_posture
 from impact_aware.task.arms import arms_of_task, check_names, several_arms, single_arm
 from impact_aware.task.grasp import predict_grasp, predict_grasp_impact
-from impact_aware.task.grasp_postures import COMMON_WINDOW, GraspPostures
+from impact_aware.task.grasp_postures import COMMON_WINDOW, POSTURE_TOLERANCE, GraspPostures
 from impact_aware.task.last_touch import Touch, predict_last_touch
 from impact_aware.task.make_field import joint_velocity_of_tool
 
@@ -76,6 +76,39 @@ def test_it_begins_with_the_intended_postures():
     expected = predict_grasp(TASK, ROBOTS, FIELD, np.concatenate(intended))
     np.testing.assert_allclose(grasp.object_velocity(FIELD), expected, atol=1e-12)
     np.testing.assert_allclose(grasp.object_position(FIELD), FIELD.object_position, atol=1e-7)
+
+
+def test_what_is_foreseen_is_worked_out_anew_where_a_posture_or_the_object_has_changed():
+    """Predictions that look ahead come by the dozen while an arm approaches as it was foreseen."""
+    grasp, told = GraspPostures(TASK, ARMS, FIELD), None
+    # The bend of a joint, in tolerances, from one prediction to the next: what counts is the last one that was used.
+    for bend, anew in ((0.0, True), (0.9, False), (-0.9, False), (1.5, True), (0.9, False), (0.0, True)):
+        bent = np.array(POSTURES[0])
+        bent[3] += bend * POSTURE_TOLERANCE
+        assert grasp.take(0, ROBOTS[0].joint_names, bent)
+        found = grasp.object_velocity(FIELD)
+        expected = predict_grasp(TASK, ROBOTS, FIELD, np.concatenate([bent, grasp._postures[1]]))
+        assert (found is not told) is anew
+        assert np.linalg.norm(found - expected) < (1e-12 if anew else 0.003)
+        told = found
+    # An object that a belt carries is elsewhere each time.
+    carried = dataclasses.replace(FIELD, object_velocity=np.array([0.03, 0.02, 0.0]))
+    moving = grasp.object_velocity(carried)
+    expected = predict_grasp(TASK, ROBOTS, carried, np.concatenate(grasp._postures))
+    np.testing.assert_allclose(moving, expected, atol=1e-12)
+    assert np.linalg.norm(moving - told) > 0.005
+
+
+def test_an_impact_is_taken_as_it_was_however_near_it_was_foreseen():
+    grasp = GraspPostures(TASK, ARMS, FIELD)
+    near = np.array(POSTURES[0])
+    near[3] += 0.9 * POSTURE_TOLERANCE
+    assert grasp.take(0, ROBOTS[0].joint_names, near)
+    foreseen = grasp.object_velocity(FIELD)
+    assert grasp.take_impact(0, *event(0, 1.0), 1)
+    expected = predict_grasp(TASK, ROBOTS, FIELD, np.concatenate([POSTURES[0], grasp._postures[1]]))
+    np.testing.assert_allclose(grasp.object_velocity(FIELD), expected, atol=1e-12)
+    assert np.abs(expected - foreseen).max() > 1e-5
 
 
 def test_the_object_is_between_the_tools_of_the_newest_postures():
