@@ -48,6 +48,7 @@ class CommandStep:
 
     Attributes:
         time: Between the two commands, s.
+        time_std: Of it, anywhere between the two, s.
         joint: Index of the joint whose command steps most, in its own scatter.
         size: Of that joint's step, in the unit of the commands.
     """
@@ -55,6 +56,7 @@ class CommandStep:
     time: float
     joint: int
     size: float
+    time_std: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +101,8 @@ class CommandTrack:
         for place in np.argsort(-ratios, axis=None)[: np.count_nonzero(ratios >= STEP)].tolist():
             row, joint = divmod(place, ratios.shape[1])
             if _stands_out(np.abs(changes[:, joint]), middles, row):
-                return CommandStep(float(middles[row]), joint, float(changes[row, joint]))
+                spread = float(times[row + 1] - times[row]) / np.sqrt(12.0)
+                return CommandStep(float(middles[row]), joint, float(changes[row, joint]), spread)
         return None
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -73,6 +73,7 @@ class Cause:
         evidence: One sentence.
         detectors: All that found it.
         impact: The find, for a contact.
+        command: The step of a command that it answers, where one was recorded.
     """
 
     time: float
@@ -81,6 +82,7 @@ class Cause:
     evidence: str
     detectors: tuple[str, ...]
     impact: FoundImpact | None = None
+    command: CommandStep | None = None
 
 
 def find_causes(
@@ -97,6 +99,7 @@ def find_causes(
         joint_names: (n,) Of the arm.
         commands: What was commanded to its joints, where that was recorded.
     """
+    unit = "" if commands is None else commands.unit
     causes: list[Cause] = []
     contacts: list[float] = []
     others: list[FoundImpact] = []
@@ -116,16 +119,18 @@ def find_causes(
             continue
         if impact.judged is not None and np.abs(impact.judged.speed[0]).max() < REST:
             # What a controller does about a contact comes after it.
-            command = _commanded(commands, impact.event.time, contacts, joint_names, -impact.event.time_std)
+            command = _commanded(commands, impact.event.time, contacts, -impact.event.time_std)
             if command:
-                causes.append(_cause(impact, "motion_start", f"the arm rests before it, and {command}"))
+                evidence = f"the arm rests before it, and {_told(command, impact.event.time, joint_names, unit)}"
+                causes.append(_answers(command, _cause(impact, "motion_start", evidence)))
                 continue
         follows = bool(contacts) and impact.event.time - contacts[-1] < FOLLOWS
         if follows and impact.judged is not None and impact.judged.gain < SURE:
-            command = _commanded(commands, impact.event.time, contacts, joint_names, -impact.event.time_std)
+            command = _commanded(commands, impact.event.time, contacts, -impact.event.time_std)
             if command:
-                evidence = f"a jump of the velocity is not clear, and {command}{_resting(impact.judged)}"
-                causes.append(_cause(impact, _driven(impact.judged), evidence))
+                words = _told(command, impact.event.time, joint_names, unit)
+                evidence = f"a jump of the velocity is not clear, and {words}{_resting(impact.judged)}"
+                causes.append(_answers(command, _cause(impact, _driven(impact.judged), evidence)))
                 continue
         kind = SECOND_CONTACT if follows else CONTACT
         evidence = _of_jump(impact.judged, joint_names)
@@ -134,32 +139,34 @@ def find_causes(
         contacts.append(impact.event.time)
         causes.append(_cause(impact, kind, evidence))
 
-    def told(time: float) -> str:
-        return _commanded(commands, time, contacts, joint_names)
-
-    def least(time: float, command: str) -> float:
+    def least(time: float, command: CommandStep | None) -> float:
         if command:
             return STEPS_COMMANDED
         return STEPS_REFUTED if commands is not None and commands.tells_torques(time) else STEPS_MOVING
 
     for impact in others:
-        command = told(impact.event.time)
-        causes.append(_of_other(impact, contacts, command, least(impact.event.time, command)))
-    known = [cause.time for cause in causes]
+        time = impact.event.time
+        command = _commanded(commands, time, contacts)
+        words = _told(command, time, joint_names, unit)
+        causes.append(_answers(command, _of_other(impact, contacts, words, least(time, command))))
+    known = [impact.event.time for impact in found]
     for step in sorted(judged, key=lambda step: step.branches.smooth - step.branches.step):
         time = step.branches.step_time
         if step.is_jump or any(abs(time - other) < BESIDE for other in known):
             continue
-        command = told(time)
+        command = _commanded(commands, time, contacts)
         if not _is_step(step, least(time, command)):
             continue
         known.append(time)
-        kind, evidence = _of_step(step, command)
-        causes.append(Cause(time, _STEP_STD, kind, evidence, (TWO_SIDED,)))
-    return sorted(causes, key=lambda cause: cause.time)
+        kind, evidence = _of_step(step, _told(command, time, joint_names, unit))
+        causes.append(_answers(command, Cause(time, _STEP_STD, kind, evidence, (TWO_SIDED,))))
+    return _once(sorted(causes, key=lambda cause: cause.time))
 
 
 _STEP_STD = 0.004
+
+DRIVEN = ("command_step", "motion_start")
+"""Causes that a command has."""
 
 
 def _of_jump(judged: Judged | None, joint_names: Sequence[str]) -> str:
@@ -183,25 +190,52 @@ def _odds(logarithm: float) -> str:
 
 
 def _commanded(
-    commands: CommandTrack | None,
-    time: float,
-    contacts: Sequence[float],
-    joint_names: Sequence[str],
-    lags: float = COMMAND_LAGS,
-) -> str:
-    """Which command steps at a find, in words; nothing where none does, or where it answers a contact.
+    commands: CommandTrack | None, time: float, contacts: Sequence[float], lags: float = COMMAND_LAGS
+) -> CommandStep | None:
+    """Which command steps at a find; None where none does, or where it answers a contact.
 
     It may come `lags` after the find, s.
     """
     if commands is None:
-        return ""
+        return None
     begin = max([time - COMMAND_LEADS, *(contact + BESIDE for contact in contacts if contact < time)])
-    step: CommandStep | None = commands.step_near(begin, time + lags)
+    return commands.step_near(begin, time + lags)
+
+
+def _told(step: CommandStep | None, time: float, joint_names: Sequence[str], unit: str) -> str:
+    """A step of a command beside a find, in words; nothing without one."""
     if step is None:
         return ""
     late = 1e3 * (time - step.time)
     when = f"{abs(late):.0f} ms {'before' if late >= 0.0 else 'after'} it"
-    return f"the command to {joint_names[step.joint]} steps by {step.size:.3g} {commands.unit} {when}"
+    return f"the command to {joint_names[step.joint]} steps by {step.size:.3g} {unit} {when}"
+
+
+def _answers(command: CommandStep | None, cause: Cause) -> Cause:
+    """A find, at the time of the command that it answers: through elastic joints it is seen milliseconds later."""
+    if command is None or cause.cause not in DRIVEN:
+        return cause
+    if command.time > cause.time:
+        # Stamps that are not exact: what is seen in the joints is as good.
+        return replace(cause, command=command)
+    return replace(cause, time=command.time, time_std=command.time_std, command=command)
+
+
+def _once(causes: Sequence[Cause]) -> list[Cause]:
+    """The causes (in order of time), where finds that answer one and the same step of a command are one."""
+    kept: list[Cause] = []
+    for cause in causes:
+        place = next((i for i, other in enumerate(kept) if _same_step(other.command, cause.command)), None)
+        if place is None:
+            kept.append(cause)
+        else:
+            names = tuple(dict.fromkeys((*kept[place].detectors, *cause.detectors)))
+            kept[place] = replace(kept[place], detectors=names)
+    return kept
+
+
+def _same_step(one: CommandStep | None, other: CommandStep | None) -> bool:
+    return one is not None and other is not None and one.time == other.time
 
 
 def _of_other(impact: FoundImpact, contacts: Sequence[float], command: str, least: float) -> Cause:

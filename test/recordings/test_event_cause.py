@@ -186,6 +186,31 @@ def test_a_command_that_steps_is_the_cause_of_what_is_no_jump() -> None:
     assert start.cause == "motion_start" and "steps by 6 N m" in start.evidence
 
 
+def test_a_find_that_answers_a_command_is_when_the_command_steps() -> None:
+    """At 1.2545 s, between two commands 1 ms apart; a command whose stamp is after the find has no say in when."""
+    contact = found(judged(1.2, kink=60.0))
+    for find in (found(judged(1.268)), found(judged(1.268, step=30.0))):
+        _, step = find_causes([contact, find], [], NAMES, commands(1.2543))
+        assert step.cause == "command_step" and step.time == pytest.approx(1.2545, abs=1e-9)
+        assert step.time_std == pytest.approx(1e-3 / np.sqrt(12.0), rel=1e-6)
+        assert "14 ms before it" in step.evidence
+    _, step = find_causes([contact, found(judged(1.248))], [], NAMES, commands(1.2543))
+    assert step.cause == "command_step" and (step.time, step.time_std) == (1.248, 1e-3)
+    _, step = find_causes([contact], [judged(1.262, step=30.0)], NAMES, commands(1.2543))
+    assert step.time == pytest.approx(1.2545, abs=1e-9)
+    (start,) = find_causes([found(judged(1.2, kink=60.0, moving=0.002))], [], NAMES, commands(1.1903))
+    assert start.cause == "motion_start" and start.time == pytest.approx(1.1905, abs=1e-9)
+
+
+def test_two_finds_that_answer_one_step_of_a_command_are_one() -> None:
+    contact = found(judged(1.2, kink=60.0))
+    twice = [found(judged(1.271), "cusum"), found(judged(1.258))]
+    _, step = find_causes([contact, *twice], [], NAMES, commands(1.2543))
+    assert step.cause == "command_step" and step.detectors == ("fusion", "cusum")
+    causes = find_causes([contact, *twice], [], NAMES, commands(1.2443))
+    assert [cause.cause for cause in causes] == ["contact", "command_step", "ringing"]
+
+
 @pytest.mark.parametrize(
     ("step", "moving", "unit", "seen"),
     [(22.0, 0.4, "N m", 0), (30.0, 0.4, "N m", 1), (22.0, 0.4, "rad", 1), (22.0, 0.0, "N m", 1)],
