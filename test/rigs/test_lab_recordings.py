@@ -182,6 +182,28 @@ def test_what_a_find_may_be_called():
     assert recordings.true_causes(truth, 0.63, 0.02) == set()
 
 
+def test_what_happens_clearly_after_a_find_is_not_what_it_shows():
+    """Joints swing from 1 s on; a brake at 1.2 s, a second contact at 1.27 s."""
+    times = np.arange(0.4, 2.0, 1e-3)
+    truth = SimpleNamespace(
+        draw=SimpleNamespace(rest=0.5, ramp=0.1, soft_start=False),
+        times=times,
+        velocities=np.where(times > 1.0, 0.294, 0.3)[:, None] * [0.7, 1.0],
+        rigid_velocities=np.full((len(times), 2), 0.3) * [0.7, 1.0],
+        contacts=[contact_at(1.0, 0.4, 1.002), contact_at(1.27, 0.2, 1.271)],
+        switches=((1.2, "command_step"),),
+    )
+    asked = {
+        1.187: {"command_step", "ringing"}, 1.193: {"command_step"}, 1.215: {"command_step"},
+        1.258: {"second_contact", "contact_lost", "ringing"}, 1.263: {"second_contact", "contact_lost"},
+        0.985: {"contact", "contact_lost"},
+    }  # fmt: skip
+    assert {time: recordings.true_causes(truth, time, 0.02) for time in asked} == asked
+    # Joints that rest before what comes do not ring.
+    truth.velocities[times < 1.198] = [0.21, 0.3]
+    assert recordings.true_causes(truth, 1.187, 0.02) == {"command_step"}
+
+
 def test_the_end_of_a_brake_is_a_step_of_the_command_where_the_joints_still_swing():
     times = np.arange(0.0, 1.0, 1e-3)
     truth = SimpleNamespace(

@@ -34,6 +34,9 @@ APART, SHARE = 0.030, 0.5
 NEAR = 0.020
 """A find belongs to what truly happened within this time, or one and a half periods where they are longer, s."""
 
+TOO_EARLY = 0.5
+"""Of the time within which a find belongs to what happened: a find that is earlier than it by more cannot show it."""
+
 LAST = 5
 """Samples that follow a contact which counts: with less, nothing tells its jump from their noise."""
 
@@ -193,9 +196,9 @@ def finds(analysis: Analysis) -> list[tuple[float, str]]:
     ]
 
 
-def _swings(truth: TrueHit, time: float, near: float) -> bool:
-    """Whether the joints' elasticity swings about a time."""
-    beside = np.abs(truth.times - time) <= near
+def _swings(truth: TrueHit, begin: float, end: float) -> bool:
+    """Whether the joints' elasticity swings between two times, s."""
+    beside = (truth.times >= begin) & (truth.times <= end)
     return bool(np.abs(truth.velocities - truth.rigid_velocities)[beside].max(initial=0.0) > SWING)
 
 
@@ -219,10 +222,21 @@ def true_causes(truth: TrueHit, time: float, near: float) -> set[str]:
     if "contact" not in allowed:
         allowed |= {cause for when, cause in truth.switches if abs(time - when) <= near}
         allowed |= _commanded(truth, time, near)
+    touched = any(contact.time < time for contact in contacts)
     # Where a contact is lost without a jump, what the joints do is still to swing.
-    if allowed <= {"contact_lost"} and any(contact.time < time for contact in contacts) and _swings(truth, time, near):
+    if allowed <= {"contact_lost"} and touched and _swings(truth, time - near, time + near):
+        allowed.add("ringing")
+    early = TOO_EARLY * near
+    if touched and not _happens(truth, time - near, time + early) and _swings(truth, time - near, time + early):
+        # What comes after the find is not what it shows.
         allowed.add("ringing")
     return allowed
+
+
+def _happens(truth: TrueHit, begin: float, end: float) -> bool:
+    """Whether a contact is made, or the command changes, between two times, s."""
+    times = [contact.time for contact in truth.contacts if _size(contact) >= TOUCH]
+    return any(begin <= time <= end for time in [*times, *(when for when, _ in truth.switches)])
 
 
 def _commanded(truth: TrueHit, time: float, near: float) -> set[str]:
