@@ -30,6 +30,9 @@ STEPS_REFUTED = 28.0
 COMMAND_LEADS, COMMAND_LAGS = 0.020, 0.010
 """How long before a find the command that causes it steps, and after it where stamps are not exact, s."""
 
+COMMAND_STAMP_STD = 1e-3
+"""Of the time of a command beside the joints', s: messages without a stamp count from when they were recorded."""
+
 REST = 0.01
 """Speed of the fastest joint below which an arm rests, rad/s."""
 
@@ -218,7 +221,8 @@ def _answers(command: CommandStep | None, cause: Cause) -> Cause:
     if command.time > cause.time:
         # Stamps that are not exact: what is seen in the joints is as good.
         return replace(cause, command=command)
-    return replace(cause, time=command.time, time_std=command.time_std, command=command)
+    spread = float(np.hypot(command.time_std, COMMAND_STAMP_STD))
+    return replace(cause, time=command.time, time_std=spread, command=command)
 
 
 def _once(causes: Sequence[Cause]) -> list[Cause]:

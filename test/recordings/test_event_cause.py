@@ -192,7 +192,7 @@ def test_a_find_that_answers_a_command_is_when_the_command_steps() -> None:
     for find in (found(judged(1.268)), found(judged(1.268, step=30.0))):
         _, step = find_causes([contact, find], [], NAMES, commands(1.2543))
         assert step.cause == "command_step" and step.time == pytest.approx(1.2545, abs=1e-9)
-        assert step.time_std == pytest.approx(1e-3 / np.sqrt(12.0), rel=1e-6)
+        assert step.time_std == pytest.approx(np.hypot(1e-3 / np.sqrt(12.0), 1e-3), rel=1e-6)
         assert "14 ms before it" in step.evidence
     _, step = find_causes([contact, found(judged(1.248))], [], NAMES, commands(1.2543))
     assert step.cause == "command_step" and (step.time, step.time_std) == (1.248, 1e-3)
