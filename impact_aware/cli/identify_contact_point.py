@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from impact_aware.cli.table_options import column_map, tell
 from impact_aware.columns import open_columns
 from impact_aware.contact.geometry import unit_vector
 from impact_aware.errors import InvalidInputError
-from impact_aware.estimation.contact_point import ContactPointFit, JointJump, fit_contact_point
+from impact_aware.estimation.contact_point import CHANCE, ContactPointFit, JointJump, fit_contact_point
 from impact_aware.estimation.contact_surface import fit_contact_surface
 from impact_aware.estimation.trial_tables import ContactDefaults, read_trials
 from impact_aware.json_text import json_text
@@ -54,7 +55,10 @@ def run_contact_point(args: argparse.Namespace) -> int:
     tell(robot.notes)
     frame = args.contact_frame or robot.tool_frame
     inertia = robot.known_inertia("M+B_theta")
-    hits = [hit for file in args.files for hit in _hits(file, robot, frame, args)]
+    # The tip's radius, which moves the touched point about in the frame's axes.
+    radius = robot.tool_radius if frame == robot.tool_frame else 0.0
+    by_file = {str(file): _hits(file, robot, frame, args) for file in args.files}
+    hits = [hit for found in by_file.values() for hit in found]
     if not hits:
         raise InvalidInputError("recordings", ", ".join(map(str, args.files)), "at least one impact in them")
     groups = [[hit] for hit in hits] if args.per_hit else [hits]
@@ -62,8 +66,10 @@ def run_contact_point(args: argparse.Namespace) -> int:
     _check_fit(args)
     found = []
     for group in groups:
-        fit = fit_contact_point(robot, group, frame, inertia=inertia)
-        found.append(as_dict(fit, robot, group, normal))
+        fit = fit_contact_point(robot, group, frame, inertia=inertia, radius=radius)
+        found.append(as_dict(fit, radius, normal))
+        if not fit.one_point and len(by_file) > 1 and not args.per_hit:
+            found[-1]["notes"] += _without_each(robot, by_file, frame, inertia, radius)
         if args.fit:
             surface = fit_contact_surface(
                 robot,
@@ -72,7 +78,7 @@ def run_contact_point(args: argparse.Namespace) -> int:
                 normal=None if "normal" in args.fit else normal,
                 friction=None if "friction" in args.fit else args.friction,
                 offset=args.offset,
-                radius=robot.tool_radius if frame == robot.tool_frame else 0.0,
+                radius=radius,
                 object_mass=args.object_mass or None,
                 inertia=inertia,
             )
@@ -89,16 +95,14 @@ def run_contact_point(args: argparse.Namespace) -> int:
     return 0
 
 
-def as_dict(fit: ContactPointFit, robot: RobotModel, hits: list[JointJump], normal: Array | None) -> dict[str, Any]:
+def as_dict(fit: ContactPointFit, radius: float, normal: Array | None) -> dict[str, Any]:
     """A fit as JSON knows it: SI units; point and direction in the frame's axes, impulses in the base frame."""
-    offset = fit.point
-    if fit.frame == robot.tool_frame and robot.tool_radius > 0.0:
-        # `--offset` is that of the tip's centre, a radius behind the point along the impulse.
-        rotation = robot.placement(hits[0].q, fit.frame).rotation.T
-        offset = fit.point + robot.tool_radius * (rotation @ fit.impulses[0]) / np.linalg.norm(fit.impulses[0])
     return {
         "frame": fit.frame,
-        "hits": len(hits),
+        "radius": radius,
+        "hits": len(fit.impulses),
+        "one_point": fit.one_point,
+        "probability": fit.probability,
         "told": fit.told,
         "told_along": fit.told_along,
         "point": fit.point.tolist(),
@@ -106,7 +110,7 @@ def as_dict(fit: ContactPointFit, robot: RobotModel, hits: list[JointJump], norm
         "along": fit.along.tolist(),
         "error_along": fit.error_along,
         "error_across": fit.error_across,
-        "offset": offset.tolist(),
+        "offset": fit.point.tolist(),
         "unexplained": fit.unexplained,
         "impulses": fit.impulses.tolist(),
         "impulse_errors": fit.impulse_errors.tolist(),
@@ -120,8 +124,9 @@ def as_text(fit: dict[str, Any]) -> str:
     x, y, z = fit["point"]
     across, along = 100.0 * fit["error_across"], 100.0 * fit["error_along"]
     a, b, c = fit["along"]
+    what = f"centre of the tip (radius {1e3 * fit['radius']:g} mm)" if fit["radius"] > 0.0 else "contact point"
     lines = [
-        f"contact point from {fit['hits']} hit{'s' if fit['hits'] > 1 else ''}, in {fit['frame']}",
+        f"{what} from {fit['hits']} hit{'s' if fit['hits'] > 1 else ''}, in {fit['frame']}",
         f"  point           {x:.4f} {y:.4f} {z:.4f} m   standard error {across:.2f} cm across, {along:.2f} cm along"
         f" ({a:.2f} {b:.2f} {c:.2f})",
     ]
@@ -153,23 +158,47 @@ def _check_fit(args: argparse.Namespace) -> None:
 
 def _notes(fit: ContactPointFit, normal: Array | None) -> list[str]:
     notes = []
-    if not fit.told:
+    if not fit.one_point:
+        notes.append(
+            f"cannot tell: the hits are not of one point, or the model is not right: what one point leaves has a "
+            f"probability of {fit.probability:.1g} (chi-square {fit.chi_square:.0f} of {fit.freedom}); --per-hit fits "
+            "each hit alone"
+        )
+    elif not fit.told:
         notes.append(
             f"cannot tell: the standard error across the impulse is {100 * fit.error_across:.1f} cm; more hits of the "
             "same point from other directions tell it"
         )
     elif not fit.told_along:
         notes.append(
-            "cannot tell where along that line: one hit tells the line of its impulse, hits from other directions "
-            "where the lines meet"
+            f"cannot tell where along that line, which is told to {100 * fit.error_along:.1f} cm: one hit tells the "
+            "line of its impulse, hits from other directions where the lines meet"
         )
-    if fit.unexplained > 0.3:
+    if fit.unexplained > 0.3 and fit.one_point:
         notes.append(
             f"{100 * fit.unexplained:.0f} % of the jumps stay unexplained: not one point of this frame, or another "
             "inertia; --per-hit fits each hit alone"
         )
     if normal is None:
         notes.append("without --normal nothing is said about friction: the impulse leans by it, the surface does not")
+    return notes
+
+
+def _without_each(
+    robot: RobotModel, by_file: dict[str, list[JointJump]], frame: str, inertia: str, radius: float
+) -> list[str]:
+    """Which file's hits disagree with those of all the others, where these agree: another tool, or another inertia."""
+    notes = []
+    for name in by_file:
+        others = [hit for other, hits in by_file.items() if other != name for hit in hits]
+        if not others or not by_file[name]:
+            continue
+        fit = fit_contact_point(robot, others, frame, inertia=inertia, radius=radius)
+        if fit.one_point:
+            notes.append(
+                f"without {Path(name).name} the hits agree on one point (probability {fit.probability:.2g}, at least "
+                f"{CHANCE:g} is wanted): was the tool changed between the recordings?"
+            )
     return notes
 
 
@@ -196,15 +225,23 @@ def _hits(file: Path, robot: RobotModel, frame: str, args: argparse.Namespace) -
     impacts = table and any(str(name).startswith(("before", "velocity_before")) for name in open_columns(file).widths)
     if not impacts:
         options = AnalysisOptions(robot=args.robot, columns=columns, degrees=degrees, ablation=False)
+        given = args.normal if args.normal is not None else beside.normal if beside is not None else None
+        known = None if given is None else unit_vector("normal", given)
         found = [impact for impact in analyze([file], options).impacts if impact.estimate is not None]
         chosen = [impact for time in times if (impact := _nearest(found, time)) is not None]
         if len(chosen) == len(times):
-            return [joint_jump(i.position, i.estimate) for i in (chosen if times else found) if i.estimate is not None]
+            return [
+                replace(joint_jump(i.position, i.estimate), normal=known)
+                for i in (chosen if times else found)
+                if i.estimate is not None
+            ]
         if not table:
             told = ", ".join(f"{impact.time:.3f}" for impact in found) or "none"
             raise InvalidInputError("--impact-time", times, f"times within {NEAR} s of contacts of {file.name}: {told}")
-    # The point hangs on no normal; the table reader wants one.
-    defaults = ContactDefaults(frame, np.array([0.0, 0.0, 1.0] if args.normal is None else args.normal))
+    # The point of a tip without a radius hangs on no normal; the table reader wants one.
+    says = table and any(str(name).startswith("normal") for name in open_columns(file).widths)
+    normal = args.normal if args.normal is not None or says else [0.0, 0.0, 1.0]
+    defaults = ContactDefaults(frame, None if normal is None else np.array(normal))
     trials = read_trials(file, robot, defaults, times or None, columns=columns, degrees=degrees)
     return [
         JointJump(
@@ -212,6 +249,7 @@ def _hits(file: Path, robot: RobotModel, frame: str, args: argparse.Namespace) -
             trial.velocity_after - trial.velocity_before,
             np.hypot(trial.standard_error, np.asarray(trial.before_error)),
             trial.velocity_before,
+            trial.contact.normal if says or args.normal is not None else None,
         )
         for trial in trials
     ]

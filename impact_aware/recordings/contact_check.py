@@ -9,20 +9,11 @@ import numpy as np
 from impact_aware.arrays import Array
 from impact_aware.contact.geometry import contact_point
 from impact_aware.errors import InvalidInputError
-from impact_aware.estimation.contact_point import (
-    FAR_BETTER,
-    ContactPointFit,
-    JointJump,
-    explained_at,
-    fit_contact_point,
-    impulse_at,
-)
+from impact_aware.estimation.assumed_point import hold_against_point
+from impact_aware.estimation.contact_point import FAR_BETTER, ContactPointFit, JointJump, impulse_at
 from impact_aware.estimation.result import VelocityEstimate
 from impact_aware.impact.prediction import ImpactPrediction
 from impact_aware.robot import RobotModel
-
-FAR = 0.02
-"""Between the assumed point and the fitted one, m: nearer ones are the same."""
 
 FAR_OFF = float(np.radians(5.0))
 """Beyond the cone of friction, rad: less is within what a surface's normal is known to."""
@@ -122,29 +113,21 @@ def check_contact(
         if estimate is None:
             return None
         hits = [joint_jump(position, estimate)]
-        fit = fit_contact_point(robot, hits, contact.frame, inertia=prediction.inertia)
         frame = robot.placement(position, contact.frame)
         assumed = np.array(frame.actInv(contact_point(robot, position, contact)))
-        chi_square, unexplained = explained_at(robot, hits, assumed, contact.frame, inertia=prediction.inertia)
+        held = hold_against_point(robot, hits, assumed, contact.frame, inertia=prediction.inertia)
     except (InvalidInputError, np.linalg.LinAlgError):
         return None
-    distance = fit.distance(assumed)
-    excess = max(1.0, fit.chi_square / fit.freedom) if fit.freedom > 0 else 1.0
-    better = (chi_square - fit.chi_square) / excess > FAR_BETTER
-    if better and distance > max(FAR, 2.0 * fit.error_across):
-        verdict = "another_point"
-    else:
-        verdict = "agrees" if fit.told else "cannot_tell"
-    place = fit.point if verdict == "another_point" else assumed
+    place = held.fit.point if held.verdict == "another_point" else assumed
     impulse, covariance = impulse_at(robot, hits[0], place, contact.frame, inertia=prediction.inertia)
-    lean, lean_error = _lean(impulse, excess * covariance, contact.normal)
+    lean, lean_error = _lean(impulse, held.excess * covariance, contact.normal)
     return ContactCheck(
-        verdict,
+        held.verdict,
         assumed,
-        distance,
-        fit.error_across,
-        unexplained,
-        fit,
+        held.distance,
+        held.distance_error,
+        held.unexplained,
+        held.fit,
         lean=lean,
         lean_error=lean_error,
         cone=float(np.arctan(contact.friction)),

@@ -13,6 +13,7 @@ from impact_aware.output_folder import write_whole
 
 BENCHMARKS = (
     "bag",
+    "contact_points",
     "control",
     "dds",
     "detection",

@@ -45,7 +45,7 @@ class HitDraw:
         lever: (2,) Where its face is hit, to the side and up from the centre, m.
         friction: Coulomb's coefficient at the tip.
         restitution: Of a mass that bounces off the contact's spring and damper.
-        elasticity: Of the joints; None while the rest is being drawn.
+        elasticity: Of the joints; None of rigid ones.
         control: One of `CONTROLS`.
         rest, ramp, cruise, after: Length of the phases, s.
         soft_start: Whether the motion starts without a step of the acceleration.
@@ -75,16 +75,47 @@ class HitDraw:
     strength: float
 
 
-def draw_hit(rng: np.random.Generator, control: str | None = None) -> HitDraw:
-    """Draw one hit that changes some joint's velocity by `SMALLEST` or more; `control` fixes what comes after it."""
+@dataclass(frozen=True, eq=False)
+class ToolDraw:
+    """An arm and where its tip truly is.
+
+    Attributes:
+        robot: Profile that the analysis is given.
+        plant: The same arm with the tip where it truly is.
+        offset: (3,) From the profile's tip to the true one, tool frame, m.
+    """
+
+    robot: RobotModel
+    plant: RobotModel
+    offset: Array
+
+
+def draw_hit(
+    rng: np.random.Generator,
+    control: str | None = None,
+    *,
+    tool: ToolDraw | None = None,
+    elastic: bool = True,
+    after: float = 0.5,
+) -> HitDraw:
+    """Draw one hit that changes some joint's velocity by `SMALLEST` or more.
+
+    Args:
+        rng: Decides what is not given.
+        control: What comes after the hit.
+        tool: Arm and tip.
+        elastic: Whether the joints are.
+        after: Length of the recording after the planned touch, s.
+    """
     while True:
-        draw = _draw(rng, control)
+        draw = replace(_draw(rng, control, tool or draw_tool(rng)), after=after)
         rigid, _ = _jumps(draw.plant, draw, np.zeros(draw.plant.n))
         if np.abs(rigid).max() >= SMALLEST:
-            return replace(draw, elasticity=_elasticity(draw, rng))
+            return replace(draw, elasticity=_elasticity(draw, rng)) if elastic else draw
 
 
-def _draw(rng: np.random.Generator, control: str | None) -> HitDraw:
+def draw_tool(rng: np.random.Generator) -> ToolDraw:
+    """Draw one of `ROBOTS` with a tip up to `OFFSET` from where its profile has it."""
     profile = load_profile(str(rng.choice(ROBOTS)))
     robot = RobotModel.from_profile(profile)
     direction = rng.standard_normal(3)
@@ -94,6 +125,10 @@ def _draw(rng: np.random.Generator, control: str | None) -> HitDraw:
     turned = pin.rpy.rpyToMatrix(*tool.rotation_rpy) @ offset
     x, y, z = (np.array(tool.position) + turned).tolist()
     plant = RobotModel.from_profile(replace(profile, tool=replace(tool, position=(x, y, z))))
+    return ToolDraw(robot, plant, offset)
+
+
+def _draw(rng: np.random.Generator, control: str | None, tool: ToolDraw) -> HitDraw:
     fixed = bool(rng.uniform() < 0.25)
     heading = rng.uniform(-np.pi, np.pi)
     normal = np.array([0.0, 0.0, 1.0]) if fixed else np.array([np.cos(heading), np.sin(heading), 0.0])
@@ -101,10 +136,10 @@ def _draw(rng: np.random.Generator, control: str | None) -> HitDraw:
     angle = rng.uniform(0.0, np.pi / 4.0)
     aim = np.sin(angle) * side / np.linalg.norm(side) - np.cos(angle) * normal
     return HitDraw(
-        robot=robot,
-        plant=plant,
-        offset=offset,
-        touch=_posture(plant, rng),
+        robot=tool.robot,
+        plant=tool.plant,
+        offset=tool.offset,
+        touch=_posture(tool.plant, rng),
         velocity=rng.uniform(0.15, 1.1) * aim,
         normal=normal,
         fixed=fixed,

@@ -21,7 +21,7 @@ import numpy as np
 
 from impact_aware.arrays import Array
 from impact_aware.errors import NoSolutionError
-from impact_aware.rigs.bench.lab_draw import PHYSICS_STEP, HitDraw, draw_hit
+from impact_aware.rigs.bench.lab_draw import PHYSICS_STEP, HitDraw, ToolDraw, draw_hit
 from impact_aware.robot import RobotModel
 from impact_aware.simulation.impact_truth import ImpactTruth
 from impact_aware.simulation.plant import MujocoPlant, PlantState
@@ -353,12 +353,19 @@ def _unbraked(twist: Array, since: float) -> Array:
     return found
 
 
-def hit_of_seed(seed: int, control: str | None = None) -> TrueHit:
-    """The hit of a seed: the first drawn from it that reaches what it should hit."""
+def hit_of_seed(
+    seed: int | tuple[int, ...],
+    control: str | None = None,
+    *,
+    tool: ToolDraw | None = None,
+    elastic: bool = True,
+    after: float = 0.5,
+) -> TrueHit:
+    """The hit of a seed: the first drawn from it that reaches what it should hit; see `draw_hit`."""
     rng = np.random.default_rng(seed)
     for _ in range(20):
         try:
-            return simulate_hit(draw_hit(rng, control))
+            return simulate_hit(draw_hit(rng, control, tool=tool, elastic=elastic, after=after))
         except NoSolutionError:
             continue
     raise NoSolutionError("twenty drawn hits in a row miss", problem=seed)

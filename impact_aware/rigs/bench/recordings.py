@@ -82,13 +82,17 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
 def score_hits(hits: Iterable[tuple[int, TrueHit]], rates: Sequence[int]) -> dict[int, RecordingScore]:
     """Record every hit, given with its seed, at every rate, and analyse what was recorded."""
     scores = {rate: RecordingScore() for rate in rates}
-    with TemporaryDirectory() as folder:
-        for seed, hit in hits:
-            for rate in rates:
-                recording = record(hit, rate, seed)
-                path = recording.write(Path(folder), "recording")
-                scores[rate].take(recording, analyze([path], options_of(hit)), f"{seed}@{rate}")
+    for seed, hit in hits:
+        for rate in rates:
+            recording = record(hit, rate, seed)
+            scores[rate].take(recording, analysis_of(recording, options_of(hit)), f"{seed}@{rate}")
     return scores
+
+
+def analysis_of(recording: LabRecording, options: AnalysisOptions) -> Analysis:
+    """What the analysis says of one recording, written as a laboratory would."""
+    with TemporaryDirectory() as folder:
+        return analyze([recording.write(Path(folder), "recording")], options)
 
 
 def options_of(hit: TrueHit) -> AnalysisOptions:

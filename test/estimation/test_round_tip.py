@@ -1,0 +1,93 @@
+"""Several hits of a round tip: its centre, hits that are not of one point, and what is assumed of the point."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from impact_aware.contact.geometry import Contact
+from impact_aware.errors import InvalidInputError
+from impact_aware.estimation.assumed_point import hold_against_point
+from impact_aware.estimation.contact_point import JointJump, fit_contact_point
+from impact_aware.impact.predictor import predict
+from impact_aware.robot import RobotModel
+
+CENTRE, RADIUS = np.array([0.05, -0.03, 0.08]), 0.03
+
+
+@pytest.fixture(scope="module")
+def robot():
+    return RobotModel.from_profile("panda")
+
+
+def hits_of(robot, seed, count, *, friction=0.0, noise=1e-5, centre=CENTRE):
+    """Jumps that the impact map makes of a sphere at the centre, in postures and onto surfaces that are drawn."""
+    rng = np.random.default_rng(seed)
+    hits = []
+    while len(hits) < count:
+        q, before = robot.home + rng.uniform(-0.35, 0.35, 7), rng.uniform(-0.7, 0.7, 7)
+        normal = rng.standard_normal(3)
+        contact = Contact(robot.tool_frame, normal, offset=centre, friction=friction, restitution=0.4, radius=RADIUS)
+        jump = predict(robot, q, before, contact).velocity_after - before
+        if np.abs(jump).max() > 0.3:
+            jump = jump + noise * rng.standard_normal(7)
+            hits.append(JointJump(q, jump, np.full(7, noise), before, normal))
+    return hits
+
+
+@pytest.mark.parametrize("friction", [0.0, 0.4])
+def test_the_centre_comes_from_normals_even_where_impulses_lean(robot, friction):
+    hits = hits_of(robot, 3, 4, friction=friction)
+    fit = fit_contact_point(robot, hits, model_error=1e-4, radius=RADIUS)
+    assert fit.told_along
+    # The granted error of the inertia makes 0.14 mm along the least told direction.
+    np.testing.assert_allclose(fit.point, CENTRE, atol=1e-4)
+    # The same hits of a tip without a radius: no point of the tool is touched in all of them.
+    sharp = fit_contact_point(robot, hits, model_error=1e-4)
+    assert sharp.one_point == (friction == 0.0)
+
+
+def test_without_normals_the_lines_meet_at_the_centre_but_for_friction(robot):
+    bare = [replace(hit, normal=None) for hit in hits_of(robot, 3, 4)]
+    fit = fit_contact_point(robot, bare, model_error=1e-4, radius=RADIUS)
+    np.testing.assert_allclose(fit.point, CENTRE, atol=1e-4)
+    # What friction may do is in the error: some 30 mm 0.3 / sqrt(2) over the root of the number of lines.
+    assert 1e-3 < fit.error_across < 0.01
+    leaning = [replace(hit, normal=None) for hit in hits_of(robot, 3, 4, friction=0.4)]
+    assert fit_contact_point(robot, leaning, model_error=1e-4, radius=RADIUS).one_point
+    assert not fit_contact_point(robot, leaning, model_error=1e-4).one_point
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_errors_hold_the_centre_of_tips_that_slide(robot, known):
+    ratios = []
+    for seed in range(60):
+        hits = hits_of(robot, 100 + seed, 4, friction=0.3, noise=0.01)
+        hits = [hit if known else replace(hit, normal=None) for hit in hits]
+        fit = fit_contact_point(robot, hits, model_error=0.0, radius=RADIUS)
+        spread, axes = np.linalg.eigh(fit.covariance)
+        ratios += (axes.T @ (CENTRE - fit.point) / np.sqrt(spread)).tolist()
+    # 180 of them, of which 95 % are expected with a standard error of 2 %; leans are no normal draws.
+    assert 0.90 <= np.mean(np.abs(ratios) <= 2.0) <= 0.99
+
+
+def test_hits_of_two_tools_are_of_no_point(robot):
+    hits = hits_of(robot, 7, 3, noise=2e-3) + hits_of(robot, 8, 3, noise=2e-3, centre=CENTRE + [0.0, 0.05, -0.06])
+    fit = fit_contact_point(robot, hits, radius=RADIUS)
+    assert not fit.one_point and not fit.told and not fit.told_along and fit.probability < 1e-3
+    assert fit_contact_point(robot, hits[:3], radius=RADIUS).one_point
+
+
+@pytest.mark.parametrize(("away", "verdict"), [([0.0, 0.0, 0.0], "agrees"), ([0.03, -0.02, 0.02], "another_point")])
+def test_an_assumed_centre_is_held_against_all_hits(robot, away, verdict):
+    hits = hits_of(robot, 11, 4, friction=0.2, noise=2e-3)
+    found = hold_against_point(robot, hits, CENTRE + away, radius=RADIUS)
+    # Across the least told direction, which has 2 cm of error, it is 31 of the 41 mm.
+    across = away - (found.fit.along @ away) * found.fit.along
+    assert found.verdict == verdict and abs(found.distance - np.linalg.norm(across)) < 0.005
+    assert (found.unexplained > 2.0 * found.fit.unexplained) == (verdict == "another_point")
+
+
+def test_a_negative_radius_is_refused(robot):
+    with pytest.raises(InvalidInputError, match="radius"):
+        fit_contact_point(robot, hits_of(robot, 3, 2), radius=-0.01)
