@@ -18,6 +18,7 @@ from impact_aware.contact.geometry import unit_vector
 from impact_aware.errors import InvalidInputError
 from impact_aware.estimation.contact_point import CHANCE, ContactPointFit, JointJump, fit_contact_point
 from impact_aware.estimation.contact_surface import fit_contact_surface
+from impact_aware.estimation.point_agreement import agreement, odd_one
 from impact_aware.estimation.trial_tables import ContactDefaults, read_trials
 from impact_aware.json_text import json_text
 from impact_aware.output_folder import write_whole
@@ -68,8 +69,9 @@ def run_contact_point(args: argparse.Namespace) -> int:
     for group in groups:
         fit = fit_contact_point(robot, group, frame, inertia=inertia, radius=radius)
         found.append(as_dict(fit, radius, normal))
-        if not fit.one_point and len(by_file) > 1 and not args.per_hit:
-            found[-1]["notes"] += _without_each(robot, by_file, frame, inertia, radius)
+        odd = None if args.per_hit else _odd_file(robot, by_file, frame, inertia, radius)
+        if odd is not None:
+            found[-1] |= {"one_point": False, "told": False, "told_along": False, "odd_file": odd}
         if args.fit:
             surface = fit_contact_surface(
                 robot,
@@ -87,6 +89,12 @@ def run_contact_point(args: argparse.Namespace) -> int:
             found[-1]["notes"] = _notes(fit, surface.normal) + surface_notes(
                 surface, args.offset is None, args.friction
             )
+        if odd is not None:
+            found[-1]["notes"] = [
+                f"cannot tell: the hits of {Path(odd['file']).name} are of another point than those of the other files "
+                f"(by chance: {odd['probability']:.1g}): was the tool changed between the recordings?",
+                *found[-1]["notes"],
+            ]
     summary: dict[str, Any] = {"quantity": "contact-point", "inertia": inertia, "hits": len(hits), "fits": found}
     if args.out is not None:
         args.out.mkdir(parents=True, exist_ok=True)
@@ -184,22 +192,16 @@ def _notes(fit: ContactPointFit, normal: Array | None) -> list[str]:
     return notes
 
 
-def _without_each(
+def _odd_file(
     robot: RobotModel, by_file: dict[str, list[JointJump]], frame: str, inertia: str, radius: float
-) -> list[str]:
-    """Which file's hits disagree with those of all the others, where these agree: another tool, or another inertia."""
-    notes = []
-    for name in by_file:
-        others = [hit for other, hits in by_file.items() if other != name for hit in hits]
-        if not others or not by_file[name]:
-            continue
-        fit = fit_contact_point(robot, others, frame, inertia=inertia, radius=radius)
-        if fit.one_point:
-            notes.append(
-                f"without {Path(name).name} the hits agree on one point (probability {fit.probability:.2g}, at least "
-                f"{CHANCE:g} is wanted): was the tool changed between the recordings?"
-            )
-    return notes
+) -> dict[str, Any] | None:
+    """The file whose hits are of another point than those of all the others, if there is one."""
+    groups = {name: hits for name, hits in by_file.items() if hits}
+    if len(groups) < 2:
+        return None
+    probabilities = agreement(robot, list(groups.values()), frame, inertia=inertia, radius=radius)
+    odd = odd_one(probabilities, CHANCE)
+    return None if odd is None else {"file": list(groups)[odd], "probability": probabilities[odd]}
 
 
 def _friction(fit: ContactPointFit, normal: Array) -> list[tuple[float, float]]:

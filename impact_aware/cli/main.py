@@ -67,7 +67,7 @@ def main(argv: list[str] | None = None) -> int:
         # A terminal that lacks a letter of a name gets its number.
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
-        args = build_parser(wanted).parse_args(argv)
+        args = _parsed(build_parser(wanted), argv)
         with warnings.catch_warnings():
             # Numbers that overflow are refused or left out by name; NumPy's lines about them say nothing to a user.
             warnings.simplefilter("ignore", RuntimeWarning)
@@ -89,6 +89,16 @@ def main(argv: list[str] | None = None) -> int:
     except MemoryError:
         print("impact-aware: error: there is not enough memory for this input", file=sys.stderr)
         return 2
+
+
+def _parsed(parser: argparse.ArgumentParser, argv: list[str]) -> argparse.Namespace:
+    """The arguments, with the files that stand behind an option, which argparse takes for unknown where some may be."""
+    args, rest = parser.parse_known_args(argv)
+    if rest and hasattr(args, "files") and not any(word.startswith("-") for word in rest):
+        args.files = [*args.files, *map(Path, rest)]
+    elif rest:
+        parser.error(f"unrecognized arguments: {' '.join(rest)}")
+    return args
 
 
 def _complete(words: list[str]) -> None:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
+
+from impact_aware.arrays import Array
 from impact_aware.errors import InvalidInputError
 from impact_aware.recordings.arm_samples import ArmSelector
 from impact_aware.recordings.file_options import FileOptions
@@ -49,12 +52,27 @@ def data_notes(selector: ArmSelector, finder: ImpactFinder) -> list[str]:
     lag = velocity_lag(impact.window for impact in finder.found[:MOST_WINDOWS])
     if lag is not None and (note := lag.note(finder.period)):
         notes.append(note)
+    windows = [impact.window.positions for impact in finder.found[:MOST_WINDOWS]]
+    if still := still_joints(selector.joint_names, windows):
+        which = f"{', '.join(still)} read{'s' if len(still) == 1 else ''}"
+        notes.append(
+            f"{which} the same before and after every impact while other joints jump: not measured, or braked; a model "
+            "whose joints are all free predicts such impacts wrongly"
+        )
     if finder.skipped:
         notes.append(
             f"{finder.skipped} more impacts were found and left out: the detector does not fit this source; "
             "impact-aware tune-detector learns its parameters from motion without impacts"
         )
     return notes
+
+
+def still_joints(names: Sequence[str], windows: Sequence[Array]) -> list[str]:
+    """Joints that stand still, to the last digit, in all windows (k, n) around impacts in which others move."""
+    if not windows:
+        return []
+    still = np.all([np.ptp(window, axis=0) == 0.0 for window in windows], axis=0)
+    return [] if still.all() else [name for name, stands in zip(names, still, strict=True) if stands]
 
 
 def beside_notes(options: FileOptions, arms: Sequence[ArmAnalysis]) -> list[str]:

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from impact_aware.cli.main import main
 from impact_aware.contact.box import homogeneous_box
 from impact_aware.contact.central_impact import central_impact
 from impact_aware.contact.force_models import make_force_model
-from impact_aware.contact.geometry import contact_point
+from impact_aware.contact.geometry import Contact, contact_point
 from impact_aware.estimation.object_motion import ObjectTrack
 from impact_aware.estimation.trial_tables import BoxDefaults, recorded_trials
 from impact_aware.impact.predictor import predict
@@ -414,3 +415,30 @@ def test_the_contact_point_is_that_of_the_hits_that_were_named(capsys, robot, re
     assert fits(path) == alone
     status, _, err = identify(capsys, "contact-point", tmp_path / "bag", "--impact-time", 1.45)
     assert status == 2 and "got [1.45], expected times within 0.02 s of contacts of bag: 1.300, 1.600" in err
+
+
+def test_a_tool_that_was_changed_between_recordings_is_told(capsys, robot, tmp_path):
+    """Files behind an option, the last of another tip than the others; without it the tip's centre is found."""
+    rng, centre = np.random.default_rng(5), np.array([0.05, -0.03, 0.06])
+    paths = [tmp_path / f"{name}.npz" for name in "abcd"]
+    for path, offset in zip(paths, [centre, centre, centre, centre + [0.05, -0.06, 0.0]], strict=True):
+        rows = []
+        for _ in range(2):
+            q, before = robot.home + rng.uniform(-0.3, 0.3, 7), rng.uniform(-0.8, 0.8, 7)
+            normal = rng.standard_normal(3)
+            contact = Contact(robot.tool_frame, normal, offset=offset, friction=0.3, radius=robot.tool_radius)
+            if predict(robot, q, before, contact).mode == "separate":
+                before = -before
+            rows.append((q, before, predict(robot, q, before, contact).velocity_after, normal))
+        columns = dict(zip(("q", "before", "after", "normal"), map(np.array, zip(*rows, strict=True)), strict=True))
+        np.savez(path, **columns)
+    status, out, err = identify(capsys, "contact-point", "--robot", "panda", "--json", *paths)
+    assert status == 0, err
+    found = json.loads(out)["fits"][0]
+    assert not found["told"] and Path(found["odd_file"]["file"]).name == "d.npz"
+    assert "d.npz are of another point" in found["notes"][0] and "tool changed" in found["notes"][0]
+    found = json.loads(identify(capsys, "contact-point", *paths[:3], "--json")[1])["fits"][0]
+    assert found["told"] and "odd_file" not in found
+    np.testing.assert_allclose(found["offset"], centre, atol=2.0 * found["error_along"])
+    with pytest.raises(SystemExit, match="2"):
+        identify(capsys, "contact-point", "--json", paths[0], "--nonsense")

@@ -9,6 +9,7 @@ from impact_aware.contact.geometry import Contact
 from impact_aware.errors import InvalidInputError
 from impact_aware.estimation.assumed_point import hold_against_point
 from impact_aware.estimation.contact_point import JointJump, fit_contact_point
+from impact_aware.estimation.point_agreement import agreement, odd_one
 from impact_aware.impact.predictor import predict
 from impact_aware.robot import RobotModel
 
@@ -76,6 +77,25 @@ def test_hits_of_two_tools_are_of_no_point(robot):
     fit = fit_contact_point(robot, hits, radius=RADIUS)
     assert not fit.one_point and not fit.told and not fit.told_along and fit.probability < 1e-3
     assert fit_contact_point(robot, hits[:3], radius=RADIUS).one_point
+
+
+def test_the_recording_with_another_tool_is_found_where_all_hits_together_look_fine(robot):
+    groups = [hits_of(robot, seed, 1, noise=0.01) for seed in range(20, 25)]
+    assert odd_one(agreement(robot, groups, radius=RADIUS), 1e-3) is None
+    groups[3] = hits_of(robot, 30, 2, noise=0.01, centre=CENTRE + [0.04, -0.05, 0.0])
+    fit = fit_contact_point(robot, [hit for group in groups for hit in group], radius=RADIUS)
+    found = agreement(robot, groups, radius=RADIUS)
+    assert odd_one(found, 1e-3) == 3 and found[3] < fit.probability
+
+
+def test_agreeing_recordings_are_accused_as_often_as_promised(robot):
+    """A generous model error makes it less; 40 draws of three recordings, of which 5 % would be 2."""
+    accused = 0
+    for seed in range(40):
+        hits = hits_of(robot, 300 + seed, 4, noise=0.01)
+        parts = [hits[:2], hits[2:3], hits[3:]]
+        accused += odd_one(agreement(robot, parts, radius=RADIUS), 0.05) is not None
+    assert accused <= 5
 
 
 @pytest.mark.parametrize(("away", "verdict"), [([0.0, 0.0, 0.0], "agrees"), ([0.03, -0.02, 0.02], "another_point")])
