@@ -104,9 +104,11 @@ def arm_of_table(joint_names: tuple[str, ...], robot: str | None) -> ArmSource:
     model, urdf = load_robot(robot), robot_description(robot)
     missing = [name for name in model.joint_names if name not in joint_names]
     if missing:
-        raise InvalidInputError(
-            "table", f"joints {', '.join(joint_names)}", f"the joints of {model.name}; {', '.join(missing)} are missing"
+        wanted = (
+            f"the joints of {model.name}; {', '.join(missing)} are missing: --columns 'q=COLUMNS joints=JOINTS' says "
+            "which columns are which joints, also of one arm out of two"
         )
+        raise InvalidInputError("table", f"joints {', '.join(joint_names)}", wanted)
     return ArmSource("", "", model.joint_names, model, urdf)
 
 

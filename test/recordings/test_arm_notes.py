@@ -1,8 +1,11 @@
 """Notes about the samples of an arm that a reader has to know."""
 
 import numpy as np
+import pytest
 
+from impact_aware.errors import InvalidInputError
 from impact_aware.recordings.arm_notes import still_joints
+from impact_aware.recordings.arm_selection import arm_of_table
 
 NAMES = ("shoulder", "elbow", "wrist")
 
@@ -25,6 +28,12 @@ def test_one_that_moves_at_one_impact_is_not():
     made = windows(1)
     made[1][4, 1] += 1e-5
     assert still_joints(NAMES, made) == []
+
+
+def test_columns_of_two_arms_are_refused_with_the_way_to_choose_one():
+    names = tuple(f"{side}_{joint}" for side in ("left", "right") for joint in range(1, 8))
+    with pytest.raises(InvalidInputError, match="panda_joint7 are missing: --columns 'q=COLUMNS joints=JOINTS'"):
+        arm_of_table(names, "panda")
 
 
 def test_without_impacts_or_where_nothing_moves_nothing_is_said():
