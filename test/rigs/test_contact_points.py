@@ -48,6 +48,7 @@ def test_a_case_is_counted_with_its_distance_its_errors_and_what_is_accused(tool
     found = score.as_dict()
     assert found["cases"] == 2 and found["right_point_accused"] == 1 and found["within_2_cm"] == 0.5
     assert found["within_two_se"] < 1.0 and found["error_cm"]["p90"] > 2.0
+    assert found["error_in_all_directions_cm"]["p90"] >= found["error_cm"]["p90"]
 
 
 def test_hits_of_two_tips_are_of_more_than_one_point_and_tell_none(tool):

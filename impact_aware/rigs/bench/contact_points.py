@@ -102,6 +102,7 @@ class PointScore:
         disagree: Of those, whose hits were said to be of more than one point.
         lines: Distances from the true centre to the line, where only that was told.
         points: The same to the point, where that was told.
+        whole: Of both, distances to the fitted point itself, along the direction that is told least as well.
         ratios: Of both, components along the principal axes that were told, in standard errors.
         right_accused: Cases whose true centre was said to be another point.
         wrong: Cases whose profile has the tip `WRONG` from the true one or more.
@@ -114,6 +115,7 @@ class PointScore:
     disagree: int = 0
     lines: list[float] = field(default_factory=list)
     points: list[float] = field(default_factory=list)
+    whole: list[float] = field(default_factory=list)
     ratios: list[float] = field(default_factory=list)
     right_accused: int = 0
     wrong: int = 0
@@ -140,6 +142,7 @@ class PointScore:
         if not right.fit.told:
             return
         (self.points if right.fit.told_along else self.lines).append(right.fit.distance(tool.offset))
+        self.whole.append(float(np.linalg.norm(tool.offset - right.fit.point)))
         spread, axes = np.linalg.eigh(right.fit.covariance)
         components = np.abs(axes.T @ (tool.offset - right.fit.point)) / np.sqrt(spread)
         self.ratios += components[: 3 if right.fit.told_along else 2].tolist()
@@ -155,12 +158,17 @@ class PointScore:
             "of_more_than_one_point": self.disagree,
             "told_line": len(self.lines),
             "told_point": len(self.points),
-            "error_cm": {name: 100.0 * float(np.percentile(told, q)) for name, q in (("p50", 50), ("p90", 90))}
-            if len(told)
-            else None,
+            "error_cm": _centimetres(told),
+            "error_in_all_directions_cm": _centimetres(np.array(self.whole)),
             "within_2_cm": float(np.mean(told <= NEAR)) if len(told) else None,
             "within_two_se": float(np.mean(np.array(self.ratios) <= 2.0)) if self.ratios else None,
             "right_point_accused": self.right_accused,
             "wrong_points": self.wrong,
             "wrong_point_accused": self.wrong_accused,
         }
+
+
+def _centimetres(distances: Array) -> dict[str, float] | None:
+    if not len(distances):
+        return None
+    return {"p50": 100.0 * float(np.percentile(distances, 50)), "p90": 100.0 * float(np.percentile(distances, 90))}
