@@ -31,6 +31,9 @@ TELLING = 0.01
 MODEL = 0.02
 """Error of the inertia, as a share of the jump, beside the errors of the velocities."""
 
+MOST_LINES = 4
+"""Hits whose line of impulse is a start of the search: of one point, a few find it, and many take long."""
+
 UNTOLD = 0.1
 """Standard error along the impulse from which the place along it is nothing but what holds it, m."""
 
@@ -163,7 +166,7 @@ def fit_contact_point(
     """
     problem = _problem(robot, hits, frame, inertia, model_error, radius)
     # From several places: the sum of squares has valleys where impulse and lever change their signs together.
-    best = _best(problem, [np.zeros(3), *problem.lines()])
+    best = _best(problem, [np.zeros(3), *problem.lines()[:MOST_LINES]])
     if problem.weigh_levers(best.x):
         best = _best(problem, [best.x, np.zeros(3)])
     information = best.jac.T @ best.jac
