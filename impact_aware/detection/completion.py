@@ -79,11 +79,14 @@ class CompletionDetector:
 
     def notify(self, event: ImpactEvent) -> None:
         """Take note of an impact, also one of another arm in the same task."""
+        if not self._events:
+            # What came before an impact tells nothing of how it ends, and is not kept.
+            self._window.reset()
         self._events.append(event)
         self._quiet_since = np.inf
 
     def ripple(self) -> float:
-        """Largest velocity ripple of a joint over the window, rad/s; NaN while the window is not full."""
+        """Largest velocity ripple of a joint over the window, rad/s; NaN until that is full after an impact."""
         if not self._window.full:
             return float("nan")
         rest = self._rest @ self._window.positions
@@ -93,7 +96,7 @@ class CompletionDetector:
 
     def update(self, sample: JointSample) -> ContactCompletion | None:
         """Take the next sample in, whatever it contains; the end of the sequence when it becomes known with it."""
-        if not self._window.accept(sample) or not self._events:
+        if not self._events or not self._window.accept(sample):
             return None
         chosen, now = self.parameters, self._window.time
         first, last = self._events[0], self._events[-1]

@@ -13,6 +13,7 @@ when the same answer has come `agreement` times in a row.
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass
 
 import numpy as np
@@ -102,6 +103,8 @@ class ExpectationClassifier:
         self._variance = chosen.position_variance(joint_count) + 1e-18
         after = int(np.ceil(chosen.decide_after / chosen.sampling_period)) + 2
         self._window = chosen.motion_window(joint_count, chosen.before + after + 6)
+        # Judged only once there is something to compare: between impacts nobody asks.
+        self._recent: deque[JointSample] = deque(maxlen=chosen.before + after + 6)
         self._pending: _Comparison | None = None
         self._answers: list[bool] = []
 
@@ -137,11 +140,16 @@ class ExpectationClassifier:
         doubt = float((weight.diagonal() * spread**2).sum() / (jump @ weight @ jump))
         self._pending = _Comparison(event.time, jump, weight, self.parameters.limit + doubt)
         self._answers = []
+        self._window.reset()
+        for sample in self._recent:
+            self._window.accept(sample)
 
     def update(self, sample: JointSample) -> Verdict | None:
         """Take the next sample in; returns the verdict when it becomes final with this sample."""
         window, chosen = self._window, self.parameters
-        if not window.accept(sample) or self._pending is None:
+        position = sample.position
+        self._recent.append(JointSample(sample.time, position.copy() if isinstance(position, np.ndarray) else position))
+        if self._pending is None or not window.accept(sample):
             return None
         compared = self._pending
         since = window.time - compared.time

@@ -161,6 +161,11 @@ def test_the_ripple_is_what_a_cubic_leaves_of_the_worst_joint_as_a_velocity():
     positions = np.stack((times**3, 3.0 * times**2 - times), axis=1) + swing
     detector = CompletionDetector(2, CompletionParameters(encoder_resolution=6e-5, position_noise=4e-5))
     for k in range(30):
+        # Between impacts it keeps nothing.
+        assert detector.update(JointSample((k - 31) * PERIOD, np.array([0.1, 0.4]) * (-1) ** k)) is None
+    zeros = np.zeros(2)
+    detector.notify(ImpactEvent(-2 * PERIOD, -PERIOD, 3e-4, "test", 0, zeros, zeros, zeros, zeros, 1.0))
+    for k in range(30):
         assert np.isnan(detector.ripple())
         detector.update(JointSample(float(times[k]), positions[k]))
     grid = np.linspace(-1.0, 1.0, 30)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -125,7 +126,7 @@ def test_every_yaml_block_is_yaml(page: str) -> None:
 
 @pytest.fixture
 def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with what the pages speak of: `trial.csv`, its YAML as the page has it, and the package's `config`."""
+    """A folder with what the pages speak of: `trial.csv`, its YAML as the page has it, four copies, and `config`."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "config").symlink_to(ROOT / "config")
     known = next(text for language, text in blocks("docs/analysis.md") if language == "yaml" and "impact_times" in text)
@@ -146,6 +147,9 @@ def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     header = ["clock", *(f"q_{name}" for name in robot.joint_names)]
     columns = np.column_stack([1e3 * time, np.round(position, 6)])
     np.savetxt(tmp_path / "trial.csv", columns, fmt="%.6f", delimiter=",", header=",".join(header), comments="")
+    for number in range(1, 5):
+        for kept in (tmp_path / "trial.csv", tmp_path / "trial.impact.yaml"):
+            shutil.copy(kept, kept.with_name(kept.name.replace("trial", f"trial_{number}")))
     return tmp_path
 
 

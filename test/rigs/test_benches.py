@@ -70,7 +70,7 @@ def test_a_bench_runs_by_its_former_name_too(fake_bench):
 
 def test_an_unknown_bench_is_refused(capsys):
     assert main(["bench", "dance"]) == 2
-    assert "benchmark: got 'dance', expected one of bag, control" in capsys.readouterr().err
+    assert "benchmark: got 'dance', expected one of bag, contact_points" in capsys.readouterr().err
 
 
 # Speed in process
