@@ -8,6 +8,7 @@ import os
 import numpy as np
 import pytest
 from impact_aware_msgs.msg import ImpactEvent, ReferenceField
+from rclpy.logging import LoggingSeverity, get_logger_effective_level
 from sensor_msgs.msg import JointState
 
 from impact_aware.cli.main import main
@@ -112,6 +113,15 @@ def test_the_settings_of_a_node_are_its_own_again_after_it_was_made(ros_context)
     before = reference_field.load_settings
     module.fuzz("reference_field/two_arms", 10, 0)
     assert reference_field.load_settings is before
+
+
+def test_a_node_of_the_same_name_that_is_made_later_logs_as_ever(ros_context):
+    """The level of a logger is kept by its name, in the whole process."""
+    before = get_logger_effective_level("run_monitor")
+    fuzzer = module.Fuzzer("run_monitor", 0)
+    assert get_logger_effective_level("run_monitor") == LoggingSeverity.FATAL
+    fuzzer.close()
+    assert get_logger_effective_level("run_monitor") == before < LoggingSeverity.ERROR
 
 
 class Leaky:

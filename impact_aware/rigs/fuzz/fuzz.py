@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 import rclpy
 from rclpy.event_handler import QoSSubscriptionEventType
-from rclpy.logging import LoggingSeverity, set_logger_level
+from rclpy.logging import LoggingSeverity, get_logger_level, set_logger_level
 from rclpy.serialization import deserialize_message, serialize_message
 from rclpy.signals import SignalHandlerOptions
 from sensor_msgs.msg import JointState
@@ -87,6 +87,8 @@ class Fuzzer:
         """
         self._subject = subject(name)
         self.node: Any = self._subject.make(name)
+        # The level is of the name, in the whole process: the next node of that name would stay silent.
+        self._log_level = get_logger_level(self.node.get_logger().name)
         set_logger_level(self.node.get_logger().name, LoggingSeverity.FATAL)
         self._traffic = Traffic(self._subject.task, seed)
         self._generator, self._draw = self._traffic.generator, self._traffic.draw
@@ -137,6 +139,7 @@ class Fuzzer:
     def close(self) -> None:
         """The node is not needed any more."""
         self._subject.finish(self.node)
+        set_logger_level(self.node.get_logger().name, self._log_level)
         self.node.destroy_node()
 
     def _besides(self) -> None:
