@@ -165,7 +165,8 @@ def test_kinds_of_failures_are_bounded(node):
     assert supervision.failures[OTHERS] == 30
 
 
-def test_a_timer_that_fails_does_not_end_a_real_executor(node, supervision):
+@pytest.mark.parametrize("spin", [runtime._spin_once, runtime._spin])
+def test_a_timer_that_fails_does_not_end_a_real_executor(node, supervision, spin):
     calls = []
 
     def fail():
@@ -177,10 +178,26 @@ def test_a_timer_that_fails_does_not_end_a_real_executor(node, supervision):
     executor.add_node(node)
     deadline = time.monotonic() + 20.0
     while len(calls) < 3 and time.monotonic() < deadline:
-        runtime._spin_once(executor, [node], 0.05)
+        spin(executor, [node], 0.05)
     executor.remove_node(node)
     executor.shutdown()
     assert len(calls) >= 3 and supervision.failures.total() >= 3
+
+
+@pytest.mark.parametrize("kind", ["events", "single"])
+def test_a_stretch_of_spinning_serves_many_callbacks_and_ends_although_more_come(node, monkeypatch, kind):
+    calls = []
+    node.create_timer(0.001, lambda: calls.append(time.monotonic()), clock=Clock(clock_type=ClockType.STEADY_TIME))
+    monkeypatch.setenv("IMPACT_AWARE_EXECUTOR", kind)
+    executor = runtime.make_executor()
+    executor.add_node(node)
+    begin = time.monotonic()
+    runtime._spin(executor, [node], 0.3)
+    took = time.monotonic() - begin
+    executor.remove_node(node)
+    executor.shutdown()
+    assert 0.29 < took < 10.0
+    assert len(calls) >= 3
 
 
 def test_a_clock_below_zero_does_not_end_a_node(ros_context, supervision):

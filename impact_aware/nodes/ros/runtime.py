@@ -18,13 +18,14 @@ import rclpy
 from rclpy.executors import Executor, SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
+from rclpy.task import Future
 
 from impact_aware.errors import ImpactAwareError
 from impact_aware.nodes.ros.realtime import apply_realtime, ask_for_short_slices, freeze_garbage, one_numeric_thread
 from impact_aware.nodes.ros.supervision import SUPERVISION
 
 SPIN_TIMEOUT = 0.1
-"""Longest time that a signal waits to be seen, s."""
+"""Longest time that a signal, or the end of a node, waits to be seen, s."""
 
 WAITED = 0.0002
 """Time without the processor after which an executor has waited for something to do, s."""
@@ -109,7 +110,7 @@ def run_nodes(
         rest = min(getattr(node, "rest", 0.0) for node in nodes)
         while not stop_requested and rclpy.ok() and not any(getattr(node, "finished", False) for node in nodes):
             if not rest:
-                _spin_once(executor, nodes, SPIN_TIMEOUT)
+                _spin(executor, nodes, SPIN_TIMEOUT)
             elif _waited(executor, nodes):
                 time.sleep(rest)
         _prepare_stop(executor, nodes)
@@ -162,6 +163,14 @@ def _waited(executor: Executor, nodes: Sequence[Node]) -> bool:
     wall, busy = time.monotonic(), time.thread_time()
     _spin_once(executor, nodes, SPIN_TIMEOUT)
     return time.monotonic() - wall - (time.thread_time() - busy) > WAITED
+
+
+def _spin(executor: Executor, nodes: Sequence[Node], duration: float) -> None:
+    """Spin for so long, s, as `_spin_once`; to come back here after each callback takes a fifth of what it costs."""
+    try:
+        executor.spin_until_future_complete(Future(), timeout_sec=duration)
+    except Exception as error:  # whatever a callback raised
+        SUPERVISION.note(nodes, error)
 
 
 def _spin_once(executor: Executor, nodes: Sequence[Node], timeout: float) -> None:
