@@ -22,7 +22,7 @@ STIFFNESS = 1e4
 """Of every flexible joint, N m/rad: the order of magnitude of Rey Arias 2024, section III."""
 
 SUBSTEPS = 8
-"""Physics steps per cycle with flexible joints away from impacts, at least: 25 in a period of a joint at 300 Hz."""
+"""Physics steps per ms with flexible joints away from impacts, at least: 25 in a period of a joint at 300 Hz."""
 
 STABLE_STEP = 1.5
 """Longest physics step away from impacts, in times in which a flexible joint's damping stops its link; 2 diverges."""
@@ -272,6 +272,6 @@ def substeps_of(robot: RobotModel, joints: JointElasticity, cycle: float) -> int
     """Physics steps per cycle: enough for the swinging of the joints, and as many for each cycle of the torque loop."""
     link = np.diag(robot.mass_matrix(robot.home, "M"))
     stopping = np.max(joints.damping * (1.0 / link + 1.0 / joints.motor_inertia))
-    least = max(SUBSTEPS, cycle * stopping / STABLE_STEP)
-    loops = round(joints.torque_rate * cycle)
+    least = max(1e3 * SUBSTEPS * cycle, cycle * stopping / STABLE_STEP)
+    loops = max(round(joints.torque_rate * cycle), 1)
     return loops * math.ceil(least / loops)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 import pinocchio as pin
@@ -193,6 +193,17 @@ class Scene:
             raise InvalidInputError("impact_substeps", self.impact_substeps, f"at least substeps ({self.substeps})")
         for pair in ("tool_object", "object_table", "tool_table"):
             _check_contact(pair, getattr(self, pair), self.timestep)
+
+    def at(self, cycle: float) -> Self:
+        """The same scene with another control cycle, s, and with physics steps that are as long or somewhat shorter.
+
+        Raises:
+            InvalidInputError: A cycle that is not positive.
+        """
+        check_positive("cycle", cycle, "s")
+        longer = cycle / self.cycle - 1e-9
+        steps = math.ceil(self.substeps * longer), math.ceil(self.impact_substeps * longer)
+        return replace(self, cycle=cycle, substeps=steps[0], impact_substeps=steps[1])
 
     @property
     def timestep(self) -> float:

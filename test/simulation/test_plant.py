@@ -8,6 +8,7 @@ from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.robot import RobotModel
 from impact_aware.robot.inverse_kinematics import solve_inverse_kinematics
 from impact_aware.simulation import DriveMode, MujocoPlant, SensorSettings, load_scene
+from impact_aware.simulation.joint_elasticity import JointElasticity
 from impact_aware.simulation.scene import ArmMount, Scene
 from impact_aware.simulation.task_scene import Truth, task_scene
 from impact_aware.task import load_task
@@ -71,6 +72,22 @@ def test_commanded_torque_gives_the_model_acceleration(plant, robot):
     # Each cycle's torque belongs to its start, so that the velocity lags by about a cycle's share of the bias change.
     np.testing.assert_allclose(state.dq, 0.1, atol=2e-3)
     np.testing.assert_allclose(state.q - robot.home, 0.005, atol=2e-4)
+
+
+@pytest.mark.parametrize("flexible", [False, True])
+def test_torques_held_as_long_move_an_arm_alike_whatever_the_cycle(scene, robot, flexible):
+    """Half as many cycles of twice the time have the same physics steps, but for those of the joints' torque loop."""
+    elasticity = JointElasticity.of(robot, friction=True) if flexible else None
+    torque = robot.gravity(robot.home) + [3.0, -2.0, 1.5, 4.0, -0.5, 0.8, 0.3]
+    ends = []
+    for cycle, count in ((0.001, 40), (0.002, 20)):
+        plant = MujocoPlant(scene.at(cycle), robot, elasticity=elasticity)
+        for _ in range(count):
+            state = plant.step(torque)
+        ends.append(np.concatenate([[state.time], state.q, state.dq]))
+    assert abs(ends[0][0] - 0.04) < 1e-9
+    assert np.abs(ends[0][8:]).min() > 5e-4
+    np.testing.assert_allclose(ends[1], ends[0], rtol=1e-6, atol=1e-9)
 
 
 def test_effort_sensor_lacks_what_the_motor_inertia_takes(plant, robot):

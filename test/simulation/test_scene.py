@@ -112,5 +112,19 @@ def test_arm_is_found_by_name():
         scene.arm("middle")
 
 
+@pytest.mark.parametrize(("cycle", "substeps", "impact_substeps"), [(0.002, 10, 40), (0.0005, 3, 10), (0.003, 15, 60)])
+def test_another_cycle_leaves_the_physics_steps_about_as_long(cycle, substeps, impact_substeps):
+    scene = load_scene("hit_and_push")
+    other = scene.at(cycle)
+    assert (other.cycle, other.substeps, other.impact_substeps) == (cycle, substeps, impact_substeps)
+    assert 0.8 * scene.timestep < other.timestep <= scene.timestep * (1.0 + 1e-9)
+    assert replace(other, cycle=scene.cycle, substeps=5, impact_substeps=20) == scene
+
+
+def test_a_cycle_has_to_take_time():
+    with pytest.raises(InvalidInputError, match="cycle"):
+        Scene().at(0.0)
+
+
 def test_contact_settings_are_values():
     assert ContactSettings() == ContactSettings()
