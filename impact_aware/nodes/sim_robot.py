@@ -87,6 +87,7 @@ class Settings:
     lockstep_timeout: float = described(
         30.0, "longest wait in lockstep for a participant that is alive, s of wall time", 0.01, 3600.0
     )
+    period: float = described(0.0, "time between two states, s, and of the torques; 0: that of the scene", 0.0, 0.1)
     command_interface: str = described("effort", "what the arms are commanded by", choices=SIMULATED_INTERFACES)
     command_timeout: float = described(0.1, "time without a torque after which the arm brakes, s", 0.001, 10.0)
     pose_period: float = described(0.01, "time between two object poses, s", 0.001, 10.0)
@@ -167,6 +168,8 @@ class SimRobotNode(Node):
         along, across = settings.belt
         truth = Truth(displacement=(x, y, z), yaw=settings.turn, object_velocity=(along, across, 0.0))
         scene = load_scene(settings.scene) if settings.scene else task_scene(task, truth)
+        if settings.period:
+            scene = scene.at(settings.period)
         if len(scene.arms) != len(arms):
             expected = f"a scene with {len(arms)} arms, as task {task.name} has"
             raise InvalidInputError("parameter scene", settings.scene, expected)
@@ -215,16 +218,19 @@ class SimRobotNode(Node):
         return all(arm.input.is_new(now) for arm in self._arms.values())
 
     def _go_on_if_complete(self) -> None:
-        if self._begun and self._waiting and self._commands_are_new and self._gate is not None and self._gate.complete:
+        if not (self._begun and self._commands_are_new):
+            return
+        if self._gate is None or not self._waiting:
+            self._keep_pace(time.monotonic())
+        elif self._gate.complete:
             self._step()
 
     def _on_tick(self) -> None:
         now = time.monotonic()
         if not self._begun and not self._begin(now):
             return
-        if not self._waiting or self._gate is None:
-            if self._pace.due(now, self._plant.state.time):
-                self._step()
+        if self._gate is None or not self._waiting:
+            self._keep_pace(now)
             return
         waited = now - self._last_step
         if not self._driven:
@@ -239,6 +245,13 @@ class SimRobotNode(Node):
             self._step()
         elif waited > self._settings.lockstep_timeout:
             self._break_lockstep(f"waited {waited:.1f} s for {self._missing()}")
+
+    def _keep_pace(self, now: float) -> None:
+        """Make a cycle if one is due at a time `now` of a steady clock, s."""
+        present, timeout = self._now(), self._settings.command_timeout
+        waited_for = self._driven and any(arm.input.silence(present) <= timeout for arm in self._arms.values())
+        if self._pace.due(now, self._plant.state.time, answered=not waited_for or self._commands_are_new):
+            self._step()
 
     def _begin(self, now: float) -> bool:
         """Whether states may be published: those of a second plant would be taken for the first one's."""
@@ -361,6 +374,7 @@ class SimRobotNode(Node):
             "largest_speed": float(np.abs(state.dq).max()),
             "real_time_factor": self._speed,
             "given_up": self._pace.given_up,
+            "unanswered": self._pace.unanswered,
             "lockstep": self._waiting,
             "states": self._states,
             "impacts": len(self._plant.impacts),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 LOOKS = 2
 """How often to look in a cycle: a plant that is behind makes a cycle at every look until it has caught up."""
 
@@ -11,36 +13,57 @@ MOST_BEHIND = 20
 EARLY = 0.25
 """Share of a cycle by which it may be early."""
 
+PATIENCE = 4
+"""Cycles, in wall time, for which the torque that answers the last state is waited for.
+
+Real arms don't wait. But a simulated one that has to share its processors with its controller holds that up itself, and
+would drive palms that touch with torques of states long gone: that is an instability of no robot.
+"""
+
 
 class WallPace:
     """Says how many cycles are due, so that simulated time follows wall time.
 
     After a stall of the machine simulated time catches up cycle by cycle, one at every look, or falls behind for good:
-    made all at once, those cycles would be a gap to everybody who reads only the newest states.
+    made all at once, those cycles would be a gap to everybody who reads only the newest states. Nor does it outrun its
+    controller: simulated time falls behind while a torque is waited for, and after `PATIENCE` goes on without.
 
     Attributes:
         given_up: Wall time by which simulated time has fallen behind for good, s.
+        unanswered: Cycles that were made without the torque that was waited for.
     """
 
     def __init__(self, cycle: float) -> None:
         """Prepare for cycles of this length, s."""
         self.given_up = 0.0
+        self.unanswered = 0
         self._cycle = cycle
         self._wall = self._time = 0.0
+        self._last = -math.inf
 
     def begin(self, wall: float, time: float) -> None:
         """Simulated `time` is that of this moment `wall` of a steady clock, both in s."""
         self._wall, self._time = wall, time
 
-    def due(self, wall: float, time: float) -> bool:
-        """Whether a cycle is to be made now, when simulated time is `time`.
+    def due(self, wall: float, time: float, *, answered: bool = True) -> bool:
+        """Whether a cycle is to be made now, when simulated time is `time`; who hears that it is makes it.
 
-        To be asked `LOOKS` times a cycle. A cycle is due from a quarter of one before its time on: whoever asks does it
-        with a jitter, and a look just before its time would make it half a cycle late.
+        To be asked `LOOKS` times a cycle, and when a torque has come. A cycle is due from a quarter of one before its
+        time on: whoever asks does it with a jitter, and a look just before its time would make it half a cycle late.
+
+        Args:
+            wall: Time of a steady clock, s.
+            time: Simulated time, s.
+            answered: Whether the torque that answers the last state has come, or none is waited for.
         """
         behind = (wall - self._wall) - (time - self._time)
+        if behind < (1.0 - EARLY) * self._cycle:
+            return False
+        if not answered and wall - self._last < (PATIENCE - EARLY) * self._cycle:
+            return False
+        self._last = wall
+        self.unanswered += not answered
         if behind > MOST_BEHIND * self._cycle:
             self.given_up += behind - self._cycle
             self.begin(wall - self._cycle, time)
-            return True
-        return behind >= (1.0 - EARLY) * self._cycle
+        return True

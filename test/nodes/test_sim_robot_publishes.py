@@ -189,3 +189,34 @@ def test_joints_are_flexible_where_the_motors_are_known_and_rigid_on_request(mak
     unknown = tmp_path / "arm.yaml"
     unknown.write_text(re.sub("^motor_inertia: .*$", "", text, flags=re.MULTILINE))
     assert not make_node(**single | {"robot": str(unknown)})._plant._drives
+
+
+def test_in_wall_time_the_plant_waits_for_the_torques_of_all_arms_for_a_while(make_node, monkeypatch):
+    """Cycles of 2 ms, of which simulated time tells the number; a torque is waited for until none came for 11 ms."""
+    wall = [100.0]
+    monkeypatch.setattr(sim_robot.time, "monotonic", lambda: wall[0])
+    node = make_node(period=0.002, command_timeout=0.011)
+    node._begun = True
+    node._pace.begin(100.0, node._plant.state.time)
+    left, right = (arm.input for arm in node._arms.values())
+
+    def tick(milliseconds: float) -> int:
+        wall[0] = 100.0 + 1e-3 * milliseconds
+        node._on_tick()
+        return round(node._plant.state.time / 0.002)
+
+    assert [tick(2.0), tick(4.0)] == [1, 2]
+    for arm in (left, right):
+        arm._receive(Float64MultiArray(data=np.zeros(7)))
+    assert [tick(5.0), tick(6.0), tick(8.0)] == [2, 3, 3]
+    wall[0] = 100.0085
+    left._receive(Float64MultiArray(data=np.zeros(7)))
+    assert round(node._plant.state.time / 0.002) == 3
+    wall[0] = 100.009
+    right._receive(Float64MultiArray(data=np.zeros(7)))
+    assert round(node._plant.state.time / 0.002) == 4
+    # Torques came last at 6 ms of simulated time: cycles 5 to 9 are waited for, those after are made when due.
+    made = [(milliseconds, tick(milliseconds)) for milliseconds in range(10, 60)]
+    firsts = {cycle: min(at for at, found in made if found == cycle) for cycle in range(5, 12)}
+    assert firsts == {5: 17, 6: 25, 7: 33, 8: 41, 9: 49, 10: 50, 11: 51}
+    assert node._status()[2]["unanswered"] == 5

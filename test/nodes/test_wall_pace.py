@@ -2,7 +2,7 @@
 
 import pytest
 
-from impact_aware.nodes.wall_pace import MOST_BEHIND, WallPace
+from impact_aware.nodes.wall_pace import MOST_BEHIND, PATIENCE, WallPace
 
 CYCLE = 0.002
 
@@ -46,6 +46,26 @@ def test_a_long_stall_is_given_up_and_the_plant_goes_on_from_where_it_was(pace):
     assert made == [1, 1, 1, 1]
     assert time == pytest.approx(3.0 + 4 * CYCLE)
     assert pace.given_up == pytest.approx((stall - 1) * CYCLE)
+
+
+def test_a_torque_is_waited_for_until_patience_ends(pace):
+    """Two cycles are answered at once; then none comes, and each cycle takes the time of four."""
+    made, time = [], 3.0
+    for look in range(2, 40):
+        due = pace.due(100.0 + 0.5 * CYCLE * look, time, answered=look < 6)
+        made += [look] if due else []
+        time += due * CYCLE
+    assert made == [2, 4, *range(4 + 2 * PATIENCE, 40, 2 * PATIENCE)]
+    assert pace.unanswered == len(made) - 2
+    assert pace.given_up == 0.0
+
+
+def test_what_was_waited_for_is_caught_up_when_torques_come_again(pace):
+    time = 3.0
+    for look in range(2, 40):
+        time += pace.due(100.0 + 0.5 * CYCLE * look, time, answered=not 6 <= look < 20) * CYCLE
+    assert time == pytest.approx(3.0 + 19 * CYCLE)
+    assert (pace.unanswered, pace.given_up) == (1, 0.0)
 
 
 def test_looking_too_often_makes_no_more_cycles(pace):
