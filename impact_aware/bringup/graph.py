@@ -45,7 +45,7 @@ class GraphOptions:
         joint_states: Topic of an arm's full-rate joint states.
         commands: Topic of an arm's commands; empty for the one that goes with the interface.
         command_interface: What the controller commands the arms by: `effort`, `local_law` or `linear_feedback`.
-        period: Time between two states of the hardware, s; None leaves it to the parameters. The plant has its own.
+        period: Time between two states of the hardware, or of the plant, s; None leaves it to the parameters.
         seed: Seed of the plant's sensor noise.
         watchdog: Start `command_watchdog` beside the controller, which then needs it.
         controller: ros2_control's controller of an arm's commands; empty for the one that their topic names.
@@ -331,13 +331,14 @@ class _Builder:
         return [self.node(self._options.relay, own, arm=arm, states=True)]
 
     def _timing(self, name: str) -> dict[str, float]:
-        """The hardware's period as a parameter, where it is given."""
-        options = self._options
-        return {} if options.period is None or options.simulation else {name: options.period}
+        """The time between two states as a parameter, where it is given."""
+        period = self._options.period
+        return {} if period is None else {name: period}
 
     def simulator(self, nodes: list[NodeSpec], robot: dict[str, Any]) -> NodeSpec:
         """The plant, which in lockstep waits for those of `nodes` that answer every state."""
         plant = {**robot, **self._common, **self._interface, "task": self._options.task, "seed": self._options.seed}
+        plant |= self._timing("period")
         if self._options.viewer:
             plant["viewer"] = True
         if self._options.plant is not None:

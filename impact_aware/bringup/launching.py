@@ -15,10 +15,10 @@ from impact_aware.bringup.connections import connected
 from impact_aware.bringup.graph import PACKAGE, select_nodes
 from impact_aware.bringup.hardware import Hardware, checked_period, load_hardware
 from impact_aware.bringup.node_spec import ALL, NONE, ONLY_WATCHERS, NodeSpec, in_one_process
-from impact_aware.bringup.urgency import IN_THE_LOOP, checked_priority, leaves_room, urgent
+from impact_aware.bringup.urgency import IN_THE_LOOP, checked_priority, leaves_room, simulated_period, urgent
 from impact_aware.errors import InvalidInputError
 from impact_aware.robot.profile import INTERFACES, PLANTS
-from impact_aware.task import ArmTask
+from impact_aware.task import ArmTask, load_task
 from impact_aware.task.arms import base_numbers
 
 SWITCH = ("true", "false")
@@ -33,7 +33,7 @@ _TEXTS = {
     "joint_states": ("", "an arm's full-rate joint states; empty: the hardware's, or joint_states"),
     "commands": ("", "where an arm's commands go; empty: the hardware's, or the topic of the interface"),
     "controller": ("", "ros2_control's controller of the commands; empty: the hardware's, or whose topic they are"),
-    "period": ("", "time between two states of the hardware, s; empty: the hardware's, or the parameters'"),
+    "period": ("", "time between two states, s; empty: the hardware's, the parameters', else as processors are"),
     "seed": ("0", "seed of the simulator's sensor noise"),
     "realtime_priority": (
         "0",
@@ -108,6 +108,9 @@ def graph_options(context: LaunchContext) -> dict[str, Any]:
     hardware = chosen_hardware(context)
     period = text(context, "period")
     interface, commands = text(context, "command_interface"), text(context, "commands")
+    usual = hardware.period
+    if on["simulation"]:
+        usual = simulated_period(len(load_task(text(context, "task")).arms), wall_time=not on["lockstep"])
     # A relay of the hardware's takes the hardware's commands; whoever names another topic has one of his own.
     relayed = interface == "effort" and not commands and not on["simulation"]
     if interface == "effort":
@@ -126,7 +129,7 @@ def graph_options(context: LaunchContext) -> dict[str, Any]:
         "controller": text(context, "controller") or (hardware.controller if interface == "effort" else ""),
         "relay": hardware.relay if relayed else "",
         "component": "" if on["simulation"] else hardware.component,
-        "period": checked_period("period", number("period", period)) if period else hardware.period,
+        "period": checked_period("period", number("period", period)) if period else usual,
         "namespace": text(context, "namespace").strip("/"),
         "parameter_file": text(context, "parameter_file") or None,
         "seed": number("seed", text(context, "seed"), int),

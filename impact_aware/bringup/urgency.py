@@ -19,6 +19,16 @@ URGENCY = 20
 IN_THE_LOOP = frozenset({"sim_robot", "rs_controller", "impact_detector", "kuka_fri_relay", "command_watchdog"})
 """Executables that a cycle waits for: the plant, its controller, and who tells it at once of an impact or a fault."""
 
+ANSWERING = frozenset({"rs_controller", "kuka_fri_relay", "command_watchdog"})
+"""Those of them who answer each state, or see to it that it is answered: nobody else of the loop may hold them up.
+
+Among equals under SCHED_FIFO a controller waits until who has the processor sleeps, and those who watch compute for 50
+to 100 ms at an impact of two palms.
+"""
+
+FEWER = 500.0
+"""States of each simulated arm in a second where processors are few: as many as a UR gives, or a KUKA at its best."""
+
 HIGHEST = 99
 
 BY_DEFAULT = f"default: {URGENCY} where the user may, as on hardware, else 0"
@@ -78,15 +88,30 @@ def leaves_room(arms: int, *, together: bool = False) -> bool:
     return processors > arms or (together and processors == arms > 1)
 
 
+def simulated_period(arms: int, *, wall_time: bool) -> float | None:
+    """Time between two states of so many simulated arms where nobody says, s; None for that of the scene.
+
+    Two arms at 1 kHz take 1.1 processors and those who watch another 0.55, half as much again where a wake-up costs
+    more: in `wall_time` two processors are not enough for that (docs/performance.md).
+    """
+    return 1.0 / FEWER if wall_time and arms > 1 and not leaves_room(arms) else None
+
+
 def urgent(
     nodes: Iterable[NodeSpec], priority: int, executables: Collection[str] | None = None
 ) -> tuple[NodeSpec, ...]:
-    """The same nodes, those of `executables` (None: all) at this `realtime_priority`; 0 leaves them as they are."""
+    """The same nodes, those of `executables` at this `realtime_priority`, of which `ANSWERING` one step higher.
+
+    All at the same one where `executables` is None; 0 leaves them as they are.
+    """
     if not priority:
         return tuple(nodes)
-    return tuple(
-        replace(spec, parameters={**spec.parameters, "realtime_priority": priority})
-        if executables is None or spec.executable in executables
-        else spec
-        for spec in nodes
-    )
+
+    def raised(spec: NodeSpec) -> NodeSpec:
+        if executables is not None and spec.executable not in executables:
+            return spec
+        step = executables is not None and spec.executable in ANSWERING
+        own = min(priority + step, HIGHEST)
+        return replace(spec, parameters={**spec.parameters, "realtime_priority": own})
+
+    return tuple(map(raised, nodes))

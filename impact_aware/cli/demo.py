@@ -19,7 +19,16 @@ from impact_aware.bringup.domain import add_domain, own_domain
 from impact_aware.bringup.graph import DualArmOptions, SingleArmOptions, dual_arm_graph, single_arm_graph
 from impact_aware.bringup.middleware import check_ros
 from impact_aware.bringup.node_spec import ALL, NONE, ONLY_WATCHERS, SHARING, NodeSpec
-from impact_aware.bringup.urgency import IN_THE_LOOP, URGENCY, add_priority, chosen_priority, leaves_room, urgent
+from impact_aware.bringup.urgency import (
+    FEWER,
+    IN_THE_LOOP,
+    URGENCY,
+    add_priority,
+    chosen_priority,
+    leaves_room,
+    simulated_period,
+    urgent,
+)
 from impact_aware.cli.demo_run import Demo, DemoFailedError
 from impact_aware.errors import InvalidInputError
 from impact_aware.json_text import json_text
@@ -39,6 +48,9 @@ TASKS = {
     "dual-arm-grab": "dual_arm_grab",
 }
 """The task file of each."""
+
+RATES = (100.0, 2000.0)
+"""Lowest and highest rate of the simulated arms, Hz."""
 
 LACKING = 0.3
 """Simulated time, s, by which a recording may end before the plant as that last told of itself."""
@@ -64,6 +76,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="commands of the arms: a torque for every state, or laws between two (default: %(default)s)",
     )
     parser.add_argument("--free-running", action="store_true", help="keep wall time instead of lockstep")
+    parser.add_argument(
+        "--rate",
+        type=float,
+        metavar="HZ",
+        help=f"states and torques of each arm in a second (default: 1000; {FEWER:g} for two arms with --free-running "
+        "where there are not more processors than arms)",
+    )
     parser.add_argument(
         "--single-process",
         nargs="?",
@@ -162,6 +181,7 @@ def _report(demo: Demo, folder: Path, out: Path, seconds: float) -> RunReport:
         raise DemoFailedError(_explained(error, demo.plant)) from error
     report.summary.update(
         realtime_priority=demo.priority,
+        **demo.pace,
         wall_s=seconds,
         bag=str(out / "bag"),
         figure=str(out / Path(report.summary["figure"]).name),
@@ -185,6 +205,7 @@ def _graph(args: argparse.Namespace) -> tuple[NodeSpec, ...]:
         "displacement": _finite("--displacement", args.displacement),
         "turn": math.radians(_finite("--turn", [args.turn])[0]),
         "belt": _finite("--belt", args.belt),
+        "period": _period(args),
     }
     options["task"] = args.task_file or TASKS[args.task]
     # In lockstep the plant waits for everybody, so nobody has to be quicker than the others.
@@ -208,6 +229,20 @@ def _sharing(args: argparse.Namespace) -> str:
     if args.single_process is not None:
         return str(args.single_process)
     return NONE if leaves_room(_arms(args) if args.free_running else 2) else ONLY_WATCHERS
+
+
+def _period(args: argparse.Namespace) -> float | None:
+    """Time between two states, s; None for the scene's.
+
+    Raises:
+        InvalidInputError: A rate at which these arms can't be simulated.
+    """
+    if args.rate is None:
+        return simulated_period(_arms(args), wall_time=args.free_running)
+    lowest, highest = RATES
+    if not lowest <= args.rate <= highest:
+        raise InvalidInputError("--rate", args.rate, f"{lowest:g} to {highest:g} Hz")
+    return 1.0 / float(args.rate)
 
 
 def _arms(args: argparse.Namespace) -> int:
@@ -240,6 +275,9 @@ def _print(report: RunReport, *, as_json: bool) -> None:
         print(json_text(report.summary))
         return
     print(report.table())
+    if "real_time_factor" in report.summary:
+        factor, unanswered = report.summary["real_time_factor"], report.summary["cycles_unanswered"]
+        print(f"simulated time            {factor:.2f} of wall time, {unanswered:.0f} cycles without a new torque")
     print(f"figure   {report.summary['figure']}")
     print(f"bag      {report.summary['bag']}")
     print(f"summary  {report.folder / 'summary.json'}")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import random
 import signal
 import tempfile
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +72,7 @@ class Demo:
         self._quiet = quiet
         self._processes: dict[str, NodeProcess] = {}
         self._latest: dict[str, dict[str, Any]] = {}
+        self._plant_at_start: dict[str, Any] = {}
 
     @property
     def plant(self) -> dict[str, Any]:
@@ -77,10 +80,15 @@ class Demo:
         return self._latest.get("sim_robot", {})
 
     @property
+    def pace(self) -> dict[str, float]:
+        """How the plant kept wall time from the begin of the motion on; empty in lockstep."""
+        return {} if self.plant.get("lockstep") == "True" else pace_between(self._plant_at_start, self.plant)
+
+    @property
     def priority(self) -> int:
-        """`realtime_priority` that was asked for the controller; 0 for ordinary scheduling."""
-        controller = next(spec for spec in self._graph if spec.executable == "rs_controller")
-        return int(controller.parameters.get("realtime_priority", 0))
+        """`realtime_priority` that was asked for, the plant's; 0 for ordinary scheduling."""
+        plant = next(spec for spec in self._graph if spec.executable == "sim_robot")
+        return int(plant.parameters.get("realtime_priority", 0))
 
     @property
     def node_names(self) -> list[str]:
@@ -127,6 +135,7 @@ class Demo:
 
     def _follow(self, bar: tqdm[Any], timeout: float) -> None:
         deadline, goal = time.monotonic() + timeout, 0.0
+        self._plant_at_start = dict(self.plant)
         while (mode := self._mode()) != "HOLD" and self._controller_state().get("done") != "True":
             state = self._controller_state()
             if mode == "SAFE":
@@ -220,3 +229,21 @@ class Demo:
             end_processes(self._processes[name] for name in names if name in self._processes)
         for process in self._processes.values():
             process.close()
+
+
+def pace_between(start: Mapping[str, Any], end: Mapping[str, Any]) -> dict[str, float]:
+    """How a plant kept wall time, by what it said of itself at two times.
+
+    Returns:
+        `real_time_factor`, simulated time over wall time, and `cycles_unanswered`, those that were made without the
+        torque that was waited for; empty where the plant said too little.
+    """
+    try:
+        keys = ("time", "given_up", "unanswered")
+        simulated, behind, unanswered = (float(end[key]) - float(start[key]) for key in keys)
+    except KeyError:
+        return {}
+    return {
+        "real_time_factor": simulated / (simulated + behind) if simulated > 0.0 else math.nan,
+        "cycles_unanswered": unanswered,
+    }

@@ -241,7 +241,7 @@ def test_a_tilted_base_gives_each_node_the_task_in_its_own_frame(tmp_path: Path)
     ("options", "detector", "controller"),
     [
         ({"period": 0.002, "simulation": False}, 0.002, 0.002),
-        ({"period": 0.002, "simulation": True}, None, None),
+        ({"period": 0.002, "simulation": True}, 0.002, 0.002),
         ({"simulation": False}, None, None),
     ],
 )

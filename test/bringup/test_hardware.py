@@ -156,9 +156,9 @@ def periods(graph: tuple[NodeSpec, ...]) -> dict[str, float]:
     return {spec.name: spec.parameters[key] for spec in graph for key in keys if key in spec.parameters}
 
 
-def test_the_period_reaches_whoever_counts_states_but_not_the_plant() -> None:
+def test_the_period_reaches_whoever_counts_states_and_the_plant() -> None:
     expected = {"impact_detector": 0.002, "rs_controller": 0.002}
     assert periods(single_arm_graph(SingleArmOptions(simulation=False, period=0.002))) == expected
     assert periods(dual_arm_graph(DualArmOptions(simulation=False, period=0.002))) == expected
     assert not periods(single_arm_graph(SingleArmOptions(simulation=False)))
-    assert not periods(single_arm_graph(SingleArmOptions(simulation=True, period=0.002)))
+    assert periods(single_arm_graph(SingleArmOptions(simulation=True, period=0.002))) == expected | {"sim_robot": 0.002}

@@ -9,7 +9,15 @@ import pytest
 from impact_aware.bringup import urgency
 from impact_aware.bringup.graph import DualArmOptions, dual_arm_graph
 from impact_aware.bringup.node_spec import NodeSpec
-from impact_aware.bringup.urgency import IN_THE_LOOP, URGENCY, checked_priority, chosen_priority, leaves_room, urgent
+from impact_aware.bringup.urgency import (
+    HIGHEST,
+    IN_THE_LOOP,
+    URGENCY,
+    checked_priority,
+    chosen_priority,
+    leaves_room,
+    urgent,
+)
 from impact_aware.errors import InvalidInputError
 
 
@@ -51,11 +59,30 @@ def test_a_loop_leaves_room_where_there_are_more_processors_than_arms(monkeypatc
 def test_nodes_of_the_loop_are_urgent_and_those_that_watch_are_not():
     graph = urgent(dual_arm_graph(DualArmOptions()), 7, IN_THE_LOOP)
     found = {spec.full_name: spec.parameters.get("realtime_priority") for spec in graph}
-    prompt = {"left/impact_detector", "right/impact_detector", "rs_controller", "sim_robot"}
+    prompt = {"left/impact_detector", "right/impact_detector", "sim_robot"}
     assert {name for name, priority in found.items() if priority == 7} == prompt
+    assert {name for name, priority in found.items() if priority == 8} == {"rs_controller"}
     assert {"left/jump_predictor", "reference_field", "left/impact_markers"} <= {
         name for name, priority in found.items() if priority is None
     }
+
+
+def test_none_is_above_the_highest_and_all_are_alike_where_nobody_is_named():
+    specs = [NodeSpec(name, name) for name in ("rs_controller", "sim_robot", "jump_predictor")]
+    highest = urgent(specs, HIGHEST, IN_THE_LOOP)
+    assert [spec.parameters.get("realtime_priority") for spec in highest] == [HIGHEST, HIGHEST, None]
+    assert [spec.parameters["realtime_priority"] for spec in urgent(specs, 5)] == [5, 5, 5]
+
+
+@pytest.mark.parametrize(
+    ("arms", "wall_time", "processors", "expected"),
+    [(2, True, 2, 0.002), (2, True, 3, None), (2, False, 2, None), (1, True, 1, None), (3, True, 3, 0.002)],
+)
+def test_several_simulated_arms_give_fewer_states_where_processors_are_few(
+    monkeypatch, arms, wall_time, processors, expected
+):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: set(range(processors)))
+    assert urgency.simulated_period(arms, wall_time=wall_time) == expected
 
 
 def test_without_a_priority_a_file_s_own_holds():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,8 @@ from impact_aware.bringup import urgency
 from impact_aware.bringup.urgency import URGENCY
 from impact_aware.cli import demo
 from impact_aware.cli.demo import _explained
-from impact_aware.cli.demo_run import Demo
+from impact_aware.cli.demo_run import Demo, pace_between
+from impact_aware.errors import InvalidInputError
 from impact_aware.recordings.bag import BagError
 from impact_aware.report.run_report import RunReport
 
@@ -72,7 +74,8 @@ def test_the_loop_is_urgent_in_wall_time_where_it_leaves_room(monkeypatch, words
     demo.add_arguments(parser)
     graph = demo._graph(parser.parse_args(words))
     found = {spec.executable: spec.parameters.get("realtime_priority") for spec in graph}
-    assert {found[name] for name in ("sim_robot", "rs_controller", "impact_detector")} == {expected}
+    assert {found[name] for name in ("sim_robot", "impact_detector")} == {expected}
+    assert found["rs_controller"] == (None if expected is None else expected + 1)
     assert found["jump_predictor"] is None
 
 
@@ -98,6 +101,42 @@ def test_those_that_watch_share_a_process_where_processors_are_few(
     parser = argparse.ArgumentParser()
     demo.add_arguments(parser)
     assert demo._sharing(parser.parse_args(words)) == expected
+
+
+@pytest.mark.parametrize(
+    ("words", "processors", "expected"),
+    [
+        (["dual-arm-grab", "--free-running"], 2, 0.002),
+        (["dual-arm-grab", "--free-running"], 3, None),
+        (["dual-arm-grab"], 2, None),
+        (["hit-and-push", "--free-running"], 1, None),
+        (["dual-arm-grab", "--free-running", "--rate", "1000"], 2, 0.001),
+        (["hit-and-push", "--rate", "200"], 8, 0.005),
+    ],
+)
+def test_two_arms_give_fewer_states_in_wall_time_where_processors_are_few(monkeypatch, words, processors, expected):
+    monkeypatch.setattr("os.sched_getaffinity", lambda process: set(range(processors)))
+    parser = argparse.ArgumentParser()
+    demo.add_arguments(parser)
+    graph = demo._graph(parser.parse_args(words))
+    keys = {"sim_robot": "period", "rs_controller": "period", "impact_detector": "sampling_period"}
+    assert {spec.parameters.get(keys[spec.executable]) for spec in graph if spec.executable in keys} == {expected}
+
+
+def test_the_pace_is_that_of_the_motion_not_of_what_came_before():
+    start = {"time": "3.5", "given_up": "0.75", "unanswered": "4"}
+    end = {"time": "6.5", "given_up": "1.75", "unanswered": "25"}
+    assert pace_between(start, end) == {"real_time_factor": 0.75, "cycles_unanswered": 21.0}
+    assert pace_between({}, end) == {}
+    assert math.isnan(pace_between(start, start)["real_time_factor"])
+
+
+@pytest.mark.parametrize("rate", ["99", "2001", "nan"])
+def test_a_rate_that_arms_do_not_have_is_refused(rate):
+    parser = argparse.ArgumentParser()
+    demo.add_arguments(parser)
+    with pytest.raises(InvalidInputError, match=r"--rate: got .*, expected 100 to 2000 Hz"):
+        demo._graph(parser.parse_args(["hit-and-push", "--rate", rate]))
 
 
 @pytest.mark.parametrize(("words", "expected"), [(["--priority", "7"], 1), (["--priority", "0"], None)])

@@ -47,18 +47,22 @@ def test_a_start_that_fails_is_counted_with_its_own_words() -> None:
 
 def test_the_summary_counts_reasons_and_takes_times_and_losses_of_all() -> None:
     rows = [
-        {"reason": reason, "seconds": seconds, "states_lost": lost, "false_detections": false}
-        for reason, seconds, lost, false in (
-            ("", 1.0, 0.0, 0),
-            ("a", 5.0, None, None),
-            ("a", 3.0, None, None),
-            ("", 2.0, 0.5, 2),
+        {
+            "reason": reason, "seconds": seconds, "states_lost": lost, "real_time_factor": factor,
+            "false_detections": false,
+        }
+        for reason, seconds, lost, factor, false in (
+            ("", 1.0, 0.0, 1.0, 0),
+            ("a", 5.0, None, None, None),
+            ("a", 3.0, None, None, None),
+            ("", 2.0, 0.5, 0.7, 2),
         )
     ]
     found = summary(rows)
     assert (found["runs"], found["failed"], found["reasons"]) == (4, 2, {"a": 2})
     assert found["seconds"] == {"p50": 2.5, "max": 5.0}
     assert found["states_lost"] == {"p50": 0.25, "max": 0.5}
+    assert found["real_time_factor"] == {"p50": 0.85, "min": 0.7}
     assert found["false_detections"] == 2
 
 

@@ -74,7 +74,8 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
     """Start them one after the other.
 
     Returns:
-        `runs`, `failed`, `reasons` with their counts, `seconds` of wall time (p50, max), and each run's `rows`.
+        `runs`, `failed`, `reasons` with their counts, `seconds` of wall time (p50, max), `states_lost` (p50, max), with
+        --free-running `real_time_factor` (p50, min), `false_detections`, and each run's `rows`.
 
     Raises:
         InvalidInputError: No run.
@@ -142,16 +143,22 @@ def summary(rows: list[dict[str, Any]]) -> dict[str, Any]:
     """What came of all runs."""
     seconds = [row["seconds"] for row in rows]
     reasons = Counter(row["reason"] for row in rows if row["reason"])
-    lost = [row["states_lost"] for row in rows if row["states_lost"] is not None]
+    lost, factors = _known(rows, "states_lost"), _known(rows, "real_time_factor")
     return {
         "runs": len(rows),
         "failed": sum(bool(row["reason"]) for row in rows),
         "reasons": dict(reasons),
         "seconds": {"p50": float(np.median(seconds)), "max": float(max(seconds))},
         "states_lost": {"p50": float(np.median(lost)), "max": float(max(lost))} if lost else {},
+        "real_time_factor": {"p50": float(np.median(factors)), "min": float(min(factors))} if factors else {},
         "false_detections": sum(row["false_detections"] or 0 for row in rows),
         "rows": rows,
     }
+
+
+def _known(rows: list[dict[str, Any]], name: str) -> list[float]:
+    """A figure of those runs that have it."""
+    return [row[name] for row in rows if row[name] is not None]
 
 
 def _row(start: Start, begin: float, reason: str, done: dict[str, Any]) -> dict[str, Any]:
@@ -162,6 +169,7 @@ def _row(start: Start, begin: float, reason: str, done: dict[str, Any]) -> dict[
         "reason": reason,
         "goal_error_m": done.get("goal_error_m"),
         "states_lost": done.get("states_lost"),
+        "real_time_factor": done.get("real_time_factor"),
         "false_detections": of_impact.get("false_detections"),
     }
 
