@@ -47,13 +47,15 @@ def checked_pose(translation: ArrayLike, quaternion: ArrayLike, label: str) -> p
     Raises:
         InvalidInputError: Not finite, further than `FARTHEST`, or no unit quaternion.
     """
-    position, numbers = np.asarray(translation, dtype=float), np.asarray(quaternion, dtype=float)
-    if not (np.isfinite(position).all() and np.abs(position).max() <= FARTHEST):
+    position, numbers = np.asarray(translation, dtype=float), np.asarray(quaternion, dtype=float).tolist()
+    # What is not finite is within no bound.
+    if not all(abs(each) <= FARTHEST for each in position.tolist()):
         raise InvalidInputError(f"{label} position", position.tolist(), "three finite numbers, m")
-    length = float(np.linalg.norm(numbers)) if np.isfinite(numbers).all() else math.nan
+    length = math.hypot(*numbers)
     if not abs(length - 1.0) <= UNIT_TOLERANCE:
-        raise InvalidInputError(f"{label} orientation", numbers.tolist(), "a unit quaternion x, y, z, w")
-    return pin.SE3(pin.Quaternion(*(numbers[[3, 0, 1, 2]] / length).tolist()).toRotationMatrix(), position)
+        raise InvalidInputError(f"{label} orientation", numbers, "a unit quaternion x, y, z, w")
+    x, y, z, w = (each / length for each in numbers)
+    return pin.SE3(pin.Quaternion(w, x, y, z).toRotationMatrix(), position)
 
 
 def pose_between(base: str, frame: str, step: Callable[[str], tuple[str, pin.SE3] | None]) -> pin.SE3 | None:

@@ -22,6 +22,9 @@ _RELABELLINGS = tuple(
 )
 """The 24 rotations (3, 3) that take the axes of a box to axes of it."""
 
+_FLIPS = np.array([[1.0, 1.0, 1.0], [1.0, -1.0, -1.0], [-1.0, 1.0, -1.0], [-1.0, -1.0, 1.0]])
+"""Signs (4, 3) of the axes after none and after half a turn about each."""
+
 
 class Box(Shape):
     """A cuboid along its own axes."""
@@ -149,8 +152,8 @@ def flipped_nearest(rotation: ArrayLike, other: ArrayLike) -> Array:
     A box looks the same after it, and a tracker may tell either.
     """
     axes, wanted = np.asarray(rotation, dtype=float), np.asarray(other, dtype=float)
-    flips = (np.ones(3), np.array([1.0, -1.0, -1.0]), np.array([-1.0, 1.0, -1.0]), np.array([-1.0, -1.0, 1.0]))
-    return max((axes * flip for flip in flips), key=lambda turned: float(np.sum(turned * wanted)))
+    alike = np.einsum("ij,ij->j", axes, wanted)
+    return axes * _FLIPS[int(np.argmax(_FLIPS @ alike))]
 
 
 def upright(rotation: ArrayLike, up: ArrayLike, tolerance: float) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import ClassVar, NamedTuple
@@ -119,11 +120,11 @@ class Shape(ABC):
         `up` (3,) is the vertical in the frame of `rotation`.
         """
         own = -rotation @ self.face(-rotation.T @ up)
-        across = np.cross(own, up)
-        sine = float(np.linalg.norm(across))
-        if not 0.0 < sine <= np.sin(tolerance):
+        across = pin.skew(own) @ up
+        sine = math.sqrt(float(across @ across))
+        if not 0.0 < sine <= math.sin(tolerance):
             return rotation
-        return np.asarray(pin.exp3(np.arcsin(sine) / sine * across) @ rotation)
+        return np.asarray(pin.exp3(math.asin(sine) / sine * across) @ rotation)
 
 
 @dataclass(frozen=True, eq=False)

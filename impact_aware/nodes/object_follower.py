@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections import deque
 from collections.abc import Callable, Collection
+from typing import Any
 
 import numpy as np
 import pinocchio as pin
@@ -118,10 +119,10 @@ class ObjectFollower:
         # Without stamps, each message is a new sight.
         if self.watch.take(own.time or now, np.array(own.pose.translation), own.pose.rotation, now):
             self._stamped = bool(own.time)
-            pose = pin.SE3(self.watch.turn.rotation, self.watch.position)
-            seen = dataclasses.replace(own, pose=pose)
+            changes: dict[str, Any] = {"pose": pin.SE3(self.watch.turn.rotation, self.watch.position)}
             if self._stamped:
-                seen = dataclasses.replace(seen, velocity=self.watch.velocity, swing=self.watch.swing)
+                changes |= {"velocity": self.watch.velocity, "swing": self.watch.swing}
+            seen = dataclasses.replace(own, **changes)
             try:
                 self._follow(seen)
             except ImpactAwareError as error:

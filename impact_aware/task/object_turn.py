@@ -101,10 +101,12 @@ def turn_of_swing(times: ArrayLike, rotations: Sequence[ArrayLike], frequency: f
 
 def _mean(rotations: list[Array]) -> Array:
     """The rotation (3, 3) that is nearest to several in the sense of least squares: their sum without its stretch."""
-    left, _, right = np.linalg.svd(sum(rotations[1:], rotations[0]))
-    if np.linalg.det(left) * np.linalg.det(right) < 0.0:
+    left, _, right = np.linalg.svd(np.add.reduce(rotations))
+    mean = left @ right
+    if np.linalg.det(mean) < 0.0:
         left[:, 2] *= -1.0
-    return np.asarray(left @ right)
+        mean = left @ right
+    return np.asarray(mean)
 
 
 def _angle(rotation: Array) -> float:

@@ -337,14 +337,14 @@ class _Line(NamedTuple):
 
 
 def _line_through(seen: Collection[tuple[float, Array]]) -> _Line:
-    times = np.array([time for time, _ in seen])
-    positions = np.array([position for _, position in seen])
-    middle = positions.mean(axis=0)
-    times -= times.mean()
+    stamps, places = zip(*seen, strict=True)
+    times, positions, count = np.array(stamps), np.array(places), len(stamps)
+    middle = np.add.reduce(positions) / count
+    times -= np.add.reduce(times) / count
     offsets = positions - middle
     square = float(times @ times)
     velocity = times @ offsets / square
-    rest = offsets - np.outer(times, velocity)
-    spread = float(np.sqrt((rest**2).sum(axis=1).mean()))
-    moves = float(np.linalg.norm(velocity)) > max(SLOWEST, SIGNIFICANT * spread / math.sqrt(square))
+    rest = (offsets - times[:, None] * velocity).ravel()
+    spread = math.sqrt(float(rest @ rest) / count)
+    moves = math.sqrt(float(velocity @ velocity)) > max(SLOWEST, SIGNIFICANT * spread / math.sqrt(square))
     return _Line(velocity, spread, middle + times[-1] * velocity, moves)
