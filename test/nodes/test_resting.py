@@ -31,7 +31,7 @@ def next_wait(executor, nodes):
 
 slept_or_not = []
 runtime._waited = next_wait
-runtime._spin_once = lambda executor, nodes, timeout: next_wait(executor, nodes)
+runtime._spin = lambda executor, nodes, duration: next_wait(executor, nodes)
 runtime.time = type("Clock", (), {"sleep": staticmethod(slept.append), "monotonic": staticmethod(time.monotonic)})
 makers = {f"node_{k}": (lambda k=k, rest=rest: Patient(f"node_{k}", rest)) for k, rest in enumerate(RESTS)}
 status = runtime.run_nodes(makers, argv=[])
