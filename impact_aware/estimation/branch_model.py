@@ -17,6 +17,7 @@ With everything but the instant linear and Gaussian, likelihoods are closed (Ras
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import product, starmap
@@ -59,6 +60,9 @@ NOISE_GRID = 2.0
 
 ELSEWHERE = 0.1
 """Share of a jump that the model of the arm leaves unexplained."""
+
+TOUCHES = 0.2, 1.2
+"""Sampling periods before and after a jump that is known, within which its contact may shape the samples."""
 
 REACH = 2.5e-3
 """The instant is searched finely within this time or one and a half periods around the likeliest one, s."""
@@ -125,6 +129,7 @@ class BranchModel:
         impulse_response: Array | None = None,
         pushes: Array | None = None,
         band: tuple[float, float] = RINGING,
+        earlier: Sequence[float] = (),
     ) -> None:
         """Prepare.
 
@@ -137,6 +142,8 @@ class BranchModel:
             pushes: (n,) Density of a white acceleration that is part of the positions, rad^2/s^3, where what drives
                 them was measured and taken off: neither swings nor a rattle are left then. None without.
             band: Lowest and highest frequency with which the arm's joints ring, Hz.
+            earlier: Times of jumps that are known, s: nothing is known of how large each is or how long its contact
+                lasts, and samples within it tell nothing.
         """
         self._spreads: list[Array] = []
         if impulse_response is not None:
@@ -145,16 +152,22 @@ class BranchModel:
             shape += ELSEWHERE**2 * np.diag(np.diag(shape) + ELSEWHERE**2)
             self._spreads = [size**2 * shape for size in JUMPS if size]
         self.origin = float(times[0])
-        self.times = times - times[0]
-        span = float(self.times[-1])
+        span = float(times[-1] - times[0])
         self._period = span / (len(times) - 1)
+        outside = np.ones(len(times), dtype=bool)
+        for jump in earlier:
+            outside &= (times < jump - TOUCHES[0] * self._period) | (times > jump + TOUCHES[1] * self._period)
+        self.times, positions = times[outside] - times[0], positions[outside]
         # Joints of nearly the same noise share their algebra.
         self.noise = _on_noise_grid(noise)
         self.pushes = np.zeros(len(noise)) if pushes is None else np.where(pushes, _on_noise_grid(pushes), 0.0)
-        self.powers = (self.times[:, None] / span - 0.5) ** np.arange(3)
+        past = [np.maximum(self.times - (jump - self.origin), 0.0) / span for jump in earlier]
+        powers = (self.times[:, None] / span - 0.5) ** np.arange(3)
+        # A contact of some length moves the branch after it by a part of its jump.
+        self.powers = np.column_stack((powers, *past, *(since > 0.0 for since in past)))
         fitted = self.powers @ np.linalg.lstsq(self.powers, positions, rcond=None)[0]
         self.values = positions - fitted
-        self.parts = MotionParts(self.times, band)
+        self.parts = MotionParts(self.times, band, [jump - self.origin for jump in earlier])
         self._durations = CONTACT_TIMES if pushes is None else CONTACT_TIMES + LONG_CONTACT_TIMES
         # Of those that differ most, for sizes that are only looked for.
         self._some_durations = CONTACT_TIMES[1::2] if pushes is None else CONTACT_TIMES[1::2] + LONG_CONTACT_TIMES[-1:]
@@ -266,7 +279,7 @@ class BranchModel:
         best, chosen = np.empty(joints), [choices[0]] * joints
         for noise, pushes, group in self._groups():
             some = _without_drive(choices) if pushes else choices
-            covariances = np.array([squares(size) for size in some]) @ parts + self.parts.noise(noise, pushes).ravel()
+            covariances = np.array([squares(size) for size in some]) @ parts + self.parts.given(noise, pushes).ravel()
             covariances = covariances.reshape(len(some), len(since), len(since))
             base, products, norms = self._marginal(covariances, group, ramps)
             if kink:
@@ -334,13 +347,14 @@ class BranchModel:
     def _marginal(self, covariances: Array, group: NDArray[np.intp], ramps: Array) -> tuple[Array, Array, Array]:
         """For covariances (c, k, k) and ramps (k, d) or (c, k, d): likelihoods and products as in `_likelihoods`."""
         count, _, samples = covariances.shape
+        own = self.powers.shape[1]
         ramps = np.broadcast_to(ramps, (count, samples, ramps.shape[-1]))
-        fixed = np.broadcast_to(np.hstack((self.powers, self.values[:, group])), (count, samples, 3 + len(group)))
+        fixed = np.broadcast_to(np.hstack((self.powers, self.values[:, group])), (count, samples, own + len(group)))
         columns = np.concatenate((fixed, ramps), axis=2)
         solved = np.linalg.solve(covariances, columns)
         table = np.swapaxes(columns, 1, 2) @ solved
-        powers, rest = table[:, :3, :3], table[:, 3:, 3:]
-        cross = table[:, :3, 3:]
+        powers, rest = table[:, :own, :own], table[:, own:, own:]
+        cross = table[:, :own, own:]
         left = rest - np.swapaxes(cross, 1, 2) @ np.linalg.solve(powers, cross)
         halves = 0.5 * (np.linalg.slogdet(covariances)[1] + np.linalg.slogdet(powers)[1])
         joints = len(group)

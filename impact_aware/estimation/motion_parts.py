@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +17,9 @@ DAMPING_RATIO = 0.03
 
 STIFF, STIFF_DAMPING = (100.0, 250.0), 0.25
 """Frequencies of stiff joints, Hz, and their damping ratio: what they do after an impact is over within two periods."""
+
+BEGUN = 0.5
+"""Velocity of the oscillation that an earlier jump began, rad/s."""
 
 _STIFF = 2.0 * np.pi * np.geomspace(*STIFF, 4)
 _FREQUENCIES = 17
@@ -49,9 +53,17 @@ ALL = Sizes(1.0, 1.0, 1.0, 1.0, 1.0, 1.0)
 class MotionParts:
     """The parts at size one, at given times."""
 
-    def __init__(self, times: Array, band: tuple[float, float] = RINGING) -> None:
-        """Prepare for times (k,) from the first sample on, s, and for joints with frequencies in a band, Hz."""
+    def __init__(self, times: Array, band: tuple[float, float] = RINGING, earlier: Sequence[float] = ()) -> None:
+        """Prepare.
+
+        Args:
+            times: (k,) From the first sample on, s.
+            band: Lowest and highest frequency of the joints, Hz.
+            earlier: Times of jumps that are known, after which joints swing, s.
+        """
         self._band = band
+        begun = [_outer(started_swings(np.maximum(times - jump, 0.0), band)) for jump in earlier]
+        self._begun = BEGUN**2 * sum(begun, np.zeros((len(times), len(times))))
         early = np.minimum(times[:, None], times)
         apart = np.abs(times[:, None] - times)
         self._jerk = _shaken(times)
@@ -60,13 +72,18 @@ class MotionParts:
         lag = apart[..., None] * turns
         self._under_way = (np.exp(-DAMPING_RATIO * lag) * np.cos(lag) / turns**2).mean(axis=-1)
 
-    def noise(self, noise: float, pushes: float = 0.0) -> Array:
-        """Covariance (k, k) of white noise, rad, and of pushes, a white acceleration of a density in rad^2/s^3."""
-        return np.asarray(noise**2 * np.eye(len(self._pushed)) + pushes * self._pushed)
+    def given(self, noise: float, pushes: float = 0.0) -> Array:
+        """Covariance (k, k) of what has no size to choose.
+
+        That is white noise, rad, and pushes, a white acceleration of a density in rad^2/s^3, or, where the drive was
+        not taken off, the swings that earlier jumps began.
+        """
+        driven = pushes * self._pushed if pushes else self._begun
+        return np.asarray(noise**2 * np.eye(len(self._pushed)) + driven)
 
     def covariance(self, since: Array, size: Sizes, noise: float, pushes: float = 0.0) -> Array:
-        """Covariances (..., k, k) for times since the instant (..., k), with those of `noise`."""
-        covariance = self.noise(noise, pushes)
+        """Covariances (..., k, k) for times since the instant (..., k), with those of `given`."""
+        covariance = self.given(noise, pushes)
         for square, part in zip(squares(size), self._parts(since, size), strict=True):
             if square:
                 covariance = covariance + square * part

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from impact_aware.arrays import Array
-from impact_aware.estimation.branch_model import Branches, BranchModel
+from impact_aware.estimation.branch_model import LONG_CONTACT_TIMES, TOUCHES, Branches, BranchModel
 from impact_aware.estimation.motion_parts import RINGING
 from impact_aware.estimation.ringing_band import ringing_band, stretches_between
 from impact_aware.estimation.sample_noise import Noise, noise_of
@@ -23,8 +23,8 @@ from impact_aware.robot import RobotModel
 BEFORE, AFTER = 0.060, 0.040
 """Reach of the samples that are looked at around an instant, s."""
 
-LEAST_BEFORE, LEAST_AFTER = 5, 4
-"""Samples there are at least."""
+LEAST_BEFORE, LEAST_AFTER, LEAST_BETWEEN = 5, 4, 2
+"""Samples there are at least, and after a jump before the instant that they go beyond."""
 
 MOST_SAMPLES = 50
 """Samples in a window beyond which its reach is shortened; at 1 kHz it is still 50 ms."""
@@ -298,6 +298,31 @@ class KinkFinder:
     def _follows(self, instant: float) -> bool:
         return any(0.0 < instant - jump < FOLLOWS for jump in self._jumps[-200:])
 
+    def _known_before(self, jumps: Array, reach: float, end: float) -> tuple[list[float], float]:
+        """Which of the jumps before an instant its samples go beyond, in order, and where these begin, s.
+
+        Measured torques leave of the motion on both sides of a jump the same branch, but for the jump: what was before
+        a contact tells how the momentum goes on after it, until another one comes soon. Without them joints swing from
+        the jump on, and share nothing with what was before.
+
+        Args:
+            jumps: Those that are known before the instant, s.
+            reach: Where the samples begin at the earliest, s.
+            end: Where they end, s.
+        """
+        period, times = self._period, self._samples.times
+        known = np.sort(jumps[jumps > reach - TOUCHES[1] * period]).tolist()
+        begins = [reach, *(max(reach, jump + TOUCHES[1] * period) for jump in known)]
+        place = len(known)
+        while place > 0:
+            span = (begins[place - 1], known[place - 1] - TOUCHES[0] * period, end)
+            first, last, after = np.searchsorted(times, span).tolist()
+            torques = self._momentum is not None and self._momentum.explains(self._samples.rows(slice(first, after)))
+            if not torques or last - first < LEAST_AFTER:
+                break
+            place -= 1
+        return known[place:], begins[place]
+
     def _judge_one(self, noise: Noise, instant: float, sure: float = SURE, *, refine: bool = False) -> Judged | None:
         period, times = self._period, self._samples.times
         jumps = np.array(self._jumps[-200:])
@@ -305,36 +330,42 @@ class KinkFinder:
         if (np.abs(jumps - instant) < closest).any():
             return None
         share = min(1.0, MOST_SAMPLES * period / (BEFORE + AFTER))
-        begin = max([instant - max(share * BEFORE, 8.0 * period), *(jumps[jumps < instant] + 1.2 * period)])
-        end = min([instant + max(share * AFTER, 6.0 * period), *(jumps[jumps > instant] - 0.2 * period)])
-        window = slice(*np.searchsorted(times, (begin, end)).tolist())
-        near = self._samples.rows(window)
+        end = min([instant + max(share * AFTER, 6.0 * period), *(jumps[jumps > instant] - TOUCHES[0] * period)])
+        reach = instant - max(share * BEFORE, 8.0 * period)
+        earlier, begin = self._known_before(jumps[jumps < instant], reach, end)
+        near = self._samples.rows(slice(*np.searchsorted(times, (begin, end)).tolist()))
         stamps, places = near.times, near.positions
+        # What is between the jump before, if there is one in these samples, and the instant.
+        first = int(np.searchsorted(stamps, earlier[-1] + TOUCHES[1] * period)) if earlier else 0
         before = int(np.searchsorted(stamps, instant))
-        if before < LEAST_BEFORE or len(stamps) - before < LEAST_AFTER:
+        if before < LEAST_BEFORE or len(stamps) - before < LEAST_AFTER or before - first < LEAST_BETWEEN:
             return None
         search = SEARCH + 0.5 * period
-        low, high = max(instant - search, float(stamps[2])), min(instant + search, float(stamps[-3]))
+        inner = stamps[first + 1] if earlier else stamps[2]
+        low, high = max(instant - search, float(inner)), min(instant + search, float(stamps[-3]))
         if high <= low:
             return None
         mean = (places[-1] - places[0]) / (stamps[-1] - stamps[0])
         response = self._response(places[before])
-        model = BranchModel(stamps, places, noise.at(mean), response, band=self._band)
-        early, late = before // 2, before + (len(stamps) - before) // 2
+        model = BranchModel(stamps, places, noise.at(mean), response, None, self._band, earlier)
+        early, late = first + (before - first) // 2, before + (len(stamps) - before) // 2
 
         def mean_speed(first: int, last: int) -> Array:
             return np.asarray((places[last] - places[first]) / (stamps[last] - stamps[first]))
 
-        speed = np.stack((mean_speed(0, before - 1), mean_speed(before, len(stamps) - 1)))
-        far = np.stack((mean_speed(0, early), mean_speed(late, len(stamps) - 1)))
+        speed = np.stack((mean_speed(first, before - 1), mean_speed(before, len(stamps) - 1)))
+        far = np.stack((mean_speed(first, early), mean_speed(late, len(stamps) - 1)))
         guess = min(max(instant, low), high)
         branches = model.judge(low, high, guess)
         judged = Judged(instant, branches, speed, far, period, sure)
         # Without torques it tells weak jumps from the ringing of the one before only.
         if self._momentum is not None and (sure == AGAIN or (self._momentum.has_torques and judged.gain > 0.0)):
-            explained, freed = self._momentum.judge(near, noise.at(mean), response, self._band, (low, high, guess))
+            search_in = (low, high, guess)
+            explained, freed = self._momentum.judge(near, noise.at(mean), response, self._band, search_in, earlier)
             judged = replace(judged, explained=explained)
             model = model if judged.told is branches else freed
+        # Closer than the longest contact that is looked for, one contact and two are the same.
+        closest = max(closest, LONG_CONTACT_TIMES[-1]) if earlier else closest
         if judged.is_jump and (np.abs(jumps - judged.told.time) < closest).any():
             return None
         if refine:

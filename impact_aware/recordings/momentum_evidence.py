@@ -5,6 +5,7 @@ A spring of an elastic joint moves the momentum of that joint alone, a contact t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -50,6 +51,10 @@ class MomentumEvidence:
         """Whether torques were measured."""
         return self._noise is not None
 
+    def explains(self, samples: Samples) -> bool:
+        """Whether torques were measured at all of these samples."""
+        return self.has_torques and bool(np.isfinite(samples.efforts).all())
+
     def know(self, samples: Samples) -> Samples:
         """Find the noise of the torques in samples; the same without single torques that are wrong."""
         known = np.isfinite(samples.efforts).all(axis=1)
@@ -69,6 +74,7 @@ class MomentumEvidence:
         response: Array | None,
         band: tuple[float, float],
         search: tuple[float, float, float],
+        earlier: Sequence[float] = (),
     ) -> tuple[Branches, BranchModel]:
         """What the samples tell when looked at as components of the momentum, in joints, and the model that does.
 
@@ -81,22 +87,24 @@ class MomentumEvidence:
             response: (n, m) As `impulse_response` of `BranchModel`.
             band: As there.
             search: Begin and end of the time in which the instant is looked for, and where it seems to be, s.
+            earlier: As in `BranchModel`.
         """
         times, mixing = samples.times, momentum_mixing(self._robot, samples.positions)
         spread = np.sqrt(mixing**2 @ noise**2)
         whole = (samples.positions - samples.positions[0]) @ mixing.T
         known = None if response is None else mixing @ response
-        if self._noise is None or not np.isfinite(samples.efforts).all():
-            model = BranchModel(times, whole, spread, known, band=band)
+        if self._noise is None or not self.explains(samples):
+            model = BranchModel(times, whole, spread, known, None, band, earlier)
         else:
             motion = explain_motion(self._robot, times, samples.positions, samples.efforts, self._noise)
-            bare = BranchModel(times, whole, spread, band=band)
-            freed = BranchModel(times, motion.values, spread, None, motion.pushes, band)
+            bare = BranchModel(times, whole, spread, None, None, band, earlier)
+            freed = BranchModel(times, motion.values, spread, None, motion.pushes, band, earlier)
             # Torques whose noise moves a link more than it rings tell less than none.
             helps = freed.likeliest(*search[:2]) > bare.likeliest(*search[:2])
             values, pushes = np.where(helps, motion.values, whole), np.where(helps, motion.pushes, 0.0)
-            model = BranchModel(times, values, spread, known, pushes, band)
-        more = (len(times) - 3) * float(np.log(spread / noise).sum())
+            model = BranchModel(times, values, spread, known, pushes, band, earlier)
+        samples_left, unknown = model.powers.shape
+        more = (samples_left - unknown) * float(np.log(spread / noise).sum())
         return _of_joints(model.judge(*search), mixing, more), model
 
 

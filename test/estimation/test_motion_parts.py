@@ -60,6 +60,18 @@ def test_a_covariance_is_the_sum_of_its_parts_in_their_sizes() -> None:
     np.testing.assert_allclose(step[8, 7], 25.0 * (0.5 * since[8] ** 2) * (0.5 * since[7] ** 2))
 
 
+def test_an_earlier_jump_has_begun_swings_where_the_drive_is_in_the_samples() -> None:
+    times = 0.004 * np.arange(9) + 1e-4 * np.arange(9) ** 2
+    parts, band = MotionParts(times, (18.0, 33.0), [0.0105]), 2.0 * np.pi * np.linspace(18.0, 33.0, 17)
+    far, near = float(times[8]) - 0.0105, float(times[5]) - 0.0105
+    swings = [np.exp(-0.03 * band * since) * np.sin(band * since) / band for since in (far, near)]
+    # What stiff joints do is over soon, and less than a thousandth here.
+    expected = 0.5**2 * float(np.mean(swings[0] * swings[1]))
+    assert parts.given(0.02)[8, 5] == pytest.approx(expected, rel=2e-3)
+    assert parts.given(0.02)[2, 2] == pytest.approx(0.02**2) and not parts.given(0.0)[:2].any()
+    np.testing.assert_array_equal(parts.given(0.02, 3.0), MotionParts(times).given(0.02, 3.0))
+
+
 def test_pushes_are_a_white_acceleration_and_a_rattle_a_white_jerk_from_the_instant_on() -> None:
     """Each against the integral over what has pushed by then, weighed by what it has moved."""
     times = 0.004 * np.arange(9) + 1e-4 * np.arange(9) ** 2
@@ -71,8 +83,8 @@ def test_pushes_are_a_white_acceleration_and_a_rattle_a_white_jerk_from_the_inst
         return float(np.trapezoid(halves * (late - pushes) ** power * (early - pushes) ** power, pushes))
 
     parts = MotionParts(times)
-    assert parts.noise(0.0, 3.0)[7, 4] == pytest.approx(3.0 * moved(1, 0.0), rel=1e-6)
-    assert parts.noise(0.2, 3.0)[4, 4] - parts.noise(0.0, 3.0)[4, 4] == pytest.approx(0.04)
+    assert parts.given(0.0, 3.0)[7, 4] == pytest.approx(3.0 * moved(1, 0.0), rel=1e-6)
+    assert parts.given(0.2, 3.0)[4, 4] - parts.given(0.0, 3.0)[4, 4] == pytest.approx(0.04)
     since = np.maximum(times - 0.0095, 0.0)
     rattle = parts.covariance(since, Sizes(jerk=0.0, rattle=2.0), 0.0)
     assert rattle[7, 4] == pytest.approx(2.0 * moved(2, 0.0095), rel=1e-6)

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from impact_aware.arrays import Array
-from impact_aware.estimation.branch_model import BranchModel
+from impact_aware.estimation.branch_model import Branches, BranchModel
+from impact_aware.estimation.motion_parts import ramp
 from impact_aware.estimation.sample_noise import noise_of, quantum_of
 from impact_aware.recordings.kink_candidates import kink_filter
 from impact_aware.recordings.kink_finder import AGAIN, SURE, KinkFinder
@@ -138,6 +139,33 @@ def test_the_model_tells_a_jump_with_sign_and_unit() -> None:
     branches = BranchModel(times[near], hit(times)[near], np.full(3, STEP)).judge(HIT - 0.006, HIT + 0.007, HIT + 0.001)
     assert branches.kink > branches.step and branches.kink > branches.smooth
     np.testing.assert_allclose(branches.jump, JUMP, atol=0.1)
+
+
+def test_an_earlier_jump_that_is_known_may_have_any_size_and_its_contact_some_length() -> None:
+    """18 ms before another, by a force of 6 ms, where torques leave no swing: the second is told with its own size."""
+    times, earlier, later = instants(200.0), HIT - 0.018, np.array([-0.14, 0.3, 0.09])
+    first = ramp(np.maximum(times - earlier, 0.0), 0.006)[:, None] * np.array([1.3, -0.6, 0.4])
+    near = (times > HIT - 0.06) & (times < HIT + 0.04)
+    moved = BEFORE * times[:, None] + first
+    search = (earlier + 0.012, HIT + 0.01, HIT)
+
+    def told(positions: Array, known: list[float]) -> Branches:
+        noise, pushes = np.full(3, 0.5 * STEP), np.full(3, 2e-5)
+        return BranchModel(times[near], rounded(positions)[near], noise, None, pushes, earlier=known).judge(*search)
+
+    hit_again = moved + later * np.maximum(times - HIT, 0.0)[:, None]
+    branches = told(hit_again, [earlier])
+    assert branches.kink - max(branches.smooth, branches.step) > AGAIN
+    assert branches.time == pytest.approx(HIT, abs=2e-3)
+    np.testing.assert_allclose(branches.jump, later, atol=0.06)
+    alone = told(moved, [earlier])
+    assert alone.kink - alone.smooth < 0.0
+    # With swings that it began, it is the same at any time of day.
+    models = [
+        BranchModel(times[near] + day, moved[near], np.full(3, STEP), earlier=[earlier + day]) for day in (0.0, 86.4)
+    ]
+    assert all(model.parts.given(0.0)[-1, -1] > 0.0 for model in models)
+    assert models[1].without_event() == pytest.approx(models[0].without_event(), abs=1e-3)
 
 
 @pytest.mark.parametrize("shift", [0.0, 0.5])

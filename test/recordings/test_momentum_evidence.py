@@ -31,14 +31,14 @@ def first_jump(robot: RobotModel) -> Array:
     return np.asarray(jump * 0.6 / np.abs(jump).max())
 
 
-def recorded(robot: RobotModel, second: float) -> tuple[Array, Array, Array]:
-    """Stamps, positions and torques of joints that a hit makes ring, and of a second one with `second` of its jump."""
+def recorded(robot: RobotModel, second: float, at: float = SECOND) -> tuple[Array, Array, Array]:
+    """Stamps, positions and torques of joints that a hit makes ring, and of another `at` with `second` of its jump."""
     rng = np.random.default_rng(6)
     times = (np.arange(160) + 0.1 * rng.uniform(-1.0, 1.0, 160)) / RATE
     jump = first_jump(robot)
     slow = np.array([0.3, -0.2, 0.1, 0.4, -0.2, 0.3, 0.2])
     q, dq, ddq = robot.home + slow * times[:, None], slow + 0.0 * times[:, None], np.zeros((160, 7))
-    for begin, share in ((FIRST, 1.0), (SECOND, second)):
+    for begin, share in ((FIRST, 1.0), (at, second)):
         since = np.maximum(times - begin, 0.0)[:, None]
         after = since > 0.0
         # Half of the jump swings, half stays.
@@ -79,6 +79,16 @@ def test_torques_show_a_weak_second_hit_that_ringing_hides(robot: RobotModel) ->
     assert jumps(robot, times, positions, None) == pytest.approx([FIRST], abs=2.5e-3)
     # And nothing where there was none.
     assert jumps(robot, *recorded(robot, 0.0)) == pytest.approx([FIRST], abs=2.5e-3)
+
+
+@pytest.mark.parametrize(("later", "second"), [(0.018, 0.6), (0.024, 0.4)])
+def test_torques_show_a_hit_with_few_samples_between_it_and_the_first(
+    robot: RobotModel, later: float, second: float
+) -> None:
+    """What was before the first one tells how the momentum goes on after it."""
+    times, positions, efforts = recorded(robot, second, FIRST + later)
+    assert jumps(robot, times, positions, efforts) == pytest.approx([FIRST, FIRST + later], abs=2.5e-3)
+    assert jumps(robot, times, positions, None) == pytest.approx([FIRST], abs=4e-3)
 
 
 @pytest.mark.parametrize(
