@@ -89,7 +89,7 @@ class Branches:
         smooth: Log likelihood without anything but the motion and an oscillation under way.
         plain: The same without an oscillation under way.
         step: With a step of the acceleration.
-        step_time: Where that is, s.
+        step_time: Where that or `carried` is, whichever is likelier, s.
         kink: With a jump of the velocity.
         carried: With a step of the motors' acceleration that elastic joints pass on.
     """
@@ -212,7 +212,7 @@ class BranchModel:
             smooth=float(smooth.sum()),
             plain=float(plain.sum()),
             step=_log_mean(steps),
-            step_time=float(coarse[int(steps.argmax())]),
+            step_time=float(coarse[int(max(steps, passed_on, key=np.max).argmax())]),
             kink=total,
             carried=_log_mean(passed_on),
         )

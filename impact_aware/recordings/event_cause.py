@@ -153,8 +153,8 @@ def find_causes(
         words = _told(command, time, joint_names, unit)
         causes.append(_answers(command, _of_other(impact, contacts, words, least(time, command))))
     known = [impact.event.time for impact in found]
-    for step in sorted(judged, key=lambda step: step.branches.smooth - step.branches.step):
-        time = step.branches.step_time
+    for step in sorted(judged, key=lambda step: -step.step_gain):
+        time = step.step_time
         if step.is_jump or any(abs(time - other) < BESIDE for other in known):
             continue
         command = _commanded(commands, time, contacts)
@@ -264,8 +264,7 @@ def _of_other(impact: FoundImpact, contacts: Sequence[float], command: str, leas
 
 
 def _of_step(judged: Judged, command: str) -> tuple[str, str]:
-    branches = judged.branches
-    sure = _odds(branches.step - branches.smooth)
+    sure = _odds(judged.step_gain)
     evidence = f"no velocity jumps; a step of the acceleration makes the samples {sure} likelier than none"
     return _driven(judged), f"{evidence}{', ' if command else ''}{command}{_resting(judged)}"
 
@@ -285,7 +284,7 @@ def _side(judged: Judged) -> str:
 
 def _is_step(judged: Judged, least: float) -> bool:
     """Whether the acceleration steps, more clearly than `least` where the arm moves on both sides."""
-    return judged.branches.step - judged.branches.smooth >= (min(STEPS, least) if _rests(judged) else least)
+    return judged.step_gain >= (min(STEPS, least) if _rests(judged) else least)
 
 
 def _is_driven(judged: Judged) -> bool:

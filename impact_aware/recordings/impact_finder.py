@@ -140,7 +140,7 @@ class ImpactFinder:
     @property
     def event_times(self) -> list[float]:
         """Times of all finds, and of what both sides were asked about, s."""
-        return [found.event.time for found in self.found] + [judged.branches.step_time for judged in self.kinks.judged]
+        return [found.event.time for found in self.found] + [judged.step_time for judged in self.kinks.judged]
 
     @property
     def drops(self) -> dict[str, int]:

@@ -97,6 +97,7 @@ class Judged:
         sure: `gain` that a jump must have here.
         explained: What they tell as components of the momentum, less what measured torques explain; None where no arm
             is known, or nothing suggests a jump. Its likelihoods are of the same samples, and can be compared.
+        driven: Whether torques explain some of `explained`, commands among it.
     """
 
     instant: float
@@ -106,6 +107,7 @@ class Judged:
     period: float
     sure: float
     explained: Branches | None = None
+    driven: bool = False
 
     @property
     def told(self) -> Branches:
@@ -122,6 +124,25 @@ class Judged:
     def over_step(self) -> float:
         """The same than a step of the command that elastic joints pass on."""
         return self.told.kink - max(each.carried for each in self._views)
+
+    @property
+    def step_gain(self) -> float:
+        """Logarithm of how much more likely a step of the command makes the samples than a smooth motion that swings.
+
+        The acceleration steps at the links, or at motors that elastic joints connect to them.
+        """
+        views = self._commanded
+        return max(max(each.step, each.carried) for each in views) - max(each.smooth for each in views)
+
+    @property
+    def step_time(self) -> float:
+        """When the command steps if it does, s."""
+        return max(self._commanded, key=lambda each: max(each.step, each.carried)).step_time
+
+    @property
+    def _commanded(self) -> tuple[Branches, ...]:
+        """Views that commands are left in."""
+        return (self.branches,) if self.driven else self._views
 
     @property
     def _views(self) -> tuple[Branches, ...]:
@@ -362,7 +383,7 @@ class KinkFinder:
         if self._momentum is not None and (sure == AGAIN or (self._momentum.has_torques and judged.gain > 0.0)):
             search_in = (low, high, guess)
             explained, freed = self._momentum.judge(near, noise.at(mean), response, self._band, search_in, earlier)
-            judged = replace(judged, explained=explained)
+            judged = replace(judged, explained=explained, driven=bool(freed.pushes.any()))
             model = model if judged.told is branches else freed
         # Closer than the longest contact that is looked for, one contact and two are the same.
         closest = max(closest, LONG_CONTACT_TIMES[-1]) if earlier else closest

@@ -96,6 +96,21 @@ def test_a_step_in_motion_has_to_be_more_certain_than_one_from_rest(step: float,
     assert len(find_causes([], [judged(2.0, step=step, moving=moving)], NAMES)) == seen
 
 
+def test_a_step_that_elastic_joints_pass_on_is_asked_of_the_momentum_where_commands_are_left_in_it() -> None:
+    """It is the same step whether the links follow at once or swing; measured torques take what it does off."""
+    first = judged(2.0, step=3.0)
+    passed_on = replace(first.branches, smooth=170.0, step=175.0, carried=186.0, step_time=1.993)
+    for driven, step_gain, time in ((False, 16.0, 1.993), (True, 3.0, 2.0)):
+        both = replace(first, explained=passed_on, driven=driven)
+        assert both.step_gain == pytest.approx(step_gain) and both.step_time == time
+        assert [(cause.time, cause.cause) for cause in find_causes([], [both], NAMES)] == (
+            [(1.993, "command_step")] if not driven else []
+        )
+    assert replace(first, branches=passed_on).step_gain == pytest.approx(16.0)
+    # As likely as it is of the joints, one of the momentum's smooth motions may be likelier.
+    assert replace(first, explained=replace(passed_on, step=90.0, carried=80.0)).step_gain == pytest.approx(-67.0)
+
+
 def test_a_jump_from_rest_that_goes_on_is_the_start_of_a_motion() -> None:
     """The elbow jumps by -0.42 rad/s; what was hit is no faster afterwards."""
     (only,) = find_causes([found(judged(1.2, kink=60.0, moving=0.002, after=-0.75))], [], NAMES)
