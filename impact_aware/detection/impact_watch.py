@@ -188,13 +188,13 @@ class ImpactWatch:
         if self._ringing is None:
             return event
         hit = self._ringing.update(sample)
-        if event is None or hit is not None:
-            return hit if event is None else event
-        if self._ringing.explains(event):
+        if event is None:
+            return hit
+        if hit is None and self._ringing.explains(event):
             # The detector's refractory time must not hide a hit that comes at once.
             self.detector.rearm()
             return None
-        return event
+        return self._ringing.refined(event)
 
     def _made(self, event: ImpactEvent) -> Iterator[WatchEvent]:
         if self._bounce is not None:

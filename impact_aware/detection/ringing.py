@@ -5,13 +5,14 @@ looks like an impact to a test that allows for smooth motion only. Here the moti
 process: a parabola plus oscillations of any phase and of every frequency from `LOWEST` to `HIGHEST`. The slope of a
 ramp added to it is estimated by generalised least squares, and its standard error contains the oscillations; a hit is
 a slope that is far above it, and not one wrong sample's: those are replaced by what the others tell of them. The
-weights depend on the number of samples only and are made once.
+weights depend on the number of samples and on how much noise there is for the amplitude; they are made once, for a few
+amplitudes, and every joint takes those that are nearest to its own.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -34,6 +35,9 @@ _CURVATURE = 20.0
 _MODEL_NOISE = 2e-5
 """Standard deviation of positions that are no such process, for an amplitude of 1 rad/s, rad."""
 
+_AMPLITUDES = (0.6, 0.12, 0.025)
+"""Amplitudes that weights are made for, rad/s: the smaller, the more samples share the noise."""
+
 _LATER = 3
 """Samples, its own the first, after which a sample that was wrong is told from a hit."""
 
@@ -51,7 +55,7 @@ class RingingParameters(Parameters):
     Attributes:
         window: Longest time that is looked back, s.
         settling: Time of the impact itself, whose samples are not used, s.
-        reach: How long ago the hit that is looked for may be, s; two samples at least.
+        reach: How long ago the hit that is looked for may be, s; four samples at least.
         limit: Root mean square of the joints' slopes over their standard errors that is a hit.
         share: Share of the last impact's largest jump that a hit has which no detector has to find.
         longest: Time after an impact for which the arm may ring, s.
@@ -66,30 +70,49 @@ class RingingParameters(Parameters):
 
 
 class _Weights(NamedTuple):
-    """What is known of the newest m samples before they come, for ramps of several ages.
+    """What is known of the newest m samples before they come: estimates of what may be in them beside oscillations.
+
+    The k estimates are the slopes of ramps of several ages, rad/s, and errors of the `_LATER` newest samples, rad; all
+    of them for each of `_AMPLITUDES`.
 
     Attributes:
-        weights: Of the slopes (ages, m), 1/s.
-        spread: Variance of a slope by oscillations of amplitude 1 rad/s (ages, 1).
-        noise: By the joints' noise (ages, n), rad^2/s^2.
-        inverse: Of the covariance for amplitude 1 (m, m).
-        solved: The inverse times the ramps (m, ages).
-        information: Of the slopes, one over their spread (ages,).
+        weights: Of the samples (amplitudes, k, m).
+        information: One over the variance at an amplitude of 1 rad/s, with noise in proportion (amplitudes, k).
+        spread: Variance by oscillations of amplitude 1 rad/s alone (amplitudes, k).
+        norms: Squares of the weights, summed (amplitudes, k).
     """
 
     weights: Array
-    spread: Array
-    noise: Array
-    inverse: Array
-    solved: Array
     information: Array
+    spread: Array
+    norms: Array
+
+
+class _Estimates(NamedTuple):
+    """What the newest samples tell.
+
+    Attributes:
+        known: Their weights.
+        rows: Themselves, from the newest (m, n), rad.
+        amplitude: Velocity with which every joint may swing (n,), rad/s.
+        values: The estimates (k, n).
+        variances: Of them (k, n).
+        squares: Of all joints' values over their standard errors, summed (k,).
+    """
+
+    known: _Weights
+    rows: Array
+    amplitude: Array
+    values: Array
+    variances: Array
+    squares: Array
 
 
 class RingingTest:
     """Watches the positions after an impact.
 
     Attributes:
-        withheld: Events of a detector that were ringing.
+        withheld: Events of a detector that looked like ringing when they came.
     """
 
     def __init__(
@@ -107,11 +130,14 @@ class RingingTest:
         self.withheld = 0
         self._n, self._period = joint_count, period
         self._noise = np.broadcast_to(np.asarray(noise_std, dtype=np.float64), (joint_count,))
-        self._late = max(round(chosen.reach / period), 2)
+        self._late = max(round(chosen.reach / period), 4)
         self._patient = _LATER * period <= _SOON
         self._smallest = max(round(0.016 / period), 5)
         self._length = max(round(chosen.window / period), 12)
         self._ages = np.arange(0.5, self._late + 0.25, 0.5)
+        self._joints = np.arange(joint_count)
+        self._shares = np.sqrt(np.mean(self._noise**2)) / np.array(_AMPLITUDES)
+        self._limits = np.sqrt(self._shares[1:] * self._shares[:-1])
         covariance = self._covariance()
         counts = range(self._smallest, self._length + 1)
         self._weights = {count: self._of(covariance[-count:, -count:]) for count in counts}
@@ -119,6 +145,7 @@ class RingingTest:
         self._steps = Ring(self._length - 1, joint_count)
         self._velocities = Ring(_LATER, joint_count)
         self._last: ImpactEvent | None = None
+        self._hit: ImpactEvent | None = None
         self._levels = Ring(self._late + 3, 1)
         self._restart()
 
@@ -132,7 +159,12 @@ class RingingTest:
         self._restart()
 
     def update(self, sample: JointSample) -> ImpactEvent | None:
-        """Take the next sample in; a hit of `share` of the last jump when it becomes known with it."""
+        """Take the next sample in; a hit of `share` of the last jump when it becomes known with it.
+
+        A smaller one is a hit when the detector had an event within the last `reach` that could not be told from
+        ringing then.
+        """
+        self._hit = None
         last = self._last
         if last is None or not sample.time > self._begin:
             return None
@@ -144,22 +176,21 @@ class RingingTest:
             return None
         if not self._take(sample.time, position) or self._positions.count < self._smallest:
             return None
-        known, rows = self._newest()
-        amplitude = self._amplitude()
-        if self._repair(known, rows, amplitude):
-            known, rows = self._newest()
-        slopes = known.weights @ rows
-        variances = known.spread * amplitude**2 + known.noise
-        squares = (slopes * slopes / variances).sum(axis=1)
-        best, limit = int(squares.argmax()), self.parameters.limit
-        level = math.sqrt(squares[best] / self._n)
-        if level > limit and any(self._is_one_sample(k, known, rows, amplitude) for k in range(1 - _LATER, 0)):
+        found = self._estimates()
+        if self._repair(found):
+            found = self._estimates()
+        best, limit = int(found.squares[:-_LATER].argmax()), self.parameters.limit
+        level = math.sqrt(found.squares[best] / self._n)
+        if level > limit and any(self._is_one_sample(k, found) for k in range(1 - _LATER, 0)):
             level = 0.0
         self._levels.push(level)
-        large = np.abs(slopes[best]).max() > self.parameters.share * self._jump.max()
-        if level <= limit or not large:
+        slopes = found.values[best]
+        large = np.abs(slopes).max() > self.parameters.share * self._jump.max()
+        doubted = sample.time - self._doubted < (self._late + 0.5) * self._period
+        if level <= limit:
             return None
-        return self._event(sample.time, best, slopes[best], slopes[best] / np.sqrt(variances[best]) / limit, level)
+        self._hit = self._event(sample.time, best, slopes, slopes / np.sqrt(found.variances[best]) / limit, level)
+        return self._hit if large or doubted else None
 
     def explains(self, event: ImpactEvent) -> bool:
         """Tell whether an event of a detector at the newest sample is only ringing, and count it if so.
@@ -174,14 +205,47 @@ class RingingTest:
             return same
         rings = float(self._levels.rows[-self._levels.count :].max()) <= self.parameters.limit
         self.withheld += rings
+        if rings:
+            self._doubted = event.time_detected
         return rings
 
-    def _repair(self, known: _Weights, rows: Array, amplitude: Array) -> bool:
-        """Replace the last sample but two where it is wrong and not one of a hit, by what the others tell of it."""
-        own = known.inverse[-_LATER, -_LATER]
-        error = (known.inverse[-_LATER] @ rows) / own
-        far = (error**2 > self.parameters.limit**2 * (amplitude**2 / own + self._noise**2)).any()
-        if not far or not self._is_one_sample(-_LATER, known, rows, amplitude):
+    def refined(self, event: ImpactEvent) -> ImpactEvent:
+        """A detector's event with this test's time and velocities, if it sees the hit: it knows of the swing."""
+        hit = self._hit
+        if hit is None:
+            return event
+        return replace(
+            event,
+            time=hit.time,
+            time_std=hit.time_std,
+            velocity_before=hit.velocity_before,
+            velocity_after=hit.velocity_after,
+        )
+
+    def _estimates(self) -> _Estimates:
+        """Look at as many samples as there are."""
+        count = self._positions.count
+        rows = self._positions.rows[-count:]
+        rows = rows - rows[-1]
+        known, amplitude = self._weights[count], self._amplitude()
+        chosen, joints = self._chosen(amplitude), self._joints
+        values = (known.weights @ rows)[chosen, :, joints].T
+        variances = known.spread[chosen].T * amplitude**2 + known.norms[chosen].T * self._noise**2
+        return _Estimates(known, rows, amplitude, values, variances, (values * values / variances).sum(axis=1))
+
+    def _chosen(self, amplitude: Array) -> Array:
+        """Which of `_AMPLITUDES` has every joint's share of noise (n,)."""
+        return np.asarray((self._noise > self._limits[:, None] * amplitude).sum(axis=0))
+
+    def _repair(self, found: _Estimates) -> bool:
+        """Replace the last sample but two where it is wrong and not one of a hit, by what the others tell of it.
+
+        It is one of a hit where a hit explains more.
+        """
+        error = found.values[-_LATER]
+        if not (error**2 > self.parameters.limit**2 * found.variances[-_LATER]).any():
+            return False
+        if found.squares[:-_LATER].max() >= found.squares[-_LATER] or not self._is_one_sample(-_LATER, found):
             return False
         age = _LATER - 1
         self._positions.replace(age, self._positions.rows[-_LATER] - error)
@@ -189,39 +253,39 @@ class RingingTest:
             self._steps.replace(later, self._positions.rows[-later - 1] - self._positions.rows[-later - 2])
         return True
 
-    def _is_one_sample(self, index: int, known: _Weights, rows: Array, amplitude: Array) -> bool:
+    def _is_one_sample(self, index: int, found: _Estimates) -> bool:
         """Whether no hit is left when one of the newest samples may be wrong by any amount.
 
         Where samples are far apart a hit of which only one is known looks the same: there a sample is wrong only when
         no hit could have moved it that far.
         """
-        if not self._patient:
-            error = (known.inverse[index] @ rows) / known.inverse[index, index]
-            if np.abs(error).max() < self._period * self._jump.max():
-                return False
-        own, shared = known.inverse[index, index], known.solved[index]
-        determinant = known.information * own - shared**2
+        if not self._patient and np.abs(found.values[index]).max() < self._period * self._jump.max():
+            return False
+        weights, information = found.known.weights, found.known.information
+        own, ramps = information[:, index, None], information[:, :-_LATER]
+        shared = ramps * weights[:, :-_LATER, index]
+        determinant = ramps * own - shared**2
         # A ramp in this sample only can't be told from its error.
-        told = determinant > 1e-9 * known.information * own
-        scale = 1.0 / determinant[told, None]
-        weights = scale * (own * known.solved.T[told] - np.outer(shared[told], known.inverse[index]))
-        slopes = weights @ rows
-        variances = scale * own * amplitude**2 + np.outer((weights**2).sum(axis=1), self._noise**2)
-        levels = np.sqrt((slopes**2 / variances).mean(axis=1))
-        return not levels.size or float(levels.max()) <= self.parameters.limit
-
-    def _newest(self) -> tuple[_Weights, Array]:
-        """What is known of as many samples as there are, and how far they are from the newest (m, n), rad."""
-        count = self._positions.count
-        rows = self._positions.rows[-count:]
-        return self._weights[count], rows - rows[-1]
+        told = (determinant > 1e-9 * ramps * own).all(axis=0)
+        if not told.any():
+            return True
+        scale = own[:, :, None] / determinant[:, told, None]
+        alone = scale * (ramps[:, told, None] * weights[:, :-_LATER][:, told])
+        alone -= scale * shared[:, told, None] * weights[:, index, None]
+        chosen = self._chosen(found.amplitude)
+        norms = np.einsum("akm,akm->ak", alone, alone)
+        spread = scale[:, :, 0] - self._shares[:, None] ** 2 * norms
+        slopes = (alone @ found.rows)[chosen, :, self._joints].T
+        variances = spread[chosen].T * found.amplitude**2 + norms[chosen].T * self._noise**2
+        return float((slopes**2 / variances).mean(axis=1).max()) <= self.parameters.limit**2
 
     def _restart(self) -> None:
         self._positions.restart()
         self._steps.restart()
         self._velocities.restart()
         self._levels.restart()
-        self._time = self._grid = -np.inf
+        self._hit = None
+        self._time = self._grid = self._doubted = -np.inf
         self._raw: Array = np.full(self._n, np.nan)
 
     def _take(self, time: float, position: Array) -> bool:
@@ -278,14 +342,15 @@ class RingingTest:
         return covariance
 
     def _of(self, covariance: Array) -> _Weights:
-        grid = np.arange(1.0 - len(covariance), 1.0)
-        ramps = self._period * np.maximum(grid[:, None] + self._ages, 0.0)
-        inverse = np.asarray(np.linalg.inv(covariance), dtype=np.float64)
-        solved = inverse @ ramps
-        information = np.einsum("mc,mc->c", ramps, solved)
-        weights = np.ascontiguousarray((solved / information).T)
-        noise = np.outer((weights**2).sum(axis=1), self._noise**2)
-        return _Weights(weights, 1.0 / information[:, None], noise, inverse, solved, information)
+        count = len(covariance)
+        ramps = self._period * np.maximum(np.arange(1.0 - count, 1.0)[:, None] + self._ages, 0.0)
+        looked_for = np.hstack((ramps, np.eye(count)[:, -_LATER:]))
+        noise = self._shares[:, None, None] ** 2 * np.eye(count)
+        solved = np.linalg.inv(covariance + noise) @ looked_for
+        information = np.einsum("mk,amk->ak", looked_for, solved)
+        weights = np.ascontiguousarray((solved / information[:, None]).transpose(0, 2, 1))
+        norms = np.einsum("akm,akm->ak", weights, weights)
+        return _Weights(weights, information, 1.0 / information - self._shares[:, None] ** 2 * norms, norms)
 
     def _event(self, time: float, best: int, slopes: Array, residual: Array, level: float) -> ImpactEvent:
         age = float(self._ages[best]) * self._period

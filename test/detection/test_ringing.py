@@ -20,16 +20,20 @@ def swinging(time, at, jump):
     return jump * since + swing
 
 
-def impacts(rate, hits, *, ringing=True, jitter=0.02, watch=None):
-    """Impacts that a watch reports, of hits as pairs of time and share of the jump."""
+def impacts(rate, hits, *, ringing=True, jitter=0.02, watch=None, scale=1.0, contact_time=0.0, noise=0.0):
+    """Impacts that a watch reports, of hits as pairs of time and share of `scale * JUMP`; later ones last a while."""
     rng = np.random.default_rng(3)
     time = 0.3 / rate + np.arange(0.0, 1.2, 1.0 / rate)
     time += jitter / rate * rng.normal(size=len(time))
-    position = -0.5 * JUMP * time[:, None] + 0.3
+    position = -0.5 * scale * JUMP * time[:, None] + 0.3
     for at, share in hits:
-        position += swinging(time, at, share * JUMP)
+        begins = at + (np.linspace(0.0, contact_time, 12, endpoint=False) if at > hits[0][0] else np.zeros(1))
+        position += np.mean([swinging(time, begin, share * scale * JUMP) for begin in begins], axis=0)
+    position += noise * rng.normal(size=position.shape)
     position = STEP * np.round(position / STEP)
-    settings = WatchSettings(sampling_period=1.0 / rate, encoder_resolution=STEP, ringing=ringing)
+    settings = WatchSettings(
+        sampling_period=1.0 / rate, encoder_resolution=STEP, position_noise=1.6 * noise, ringing=ringing
+    )
     watch = watch or make_watch(3, settings)
     found = [each for t, q in zip(time, position, strict=True) for each in watch.update(JointSample(float(t), q))]
     return [each.event for each in found if each.kind is WatchEventKind.MADE]
@@ -54,6 +58,67 @@ def test_a_second_hit_is_found_once(rate, delay, share):
     # The time is where two parabolas meet, and the swing bends them.
     assert events[1].time == pytest.approx(0.3 + delay, abs=max(4e-3, 2.0 / rate))
     assert events[1].time_detected - 0.3 - delay < 3e-3 + 3.0 / rate
+
+
+def second_of_two(rate, delay, share, **how):
+    first, second = impacts(rate, [(0.3, 1.0), (0.3 + delay, share)], **how)
+    assert first.time == pytest.approx(0.3, abs=1.5 / rate)
+    return second
+
+
+@pytest.mark.parametrize(("delay", "share"), [(0.06, -0.5), (0.16, 0.35)])
+def test_a_weak_hit_is_not_one_wrong_sample_after_another(delay, share):
+    """What moves its first samples is small enough for an error of each of them, but not for all."""
+    second = second_of_two(1000, delay, share, scale=0.3, contact_time=1e-3, noise=3e-6)
+    assert second.time == pytest.approx(0.3 + delay, abs=2e-3)
+
+
+@pytest.mark.parametrize(("scale", "delay", "share"), [(0.6, 0.06, 0.35), (1.2, 0.06, -0.5), (1.2, 0.22, 0.35)])
+def test_a_hit_that_the_detector_had_seen_is_known_as_soon_as_it_is_certain(scale, delay, share):
+    """While the contact lasts, the change of velocity that can be seen is no `share` of the last jump's peak."""
+    second = second_of_two(1000, delay, share, scale=scale, contact_time=2.5e-3, noise=3e-6)
+    assert second.detector == "ringing"
+    # The force begins to move the arm in a sample of the contact, which lasts 2.5 ms.
+    assert second.time == pytest.approx(0.3 + delay, abs=2.5e-3)
+
+
+@pytest.mark.parametrize(("delay", "share"), [(0.062, 0.5), (0.062, -0.5), (0.11, 0.5)])
+def test_a_joint_that_swings_little_is_averaged_over_more_samples(delay, share):
+    """Swings of 0.05 to 0.14 rad/s and steps of the encoder matter alike."""
+    second = second_of_two(500, delay, share, scale=0.2, contact_time=3e-3)
+    assert second.time == pytest.approx(0.3 + delay, abs=3e-3)
+
+
+@pytest.mark.parametrize("share", [0.5, -0.5])
+def test_the_time_of_a_hit_is_not_bent_by_the_swing(share):
+    second = second_of_two(500, 0.08, share, scale=0.4, contact_time=1e-3)
+    assert second.detector == "adaptive_window"
+    # A sample; two parabolas meet 6 ms early.
+    assert second.time == pytest.approx(0.38, abs=2e-3)
+
+
+def test_a_hit_may_be_four_samples_old():
+    """At 500 Hz the third and fourth sample, in which the joint has moved on, tell it best."""
+    second = second_of_two(500, 0.036, -0.5, scale=0.2, contact_time=3e-3)
+    assert second.time == pytest.approx(0.336, abs=3e-3)
+
+
+def test_standard_errors_are_those_of_the_model():
+    """Joints of other amplitudes and noise, each with the weights that suit it: squares over variances are 1."""
+    noise, amplitude = np.array([2e-6, 8e-6, 3e-5]), np.array([0.9, 0.1, 0.03])
+    test = RingingTest(3, 1e-3, noise)
+    test._amplitude = lambda: amplitude
+    factor = np.linalg.cholesky(test._covariance())
+    rng = np.random.default_rng(41)
+    total, draws = 0.0, 400
+    for _ in range(draws):
+        for row in factor @ rng.normal(size=(60, 3)) * amplitude + noise * rng.normal(size=(60, 3)):
+            test._positions.push(row)
+        found = test._estimates()
+        total += found.values**2 / found.variances
+    # Five standard errors of a mean of squares of normal numbers.
+    assert total / draws == pytest.approx(np.ones_like(total), abs=5.0 * np.sqrt(2.0 / draws))
+    assert set(test._chosen(amplitude)) == {0, 1, 2}
 
 
 def test_a_small_hit_is_found_when_the_ringing_has_faded():
