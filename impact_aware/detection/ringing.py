@@ -185,7 +185,8 @@ class RingingTest:
             level = 0.0
         self._levels.push(level)
         slopes = found.values[best]
-        large = np.abs(slopes).max() > self.parameters.share * self._jump.max()
+        # Half of the largest change of velocity was the jump, as a joint swings with up to that much.
+        large = np.abs(slopes).max() > 0.5 * self.parameters.share * self._jump.max()
         doubted = sample.time - self._doubted < (self._late + 0.5) * self._period
         if level <= limit:
             return None
