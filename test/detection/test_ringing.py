@@ -126,6 +126,22 @@ def test_a_small_hit_is_found_when_the_ringing_has_faded():
     assert [round(each.time, 2) for each in events] == [0.1, 1.0]
 
 
+@pytest.mark.parametrize(("change", "found"), [(0.15, True), (-0.13, True), (0.08, False)])
+def test_a_tenth_of_the_largest_change_of_velocity_needs_no_detector(change, found):
+    """That largest change is twice the jump where a joint swings as far as it can: a fifth of the jump, then."""
+    test = RingingTest(2, 1e-3, 1e-6)
+    before, after = np.array([-0.2, 0.1]), np.array([0.8, -0.4])
+    test.begin(ImpactEvent(0.3, 0.302, 1e-4, "kink", 0, np.zeros(2), before, after, np.ones(2), 1.0))
+    hits = []
+    for time in 0.3 + 1e-3 * np.arange(1, 140):
+        position = after * (time - 0.3) + [change * max(time - 0.4003, 0.0), 0.0]
+        hits.append(test.update(JointSample(float(time), position)))
+    known = [hit for hit in hits if hit is not None]
+    assert bool(known) is found
+    if found:
+        assert known[0].time == pytest.approx(0.4003, abs=2e-3)
+
+
 def test_what_is_withheld_is_counted():
     watch = make_watch(3, WatchSettings(encoder_resolution=STEP))
     impacts(1000, [(0.3, 1.0)], watch=watch)
