@@ -37,6 +37,7 @@ from impact_aware.recordings.bag import BagError
 from impact_aware.report.run_report import RunReport, report_run
 from impact_aware.robot.profile import PLANTS, SIMULATED_INTERFACES
 from impact_aware.screen import check_screen
+from impact_aware.simulation.joint_elasticity import TORQUE_RATE
 from impact_aware.task import load_task, make_field
 from impact_aware.task.arms import arms_of_task
 
@@ -239,10 +240,13 @@ def _period(args: argparse.Namespace) -> float | None:
     """
     if args.rate is None:
         return simulated_period(_arms(args), wall_time=args.free_running)
-    lowest, highest = RATES
-    if not lowest <= args.rate <= highest:
-        raise InvalidInputError("--rate", args.rate, f"{lowest:g} to {highest:g} Hz")
-    return 1.0 / float(args.rate)
+    (lowest, highest), rate = RATES, float(args.rate)
+    if not lowest <= rate <= highest:
+        raise InvalidInputError("--rate", rate, f"{lowest:g} to {highest:g} Hz")
+    if args.plant == "flexible" and TORQUE_RATE % rate:
+        expected = f"a whole fraction of the {TORQUE_RATE:g} Hz of the joints' torque loop, such as 500"
+        raise InvalidInputError("--rate", rate, expected)
+    return 1.0 / rate
 
 
 def _arms(args: argparse.Namespace) -> int:

@@ -27,6 +27,9 @@ SUBSTEPS = 8
 STABLE_STEP = 1.5
 """Longest physics step away from impacts, in times in which a flexible joint's damping stops its link; 2 diverges."""
 
+TORQUE_RATE = 4000.0
+"""Of the joints' torque loop, Hz: Rey Arias 2024, section III."""
+
 CONTROL_PERIOD = 1e-3
 """Period of the high-level controller, s."""
 
@@ -50,7 +53,7 @@ class JointElasticity:
     damping: Array
     motor_inertia: Array
     apparent_motor_inertia: Array
-    torque_rate: float = 4000.0
+    torque_rate: float = TORQUE_RATE
     torque_cutoff: float = 300.0
     friction: Array = field(default_factory=lambda: np.zeros(0))
     friction_velocity: Array = field(default_factory=lambda: np.zeros(0))
@@ -86,7 +89,7 @@ class JointElasticity:
         *,
         stiffness: ArrayLike = STIFFNESS,
         damping: ArrayLike = 20.0,
-        torque_rate: float = 4000.0,
+        torque_rate: float = TORQUE_RATE,
         torque_cutoff: float = 300.0,
         friction: bool = False,
     ) -> JointElasticity:
@@ -269,9 +272,16 @@ class FlexibleDrive:
 
 
 def substeps_of(robot: RobotModel, joints: JointElasticity, cycle: float) -> int:
-    """Physics steps per cycle: enough for the swinging of the joints, and as many for each cycle of the torque loop."""
+    """Physics steps per cycle: enough for the swinging of the joints, and as many for each cycle of the torque loop.
+
+    Raises:
+        InvalidInputError: A cycle, s, that is no multiple of the torque loop's.
+    """
+    loops = round(joints.torque_rate * cycle)
+    if loops < 1 or abs(joints.torque_rate * cycle - loops) > 1e-9:
+        expected = f"a multiple of the {1.0 / joints.torque_rate:g} s of the joints' torque loop"
+        raise InvalidInputError("cycle", f"{cycle:.6g} s", expected)
     link = np.diag(robot.mass_matrix(robot.home, "M"))
     stopping = np.max(joints.damping * (1.0 / link + 1.0 / joints.motor_inertia))
     least = max(1e3 * SUBSTEPS * cycle, cycle * stopping / STABLE_STEP)
-    loops = max(round(joints.torque_rate * cycle), 1)
     return loops * math.ceil(least / loops)

@@ -131,12 +131,22 @@ def test_the_pace_is_that_of_the_motion_not_of_what_came_before():
     assert math.isnan(pace_between(start, start)["real_time_factor"])
 
 
-@pytest.mark.parametrize("rate", ["99", "2001", "nan"])
-def test_a_rate_that_arms_do_not_have_is_refused(rate):
+@pytest.mark.parametrize(
+    ("rate", "expected"),
+    [("99", "100 to 2000 Hz"), ("2001", "100 to 2000 Hz"), ("nan", "100 to 2000 Hz"), ("700", "4000 Hz .*such as 500")],
+)
+def test_a_rate_that_arms_do_not_have_is_refused(rate, expected):
     parser = argparse.ArgumentParser()
     demo.add_arguments(parser)
-    with pytest.raises(InvalidInputError, match=r"--rate: got .*, expected 100 to 2000 Hz"):
+    with pytest.raises(InvalidInputError, match=f"--rate: got .*, expected .*{expected}"):
         demo._graph(parser.parse_args(["hit-and-push", "--rate", rate]))
+
+
+def test_rigid_arms_have_no_torque_loop_to_keep_in_step_with():
+    parser = argparse.ArgumentParser()
+    demo.add_arguments(parser)
+    args = parser.parse_args(["hit-and-push", "--rate", "700", "--plant", "rigid"])
+    assert demo._period(args) == 1.0 / 700.0
 
 
 @pytest.mark.parametrize(("words", "expected"), [(["--priority", "7"], 1), (["--priority", "0"], None)])

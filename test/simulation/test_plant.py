@@ -90,6 +90,11 @@ def test_torques_held_as_long_move_an_arm_alike_whatever_the_cycle(scene, robot,
     np.testing.assert_allclose(ends[1], ends[0], rtol=1e-6, atol=1e-9)
 
 
+def test_a_cycle_that_the_torque_loop_does_not_fit_into_is_refused(scene, robot):
+    with pytest.raises(InvalidInputError, match=r"cycle: got 0.00142857 s, expected a multiple of the 0.00025 s of"):
+        MujocoPlant(scene.at(1.0 / 700.0), robot, elasticity=JointElasticity.of(robot))
+
+
 def test_effort_sensor_lacks_what_the_motor_inertia_takes(plant, robot):
     before = plant.state
     torque = robot.bias(before.q, before.dq) + 1.0
