@@ -211,9 +211,12 @@ class RingingTest:
         return rings
 
     def refined(self, event: ImpactEvent) -> ImpactEvent:
-        """A detector's event with this test's time and velocities, if it sees the hit: it knows of the swing."""
+        """A detector's event with this test's time and velocities, if it sees the hit elsewhere: it knows of the swing.
+
+        Within a sample both see the same, and the detector's time is the finer one.
+        """
         hit = self._hit
-        if hit is None:
+        if hit is None or abs(hit.time - event.time) <= hit.time_std:
             return event
         return replace(
             event,
