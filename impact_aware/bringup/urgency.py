@@ -22,8 +22,8 @@ IN_THE_LOOP = frozenset({"sim_robot", "rs_controller", "impact_detector", "kuka_
 ANSWERING = frozenset({"rs_controller", "kuka_fri_relay", "command_watchdog"})
 """Those of them who answer each state, or see to it that it is answered: nobody else of the loop may hold them up.
 
-Among equals under SCHED_FIFO a controller waits until who has the processor sleeps, and those who watch compute for 50
-to 100 ms at an impact of two palms.
+Among equals under SCHED_FIFO a controller waits until who has the processor sleeps, and `reference_field` alone
+computes for some 50 ms when the second palm has touched.
 """
 
 FEWER = 500.0
@@ -91,8 +91,8 @@ def leaves_room(arms: int, *, together: bool = False) -> bool:
 def simulated_period(arms: int, *, wall_time: bool) -> float | None:
     """Time between two states of so many simulated arms where nobody says, s; None for that of the scene.
 
-    Two arms at 1 kHz take 1.1 processors and those who watch another 0.55, half as much again where a wake-up costs
-    more: in `wall_time` two processors are not enough for that (docs/performance.md).
+    Two arms at 1 kHz take 1.1 processors and those who watch another 0.55, and more where a wake-up costs more: in
+    `wall_time` two processors are not enough for that (docs/performance.md).
     """
     return 1.0 / FEWER if wall_time and arms > 1 and not leaves_room(arms) else None
 
