@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import deque
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pinocchio as pin
@@ -28,8 +30,15 @@ REACH_TIME = 1.0
 REFRESH = 0.5
 """The field of an object that moves is made anew after this time, s, even where the object goes on as foreseen."""
 
+MEMORY = 2.0
+"""For so long, s of poses' stamps, it is remembered where the object was: impacts are told late where computers are
+slow, and poses that show what it has done may come before it."""
+
 SPEED_TOLERANCE = 0.003
 """The field follows an object whose velocity changes by more than this, m/s."""
+
+_PLACED = ("task", "field", "_postures", "_velocity", "_seen", "_swing")
+"""What changes with the place of the object."""
 
 _MASS_TOLERANCE = 1e-3
 """Share by which the mass in a prediction may differ: it follows from impulse and velocity."""
@@ -82,6 +91,7 @@ class LiveField:
         self._impossible: tuple[pin.SE3, InvalidInputError] | None = None
         self._velocity, self._seen = np.zeros(3), 0.0
         self._swing: Swing | None = None
+        self._earlier: deque[tuple[float, dict[str, Any]]] = deque()
         self.task_number = 1
         self._set(task, 0, 1)
 
@@ -101,6 +111,7 @@ class LiveField:
             InvalidInputError: It can't be done, or is for other arms.
         """
         self._velocity, self._swing = np.zeros(3), None
+        self._earlier.clear()
         self._set(task, self.field.revision + 1, self.task_number + 1)
         self._hit.clear()
 
@@ -135,6 +146,7 @@ class LiveField:
             raise self._impossible[1].with_traceback(None)
         moved = dataclasses.replace(self.task, object=thing.placed(pose))
         before = self._velocity, self._seen, self._swing
+        present = {name: getattr(self, name) for name in _PLACED}
         try:
             if moving.any() and swing is None:
                 later = pin.SE3(pose.rotation, pose.translation + REACH_TIME * moving)
@@ -145,6 +157,12 @@ class LiveField:
             self._impossible = pose.copy(), error
             self._velocity, self._seen, self._swing = before
             raise
+        earlier = self._earlier
+        if earlier and time <= earlier[-1][0]:
+            earlier.clear()
+        earlier.append((float(time), present))
+        while earlier[0][0] < time - MEMORY:
+            earlier.popleft()
         return True
 
     def _is_at(self, pose: pin.SE3, other: pin.SE3) -> bool:
@@ -174,7 +192,7 @@ class LiveField:
             InvalidInputError: It is another arm's, or lacks the position of a joint.
         """
         self._check_arm(index, arm)
-        if self._is_elsewhere(index, event.time, joint_names, event.position):
+        if not self._was_near(index, event.time, joint_names, event.position):
             self.elsewhere += 1
             return False
         if not self._postures.take_impact(index, event, joint_names, sequence):
@@ -223,7 +241,7 @@ class LiveField:
         own = not self.impact_happened or impact.event_sequence == self.field.event_sequence
         if impact.source != "at_impact" or not own:
             return False
-        if self._is_elsewhere(index, impact.time, impact.joint_names, impact.position):
+        if not self._was_near(index, impact.time, impact.joint_names, impact.position):
             return False
         if not self._postures.take(index, impact.joint_names, impact.position):
             return False
@@ -292,12 +310,25 @@ class LiveField:
         )
         return True
 
-    def _is_elsewhere(self, index: int, time: float, joint_names: Sequence[str], position: Array) -> bool:
-        """Whether an arm in these positions, rad, at a time, s, is too far before the object for the first impact."""
+    def _was_near(self, index: int, time: float, joint_names: Sequence[str], position: Array) -> bool:
+        """Whether an arm in these positions, rad, was near enough to the object at a time, s, for the first impact.
+
+        Then what was seen of the object after that time is taken back: the impact has moved it.
+        """
         posture = None if self.impact_happened else self._postures.posture(index, joint_names, position)
         if posture is None:
+            return True
+        present, since, revision = {name: getattr(self, name) for name in _PLACED}, [], self.field.revision
+        while self._earlier and self._earlier[-1][0] > time:
+            since.append(self._earlier.pop())
+            vars(self).update(since[-1][1])
+        if self.field.distance_ahead(index, self._postures.tool(index, posture), time) > self._leads[index]:
+            vars(self).update(present)
+            self._earlier.extend(reversed(since))
             return False
-        return self.field.distance_ahead(index, self._postures.tool(index, posture), time) > self._leads[index]
+        if since:
+            self.field = dataclasses.replace(self.field, revision=revision)
+        return True
 
     def _after_impact(
         self,

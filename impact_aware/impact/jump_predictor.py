@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+from collections import deque
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,6 +37,22 @@ CLOSER = 3
 SAME_NORMAL = 1.0 - 1e-12
 """Cosine from which on normals are one: they are a microradian apart."""
 
+MEMORY = 2.0
+"""For so long, s of poses' stamps, it is remembered where the object was: impacts are told late where computers are
+slow, and poses that show what it has done may come before it."""
+
+
+_SEEN = (
+    "object_position",
+    "object_rotation",
+    "object_velocity",
+    "object_time",
+    "contact",
+    "_swing",
+    "_covariance",
+)
+"""What changes with a sight of the object."""
+
 
 class Prediction(NamedTuple):
     """An outcome, and its spread where the inputs' one is known."""
@@ -45,6 +63,8 @@ class Prediction(NamedTuple):
 
 class JumpPredictor:
     """Predicts with what is configured, except for what a call replaces.
+
+    An object that is hit moves otherwise from then on: an impact is predicted with what was seen up to its time.
 
     Attributes:
         robot: The arm.
@@ -104,6 +124,7 @@ class JumpPredictor:
         self.object_rotation = np.eye(3) if object_rotation is None else np.array(object_rotation, dtype=float)
         self.object_velocity, self.object_time = np.zeros(3), 0.0
         self._swing: Swing | None = None
+        self._sights: deque[dict[str, Any]] = deque()
         self.shape: Shape = Box((0.1, 0.1, 0.1)) if shape is None else shape
         self._surface_point = np.array(surface_point, dtype=float)
         self._covariance = self._configured_covariance = covariance
@@ -164,6 +185,7 @@ class JumpPredictor:
         body = PlacedShape(shape, self.object_position, turned).free_object(mass)
         self.contact, self.object_mass, self.shape, self._body = contact, mass, shape, body
         self.object_rotation = turned
+        self._sights.clear()
         self._palm, self._table_friction = palm, table_friction
 
     def stand(self, robot: RobotModel) -> None:
@@ -198,23 +220,45 @@ class JumpPredictor:
             self.object_rotation, self._body = np.array(rotation), None
             normal = self._placed().face(self.contact.normal)
             self.contact = dataclasses.replace(self.contact, normal=normal)
-        own = self._configured_covariance
-        if covariance is None:
-            self._covariance = own
+        self._covariance = self._configured_covariance
+        if covariance is not None:
+            own = InputCovariance() if self._covariance is None else self._covariance
+            turned = -pin.skew(self.contact.normal)
+            self._covariance = dataclasses.replace(
+                own,
+                point=_matrix(own.point) + covariance[:3, :3],
+                normal=_matrix(own.normal) + turned @ covariance[3:, 3:] @ turned.T,
+            )
+        if self._sights and time <= self._sights[-1]["object_time"]:
+            self._sights.clear()
+        self._sights.append({name: getattr(self, name) for name in _SEEN})
+        while self._sights[0]["object_time"] < time - MEMORY:
+            self._sights.popleft()
+
+    @contextlib.contextmanager
+    def _as_seen(self, time: float | None) -> Iterator[None]:
+        """With what was seen of the object up to a time, s, or what was seen first, if all came later."""
+        sights = self._sights
+        if time is None or not sights or sights[-1]["object_time"] <= time:
+            yield
             return
-        own = InputCovariance() if own is None else own
-        turned = -pin.skew(self.contact.normal)
-        self._covariance = dataclasses.replace(
-            own,
-            point=_matrix(own.point) + covariance[:3, :3],
-            normal=_matrix(own.normal) + turned @ covariance[3:, 3:] @ turned.T,
-        )
+        vars(self).update(next((sight for sight in reversed(sights) if sight["object_time"] <= time), sights[0]))
+        self._body = None
+        try:
+            yield
+        finally:
+            vars(self).update(sights[-1])
+            self._body = None
 
     def look_ahead(self, q: Array, dq: Array, horizon: float, time: float | None = None) -> Approach | None:
         """The contact to come within `horizon`, s; None when there is none, or the tool touches already.
 
         `time` is that of the state, s, where the object moves.
         """
+        with self._as_seen(time):
+            return self._look_ahead(q, dq, horizon, time)
+
+    def _look_ahead(self, q: Array, dq: Array, horizon: float, time: float | None) -> Approach | None:
         contact, approach = self.contact, None
         for _ in range(CLOSER):
             approach = self._approach(q, dq, horizon, time, contact)
@@ -253,13 +297,18 @@ class JumpPredictor:
         Args:
             q: Finite.
             dq: Finite.
-            time: Of the impact, s, where the object moves: as it was seen last when None.
+            time: Of the impact, s, up to which the object is taken as it was seen, and where it has moved to by then;
+                as it was seen last when None.
             spread: Also how the inputs' covariance spreads, where there is one; it takes many times as long.
             replaced: `contact`, `object_mass`, `method` or `inertia` instead of the configured one.
 
         Raises:
             ImpactAwareError: A replacement that can't be used, or no solution.
         """
+        with self._as_seen(time):
+            return self._predict(q, dq, spread, time, replaced)
+
+    def _predict(self, q: Array, dq: Array, spread: bool, time: float | None, replaced: dict[str, Any]) -> Prediction:
         contact = replaced.get("contact", self.contact)
         shift = self._shift(time)
         obstacle = self._obstacle(replaced.get("object_mass", self.object_mass), time)

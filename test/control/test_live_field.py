@@ -277,6 +277,35 @@ def test_an_object_that_moves_is_hit_where_it_is_by_then(single):
     np.testing.assert_allclose(single.field.object_position_at_impact, [0.53, 0.026, 0.1], atol=2e-5)
 
 
+@pytest.mark.parametrize("by", ["event", "prediction"])
+def test_an_impact_that_is_told_late_finds_the_object_where_it_was_before(single, by):
+    """Poses that show what the impact did may come before it, where computers are slow."""
+    velocity, other = np.array([0.05, -0.03, 0.0]), live()
+    place = np.array([0.5, 0.03, 0.1])
+    for own in (single, other):
+        own.move_object(at([0.5, 0.01, 0.1]), velocity, 0.5)
+        own.move_object(at(place), velocity, 1.0)
+    for ago, far in ((1.62, 0.01), (1.65, 0.05)):
+        moved = place + velocity * (ago - 1.0) + [0.0, -far, 0.0]
+        assert other.move_object(at(moved, pin.utils.rotate("z", far)), np.array([0.0, -0.3, 0.0]), ago)
+    revision, seen = other.field.revision, other.field
+    # An event that is none of this object's takes nothing back.
+    far = event(other, time=1.6, shift=0.3 * single.field.arms[0].normal)
+    assert not other.take_impact(0, far, names(other), 1) and other.field is seen
+    hit = event(single, time=1.6, shift=(0.03, -0.004, 0.0))
+    for own in (single, other):
+        if by == "event":
+            assert own.take_impact(0, hit, names(own), 2)
+        else:
+            told = prediction(own, (0.03, -0.33, 0.01), source="at_impact", event_sequence=2)
+            assert own.take_prediction(0, dataclasses.replace(told, time=1.6, position=hit.position))
+    assert other.field.revision > revision
+    for name in ("object_position", "object_position_at_impact", "object_velocity", "object_rotation", "object_time"):
+        np.testing.assert_array_equal(getattr(other.field, name), getattr(single.field, name))
+    np.testing.assert_array_equal(other.field.arms[0].impact_position, single.field.arms[0].impact_position)
+    assert other.task.object == single.task.object
+
+
 def test_a_place_that_can_not_be_reached_is_refused_and_nothing_changes(single):
     before = single.field
     with pytest.raises(InvalidInputError):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 import numpy as np
+import pinocchio as pin
 import pytest
 
 from impact_aware.contact import Contact
@@ -134,3 +135,37 @@ def test_an_object_that_swings_is_met_where_and_as_fast_as_it_is_by_then():
     left = NORMAL @ (away - swing.displacement(velocity, met)) - speed * approach.time_to_impact
     assert approach.time_to_impact > 0.1 and abs(left) < 1e-4
     assert predictor.look_ahead(ROBOT.home, APPROACH, 0.1, seen + 0.4) is None
+
+
+def test_an_impact_that_is_told_late_meets_the_object_as_it_was_seen_until_then():
+    turn, spread = pin.utils.rotate("x", 0.3), np.diag([1e-5, 2e-5, 3e-5, 4e-5, 5e-5, 6e-5])
+    first = {"velocity": np.array([0.01, -0.02, 0.03]), "time": 7.0, "covariance": spread, "rotation": np.eye(3)}
+    second = {"velocity": np.array([0.05, -0.3, 0.1]), "time": 7.05, "rotation": turn, "covariance": 2.0 * spread}
+    third = second | {"time": 7.06, "swing": Swing(np.array([0.01, 0.02, -0.012]), 5.0)}
+    early, late, last = make(), make(), make()
+    early.see_object(np.array(CENTRE), **first)
+    last.see_object(np.array([0.41, -0.12, 0.21]), **third)
+    for place, seen in ((CENTRE, first), ((0.4, -0.11, 0.2), second), ((0.41, -0.12, 0.21), third)):
+        late.see_object(np.array(place), **seen)
+    for time in (7.0, 7.049):
+        expected, found = (own.predict(ROBOT.home, APPROACH, time=time) for own in (early, late))
+        np.testing.assert_array_equal(found.outcome.velocity_after, expected.outcome.velocity_after)
+        spreads = [own.uncertain.velocity_after_covariance for own in (found, expected)]
+        np.testing.assert_array_equal(*spreads)
+        ahead = [own.look_ahead(ROBOT.home, 0.1 * APPROACH, 5.0, time) for own in (early, late)]
+        assert ahead[0] is not None and ahead[0].time_to_impact == ahead[1].time_to_impact
+    # A pose of the very time counts.
+    middle = make()
+    middle.see_object(np.array([0.4, -0.11, 0.2]), **second)
+    np.testing.assert_allclose(outcome(late, time=7.05), outcome(middle, time=7.05), atol=1e-12)
+    # Before anything was seen, what was seen first counts; now, what was seen last.
+    np.testing.assert_array_equal(outcome(late, time=6.9), outcome(early, time=6.9))
+    np.testing.assert_allclose(outcome(late, time=7.1), outcome(last, time=7.1), atol=1e-12)
+    np.testing.assert_allclose(outcome(late), outcome(last), atol=1e-12)
+    assert np.abs(outcome(late, time=7.1) - outcome(early, time=7.1)).max() > 1e-3
+    np.testing.assert_allclose(late.contact.normal, last.contact.normal, atol=1e-15)
+    # Of stamps that begin anew, nothing before is known.
+    late.see_object(np.array([0.5, -0.1, 0.2]), time=1.0)
+    alone = make()
+    alone.see_object(np.array([0.5, -0.1, 0.2]), time=1.0, rotation=turn)
+    np.testing.assert_allclose(outcome(late, time=0.9), outcome(alone, time=0.9), atol=1e-12)
