@@ -84,7 +84,8 @@ class RunReport:
         control, names = arm["control"], arm["joint_names"]
         width = max(len(name) for name in names)
         lines = [
-            f"impact at {arm['time_true']:.4f} s, detected {arm['delay_ms']:.1f} ms later; "
+            f"impact at {arm['time_true']:.4f} s, detected {arm['delay_ms']:.1f} ms later, "
+            f"predicted {arm['prediction_delay_ms']:.0f} ms after that; "
             f"false detections: {self.summary['impact']['false_detections']}",
             "",
             f"{'joint':<{width}}  {'before':>9}  {'predicted':>9}  {'plant':>9}  {'error':>9}   rad/s",
@@ -202,6 +203,7 @@ def _arm_figures(run: RunSeries, arm: ArmSeries) -> dict[str, Any]:
         "time_detected": detected,
         "time_refined": stamp_seconds(own[0]),
         "delay_ms": 1e3 * (detected - time_true),
+        "prediction_delay_ms": 1e3 * arm.prediction_delays[own[0].sequence],
         "predictions_before_impact": len(look_ahead),
         "velocity_before": before.tolist(),
         "velocity_after_predicted": (alone if together is None else together).tolist(),

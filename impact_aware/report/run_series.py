@@ -41,6 +41,7 @@ class ArmSeries:
         true_impact: Its first impact with the object, an `ImpactPrediction` message of the plant.
         events: `ImpactEvent` messages of contacts made, each once.
         predictions: Valid `ImpactPrediction` messages.
+        prediction_delays: From each event, by its number, to the first prediction of its impact, s of the recording.
         common_jump: (n,) Joint velocity predicted for all arms hitting at once, rad/s; None when nobody asked.
     """
 
@@ -57,6 +58,7 @@ class ArmSeries:
     true_impact: Any
     events: list[Any]
     predictions: list[Any]
+    prediction_delays: dict[int, float]
     common_jump: Array | None
 
 
@@ -127,10 +129,15 @@ def _read_arm(bag: Bag, states: list[Any], index: int, field: Any) -> ArmSeries:
     space = f"{name}/" if len(states[0].arms) > 1 else ""
     targets = [arm.target_acceleration for arm in own]
     # An event is published again, with the same number, when its meaning is known.
-    events: dict[int, Any] = {}
-    for _, event in bag.messages(f"{space}impacts"):
+    events: dict[int, tuple[float, Any]] = {}
+    for received, event in bag.messages(f"{space}impacts"):
         if event.kind == CONTACT_MADE:
-            events.setdefault(event.sequence, event)
+            events.setdefault(event.sequence, (received, event))
+    predictions = [(received, m) for received, m in bag.messages(f"{space}predicted_jumps") if m.valid]
+    delays: dict[int, float] = {}
+    for received, message in predictions:
+        if message.source == SOURCE_AT_IMPACT and message.event_sequence in events:
+            delays.setdefault(message.event_sequence, received - events[message.event_sequence][0])
     joint_states = [message for _, message in bag.messages(f"{space}joint_states")]
     if not joint_states:
         raise BagError(f"{bag.path}: no {space}joint_states")
@@ -146,8 +153,9 @@ def _read_arm(bag: Bag, states: list[Any], index: int, field: Any) -> ArmSeries:
         tool_velocity=np.array([vector(arm.tool_velocity.linear) for arm in own]),
         reference_velocity=np.array([vector(arm.reference_velocity.linear) for arm in own]),
         true_impact=_true_impact(bag, f"{space}true_impacts", name or "the arm"),
-        events=list(events.values()),
-        predictions=[message for _, message in bag.messages(f"{space}predicted_jumps") if message.valid],
+        events=[event for _, event in events.values()],
+        predictions=[message for _, message in predictions],
+        prediction_delays=delays,
         common_jump=_common_jump(bag, name),
     )
 

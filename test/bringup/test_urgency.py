@@ -12,6 +12,7 @@ from impact_aware.bringup.node_spec import NodeSpec
 from impact_aware.bringup.urgency import (
     HIGHEST,
     IN_THE_LOOP,
+    LOWEST,
     URGENCY,
     checked_priority,
     chosen_priority,
@@ -62,15 +63,19 @@ def test_nodes_of_the_loop_are_urgent_and_those_that_watch_are_not():
     prompt = {"left/impact_detector", "right/impact_detector", "sim_robot"}
     assert {name for name, priority in found.items() if priority == 7} == prompt
     assert {name for name, priority in found.items() if priority == 8} == {"rs_controller"}
-    assert {"left/jump_predictor", "reference_field", "left/impact_markers"} <= {
+    predicting = {"left/jump_predictor", "right/jump_predictor", "reference_field"}
+    assert {name for name, priority in found.items() if priority == 6} == predicting
+    assert {"left/impact_markers", "right/impact_markers"} <= {
         name for name, priority in found.items() if priority is None
     }
 
 
-def test_none_is_above_the_highest_and_all_are_alike_where_nobody_is_named():
+def test_none_is_above_the_highest_or_below_the_lowest_and_all_are_alike_where_nobody_is_named():
     specs = [NodeSpec(name, name) for name in ("rs_controller", "sim_robot", "jump_predictor")]
     highest = urgent(specs, HIGHEST, IN_THE_LOOP)
-    assert [spec.parameters.get("realtime_priority") for spec in highest] == [HIGHEST, HIGHEST, None]
+    assert [spec.parameters.get("realtime_priority") for spec in highest] == [HIGHEST, HIGHEST, HIGHEST - 1]
+    lowest = urgent(specs, LOWEST, IN_THE_LOOP)
+    assert [spec.parameters.get("realtime_priority") for spec in lowest] == [LOWEST + 1, LOWEST, LOWEST]
     assert [spec.parameters["realtime_priority"] for spec in urgent(specs, 5)] == [5, 5, 5]
 
 

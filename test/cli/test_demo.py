@@ -76,7 +76,8 @@ def test_the_loop_is_urgent_in_wall_time_where_it_leaves_room(monkeypatch, words
     found = {spec.executable: spec.parameters.get("realtime_priority") for spec in graph}
     assert {found[name] for name in ("sim_robot", "impact_detector")} == {expected}
     assert found["rs_controller"] == (None if expected is None else expected + 1)
-    assert found["jump_predictor"] is None
+    assert found["jump_predictor"] == found["reference_field"] == (None if expected is None else expected - 1)
+    assert found["impact_markers"] is None
 
 
 @pytest.mark.parametrize(

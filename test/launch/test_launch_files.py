@@ -679,9 +679,8 @@ def test_the_nodes_of_the_loop_are_as_urgent_as_asked_for() -> None:
     assert {name for name, priority in found.items() if priority == 30} == {"impact_detector"}
     answering = {"rs_controller", "kuka_fri_relay", "command_watchdog"}
     assert {name for name, priority in found.items() if priority == 31} == answering
-    assert {name for name, priority in found.items() if priority is None} == {
-        "jump_predictor", "reference_field", "impact_markers",
-    }  # fmt: skip
+    assert {name for name, priority in found.items() if priority == 29} == {"jump_predictor", "reference_field"}
+    assert {name for name, priority in found.items() if priority is None} == {"impact_markers"}
 
 
 @pytest.mark.parametrize(

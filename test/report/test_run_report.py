@@ -37,6 +37,7 @@ def test_the_impact_of_one_arm(single):
     assert impact["time_detected"] == pytest.approx(2.397)
     assert impact["time_refined"] == pytest.approx(2.394)
     assert impact["delay_ms"] == pytest.approx(2.0)
+    assert impact["prediction_delay_ms"] == pytest.approx(10.0)
     assert impact["false_detections"] == 1
     assert impact["predictions_before_impact"] == 2
     assert impact["velocity_before"] == [1.0, -2.0, 0.0]
@@ -70,6 +71,7 @@ def test_each_arm_of_two(pair):
     left, right = (pair.summary["arms"][name] for name in ("left", "right"))
     assert (left["time_true"], right["time_true"]) == (pytest.approx(2.395), pytest.approx(2.41))
     assert right["delay_ms"] == pytest.approx(2.0)
+    assert right["prediction_delay_ms"] == pytest.approx(30.0)
     assert right["control"]["peak_target_acceleration_at_impact"] == pytest.approx(26.0)
     assert left["prediction_error_alone"] == right["prediction_error_alone"] == pytest.approx(0.1)
     assert left["prediction_error_relative"] is None
@@ -125,7 +127,7 @@ def test_a_goal_missed_or_reached_is_judged_by_the_campaigns_criteria(single, pa
 
 def test_the_tables_put_each_figure_into_its_place(single, pair):
     lines = single.table().splitlines()
-    assert lines[0] == "impact at 2.3950 s, detected 2.0 ms later; false detections: 1"
+    assert lines[0] == "impact at 2.3950 s, detected 2.0 ms later, predicted 10 ms after that; false detections: 1"
     assert lines[2].split() == ["joint", "before", "predicted", "plant", "error", "rad/s"]
     assert lines[4].split() == ["b", "-2.0000", "2.3000", "2.0000", "0.3000"]
     assert lines[7].split()[4:6] + lines[7].split()[7:8] == ["0.300", "m/s", "0.284"]

@@ -46,19 +46,33 @@ class HandMadeBag:
         found = [topic for topic in self._messages if topic == name or topic.endswith(f"/{name}")]
         if len(found) != 1:
             raise BagError(f"{len(found)} topics are named {name}")
-        return iter([(0.0, message) for message in self._messages[found[0]]])
+        return iter([(getattr(message, "received", 0.0), message) for message in self._messages[found[0]]])
 
     def replace(self, topic, *messages):
         self._messages[topic] = list(messages)
 
 
-def event(sequence, time, detected, kind=0):
-    return Message(header=header(time), stamp_detected=stamp(detected), sequence=sequence, kind=kind)
+def event(sequence, time, detected, kind=0, received=0.0):
+    """An ImpactEvent, recorded at a time that no other one is of."""
+    stamps = {"header": header(time), "stamp_detected": stamp(detected)}
+    return Message(**stamps, sequence=sequence, kind=kind, received=received or detected + 0.0005)
 
 
-def jump(time, after, *, before=(0.0, 0.0, 0.0), source=1, sequence=0, valid=True, obstacle="box", velocity=(0, 0, 0)):
+def jump(
+    time,
+    after,
+    *,
+    before=(0.0, 0.0, 0.0),
+    source=1,
+    sequence=0,
+    valid=True,
+    obstacle="box",
+    velocity=(0, 0, 0),
+    received=0.0,
+):
     """An ImpactPrediction."""
     return Message(
+        received=received,
         header=header(time),
         source=source,
         event_sequence=sequence,
@@ -155,11 +169,11 @@ def recording(arms):
             jump(2.31, (9.0, 9.0, 9.0), source=0),
             jump(2.33, (9.0, 9.0, 9.0), source=0, valid=False),
             jump(2.35, (9.0, 9.0, 9.0), source=0),
-            jump(2.5, (9.0, 9.0, 9.0), source=0),
+            jump(2.5, (9.0, 9.0, 9.0), source=0, sequence=2, received=hit + 0.003),
             jump(2.3, (5.0, 5.0, 5.0), sequence=1),
-            jump(hit, (5.0, 5.0, 5.0), sequence=2, valid=False),
-            jump(hit, (1.0, 2.3, 2.6), sequence=2, velocity=(0.0, -0.3, 0.0)),
-            jump(hit, (6.0, 6.0, 6.0), sequence=2),
+            jump(hit, (5.0, 5.0, 5.0), sequence=2, valid=False, received=hit + 0.004),
+            jump(hit, (1.0, 2.3, 2.6), sequence=2, velocity=(0.0, -0.3, 0.0), received=hit + 0.0125 + 0.02 * index),
+            jump(hit, (6.0, 6.0, 6.0), sequence=2, received=hit + 0.05),
         )
     bag.add(
         "/object_pose",
