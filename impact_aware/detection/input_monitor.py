@@ -30,7 +30,8 @@ class InputQuality:
     Attributes:
         rate: Samples per second by their stamps, Hz; NaN before there are enough.
         fresh_rate: Of those, the ones that carry something new, Hz.
-        jitter: Standard deviation of the time between stamps over its mean.
+        jitter: Standard deviation of the time between stamps over its mean, by those that are shorter: a sample that is
+            missing makes a time longer and none shorter.
         missing_share: Share of periods without a sample, judged by the median period.
         broken_share: Share of samples with a position that is not finite or of the wrong shape.
         moving: Whether the joints moved enough to tell fresh samples from held ones.
@@ -118,12 +119,13 @@ class InputMonitor:
         rate = 1.0 / mean
         # At rest nothing is fresh, and nothing can be said about holding.
         fresh_rate = rate / float(np.median(gaps)) if moving else rate
+        shorter = np.minimum(intervals / mean - 1.0, 0.0)
         late = np.round(intervals / period) - 1.0 if period > 0.0 else np.zeros(1)
         missing = float(np.maximum(late, 0.0).sum())
         quality = InputQuality(
             rate=rate,
             fresh_rate=fresh_rate,
-            jitter=float(intervals.std() / mean),
+            jitter=math.sqrt(2.0 * float(np.mean(shorter**2))),
             missing_share=missing / (len(intervals) + missing),
             broken_share=broken_share,
             moving=moving,

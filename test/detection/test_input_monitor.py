@@ -121,6 +121,16 @@ def test_missing_samples_count_from_one_in_twenty_on(every, words):
     assert quality.reason is None if words is None else words in quality.reason
 
 
+def test_samples_that_are_missing_are_no_scatter():
+    """Sixteen of 500 in one gap are 3.2 %, which is no reason; the other stamps are as even as can be."""
+    times = np.delete(np.arange(500) * 1e-3, np.arange(200, 216))
+    quality = judge(times, moving(times))
+    assert quality.missing_share == pytest.approx(16 / 499) and quality.reason is None
+    assert quality.jitter < 0.05
+    # Its intervals deviate by 0.7 of their mean.
+    assert np.diff(times).std() / np.diff(times).mean() > 0.6
+
+
 @pytest.mark.parametrize(("jitter", "fine"), [(0.29, True), (0.31, False)])
 def test_stamps_scatter_by_the_standard_deviation_of_their_distances(jitter, fine):
     # Distances of 1 + j and 1 - j periods.
