@@ -21,6 +21,7 @@ from rclpy.signals import SignalHandlerOptions
 from rclpy.task import Future
 
 from impact_aware.errors import ImpactAwareError
+from impact_aware.nodes.ros.exit_timer import exit_after
 from impact_aware.nodes.ros.realtime import apply_realtime, ask_for_short_slices, freeze_garbage, one_numeric_thread
 from impact_aware.nodes.ros.supervision import SUPERVISION
 
@@ -33,6 +34,13 @@ WAITED = 0.0002
 STOP_TIMEOUT = 1.2
 """Longest time that a node without a `stop_timeout` may take to prepare its end, s."""
 
+
+FAREWELL = 1.0
+"""Longest time for the middleware's own last part, s, when all publishers, subscriptions and nodes are gone.
+
+Fast DDS 2.14 waits there for its discovery in a loop that leaves that no processor on a busy machine, for tens of
+seconds (eProsima/Fast-DDS#6513): the others of a graph that end at the same time keep it busy.
+"""
 
 LEAVE_TIMEOUT = 3.0
 """Longest time that the middleware may take to take its part down, s: nodes have closed what is theirs by then."""
@@ -129,6 +137,9 @@ def run_nodes(
         list(map(_destroy, nodes))
         rclpy.try_shutdown()
         faulthandler.cancel_dump_traceback_later()
+    if argv is None:
+        _flush()
+        exit_after(FAREWELL, status)
     # Some extension modules complain at the end of the process about objects that were still alive.
     executor = None
     nodes.clear()
@@ -152,10 +163,14 @@ def _prepare_stop(executor: Executor, nodes: Sequence[Node]) -> None:
 
 def _leave(status: int) -> NoReturn:
     """End the process at once: all is closed, and to take the interpreter apart would take longer than all the rest."""
+    _flush()
+    os._exit(status)
+
+
+def _flush() -> None:
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError):
             stream.flush()
-    os._exit(status)
 
 
 def _waited(executor: Executor, nodes: Sequence[Node]) -> bool:
