@@ -148,6 +148,16 @@ def test_silence_of_who_was_heard_is_told_once_within_its_time(listener):
     )
 
 
+def test_who_is_silent_and_still_there_is_not_called_gone(node, listener):
+    publisher = node.create_publisher(ImpactEvent, "impacts", 10)
+    listener.hear()
+    listener.wait(1.0)
+    assert listener.upstream.refusal() == (
+        "the node that publishes /impacts is held up: nothing more was heard on /impacts/heartbeat"
+    )
+    node.destroy_publisher(publisher)
+
+
 def test_who_is_started_anew_is_known_with_its_first_heartbeat(listener):
     listener.hear()
     listener.wait(1.0)

@@ -54,7 +54,9 @@ class Upstream:
         for topic, beat in self._beats.items():
             full = self._node.resolve_topic_name(topic)
             if topic in self._lost:
-                return f"the node that publishes {full} is gone: nothing more was heard on {heartbeat_topic(full)}"
+                # A node that loads or compiles something, or has no processor, is silent and still there.
+                state = "is held up" if self._node.count_publishers(full) else "is gone"
+                return f"the node that publishes {full} {state}: nothing more was heard on {heartbeat_topic(full)}"
             if beat.last is None and not tells_of_death():
                 return (
                     f"nothing was heard on {heartbeat_topic(full)}, and {middleware()} does not tell of the death of "
