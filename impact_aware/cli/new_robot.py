@@ -9,7 +9,8 @@ from pathlib import Path
 from impact_aware.errors import InvalidInputError
 from impact_aware.json_text import json_text
 from impact_aware.output_folder import write_whole
-from impact_aware.robot import RobotModel
+from impact_aware.recordings.arm_notes import robot_notes
+from impact_aware.robot.load import arm_of_urdf
 from impact_aware.robot.new_profile import minimal_profile
 
 
@@ -17,7 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the URDF and what the profile is called."""
     parser.add_argument("urdf", type=Path, metavar="URDF", help="description of the arm")
     parser.add_argument("--name", help="of the profile; that of the file when absent")
-    parser.add_argument("--joints", nargs="+", metavar="NAME", default=(), help="of the arm; every movable joint else")
+    parser.add_argument("--joints", nargs="+", metavar="NAME", default=(), help="of the arm; all but fingers else")
     parser.add_argument("--tool-frame", metavar="FRAME", help="frame that touches; the last body when absent")
 
 
@@ -33,7 +34,7 @@ def run(args: argparse.Namespace) -> int:
     name = args.name or args.urdf.stem
     if not name or "/" in name or name.startswith("."):
         raise InvalidInputError("name", repr(name), "the name of a file without its ending")
-    robot = RobotModel.from_urdf(args.urdf, name=name, joint_names=tuple(args.joints), tool_frame=args.tool_frame)
+    robot = arm_of_urdf(args.urdf, name=name, joint_names=tuple(args.joints), tool_frame=args.tool_frame)
     urdf = args.urdf.resolve()
     path = None if args.out is None else args.out / f"{name}.yaml"
     beside = str(urdf) if path is None else os.path.relpath(urdf, os.path.realpath(path.parent))
@@ -47,6 +48,10 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         written = None if path is None else str(path)
         print(json_text({"name": name, "joints": list(robot.joint_names), "written": written, "profile": text}))
+    elif path is None:
+        print(text, end="")
     else:
-        print(text if path is None else f"written to {path}", end="\n" if path is not None else "")
+        print(f"written to {path}: {robot.n} joints, {robot.tool_frame} touches")
+        for note in robot_notes(robot):
+            print(f"  note: {note}")
     return 0

@@ -44,6 +44,9 @@ def data_notes(selector: ArmSelector, finder: ImpactFinder) -> list[str]:
         notes.append(f"{share}: the time of recording stands in, which is less exact")
     if selector.unusable:
         notes.append(f"{selector.unusable} of {selector.messages} messages have positions that can't be used")
+    if selector.turns:
+        times = "once" if selector.turns == 1 else f"{selector.turns} times"
+        notes.append(f"an angle began anew after a whole turn {times}, and was carried on")
     if finder.backwards:
         times = "once" if finder.backwards == 1 else f"{finder.backwards} times"
         notes.append(f"stamps ran backwards {times}: the detector started anew there")

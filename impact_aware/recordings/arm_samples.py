@@ -16,6 +16,12 @@ from impact_aware.recordings.bag import Bag
 from impact_aware.recordings.joint_state_reader import JointBatch, JointStateDecoder
 from impact_aware.recordings.joint_table import open_table
 
+TURN_SLACK = 0.5
+"""How far a step may be from whole turns to be one of the angle's counting, rad: no joint moves as far in a sample."""
+
+TURN_PERIOD = 0.03
+"""Longest time between samples in which a whole turn can be no motion, s."""
+
 
 @dataclass(frozen=True, eq=False)
 class ArmSamples:
@@ -51,13 +57,16 @@ class ArmSelector:
         messages: Messages with all of these joints.
         unusable: Of those, the ones with a position or stamp that is missing or not finite.
         unstamped: Of those, the ones without a stamp, for which the recording time stands in.
+        turns: How often a joint's angle began anew, such as at pi, and was carried on instead.
     """
 
     def __init__(self, joint_names: Sequence[str], *, degrees: bool = False) -> None:
         """Remember the names, and whether positions and velocities are in degrees."""
         self.joint_names = tuple(joint_names)
         self._degrees = degrees
-        self.messages = self.unusable = self.unstamped = 0
+        self.messages = self.unusable = self.unstamped = self.turns = 0
+        self._carried = np.zeros(len(self.joint_names))
+        self._last: tuple[float, Array] | None = None
         self._places: dict[tuple[str, ...], NDArray[np.intp] | None] = {}
 
     def pick(self, batches: Sequence[JointBatch]) -> ArmSamples | None:
@@ -113,7 +122,26 @@ class ArmSelector:
             usable = np.asarray(np.isfinite(positions).all(axis=1) & np.isfinite(times))
             self.unusable += int(np.count_nonzero(~usable))
             samples = samples.rows(usable)
+        samples = self._without_turns(samples)
         return replace(samples, velocities=_known(samples.velocities), efforts=_known(samples.efforts))
+
+    def _without_turns(self, samples: ArmSamples) -> ArmSamples:
+        """Carry angles on that begin anew after a turn, as drivers of joints without an end count them."""
+        if not len(samples.times):
+            return samples
+        time, position = self._last or (float(samples.times[0]), samples.positions[0])
+        steps = np.diff(samples.positions, axis=0, prepend=position[None, :])
+        soon = np.abs(np.diff(samples.times, prepend=time)) <= TURN_PERIOD
+        turns = np.rint(steps / (2.0 * np.pi)) * soon[:, None]
+        turns[np.abs(steps - 2.0 * np.pi * turns) > TURN_SLACK] = 0.0
+        self._last = (float(samples.times[-1]), samples.positions[-1])
+        counted = int(np.count_nonzero(turns))
+        if not (counted or self._carried.any()):
+            return samples
+        self.turns += counted
+        carried = self._carried - 2.0 * np.pi * np.cumsum(turns, axis=0)
+        self._carried = carried[-1]
+        return replace(samples, positions=samples.positions + carried)
 
 
 def _known(values: Array | None) -> Array | None:

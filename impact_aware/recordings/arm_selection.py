@@ -108,6 +108,8 @@ def arm_of_table(joint_names: tuple[str, ...], robot: str | None) -> ArmSource:
             f"the joints of {model.name}; {', '.join(missing)} are missing: --columns 'q=COLUMNS joints=JOINTS' says "
             "which columns are which joints, also of one arm out of two"
         )
+        if model.profile is None:
+            wanted += "; impact-aware new-robot writes a profile without fingers"
         raise InvalidInputError("table", f"joints {', '.join(joint_names)}", wanted)
     return ArmSource("", "", model.joint_names, model, urdf)
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from impact_aware.errors import InvalidInputError
+from impact_aware.errors import InvalidInputError, one_line
 from impact_aware.resources import read_text
+from impact_aware.robot.arm_joints import arm_joints
 from impact_aware.robot.model import RobotModel
 from impact_aware.robot.profile import load_profile, profile_names
+from impact_aware.robot.urdf_text import build_model
 
 
 def load_robot(name_or_file: str | Path, apparent_motor_inertia: tuple[float, ...] | None = None) -> RobotModel:
@@ -29,6 +32,25 @@ def load_robot(name_or_file: str | Path, apparent_motor_inertia: tuple[float, ..
     if apparent_motor_inertia is not None:
         profile = replace(profile, apparent_motor_inertia=apparent_motor_inertia, apparent_motor_inertia_std=0.0)
     return RobotModel.from_profile(profile)
+
+
+def arm_of_urdf(path: Path, *, joint_names: tuple[str, ...] = (), **known: Any) -> RobotModel:
+    """The arm of a URDF file, without the fingers that it carries, which a note names.
+
+    Args:
+        path: The file.
+        joint_names: Joints of the arm; those that `arm_joints` finds when empty.
+        **known: What else `RobotModel.from_urdf` takes by name, and whose errors are raised.
+    """
+    text = read_text("urdf", path)
+    everything = build_model(text)
+    joints = joint_names or arm_joints(text, everything)
+    robot = RobotModel.from_urdf(text, joint_names=joints, **known)
+    left_out = [name for name in list(everything.names)[1:] if name not in joints]
+    if left_out and not joint_names:
+        which = f"{', '.join(left_out)} of {path.name} were taken for fingers"
+        robot.notes = (*robot.notes, one_line(f"{which}, which don't move: the profile's joints say otherwise"))
+    return robot
 
 
 def robot_description(name_or_file: str | Path) -> str:

@@ -120,8 +120,12 @@ class RobotModel:
         self.tool_radius = float(tool_radius)
         if not self.tool_radius >= 0.0:
             raise InvalidInputError("tool_radius", tool_radius, "a length >= 0 m")
-        lower = np.array(model.lowerPositionLimit) + position_margin
-        upper = np.array(model.upperPositionLimit) - position_margin
+        low, high = np.array(model.lowerPositionLimit), np.array(model.upperPositionLimit)
+        if not np.all(low < high):
+            joint = int(np.argmin(low < high))
+            given = f"{low[joint]:g} to {high[joint]:g} rad for {self.joint_names[joint]}"
+            raise InvalidInputError("position limits", given, "a range; a joint without one is of type continuous")
+        lower, upper = low + position_margin, high - position_margin
         if not np.all(lower < upper):
             raise InvalidInputError("position_margin", position_margin, "less than half of every position range")
         rate = self._per_joint("effort_rate", effort_rate, np.full(self.n, 1000.0))
@@ -215,7 +219,9 @@ class RobotModel:
         carried = {frame.name for frame in model.frames if frame.type == pin.FrameType.BODY and frame.parentJoint != 0}
         if tool is not None:
             _attach_tool(model, tool)
+        # The last one that the last joint carries: a URDF may go on with what stands beside the arm.
         bodies = [frame.name for frame in model.frames if frame.type == pin.FrameType.BODY]
+        bodies += [f.name for f in model.frames if f.type == pin.FrameType.BODY and f.parentJoint == model.njoints - 1]
         robot = cls(
             model,
             name=name,

@@ -10,8 +10,9 @@ import resource
 import subprocess
 import sys
 import xml.parsers.expat
-from xml.etree.ElementTree import Element, TreeBuilder
+from xml.etree.ElementTree import Element, SubElement, TreeBuilder, tostring
 
+import numpy as np
 import pinocchio as pin
 
 from impact_aware.errors import ImpactAwareError, InvalidInputError
@@ -115,17 +116,46 @@ def urdf_tree(text: str) -> Element:
 
 
 def build_model(text: str) -> pin.Model:
-    """Pinocchio's model of a URDF text.
+    """Pinocchio's model of a URDF text; joints that turn without end have one coordinate too, the angle, and no range.
 
     Raises:
         InvalidInputError: No URDF, or one beyond the bounds of `check_urdf`.
     """
     check_urdf(text)
+    bounded, endless = _bounded_text(text)
     try:
-        return pin.buildModelFromXML(text)
+        model = pin.buildModelFromXML(bounded)
     except (ValueError, RuntimeError) as error:
         reason = " ".join(str(error).split()) or type(error).__name__
         raise InvalidInputError("urdf", " ".join(text[:120].split()), f"a valid URDF ({reason})") from error
+    if model.nv == 0 and "xacro:" in text:
+        raise InvalidInputError("urdf", " ".join(text[:120].split()), "a URDF; of a xacro file `xacro FILE` makes one")
+    lower, upper = np.array(model.lowerPositionLimit), np.array(model.upperPositionLimit)
+    for name in endless:
+        place = model.idx_qs[model.getJointId(name)]
+        lower[place], upper[place] = -np.inf, np.inf
+    model.lowerPositionLimit, model.upperPositionLimit = lower, upper
+    return model
+
+
+def _bounded_text(text: str) -> tuple[str, tuple[str, ...]]:
+    """The text with revolute joints in place of continuous ones, and their names.
+
+    Pinocchio keeps a continuous joint as a point on the circle, two coordinates; messages and tables have the angle.
+    """
+    if "continuous" not in text:
+        return text, ()
+    tree = urdf_tree(text)
+    endless = [joint for joint in tree.findall("joint") if joint.get("type") == "continuous"]
+    for joint in endless:
+        joint.set("type", "revolute")
+        limit = joint.find("limit")
+        if limit is None:
+            # Neither effort nor velocity is said: zero, as where a continuous joint has none.
+            limit = SubElement(joint, "limit", effort="0", velocity="0")
+        limit.set("lower", "-1")
+        limit.set("upper", "1")
+    return tostring(tree, encoding="unicode"), tuple(joint.get("name", "") for joint in endless)
 
 
 def try_foreign_urdf(text: str) -> None:

@@ -52,6 +52,14 @@ def test_json_and_refusals(capsys, tmp_path):
     assert status == 2 and "robot" in err
 
 
+def test_fingers_are_left_out_and_what_is_not_known_is_said(capsys, tmp_path):
+    status, out, _ = command(capsys, load_profile("panda").urdf, "--out", tmp_path)
+    assert status == 0 and "7 joints, panda_hand_tcp touches" in out
+    assert "panda_finger_joint1, panda_finger_joint2" in out and "motor inertia of panda is not known" in out
+    (written,) = tmp_path.glob("*.yaml")
+    assert RobotModel.from_profile(str(written)).n == 7
+
+
 @pytest.mark.parametrize("frame", ["nowhere"])
 def test_a_frame_that_is_none_is_refused(capsys, frame):
     assert frame in command(capsys, URDF, "--tool-frame", frame)[2]

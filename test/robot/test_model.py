@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.robot import INERTIA_CHOICES, RobotModel, Tool, load_profile
+from impact_aware.robot.plausible_state import check_state, limit_notes
 from impact_aware.robot.safety_limits import SafetyLimits
 
 ROBOTS = ("panda", "kuka_lwr4")
@@ -208,6 +209,27 @@ def test_a_pendulum_by_hand():
     assert robot.tool_frame == "rod"
 
 
+@pytest.mark.parametrize("limit", ['<limit lower="-1" upper="3" effort="10" velocity="2"/>', ""])
+def test_a_joint_that_turns_without_end_has_one_angle_and_no_range(limit):
+    urdf = PENDULUM.replace('"revolute"', '"continuous"')
+    urdf = urdf.replace('<limit lower="-1" upper="3" effort="10" velocity="2"/>', limit)
+    robot, bounded = RobotModel.from_urdf(urdf), RobotModel.from_urdf(PENDULUM)
+    assert (robot.n, robot.limits.position_lower[0], robot.limits.position_upper[0]) == (1, -np.inf, np.inf)
+    assert robot.limits.effort[0] == (10.0 if limit else 0.0)
+    assert robot.home[0] == 0.0
+    q = np.array([0.4])
+    assert robot.mass_matrix(q) == bounded.mass_matrix(q) and robot.gravity(q) == bounded.gravity(q)
+    # A whole turn later it hangs alike, and no turn is too many.
+    assert robot.gravity(q + 20.0 * np.pi)[0] == pytest.approx(robot.gravity(q)[0], rel=1e-12)
+    check_state(robot, q + 20.0 * np.pi, np.zeros(1))
+    assert limit_notes(robot, q + 20.0 * np.pi) == ()
+
+
+def test_the_frame_that_touches_is_one_that_the_last_joint_carries():
+    camera = '<link name="camera"/><joint name="post" type="fixed"><parent link="base"/><child link="camera"/></joint>'
+    assert RobotModel.from_urdf(PENDULUM.replace("</robot>", camera + "</robot>")).tool_frame == "rod"
+
+
 def file_of(content):
     with tempfile.NamedTemporaryFile(suffix=".urdf", delete=False) as file:
         file.write(content)
@@ -219,9 +241,17 @@ BAD = {
     "not a URDF": (lambda: RobotModel.from_urdf("<sdf/>"), "urdf"),
     "broken XML": (lambda: RobotModel.from_urdf("<robot name='x'>"), "urdf"),
     "no joint": (lambda: RobotModel.from_urdf('<robot name="x"><link name="base"/></robot>'), "joint"),
-    "continuous joint": (
-        lambda: RobotModel.from_urdf(PENDULUM.replace('"revolute"', '"continuous"')),
+    "joint on the plane": (
+        lambda: RobotModel.from_urdf(PENDULUM.replace('"revolute"', '"planar"')),
         "one coordinate",
+    ),
+    "no range": (
+        lambda: RobotModel.from_urdf(PENDULUM.replace('lower="-1" upper="3" ', "")),
+        "0 to 0 rad for hinge",
+    ),
+    "a xacro file": (
+        lambda: RobotModel.from_urdf('<robot name="x"><link name="base"/><xacro:arm name="a"/></robot>'),
+        "xacro FILE",
     ),
     "unknown joint": (lambda: RobotModel.from_urdf(PENDULUM, joint_names=("knee",)), "knee"),
     "unknown frame": (lambda: RobotModel.from_urdf(PENDULUM, tool_frame="toe"), "toe"),
