@@ -120,6 +120,11 @@ def groups_of(names: Iterable[str], joints: Sequence[str] = ()) -> list[NamedGro
     return [group for entry in found.values() if (group := _group(entry, joints)) is not None]
 
 
+def quantity_of(name: str) -> tuple[str, tuple[bool, bool, int]]:
+    """Which quantity of all joints a column of vectors holds by its name, empty for none, and how well it says so."""
+    return _kind(words_of(name)[0], False)
+
+
 def _kind(words: tuple[str, ...], named: bool) -> tuple[str, tuple[bool, bool, int]]:
     """Quantity that words say, empty for none, and how well."""
     said = [word for word in words if word in _KIND_OF]

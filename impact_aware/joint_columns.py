@@ -4,7 +4,7 @@ A map says it, with the entries `time`, `q`, `dq`, `tau`, `command` (columns, pa
 `joints` (names) and `time_scale` (seconds per unit of `time`). What it leaves out is looked for under the usual names,
 in any case: `time`, `time_s`, `t`, `stamp`, `timestamp`; `q1 ... qn`, `q_JOINT`, `position_JOINT`, `JOINT_pos` or the
 bare joint names; `dq...`, `qd...` or `velocity_JOINT`; `tau...` or `effort_JOINT`; `command...`, `tau_cmd...` or
-`tau_d...`; or one column of vectors `q`, `dq`, `tau`, `command`.
+`tau_d...`; or one column of vectors `q`, `dq`, `tau`, `command`, `JointPosition`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from impact_aware.arrays import Array
-from impact_aware.column_names import angle_unit, best_groups, groups_of
+from impact_aware.column_names import angle_unit, best_groups, groups_of, quantity_of
 from impact_aware.column_names import listed as shown
 from impact_aware.columns import MOST_COLUMNS, ColumnFile, Name
 from impact_aware.errors import InvalidInputError, UnknownNameError
@@ -52,6 +52,7 @@ class ColumnMap:
         object_velocity: Columns of its velocity, m/s; `object_velocity ...` when empty.
         object_quaternion: Columns of its orientation, in the order x, y, z, w; `object_quaternion ...` when empty.
         object_time: Column of the object's own clock; `object_time` when empty, else the joints'.
+        object_table: Another table with the object's track, beside the joints'; its columns are then those of that one.
     """
 
     time: str | int | None = None
@@ -65,6 +66,7 @@ class ColumnMap:
     object_velocity: Columns = ()
     object_quaternion: Columns = ()
     object_time: Columns = ()
+    object_table: str | None = None
 
 
 def read_column_map(text: str) -> ColumnMap:
@@ -95,6 +97,8 @@ def column_map_of(content: dict[str, Any]) -> ColumnMap:
             raise InvalidInputError("columns", repr(key), "one of " + ", ".join(known))
         if key == "time":
             values[key] = _listed(value)[0] if _listed(value) else None
+        elif key == "object_table":
+            values[key] = str(value)
         elif key == "time_scale":
             try:
                 values[key] = float(value)
@@ -280,6 +284,8 @@ def _usual(source: ColumnFile, quantity: str, joints: tuple[str, ...]) -> Column
         raise InvalidInputError(f"columns: q of {source.path}", both, "one of them, by --columns q=COLUMNS")
     if len(best) == 1:
         return best[0].columns
+    if vectors := _vectors(source, quantity):
+        return vectors
     for word in QUANTITIES[quantity]:
         for expression in (rf"{word}_.+", rf".*\d[_/. ]{word}"):
             found: list[Name] = [name for name in names if re.fullmatch(expression, name, re.IGNORECASE)]
@@ -288,6 +294,21 @@ def _usual(source: ColumnFile, quantity: str, joints: tuple[str, ...]) -> Column
     if quantity == "q" and joints and all(joint in names for joint in joints):
         return joints
     return ()
+
+
+def _vectors(source: ColumnFile, quantity: str) -> Columns:
+    """The column of vectors whose words say the quantity of the joints best: `JointPosition`, `actual_q`.
+
+    Raises:
+        InvalidInputError: Several say the positions equally well.
+    """
+    said = {name: quantity_of(str(name)) for name, width in source.widths.items() if width > 1}
+    ranks = {name: rank for name, (kind, rank) in said.items() if kind == quantity}
+    best = tuple(name for name, rank in ranks.items() if rank == min(ranks.values()))
+    if len(best) > 1 and quantity == "q":
+        both = " and ".join(str(name) for name in best)
+        raise InvalidInputError(f"columns: q of {source.path}", both, "one of them, by --columns q=COLUMNS")
+    return best if len(best) == 1 else ()
 
 
 def _wanted(source: ColumnFile, words: str) -> str:

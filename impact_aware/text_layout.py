@@ -25,6 +25,12 @@ DELIMITERS = (",", ";", "\t", BLANKS)
 MISSING = ("", " ", "NA", "N/A", "#N/A", "null", "NULL")
 """Cells without a number."""
 
+NAMED = 0.1
+"""What a header with as many cells as the rows is worth, as a share of cells that are numbers."""
+
+_MOST_METADATA = 10
+"""Lines about the laboratory that have by chance as many cells as the table, a number among them."""
+
 _LINES = 400
 """Lines by which a text is judged."""
 
@@ -205,6 +211,9 @@ def _guess(lines: Sequence[str], delimiter: str) -> _Guess | None:
     first = next(
         (i for i, (number, cells) in enumerate(rows) if number not in remarks and _is_row(cells, count, decimal)), None
     )
+    begin = _header_below_metadata(rows, first, count, remarks, decimal)
+    if begin is not None:
+        rows, first = rows[begin:], 1
     header, above = _header(rows, first, count, remarks, decimal)
     below = [cells for number, cells in rows if number > above and number not in remarks and len(cells) == count]
     words = [word for cells in below for word in cells]
@@ -219,7 +228,9 @@ def _guess(lines: Sequence[str], delimiter: str) -> _Guess | None:
     )
     layout = TextLayout(delimiter, decimal, names, tuple(widths), above, dates)
     agrees = header is not None and len(header) == count
-    return _Guess(layout, (round(known / len(words), 2) if words else 0.0, agrees, decimal == ".", count))
+    # Columns that are named, one by one, are no chance.
+    share = (round(known / len(words), 2) if words else 0.0) + (NAMED if agrees else 0.0)
+    return _Guess(layout, (share, agrees, decimal == ".", count))
 
 
 def _header(
@@ -247,6 +258,25 @@ def _header(
             break
         number = later
     return cells, number
+
+
+def _header_below_metadata(
+    rows: Sequence[tuple[int, list[str]]], first: int | None, count: int, remarks: set[int], decimal: str
+) -> int | None:
+    """The header, where lines above it look like rows: `HitTime,12.3,Operator,A`; None where nothing does."""
+    if first is None:
+        return None
+
+    def shape(index: int) -> tuple[bool, ...]:
+        return tuple(word in MISSING or _width(word, decimal) is not None for word in rows[index][1])
+
+    for index in range(first + 1, min(first + _MOST_METADATA + 1, len(rows) - 1)):
+        number, cells = rows[index]
+        named = number not in remarks and len(cells) == count == len(set(cells)) and not any(shape(index))
+        if named and _is_row(rows[index + 1][1], count, decimal):
+            above = [place for place in range(first, index) if len(rows[place][1]) == count]
+            return index if all(shape(place) != shape(index + 1) for place in above) else None
+    return None
 
 
 def _is_row(cells: list[str], count: int, decimal: str) -> bool:

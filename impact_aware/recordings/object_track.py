@@ -9,7 +9,7 @@ import numpy as np
 import pinocchio as pin
 
 from impact_aware.arrays import Array
-from impact_aware.columns import ColumnFile, Name
+from impact_aware.columns import ColumnFile, Name, open_columns
 from impact_aware.errors import InvalidInputError
 from impact_aware.estimation.object_motion import ObjectTrack
 from impact_aware.joint_columns import ColumnMap, Columns, joint_columns, total_width
@@ -17,7 +17,7 @@ from impact_aware.messages.geometry import quaternion, vector
 from impact_aware.messages.stamps import stamp_seconds
 from impact_aware.recordings.bag import Bag, BagError
 from impact_aware.recordings.recorded_predictions import TF_TYPES, RecordedFrames
-from impact_aware.time_columns import time_scale
+from impact_aware.time_columns import time_column, time_scale
 
 USUAL_TOPIC = "object_pose"
 
@@ -34,7 +34,8 @@ def track_of_table(
     """The track in the columns of a table; None without one.
 
     `object_position`, as one column of vectors or with `_x`, `_y`, `_z` behind it, or `object_velocity` alike;
-    `object_quaternion` (x, y, z, w); `object_time` where the object has a clock of its own, else the joints'.
+    `object_quaternion` (x, y, z, w); `object_time` where the object has a clock of its own, else the joints'. All of
+    them in `object_table`, where the map names one.
 
     Args:
         source: The table.
@@ -46,9 +47,14 @@ def track_of_table(
         InvalidInputError: Columns that are not there, of another width, or numbers that are none.
     """
     chosen = chosen or ColumnMap()
+    if chosen.object_table is not None:
+        source, joint_time, joint_scale = _other_table(source, chosen)
     place = _columns(source, "object_position", 3, "xyz", chosen.object_position)
     speed = _columns(source, "object_velocity", 3, "xyz", chosen.object_velocity)
     if not place and not speed:
+        if chosen.object_table is not None:
+            wanted_words = "object_position=COLUMNS or object_velocity=COLUMNS, of its " + source.described()
+            raise InvalidInputError(f"columns: object_table {source.path.name}", "no track", wanted_words)
         return None
     turn = _columns(source, "object_quaternion", 4, "xyzw", chosen.object_quaternion) if place else []
     clocks = joint_columns(source, "object_time", (), chosen.object_time) if chosen.object_time else ()
@@ -71,6 +77,19 @@ def track_of_table(
     quaternions = np.column_stack([values[name] for name in turn]) if turn else None
     words = ", ".join(str(name) for name in (place or speed))
     return _track(times, positions, quaternions, f"columns {words}")
+
+
+def _other_table(source: ColumnFile, chosen: ColumnMap) -> tuple[ColumnFile, Name, float]:
+    """The table with the track that stands beside the joints', the column of its times and their scale."""
+    assert chosen.object_table is not None
+    other = open_columns(source.path.parent / chosen.object_table)
+    time = next(iter(joint_columns(other, "object_time", (), chosen.object_time)), None) if chosen.object_time else None
+    time = time_column(other) if time is None else time
+    if time is None:
+        raise InvalidInputError(
+            f"columns: object_time of {other.path.name}", "nothing by the usual names", f"one of {other.described()}"
+        )
+    return other, time, time_scale(other, time)[0]
 
 
 class RecordedBase(NamedTuple):
