@@ -8,7 +8,6 @@ import re
 import sys
 from pathlib import Path
 
-import numpy as np
 from tqdm import tqdm
 
 from impact_aware.cli.numbers import number, numbers
@@ -160,7 +159,8 @@ def format_analysis(analysis: Analysis, out: Path | None) -> str:
         lines.append(f"{arm.file.name}{name}: {arm.messages} messages at {rate}, robot {arm.robot or 'unknown'}")
         lines += [f"  {_impact_line(impact)}" for impact in arm.impacts] or ["  no impact"]
         lines += [
-            f"  {event.cause.replace('_', ' ')} at {event.time:.4f} s: {event.evidence}"
+            f"  {event.cause.replace('_', ' ')} at {event.time:.4f} s"
+            f"{_plus_minus(1e3 * event.time_standard_error, 1, ' ms')}: {event.evidence}"
             for event in arm.other_events[:MOST_EVENTS]
         ]
         left = len(arm.other_events) - MOST_EVENTS
@@ -188,18 +188,19 @@ def format_analysis(analysis: Analysis, out: Path | None) -> str:
 
 def _impact_line(impact: AnalyzedImpact) -> str:
     parts = [
-        f"impact {impact.index} at {impact.time:.4f} s",
+        f"impact {impact.index} at {impact.time:.4f} s{_plus_minus(1e3 * impact.event.time_std, 1, ' ms')}",
         f"known {1e3 * (impact.event.time_detected - impact.time):.1f} ms later",
     ]
     if impact.cause == SECOND_CONTACT:
         parts.append("second contact")
-    if impact.velocity_after_estimated is not None:
-        jump = np.linalg.norm(impact.velocity_after_estimated - impact.velocity_before)
-        parts.append(f"jump {jump:.3f} rad/s")
-    if impact.error is not None:
-        parts.append(f"prediction off by {impact.error:.3f}")
+    if impact.jump_size is not None:
+        size, error = impact.jump_size
+        parts.append(f"jump {size:.3f}{_plus_minus(error, 3)} rad/s")
+    if impact.error is not None and impact.error_standard_error is not None:
+        parts.append(f"prediction off by {impact.error:.3f}{_plus_minus(impact.error_standard_error, 3)}")
     if impact.object_hit is not None and impact.object_hit.restitution is not None:
-        parts.append(f"restitution {impact.object_hit.restitution:.2f} +- {impact.object_hit.restitution_error:.2f}")
+        hit = impact.object_hit
+        parts.append(f"restitution {hit.restitution:.3f} +- {hit.restitution_error:.3f}")
     if impact.common is not None:
         parts.append(f"together with {', '.join(impact.common.arms)}" if impact.common.arms else "as a palm")
     elif impact.prediction is not None:
@@ -207,6 +208,11 @@ def _impact_line(impact: AnalyzedImpact) -> str:
     if impact.expected is not None:
         parts.append("expected" if impact.expected else "unexpected")
     return ", ".join(parts)
+
+
+def _plus_minus(error: float, digits: int, unit: str = "") -> str:
+    """A standard error behind its figure, where it is known."""
+    return f" +- {error:.{digits}f}{unit}" if math.isfinite(error) and error > 0.0 else ""
 
 
 def _analyzed(recordings: list[Path], options: AnalysisOptions) -> Analysis:

@@ -37,7 +37,7 @@ from impact_aware.joint_columns import ColumnMap
 from impact_aware.json_text import finite, json_text
 from impact_aware.output_folder import write_whole
 from impact_aware.recordings.bag import is_recording
-from impact_aware.recordings.file_options import FileOptions, file_options
+from impact_aware.recordings.file_options import FileOptions, common_option, file_options
 from impact_aware.robot import RobotModel, load_robot
 from impact_aware.robot.plausible_state import limit_notes
 from impact_aware.time_columns import time_column, time_scale
@@ -48,6 +48,10 @@ if TYPE_CHECKING:
 
 # ImpactEvent.KIND_CONTACT_MADE; the message itself need not be installed to read a bag.
 _CONTACT_MADE = 0
+
+
+DEFAULT_ROBOT = "panda"
+"""The arm of recordings that say nothing about theirs."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -61,7 +65,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "files", nargs="*", type=Path, metavar="FILE", help="table of impacts, recording, bag or force profile"
     )
-    parser.add_argument("--robot", default="panda", metavar="NAME_OR_FILE", help="profile, or URDF file")
+    parser.add_argument(
+        "--robot", metavar="NAME_OR_FILE", help="profile, or URDF file; else that of the files' options, else panda"
+    )
     parser.add_argument("--method", default=DEFAULT_METHOD, choices=tuple(IMPACT_MAPS), help="impact map")
     parser.add_argument("--interval", default="likelihood", choices=("likelihood", "bootstrap"))
     parser.add_argument("--confidence", type=float, default=0.95, help="of the intervals (0.95)")
@@ -112,6 +118,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Identify and print."""
+    args.robot = args.robot or common_option("robot", args.files) or DEFAULT_ROBOT
     if args.quantity == "plan":
         return run_plan(args, load_robot(args.robot))
     if args.quantity == "contact-point":

@@ -25,7 +25,7 @@ from impact_aware.output_folder import write_whole
 from impact_aware.recordings.arm_notes import NEAR
 from impact_aware.recordings.bag import is_recording
 from impact_aware.recordings.contact_check import joint_jump
-from impact_aware.recordings.file_options import file_options
+from impact_aware.recordings.file_options import common_option, file_options
 from impact_aware.recordings.impact_analysis import analyze
 from impact_aware.recordings.options import AnalysisOptions
 from impact_aware.recordings.results import AnalyzedImpact
@@ -54,7 +54,7 @@ def run_contact_point(args: argparse.Namespace) -> int:
         raise InvalidInputError("files", "none", "recordings, or tables of impacts")
     robot = load_robot(args.robot)
     tell(robot.notes)
-    frame = args.contact_frame or robot.tool_frame
+    frame = args.contact_frame or common_option("contact_frame", args.files) or robot.tool_frame
     inertia = robot.known_inertia("M+B_theta")
     # The tip's radius, which moves the touched point about in the frame's axes.
     radius = robot.tool_radius if frame == robot.tool_frame else 0.0

@@ -75,8 +75,14 @@ class ContactCheck:
         if self.verdict == "agrees":
             return ""
         if self.verdict == "cannot_tell":
+            if not self.fit.one_point:
+                left = f"{100 * self.fit.unexplained:.0f} % of it stay"
+                return (
+                    f"the contact point is not tested: no point of {self.fit.frame} explains the jump, {left}: another "
+                    "link was touched, or the inertia is another"
+                )
             reach = 100.0 * self.fit.error_across
-            return f"the contact point is not tested: the jump tells it to {reach:.1f} cm across the impulse only"
+            return f"the contact point is not tested: the jump tells it across the impulse to +- {reach:.1f} cm only"
         x, y, z = self.fit.point.tolist()
         return (
             f"another point explains the jump far better: ({x:.3f}, {y:.3f}, {z:.3f}) m in {self.fit.frame}, "

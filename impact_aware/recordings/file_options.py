@@ -13,7 +13,7 @@ Options of the command line go before what the file says.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -114,6 +114,28 @@ def file_options(recording: Path) -> FileOptions | None:
         object_topic=_text(path, thing, "topic"),
         object_frame=_text(path, thing, "frame"),
     )
+
+
+def common_option(name: str, files: Iterable[Path]) -> str | None:
+    """What the files beside several recordings say alike, where any of them says it.
+
+    Args:
+        name: `robot` or `contact_frame`.
+        files: The recordings.
+
+    Raises:
+        InvalidInputError: Two say different things.
+    """
+    said: dict[str, Path] = {}
+    for file in files:
+        found = file_options(file)
+        if found is not None and getattr(found, name) is not None:
+            said.setdefault(getattr(found, name), found.path)
+    if len(said) > 1:
+        (one, first), (other, second), *_ = said.items()
+        given = f"{one} in {first.name}, {other} in {second.name}"
+        raise InvalidInputError(name.replace("_", " "), given, "the same for all recordings that are combined")
+    return next(iter(said), None)
 
 
 def with_file_options(options: AnalysisOptions, found: FileOptions | None) -> AnalysisOptions:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from impact_aware.estimation.contact_point import TELLING
 from impact_aware.estimation.registry import BOTH_SIDES
 from impact_aware.recordings.results import Analysis, AnalyzedImpact, ArmAnalysis
 
@@ -106,6 +107,11 @@ def _is_of_both_sides(impact: AnalyzedImpact) -> bool:
     return impact.estimate is not None and impact.estimate.method == BOTH_SIDES
 
 
+def _untold(impact: AnalyzedImpact, *, one_point: bool) -> bool:
+    check = impact.contact_check
+    return check is not None and check.verdict == "cannot_tell" and check.fit.one_point == one_point
+
+
 _PER_IMPACT = (
     (
         "the velocity after",
@@ -134,15 +140,21 @@ _PER_IMPACT = (
     ),
     (
         "whether the contact point is right",
-        "one jump tells it across its impulse only to more than 2 cm; identify contact-point takes several hits",
-        lambda impact: impact.contact_check is not None and impact.contact_check.verdict == "cannot_tell",
+        f"one jump tells it across its impulse with a standard error of more than {100.0 * TELLING:.0f} cm; identify "
+        "contact-point takes several hits",
+        lambda impact: _untold(impact, one_point=True),
+    ),
+    (
+        "where the contact point is",
+        "no point of the frame explains the jump: another link was touched, or the inertia is another",
+        lambda impact: _untold(impact, one_point=False),
     ),
     (
         "where along the impulse the contact point is",
         "a point moved along the line of the impulse explains the jump as well",
         lambda impact: (
             impact.contact_check is not None
-            and impact.contact_check.verdict != "cannot_tell"
+            and impact.contact_check.fit.one_point
             and not impact.contact_check.fit.told_along
         ),
     ),

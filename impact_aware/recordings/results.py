@@ -212,6 +212,23 @@ class AnalyzedImpact:
         return None if errors is None else float(np.linalg.norm(errors))
 
     @property
+    def error_standard_error(self) -> float | None:
+        """Standard error of `error` by those of estimate and prediction, rad/s."""
+        predicted = self.velocity_after_predicted
+        if predicted is None or self.estimate is None:
+            return None
+        spread = 0.0 if self.prediction_std is None else np.nan_to_num(self.prediction_std)
+        return _norm_error(predicted - self.estimate.velocity_after, np.hypot(self.estimate.standard_error, spread))
+
+    @property
+    def jump_size(self) -> tuple[float, float] | None:
+        """Norm of the estimated jump of the joints' velocities and its standard error, rad/s."""
+        if self.estimate is None:
+            return None
+        jump = self.estimate.velocity_after - self.estimate.velocity_before
+        return float(np.linalg.norm(jump)), _norm_error(jump, self.estimate.jump_error)
+
+    @property
     def relative_error(self) -> float | None:
         """`error` over the norm of the estimated jump."""
         predicted = self.velocity_after_predicted
@@ -240,6 +257,12 @@ class AnalyzedImpact:
         space, contact = self.prediction.space, self.prediction.contact
         slopes = np.array([jump_impulse(space, contact, unit) for unit in np.eye(len(self.joint_names))])
         return np.asarray(np.sqrt(self.estimate.jump_error**2 @ slopes**2))
+
+
+def _norm_error(vector: Array, errors: Array) -> float:
+    """Standard error of a vector's norm by those of its entries."""
+    length = float(np.linalg.norm(vector))
+    return float(np.linalg.norm(errors if length == 0.0 else vector / length * errors))
 
 
 @dataclass(frozen=True, eq=False)

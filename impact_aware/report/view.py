@@ -51,10 +51,10 @@ def impact_view(number: int, impact: AnalyzedImpact, names: Mapping[Path, str]) 
         heading=f"Impact {number}{where} at {impact.time:.4f} s",
         arm=impact.arm or UNKNOWN,
         file=names.get(impact.file, impact.file.name),
-        time=f"{impact.time:.4f}",
+        time=f"{impact.time:.4f}{_plus_minus(impact.event.time_std, 4)}",
         joint=_joint_name(impact, impact.event.joint),
-        approach=number_text(speed, 3),
-        error=number_text(impact.error, 3),
+        approach=number_text(speed, 3) + _plus_minus(_approach_error(impact), 3),
+        error=number_text(impact.error, 3) + _plus_minus(impact.error_standard_error, 3),
         relative=_percent(impact.relative_error),
         mass=number_text(None if prediction is None else prediction.effective_mass, 2),
         impulse=number_text(None if prediction is None else float(np.linalg.norm(prediction.impulse)), 3),
@@ -191,7 +191,8 @@ def _prediction_facts(impact: AnalyzedImpact, prediction: ImpactPrediction) -> I
     contact, shown = prediction.contact, impact.impulse_estimated
     yield Fact("contact point", f"{_vector(prediction.point, 4)} m")
     yield Fact("normal", f"{_vector(contact.normal, 3)} from the {_SOURCES.get(impact.normal_source, 'input')}")
-    yield Fact("approach speed", f"{_approach_speed(impact):.3f} m/s along the normal")
+    speed = f"{_approach_speed(impact):.3f}{_plus_minus(_approach_error(impact), 3)}"
+    yield Fact("approach speed", f"{speed} m/s along the normal")
     yield Fact("effective mass", f"{prediction.effective_mass:.2f} kg along the normal")
     if prediction.obstacle is not None:
         yield Fact("object hit", f"{prediction.obstacle.mass:.2f} kg, free")
@@ -240,8 +241,9 @@ def _joint_rows(impact: AnalyzedImpact) -> Iterable[SimpleNamespace]:
     for joint, name in enumerate(impact.joint_names):
         yield SimpleNamespace(
             name=name,
-            before=_of(impact.velocity_before, joint),
-            predicted=_of(impact.velocity_after_predicted, joint),
+            before=_of(impact.velocity_before, joint) + _plus_minus(float(impact.velocity_before_error[joint]), 4),
+            predicted=_of(impact.velocity_after_predicted, joint)
+            + _plus_minus(None if impact.prediction_std is None else float(impact.prediction_std[joint]), 4),
             estimated=_of(impact.velocity_after_estimated, joint),
             estimated_error=_of(None if impact.estimate is None else impact.estimate.standard_error, joint),
             error=_of(errors, joint),
@@ -279,6 +281,15 @@ def _approach_speed(impact: AnalyzedImpact) -> float:
     return -float(impact.prediction.contact.normal @ velocity)
 
 
+def _approach_error(impact: AnalyzedImpact) -> float | None:
+    """Standard error of the approach speed by those of the joints' velocities before, m/s."""
+    if impact.prediction is None:
+        return None
+    units = [impact.contact_velocity(unit) for unit in np.eye(len(impact.joint_names))]
+    slopes = [math.nan if unit is None else float(impact.prediction.contact.normal @ unit) for unit in units]
+    return float(np.linalg.norm(np.array(slopes) * impact.velocity_before_error))
+
+
 def _joint_name(impact: AnalyzedImpact, joint: int) -> str:
     return impact.joint_names[joint] if 0 <= joint < len(impact.joint_names) else UNKNOWN
 
@@ -299,5 +310,7 @@ def _percent(value: float | None) -> str:
     return UNKNOWN if value is None or not math.isfinite(value) else f"{100.0 * value:.1f} %"
 
 
-def _plus_minus(value: float, digits: int, unit: str) -> str:
-    return f" ± {value:.{digits}f} {unit}" if math.isfinite(value) and value > 0.0 else ""
+def _plus_minus(value: float | None, digits: int, unit: str = "") -> str:
+    """A standard error behind its figure, where it is known."""
+    known = value is not None and math.isfinite(value) and value > 0.0
+    return f" ± {value:.{digits}f} {unit}".rstrip() if known else ""

@@ -18,7 +18,7 @@ from impact_aware.estimation.object_motion import ObjectTrack
 from impact_aware.estimation.trial_tables import BoxDefaults, recorded_trials
 from impact_aware.impact.predictor import predict
 from impact_aware.rigs.bench.estimation import simulate_rigid_trials
-from impact_aware.robot import RobotModel
+from impact_aware.robot import RobotModel, load_profile
 
 STORE = get_typestore(Stores.ROS2_JAZZY)
 
@@ -442,3 +442,22 @@ def test_a_tool_that_was_changed_between_recordings_is_told(capsys, robot, tmp_p
     np.testing.assert_allclose(found["offset"], centre, atol=2.0 * found["error_along"])
     with pytest.raises(SystemExit, match="2"):
         identify(capsys, "contact-point", "--json", paths[0], "--nonsense")
+
+
+def test_arm_and_frame_are_those_of_the_file_beside_the_recording(capsys, table, tmp_path):
+    for name in ("one.csv", "other.csv"):
+        (tmp_path / name).write_text(table.read_text())
+    # The same arm with motors that nobody knows: other friction explains its jumps.
+    assert main(["new-robot", str(load_profile("panda").urdf), "--name", "bare", "--out", str(tmp_path)]) == 0
+    beside = tmp_path / "one.impact.yaml"
+    beside.write_text("robot: bare.yaml\ncontact: {frame: panda_hand_tcp}\n")
+    capsys.readouterr()
+    words = (tmp_path / "one.csv", "--json", "--contact-frame", "panda_hand_tcp")
+    found = [identify(capsys, "friction", *words, *more)[1] for more in ((), ("--robot", tmp_path / "bare.yaml"))]
+    assert found[0] == found[1] and json.loads(found[0])["parameters"]
+    assert identify(capsys, "friction", *words, "--robot", "panda")[1] != found[0]
+    out = identify(capsys, "contact-point", tmp_path / "one.csv", "--json")[1]
+    assert json.loads(out)["inertia"] == "M" and json.loads(out)["fits"][0]["frame"] == "panda_hand_tcp"
+    (tmp_path / "other.impact.yaml").write_text("robot: panda\n")
+    status, _, err = identify(capsys, "contact-point", tmp_path / "one.csv", tmp_path / "other.csv")
+    assert status == 2 and "in one.impact.yaml, panda in other.impact.yaml, expected the same for all" in err

@@ -39,8 +39,10 @@ def test_analyze_prints_arms_impacts_groups_and_notes():
     assert lines[-2 - len(unknown) : -2] == unknown
     assert [line for line in lines if line not in unknown] == [
         "one.mcap left: 12345 messages at 988 Hz, robot two",
-        "  impact 3 at 12.5000 s, known 3.0 ms later, jump 0.775 rad/s, prediction off by 0.500, slide, unexpected",
-        "  impact 4 at 12.5000 s, known 3.0 ms later",
+        # By hand: 0.018 is of (0.39, 0.67) with 0.0104 and 0.0204, 0.103 of (0.3, 0.4) with 0.150 and 0.063.
+        "  impact 3 at 12.5000 s +- 0.4 ms, known 3.0 ms later, jump 0.775 +- 0.018 rad/s, prediction off by "
+        "0.500 +- 0.103, slide, unexpected",
+        "  impact 4 at 12.5000 s +- 0.4 ms, known 3.0 ms later",
         "  note: a note of the arm",
         "  note: first note",
         "  note: second note",
@@ -66,9 +68,9 @@ def test_analyze_prints_events_that_are_no_impacts_and_which_contact_is_a_second
     )
     arm = replace(analysis.arms[0], other_events=events)
     lines = analyze.format_analysis(replace(analysis, arms=(arm,)), None).splitlines()
-    assert ", second contact, jump 0.775 rad/s" in lines[1]
-    assert lines[2:4] == ["  contact lost at 12.6000 s: evidence 0", "  contact lost at 13.6000 s: evidence 1"]
-    assert lines[21:23] == ["  contact lost at 31.6000 s: evidence 19", "  3 more events that are no impacts"]
+    assert ", second contact, jump 0.775 +- 0.018 rad/s" in lines[1]
+    assert lines[2] == "  contact lost at 12.6000 s +- 2.0 ms: evidence 0"
+    assert lines[21:23] == ["  contact lost at 31.6000 s +- 2.0 ms: evidence 19", "  3 more events that are no impacts"]
 
 
 def test_annotated_copies_have_names_of_their_own():

@@ -4,9 +4,11 @@ import math
 from dataclasses import replace
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from hand_made import make_analysis, make_impact
 
+from impact_aware.recordings.contact_check import ContactCheck
 from impact_aware.recordings.limitations import limitations
 
 
@@ -66,3 +68,35 @@ def test_a_restitution_that_is_not_told_to_a_tenth_is_said_to_be_so(error, said)
 def test_how_large_a_jump_has_to_be_is_said_where_it_is_known():
     assert list(told(make_analysis())) == ["impacts in which no joint jumps by 0.045 rad/s"]
     assert told(changed(make_analysis(), smallest_jump=math.nan)) == {}
+
+
+def checked(verdict, **fit):
+    """An impact whose contact was held against its jump."""
+    fitted = SimpleNamespace(frame="flange", unexplained=0.4, **fit)
+    return ContactCheck(verdict, np.zeros(3), 0.05, 0.01, 0.5, fitted, 0.1, 0.02, 0.3, True)
+
+
+@pytest.mark.parametrize(
+    ("check", "said", "note"),
+    [
+        (checked("agrees", one_point=True, told_along=True, error_across=0.004), (), ""),
+        (checked("agrees", one_point=True, told_along=False, error_across=0.004), ("along",), ""),
+        (checked("another_point", one_point=True, told_along=False, error_across=0.004, point=np.ones(3)),
+         ("along",), "another point explains"),
+        (checked("cannot_tell", one_point=True, told_along=False, error_across=0.012), ("right", "along"),
+         "across the impulse to +- 1.2 cm only"),
+        (checked("cannot_tell", one_point=False, told_along=False, error_across=0.002), ("where",),
+         "no point of flange explains the jump, 40 % of it stay"),
+    ],
+)  # fmt: skip
+def test_a_contact_point_that_a_jump_does_not_tell_is_said_with_its_reason(check, said, note):
+    found = told(make_analysis(make_impact(contact_check=check)))
+    reasons = {
+        "right": ("whether the contact point is right", "standard error of more than 1 cm"),
+        "along": ("where along the impulse the contact point is", "moved along the line of the impulse"),
+        "where": ("where the contact point is", "no point of the frame explains the jump"),
+    }
+    for word, (what, reason) in reasons.items():
+        assert (what in found) == (word in said)
+        assert word not in said or reason in found[what].reason
+    assert note in check.note and bool(note) == bool(check.note)

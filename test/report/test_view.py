@@ -38,9 +38,10 @@ def page(tmp_path_factory):
 def test_the_line_of_an_impact():
     view = impact_view(9, make_impact(), NAMES)
     assert (view.number, view.anchor, view.heading) == (9, "impact-9", "Impact 9 of left at 12.5000 s")
-    assert (view.arm, view.file, view.time, view.joint, view.label) == ("left", "one", "12.5000", "b", "hard")
-    # Against the normal at 1.44 m/s; 0.5 of a jump of 0.775 rad/s; the norm of (0.4, 1.7, -0.6).
-    assert (view.approach, view.error, view.relative) == ("1.440", "0.500", "64.5 %")
+    assert (view.arm, view.file, view.time, view.joint, view.label) == ("left", "one", "12.5000 ± 0.0004", "b", "hard")
+    # Against the normal at 1.44 m/s, twice the 0.72 +- 0.004 rad/s of b; 0.5 of a jump of 0.775 rad/s;
+    # the norm of (0.4, 1.7, -0.6).
+    assert (view.approach, view.error, view.relative) == ("1.440 ± 0.008", "0.500 ± 0.103", "64.5 %")
     assert (view.mass, view.impulse, view.mode, view.expected) == ("1.25", "1.847", "slide", "no")
     assert view.notes == ("first note", "second note")
 
@@ -55,7 +56,7 @@ def test_the_facts_of_an_impact():
         "contact frame": "flange",
         "contact point": "(0.3000, -0.2000, 0.9000) m",
         "normal": "(0.000, 1.000, 0.000) from the TF frame",
-        "approach speed": "1.440 m/s along the normal",
+        "approach speed": "1.440 ± 0.008 m/s along the normal",
         "effective mass": "1.25 kg along the normal",
         "object hit": "2.25 kg, free",
         "impulse, predicted": "1.847 N s, (0.400, 1.700, -0.600)",
@@ -85,9 +86,9 @@ def test_what_is_not_known_has_no_fact_and_a_dash_in_the_line():
 def test_the_joints_of_an_impact(page):
     joints = next(rows for rows in tables(page) if rows and "residual" in rows[0])
     assert joints == [
-        {"joint": "a", "before": "0.1100", "predicted": "0.2000", "estimated": "0.5000", "± s.e.": "0.0100",
-         "error": "0.3000", "residual": "1.50"},
-        {"joint": "b", "before": "\u22120.7200", "predicted": "0.3500", "estimated": "\u22120.0500",
+        {"joint": "a", "before": "0.1100 ± 0.0030", "predicted": "0.2000 ± 0.1500", "estimated": "0.5000",
+         "± s.e.": "0.0100", "error": "0.3000", "residual": "1.50"},
+        {"joint": "b", "before": "\u22120.7200 ± 0.0040", "predicted": "0.3500 ± 0.0600", "estimated": "\u22120.0500",
          "± s.e.": "0.0200", "error": "0.4000", "residual": "4.50"},
     ]  # fmt: skip
     assert re.search(r'<tr class="largest"><th scope="row">b</th>', page)
@@ -111,8 +112,8 @@ def test_the_tables_of_recordings_and_impacts(page):
         "where": "", "quality": "good",
     }  # fmt: skip
     assert impact == {
-        "no.": "1", "label": "hard", "time, s": "12.5000", "first joint": "b", "approach, m/s": "1.440",
-        "error, rad/s": "0.500", "of the jump": "64.5 %", "mass, kg": "1.25", "impulse, N s": "1.847",
+        "no.": "1", "label": "hard", "time, s": "12.5000 ± 0.0004", "first joint": "b",
+        "approach, m/s": "1.440 ± 0.008", "error, rad/s": "0.500 ± 0.103", "of the jump": "64.5 %", "mass, kg": "1.25", "impulse, N s": "1.847",
         "mode": "slide", "expected": "no",
     }  # fmt: skip
     # A quarter of the way from 10 s to 20 s.
