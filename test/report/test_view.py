@@ -113,8 +113,8 @@ def test_the_tables_of_recordings_and_impacts(page):
     }  # fmt: skip
     assert impact == {
         "no.": "1", "label": "hard", "time, s": "12.5000 ± 0.0004", "first joint": "b",
-        "approach, m/s": "1.440 ± 0.008", "error, rad/s": "0.500 ± 0.103", "of the jump": "64.5 %", "mass, kg": "1.25", "impulse, N s": "1.847",
-        "mode": "slide", "expected": "no",
+        "approach, m/s": "1.440 ± 0.008", "error, rad/s": "0.500 ± 0.103", "of the jump": "64.5 %",
+        "mass, kg": "1.25", "impulse, N s": "1.847", "mode": "slide", "expected": "no",
     }  # fmt: skip
     # A quarter of the way from 10 s to 20 s.
     assert 'style="left:25.00%" href="#impact-1" title="impact 1, 12.5000 s"' in page
