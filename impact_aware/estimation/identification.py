@@ -155,7 +155,9 @@ def identify_motor_inertia(
         names: tuple[str, ...] = ("ratio to the profile's B_theta",)
         unit = "1"
     else:
-        typical = np.maximum(known, 0.02 * np.mean([np.diag(matrix) for matrix in predictions.link_inertia], axis=0))
+        links = np.mean([np.diag(matrix) for matrix in predictions.link_inertia], axis=0)
+        # Motors of wrists are alike to the others where the links beyond them are not: the whole arm gives the scale.
+        typical = np.where(known > 0.0, np.maximum(known, 0.02 * links), np.maximum(0.02 * links, 0.05 * links.mean()))
         problem = Problem(
             lambda values: predictions.residuals(motor_inertia=values),
             typical,

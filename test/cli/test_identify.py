@@ -461,3 +461,21 @@ def test_arm_and_frame_are_those_of_the_file_beside_the_recording(capsys, table,
     (tmp_path / "other.impact.yaml").write_text("robot: panda\n")
     status, _, err = identify(capsys, "contact-point", tmp_path / "one.csv", tmp_path / "other.csv")
     assert status == 2 and "in one.impact.yaml, panda in other.impact.yaml, expected the same for all" in err
+
+
+def test_a_plan_for_an_arm_whose_motors_nobody_knows_says_what_it_took(capsys, tmp_path):
+    """The profile that `new-robot` writes points to a plan."""
+    assert main(["new-robot", str(load_profile("kuka_lwr4").urdf), "--name", "bare", "--out", str(tmp_path)]) == 0
+    capsys.readouterr()
+    words = ("plan", "--robot", tmp_path / "bare.yaml", "--count", 5, "--candidates", 30)
+    status, out, err = identify(capsys, *words)
+    assert status == 0 and not err and "note: the apparent motor inertia of every joint is not known, 0.1 kg" in out
+    (note,) = json.loads(identify(capsys, *words, "--json")[1])["notes"]
+    assert "plan anew" in note
+    # What is known stays, and nothing is said of it.
+    text = (tmp_path / "bare.yaml").read_text()
+    zeros, known = ", ".join(["0.0"] * 7), "0.5, 0.4, 0.3, 0.2, 0.11, 0.12, 0.0"
+    text = text.replace(f"\napparent_motor_inertia: [{zeros}]", f"\napparent_motor_inertia: [{known}]")
+    (tmp_path / "bare.yaml").write_text(text)
+    assert "inertia of joint_7 is not known" in identify(capsys, *words)[1]
+    assert json.loads(identify(capsys, "plan", "--count", 5, "--candidates", 30, "--json")[1])["notes"] == []

@@ -16,7 +16,7 @@ from impact_aware.estimation import (
 from impact_aware.estimation.trial_predictions import TrialPredictions
 from impact_aware.impact.predictor import predict
 from impact_aware.rigs.bench.estimation import simulate_rigid_trials
-from impact_aware.robot import RobotModel
+from impact_aware.robot import RobotModel, load_robot
 
 NOISE = 2e-3
 
@@ -93,6 +93,18 @@ def test_intervals_contain_the_truth_about_as_often_as_they_say(robot):
         inside += bool(found.lower[0] <= 0.3 <= found.upper[0])
     # Binomial with p = 0.95: fewer than 24 of 30 would happen once in 1000.
     assert inside >= 24
+
+
+@pytest.mark.parametrize("name", ["panda", "kuka_lwr4"])
+def test_motors_of_which_nothing_is_known_are_found_as_those_of_which_something_is(name):
+    """A profile written by `new-robot` has zeros; wrists' motors are several times their links."""
+    arm = RobotModel.from_profile(name)
+    recorded = trials(arm, seed=77)
+    found = identify_motor_inertia(load_robot(name, (0.0,) * arm.n), recorded)
+    wanted = identify_motor_inertia(arm, recorded)
+    # Where the search begins is all that differs.
+    np.testing.assert_allclose(found.values, wanted.values, rtol=5e-3)
+    assert found.determined.all() and found.warnings == ()
 
 
 def test_fewer_trials_give_wider_intervals(robot):
