@@ -24,6 +24,9 @@ AROUND = 0.150
 SCATTER = 0.100
 """Half the stretch from which a command's usual changes are taken, s."""
 
+TORQUES = "N m"
+"""Unit of commands that are torques."""
+
 STEP = 8.0
 """Change from one command to the next, in standard deviations of the usual changes, from which it is a step."""
 
@@ -51,12 +54,16 @@ class CommandStep:
         time_std: Of it, anywhere between the two, s.
         joint: Index of the joint whose command steps most, in its own scatter.
         size: Of that joint's step, in the unit of the commands.
+        sizes: (n,) Changes of all joints' commands then.
+        begin: When the command before it came, s.
     """
 
     time: float
     joint: int
     size: float
     time_std: float
+    sizes: Array
+    begin: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,12 +80,12 @@ class CommandTrack:
     times: Array
     values: Array
     source: str
-    unit: str = "N m"
+    unit: str = TORQUES
 
     def tells_torques(self, time: float) -> bool:
         """Whether torques are recorded about a time, s, so that a step would be seen."""
         beside = np.abs(self.times - time) <= SWINGS
-        return bool(self.unit == "N m" and np.count_nonzero(beside) >= 2 and (self.times > time).any())
+        return bool(self.unit == TORQUES and np.count_nonzero(beside) >= 2 and (self.times > time).any())
 
     def step_near(self, begin: float, end: float) -> CommandStep | None:
         """The clearest step between two times, s; None without one."""
@@ -102,7 +109,8 @@ class CommandTrack:
             row, joint = divmod(place, ratios.shape[1])
             if _stands_out(np.abs(changes[:, joint]), middles, row):
                 spread = float(times[row + 1] - times[row]) / np.sqrt(12.0)
-                return CommandStep(float(middles[row]), joint, float(changes[row, joint]), spread)
+                sizes, begin = changes[row], float(times[row])
+                return CommandStep(float(middles[row]), joint, float(sizes[joint]), spread, sizes, begin)
         return None
 
 
@@ -160,7 +168,7 @@ def commands_of_bag(
     late = _clock(bag, states)
     wanted = np.sort(np.asarray(events, dtype=float))
     rows: list[tuple[float, Array]] = []
-    unit = "N m"
+    unit = TORQUES
     for received, data in bag.serialized(chosen):
         time = 1e-9 * received - late
         nearest = wanted[min(int(np.searchsorted(wanted, time - AROUND)), len(wanted) - 1)]
@@ -211,7 +219,7 @@ def _in_order(message: object, joint_names: Sequence[str]) -> tuple[Array, str]:
     return np.zeros(0), ""
 
 
-def _track(times: Array, values: Array, source: str, unit: str = "N m") -> CommandTrack | None:
+def _track(times: Array, values: Array, source: str, unit: str = TORQUES) -> CommandTrack | None:
     """In order of time, without what is not finite."""
     whole = np.isfinite(times) & np.isfinite(values).all(axis=1)
     order = np.argsort(times[whole], kind="stable")

@@ -10,9 +10,10 @@ import numpy as np
 from impact_aware.detection.impact_watch import CONTACT, FOLLOWS, SECOND_CONTACT
 from impact_aware.estimation.sample_noise import quantum_of
 from impact_aware.recordings.arm_samples import ArmSamples
-from impact_aware.recordings.command_track import CommandStep, CommandTrack
+from impact_aware.recordings.command_track import TORQUES, CommandStep, CommandTrack
 from impact_aware.recordings.impact_finder import TWO_SIDED, FoundImpact
 from impact_aware.recordings.kink_finder import LEAST_BEFORE, SURE, Judged
+from impact_aware.robot import RobotModel
 
 RINGS = 0.5
 """Time after a contact for which joints may oscillate from it, s."""
@@ -32,6 +33,9 @@ COMMAND_LEADS, COMMAND_LAGS = 0.020, 0.010
 
 COMMAND_STAMP_STD = 1e-3
 """Of the time of a command beside the joints', s: messages without a stamp count from when they were recorded."""
+
+ALONG = 0.5
+"""Cosine, in the metric of the inertia, from which on a jump is along what a step of the torques does."""
 
 REST = 0.01
 """Speed of the fastest joint below which an arm rests, rad/s."""
@@ -93,6 +97,7 @@ def find_causes(
     judged: Sequence[Judged],
     joint_names: Sequence[str],
     commands: CommandTrack | None = None,
+    robot: RobotModel | None = None,
 ) -> list[Cause]:
     """The cause of every find, in order of time.
 
@@ -101,6 +106,7 @@ def find_causes(
         judged: What both sides were asked about, steps of the acceleration that no detector found among it.
         joint_names: (n,) Of the arm.
         commands: What was commanded to its joints, where that was recorded.
+        robot: The arm, where it is known: then what a step of recorded torques can do is known too.
     """
     unit = "" if commands is None else commands.unit
     causes: list[Cause] = []
@@ -133,6 +139,13 @@ def find_causes(
             if command:
                 words = _told(command, impact.event.time, joint_names, unit)
                 evidence = f"a jump of the velocity is not clear, and {words}{_resting(impact.judged)}"
+                causes.append(_answers(command, _cause(impact, _driven(impact.judged), evidence)))
+                continue
+        if follows and impact.judged is not None and robot is not None and unit == TORQUES:
+            command = _commanded(commands, impact.event.time, contacts, -impact.event.time_std)
+            if command and _can_make(command, impact, impact.judged, robot):
+                words = _told(command, impact.event.time, joint_names, unit)
+                evidence = f"{words}, which makes such a jump by then{_resting(impact.judged)}"
                 causes.append(_answers(command, _cause(impact, _driven(impact.judged), evidence)))
                 continue
         kind = SECOND_CONTACT if follows else CONTACT
@@ -203,6 +216,22 @@ def _commanded(
         return None
     begin = max([time - COMMAND_LEADS, *(contact + BESIDE for contact in contacts if contact < time)])
     return commands.step_near(begin, time + lags)
+
+
+def _can_make(step: CommandStep, impact: FoundImpact, judged: Judged, robot: RobotModel) -> bool:
+    """Whether a step of the torques makes a jump by then: it accelerates the joints by M^-1 times itself.
+
+    Samples do not tell a jump from what a strong torque does between two of them.
+    """
+    window, jump = impact.window, judged.told.jump
+    if len(step.sizes) != robot.n or len(jump) != robot.n or not len(window.times):
+        return False
+    mass = robot.mass_matrix(window.positions[int(np.argmin(np.abs(window.times - judged.told.time)))])
+    driven = np.linalg.solve(mass, step.sizes)
+    along, length, other = float(jump @ step.sizes), float(driven @ step.sizes), float(jump @ mass @ jump)
+    if along < ALONG * np.sqrt(length * other):
+        return False
+    return along / length <= judged.told.time + judged.period - step.begin
 
 
 def _told(step: CommandStep | None, time: float, joint_names: Sequence[str], unit: str) -> str:

@@ -335,7 +335,7 @@ def _concluded(file: Path, arm: _Arm, options: AnalysisOptions, around: Surround
     own = tuple(p for p in around.predictions if _belongs(p, source))
     mine = replace(around, predictions=own, predicts=around.predicts and bool(own))
     label = label_of(file, options.labels)
-    causes = find_causes(finder.found, finder.kinks.judged, source.message_names, arm.commands)
+    causes = find_causes(finder.found, finder.kinks.judged, source.message_names, arm.commands, source.robot)
     contacts = [cause for cause in causes if cause.impact is not None]
     others = [cause for cause in causes if cause.impact is None and cause.cause]
     impacts = []

@@ -14,6 +14,7 @@ from impact_aware.recordings.command_track import CommandTrack
 from impact_aware.recordings.event_cause import find_causes, refuted
 from impact_aware.recordings.impact_finder import FoundImpact
 from impact_aware.recordings.kink_finder import AGAIN, SURE, Judged
+from impact_aware.robot import RobotModel
 
 NAMES = ("shoulder", "elbow")
 
@@ -271,6 +272,68 @@ def test_a_second_jump_just_after_a_step_of_the_command_has_to_be_as_clear_as_a_
     if cause == "command_step":
         said = "a jump of the velocity is not clear, and the command to elbow steps by 6 N m 4 ms before it"
         assert only.evidence == said
+
+
+TWO_LINKS = """<robot name="two_links"><link name="base"/>
+{}</robot>""".format(
+    "".join(
+        f"""<joint name="{name}" type="revolute"><parent link="{parent}"/><child link="{name}_link"/>
+        <origin xyz="{length} 0 0"/><axis xyz="0 0 1"/>
+        <limit lower="-3" upper="3" velocity="3" effort="100"/></joint>
+        <link name="{name}_link"><inertial><origin xyz="0.2 0 0"/><mass value="{mass}"/>
+        <inertia ixx="0.02" iyy="0.03" izz="0.04" ixy="0" ixz="0" iyz="0"/></inertial></link>"""
+        for name, parent, length, mass in (("shoulder", "base", 0.0, 3.0), ("elbow", "shoulder_link", 0.4, 2.0))
+    )
+)
+
+
+@pytest.mark.parametrize(
+    ("needed", "step_time", "turned", "unit", "cause"),
+    [
+        (0.006, 1.3963, 0.0, "N m", "command_step"),
+        (0.006, 1.3963, 1.0, "N m", "command_step"),
+        (0.006, 1.3963, 1.1, "N m", "second_contact"),
+        (0.006, 1.3963, np.pi, "N m", "second_contact"),
+        (0.006, 1.3963, 0.0, "rad", "second_contact"),
+        (0.0088, 1.3963, 0.0, "N m", "command_step"),
+        (0.0095, 1.3963, 0.0, "N m", "second_contact"),
+        (0.0095, 1.3953, 0.0, "N m", "command_step"),
+        (0.006, 1.4013, 0.0, "N m", "second_contact"),
+    ],
+)
+def test_a_second_jump_that_a_recorded_torque_makes_by_then_is_a_step_of_the_command(
+    needed: float, step_time: float, turned: float, unit: str, cause: str
+) -> None:
+    """The elbow falls with the shoulder; at 1.4 s, of samples 5 ms apart, from commands 1 ms apart.
+
+    M^-1 times the step is along the jump of (0.05, -0.42) rad/s, or `turned` from it by so many rad as the inertia has
+    angles, and takes `needed` s to make it.
+    """
+    robot = RobotModel.from_urdf(TWO_LINKS, tool_frame="elbow_link")
+    posture, jump = np.array([0.4, -0.9]), np.array([0.05, -0.42])
+    mass = robot.mass_matrix(posture, "M+B_theta")
+    root = np.linalg.cholesky(mass).T
+    along = root @ jump
+    turn = np.array([[np.cos(turned), -np.sin(turned)], [np.sin(turned), np.cos(turned)]])
+    wanted = np.linalg.solve(root, turn @ along) / needed / np.cos(turned)
+    if turned > 2.0:
+        wanted = -jump / needed
+    times = 0.9 + 1e-3 * np.arange(1200)
+    values = np.stack((0.5 * np.sin(3.0 * times), np.full(1200, 2.0)), axis=1)
+    values += 1e-6 * np.random.default_rng(0).standard_normal(values.shape)
+    values[times > step_time] += mass @ wanted
+    track = CommandTrack(times, values, "commands", unit)
+    # The posture at the find counts.
+    window = ArmSamples(np.array([1.39, 1.4, 1.41]), np.array([[1.4, 1.9], posture, [-1.4, 0.3]]))
+    first, second = (replace(found(judged(time, kink=60.0)), window=window) for time in (1.2, 1.4))
+    causes = find_causes([first, second], [], NAMES, track, robot)
+    assert [each.cause for each in causes] == ["contact", cause]
+    if cause == "command_step":
+        assert "steps by" in causes[1].evidence and causes[1].evidence.endswith("which makes such a jump by then")
+        assert causes[1].impact is None and causes[1].time < 1.4
+    # Of an arm that is not known nothing is known, and what follows no contact is one.
+    assert find_causes([first, second], [], NAMES, track)[1].cause == "second_contact"
+    assert find_causes([second], [], NAMES, track, robot)[0].cause == "contact"
 
 
 def test_a_jump_long_after_a_contact_is_no_answer_of_the_command() -> None:
