@@ -134,18 +134,14 @@ def find_causes(
                 causes.append(_answers(command, _cause(impact, "motion_start", evidence)))
                 continue
         follows = bool(contacts) and impact.event.time - contacts[-1] < FOLLOWS
-        if follows and impact.judged is not None and impact.judged.gain < SURE:
+        if follows and impact.judged is not None:
             command = _commanded(commands, impact.event.time, contacts, -impact.event.time_std)
-            if command:
+            unclear = impact.judged.gain < SURE
+            if command and (unclear or _can_make(command, unit, impact, robot)):
                 words = _told(command, impact.event.time, joint_names, unit)
-                evidence = f"a jump of the velocity is not clear, and {words}{_resting(impact.judged)}"
-                causes.append(_answers(command, _cause(impact, _driven(impact.judged), evidence)))
-                continue
-        if follows and impact.judged is not None and robot is not None and unit == TORQUES:
-            command = _commanded(commands, impact.event.time, contacts, -impact.event.time_std)
-            if command and _can_make(command, impact, impact.judged, robot):
-                words = _told(command, impact.event.time, joint_names, unit)
-                evidence = f"{words}, which makes such a jump by then{_resting(impact.judged)}"
+                evidence = f"{words}, which makes such a jump by then"
+                evidence = f"a jump of the velocity is not clear, and {words}" if unclear else evidence
+                evidence += _resting(impact.judged)
                 causes.append(_answers(command, _cause(impact, _driven(impact.judged), evidence)))
                 continue
         kind = SECOND_CONTACT if follows else CONTACT
@@ -218,12 +214,15 @@ def _commanded(
     return commands.step_near(begin, time + lags)
 
 
-def _can_make(step: CommandStep, impact: FoundImpact, judged: Judged, robot: RobotModel) -> bool:
+def _can_make(step: CommandStep, unit: str, impact: FoundImpact, robot: RobotModel | None) -> bool:
     """Whether a step of the torques makes a jump by then: it accelerates the joints by M^-1 times itself.
 
     Samples do not tell a jump from what a strong torque does between two of them.
     """
-    window, jump = impact.window, judged.told.jump
+    window, judged = impact.window, impact.judged
+    if unit != TORQUES or robot is None or judged is None:
+        return False
+    jump = judged.told.jump
     if len(step.sizes) != robot.n or len(jump) != robot.n or not len(window.times):
         return False
     mass = robot.mass_matrix(window.positions[int(np.argmin(np.abs(window.times - judged.told.time)))])
