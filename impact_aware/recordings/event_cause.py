@@ -58,6 +58,9 @@ UNJUDGED = "can't be judged, as the samples only begin there"
 UNFINISHED = "can't be told from an oscillation of the contact before, for lack of samples around it"
 """Evidence of a find that comes too soon before the end of the samples, or too close to the contact."""
 
+UNCLEAR, MADE = "a jump of the velocity is not clear, and ", ", which makes such a jump by then"
+"""Evidence of a second jump that a recorded step of the command is the cause of, before and after that step."""
+
 GOES_ON = 1.3
 """Mean velocity after a jump from rest, in jumps and along it, from which the arm goes on as a motor moves it: what was
 hit is slower than just after the jump."""
@@ -139,9 +142,7 @@ def find_causes(
             unclear = impact.judged.gain < SURE
             if command and (unclear or _can_make(command, unit, impact, robot)):
                 words = _told(command, impact.event.time, joint_names, unit)
-                evidence = f"{words}, which makes such a jump by then"
-                evidence = f"a jump of the velocity is not clear, and {words}" if unclear else evidence
-                evidence += _resting(impact.judged)
+                evidence = f"{UNCLEAR if unclear else ''}{words}{'' if unclear else MADE}{_resting(impact.judged)}"
                 causes.append(_answers(command, _cause(impact, _driven(impact.judged), evidence)))
                 continue
         kind = SECOND_CONTACT if follows else CONTACT
