@@ -191,6 +191,7 @@ class JumpPredictor:
     def stand(self, robot: RobotModel) -> None:
         """The same arm on another base: what was told in axes of the base before is not known in those of this one."""
         self.robot, self._prepared = robot, None
+        self._sights.clear()
 
     def see_object(
         self,

@@ -164,6 +164,9 @@ def test_an_impact_that_is_told_late_meets_the_object_as_it_was_seen_until_then(
     np.testing.assert_allclose(outcome(late), outcome(last), atol=1e-12)
     assert np.abs(outcome(late, time=7.1) - outcome(early, time=7.1)).max() > 1e-3
     np.testing.assert_allclose(late.contact.normal, last.contact.normal, atol=1e-15)
+    # Of another base, nothing that was seen from the one before is known.
+    late.stand(ROBOT)
+    np.testing.assert_allclose(outcome(late, time=7.0), outcome(last, time=7.0), atol=1e-12)
     # Of stamps that begin anew, nothing before is known.
     late.see_object(np.array([0.5, -0.1, 0.2]), time=1.0)
     alone = make()
