@@ -14,6 +14,7 @@ from impact_aware.arrays import Array
 from impact_aware.control.safety.impact_check import check_field, check_prediction
 from impact_aware.detection import ImpactEvent
 from impact_aware.errors import InvalidInputError
+from impact_aware.impact.jump_predictor import MEMORY
 from impact_aware.impact.record import Impact
 from impact_aware.reference import ArmAfterImpact
 from impact_aware.robot.safety_limits import SafetyLimits
@@ -29,10 +30,6 @@ REACH_TIME = 1.0
 
 REFRESH = 0.5
 """The field of an object that moves is made anew after this time, s, even where the object goes on as foreseen."""
-
-MEMORY = 2.0
-"""For so long, s of poses' stamps, it is remembered where the object was: impacts are told late where computers are
-slow, and poses that show what it has done may come before it."""
 
 SPEED_TOLERANCE = 0.003
 """The field follows an object whose velocity changes by more than this, m/s."""
