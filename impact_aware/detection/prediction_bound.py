@@ -14,6 +14,8 @@ of the fitted window (Aouaj thesis, (2.29)). From that, two bounds on the predic
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 from impact_aware.detection.events import Array
@@ -40,6 +42,7 @@ def position_variation(duration: Array | float, acceleration_variation: float, j
     return np.where(duration <= corner, jerk_bound * duration**3 / 6.0, late)
 
 
+@lru_cache(maxsize=4096)
 def detection_bound(
     window: int,
     horizon: int,

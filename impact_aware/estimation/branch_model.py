@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from impact_aware.arrays import Array
+from impact_aware.estimation.marginals import common_jump, marginals
 from impact_aware.estimation.motion_parts import RINGING, MotionParts, Sizes, ramp, squares
 
 CONTACT_TIMES = (0.0, 0.001, 0.002, 0.004, 0.007)
@@ -230,8 +231,8 @@ class BranchModel:
             for size in _without_drive(choices) if pushes else choices:
                 covariances = self.parts.covariance(since, size, noise, pushes)
                 base, products, norms = self._marginal(covariances, group, ramps)
-                scores += [base[..., None] + _gain(products, norms, jump) for jump in JUMPS]
-            table = np.stack(scores)
+                scores.append(base[..., None] + _gains(products, norms))
+            table = np.concatenate(scores)
             top = table.max(axis=0)
             totals += (top + np.log(np.exp(table - top).mean(axis=0))).sum(axis=1)
         totals += prior
@@ -279,11 +280,11 @@ class BranchModel:
         best, chosen = np.empty(joints), [choices[0]] * joints
         for noise, pushes, group in self._groups():
             some = _without_drive(choices) if pushes else choices
-            covariances = np.array([squares(size) for size in some]) @ parts + self.parts.given(noise, pushes).ravel()
+            covariances = _squares_of(some) @ parts + self.parts.given(noise, pushes).ravel()
             covariances = covariances.reshape(len(some), len(since), len(since))
             base, products, norms = self._marginal(covariances, group, ramps)
             if kink:
-                base = base + np.max([_gain(products, norms, jump) for jump in JUMPS], axis=(0, -1))
+                base = base + _gains(products, norms).max(axis=(0, -1))
             places = base.argmax(axis=0)
             best[group] = base.max(axis=0)
             for joint, place in zip(group.tolist(), places.tolist(), strict=True):
@@ -298,7 +299,7 @@ class BranchModel:
         base, products, norms = self._likelihoods(instants, sizes, self._durations)
         prior = -np.array(self._durations) / CONTACT_TIME_SCALE
         prior -= np.log(np.exp(prior).sum())
-        gains = np.stack([_gain(products, norms, jump) for jump in JUMPS])  # (jumps, t, n, durations)
+        gains = _gains(products, norms)
         # Each joint has a jump of its own size.
         top = gains.max(axis=0)
         totals = [(top + np.log(np.exp(gains - top).mean(axis=0))).sum(axis=1) + prior]
@@ -308,7 +309,7 @@ class BranchModel:
         means.append(products * variance)
         stds.append(np.sqrt(variance))
         for spread in self._spreads:
-            gain, mean, std = _joint_gain(products, norms, spread)
+            gain, mean, std = common_jump(products, norms, spread)
             totals.append(gain + prior)
             means.append(mean)
             stds.append(std)
@@ -346,32 +347,17 @@ class BranchModel:
 
     def _marginal(self, covariances: Array, group: NDArray[np.intp], ramps: Array) -> tuple[Array, Array, Array]:
         """For covariances (c, k, k) and ramps (k, d) or (c, k, d): likelihoods and products as in `_likelihoods`."""
-        count, _, samples = covariances.shape
-        own = self.powers.shape[1]
+        count, samples, _ = covariances.shape
         ramps = np.broadcast_to(ramps, (count, samples, ramps.shape[-1]))
-        fixed = np.broadcast_to(np.hstack((self.powers, self.values[:, group])), (count, samples, own + len(group)))
-        columns = np.concatenate((fixed, ramps), axis=2)
-        solved = np.linalg.solve(covariances, columns)
-        table = np.swapaxes(columns, 1, 2) @ solved
-        powers, rest = table[:, :own, :own], table[:, own:, own:]
-        cross = table[:, :own, own:]
-        left = rest - np.swapaxes(cross, 1, 2) @ np.linalg.solve(powers, cross)
-        halves = 0.5 * (np.linalg.slogdet(covariances)[1] + np.linalg.slogdet(powers)[1])
-        joints = len(group)
-        base = -0.5 * np.einsum("cnn->cn", left[:, :joints, :joints]) - halves[:, None]
-        norms = np.maximum(np.einsum("cdd->cd", left[:, joints:, joints:]), 1e-30)
-        return base, left[:, :joints, joints:], np.broadcast_to(norms[:, None], (count, joints, norms.shape[1]))
+        base, products, norms = marginals(covariances, self.powers, self.values[:, group], ramps)
+        norms = np.maximum(norms, 1e-30)
+        return base, products, np.broadcast_to(norms[:, None], products.shape)
 
 
-def _joint_gain(products: Array, norms: Array, spread: Array) -> tuple[Array, Array, Array]:
-    """What a jump of covariance (n, n) adds to the log likelihoods (t, d), its mean and standard error (t, n, d)."""
-    weights, data = np.swapaxes(norms, 1, 2), np.swapaxes(products, 1, 2)  # (t, d, n)
-    system = np.eye(len(spread)) + spread * weights[:, :, None, :]
-    covariance = np.linalg.solve(system, np.broadcast_to(spread, system.shape))
-    mean = np.einsum("tdij,tdj->tdi", covariance, data)
-    gain = 0.5 * np.einsum("tdi,tdi->td", data, mean) - 0.5 * np.linalg.slogdet(system)[1]
-    std = np.sqrt(np.maximum(np.einsum("tdii->tdi", covariance), 0.0))
-    return gain, np.swapaxes(mean, 1, 2), np.swapaxes(std, 1, 2)
+@lru_cache(maxsize=8)
+def _squares_of(choices: tuple[Sizes, ...]) -> Array:
+    """`squares` of each choice, one a row."""
+    return np.array([squares(size) for size in choices])
 
 
 @lru_cache(maxsize=8)
@@ -393,7 +379,8 @@ def _log_mean(values: Array) -> float:
     return top + float(np.log(np.mean(np.exp(values - top))))
 
 
-def _gain(products: Array, norms: Array, jump: float) -> Array:
-    """What a jump of this standard deviation adds to the log likelihood, (n, d)."""
-    share = jump**2 * norms
-    return np.asarray(0.5 * jump**2 * products**2 / (1.0 + share) - 0.5 * np.log1p(share))
+def _gains(products: Array, norms: Array) -> Array:
+    """What a jump of each size of `JUMPS` adds to the log likelihoods (t, n, d): (jumps, t, n, d)."""
+    squared = np.array(JUMPS)[:, None, None, None] ** 2
+    share = 1.0 + squared * norms
+    return np.asarray(0.5 * (squared * products**2 / share - np.log(share)))

@@ -25,9 +25,9 @@ _STIFF = 2.0 * np.pi * np.geomspace(*STIFF, 4)
 _FREQUENCIES = 17
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Sizes:
-    """Sizes of one joint's parts, all but noise and jump.
+    """Sizes of one joint's parts, all but noise and jump; told apart by identity, as they are looked up often.
 
     Attributes:
         jerk: Spectral density of the jerk, rad^2/s^5.

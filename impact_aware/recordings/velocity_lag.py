@@ -89,9 +89,7 @@ def _lags(window: ArmSamples, velocities: Array) -> list[float]:
             continue
         steps = 0.5 * (own[1:] + own[:-1]) * np.diff(times)
         integral = np.concatenate(([0.0], np.cumsum(steps)))[inside]
-        misfit = np.array(
-            [np.var(integral - np.interp(times[inside] - lag, times, positions[:, joint])) for lag in tried]
-        )
+        misfit = np.var(integral - np.interp(times[inside] - tried[:, None], times, positions[:, joint]), axis=1)
         best = int(misfit.argmin())
         if 0 < best < len(tried) - 1:
             found.append(float(tried[best]))
