@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from impact_aware.arrays import Array
 from impact_aware.errors import InvalidInputError
-from impact_aware.estimation.branch_model import CONTACT_TIMES as SINGLE
 from impact_aware.estimation.branch_model import BranchModel
 from impact_aware.estimation.motion_parts import Sizes, ramp
+from impact_aware.estimation.part_choices import CONTACT_TIMES as SINGLE
 from impact_aware.estimation.sample_noise import noise_of
 
 BEFORE, AFTER = 0.060, 0.080

@@ -18,43 +18,33 @@ With everything but the instant linear and Gaussian, likelihoods are closed (Ras
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import lru_cache
 from itertools import product, starmap
 
 import numpy as np
 from numpy.typing import NDArray
 
 from impact_aware.arrays import Array
+from impact_aware.estimation.branches import Branches
+from impact_aware.estimation.jump_gain import gains_of_jumps, log_mean
 from impact_aware.estimation.marginals import common_jump, marginals
-from impact_aware.estimation.motion_parts import RINGING, MotionParts, Sizes, ramp, squares
-
-CONTACT_TIMES = (0.0, 0.001, 0.002, 0.004, 0.007)
-"""Candidates for the time in which a contact changes the velocity, s."""
-
-LONG_CONTACT_TIMES = (0.011, 0.016)
-"""More of them where the drive was measured: else an oscillation can't be told from a contact as long as that, s."""
-
-CONTACT_TIME_SCALE = 0.003
-"""Time over which the prior of a contact time falls by a factor e, s."""
-
-JERKS = (50.0, 5e3, 5e5)
-"""Candidates for the spectral density of the jerk, rad^2/s^5: of a planned motion, a controller that acts, a rattle."""
-
-UNDER_WAY = (0.0, 0.03, 0.15, 0.8)
-"""Candidates for the velocity of an oscillation under way, rad/s."""
-
-STARTED = (0.0, 0.2, 1.0)
-"""Candidates for the velocity of an oscillation that an impact starts, rad/s."""
-
-STEPS = (0.0, 12.0)
-"""Candidates for the standard deviation of a step of the acceleration, rad/s^2."""
-
-CARRIED = 12.0
-"""The same of one that reaches the links through elastic joints, rad/s^2."""
-
-JUMPS = (0.0, 0.03, 0.1, 0.3, 1.0, 3.0)
-"""Candidates for the standard deviation of a jump, rad/s; most impacts leave some joints alone."""
+from impact_aware.estimation.motion_parts import RINGING, MotionParts, Sizes, ramp
+from impact_aware.estimation.part_choices import (
+    AT_CARRIED,
+    AT_KINKS,
+    AT_STEPS,
+    BEFORE,
+    CONTACT_TIME_SCALE,
+    CONTACT_TIMES,
+    JERKS,
+    JUMPS,
+    LONG_CONTACT_TIMES,
+    PLAIN,
+    STARTED,
+    STEPS,
+    UNDER_WAY,
+    squares_of,
+    without_drive,
+)
 
 NOISE_GRID = 2.0
 """Ratio of neighbouring standard deviations of the noise that are told apart."""
@@ -76,47 +66,6 @@ STARTS_APART = 0.004
 
 FINE = 40
 """Candidates for the instant there."""
-
-
-@dataclass(frozen=True, eq=False)
-class Branches:
-    """What the samples around an instant tell.
-
-    Attributes:
-        time: Of the impact, if it is one, s.
-        time_std: Its standard error, s.
-        jump: (n,) Of the velocity, rad/s.
-        jump_std: (n,) Its standard error, rad/s.
-        smooth: Log likelihood without anything but the motion and an oscillation under way.
-        plain: The same without an oscillation under way.
-        step: With a step of the acceleration.
-        step_time: Where that or `carried` is, whichever is likelier, s.
-        kink: With a jump of the velocity.
-        carried: With a step of the motors' acceleration that elastic joints pass on.
-    """
-
-    time: float
-    time_std: float
-    jump: Array
-    jump_std: Array
-    smooth: float
-    plain: float
-    step: float
-    step_time: float
-    kink: float
-    carried: float = -np.inf
-
-
-# What goes on before an instant whatever happens there.
-_BEFORE = tuple(starmap(Sizes, product(JERKS, UNDER_WAY)))
-_PLAIN = tuple(map(Sizes, JERKS))
-_AT_STEPS = tuple(replace(size, step=step) for size, step in product(_BEFORE, STEPS))
-_CARRIED = (*_BEFORE, *(replace(size, carried=CARRIED) for size in _BEFORE))
-_AT_KINKS = tuple(
-    replace(size, started=started, step=step)
-    for size, started, step in product(_BEFORE, STARTED, STEPS)
-    if size.jerk < JERKS[-1]
-)
 
 
 class BranchModel:
@@ -175,23 +124,23 @@ class BranchModel:
 
     def without_event(self) -> float:
         """Log likelihood of the samples where nothing happens, joints ringing or not."""
-        return float(self._best(self.origin + 0.5 * float(self.times[-1]), _BEFORE)[0].sum())
+        return float(self._best(self.origin + 0.5 * float(self.times[-1]), BEFORE)[0].sum())
 
     def likeliest(self, begin: float, end: float) -> Array:
         """Log likelihood (n,) of each joint alone, a jump between two instants, s, or none, whichever is likelier."""
-        smooth, _ = self._best(0.5 * (begin + end), _BEFORE)
+        smooth, _ = self._best(0.5 * (begin + end), BEFORE)
         places = np.linspace(begin, end, 5)[1:-1].tolist()
-        return np.max([smooth, *(self._best(place, _AT_KINKS, kink=True)[0] for place in places)], axis=0)
+        return np.max([smooth, *(self._best(place, AT_KINKS, kink=True)[0] for place in places)], axis=0)
 
     def judge(self, begin: float, end: float, guess: float) -> Branches:
         """Compare what may have happened between two instants, s; `guess` is one at which something seems to."""
         middle = 0.5 * (begin + end)
-        plain, _ = self._best(middle, _PLAIN)
-        smooth, _ = self._best(middle, _BEFORE)
+        plain, _ = self._best(middle, PLAIN)
+        smooth, _ = self._best(middle, BEFORE)
         coarse = np.arange(begin, end + 0.25 * self._period, 0.5 * self._period)
-        _, sizes = self._best(middle, _AT_STEPS)
+        _, sizes = self._best(middle, AT_STEPS)
         steps = self._likelihoods(coarse, sizes, ())[0].sum(axis=1)
-        _, carried = self._best(middle, _CARRIED)
+        _, carried = self._best(middle, AT_CARRIED)
         passed_on = self._likelihoods(coarse, carried, ())[0].sum(axis=1)
         instant, sizes = self._kink_sizes(coarse, guess)
         # A short contact and a longer one that began earlier are nearly the same.
@@ -201,7 +150,7 @@ class BranchModel:
         # The time is that of the samples, whether or not the arm is known: tables without a robot have it too.
         weight = np.exp(alone - alone.max())
         # The prior of the instant is even over the whole search, of which this is the part that counts.
-        total = _log_mean(scores) + np.log(min(1.0, (fine[-1] - fine[0]) / max(end - begin, 1e-9)))
+        total = log_mean(scores) + np.log(min(1.0, (fine[-1] - fine[0]) / max(end - begin, 1e-9)))
         weight /= weight.sum()
         time = float(weight @ fine)
         jump = weight @ jumps
@@ -212,10 +161,10 @@ class BranchModel:
             jump_std=np.sqrt(weight @ (stds**2 + (jumps - jump) ** 2)),
             smooth=float(smooth.sum()),
             plain=float(plain.sum()),
-            step=_log_mean(steps),
+            step=log_mean(steps),
             step_time=float(coarse[int(max(steps, passed_on, key=np.max).argmax())]),
             kink=total,
-            carried=_log_mean(passed_on),
+            carried=log_mean(passed_on),
         )
 
     def instant(self, begin: float, end: float) -> tuple[float, float]:
@@ -228,10 +177,10 @@ class BranchModel:
         ramps = np.stack([ramp(since, duration) for duration in self._durations], axis=-1)
         for noise, pushes, group in self._groups():
             scores = []
-            for size in _without_drive(choices) if pushes else choices:
+            for size in without_drive(choices) if pushes else choices:
                 covariances = self.parts.covariance(since, size, noise, pushes)
                 base, products, norms = self._marginal(covariances, group, ramps)
-                scores.append(base[..., None] + _gains(products, norms))
+                scores.append(base[..., None] + gains_of_jumps(products, norms))
             table = np.concatenate(scores)
             top = table.max(axis=0)
             totals += (top + np.log(np.exp(table - top).mean(axis=0))).sum(axis=1)
@@ -254,7 +203,7 @@ class BranchModel:
 
         Sizes that are found at a wrong instant excuse the jump by jerk: they are looked for at several.
         """
-        choices = _AT_KINKS
+        choices = AT_KINKS
         coarse = np.sort(np.append(coarse, guess))
         every = max(1, round(STARTS_APART / (0.5 * self._period)))
         starts = [
@@ -279,12 +228,12 @@ class BranchModel:
         parts = self.parts.table(since)
         best, chosen = np.empty(joints), [choices[0]] * joints
         for noise, pushes, group in self._groups():
-            some = _without_drive(choices) if pushes else choices
-            covariances = _squares_of(some) @ parts + self.parts.given(noise, pushes).ravel()
+            some = without_drive(choices) if pushes else choices
+            covariances = squares_of(some) @ parts + self.parts.given(noise, pushes).ravel()
             covariances = covariances.reshape(len(some), len(since), len(since))
             base, products, norms = self._marginal(covariances, group, ramps)
             if kink:
-                base = base + _gains(products, norms).max(axis=(0, -1))
+                base = base + gains_of_jumps(products, norms).max(axis=(0, -1))
             places = base.argmax(axis=0)
             best[group] = base.max(axis=0)
             for joint, place in zip(group.tolist(), places.tolist(), strict=True):
@@ -299,7 +248,7 @@ class BranchModel:
         base, products, norms = self._likelihoods(instants, sizes, self._durations)
         prior = -np.array(self._durations) / CONTACT_TIME_SCALE
         prior -= np.log(np.exp(prior).sum())
-        gains = _gains(products, norms)
+        gains = gains_of_jumps(products, norms)
         # Each joint has a jump of its own size.
         top = gains.max(axis=0)
         totals = [(top + np.log(np.exp(gains - top).mean(axis=0))).sum(axis=1) + prior]
@@ -354,33 +303,5 @@ class BranchModel:
         return base, products, np.broadcast_to(norms[:, None], products.shape)
 
 
-@lru_cache(maxsize=8)
-def _squares_of(choices: tuple[Sizes, ...]) -> Array:
-    """`squares` of each choice, one a row."""
-    return np.array([squares(size) for size in choices])
-
-
-@lru_cache(maxsize=8)
-def _without_drive(choices: tuple[Sizes, ...]) -> tuple[Sizes, ...]:
-    """What is left of these where the drive is taken off: swings of a tenth; a contact may rattle from then on."""
-    left = tuple(size for size in choices if size.under_way <= UNDER_WAY[1])
-    if choices != _AT_KINKS:
-        return left
-    quick = (replace(size, jerk=JERKS[-1]) for size in left if size.jerk == JERKS[-2])
-    return (*left, *(replace(size, rattle=JERKS[-1]) for size in left), *quick)
-
-
 def _on_noise_grid(values: Array) -> Array:
     return np.asarray(NOISE_GRID ** np.round(np.log(np.maximum(values, 1e-300)) / np.log(NOISE_GRID)))
-
-
-def _log_mean(values: Array) -> float:
-    top = float(values.max())
-    return top + float(np.log(np.mean(np.exp(values - top))))
-
-
-def _gains(products: Array, norms: Array) -> Array:
-    """What a jump of each size of `JUMPS` adds to the log likelihoods (t, n, d): (jumps, t, n, d)."""
-    squared = np.array(JUMPS)[:, None, None, None] ** 2
-    share = 1.0 + squared * norms
-    return np.asarray(0.5 * (squared * products**2 / share - np.log(share)))

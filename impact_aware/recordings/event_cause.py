@@ -12,7 +12,8 @@ from impact_aware.estimation.sample_noise import quantum_of
 from impact_aware.recordings.arm_samples import ArmSamples
 from impact_aware.recordings.command_track import TORQUES, CommandStep, CommandTrack
 from impact_aware.recordings.impact_finder import TWO_SIDED, FoundImpact
-from impact_aware.recordings.kink_finder import LEAST_BEFORE, SURE, Judged
+from impact_aware.recordings.judged import SURE, Judged
+from impact_aware.recordings.kink_finder import LEAST_BEFORE
 from impact_aware.robot import RobotModel
 
 RINGS = 0.5

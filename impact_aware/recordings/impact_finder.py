@@ -15,7 +15,8 @@ from impact_aware.arrays import Array
 from impact_aware.detection import ImpactDetector, ImpactEvent, InputMonitor, JointSample
 from impact_aware.recordings.arm_samples import ArmSamples, joined
 from impact_aware.recordings.impact_fit import without_repeats
-from impact_aware.recordings.kink_finder import LEAST_AFTER, MARGIN, PIECE, SIZE, Judged, KinkFinder
+from impact_aware.recordings.judged import SIZE, Judged
+from impact_aware.recordings.kink_finder import LEAST_AFTER, MARGIN, PIECE, KinkFinder
 from impact_aware.recordings.results import DetectorResidual
 from impact_aware.robot import RobotModel
 

@@ -7,15 +7,17 @@ jump has been found: the motion on its other side is not that of the same branch
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from impact_aware.arrays import Array
-from impact_aware.estimation.branch_model import LONG_CONTACT_TIMES, TOUCHES, Branches, BranchModel
+from impact_aware.estimation.branch_model import TOUCHES, BranchModel
 from impact_aware.estimation.motion_parts import RINGING
+from impact_aware.estimation.part_choices import LONG_CONTACT_TIMES
 from impact_aware.estimation.ringing_band import ringing_band, stretches_between
 from impact_aware.estimation.sample_noise import Noise, noise_of
+from impact_aware.recordings.judged import AGAIN, SMALLEST, STEEPEST, SURE, Judged
 from impact_aware.recordings.kink_candidates import find_candidates, smallest_jump
 from impact_aware.recordings.momentum_evidence import MomentumEvidence, Samples
 from impact_aware.robot import RobotModel
@@ -32,35 +34,14 @@ MOST_SAMPLES = 50
 SEARCH = 0.0075
 """The instant is looked for within this time and half a period of a candidate, s."""
 
-SURE, AGAIN = 12.0, float(np.log(30.0 * 20.0))
-"""Logarithm of how much more likely a jump must make the samples than a step of the acceleration and an oscillation;
-the same within `FOLLOWS` after another jump, where a second one is no surprise: one or two of some 40 candidates. One
-false one in twenty that are reported is the most that is wanted."""
-
-OVER_STEP = float(np.log(4.0 * 20.0))
-"""The same over a step of the command that elastic joints pass on: where something steps, one in five is a contact."""
-
 FOLLOWS = 0.4
 """Time after a jump in which others are expected, s."""
 
 HOPELESS = -20.0
-"""The same as `SURE`, below which nothing known of the neighbours makes it a jump."""
+"""The same as `SURE` of `judged`, below which nothing known of the neighbours makes it a jump."""
 
 REFINED = 3e-3
 """The time is refined within this time or 1.2 periods of the likeliest one, s."""
-
-CERTAIN = 30.0
-"""The same, from which no jump of a joint needs to be clear by itself."""
-
-SIZE = 2.0
-"""Standard errors that the jump of some joint must have."""
-
-SMALLEST, STEEPEST = 0.02, 18.0
-"""Jump of the fastest joint below which nothing is reported as one, rad/s, and what a command can do instead, rad/s^2:
-within one sampling period it changes the velocity as much as a jump. Just after another jump half of it counts."""
-
-LEAST_TIME_STD, LEAST_TIME_SHARE = 3.5e-4, 0.08
-"""Of the time, s, and in periods: a contact takes some milliseconds, and how its force rises is not seen."""
 
 CONVINCES = 3.5
 """A jump that convinces against noise, in those that just make a candidate: 1.6 to 4 were found from 100 to 1000 Hz."""
@@ -82,90 +63,6 @@ MOST_RINGING = 6
 
 LONGEST_GAP = 5.0
 """Sampling periods without a sample after which positions are a stretch of their own."""
-
-
-@dataclass(frozen=True, eq=False)
-class Judged:
-    """A candidate and what became of it.
-
-    Attributes:
-        instant: Of the candidate, s.
-        branches: What the samples around it tell.
-        speed: (2, n) Mean velocities before and after it, rad/s.
-        far: (2, n) Those of the halves of the samples that are farther away from it, rad/s.
-        period: Time between two samples, s.
-        sure: `gain` that a jump must have here.
-        explained: What they tell as components of the momentum, less what measured torques explain; None where no arm
-            is known, or nothing suggests a jump. Its likelihoods are of the same samples, and can be compared.
-        driven: Whether torques explain some of `explained`, commands among it.
-    """
-
-    instant: float
-    branches: Branches
-    speed: Array
-    far: Array
-    period: float
-    sure: float
-    explained: Branches | None = None
-    driven: bool = False
-
-    @property
-    def told(self) -> Branches:
-        """What tells more of a jump: the joints one by one, or the momentum."""
-        explained = self.explained
-        return self.branches if explained is None or explained.kink < self.branches.kink else explained
-
-    @property
-    def gain(self) -> float:
-        """Logarithm of how much more likely a jump makes the samples than anything smooth."""
-        return self.told.kink - max(max(each.step, each.smooth) for each in self._views)
-
-    @property
-    def over_step(self) -> float:
-        """The same than a step of the command that elastic joints pass on."""
-        return self.told.kink - max(each.carried for each in self._views)
-
-    @property
-    def step_gain(self) -> float:
-        """Logarithm of how much more likely a step of the command makes the samples than a smooth motion that swings.
-
-        The acceleration steps at the links, or at motors that elastic joints connect to them.
-        """
-        views = self._commanded
-        return max(max(each.step, each.carried) for each in views) - max(each.smooth for each in views)
-
-    @property
-    def step_time(self) -> float:
-        """When the command steps if it does, s."""
-        return max(self._commanded, key=lambda each: max(each.step, each.carried)).step_time
-
-    @property
-    def _commanded(self) -> tuple[Branches, ...]:
-        """Views that commands are left in."""
-        return (self.branches,) if self.driven else self._views
-
-    @property
-    def _views(self) -> tuple[Branches, ...]:
-        return (self.branches,) if self.explained is None else (self.branches, self.explained)
-
-    @property
-    def time_std(self) -> float:
-        """Standard error of the time of a jump, s."""
-        least = np.hypot(LEAST_TIME_STD, LEAST_TIME_SHARE * self.period)
-        return float(np.hypot(self.told.time_std, least))
-
-    @property
-    def is_jump(self) -> bool:
-        """Whether the velocity has jumped."""
-        told = self.told
-        size = np.abs(told.jump)
-        share = 1.0 if self.sure == SURE else 0.5
-        if self.over_step < OVER_STEP:
-            return False
-        if self.gain < self.sure or size.max() < max(SMALLEST, share * STEEPEST * self.period):
-            return False
-        # An oscillation that begins shares the jump with it, so that neither is known well while both are certain.
-        return self.gain > CERTAIN or bool((size > SIZE * told.jump_std).any())
 
 
 class KinkFinder:

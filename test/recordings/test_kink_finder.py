@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 
 from impact_aware.arrays import Array
-from impact_aware.estimation.branch_model import Branches, BranchModel
+from impact_aware.estimation.branch_model import BranchModel
+from impact_aware.estimation.branches import Branches
 from impact_aware.estimation.motion_parts import ramp
 from impact_aware.estimation.sample_noise import noise_of, quantum_of
+from impact_aware.recordings.judged import AGAIN, SURE
 from impact_aware.recordings.kink_candidates import kink_filter
-from impact_aware.recordings.kink_finder import AGAIN, SURE, KinkFinder
+from impact_aware.recordings.kink_finder import KinkFinder
 
 STEP = 2e-5
 HIT = 0.4312

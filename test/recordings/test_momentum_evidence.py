@@ -7,7 +7,7 @@ import pinocchio as pin
 import pytest
 
 from impact_aware.arrays import Array
-from impact_aware.estimation.branch_model import Branches
+from impact_aware.estimation.branches import Branches
 from impact_aware.recordings.kink_finder import KinkFinder
 from impact_aware.robot import RobotModel
 from impact_aware.robot.profile import load_profile
