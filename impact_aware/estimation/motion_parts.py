@@ -66,7 +66,7 @@ class MotionParts:
         self._begun = BEGUN**2 * sum(begun, np.zeros((len(times), len(times))))
         early = np.minimum(times[:, None], times)
         apart = np.abs(times[:, None] - times)
-        self._jerk = _shaken(times)
+        self._jerk = shaken(times)
         self._pushed = early**3 / 3.0 + apart * early**2 / 2.0
         turns = _turns(band)
         lag = apart[..., None] * turns
@@ -95,7 +95,7 @@ class MotionParts:
         started = _outer(started_swings(since, self._band)) if size.started else empty
         step = _outer(0.5 * since[..., None] ** 2) if size.step else empty
         carried = _outer(carried_bends(since, self._band)) if size.carried else empty
-        rattle = _shaken(since) if size.rattle else empty
+        rattle = shaken(since) if size.rattle else empty
         return self._jerk, self._under_way, started, step, carried, rattle
 
     def table(self, since: Array) -> Array:
@@ -108,7 +108,7 @@ def squares(size: Sizes) -> tuple[float, ...]:
     return (size.jerk, size.under_way**2, size.started**2, size.step**2, size.carried**2, size.rattle)
 
 
-def _shaken(times: Array) -> Array:
+def shaken(times: Array) -> Array:
     """Covariance (..., k, k) of positions at times (..., k) after a jerk of density one began."""
     early = np.minimum(times[..., :, None], times[..., None, :])
     apart = np.abs(times[..., :, None] - times[..., None, :])

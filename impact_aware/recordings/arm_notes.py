@@ -47,6 +47,8 @@ def data_notes(selector: ArmSelector, finder: ImpactFinder) -> list[str]:
     if selector.turns:
         times = "once" if selector.turns == 1 else f"{selector.turns} times"
         notes.append(f"an angle began anew after a whole turn {times}, and was carried on")
+    if finder.turned:
+        notes.append("the recorded efforts are those of the links upon the motors, by gravity's: their sign is turned")
     if finder.backwards:
         times = "once" if finder.backwards == 1 else f"{finder.backwards} times"
         notes.append(f"stamps ran backwards {times}: the detector started anew there")

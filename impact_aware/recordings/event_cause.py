@@ -38,6 +38,9 @@ COMMAND_STAMP_STD = 1e-3
 ALONG = 0.5
 """Cosine, in the metric of the inertia, from which on a jump is along what a step of the torques does."""
 
+ALONG_MOTORS = 0.7
+"""The same where each joint moves by its own torque only, as its motor does before the links follow."""
+
 REST = 0.01
 """Speed of the fastest joint below which an arm rests, rad/s."""
 
@@ -138,9 +141,9 @@ def find_causes(
                 causes.append(_answers(command, _cause(impact, "motion_start", evidence)))
                 continue
         follows = bool(contacts) and impact.event.time - contacts[-1] < FOLLOWS
-        if follows and impact.judged is not None:
+        if impact.judged is not None:
             command = _commanded(commands, impact.event.time, contacts, -impact.event.time_std)
-            unclear = impact.judged.gain < SURE
+            unclear = follows and impact.judged.gain < SURE
             if command and (unclear or _can_make(command, unit, impact, robot)):
                 words = _told(command, impact.event.time, joint_names, unit)
                 evidence = f"{UNCLEAR if unclear else ''}{words}{'' if unclear else MADE}{_resting(impact.judged)}"
@@ -190,10 +193,13 @@ def _of_jump(judged: Judged | None, joint_names: Sequence[str]) -> str:
     joint = int(np.argmax(np.abs(branches.jump) / np.maximum(branches.jump_std, 1e-9)))
     # What is finer than a hundredth is not the samples' to tell.
     error = max(float(branches.jump_std[joint]), 0.01)
+    size = f"the velocity of {joint_names[joint]} jumps by {branches.jump[joint]:.2f} +- {error:.2f} rad/s"
+    if judged.unexplained is not None:
+        odds = _odds(judged.gain)
+        return f"{size} beyond what the measured torques do, which makes the samples {odds} likelier than none"
     return (
-        f"the velocity of {joint_names[joint]} jumps by {branches.jump[joint]:.2f} +- {error:.2f} "
-        f"rad/s, which makes the samples {_odds(judged.gain)} likelier than a step of the "
-        "acceleration with an oscillation"
+        f"{size}, which makes the samples {_odds(judged.gain)} likelier than a step of the acceleration with an "
+        "oscillation"
     )
 
 
@@ -230,7 +236,9 @@ def _can_make(step: CommandStep, unit: str, impact: FoundImpact, robot: RobotMod
     mass = robot.mass_matrix(window.positions[int(np.argmin(np.abs(window.times - judged.told.time)))])
     driven = np.linalg.solve(mass, step.sizes)
     along, length, other = float(jump @ step.sizes), float(driven @ step.sizes), float(jump @ mass @ jump)
-    if along < ALONG * np.sqrt(length * other):
+    # Encoders at the motors see these move first, each by its own torque.
+    motors = float(np.linalg.norm(jump) * np.linalg.norm(step.sizes))
+    if along < ALONG * np.sqrt(length * other) and along < ALONG_MOTORS * motors:
         return False
     return along / length <= judged.told.time + judged.period - step.begin
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from impact_aware.arrays import Array
 from impact_aware.detection import ImpactDetector, ImpactEvent, InputMonitor, JointSample
+from impact_aware.estimation.unexplained_jump import held_up
 from impact_aware.recordings.arm_samples import ArmSamples, joined
 from impact_aware.recordings.impact_fit import without_repeats
 from impact_aware.recordings.judged import SIZE, Judged
@@ -43,6 +44,12 @@ MOST_IMPACTS = 1000
 
 BLOCK = 8192
 """Samples that detectors get at a time: walking through the seams between pieces costs."""
+
+SOME, FEWEST = 50, 10
+"""Samples in which the sign of the torques is looked at, and needed."""
+
+TURNED = -0.8
+"""Cosine between torques and those that gravity needs, below which their sign is turned."""
 
 _MONITORED = 500
 _MOST_STRETCHES = 20
@@ -87,6 +94,7 @@ class ImpactFinder:
         first_time: Stamp of the first one, s; NaN before.
         last_time: Stamp of the last one, s; NaN before.
         backwards: How often stamps ran backwards.
+        turned: Whether the torques have the sign of those that the links need turned, which is mended here.
     """
 
     def __init__(
@@ -119,9 +127,8 @@ class ImpactFinder:
         self._begin = 0
         self._pending: list[_Pending] = []
         self.found: list[FoundImpact] = []
-        self.skipped = 0
-        self.samples = 0
-        self.backwards = 0
+        self.turned = False
+        self.skipped = self.samples = self.backwards = 0
         self.first_time = self.last_time = np.nan
         self.period = np.nan
         self._intervals = 0
@@ -164,6 +171,8 @@ class ImpactFinder:
         samples, self._incoming = joined(self._incoming), []
         if not len(samples.times):
             return
+        if self.turned:
+            samples = _turned(samples)
         self._survey(samples)
         self._blocks.append(samples)
         self.samples += len(samples.times)
@@ -196,6 +205,9 @@ class ImpactFinder:
         if abs(period - NOMINAL_PERIOD) <= NOMINAL_TOLERANCE * NOMINAL_PERIOD:
             period = NOMINAL_PERIOD
         self.period = period
+        self.turned = self._robot is not None and any(_is_turned(block, self._robot) for block in self._blocks[:1])
+        if self.turned:
+            self._blocks = [_turned(block) for block in self._blocks]
         self._detectors = [make(period) for make in self._make]
         self.kinks = KinkFinder(period, self._response, self._robot)
 
@@ -374,3 +386,14 @@ class ImpactFinder:
             times.append(float(window.times[row]))
             levels.append(float(detector.level))
         return DetectorResidual(np.array(times), np.array(levels))
+
+
+def _is_turned(samples: ArmSamples, robot: RobotModel) -> bool:
+    if samples.efforts is None:
+        return False
+    known = np.flatnonzero(np.isfinite(samples.efforts).all(axis=1))[:: max(1, len(samples.times) // SOME)]
+    return len(known) >= FEWEST and held_up(robot, samples.positions[known], samples.efforts[known])[0] < TURNED
+
+
+def _turned(samples: ArmSamples) -> ArmSamples:
+    return samples if samples.efforts is None else replace(samples, efforts=-samples.efforts)

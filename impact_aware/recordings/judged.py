@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from impact_aware.arrays import Array
 from impact_aware.estimation.branches import Branches
+from impact_aware.estimation.unexplained_jump import UnexplainedJump
 
 SURE, AGAIN = 12.0, float(np.log(30.0 * 20.0))
 """Logarithm of how much more likely a jump must make the samples than a step of the acceleration and an oscillation;
@@ -30,6 +31,9 @@ within one sampling period it changes the velocity as much as a jump. Just after
 LEAST_TIME_STD, LEAST_TIME_SHARE = 3.5e-4, 0.08
 """Of the time, s, and in periods: a contact takes some milliseconds, and how its force rises is not seen."""
 
+SOFT = 3e-3
+"""Standard error, s, of when the force of a contact that only torques show begins to rise: it is soft mostly."""
+
 
 @dataclass(frozen=True, eq=False)
 class Judged:
@@ -45,6 +49,8 @@ class Judged:
         explained: What they tell as components of the momentum, less what measured torques explain; None where no arm
             is known, or nothing suggests a jump. Its likelihoods are of the same samples, and can be compared.
         driven: Whether torques explain some of `explained`, commands among it.
+        unexplained: A jump of the links that torques do not explain, where the joints alone do not show it or its time.
+        refuted: Whether torques explain all of what looks like a jump.
     """
 
     instant: float
@@ -55,16 +61,23 @@ class Judged:
     sure: float
     explained: Branches | None = None
     driven: bool = False
+    unexplained: UnexplainedJump | None = None
+    refuted: bool = False
 
     @property
     def told(self) -> Branches:
-        """What tells more of a jump: the joints one by one, or the momentum."""
-        explained = self.explained
+        """What tells most of a jump: the joints one by one, the momentum, or what torques do not explain."""
+        left, explained = self.unexplained, self.explained
+        if left is not None:
+            std = float(np.hypot(left.time_std, SOFT))
+            return replace(self.branches, time=left.time, time_std=std, jump=left.jump, jump_std=left.jump_std)
         return self.branches if explained is None or explained.kink < self.branches.kink else explained
 
     @property
     def gain(self) -> float:
         """Logarithm of how much more likely a jump makes the samples than anything smooth."""
+        if self.unexplained is not None:
+            return self.unexplained.gain
         return self.told.kink - max(max(each.step, each.smooth) for each in self._views)
 
     @property
@@ -104,6 +117,8 @@ class Judged:
     @property
     def is_jump(self) -> bool:
         """Whether the velocity has jumped."""
+        if self.refuted or self.unexplained is not None:
+            return not self.refuted
         told = self.told
         size = np.abs(told.jump)
         share = 1.0 if self.sure == SURE else 0.5

@@ -20,6 +20,7 @@ from impact_aware.estimation.sample_noise import Noise, noise_of
 from impact_aware.recordings.judged import AGAIN, SMALLEST, STEEPEST, SURE, Judged
 from impact_aware.recordings.kink_candidates import find_candidates, smallest_jump
 from impact_aware.recordings.momentum_evidence import MomentumEvidence, Samples
+from impact_aware.recordings.torque_verdict import ask_torques
 from impact_aware.robot import RobotModel
 
 BEFORE, AFTER = 0.060, 0.040
@@ -197,6 +198,12 @@ class KinkFinder:
                 refined = self._judge_one(noise, near, judged.sure, refine=True)
                 found[place] = judged if refined is None or not refined.is_jump else refined
                 self._jumps.append(found[place].told.time)
+        torques = None if self._momentum is None else self._momentum.unexplained(self._samples, noise)
+        if torques is not None:
+            found = ask_torques(torques, found)
+            begin, end = self._samples.times[[0, -1]].tolist()
+            self._jumps = [jump for jump in self._jumps if not begin <= jump <= end]
+            self._jumps += [judged.told.time for judged in found if judged.is_jump]
         self.judged += found
 
     def _learn_band(self, noise: Noise) -> None:

@@ -14,8 +14,13 @@ from impact_aware.arrays import Array
 from impact_aware.estimation.branch_model import BranchModel
 from impact_aware.estimation.branches import Branches
 from impact_aware.estimation.explained_motion import explain_motion, momentum_mixing
-from impact_aware.estimation.sample_noise import noise_of, without_spikes
+from impact_aware.estimation.sample_noise import Noise, noise_of, without_spikes
+from impact_aware.estimation.unexplained_jump import UnexplainedJumps, held_up
 from impact_aware.robot import RobotModel
+
+SOME, LIKE, TIMES = 50, 0.7, 2.0
+"""Samples in which torques are held against those that gravity needs; the least cosine, and the largest ratio of both,
+with which they are believed to be what drives the links, in sign and unit."""
 
 FEWEST = 12
 """Samples with torques from which their noise is known."""
@@ -67,6 +72,17 @@ class MomentumEvidence:
         mended = samples.efforts.copy()
         mended[known] = without_spikes(times, efforts, self._noise)
         return replace(samples, efforts=mended)
+
+    def unexplained(self, samples: Samples, noise: Noise) -> UnexplainedJumps | None:
+        """What looks for jumps that torques do not explain; None without torques that hold the arm."""
+        if not self.explains(samples):
+            return None
+        some = slice(None, None, max(1, len(samples.times) // SOME))
+        cosine, ratio = held_up(self._robot, samples.positions[some], samples.efforts[some])
+        if cosine < LIKE or not 1.0 / TIMES < ratio < TIMES:
+            return None
+        jumps = UnexplainedJumps(self._robot, samples.times, samples.positions, samples.efforts, noise)
+        return jumps if jumps.known else None
 
     def judge(
         self,

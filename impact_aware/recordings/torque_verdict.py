@@ -1,0 +1,76 @@
+"""What measured torques say of the candidates for a jump: which they explain, and which contacts joints hardly show.
+
+A soft contact, or one whose jump a wrist's spring takes back within some samples, is a bend or a wiggle in the joints,
+such as commands make too. Torques leave all of it, and nothing of commands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from impact_aware.estimation.unexplained_jump import UnexplainedJump, UnexplainedJumps
+from impact_aware.recordings.judged import SOFT, Judged
+
+LEFT = 60.0
+"""`UnexplainedJump.gain` from which a contact that the joints hardly show is one."""
+
+SHOWS, NOTHING = 60.0, 3.0
+"""`gain` that a jump of the joints would have had and has at most when torques explain it."""
+
+NEAR = 0.0075
+"""Time from a candidate within which a jump is looked for, s."""
+
+BESIDE, EARLIER, LATER = 0.070, 0.020, 0.045
+"""Only the strongest of such jumps within this time counts, s; a jump of the joints so long before and after is it."""
+
+FOLLOWS = 0.4
+"""Time after such a contact in which what the model of the arm misses of it could be taken for another, s."""
+
+APART = 2.0
+"""Standard errors by which the instants of the joints and of the torques differ where that of the torques counts."""
+
+
+def ask_torques(torques: UnexplainedJumps, found: Sequence[Judged]) -> list[Judged]:
+    """The candidates, with what torques say of them."""
+    jumps = [judged.told.time for judged in found if judged.is_jump]
+    asked: list[tuple[Judged, UnexplainedJump]] = []
+    others: list[Judged] = []
+    for judged in found:
+        time = judged.told.time if judged.is_jump else judged.instant
+        beside = [jump for jump in jumps if jump != time and abs(jump - time) < BESIDE] if judged.is_jump else []
+        seen = torques.look(time - NEAR, time + NEAR, beside)
+        if seen is None:
+            others.append(judged)
+            continue
+        if judged.is_jump and seen.gain < NOTHING and seen.shows(judged.told.jump) > SHOWS:
+            judged = replace(judged, refuted=True)
+            jumps.remove(time)
+        asked.append((judged, seen))
+    contacts: list[float] = []
+    for place in sorted(range(len(asked)), key=lambda place: -asked[place][1].gain):
+        seen = asked[place][1]
+        if seen.gain < LEFT or any(-BESIDE < seen.time - other < FOLLOWS for other in contacts):
+            continue
+        contacts.append(seen.time)
+        if any(judged.is_jump and _is_of(judged, seen) for judged in others):
+            continue
+        shown = [i for i, (judged, _) in enumerate(asked) if judged.is_jump and _is_of(judged, seen)]
+        own = min(shown, key=lambda i: abs(asked[i][0].told.time - seen.time), default=place)
+        judged = asked[own][0]
+        if not judged.is_jump or _disagrees(judged, seen):
+            asked[own] = (replace(judged, unexplained=seen, refuted=False), seen)
+    return [*others, *(judged for judged, _ in asked)]
+
+
+def _is_of(judged: Judged, seen: UnexplainedJump) -> bool:
+    """Whether a jump of the joints is that which torques do not explain."""
+    return -EARLIER < judged.told.time - seen.time < LATER
+
+
+def _disagrees(judged: Judged, seen: UnexplainedJump) -> bool:
+    """Whether the two tell different instants."""
+    error = np.linalg.norm((judged.time_std, seen.time_std, SOFT))
+    return abs(judged.told.time - seen.time) > APART * float(error)

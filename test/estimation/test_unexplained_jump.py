@@ -1,0 +1,102 @@
+"""Jumps that measured torques do not explain: on motions whose torques are those of inverse dynamics, by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from driven_motion import BRAKE, HIT, TIMES, jump_of, recorded
+
+from impact_aware.arrays import Array
+from impact_aware.estimation.sample_noise import noise_of
+from impact_aware.estimation.unexplained_jump import UnexplainedJumps, held_up
+from impact_aware.robot import RobotModel
+from impact_aware.robot.profile import load_profile
+
+
+@pytest.fixture(scope="module")
+def robot() -> RobotModel:
+    return RobotModel.from_profile(load_profile("panda"))
+
+
+def looked(robot: RobotModel, positions: Array, efforts: Array) -> UnexplainedJumps:
+    return UnexplainedJumps(robot, TIMES, positions, efforts, noise_of(TIMES, positions))
+
+
+@pytest.mark.parametrize("duration", [0.004, 0.022])
+def test_a_contact_that_a_drive_takes_back_is_left_whole(robot: RobotModel, duration: float) -> None:
+    seen = looked(robot, *recorded(robot, duration=duration)).look(HIT - 0.006, HIT + 0.009)
+    assert seen is not None
+    assert seen.gain > 100.0
+    assert seen.time == pytest.approx(HIT, abs=3e-3)
+    assert seen.jump == pytest.approx(jump_of(robot), abs=0.12)
+
+
+def test_what_torques_did_leaves_nothing(robot: RobotModel) -> None:
+    """A brake of 25 rad/s^2, and a wiggle as large as that of the contact."""
+    jumps = looked(robot, *recorded(robot, contact=0.0))
+    brake = jumps.look(BRAKE - 0.006, BRAKE + 0.009)
+    assert brake is not None
+    assert brake.gain < 3.0
+    assert brake.shows(jump_of(robot)) > 100.0
+    # Without its torques the same brake is one.
+    positions, efforts = recorded(robot, contact=0.0)
+    alone = looked(robot, positions, np.tile(efforts[:40].mean(axis=0), (len(TIMES), 1)))
+    unknown = alone.look(BRAKE - 0.006, BRAKE + 0.009)
+    assert unknown is not None
+    assert unknown.gain > 20.0
+
+
+def test_torques_that_are_wrong_refute_nothing(robot: RobotModel) -> None:
+    positions, efforts = recorded(robot)
+    wrong = efforts + 8.0 * np.random.default_rng(5).standard_normal(efforts.shape)
+    quiet = looked(robot, positions, efforts).look(HIT - 0.006, HIT + 0.009)
+    loud = looked(robot, positions, wrong).look(HIT - 0.006, HIT + 0.009)
+    assert quiet is not None
+    assert loud is not None
+    assert loud.gain < 0.2 * quiet.gain
+    assert loud.shows(jump_of(robot)) < 0.2 * quiet.shows(jump_of(robot))
+
+
+def test_another_jump_beside_it_is_not_taken_for_it(robot: RobotModel) -> None:
+    jumps = looked(robot, *recorded(robot))
+    unknown = jumps.look(HIT - 0.045, HIT - 0.030)
+    known = jumps.look(HIT - 0.045, HIT - 0.030, [HIT])
+    assert unknown is not None
+    assert known is not None
+    assert known.gain < 3.0 < unknown.gain
+
+
+def test_too_short_a_recording_tells_nothing(robot: RobotModel) -> None:
+    positions, efforts = recorded(robot)
+    some = slice(50, 75)
+    short = UnexplainedJumps(robot, TIMES[some], positions[some], efforts[some], noise_of(TIMES[some], positions[some]))
+    assert not short.known
+    assert short.look(HIT - 0.006, HIT + 0.009) is None
+    # Nor are there samples before the first.
+    assert looked(robot, positions, efforts).look(3.004, 3.012) is None
+
+
+def test_torques_are_held_against_what_gravity_needs(robot: RobotModel) -> None:
+    positions, efforts = (column[:80] for column in recorded(robot))
+    assert held_up(robot, positions, efforts) == pytest.approx((1.0, 1.0), abs=0.05)
+    assert held_up(robot, positions, -1e3 * efforts) == pytest.approx((-1.0, -1e3), rel=0.05)
+    needed = np.array([robot.gravity(row) for row in positions])
+    assert np.abs(held_up(robot, positions, efforts - needed)).max() < 0.3
+    assert held_up(robot, positions, 0.0 * efforts) == (0.0, 0.0)
+
+
+def test_a_force_that_begins_and_stays_is_no_jump(robot: RobotModel) -> None:
+    """What torques leave bends by 6 rad/s^2 of the fastest joint, as when a tip begins to press."""
+    positions, efforts = recorded(robot, contact=0.0, brake=0.0)
+    since = np.maximum(TIMES - HIT, 0.0)[:, None]
+    seen = looked(robot, positions + jump_of(robot) / 0.9 * 3.0 * since**2, efforts).look(HIT - 0.006, HIT + 0.009)
+    assert seen is not None
+    assert seen.gain < 3.0
+
+
+def test_encoders_at_the_motors_move_by_what_the_springs_take(robot: RobotModel) -> None:
+    """A torque that rises by 24 N m within 15 ms winds a spring up by 2.4 mrad, at 0.16 rad/s."""
+    positions, efforts = recorded(robot, contact=0.0)
+    seen = looked(robot, positions + 1e-4 * efforts, efforts).look(BRAKE - 0.006, BRAKE + 0.020)
+    assert seen is not None
+    assert seen.gain < 20.0
