@@ -21,6 +21,8 @@ def random_postures(
 ) -> list[Array]:
     """Draw postures (n,) within the joint limits, rad, every place of the tool with a redundant joint as it comes.
 
+    Joints without an end are drawn from one turn.
+
     Args:
         robot: The arm.
         generator: What draws.
@@ -31,11 +33,13 @@ def random_postures(
     axis = np.asarray(pointing, dtype=float)
     turned = pin.Quaternion.FromTwoVectors(np.array([0.0, 0.0, 1.0]), axis).toRotationMatrix()
     lower, upper = np.array(region, dtype=float).T
+    low, high = robot.limits.position_lower, robot.limits.position_upper
+    low, high = np.where(np.isfinite(low), low, -np.pi), np.where(np.isfinite(high), high, np.pi)
     postures: list[Array] = []
     while len(postures) < count:
         rotation = turned @ pin.utils.rotate("z", generator.uniform(-np.pi, np.pi))
         place = pin.SE3(rotation, generator.uniform(lower, upper))
-        seed = generator.uniform(robot.limits.position_lower, robot.limits.position_upper)
+        seed = generator.uniform(low, high)
         try:
             postures.append(solve_inverse_kinematics(robot, place, seed, restarts=0))
         except InvalidInputError:
