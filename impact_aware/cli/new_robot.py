@@ -34,7 +34,8 @@ def run(args: argparse.Namespace) -> int:
     name = args.name or args.urdf.stem
     if not name or "/" in name or name.startswith("."):
         raise InvalidInputError("name", repr(name), "the name of a file without its ending")
-    robot = arm_of_urdf(args.urdf, name=name, joint_names=tuple(args.joints), tool_frame=args.tool_frame)
+    otherwise, joints = "the profile's joints say otherwise", tuple(args.joints)
+    robot = arm_of_urdf(args.urdf, otherwise, name=name, joint_names=joints, tool_frame=args.tool_frame)
     urdf = args.urdf.resolve()
     path = None if args.out is None else args.out / f"{name}.yaml"
     beside = str(urdf) if path is None else os.path.relpath(urdf, os.path.realpath(path.parent))

@@ -109,7 +109,7 @@ def arm_of_table(joint_names: tuple[str, ...], robot: str | None) -> ArmSource:
             "which columns are which joints, also of one arm out of two"
         )
         if model.profile is None:
-            wanted += "; impact-aware new-robot writes a profile without fingers"
+            wanted += "; impact-aware new-robot --joints writes a profile of some of a URDF's joints"
         raise InvalidInputError("table", f"joints {', '.join(joint_names)}", wanted)
     return ArmSource("", "", model.joint_names, model, urdf)
 

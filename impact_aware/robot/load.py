@@ -15,7 +15,7 @@ from impact_aware.robot.urdf_text import build_model
 
 
 def load_robot(name_or_file: str | Path, apparent_motor_inertia: tuple[float, ...] | None = None) -> RobotModel:
-    """A robot by profile name, profile file or URDF file.
+    """A robot by profile name, profile file or URDF file, of which fingers are left out with a note.
 
     Args:
         name_or_file: Which one: `panda`, `my_arm.yaml` or `my_arm.urdf`.
@@ -27,29 +27,31 @@ def load_robot(name_or_file: str | Path, apparent_motor_inertia: tuple[float, ..
     """
     path = Path(name_or_file)
     if _is_urdf(path):
-        return RobotModel.from_urdf(path, name=path.stem, apparent_motor_inertia=apparent_motor_inertia)
+        otherwise = "impact-aware new-robot --joints makes a profile that says otherwise"
+        return arm_of_urdf(path, otherwise, name=path.stem, apparent_motor_inertia=apparent_motor_inertia)
     profile = load_profile(name_or_file)
     if apparent_motor_inertia is not None:
         profile = replace(profile, apparent_motor_inertia=apparent_motor_inertia, apparent_motor_inertia_std=0.0)
     return RobotModel.from_profile(profile)
 
 
-def arm_of_urdf(path: Path, *, joint_names: tuple[str, ...] = (), **known: Any) -> RobotModel:
+def arm_of_urdf(path: Path, otherwise: str, *, joint_names: tuple[str, ...] = (), **known: Any) -> RobotModel:
     """The arm of a URDF file, without the fingers that it carries, which a note names.
 
     Args:
         path: The file.
+        otherwise: What the note says of the way to have them after all.
         joint_names: Joints of the arm; those that `arm_joints` finds when empty.
         **known: What else `RobotModel.from_urdf` takes by name, and whose errors are raised.
     """
     text = read_text("urdf", path)
     everything = build_model(text)
     joints = joint_names or arm_joints(text, everything)
-    robot = RobotModel.from_urdf(text, joint_names=joints, **known)
     left_out = [name for name in list(everything.names)[1:] if name not in joints]
+    robot = RobotModel.from_urdf(text, joint_names=joints if left_out else (), **known)
     if left_out and not joint_names:
         which = f"{', '.join(left_out)} of {path.name} were taken for fingers"
-        robot.notes = (*robot.notes, one_line(f"{which}, which don't move: the profile's joints say otherwise"))
+        robot.notes = (*robot.notes, one_line(f"{which}, which don't move: {otherwise}"))
     return robot
 
 

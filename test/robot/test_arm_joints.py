@@ -1,5 +1,9 @@
 """Which joints of a URDF are the arm's: fingers are left out, several arms are not, and a linkage is one arm."""
 
+import numpy as np
+import pytest
+
+from impact_aware.robot import load_robot
 from impact_aware.robot.arm_joints import arm_joints
 from impact_aware.robot.urdf_text import build_model
 
@@ -43,3 +47,31 @@ def test_two_arms_on_one_base_or_on_a_torso_are_both_kept():
     assert len(arms([*ARM, *other])) == 6
     torso = [("waist", "base", ""), ("a", "waist", ""), ("b", "a", ""), ("d", "waist", ""), ("e", "d", "")]
     assert len(arms(torso)) == 5
+
+
+def _panda_like(tmp_path):
+    body = '<inertial><mass value="1.5"/><inertia ixx="0.02" iyy="0.03" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial>'
+    names = ("a", "b", "c", "left", "right")
+    parents = ("base", "a", "b", "c", "c")
+    kinds = ("revolute",) * 3 + ("prismatic",) * 2
+    links = "".join(f'<link name="link_{name}">{body}</link>' for name in names)
+    joints = "".join(
+        f'<joint name="{name}" type="{kind}"><origin xyz="0.1 0.02 0.3"/><axis xyz="0 1 0"/>'
+        f'<parent link="{"base" if parent == "base" else f"link_{parent}"}"/><child link="link_{name}"/>{LIMIT}</joint>'
+        for name, parent, kind in zip(names, parents, kinds, strict=True)
+    )
+    path = tmp_path / "gripping.urdf"
+    path.write_text(f'<robot name="r"><link name="base"/>{links}{joints}</robot>', encoding="utf-8")
+    return path
+
+
+def test_a_bare_urdf_is_loaded_without_its_fingers_which_a_note_names(tmp_path):
+    robot = load_robot(_panda_like(tmp_path), (0.1, 0.2, 0.3))
+    assert robot.joint_names == ("a", "b", "c") and robot.name == "gripping"
+    assert any(
+        "left, right of gripping.urdf were taken for fingers" in note and "new-robot --joints" in note
+        for note in robot.notes
+    )
+    np.testing.assert_array_equal(robot.apparent_motor_inertia, [0.1, 0.2, 0.3])
+    # What they weigh stays.
+    assert sum(inertia.mass for inertia in robot.model.inertias) == pytest.approx(5 * 1.5)
