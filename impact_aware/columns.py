@@ -43,6 +43,9 @@ KINDS = ".csv, .txt, .parquet, .npz, .npy, .h5, .mat"
 ROWS = 65536
 """Rows of an array read at a time."""
 
+ROW_NUMBER = "(row number)"
+"""A column that every file has beside its own: how many rows come before each."""
+
 MOST_COLUMNS = 4096
 """Columns of a table; two arms of seven joints with all that is known about them have some hundred."""
 
@@ -72,15 +75,25 @@ class ColumnFile:
     def pieces(self, names: Sequence[Name]) -> Iterator[dict[Name, Array]]:
         """Some columns, a piece of all of them at a time; an entry that is missing is NaN.
 
+        `ROW_NUMBER` may be among them, beside one of the file's own.
+
         Raises:
             InvalidInputError: An entry that is not a number, or columns of different lengths.
         """
+        own, begin = [name for name in names if name != ROW_NUMBER], 0
         try:
-            yield from self._pieces(names)
+            for piece in self._pieces(own):
+                # A text leaves out rows of nothing, which count all the same.
+                numbers = piece.pop(ROW_NUMBER, None)
+                if len(own) < len(names):
+                    count = len(piece[own[0]])
+                    piece[ROW_NUMBER] = np.arange(begin, begin + count, dtype=float) if numbers is None else numbers
+                    begin += count
+                yield piece
         except InvalidInputError:
             raise
         except _UNREADABLE as error:
-            fault = self._fault(names, "a number") or InvalidInputError(
+            fault = self._fault(own, "a number") or InvalidInputError(
                 "table", str(self.path), f"numbers in every row ({one_reason(error)})"
             )
             raise fault from error
@@ -92,7 +105,7 @@ class ColumnFile:
             InvalidInputError: An entry that is missing or not a finite number, with its column and row; columns of
                 different lengths; no row.
         """
-        parts = list(self.pieces(names))
+        parts, own = list(self.pieces(names)), [name for name in names if name != ROW_NUMBER]
         if not any(len(values) for part in parts for values in part.values()):
             raise InvalidInputError(f"table {self.path}", "no rows", "at least one")
         found = {name: np.concatenate([part[name] for part in parts]) for name in names}
@@ -101,7 +114,7 @@ class ColumnFile:
             if bad.any():
                 row = int(np.argmax(bad))
                 entry = f"{values[row].tolist()} in row {row + 1} of {name}"
-                raise self._fault(names, "a finite number") or InvalidInputError(
+                raise self._fault(own, "a finite number") or InvalidInputError(
                     f"table {self.path}", entry, "finite numbers"
                 )
         return found
@@ -244,14 +257,17 @@ class _Text(ColumnFile):
         with pyarrow.csv.open_csv(
             self.path, read_options=reading, convert_options=convert, parse_options=parsing
         ) as reader:
+            begin = 0
             for batch in reader:
                 # Spreadsheets write rows of nothing but commas below the last one.
                 kept = ~np.logical_and.reduce([column.is_null().to_numpy(False) for column in batch.columns])
                 columns = {place: batch.column(str(place)) for place in places.values()}
-                yield {
+                found = {
                     name: self._numbers(columns[place], place)[kept]
                     for name, place in places.items()
                 }
+                yield {**found, ROW_NUMBER: begin + np.flatnonzero(kept).astype(np.float64)}
+                begin += len(kept)
 
     def _numbers(self, column: Any, place: int) -> Array:
         width = self._layout.widths[place]

@@ -21,10 +21,10 @@ import numpy as np
 from impact_aware.arrays import Array
 from impact_aware.column_names import angle_unit, best_groups, groups_of, quantity_of
 from impact_aware.column_names import listed as shown
-from impact_aware.columns import MOST_COLUMNS, ColumnFile, Name
+from impact_aware.columns import MOST_COLUMNS, ROW_NUMBER, ColumnFile, Name
 from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.resources import read_mapping
-from impact_aware.time_columns import TIME_UNITS, check_one_part, time_column
+from impact_aware.time_columns import RATE, TIME_UNITS, check_one_part, time_column
 
 Columns: TypeAlias = "tuple[Name, ...]"
 
@@ -48,6 +48,7 @@ class ColumnMap:
         command: Columns of what was commanded to the joints, torques in N m as a rule.
         joints: Joint names, in the order of `q`; from the columns' names, else the robot's, when empty.
         time_scale: Seconds per unit of `time`; from its column's name, else from the size of its steps, when None.
+        rate: Of rows that come one like the other, Hz, in place of a column of times.
         object_position: Columns of where the object is, m; `object_position` or `object_position_x ... _z` when empty.
         object_velocity: Columns of its velocity, m/s; `object_velocity ...` when empty.
         object_quaternion: Columns of its orientation, in the order x, y, z, w; `object_quaternion ...` when empty.
@@ -62,6 +63,7 @@ class ColumnMap:
     command: Columns = ()
     joints: tuple[str, ...] = ()
     time_scale: float | None = None
+    rate: float | None = None
     object_position: Columns = ()
     object_velocity: Columns = ()
     object_quaternion: Columns = ()
@@ -99,6 +101,8 @@ def column_map_of(content: dict[str, Any]) -> ColumnMap:
             values[key] = _listed(value)[0] if _listed(value) else None
         elif key == "object_table":
             values[key] = str(value)
+        elif key == "rate":
+            values[key] = checked_rate(value)
         elif key == "time_scale":
             try:
                 values[key] = float(value)
@@ -122,6 +126,41 @@ def with_time_unit(chosen: ColumnMap | None, unit: str | None) -> ColumnMap | No
     if unit not in TIME_UNITS:
         raise UnknownNameError("time-unit", unit, tuple(TIME_UNITS))
     return replace(chosen or ColumnMap(), time_scale=TIME_UNITS[unit])
+
+
+def with_rate(chosen: ColumnMap | None, rate: Any) -> ColumnMap | None:
+    """The map with the rate that an option gives, Hz.
+
+    Raises:
+        InvalidInputError: No number, out of `RATE`.
+    """
+    return chosen if rate is None else replace(chosen or ColumnMap(), rate=checked_rate(rate))
+
+
+def checked_rate(value: Any) -> float:
+    """A rate in Hz.
+
+    Raises:
+        InvalidInputError: No number, out of `RATE`.
+    """
+    try:
+        rate = float("nan" if isinstance(value, bool) else value)
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError("rate", repr(value), "a number of rows per second") from error
+    RATE.check("rate", rate)
+    return rate
+
+
+def completed(chosen: ColumnMap | None, beside: ColumnMap | None) -> ColumnMap | None:
+    """A map with what it leaves out taken from another one; times and a rate stand in for each other."""
+    if chosen is None or beside is None:
+        return chosen or beside
+    taken = {name: getattr(beside, name) for name in ColumnMap.__dataclass_fields__ if not getattr(chosen, name)}
+    if chosen.rate is not None:
+        taken |= {"time": None, "time_scale": None}
+    elif chosen.time is not None:
+        taken["rate"] = None
+    return replace(chosen, **taken)
 
 
 def joint_columns(source: ColumnFile, quantity: str, joints: Sequence[str] = (), chosen: Columns = ()) -> Columns:
@@ -154,18 +193,22 @@ def resolved(source: ColumnFile, chosen: ColumnMap, robot_joints: tuple[str, ...
     Raises:
         InvalidInputError: The table lacks times or positions, or has numbers of columns that don't fit.
     """
+    chosen = _counted(chosen)
     time = time_column(source) if chosen.time is None else chosen.time
-    if time is None or time not in source.widths:
+    if time == ROW_NUMBER:
+        pass
+    elif time is None or time not in source.widths:
         given = "nothing by the usual names" if time is None else time
-        raise InvalidInputError(f"columns: time of {source.path}", given, _wanted(source, "time=COLUMN"))
-    if source.widths[time] != 1:
+        wanted = _wanted(source, "time=COLUMN") + ", or --rate HZ for rows that come one like the other"
+        raise InvalidInputError(f"columns: time of {source.path}", given, wanted)
+    elif source.widths[time] != 1:
         given = f"{time} with {source.widths[time]} numbers per row"
         raise InvalidInputError(f"columns: time of {source.path}", given, "one number per row")
     check_one_part(source, time)
     joints = chosen.joints or robot_joints
     found = {quantity: joint_columns(source, quantity, joints, getattr(chosen, quantity)) for quantity in QUANTITIES}
     if not found["q"]:
-        given, wanted = "nothing by the usual names", _wanted(source, "q=COLUMNS")
+        given, wanted = "nothing by the usual names", _wanted(source, "q=COLUMNS", timed=chosen.rate is None)
         raise InvalidInputError(f"columns: q of {source.path}", given, wanted)
     count = total_width(source, found["q"])
     if count > MOST_COLUMNS:
@@ -181,6 +224,16 @@ def resolved(source: ColumnFile, chosen: ColumnMap, robot_joints: tuple[str, ...
                 raise InvalidInputError(f"columns: {quantity}", f"{width} columns", f"{count} as q has")
             found[quantity] = ()
     return replace(chosen, time=time, q=found["q"], dq=found["dq"], tau=found["tau"], command=found["command"])
+
+
+def _counted(chosen: ColumnMap) -> ColumnMap:
+    """The map with the rate made the unit of the rows' numbers."""
+    if chosen.rate is None:
+        return chosen
+    if chosen.time is not None or chosen.time_scale is not None:
+        given = "a unit of the times" if chosen.time is None else f"a column of times, {chosen.time},"
+        raise InvalidInputError("columns: time", f"{given} and a rate of {chosen.rate:g} Hz", "one of them")
+    return replace(chosen, time=ROW_NUMBER, time_scale=1.0 / chosen.rate)
 
 
 def check_angles(source: ColumnFile, columns: Iterable[Name], *, degrees: bool) -> None:
@@ -311,12 +364,13 @@ def _vectors(source: ColumnFile, quantity: str) -> Columns:
     return best if len(best) == 1 else ()
 
 
-def _wanted(source: ColumnFile, words: str) -> str:
+def _wanted(source: ColumnFile, words: str, *, timed: bool = True) -> str:
     """What to say where columns are not found by their names."""
     if not source.widths:
         return "a table with columns; this one has none"
     if all(isinstance(name, int) for name in source.widths):
-        words = f"time=0 q=1:{min(8, len(source.widths))}"
+        count = len(source.widths)
+        words = f"time=0 q=1:{min(8, count)}" if timed else f"q=0:{min(7, count)}"
     return f"--columns '{words}' with some of its {source.described()}"
 
 

@@ -9,11 +9,15 @@ import numpy as np
 from impact_aware.column_names import is_time
 from impact_aware.columns import ColumnFile, Name
 from impact_aware.errors import InvalidInputError
+from impact_aware.ranges import Range
 
 TIMES = ("time", "t", "stamp", "timestamp", "__time")
 
 TIME_UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 """Seconds per unit of a time."""
+
+RATE = Range(1.0, 1e5, "Hz")
+"""Of rows that have no times, one like the other."""
 
 _WORDS = {"sec": "s", "secs": "s", "seconds": "s", "msec": "ms", "usec": "us", "nsec": "ns", "nanoseconds": "ns"}
 
@@ -60,6 +64,15 @@ def time_scale(source: ColumnFile, name: Name, stated: float | None = None) -> t
     unit = next((unit for unit, scale in TIME_UNITS.items() if step * scale <= _LONGEST_STEP), "ns")
     note = f"{name} counts in {unit}, judged by its steps of {step:.6g}; --time-unit states another one"
     return TIME_UNITS[unit], "" if unit == "s" else note
+
+
+def passed_over(source: ColumnFile, rate: float | None) -> str:
+    """A note where a table has a column of times although a rate was given; else empty."""
+    time = None if rate is None else time_column(source)
+    if rate is None or not isinstance(time, str):
+        # The first column of a table without names is only guessed to have times.
+        return ""
+    return f"{time} is not read: a rate of {rate:g} Hz was given; without it the times of {time} are taken"
 
 
 def check_one_part(source: ColumnFile, time: Name) -> None:

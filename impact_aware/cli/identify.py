@@ -13,7 +13,7 @@ import numpy as np
 from impact_aware.cli.identify_contact_point import add_contact_point_arguments, run_contact_point
 from impact_aware.cli.identify_plan import run_plan
 from impact_aware.cli.table_options import add_table_arguments, column_map, tell
-from impact_aware.columns import open_columns
+from impact_aware.columns import ROW_NUMBER, open_columns
 from impact_aware.contact.force_models import FORCE_MODELS
 from impact_aware.contact.geometry import Contact
 from impact_aware.errors import InvalidInputError
@@ -33,14 +33,14 @@ from impact_aware.estimation.trial_tables import (
 )
 from impact_aware.estimation.trials import ImpactTrial
 from impact_aware.impact.registry import DEFAULT_METHOD, IMPACT_MAPS
-from impact_aware.joint_columns import ColumnMap
+from impact_aware.joint_columns import ColumnMap, completed
 from impact_aware.json_text import finite, json_text
 from impact_aware.output_folder import write_whole
 from impact_aware.recordings.bag import is_recording
 from impact_aware.recordings.file_options import FileOptions, common_option, file_options
 from impact_aware.robot import RobotModel, load_robot
 from impact_aware.robot.plausible_state import limit_notes
-from impact_aware.time_columns import time_column, time_scale
+from impact_aware.time_columns import passed_over, time_column, time_scale
 
 if TYPE_CHECKING:
     from impact_aware.estimation.object_motion import ObjectTrack
@@ -220,7 +220,7 @@ def _beside(
         radius=defaults.radius if found.tool_radius is None else found.tool_radius,
         box=replace(defaults.box, mass=defaults.box.mass or found.object_mass or 0.0),
     )
-    return known, times or list(found.impact_times) or None, columns or found.columns
+    return known, times or list(found.impact_times) or None, completed(columns, found.columns)
 
 
 def _box(args: argparse.Namespace) -> BoxDefaults:
@@ -299,8 +299,13 @@ def _track(path: Path, columns: ColumnMap | None) -> ObjectTrack | None:
     from impact_aware.recordings.object_track import track_of_table
 
     source = open_columns(path)
+    if any(str(name).startswith("before") for name in source.widths):
+        return None
+    if columns is not None and columns.rate is not None:
+        tell([said] if (said := passed_over(source, columns.rate)) else ())
+        return track_of_table(source, ROW_NUMBER, 1.0 / columns.rate, columns)
     time = (columns.time if columns is not None else None) or time_column(source)
-    if not isinstance(time, str) or any(str(name).startswith("before") for name in source.widths):
+    if not isinstance(time, str):
         return None
     scale, _ = time_scale(source, time, None if columns is None else columns.time_scale)
     return track_of_table(source, time, scale, columns)

@@ -20,6 +20,7 @@ from impact_aware.estimation.contact_point import CHANCE, ContactPointFit, Joint
 from impact_aware.estimation.contact_surface import fit_contact_surface
 from impact_aware.estimation.point_agreement import agreement, odd_one
 from impact_aware.estimation.trial_tables import ContactDefaults, read_trials
+from impact_aware.joint_columns import completed
 from impact_aware.json_text import json_text
 from impact_aware.output_folder import write_whole
 from impact_aware.recordings.arm_notes import NEAR
@@ -221,7 +222,7 @@ def _hits(file: Path, robot: RobotModel, frame: str, args: argparse.Namespace) -
     degrees = args.degrees
     times = list(args.impact_time or ())
     if beside is not None:
-        times, columns = times or list(beside.impact_times), columns or beside.columns
+        times, columns = times or list(beside.impact_times), completed(columns, beside.columns)
         degrees = degrees or beside.degrees
     table = file.is_file() and not is_recording(file)
     impacts = table and any(str(name).startswith(("before", "velocity_before")) for name in open_columns(file).widths)

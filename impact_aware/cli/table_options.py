@@ -6,12 +6,12 @@ import argparse
 import sys
 from collections.abc import Iterable
 
-from impact_aware.joint_columns import ColumnMap, read_column_map, with_time_unit
+from impact_aware.joint_columns import ColumnMap, read_column_map, with_rate, with_time_unit
 from impact_aware.time_columns import TIME_UNITS
 
 
 def add_table_arguments(parser: argparse._ActionsContainer, *, times: bool = True, degrees: bool = True) -> None:
-    """Declare which columns are what, the unit of the times, and whether angles are in degrees."""
+    """Declare which columns are what, the unit of the times or the rate, and whether angles are in degrees."""
     parser.add_argument(
         "--columns", metavar="NAME=COLUMN", action="append",
         help="of tables: a YAML file or 'time=t q=q1,q2 dq=joint_*_vel tau=... joints=...', also several times; usual "
@@ -19,6 +19,7 @@ def add_table_arguments(parser: argparse._ActionsContainer, *, times: bool = Tru
     )  # fmt: skip
     if times:
         parser.add_argument("--time-unit", metavar="|".join(TIME_UNITS), help="of a table's times; else judged")
+        parser.add_argument("--rate", metavar="HZ", help="of a table without times, whose rows come one like the other")
     if degrees:
         parser.add_argument(
             "--degrees", action="store_true", help="positions and velocities are in degrees, not radians"
@@ -29,11 +30,11 @@ def column_map(args: argparse.Namespace) -> ColumnMap | None:
     """What the options say about columns; None when they say nothing.
 
     Raises:
-        InvalidInputError: An entry that is not known, or no such file.
+        InvalidInputError: An entry that is not known, no such file, or a rate that is none.
         UnknownNameError: A unit that is not known.
     """
     chosen = None if not args.columns else read_column_map(" ".join(args.columns))
-    return with_time_unit(chosen, getattr(args, "time_unit", None))
+    return with_rate(with_time_unit(chosen, getattr(args, "time_unit", None)), getattr(args, "rate", None))
 
 
 def tell(notes: Iterable[str]) -> None:

@@ -124,7 +124,8 @@ def read_trials(
     """
     source = open_columns(path)
     impacts = any(str(name).startswith(_PER_JOINT["before"]) for name in source.widths)
-    timed = isinstance(time_column(source), str) or (columns is not None and columns.time is not None)
+    timed = columns is not None and (columns.time is not None or columns.rate is not None)
+    timed = timed or isinstance(time_column(source), str)
     if timed and not impacts:
         return _trials_of_recording(source, robot, defaults, impact_times, columns or ColumnMap(), degrees, track)
     per_joint = {kind: _joint_columns(source, robot, names) for kind, names in _PER_JOINT.items()}

@@ -3,6 +3,7 @@
     robot: panda                     # profile name, profile file or URDF; files beside this one
     columns: {time: t, q: joint_*_pos}
     time_unit: ms
+    rate: 500                        # Hz, of a table without a column of times
     degrees: true
     impact_times: [1.234, 2.5]       # s, on the joints' clock
     contact: {frame: tool, offset: [0, 0, 0.05], normal: [0, 0, 1], friction: 0.3, restitution: 0.5, tool_radius: 0.03}
@@ -20,10 +21,11 @@ from typing import Any
 
 from impact_aware.contact.geometry import FRICTION, OBJECT_MASS, RADIUS, RESTITUTION, vector
 from impact_aware.errors import InvalidInputError, UnknownNameError
-from impact_aware.joint_columns import ColumnMap, column_map_of, with_time_unit
+from impact_aware.joint_columns import ColumnMap, column_map_of, completed, with_rate, with_time_unit
 from impact_aware.ranges import Range
 from impact_aware.recordings.options import AnalysisOptions
 from impact_aware.resources import read_mapping
+from impact_aware.time_columns import RATE
 
 ENDING = ".impact.yaml"
 
@@ -33,7 +35,7 @@ MOST_TIMES = 10_000
 
 _CONTACT = ("frame", "offset", "normal", "friction", "restitution", "tool_radius")
 _OBJECT = ("mass", "topic", "frame")
-_KNOWN = ("robot", "columns", "time_unit", "degrees", "impact_times", "contact", "object")
+_KNOWN = ("robot", "columns", "time_unit", "rate", "degrees", "impact_times", "contact", "object")
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,7 @@ class FileOptions:
     Attributes:
         path: The file.
         robot: Profile name, profile file or URDF file.
-        columns: Columns of a table, with the unit of its times.
+        columns: Columns of a table, with the unit of its times, or the rate of its rows.
         degrees: Whether angles are in degrees.
         impact_times: When the impacts were, s.
         contact_frame: Robot frame that touches.
@@ -101,7 +103,7 @@ def file_options(recording: Path) -> FileOptions | None:
     return FileOptions(
         path=path,
         robot=robot,
-        columns=with_time_unit(chosen, unit),
+        columns=with_rate(with_time_unit(chosen, unit), _number(path, content, "rate", RATE)),
         degrees=degrees,
         impact_times=_times(path, content.get("impact_times")),
         contact_frame=_text(path, contact, "frame"),
@@ -149,7 +151,7 @@ def with_file_options(options: AnalysisOptions, found: FileOptions | None) -> An
     taken: dict[str, Any] = {}
     for name in (
         "robot", "contact_frame", "friction", "restitution", "tool_radius", "object_mass", "object_topic",
-        "object_frame", "columns",
+        "object_frame",
     ):  # fmt: skip
         if getattr(options, name) is None and getattr(found, name) is not None:
             taken[name] = getattr(found, name)
@@ -157,6 +159,7 @@ def with_file_options(options: AnalysisOptions, found: FileOptions | None) -> An
         taken["normal"] = found.normal
     if found.offset is not None and not any(options.offset):
         taken["offset"] = found.offset
+    taken["columns"] = completed(options.columns, found.columns)
     taken["degrees"] = options.degrees or found.degrees
     return replace(options, **taken)
 

@@ -11,7 +11,7 @@ import numpy as np
 from impact_aware.columns import ColumnFile, Name, open_columns
 from impact_aware.joint_columns import ColumnMap, check_angles, joint_names, resolved, stacked
 from impact_aware.recordings.joint_state_reader import JointBatch
-from impact_aware.time_columns import time_scale
+from impact_aware.time_columns import passed_over, time_scale
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +57,7 @@ def open_table(
     names = joint_names(source, chosen, tuple(robot_joints))
     assert chosen.time is not None
     scale, note = time_scale(source, chosen.time, chosen.time_scale)
-    notes = (note,) if note else ()
+    notes = tuple(said for said in (note, passed_over(source, chosen.rate)) if said)
     return JointTable(
         names, notes, source, chosen.time, scale, chosen.command, lambda: _pieces(source, chosen, names, scale)
     )
