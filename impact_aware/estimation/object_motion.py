@@ -1,7 +1,8 @@
 """What a hit did to an object, from a track of its pose: when it began to move, how fast, how it turned.
 
-Two branches that meet in position: straight before the onset, a parabola after it, since what the object slides on
-brakes it. The onset is free, because cameras and arms have clocks of their own; velocities carry its error.
+Two branches that meet in position: straight before the onset, a parabola after it, since something may brake it; an
+object that only slides is fitted so (`sliding_motion`), which tells its velocity better. The onset is
+free, because cameras and arms have clocks of their own; velocities carry its error.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import pinocchio as pin
 
 from impact_aware.arrays import Array
 from impact_aware.errors import InvalidInputError
+from impact_aware.estimation.sliding_motion import SlidingMotion, sliding_motion
 
 BEFORE = 0.25
 """Of the track before the impact, s."""
@@ -38,6 +40,9 @@ _STOPS = (0.02, 0.03, 0.045, 0.065)
 
 _FEWEST = 5
 """Samples on either side."""
+
+_ACROSS = 2.0
+"""Acceleration across its motion that an object which slides and turns may show, m/s^2."""
 
 _SETTLED = 0.004
 """After the onset a contact still pushes, s."""
@@ -135,21 +140,57 @@ def object_motion(
     misfit = np.abs(shorter.coefficients[2] - coefficients[2])
     used = (since >= chosen.times[0]) & (since <= chosen.times[-1])
     turn_before, turn_after, turn_error = _turn(track, used, chosen)
+    near = (since >= shorter.times[0]) & (since <= shorter.times[-1])
+    turn_error = np.hypot(turn_error, np.abs(_turn(track, near, shorter)[1] - turn_after))
+    velocity_after, velocity_after_error = coefficients[2], np.hypot(error[6:9], misfit)
+    window, samples = float(chosen.times[-1] - chosen.onset), int(np.count_nonzero(chosen.times > chosen.onset))
+    slid = _slid(track, since, chosen, error[12], end, float(np.hypot(SAME_CLOCK, time_error)))
+    if slid is not None and not _bends(chosen, error):
+        velocity_after, velocity_after_error = slid.velocity, slid.velocity_error
+        window, samples = slid.window, slid.samples
     return ObjectMotion(
         onset=impact_time + chosen.onset,
         onset_error=float(np.hypot(error[12], 0.1 * float(np.median(np.diff(chosen.times))))),
         position=coefficients[0],
         velocity_before=coefficients[1],
         velocity_before_error=error[3:6],
-        velocity_after=coefficients[2],
-        velocity_after_error=np.hypot(error[6:9], misfit),
+        velocity_after=velocity_after,
+        velocity_after_error=velocity_after_error,
         same_clock=chosen.clock is not None,
         turn_before=turn_before,
         turn_after=turn_after,
         turn_error=turn_error,
-        window=float(chosen.times[-1] - chosen.onset),
-        samples=int(np.count_nonzero(chosen.times > chosen.onset)),
+        window=window,
+        samples=samples,
         scatter=noise,
+    )
+
+
+def _bends(chosen: _Branches, error: Array) -> bool:
+    """Whether the acceleration after the onset is across the motion, as of an object that falls or swings."""
+    if chosen.stop is not None:
+        return False
+    after, acceleration = chosen.coefficients[2:4]
+    along = after / max(float(np.linalg.norm(after)), 1e-12)
+    across = acceleration - float(acceleration @ along) * along
+    return bool(np.linalg.norm(across) > _ACROSS + 3.0 * np.linalg.norm(error[9:12]))
+
+
+def _slid(
+    track: ObjectTrack, since: Array, chosen: _Branches, onset_error: float, end: float, clock: float
+) -> SlidingMotion | None:
+    """The same for an object that only slides: what brakes it is known better than an acceleration of any direction."""
+    # The impact's own time, where both clocks agree; else what the free fit found.
+    onset = (0.0, clock) if chosen.clock is not None else (chosen.onset, max(onset_error, 1e-4))
+    used = since >= -BEFORE
+    return sliding_motion(
+        since[used],
+        track.positions[used],
+        _scatter(track.positions),
+        onset,
+        velocity=chosen.coefficients[2],
+        settled=_SETTLED,
+        end=chosen.onset + AFTER[0] if end == AFTER[0] else end,
     )
 
 
