@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from impact_aware.estimation.contact_point import TELLING
-from impact_aware.estimation.contact_surface import ContactSurfaceFit
+from impact_aware.estimation.contact_surface import SEVERAL, ContactSurfaceFit
 
 
 def surface_as_dict(fit: ContactSurfaceFit) -> dict[str, Any]:
@@ -58,13 +58,13 @@ def surface_notes(fit: ContactSurfaceFit, point_fitted: bool, friction: float) -
             f"cannot tell the normal: its standard error is {math.degrees(fit.normal_error):.0f} deg; "
             + _missing(fit, point_fitted)
         )
-    elif "normal" in fit.fitted and len(fit.modes) == 1:
-        notes.append(
-            "one hit: its error is that of an arm with stiff joints; on simulated flexible ones, single hits were 12 "
-            "deg off in the middle; several hits, or --normal, are better"
-        )
     if "friction" in fit.fitted and not fit.friction_told:
         reason = _missing(fit, point_fitted) if slides else "every hit sticks, and a larger friction explains it too"
+        if 0 < fit.modes.count("slide") < SEVERAL:
+            reason += (
+                "; a hit that sticks or turns meanwhile, as it may where joints give, shows less than the friction: "
+                f"it takes {SEVERAL} that slide"
+            )
         notes.append(f"cannot tell the friction: {reason}")
     if fit.fitted == ("normal",):
         lean = math.degrees(math.atan(friction)) if friction > 0.0 else 0.0

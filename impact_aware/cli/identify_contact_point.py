@@ -17,7 +17,7 @@ from impact_aware.columns import open_columns
 from impact_aware.contact.geometry import unit_vector
 from impact_aware.errors import InvalidInputError
 from impact_aware.estimation.contact_point import CHANCE, ContactPointFit, JointJump, fit_contact_point
-from impact_aware.estimation.contact_surface import fit_contact_surface
+from impact_aware.estimation.contact_surface import FIXED_LAW, FREE_LAW, fit_contact_surface
 from impact_aware.estimation.point_agreement import agreement, odd_one
 from impact_aware.estimation.trial_tables import ContactDefaults, read_trials
 from impact_aware.joint_columns import completed
@@ -47,6 +47,11 @@ def add_contact_point_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--offset", type=float, nargs=3, metavar=("X", "Y", "Z"), help="known tip in the frame, m, for --fit"
     )
+    group.add_argument(
+        "--law-error", type=float, metavar="SHARE",
+        help="of what friction allows, by which the impulse along the surface is off Coulomb's law, for --fit; 0 for "
+        f"joints that don't give ({FIXED_LAW:g}, with --object-mass {FREE_LAW:g})",
+    )  # fmt: skip
 
 
 def run_contact_point(args: argparse.Namespace) -> int:
@@ -84,6 +89,7 @@ def run_contact_point(args: argparse.Namespace) -> int:
                 radius=radius,
                 object_mass=args.object_mass or None,
                 inertia=inertia,
+                law_error=args.law_error,
             )
             found[-1]["surface"] = surface_as_dict(surface)
             # What is said of the friction without a normal is answered by the fit.

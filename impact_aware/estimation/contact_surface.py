@@ -30,6 +30,7 @@ from impact_aware.contact.geometry import (
 from impact_aware.errors import InvalidInputError
 from impact_aware.estimation.contact_point import MODEL, REACH, JointJump, fit_contact_point
 from impact_aware.impact.registry import DEFAULT_METHOD, impact_map
+from impact_aware.ranges import Range
 from impact_aware.robot import RobotModel
 
 TELLING_NORMAL = float(np.radians(5.0))
@@ -37,6 +38,18 @@ TELLING_NORMAL = float(np.radians(5.0))
 
 TELLING_FRICTION = 0.1
 """Standard error up to which they tell the coefficient of friction."""
+
+FIXED_LAW, FREE_LAW = 0.2, 0.45
+"""How far the impulse along a fixed surface, and along a free object's, is from Coulomb's law of the rigid arm: a share
+of what friction allows, root mean square of either direction. While it lasts joints give, so that the tip slips another
+way or sticks, and an object that turns or stands on something yields otherwise than a point mass."""
+
+LAW = Range(0.0, 2.0)
+"""Errors of the law."""
+
+SEVERAL = 3
+"""Hits that slide of which one at least is near the friction's bound, where the law is that far off: one that stuck or
+turned meanwhile shows less than the friction."""
 
 _WIDEST = 3.0
 """Largest coefficient of friction that is looked for."""
@@ -111,6 +124,7 @@ def fit_contact_surface(
     object_mass: float | None = None,
     inertia: str = "M+B_theta",
     model_error: float = MODEL,
+    law_error: float | None = None,
 ) -> ContactSurfaceFit:
     """Normal, friction or both of the one surface that all hits were on, and the point with them where it is not known.
 
@@ -125,9 +139,11 @@ def fit_contact_surface(
         object_mass: Of a free object that rested and was hit centrally, kg; a fixed surface when None.
         inertia: One of `INERTIA_CHOICES`.
         model_error: Error of the inertia, as a share of each jump's norm.
+        law_error: As `FIXED_LAW` and `FREE_LAW`, which are taken when None; 0 for joints that don't give.
 
     Raises:
-        InvalidInputError: No hit, one without its velocity before, or nothing that is to be fitted.
+        InvalidInputError: No hit, one without its velocity before, an error of the law that is none, or nothing that is
+            to be fitted.
         UnknownNameError: No such frame or inertia.
     """
     if normal is not None and friction is not None:
@@ -150,8 +166,18 @@ def fit_contact_surface(
     if not np.linalg.norm(pushed) > 1e-9:
         pushed = directions[0]
     centre = free.point + radius * held[0].rotation.T @ directions[0]
-    fits = problem.solved(centre, unit_vector("impulse", pushed))
-    return problem.judged(fits, frame, sum(np.size(hit.jump) for hit in hits))
+    axis = unit_vector("impulse", pushed)
+    share = (FIXED_LAW if object_mass is None else FREE_LAW) if law_error is None else law_error
+    LAW.check("law error", share)
+    if share > 0.0:
+        bound = friction
+        if bound is None:
+            # A friction that is fitted goes along with hits that show less than it.
+            bound = 2.0 * problem.parts(*_best(problem.solved(centre, axis)))[1]
+        for hit in held:
+            hit.doubt_law(free.point if place is None else place, share * bound)
+    fits = problem.solved(centre, axis)
+    return problem.judged(fits, frame, sum(np.size(hit.jump) for hit in hits), law_holds=share == 0.0)
 
 
 class _Hit:
@@ -176,6 +202,8 @@ class _Hit:
         self.response = np.linalg.solve(robot.mass_matrix(hit.q, inertia), jacobian.T)
         self.mobility = jacobian @ self.response
         self.jacobian, self.twist = jacobian, jacobian @ hit.before
+        # Takes what a hit leaves to errors of one, (n, n).
+        self.weight: Array = np.diag(1.0 / self.error)
         self.yielding = 0.0 if mass is None else 1.0 / mass
         self.radius = radius
 
@@ -183,6 +211,15 @@ class _Hit:
         """The impulse (3,) at a point of the frame that explains the jump best, whatever the surface."""
         columns = self.response @ point_jacobian(self.rotation @ point).T
         return np.asarray(np.linalg.lstsq(columns / self.error[:, None], self.jump / self.error, rcond=1e-9)[0])
+
+    def doubt_law(self, point: Array, share: float) -> None:
+        """Count in that the impulse along the surface may be another by this share of the whole."""
+        impulse = self.impulse_at(point)
+        size = float(np.linalg.norm(impulse))
+        along = impulse / max(size, 1e-12)
+        columns = self.response @ point_jacobian(self.rotation @ point).T @ (np.eye(3) - np.outer(along, along))
+        by_law = share * size * columns
+        self.weight = np.linalg.inv(np.linalg.cholesky(np.diag(self.error**2) + by_law @ by_law.T))
 
     def motion_after(self, point: Array) -> Array:
         """Velocity (3,) of a point of the frame after the hit, m/s."""
@@ -226,7 +263,7 @@ class _Problem:
         normal, friction, offset, bounces = self.parts(unknowns, around)
         return np.concatenate(
             [
-                (hit.jump - hit.impulse_by(offset, normal, friction, bounce)[1]) / hit.error
+                hit.weight @ (hit.jump - hit.impulse_by(offset, normal, friction, bounce)[1])
                 for hit, bounce in zip(self._hits, bounces.tolist(), strict=True)
             ]
         )
@@ -268,7 +305,9 @@ class _Problem:
                 found.append((fit, around))
         return sorted(found, key=lambda one: float(one[0].cost))
 
-    def judged(self, fits: list[tuple[OptimizeResult, Array]], frame: str, numbers: int) -> ContactSurfaceFit:
+    def judged(
+        self, fits: list[tuple[OptimizeResult, Array]], frame: str, numbers: int, *, law_holds: bool
+    ) -> ContactSurfaceFit:
         """The best of the solutions, with errors that reach those which are as good."""
         best, around = fits[0]
         normal, friction, offset, bounces = self.parts(best.x, around)
@@ -294,7 +333,8 @@ class _Problem:
             hit.impulse_by(offset, normal, friction, bounce)
             for hit, bounce in zip(self._hits, bounces.tolist(), strict=True)
         ]
-        if self._rubs and all(mode != "slide" for _, _, mode in ends):
+        slides = sum(mode == "slide" for _, _, mode in ends)
+        if self._rubs and slides < (1 if law_holds else SEVERAL):
             # A hit that sticks would do so at any larger friction.
             rub = max(rub, _FRICTION[1])
         ratios = [float(np.hypot(p[1], p[2])) / float(p[0]) for p, _, _ in ends if p[0] > 0.0]
@@ -316,3 +356,9 @@ class _Problem:
             chi_square=chi_square,
             rivals=rivals,
         )
+
+
+def _best(fits: list[tuple[OptimizeResult, Array]]) -> tuple[Array, Array]:
+    """Unknowns of the first of the solutions, and its first normal."""
+    fit, around = fits[0]
+    return fit.x, around

@@ -127,6 +127,9 @@ class ObjectScore:
             "right_normal_accused": self.normals_accused,
             "error_deg": _spread([float(np.degrees(apart)) for apart, _ in told]),
             "error_over_se": _within([apart / error for apart, error in told]),
+            "error_deg_of_all": _spread([float(np.degrees(apart)) for apart, _, _ in self.normals]),
+            "stated_deg_of_all": _spread([float(np.degrees(error)) for _, error, _ in self.normals]),
+            "error_over_se_of_all": _within([apart / error for apart, error, _ in self.normals]),
         }
 
 
