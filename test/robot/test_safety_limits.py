@@ -77,8 +77,9 @@ def test_a_robot_is_found_by_name_profile_or_urdf():
     assert robot.name == "panda" and robot_description("panda") == ROBOT.profile.urdf.read_text(encoding="utf-8")
     inertia = tuple(np.arange(1.0, 8.0))
     np.testing.assert_array_equal(load_robot("panda", inertia).apparent_motor_inertia, inertia)
-    other = load_robot(str(ROBOT.profile.urdf), (0.1,) * 9)
-    assert other.name == ROBOT.profile.urdf.stem
+    other = load_robot(str(ROBOT.profile.urdf), (0.1,) * 7)
+    assert other.name == ROBOT.profile.urdf.stem and other.joint_names == robot.joint_names
+    assert any("panda_finger_joint1, panda_finger_joint2" in note for note in other.notes)
     assert robot_description(ROBOT.profile.urdf) == robot_description("panda")
     for wrong, words in (("none.urdf", "an existing URDF file"), ("none.xml", "an existing URDF file")):
         with pytest.raises(InvalidInputError, match=words):
