@@ -27,6 +27,9 @@ LEAST_BRAKING = 1.0
 SLOWEST = 0.02
 """Speed after the hit below which an object's way tells nothing of what brakes it, m/s."""
 
+ROCKING = 0.008
+"""By which an object that slides on its corners and edges rocks meanwhile, m/s."""
+
 CHANCE = 0.05
 """Probability of what a fit leaves, below which the object did something else than slide."""
 
@@ -88,7 +91,7 @@ def sliding_motion(
     if place is None:
         return None
     chosen, shorter = fits[place], fits[min(place + 1, len(fits) - 1)]
-    error = np.hypot(chosen.error, shorter.velocity - chosen.velocity)
+    error = np.hypot(np.hypot(chosen.error, ROCKING), shorter.velocity - chosen.velocity)
     return SlidingMotion(chosen.velocity, error, chosen.window, chosen.samples)
 
 

@@ -13,6 +13,10 @@ from impact_aware.estimation.object_motion import ObjectMotion, ObjectTrack, obj
 from impact_aware.estimation.result import VelocityEstimate
 from impact_aware.impact.prediction import ImpactPrediction
 
+TOGETHER = 0.2
+"""Share of the joints' errors after a hit that goes along with each other: what is taken for its end, or for one touch
+of several, moves all of them."""
+
 SLOWEST = 0.05
 """Approach speed from which a restitution means something, m/s."""
 
@@ -115,15 +119,18 @@ def _restitution(
     def relative(joints: Array, linear: Array, turn: Array) -> float:
         return float(arm @ joints - row @ np.concatenate((linear, np.nan_to_num(turn))))
 
-    def spread(joints: Array, linear: Array) -> float:
+    def spread(joints: Array, linear: Array, together: float = 0.0) -> float:
         turn = np.nan_to_num(motion.turn_error)
-        return float(arm**2 @ joints**2 + row[:3] ** 2 @ linear**2 + row[3:] ** 2 @ turn**2)
+        of_arm = (1.0 - together) * float(arm**2 @ joints**2) + together * float(np.abs(arm) @ joints) ** 2
+        return of_arm + float(row[:3] ** 2 @ linear**2 + row[3:] ** 2 @ turn**2)
 
     approach = -relative(estimate.velocity_before, motion.velocity_before, motion.turn_before)
     if approach < SLOWEST:
         return None, None
     separation = relative(estimate.velocity_after, motion.velocity_after, motion.turn_after)
     found = separation / approach
-    variance = spread(estimate.standard_error, motion.velocity_after_error)
+    # What the contact did to the joints is known less than how they move after it.
+    after_error = np.maximum(estimate.standard_error, estimate.jump_error)
+    variance = spread(after_error, motion.velocity_after_error, TOGETHER)
     variance += found**2 * spread(estimate.velocity_before_error, motion.velocity_before_error)
     return found, float(np.sqrt(variance)) / approach

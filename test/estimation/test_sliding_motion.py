@@ -57,7 +57,8 @@ def test_velocities_after_are_within_their_errors_whatever_brakes():
         ratios += (np.abs(found.velocity - velocity) / found.velocity_error).tolist()
     assert len(errors) >= 50
     # Of 100 components some 95 are within two errors; with 150 or more, chance takes 4 from that.
-    assert np.mean(np.array(ratios) <= 2.0) > 0.9 and np.median(ratios) > 0.3
+    # This object does not rock, which the errors count in.
+    assert np.mean(np.array(ratios) <= 2.0) > 0.9 and np.median(ratios) > 0.15
     assert np.median(errors) < 0.015
 
 

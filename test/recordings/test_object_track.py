@@ -1,5 +1,7 @@
 """Tracks of objects in tables, and what they say about restitution and momentum, with numbers made by hand."""
 
+from dataclasses import replace
+
 import numpy as np
 import pinocchio as pin
 import pytest
@@ -113,6 +115,25 @@ def test_restitution_and_momentum_come_out_as_they_went_in(restitution):
     np.testing.assert_allclose(found.motion.turn_after, made.object_twist_after[3:], atol=0.05)
     late = object_hit(track, 0.985, 1e-4, None, estimate, made, None, None)
     assert late.clock_offset == pytest.approx(0.015, abs=1e-3) and late.momentum is None and late.mass_shown is None
+
+
+def test_errors_of_the_joints_after_a_hit_go_together_in_that_of_the_restitution():
+    track, estimate, made = hit_by_hand(0.35)
+    arm, exact = made.space.jacobian[0], np.full(7, 1e-6)
+
+    def error(jump_error):
+        known = replace(estimate, standard_error=exact, velocity_before_error=exact, jump_std=jump_error)
+        return object_hit(track, 1.0, 1e-4, None, known, made, None, None).restitution_error
+
+    approach = -float(arm @ estimate.velocity_before)
+    one, two = np.zeros(7), np.zeros(7)
+    one[1], two[[1, 3]] = 0.3, 0.3
+    plain = error(exact)
+    assert error(one) ** 2 - plain**2 == pytest.approx((0.3 * arm[1] / approach) ** 2, rel=1e-4)
+    # More than of two that are independent, less than of two that are one.
+    apart = 0.09 * (arm[1] ** 2 + arm[3] ** 2) / approach**2
+    alike = 0.09 * (abs(arm[1]) + abs(arm[3])) ** 2 / approach**2
+    assert error(two) ** 2 - plain**2 == pytest.approx(0.8 * apart + 0.2 * alike, rel=1e-4)
 
 
 def test_what_the_track_does_not_tell_is_said():
