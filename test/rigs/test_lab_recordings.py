@@ -293,13 +293,14 @@ def test_the_normal_of_a_hit_is_held_against_the_true_one():
     robot = RobotModel.from_profile("panda")
     normal, offset = np.array([0.36, -0.48, 0.8]), np.array([0.03, -0.05, 0.02])
     rng = np.random.default_rng(0)
-    contact = Contact(robot.tool_frame, normal, offset=offset, friction=0.2, restitution=0.5, radius=robot.tool_radius)
+    contact = Contact(robot.tool_frame, normal, offset=offset, friction=0.05, restitution=0.5, radius=robot.tool_radius)
     while True:
         q, before = robot.home + rng.uniform(-0.3, 0.3, 7), rng.uniform(-0.6, 0.6, 7)
         box = homogeneous_box(1.2, (1e3, 1e3, 1e3), contact_point(robot, q, contact) - 1e-3 * normal)
         found = predict(robot, q, before, contact, obstacle=box)
         if found.mode == "slide" and np.abs(found.velocity_after - before).max() > 0.3:
             break
+    # On a surface as slippery as this one hit tells the normal, whatever the law is off by.
     estimate = SimpleNamespace(
         jump=found.velocity_after - before,
         velocity_before=before,
@@ -307,7 +308,7 @@ def test_the_normal_of_a_hit_is_held_against_the_true_one():
         velocity_before_error=np.full(7, 1e-4),
         jump_error=np.full(7, 1.4e-4),
     )
-    draw = SimpleNamespace(robot=robot, friction=0.2, offset=offset, fixed=False, mass=1.2)
+    draw = SimpleNamespace(robot=robot, friction=0.05, offset=offset, fixed=False, mass=1.2)
     impact = SimpleNamespace(estimate=estimate, prediction=found, position=q)
     score = ObjectScore()
     score._take_normal(impact, SimpleNamespace(draw=draw), SimpleNamespace(normal=normal))
