@@ -65,6 +65,9 @@ UNFINISHED = "can't be told from an oscillation of the contact before, for lack 
 UNCLEAR, MADE = "a jump of the velocity is not clear, and ", ", which makes such a jump by then"
 """Evidence of a second jump that a recorded step of the command is the cause of, before and after that step."""
 
+DOUBT = "; the recorded torques show no step there, so that something may push"
+"""What is said of a step of the command that the recorded commands do not show."""
+
 GOES_ON = 1.3
 """Mean velocity after a jump from rest, in jumps and along it, from which the arm goes on as a motor moves it: what was
 hit is slower than just after the jump."""
@@ -177,7 +180,7 @@ def find_causes(
         known.append(time)
         kind, evidence = _of_step(step, _told(command, time, joint_names, unit))
         causes.append(_answers(command, Cause(time, _STEP_STD, kind, evidence, (TWO_SIDED,))))
-    return _once(sorted(causes, key=lambda cause: cause.time))
+    return _once(sorted((_doubted(cause, commands) for cause in causes), key=lambda cause: cause.time))
 
 
 _STEP_STD = 0.004
@@ -261,6 +264,12 @@ def _answers(command: CommandStep | None, cause: Cause) -> Cause:
         return replace(cause, command=command)
     spread = float(np.hypot(command.time_std, COMMAND_STAMP_STD))
     return replace(cause, time=command.time, time_std=spread, command=command)
+
+
+def _doubted(cause: Cause, commands: CommandTrack | None) -> Cause:
+    """The same; a step of the command that the recorded ones do not show says so."""
+    told = cause.command is not None or commands is None or not commands.tells_torques(cause.time)
+    return cause if told or cause.cause != "command_step" else replace(cause, evidence=f"{cause.evidence}{DOUBT}")
 
 
 def _once(causes: Sequence[Cause]) -> list[Cause]:

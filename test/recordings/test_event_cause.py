@@ -236,7 +236,11 @@ def test_recorded_torques_that_do_not_step_speak_against_a_step_in_motion(
 ) -> None:
     """Of positions that are commanded the second derivative steps, which no one sees; a start is seen all the same."""
     track = replace(commands(3.0), unit=unit)
-    assert len(find_causes([], [judged(1.4, step=step, moving=moving)], NAMES, track)) == seen
+    causes = find_causes([], [judged(1.4, step=step, moving=moving)], NAMES, track)
+    assert len(causes) == seen
+    # What is said to be a step all the same is doubted where they would show it.
+    doubted = [cause for cause in causes if "no step there, so that something may push" in cause.evidence]
+    assert len(doubted) == (1 if step == 30.0 else 0)
     # Commands of another time say nothing.
     late = replace(track, times=track.times + 2.0)
     assert len(find_causes([], [judged(1.4, step=step, moving=moving)], NAMES, late)) == 1
