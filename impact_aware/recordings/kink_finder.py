@@ -20,6 +20,7 @@ from impact_aware.estimation.sample_noise import Noise, noise_of
 from impact_aware.recordings.judged import AGAIN, SMALLEST, STEEPEST, SURE, Judged
 from impact_aware.recordings.kink_candidates import find_candidates, smallest_jump
 from impact_aware.recordings.momentum_evidence import MomentumEvidence, Samples
+from impact_aware.recordings.spring_evidence import RATES, SpringEvidence
 from impact_aware.recordings.torque_verdict import ask_torques
 from impact_aware.robot import RobotModel
 
@@ -86,6 +87,7 @@ class KinkFinder:
         """
         self._period, self._response = period, response
         self._momentum = None if robot is None else MomentumEvidence(robot)
+        self._springs = self._springs_of(robot)
         self._samples = Samples(np.zeros(0), np.zeros((0, 0)), np.zeros((0, 0)))
         self._from = -np.inf
         self._jumps: list[float] = []
@@ -93,6 +95,15 @@ class KinkFinder:
         self._band = RINGING
         self.judged: list[Judged] = []
         self.smallest = np.nan
+
+    def _springs_of(self, robot: RobotModel | None) -> SpringEvidence | None:
+        """Evidence of the arm's springs; None without motors' inertia, as links alone ring against nothing."""
+        motors = None if robot is None else robot.apparent_motor_inertia
+        if robot is None or motors is None or not (motors > 0.0).all():
+            return None
+        if not RATES[0] <= 1.0 / self._period <= RATES[1]:
+            return None
+        return SpringEvidence(robot, self._period, self._response)
 
     @property
     def until(self) -> float:
@@ -204,6 +215,9 @@ class KinkFinder:
             begin, end = self._samples.times[[0, -1]].tolist()
             self._jumps = [jump for jump in self._jumps if not begin <= jump <= end]
             self._jumps += [judged.told.time for judged in found if judged.is_jump]
+        if self._springs is not None:
+            kept, found = found, self._springs.resolve(self._samples, noise, found)
+            self._jumps += [new.told.time for old, new in zip(kept, found, strict=True) if new is not old]
         self.judged += found
 
     def _learn_band(self, noise: Noise) -> None:
