@@ -15,7 +15,15 @@ from impact_aware.impact.predictor import predict
 from impact_aware.recordings.impact_analysis import analyze
 from impact_aware.rigs.bench import recordings
 from impact_aware.rigs.bench.lab_draw import CONTROLS, draw_hit
-from impact_aware.rigs.bench.lab_hit import CYCLE, TrueContact, hit_of_seed, simulate_hit
+from impact_aware.rigs.bench.lab_hit import (
+    CYCLE,
+    GRAVITY,
+    TABLE_CONTACT,
+    TrueContact,
+    _unbraked,
+    hit_of_seed,
+    simulate_hit,
+)
 from impact_aware.rigs.bench.lab_object import ObjectScore
 from impact_aware.rigs.bench.lab_recording import record
 from impact_aware.robot import RobotModel
@@ -118,6 +126,16 @@ def contact_at(time, size, lost=float("nan")):
     zero = np.zeros(6)
     jump = np.array([0.3 * size, -size])
     return TrueContact(time, jump, BEFORE, np.zeros(3), np.array([1.0, 0, 0]), 0.4, zero, zero, lost)
+
+
+@pytest.mark.parametrize(("speed", "since", "slid"), [(0.4, 0.02, 0.02), (0.4, -1e-4, 0.0), (0.0, -1e-4, 0.0)])
+def test_an_object_has_back_what_its_table_took_since_the_contact(speed, since, slid):
+    """Friction times gravity times how long it slid, and nothing where the states end before the contact."""
+    twist = np.array([0.6 * speed, -0.8 * speed, 0.03, 0.1, -0.2, 0.3])
+    found = _unbraked(twist, since)
+    expected = speed + TABLE_CONTACT.friction * GRAVITY * slid
+    assert found[:2] == pytest.approx(expected * np.array([0.6, -0.8]), abs=1e-12)
+    assert found[2:] == pytest.approx(twist[2:])
 
 
 def test_contacts_count_when_they_are_large_and_late_enough():

@@ -346,7 +346,8 @@ def _contacts(
 def _unbraked(twist: Array, since: float) -> Array:
     """A twist (6,) of an object that has slid on its table for a time, s, without what that took of its velocity."""
     speed = float(np.linalg.norm(twist[:2]))
-    braked = TABLE_CONTACT.friction * GRAVITY * since
+    # A contact that begins after the last state has none after it.
+    braked = TABLE_CONTACT.friction * GRAVITY * max(since, 0.0)
     found = twist.copy()
     # One that hardly moves was not slid all the time.
     found[:2] *= 1.0 + braked / speed if speed > braked else 1.0
