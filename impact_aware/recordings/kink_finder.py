@@ -193,9 +193,12 @@ class KinkFinder:
                 self._jumps.append(new.told.time)
             found.append(new)
         # What was beside a jump that is none after all has not been looked at.
+        unjudged: list[float] = []
         for instant in beside:
             late = self._judge_one(noise, instant, AGAIN if self._follows(instant) else SURE)
-            if late is not None:
+            if late is None:
+                unjudged.append(instant)
+            else:
                 found.append(late)
                 if late.is_jump:
                     self._jumps.append(late.told.time)
@@ -216,8 +219,8 @@ class KinkFinder:
             self._jumps = [jump for jump in self._jumps if not begin <= jump <= end]
             self._jumps += [judged.told.time for judged in found if judged.is_jump]
         if self._springs is not None:
-            kept, found = found, self._springs.resolve(self._samples, noise, found)
-            self._jumps += [new.told.time for old, new in zip(kept, found, strict=True) if new is not old]
+            found = self._springs.resolve(self._samples, noise, found, unjudged)
+            self._jumps += [judged.told.time for judged in found if judged.sprung is not None]
         self.judged += found
 
     def _learn_band(self, noise: Noise) -> None:

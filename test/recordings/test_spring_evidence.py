@@ -87,7 +87,7 @@ def test_nothing_soon_after_a_contact_is_asked_twice_and_what_is_late_not_at_all
     finder = finder_of([(FIRST, kick(1.4))])
     asked = []
     look = finder._springs._look
-    finder._springs._look = lambda *rest: asked.append(rest[3]) or look(*rest)
+    finder._springs._look = lambda *rest: asked.append(rest[2]) or look(*rest)
     jump = next(one for one in finder.judged if one.is_jump)
     others = [replace(jump, instant=FIRST + late, sure=np.inf) for late in (0.004, 0.04, 0.09, 0.2)]
     times, positions = samples_of([(FIRST, kick(1.4))])
@@ -104,16 +104,33 @@ def test_arms_and_rates_whose_springs_tell_nothing_are_judged_without(robot, per
     assert any(one.is_jump for one in finder.judged)
 
 
+def test_what_has_too_few_samples_of_its_own_is_asked_too():
+    """Another contact 20 ms before it leaves it three samples: only springs can look beyond that."""
+    times = [FIRST, 0.3081, 0.3292]
+    kicks = [(time, kick(size)) for time, size in zip(times, (1.4, 0.6, 0.5), strict=True)]
+    finder = finder_of([])
+    samples = samples_of(kicks)
+    samples = Samples(*samples, np.full_like(samples[1], np.nan))
+    first = next(one for one in finder_of(kicks, robot=BARE).judged if one.is_jump)
+    second = replace(first, instant=times[1], branches=replace(first.told, time=times[1]), explained=None)
+    jumps = [first, second]
+    *kept, added = finder._springs.resolve(samples, NOISE, jumps, [0.3292 + 0.004])
+    assert all(one is other for one, other in zip(kept, jumps, strict=True))
+    assert added.is_jump and abs(added.told.time - times[2]) < 2.0 * added.time_std
+    assert added.speed[1] - added.speed[0] == pytest.approx(kick(0.5), abs=0.25)
+    assert finder._springs.resolve(samples, NOISE, jumps, [0.3292 + 0.06]) == jumps
+
+
 def test_what_springs_do_not_describe_well_is_no_contact():
-    """Neither is what is too small, not clear enough, or too close to another."""
+    """Neither is what is too small, not clear enough, not known well, or too close to another."""
     found = finder_of([(FIRST, kick(1.4)), (0.3081, kick(0.6)), (0.3436, kick(0.35))])
-    one = next(one for one in found.judged if one.sprung is not None)
-    told = one.sprung
+    told = next(one.sprung for one in found.judged if one.sprung is not None)
     far, close = [FIRST], [FIRST, told.time - 0.9 * CLOSEST]
-    assert _View(one, 0.9 * FITS).is_contact(far, CLOSEST)
-    assert not _View(one, 0.9 * FITS).is_contact(close, CLOSEST)
-    assert not _View(one, 1.1 * FITS).is_contact(far, CLOSEST)
+    assert _View(told, 0.9 * FITS).is_contact(far, CLOSEST)
+    assert not _View(told, 0.9 * FITS).is_contact(close, CLOSEST)
+    assert not _View(told, 1.1 * FITS).is_contact(far, CLOSEST)
     small = replace(told, jump=told.jump * 0.9 * LEAST / np.abs(told.jump).max(), jump_std=0.1 * told.jump_std)
-    assert not _View(replace(one, sprung=small), 0.9 * FITS).is_contact(far, CLOSEST)
+    assert not _View(small, 0.9 * FITS).is_contact(far, CLOSEST)
+    assert not _View(replace(told, jump_std=0.6 * np.abs(told.jump)), 0.9 * FITS).is_contact(far, CLOSEST)
     doubtful = replace(told, kink=max(told.smooth, told.step) + 0.9 * CLEAR)
-    assert not _View(replace(one, sprung=doubtful), 0.9 * FITS).is_contact(far, CLOSEST)
+    assert not _View(doubtful, 0.9 * FITS).is_contact(far, CLOSEST)
