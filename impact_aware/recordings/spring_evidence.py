@@ -62,7 +62,7 @@ MOST_STRETCHES = 4
 FITS, FITS_WELL = 2.5, 1.5
 """Mean square of the misfit up to which the model is one of these samples, and up to which it is a good one."""
 
-CLEAR, LEAST = 20.0, 0.08
+CLEAR, LEAST = 30.0, 0.08
 """Logarithm of how much more likely a contact must make the samples than none, and jump of the fastest joint without
 its oscillation that it must have, rad/s."""
 

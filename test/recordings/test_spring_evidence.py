@@ -55,7 +55,7 @@ def jumps_of(finder):
 
 def test_touches_that_follow_each_other_are_told_one_by_one():
     times = [FIRST, 0.3081, 0.3436]
-    kicks = [(times[0], kick(1.4)), (times[1], kick(0.6)), (times[2], kick(0.35))]
+    kicks = [(times[0], kick(1.4)), (times[1], kick(0.6)), (times[2], kick(0.45))]
     assert len(jumps_of(finder_of(kicks, robot=BARE))) < 3
     found = sorted((one for one in finder_of(kicks).judged if one.is_jump), key=lambda one: one.told.time)
     assert len(found) == 3 and found[-1].sprung is not None
@@ -64,7 +64,7 @@ def test_touches_that_follow_each_other_are_told_one_by_one():
 
 def test_what_the_joints_show_is_left_to_them():
     """Springs add contacts, and change nothing about those that are found without them."""
-    kicks = [(FIRST, kick(1.4)), (0.3081, kick(0.6)), (0.3436, kick(0.35))]
+    kicks = [(FIRST, kick(1.4)), (0.3081, kick(0.6)), (0.3436, kick(0.45))]
     alone = [one for one in finder_of(kicks, robot=BARE).judged if one.is_jump]
     beside = [one for one in finder_of(kicks).judged if one.is_jump and one.sprung is None]
     assert [one.told.time for one in beside] == [one.told.time for one in alone]
@@ -76,7 +76,7 @@ def test_mere_ringing_has_no_second_contact():
 
 
 def test_the_time_of_a_contact_that_springs_alone_show_is_less_exact():
-    found = finder_of([(FIRST, kick(1.4)), (0.3081, kick(0.6)), (0.3436, kick(0.35))])
+    found = finder_of([(FIRST, kick(1.4)), (0.3081, kick(0.6)), (0.3436, kick(0.45))])
     sprung = next(one for one in found.judged if one.sprung is not None)
     assert sprung.time_std == pytest.approx(
         np.hypot(replace(sprung, sprung=None, branches=sprung.sprung).time_std, 1.2e-3)
@@ -123,7 +123,7 @@ def test_what_has_too_few_samples_of_its_own_is_asked_too():
 
 def test_what_springs_do_not_describe_well_is_no_contact():
     """Neither is what is too small, not clear enough, not known well, or too close to another."""
-    found = finder_of([(FIRST, kick(1.4)), (0.3081, kick(0.6)), (0.3436, kick(0.35))])
+    found = finder_of([(FIRST, kick(1.4)), (0.3081, kick(0.6)), (0.3436, kick(0.45))])
     told = next(one.sprung for one in found.judged if one.sprung is not None)
     far, close = [FIRST], [FIRST, told.time - 0.9 * CLOSEST]
     assert _View(told, 0.9 * FITS).is_contact(far, CLOSEST)
