@@ -124,7 +124,8 @@ class SpringEvidence:
         """
         contacts = sorted(one.told.time for one in judged if one.is_jump)
         instants = [*(one.instant for one in judged), *unjudged]
-        open_ones = [place for place, _ in enumerate(instants) if place >= len(judged) or not judged[place].is_jump]
+        settled = {place for place, one in enumerate(judged) if one.is_jump or one.refuted}
+        open_ones = [place for place in range(len(instants)) if place not in settled]
         found: dict[int, Branches] = {}
         views: dict[int, _View] = {}
         while len(found) < MOST_CONTACTS:
