@@ -92,7 +92,9 @@ def test_nothing_soon_after_a_contact_is_asked_twice_and_what_is_late_not_at_all
     others = [replace(jump, instant=FIRST + late, sure=np.inf) for late in (0.004, 0.04, 0.09, 0.2)]
     times, positions = samples_of([(FIRST, kick(1.4))])
     samples = Samples(times, positions, np.full_like(positions, np.nan))
-    finder._springs.resolve(samples, NOISE, [jump, *others])
+    # Nor what torques refuted.
+    refuted = replace(jump, instant=FIRST + 0.065, refuted=True)
+    finder._springs.resolve(samples, NOISE, [jump, *others, refuted])
     assert sorted(set(asked)) == pytest.approx([FIRST + 0.04, FIRST + 0.09])
 
 
