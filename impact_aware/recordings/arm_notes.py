@@ -9,6 +9,7 @@ import numpy as np
 
 from impact_aware.arrays import Array
 from impact_aware.errors import InvalidInputError
+from impact_aware.joint_columns import ColumnMap
 from impact_aware.recordings.arm_samples import ArmSelector
 from impact_aware.recordings.file_options import FileOptions
 from impact_aware.recordings.impact_finder import ImpactFinder
@@ -112,3 +113,10 @@ def of_bags_only(options: AnalysisOptions) -> list[str]:
     words = ", ".join("--" + name.replace("_", "-") for name in asked) + (" looks" if len(asked) == 1 else " look")
     ways = "--columns object_position=... command=... names the columns of a table"
     return [f"{words} into bags only; {ways}"] if asked else []
+
+
+def of_tables_only(options: AnalysisOptions) -> list[str]:
+    """What was asked for that a bag can't have: its messages have stamps, and names of their own."""
+    if options.columns in (None, ColumnMap()):
+        return []
+    return ["--columns, --rate and --time-unit are for tables: a bag has names and stamps, which were taken"]

@@ -21,7 +21,14 @@ from impact_aware.errors import ImpactAwareError, InvalidInputError
 from impact_aware.estimation.object_motion import ObjectTrack
 from impact_aware.messages.impact_prediction import TYPE as PREDICTION_TYPE
 from impact_aware.recordings.ablation import group
-from impact_aware.recordings.arm_notes import beside_notes, check_times, data_notes, of_bags_only, robot_notes
+from impact_aware.recordings.arm_notes import (
+    beside_notes,
+    check_times,
+    data_notes,
+    of_bags_only,
+    of_tables_only,
+    robot_notes,
+)
 from impact_aware.recordings.arm_samples import ArmSamples, ArmSelector
 from impact_aware.recordings.arm_selection import JOINT_STATE_TYPES, ArmSource, arm_of_table, arms_in_bag
 from impact_aware.recordings.bag import Bag, BagError, is_recording
@@ -151,7 +158,7 @@ def _analyze_file(
         sources, notes = arms_in_bag(bag, options.robot, topics)
         arms = [_arm(source, options) for source in sources]
         seconds = _read(bag, arms, report)
-        notes = [f"{file.name}: {note}" for note in notes]
+        notes = [f"{file.name}: {note}" for note in (*notes, *of_tables_only(options))]
         if bag.damage:
             notes.append(bag.damage)
         if not any(arm.finder.samples for arm in arms):
