@@ -57,8 +57,9 @@ REACH = 0.060
 LEAST_BEFORE, LEAST_AFTER, LEAST_REACH = 5, 4, 10
 """Samples there are at least, and how far they reach in slow recordings."""
 
-LEARNT, MOST_LEARNT, FEWEST_LEARNT = 0.1, 40, 4
-"""Length of the stretches from which `PUSHES` are learnt, s; how many of them are looked at, and needed."""
+LEARNT, MOST_SAMPLES, MOST_LEARNT, FEWEST_LEARNT = 0.1, 40, 20, 4
+"""Length of the stretches from which `PUSHES` are learnt, s, and samples in one at most; how many of them are looked
+at, and needed."""
 
 FINE = 25
 """Instants that the time is found among."""
@@ -166,7 +167,7 @@ class UnexplainedJumps:
 
     def _learn(self) -> Array | None:
         """Density (n,) of the white acceleration that torques leave of each joint: the middle of all stretches."""
-        count = max(LEAST_REACH + LEAST_BEFORE, round(LEARNT / self._period))
+        count = min(max(LEAST_REACH + LEAST_BEFORE, round(LEARNT / self._period)), MOST_SAMPLES)
         begins = np.arange(0, len(self._times) - count + 1, max(count // 2, 1))
         if len(begins) < FEWEST_LEARNT:
             return None

@@ -21,7 +21,7 @@ from impact_aware.recordings.judged import AGAIN, SMALLEST, STEEPEST, SURE, Judg
 from impact_aware.recordings.kink_candidates import find_candidates, smallest_jump
 from impact_aware.recordings.momentum_evidence import MomentumEvidence, Samples
 from impact_aware.recordings.spring_evidence import RATES, SpringEvidence
-from impact_aware.recordings.torque_verdict import ask_torques
+from impact_aware.recordings.torque_verdict import ask_torques, is_open
 from impact_aware.robot import RobotModel
 
 BEFORE, AFTER = 0.060, 0.040
@@ -212,7 +212,8 @@ class KinkFinder:
                 refined = self._judge_one(noise, near, judged.sure, refine=True)
                 found[place] = judged if refined is None or not refined.is_jump else refined
                 self._jumps.append(found[place].told.time)
-        torques = None if self._momentum is None else self._momentum.unexplained(self._samples, noise)
+        asks = self._momentum is not None and any(map(is_open, found))
+        torques = self._momentum.unexplained(self._samples, noise) if self._momentum is not None and asks else None
         if torques is not None:
             found = ask_torques(torques, found)
             begin, end = self._samples.times[[0, -1]].tolist()

@@ -20,6 +20,9 @@ LEFT = 60.0
 SHOWS, NOTHING = 60.0, 3.0
 """`gain` that a jump of the joints would have had and has at most when torques explain it."""
 
+LEAST_GAIN, LEAST_STEP_GAIN = 0.0, 4.0
+"""What a jump or a step of the acceleration adds to the likelihood at least where something may have happened."""
+
 NEAR = 0.0075
 """Time from a candidate within which a jump is looked for, s."""
 
@@ -33,6 +36,11 @@ APART = 2.0
 """Standard errors by which the instants of the joints and of the torques differ where that of the torques counts."""
 
 
+def is_open(judged: Judged) -> bool:
+    """Whether anything may have happened at a candidate, so that torques are worth asking."""
+    return judged.is_jump or judged.gain > LEAST_GAIN or judged.step_gain > LEAST_STEP_GAIN
+
+
 def ask_torques(torques: UnexplainedJumps, found: Sequence[Judged]) -> list[Judged]:
     """The candidates, with what torques say of them."""
     jumps = [judged.told.time for judged in found if judged.is_jump]
@@ -41,7 +49,7 @@ def ask_torques(torques: UnexplainedJumps, found: Sequence[Judged]) -> list[Judg
     for judged in found:
         time = judged.told.time if judged.is_jump else judged.instant
         beside = [jump for jump in jumps if jump != time and abs(jump - time) < BESIDE] if judged.is_jump else []
-        seen = torques.look(time - NEAR, time + NEAR, beside)
+        seen = torques.look(time - NEAR, time + NEAR, beside) if is_open(judged) else None
         if seen is None:
             others.append(judged)
             continue

@@ -80,8 +80,8 @@ class Torques(UnexplainedJumps):
 
 def judged_at(time: float, *, jumps: bool) -> Judged:
     jump = np.array([0.5, 0.2])
-    likelihood = 40.0 if jumps else -5.0
-    branches = Branches(time, 1e-3, jump, 0.02 * jump, 0.0, 0.0, 0.0, time, likelihood, -20.0)
+    likelihood, step = (40.0, 0.0) if jumps else (-5.0, 6.0)
+    branches = Branches(time, 1e-3, jump, 0.02 * jump, 0.0, 0.0, step, time, likelihood, -20.0)
     return Judged(time, branches, np.zeros((2, 2)), np.zeros((2, 2)), 5e-3, SURE)
 
 
@@ -120,6 +120,15 @@ def test_a_jump_that_torques_explain_and_would_have_shown_is_refuted() -> None:
     assert verdict({1.0: (2.0, 500.0)}, jump) == [(1.0, False)]
     assert verdict({1.0: (4.0, 500.0)}, jump) == [(1.0, True)]
     assert verdict({1.0: (2.0, 300.0)}, jump) == [(1.0, True)]
+
+
+def test_nothing_is_asked_where_nothing_seems_to_happen() -> None:
+    bend = judged_at(1.0, jumps=False)
+    quiet = replace(bend, branches=replace(bend.branches, step=3.0))
+    torques = Torques({1.0: (400.0, 1.0)})
+    assert [judged.is_jump for judged in ask_torques(torques, [quiet])] == [False]
+    assert torques.asked == []
+    assert [judged.is_jump for judged in ask_torques(torques, [bend])] == [True]
 
 
 def test_jumps_beside_are_known_of_when_another_is_looked_at() -> None:
