@@ -145,7 +145,9 @@ def find_causes(
                 continue
         follows = bool(contacts) and impact.event.time - contacts[-1] < FOLLOWS
         if impact.judged is not None:
-            command = _commanded(commands, impact.event.time, contacts, -impact.event.time_std)
+            # A controller that answers a first contact does so within a sample of it.
+            apart = impact.event.time_std + (0.0 if follows else impact.judged.period)
+            command = _commanded(commands, impact.event.time, contacts, -apart)
             unclear = follows and impact.judged.gain < SURE
             if command and (unclear or _can_make(command, unit, impact, robot)):
                 words = _told(command, impact.event.time, joint_names, unit)
