@@ -212,8 +212,9 @@ class KinkFinder:
                 refined = self._judge_one(noise, near, judged.sure, refine=True)
                 found[place] = judged if refined is None or not refined.is_jump else refined
                 self._jumps.append(found[place].told.time)
-        asks = self._momentum is not None and any(map(is_open, found))
-        torques = self._momentum.unexplained(self._samples, noise) if self._momentum is not None and asks else None
+        torques = None
+        if self._momentum is not None and any(map(is_open, found)):
+            torques = self._momentum.unexplained(self._samples, noise)
         if torques is not None:
             found = ask_torques(torques, found)
             begin, end = self._samples.times[[0, -1]].tolist()

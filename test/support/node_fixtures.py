@@ -2,34 +2,55 @@
 
 import sys
 import time
+import weakref
 
 import pytest
 
-SETTLED = 0.02
-"""Time in which those who are there have heard that others have come or gone, s."""
+SETTLED, HEARD = 0.02, 3.0
+"""Time in which a callback of the discovery ends, and the longest one until all have heard that a node has gone, s."""
 
 
 @pytest.fixture(scope="session", autouse=True)
 def discovery_ends_first():
     """A node of a test's own process ends when its middleware has heard of those that came or went before.
 
-    In the middle of that Fast DDS 2.14 can spin for minutes (eProsima/Fast-DDS#6513). Processes that are nodes end
-    themselves (`impact_aware/nodes/ros/exit_timer.py`); one that runs tests has to go on.
+    In the middle of that Fast DDS 2.14 can wait for itself for ever (eProsima/Fast-DDS#6513): a participant that is
+    deleted while it hears that another one of the process has gone. Processes that are nodes end themselves
+    (`impact_aware/nodes/ros/exit_timer.py`); one that runs tests has to go on, and waits until it was heard.
     """
     try:
         from rclpy.node import Node
     except ImportError:
         yield
         return
-    destroy = Node.destroy_node
+    begin, destroy = Node.__init__, Node.destroy_node
+    there = weakref.WeakSet()
+
+    def begin_listed(self, *words, **options):
+        begin(self, *words, **options)
+        there.add(self)
 
     def destroy_later(self):
         time.sleep(SETTLED)
-        return destroy(self)
+        gone = self.get_name(), self.get_namespace()
+        there.discard(self)
+        result = destroy(self)
+        others = [node for node in there if node.context is not self.context and node.context.ok()]
+        until = time.monotonic() + HEARD
+        while any(_lists(node, gone) for node in others) and time.monotonic() < until:
+            time.sleep(0.005)
+        return result
 
-    Node.destroy_node = destroy_later
+    Node.__init__, Node.destroy_node = begin_listed, destroy_later
     yield
-    Node.destroy_node = destroy
+    Node.__init__, Node.destroy_node = begin, destroy
+
+
+def _lists(node, gone):
+    try:
+        return gone in node.get_node_names_and_namespaces()
+    except Exception:  # One that ends by another way than this.
+        return False
 
 
 @pytest.fixture(scope="session")
