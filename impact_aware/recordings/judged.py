@@ -28,7 +28,7 @@ SMALLEST, STEEPEST = 0.02, 18.0
 """Jump of the fastest joint below which nothing is reported as one, rad/s, and what a command can do instead, rad/s^2:
 within one sampling period it changes the velocity as much as a jump. Just after another jump half of it counts."""
 
-LEAST_TIME_STD, LEAST_TIME_SHARE = 5.3e-4, 0.08
+LEAST_TIME_STD, LEAST_TIME_SHARE = 3.5e-4, 0.08
 """Of the time, s, and in periods: a contact takes some milliseconds, and how its force rises is not seen."""
 
 SOFT = 3e-3
