@@ -150,7 +150,7 @@ class BranchModel:
         # The time is that of the samples, whether or not the arm is known: tables without a robot have it too.
         weight = np.exp(alone - alone.max())
         # The prior of the instant is even over the whole search, of which this is the part that counts.
-        total = log_mean(scores) + np.log(min(1.0, (fine[-1] - fine[0]) / max(end - begin, 1e-9)))
+        total = float(log_mean(scores)) + np.log(min(1.0, (fine[-1] - fine[0]) / max(end - begin, 1e-9)))
         weight /= weight.sum()
         time = float(weight @ fine)
         jump = weight @ jumps
@@ -161,10 +161,10 @@ class BranchModel:
             jump_std=np.sqrt(weight @ (stds**2 + (jumps - jump) ** 2)),
             smooth=float(smooth.sum()),
             plain=float(plain.sum()),
-            step=log_mean(steps),
+            step=float(log_mean(steps)),
             step_time=float(coarse[int(max(steps, passed_on, key=np.max).argmax())]),
             kink=total,
-            carried=log_mean(passed_on),
+            carried=float(log_mean(passed_on)),
         )
 
     def instant(self, begin: float, end: float) -> tuple[float, float]:
@@ -182,8 +182,7 @@ class BranchModel:
                 base, products, norms = self._marginal(covariances, group, ramps)
                 scores.append(base[..., None] + gains_of_jumps(products, norms))
             table = np.concatenate(scores)
-            top = table.max(axis=0)
-            totals += (top + np.log(np.exp(table - top).mean(axis=0))).sum(axis=1)
+            totals += log_mean(table).sum(axis=1)
         totals += prior
         weight = np.exp(totals - totals.max()).sum(axis=1)
         weight /= weight.sum()
@@ -250,8 +249,7 @@ class BranchModel:
         prior -= np.log(np.exp(prior).sum())
         gains = gains_of_jumps(products, norms)
         # Each joint has a jump of its own size.
-        top = gains.max(axis=0)
-        totals = [(top + np.log(np.exp(gains - top).mean(axis=0))).sum(axis=1) + prior]
+        totals = [log_mean(gains).sum(axis=1) + prior]
         means, stds = [], []
         own = np.array(JUMPS)[gains.argmax(axis=0)]
         variance = own**2 / (1.0 + norms * own**2)

@@ -8,10 +8,10 @@ from impact_aware.arrays import Array
 from impact_aware.estimation.part_choices import JUMPS
 
 
-def log_mean(values: Array) -> float:
-    """Logarithm of the mean of what these are the logarithms of."""
-    top = float(values.max())
-    return top + float(np.log(np.mean(np.exp(values - top))))
+def log_mean(values: Array) -> Array:
+    """Logarithm of the mean, over the first axis, of what these are the logarithms of."""
+    top = values.max(axis=0)
+    return np.asarray(top + np.log(np.exp(values - top).mean(axis=0)))
 
 
 def gains_of_jumps(products: Array, norms: Array) -> Array:

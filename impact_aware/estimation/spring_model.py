@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import solve_triangular
 
 from impact_aware.arrays import Array
 from impact_aware.estimation.branches import Branches
@@ -23,6 +22,7 @@ from impact_aware.estimation.motion_parts import shaken
 from impact_aware.estimation.part_choices import CONTACT_TIME_SCALE
 from impact_aware.estimation.sample_noise import Noise
 from impact_aware.estimation.spring_parts import ELSEWHERE, PRESSES, SpringParts
+from impact_aware.estimation.whitened import Whitened, whiten
 
 JERKS = (50.0, 1e3, 5e3)
 """Candidates for the spectral density of the jerk of the rigid motion, rad^2/s^5."""
@@ -47,30 +47,6 @@ LIKELY = 3.0
 
 UNLIKELY = 15.0
 """Logarithm of the odds against a density of the jerk from which it counts for nothing."""
-
-
-@dataclass(frozen=True, eq=False)
-class _Density:
-    """The process with one density of the jerk, solved.
-
-    Attributes:
-        factor: Lower Cholesky factor of the covariance of the samples, the unknown parabolas aside.
-        basis: Orthonormal, of what the factor makes of these parabolas.
-        left: What it makes of the data, less these.
-        score: Log likelihood without an event.
-        misfit: Sum of the squares of the data in standard deviations.
-    """
-
-    factor: Array
-    basis: Array
-    left: Array
-    score: float
-    misfit: float
-
-    def whitened(self, columns: Array) -> Array:
-        """What the factor makes of columns, less what the unknown parabolas take."""
-        white = solve_triangular(self.factor, columns, lower=True, check_finite=False)
-        return np.asarray(white - self.basis @ (self.basis.T @ white))
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,7 +118,7 @@ class SpringModel:
         for density in jerks:
             blocks[each, :, each, :] += (density - before) * jerk
             before = density
-            self._densities.append(_solved(base, columns))
+            self._densities.append(whiten(base, columns))
 
     @property
     def smooth(self) -> float:
@@ -177,7 +153,7 @@ class SpringModel:
         if first.likelihood > smooth + LIKELY:
             kink = self._kinks(likely, self._places(first.time, ZOOM * self._period, begin, end), end - begin)
         misfit = min([density.misfit for density in self._densities] + [first.misfit, kink.misfit]) / self.freedom
-        step = max(log_mean(np.array(releases)), log_mean(np.array([score for score, _ in steps])))
+        step = max(float(log_mean(np.array(each))) for each in (releases, [score for score, _ in steps]))
         step += float(np.log(len(self._densities)))
         # Where the model leaves more than the noise, likelihoods tell as much less.
         share = 1.0 / max(misfit, 1.0)
@@ -199,7 +175,7 @@ class SpringModel:
     def _places(guess: float, reach: float, begin: float, end: float) -> Array:
         return np.linspace(max(begin, guess - reach), min(end, guess + reach), FINE)
 
-    def _kinks(self, densities: Sequence[_Density], places: Array, search: float) -> _Kink:
+    def _kinks(self, densities: Sequence[Whitened], places: Array, search: float) -> _Kink:
         """What a contact at one of these instants makes of the samples, of so long a search, s."""
         prior = -np.array(CONTACT_TIMES) / CONTACT_TIME_SCALE
         prior -= np.log(np.exp(prior).sum())
@@ -239,7 +215,7 @@ class SpringModel:
             columns.append(np.hstack((*kicks, self._parts.press(since), self._parts.elsewhere(since))))
         return np.stack(columns, axis=1)
 
-    def _gains(self, density: _Density, events: Array, durations: int) -> tuple[Array, Array, Array, Array]:
+    def _gains(self, density: Whitened, events: Array, durations: int) -> tuple[Array, Array, Array, Array]:
         """What contacts at t instants, of d durations, add to the log likelihood and take off the misfit, (t, d).
 
         Their jumps and standard errors follow, (t, d, n).
@@ -273,18 +249,7 @@ class SpringModel:
         return total, better, jump, np.sqrt(variance)
 
 
-def _solved(covariance: Array, columns: Array) -> _Density:
-    """The process of this covariance; columns are the unknown parabolas and, last, the data."""
-    factor = np.asarray(np.linalg.cholesky(covariance), dtype=float)
-    white = solve_triangular(factor, columns, lower=True, check_finite=False)
-    basis, rest = np.linalg.qr(white[:, :-1])
-    left = white[:, -1] - basis @ (basis.T @ white[:, -1])
-    misfit = float(left @ left)
-    determinant = np.log(np.diag(factor)).sum() + np.log(np.abs(np.diag(rest))).sum()
-    return _Density(factor, basis, left, -0.5 * misfit - float(determinant), misfit)
-
-
-def _products(density: _Density, columns: Array) -> tuple[Array, Array]:
+def _products(density: Whitened, columns: Array) -> tuple[Array, Array]:
     """Products (t, c, c) of columns (n k, t, c) with each other and (t, c) with the data, in the process's metric."""
     white = density.whitened(columns.reshape(len(columns), -1)).reshape(columns.shape)
     white = np.moveaxis(white, 0, 1)
@@ -292,7 +257,7 @@ def _products(density: _Density, columns: Array) -> tuple[Array, Array]:
     return turned @ white, turned @ density.left
 
 
-def _step(density: _Density, pushes: Array) -> Array:
+def _step(density: Whitened, pushes: Array) -> Array:
     """What steps of the acceleration at t instants, (n k, t, c), add to the log likelihood."""
     normals, products = _products(density, pushes)
     return _gain(normals, products, np.full((1, pushes.shape[-1]), STEP))[0][:, 0]

@@ -23,11 +23,13 @@ from dataclasses import dataclass
 import numpy as np
 import pinocchio as pin
 from scipy.interpolate import CubicSpline
-from scipy.linalg import solve_triangular
 
 from impact_aware.arrays import Array
+from impact_aware.estimation.jump_gain import log_mean
 from impact_aware.estimation.motion_parts import ramp, shaken
+from impact_aware.estimation.part_choices import JUMPS, STEPS
 from impact_aware.estimation.sample_noise import Noise
+from impact_aware.estimation.whitened import Whitened, whiten
 from impact_aware.robot import RobotModel
 
 CONTACT_TIMES = (0.0, 0.001, 0.002, 0.004, 0.007, 0.011, 0.016, 0.024, 0.036)
@@ -35,12 +37,6 @@ CONTACT_TIMES = (0.0, 0.001, 0.002, 0.004, 0.007, 0.011, 0.016, 0.024, 0.036)
 
 CONTACT_TIME_SCALE = 0.006
 """Time over which the prior of a contact time falls by a factor e, s."""
-
-JUMPS = (0.0, 0.03, 0.1, 0.3, 1.0, 3.0)
-"""Candidates for the standard deviation of a joint's jump, rad/s."""
-
-STEPS = (0.0, 12.0)
-"""The same of a step of the acceleration, rad/s^2: a force that stays."""
 
 DRIFT = 50.0
 """Spectral density of the jerk of what changes slowly, rad^2/s^5."""
@@ -75,7 +71,7 @@ class UnexplainedJump:
         jump: (n,) Of the links' velocities, rad/s.
         jump_std: (n,) Its standard error, rad/s.
         gain: Logarithm of how much likelier it makes the samples than no jump or a step of the acceleration.
-        weights: (n,) What a jump is known by, 1/(rad/s)^2: its variance were nothing known of it before.
+        weights: (n,) Inverse variance of the jump, had nothing been known of it before, 1/(rad/s)^2.
     """
 
     time: float
@@ -92,13 +88,10 @@ class UnexplainedJump:
 
 @dataclass(frozen=True, eq=False)
 class _Window:
-    """Samples (k,) around an instant; per joint a factor of the covariance and what is left of the positions."""
+    """Samples (k,) around an instant, and what torques leave of each joint's positions there."""
 
     times: Array
-    factors: list[Array]
-    bases: list[Array]
-    values: list[Array]
-    likelihoods: Array
+    joints: list[Whitened]
 
 
 class UnexplainedJumps:
@@ -174,7 +167,10 @@ class UnexplainedJumps:
         chosen = begins[np.linspace(0, len(begins) - 1, min(len(begins), MOST_LEARNT)).astype(int)]
         joints = self._positions.shape[1]
         likeliest = [
-            np.array([self._window(b, b + count, np.full(joints, push)).likelihoods for push in PUSHES]).argmax(axis=0)
+            np.argmax(
+                [[each.score for each in self._window(b, b + count, np.full(joints, push)).joints] for push in PUSHES],
+                axis=0,
+            )
             for b in chosen.tolist()
         ]
         return np.array(PUSHES)[np.quantile(likeliest, 0.5, axis=0, method="lower").astype(int)]
@@ -195,20 +191,12 @@ class UnexplainedJumps:
         noise = self._noise.at((positions[-1] - positions[0]) / span)
         values = positions - positions[0] - (moved - moved[0])
         turned = self._efforts[first:last] - self._efforts[first:last].mean(axis=0)
-        factors, bases, left, likelihoods = [], [], [], []
+        whitened = []
         for joint in range(values.shape[1]):
             covariance = noise[joint] ** 2 * np.eye(len(times)) + pushes[joint] * pushed + drift
             covariance += COMPLIANCE**2 * np.outer(turned[:, joint], turned[:, joint])
-            factor = np.linalg.cholesky(covariance)
-            whitened = _solve(factor, np.column_stack((columns, values[:, joint])))
-            base, scale = np.linalg.qr(whitened[:, :-1])
-            rest = whitened[:, -1] - base @ (base.T @ whitened[:, -1])
-            factors.append(factor)
-            bases.append(base)
-            left.append(rest)
-            halves = np.log(np.diag(factor)).sum() + np.log(np.abs(np.diag(scale))).sum()
-            likelihoods.append(-0.5 * rest @ rest - halves)
-        return _Window(times + self._times[first], factors, bases, left, np.array(likelihoods))
+            whitened.append(whiten(covariance, np.column_stack((columns, values[:, joint]))))
+        return _Window(times + self._times[first], whitened)
 
     def _kinks(self, window: _Window, instants: Array) -> tuple[Array, float, tuple[Array, Array, Array, Array]]:
         """What jumps (t, d) at instants and of durations add to the likelihood, and a step without a jump at best.
@@ -224,9 +212,8 @@ class UnexplainedJumps:
         steps = np.zeros(len(instants))
         squared, stepped = np.array(JUMPS)[:, None, None] ** 2, np.array(STEPS)[:, None] ** 2
         parts = []
-        for factor, base, rest in zip(window.factors, window.bases, window.values, strict=True):
-            white = _solve(factor, columns)
-            white -= base @ (base.T @ white)
+        for joint in window.joints:
+            white, rest = joint.whitened(columns), joint.left
             jumps, step = white[:, : -len(instants)].reshape(samples, *shape), white[:, -len(instants) :]
             products, norms = np.einsum("k,ktd->td", rest, jumps), np.einsum("ktd,ktd->td", jumps, jumps)
             known, size = rest @ step, np.einsum("kt,kt->t", step, step)
@@ -239,12 +226,12 @@ class UnexplainedJumps:
                 gain = 0.5 * (squared * data**2 / (1.0 + squared * weight) - np.log1p(squared * weight))
                 gains.append(gain + alone[:, None])
             table = np.concatenate(gains)
-            kinks += _log_mean(table)
-            steps += _log_mean(of_steps)
+            kinks += log_mean(table)
+            steps += log_mean(of_steps)
             own = np.tile(np.array(JUMPS), len(STEPS))[table.argmax(axis=0)]
             variance = own**2 / (1.0 + norms * own**2)
             mean = products * variance
-            parts.append((mean, np.sqrt(variance), norms, rest @ rest - mean * products))
+            parts.append((mean, np.sqrt(variance), norms, joint.misfit - mean * products))
         mean, std, weights, left = (np.stack(part, axis=-1) for part in zip(*parts, strict=True))
         return kinks, float(steps.max()), (mean, std, weights, left)
 
@@ -260,12 +247,3 @@ def held_up(robot: RobotModel, positions: Array, efforts: Array) -> tuple[float,
     along, size = float((needed * efforts).sum()), float((needed**2).sum())
     length = float(np.sqrt(size * (efforts**2).sum()))
     return (along / length, along / size) if length > 0.0 else (0.0, 0.0)
-
-
-def _solve(factor: Array, columns: Array) -> Array:
-    return np.asarray(solve_triangular(factor, columns, lower=True, check_finite=False))
-
-
-def _log_mean(values: Array) -> Array:
-    top = values.max(axis=0)
-    return np.asarray(top + np.log(np.exp(values - top).mean(axis=0)))

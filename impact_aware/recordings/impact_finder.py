@@ -45,11 +45,8 @@ MOST_IMPACTS = 1000
 BLOCK = 8192
 """Samples that detectors get at a time: walking through the seams between pieces costs."""
 
-SOME, FEWEST = 50, 10
-"""Samples in which the sign of the torques is looked at, and needed."""
-
-TURNED = -0.8
-"""Cosine between torques and those that gravity needs, below which their sign is turned."""
+SOME, FEWEST, TURNED = 50, 10, -0.8
+"""Samples in which the sign of the torques is looked at, and needed; cosine to what gravity needs below which it is."""
 
 _MONITORED = 500
 _MOST_STRETCHES = 20
@@ -334,7 +331,8 @@ class ImpactFinder:
             joint=int(size.argmax()),
             position=np.array([np.interp(branches.time, near.times, column) for column in near.positions.T]),
             velocity_before=judged.speed[0],
-            velocity_after=judged.speed[0] + branches.jump,
+            # What torques took back of a jump, joints never showed.
+            velocity_after=judged.speed[1] if judged.unexplained is not None else judged.speed[0] + branches.jump,
             residual=size / SIZE,
             confidence=float(-np.expm1(-judged.gain)),
         )

@@ -18,7 +18,7 @@ from impact_aware.estimation.sample_noise import Noise, noise_of, without_spikes
 from impact_aware.estimation.unexplained_jump import UnexplainedJumps, held_up
 from impact_aware.robot import RobotModel
 
-SOME, LIKE, TIMES = 50, 0.7, 2.0
+SOME, LIKE, RATIO = 50, 0.7, 2.0
 """Samples in which torques are held against those that gravity needs; the least cosine, and the largest ratio of both,
 with which they are believed to be what drives the links, in sign and unit."""
 
@@ -79,7 +79,7 @@ class MomentumEvidence:
             return None
         some = slice(None, None, max(1, len(samples.times) // SOME))
         cosine, ratio = held_up(self._robot, samples.positions[some], samples.efforts[some])
-        if cosine < LIKE or not 1.0 / TIMES < ratio < TIMES:
+        if cosine < LIKE or not 1.0 / RATIO < ratio < RATIO:
             return None
         jumps = UnexplainedJumps(self._robot, samples.times, samples.positions, samples.efforts, noise)
         return jumps if jumps.known else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -54,6 +55,13 @@ def test_evidence_says_that_torques_leave_it(robot: RobotModel) -> None:
     contact = next(cause for cause in causes if cause.impact is not None)
     assert "beyond what the measured torques do" in contact.evidence
     assert contact.time_std > 3e-3
+    # The event has the velocities that joints showed, not those without what the drive took back.
+    assert contact.impact is not None
+    assert contact.impact.judged is not None
+    event, jump = contact.impact.event, contact.impact.judged.told.jump
+    shown = event.velocity_after - event.velocity_before
+    assert np.abs(jump).max() > 0.5
+    assert np.abs(shown).max() < 0.4 * np.abs(jump).max()
 
 
 def test_a_brake_is_no_contact(robot: RobotModel) -> None:
@@ -68,8 +76,8 @@ class Torques(UnexplainedJumps):
         self.left = left
         self.asked: list[tuple[float, tuple[float, ...]]] = []
 
-    def look(self, begin: float, end: float, others: object = ()) -> UnexplainedJump | None:
-        self.asked.append((0.5 * (begin + end), tuple(others)))  # type: ignore[call-overload]
+    def look(self, begin: float, end: float, others: Sequence[float] = ()) -> UnexplainedJump | None:
+        self.asked.append((0.5 * (begin + end), tuple(others)))
         near = [(time, *seen) for time, seen in self.left.items() if begin <= time <= end]
         if not near:
             return None
