@@ -161,28 +161,30 @@ def find_causes(
         contacts.append(impact.event.time)
         causes.append(_cause(impact, kind, evidence))
 
-    def least(time: float, command: CommandStep | None) -> float:
-        if command:
-            return STEPS_COMMANDED
-        return STEPS_REFUTED if commands is not None and commands.tells_torques(time) else STEPS_MOVING
-
     for impact in others:
         time = impact.event.time
         command = _commanded(commands, time, contacts)
         words = _told(command, time, joint_names, unit)
-        causes.append(_answers(command, _of_other(impact, contacts, words, least(time, command))))
+        causes.append(_answers(command, _of_other(impact, contacts, words, _least(commands, time, command))))
     known = [impact.event.time for impact in found]
     for step in sorted(judged, key=lambda step: -step.step_gain):
         time = step.step_time
         if step.is_jump or any(abs(time - other) < BESIDE for other in known):
             continue
         command = _commanded(commands, time, contacts)
-        if not _is_step(step, least(time, command)):
+        if not _is_step(step, _least(commands, time, command)):
             continue
         known.append(time)
         kind, evidence = _of_step(step, _told(command, time, joint_names, unit))
         causes.append(_answers(command, Cause(time, _STEP_STD, kind, evidence, (TWO_SIDED,))))
     return _once(sorted((_doubted(cause, commands) for cause in causes), key=lambda cause: cause.time))
+
+
+def _least(commands: CommandTrack | None, time: float, command: CommandStep | None) -> float:
+    """How clear a step of the acceleration has to be, where this command steps or none does."""
+    if command:
+        return STEPS_COMMANDED
+    return STEPS_REFUTED if commands is not None and commands.tells_torques(time) else STEPS_MOVING
 
 
 _STEP_STD = 0.004
