@@ -287,9 +287,36 @@ def test_scores_count_misses_false_contacts_and_errors_in_standard_errors():
     assert len(score.noted) == 3
 
 
-def test_no_hits_are_refused():
-    with pytest.raises(InvalidInputError, match="--hits"):
-        recordings.run(argparse.Namespace(hits=0, seed=1, rates=[200]))
+@pytest.mark.parametrize(("name", "value"), [("hits", 0), ("workers", 0), ("minutes", 0.0), ("minutes", float("nan"))])
+def test_nothing_to_do_is_refused(name, value):
+    asked = {"hits": 1, "seed": 1, "rates": [200], "workers": 1, "minutes": 1.0} | {name: value}
+    with pytest.raises(InvalidInputError, match=f"--{name}"):
+        recordings.run(argparse.Namespace(**asked))
+
+
+def test_scores_add_up():
+    one, other = recordings.RecordingScore(), recordings.RecordingScore()
+    one.counted, one.found, one.time_errors, one.noted = 3, 2, [1.0, -2.0], ["a"]
+    other.counted, other.found, other.time_errors, other.noted = 4, 4, [0.5], ["b"]
+    one.objects.told, one.objects.points, other.objects.told, other.objects.points = [0.01], 5, [0.03], 6
+    one.add(other)
+    assert (one.counted, one.found, one.time_errors, one.noted) == (7, 6, [1.0, -2.0, 0.5], ["a", "b"])
+    assert (one.objects.points, one.objects.told) == (11, [0.01, 0.03])
+
+
+@pytest.mark.slow
+def test_workers_change_nothing_and_time_ends_it():
+    asked = argparse.Namespace(hits=3, seed=7100, rates=[100], workers=1, minutes=float("inf"))
+    alone = recordings.run(asked)
+    together = recordings.run(argparse.Namespace(**vars(asked) | {"workers": 2}))
+    figures, others = alone["rates"]["100"], together["rates"]["100"]
+    # Sums of the processor depend on where arrays lie in memory.
+    assert figures["time_error_ms"] == pytest.approx(others["time_error_ms"], rel=1e-6)
+    assert figures["jump_error"] == pytest.approx(others["jump_error"], rel=1e-6)
+    assert figures["contacts"] == others["contacts"] > 0 and figures["noted"] == others["noted"]
+    assert alone["trials"] == {"hits": 3, "asked": 3, "seed": 7100}
+    short = recordings.run(argparse.Namespace(**vars(asked) | {"minutes": 1e-6}))
+    assert short["trials"] == {"hits": 1, "asked": 3, "seed": 7100}
 
 
 @pytest.mark.slow

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -74,6 +74,11 @@ class ObjectScore:
         if hit.restitution is not None and hit.restitution_error is not None and true is not None:
             self.restitution.append(abs(hit.restitution - true))
             self.restitution_ratio.append(self.restitution[-1] / max(hit.restitution_error, 1e-9))
+
+    def add(self, other: ObjectScore) -> None:
+        """Add what was compared elsewhere."""
+        for each in fields(self):
+            setattr(self, each.name, getattr(self, each.name) + getattr(other, each.name))
 
     def _take_normal(self, impact: AnalyzedImpact, truth: TrueHit, contact: TrueContact) -> None:
         """The normal as `identify contact-point --fit normal` has it who knows tip, friction and the object's mass."""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from time import monotonic
 from typing import Any
 
 import numpy as np
@@ -21,6 +23,7 @@ from impact_aware.rigs.bench.lab_draw import CONTROLS
 from impact_aware.rigs.bench.lab_hit import SAME_CONTACT, TrueContact, TrueHit, hit_of_seed
 from impact_aware.rigs.bench.lab_object import ObjectScore
 from impact_aware.rigs.bench.lab_recording import RATES, LabRecording, record
+from impact_aware.worker_pool import finished
 
 SMALLEST_JUMP = 0.15
 """Of the fastest joint, rad/s: contacts below may be found or not."""
@@ -54,23 +57,36 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--seed", type=int, default=1, help="of the first hit; the others follow (default: 1)")
     parser.add_argument("--rates", type=int, nargs="+", default=list(RATES), metavar="HZ", help="default: %(default)s")
+    parser.add_argument("--workers", type=int, default=2, help="processes (default: %(default)s)")
+    parser.add_argument(
+        "--minutes", type=float, default=float("inf"), help="take the hits that are done by then (default: all)"
+    )
 
 
 def run(options: argparse.Namespace) -> dict[str, Any]:
-    """Run the benchmark; the result's layout is `{"rates": {HZ: {...}}, ...}`.
+    """Run the benchmark; the result's layout is `{"rates": {HZ: {...}}, ...}`. Ctrl-C ends it with what is done.
 
     Raises:
-        InvalidInputError: No hit.
+        InvalidInputError: No hit, no worker, or no time.
     """
-    if options.hits < 1:
-        raise InvalidInputError("--hits", options.hits, "at least 1")
-    seeds = range(options.seed, options.seed + options.hits)
-    hits = ((seed, hit_of_seed(seed, CONTROLS[seed % len(CONTROLS)])) for seed in seeds)
-    progress = tqdm(hits, desc="hits", total=options.hits, disable=not sys.stderr.isatty())
-    scores = score_hits(progress, options.rates)
+    for name in ("hits", "workers"):
+        if getattr(options, name) < 1:
+            raise InvalidInputError(f"--{name}", getattr(options, name), "at least 1")
+    if not options.minutes > 0.0:
+        raise InvalidInputError("--minutes", options.minutes, "a positive number")
+    jobs = {seed: (seed, tuple(options.rates)) for seed in range(options.seed, options.seed + options.hits)}
+    until = monotonic() + 60.0 * options.minutes
+    done: dict[int, dict[int, RecordingScore]] = {}
+    with tqdm(desc="hits", total=len(jobs), disable=not sys.stderr.isatty()) as progress, suppress(KeyboardInterrupt):
+        for seed, scores in _scores(jobs, options.workers):
+            done[seed] = scores
+            progress.update()
+            if monotonic() > until:
+                break
+    scores = {rate: _sum([done[seed][rate] for seed in sorted(done)]) for rate in options.rates}
     return {
         "rates": {str(rate): score.as_dict() for rate, score in scores.items()},
-        "trials": {"hits": options.hits, "seed": options.seed},
+        "trials": {"hits": len(done), "asked": options.hits, "seed": options.seed},
         "aims": {
             "200": {"found": 0.95, "false_contacts": 0.02, "time_error_ms": {"p95": 5.0}, "within_two_se": [0.90, 0.98]}
             | {"cause_right": 0.95},
@@ -79,14 +95,34 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def score_hits(hits: Iterable[tuple[int, TrueHit]], rates: Sequence[int]) -> dict[int, RecordingScore]:
-    """Record every hit, given with its seed, at every rate, and analyse what was recorded."""
+Job = tuple[int, tuple[int, ...]]
+"""Seed of a hit, and the rates, Hz, at which it is recorded."""
+
+
+def _scores(jobs: dict[int, Job], workers: int) -> Iterator[tuple[int, dict[int, RecordingScore]]]:
+    """Seed and scores of each hit, as they are finished."""
+    if workers == 1:
+        return ((seed, score_hit(job)) for seed, job in jobs.items())
+    return finished(jobs, score_hit, workers)
+
+
+def score_hit(job: Job) -> dict[int, RecordingScore]:
+    """Record one hit at every rate, and analyse what was recorded."""
+    seed, rates = job
+    hit = hit_of_seed(seed, CONTROLS[seed % len(CONTROLS)])
     scores = {rate: RecordingScore() for rate in rates}
-    for seed, hit in hits:
-        for rate in rates:
-            recording = record(hit, rate, seed)
-            scores[rate].take(recording, analysis_of(recording, options_of(hit)), f"{seed}@{rate}")
+    for rate, score in scores.items():
+        recording = record(hit, rate, seed)
+        score.take(recording, analysis_of(recording, options_of(hit)), f"{seed}@{rate}")
     return scores
+
+
+def _sum(scores: Sequence[RecordingScore]) -> RecordingScore:
+    """One score of all hits, in their order."""
+    total = RecordingScore()
+    for score in scores:
+        total.add(score)
+    return total
 
 
 def analysis_of(recording: LabRecording, options: AnalysisOptions) -> Analysis:
@@ -164,6 +200,15 @@ class RecordingScore:
             if cause not in allowed:
                 self.noted.append(f"{name} {truth.draw.control}: {cause} at {time:.3f}, is {sorted(allowed)}")
 
+    def add(self, other: RecordingScore) -> None:
+        """Add what was scored elsewhere."""
+        for each in fields(self):
+            mine, others = getattr(self, each.name), getattr(other, each.name)
+            if each.name == "objects":
+                mine.add(others)
+            else:
+                setattr(self, each.name, mine + others)
+
     def _measure(self, impact: AnalyzedImpact, contact: TrueContact) -> None:
         error = impact.time - contact.time
         self.time_errors.append(1e3 * error)
@@ -190,6 +235,7 @@ class RecordingScore:
             | {"within_2": float(np.mean(np.array(self.jump_ratios or [np.nan]) <= 2.0))},
             "cause_right": self.causes_right / max(self.finds, 1),
             **self.objects.as_dict(),
+            "noted": self.noted,
         }
 
 
