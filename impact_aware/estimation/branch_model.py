@@ -61,6 +61,12 @@ REACH = 2.5e-3
 INSTANTS = 36
 """Candidates for the instant when all sizes are weighed."""
 
+REPEATED = 0.5
+"""Power of the likelihood of all joints that tells when a jump was. Joints share errors, of stamps and of torques
+between samples, and each repeats them as evidence of its own; a likelihood to a power is right for a model that is a
+little wrong (Grünwald and van Ommen 2017). At 1, times of 8 to 15 % of jumps are off by more than two standard errors.
+"""
+
 STARTS_APART = 0.004
 """Time between instants at which the sizes of the parts are looked for, s."""
 
@@ -182,7 +188,7 @@ class BranchModel:
                 base, products, norms = self._marginal(covariances, group, ramps)
                 scores.append(base[..., None] + gains_of_jumps(products, norms))
             table = np.concatenate(scores)
-            totals += log_mean(table).sum(axis=1)
+            totals += REPEATED * log_mean(table).sum(axis=1)
         totals += prior
         weight = np.exp(totals - totals.max()).sum(axis=1)
         weight /= weight.sum()
