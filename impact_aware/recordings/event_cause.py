@@ -13,7 +13,7 @@ from impact_aware.recordings.arm_samples import ArmSamples
 from impact_aware.recordings.command_track import TORQUES, CommandStep, CommandTrack
 from impact_aware.recordings.impact_finder import TWO_SIDED, FoundImpact
 from impact_aware.recordings.judged import SURE, Judged
-from impact_aware.recordings.kink_finder import LEAST_BEFORE
+from impact_aware.recordings.kink_finder import BEFORE, LEAST_BEFORE
 from impact_aware.robot import RobotModel
 
 RINGS = 0.5
@@ -41,11 +41,8 @@ ALONG = 0.5
 ALONG_MOTORS = 0.7
 """The same where each joint moves by its own torque only, as its motor does before the links follow."""
 
-REST = 0.01
-"""Speed of the fastest joint below which an arm rests, rad/s."""
-
-MOVES = 0.02
-"""Speed of the fastest joint from which an arm moves, rad/s; an encoder's noise alone stays below it."""
+REST, MOVES = 0.01, 0.02
+"""Speed of the fastest joint below which an arm rests, and from which it moves, rad/s; encoders' noise is less."""
 
 RINGING = 5.0
 """Logarithm of how much more likely an oscillation must make the samples than none, to be the cause of a find."""
@@ -64,6 +61,9 @@ UNFINISHED = "can't be told from an oscillation of the contact before, for lack 
 
 UNCLEAR, MADE = "a jump of the velocity is not clear, and ", ", which makes such a jump by then"
 """Evidence of a second jump that a recorded step of the command is the cause of, before and after that step."""
+
+RESTS = "no velocity jumps, and the arm rests"
+"""Evidence of a motion that starts or stops where no step of the acceleration is clear."""
 
 DOUBT = "; the recorded torques show no step there, so that something may push"
 """What is said of a step of the command that the recorded commands do not show."""
@@ -278,10 +278,10 @@ def _doubted(cause: Cause, commands: CommandTrack | None) -> Cause:
 
 
 def _once(causes: Sequence[Cause]) -> list[Cause]:
-    """The causes (in order of time), where finds that answer one and the same step of a command are one."""
+    """The causes (in order of time), where finds that answer one and the same step of a command, or start, are one."""
     kept: list[Cause] = []
     for cause in causes:
-        place = next((i for i, other in enumerate(kept) if _same_step(other.command, cause.command)), None)
+        place = next((i for i, other in enumerate(kept) if _same(other, cause)), None)
         if place is None:
             kept.append(cause)
         else:
@@ -290,8 +290,13 @@ def _once(causes: Sequence[Cause]) -> list[Cause]:
     return kept
 
 
-def _same_step(one: CommandStep | None, other: CommandStep | None) -> bool:
-    return one is not None and other is not None and one.time == other.time
+def _same(one: Cause, other: Cause) -> bool:
+    """Whether two finds, in order of time, are of the same step of a command, or of the same start of a motion."""
+    if one.command is not None and other.command is not None:
+        return one.command.time == other.command.time
+    # From a start on the arm has rested in a part of the samples for as long as these reach back.
+    started = one.cause == other.cause == "motion_start" and other.evidence == f"{RESTS} before it"
+    return started and other.time - one.time < BEFORE
 
 
 def _of_other(impact: FoundImpact, contacts: Sequence[float], command: str, least: float) -> Cause:
@@ -311,7 +316,7 @@ def _of_other(impact: FoundImpact, contacts: Sequence[float], command: str, leas
         )
         return _cause(impact, "ringing", evidence)
     if _rests(judged):
-        return _cause(impact, "motion_start", f"no velocity jumps, and the arm rests {_side(judged)} it")
+        return _cause(impact, "motion_start", f"{RESTS} {_side(judged)} it")
     return _cause(impact, "", "no jump of the velocity, no step of the acceleration")
 
 

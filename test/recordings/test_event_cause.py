@@ -181,6 +181,20 @@ def test_a_detectors_find_at_rest_is_no_start_of_a_motion() -> None:
     assert only.cause == "motion_start" and "rests after it" in only.evidence
 
 
+def test_a_start_that_is_found_again_while_the_samples_reach_back_to_rest_is_one() -> None:
+    """By the samples before a find the arm has rested; from 60 ms on these are all of the motion."""
+    start = found(judged(1.2, step=20.0, moving=0.004))
+    again = found(judged(1.235, moving=0.004), "kink")
+    (only,) = find_causes([again, start], [], NAMES)
+    assert (only.time, only.cause, only.detectors) == (1.2, "motion_start", ("fusion", "kink"))
+    assert "a step of the acceleration" in only.evidence
+    # A stop is another event, and so is a step that is clear, and what is found later or was found before.
+    stop, step = found(judged(1.235, moving=0.3, after=0.004)), found(judged(1.235, step=20.0, moving=0.004))
+    late, early = found(judged(1.262, moving=0.004)), found(judged(1.165, moving=0.004))
+    for other in (stop, step, late, early):
+        assert [cause.cause for cause in find_causes([start, other], [], NAMES)] == ["motion_start"] * 2
+
+
 def test_a_find_where_the_samples_begin_is_no_contact_but_one_where_they_end_is() -> None:
     begin, end = (replace(found(judged(time)), judged=None) for time in (1.002, 1.398))
     times = 1.0 + 1e-3 * np.arange(400)
