@@ -32,7 +32,7 @@ BESIDE, EARLIER, LATER = 0.070, 0.020, 0.045
 FOLLOWS = 0.4
 """Time after such a contact in which what the model of the arm misses of it could be taken for another, s."""
 
-APART = 2.0
+APART = 1.5
 """Standard errors by which the instants of the joints and of the torques differ where that of the torques counts."""
 
 
