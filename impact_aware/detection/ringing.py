@@ -6,7 +6,8 @@ process: a parabola plus oscillations of any phase and of every frequency from `
 ramp added to it is estimated by generalised least squares, and its standard error contains the oscillations; a hit is
 a slope that is far above it, and not one wrong sample's: those are replaced by what the others tell of them. The
 weights depend on the number of samples and on how much noise there is for the amplitude; they are made once, for a few
-amplitudes, and every joint takes those that are nearest to its own.
+amplitudes, and every joint takes those that are nearest to its own. Where samples are far apart `ring_bands` looks for
+the hit instead.
 """
 
 from __future__ import annotations
@@ -21,10 +22,13 @@ from numpy.typing import ArrayLike
 from impact_aware.detection.events import Array, ImpactEvent, JointSample
 from impact_aware.detection.kink import fit_kink
 from impact_aware.detection.ring import Ring, median_row
+from impact_aware.detection.ring_bands import BandTest, LikeliestHit, parabola_covariance, swing_covariance
 from impact_aware.detection.windowed_detector import Parameters, finite_row, ranged
 
 LOWEST, HIGHEST = 10.0, 55.0
 """Natural frequencies of joints that ring, Hz."""
+
+_FREQUENCIES = np.linspace(LOWEST, HIGHEST, 46)
 
 NAME = "ringing"
 """Detector of the hits that only this test could tell from ringing."""
@@ -44,6 +48,9 @@ _LATER = 3
 _SOON = 4e-3
 """Time for which a hit may wait until it is certain that no single sample is wrong, s."""
 
+_FEW = 20
+"""Samples in a window that are too few to tell a hit from motion of every frequency."""
+
 _HALF_PERIOD = 0.035
 """After this time half a period of every oscillation has been seen, and its amplitude is known, s."""
 
@@ -56,7 +63,8 @@ class RingingParameters(Parameters):
         window: Longest time that is looked back, s.
         settling: Time of the impact itself, whose samples are not used, s.
         reach: How long ago the hit that is looked for may be, s; four samples at least.
-        limit: Root mean square of the joints' slopes over their standard errors that is a hit.
+        limit: Root mean square of the joints' slopes over their standard errors that is a hit; where samples are far
+            apart, the root of twice the logarithm of its odds.
         share: Share of the last impact's largest jump that a hit has which no detector has to find.
         longest: Time after an impact for which the arm may ring, s.
     """
@@ -141,6 +149,10 @@ class RingingTest:
         covariance = self._covariance()
         counts = range(self._smallest, self._length + 1)
         self._weights = {count: self._of(covariance[-count:, -count:]) for count in counts}
+        self._bands: BandTest | None = None
+        if self._length < _FEW:
+            spectrum = (_FREQUENCIES, _MODEL_NOISE, _CURVATURE)
+            self._bands = BandTest(period, counts, self._ages, self._noise, spectrum)
         self._positions = Ring(self._length, joint_count)
         self._steps = Ring(self._length - 1, joint_count)
         self._velocities = Ring(_LATER, joint_count)
@@ -150,7 +162,9 @@ class RingingTest:
         self._restart()
 
     def begin(self, event: ImpactEvent) -> None:
-        """Watch what follows an impact."""
+        """Watch what follows an impact; joints that swung before it swing on."""
+        swings = self._last is not None and self._positions.count >= self._smallest
+        self._swing: Array = self._amplitude() if swings else np.zeros(self._n)
         self._last = event
         self._begin = event.time + self.parameters.settling
         before = np.nan_to_num(event.velocity_before)
@@ -179,18 +193,16 @@ class RingingTest:
         found = self._estimates()
         if self._repair(found):
             found = self._estimates()
-        best, limit = int(found.squares[:-_LATER].argmax()), self.parameters.limit
-        level = math.sqrt(found.squares[best] / self._n)
+        (level, age, slopes, errors), limit = self._likeliest(found), self.parameters.limit
         if level > limit and any(self._is_one_sample(k, found) for k in range(1 - _LATER, 0)):
             level = 0.0
         self._levels.push(level)
-        slopes = found.values[best]
         # Half of the largest change of velocity was the jump, as a joint swings with up to that much.
         large = np.abs(slopes).max() > 0.5 * self.parameters.share * self._jump.max()
         doubted = sample.time - self._doubted < (self._late + 0.5) * self._period
         if level <= limit:
             return None
-        self._hit = self._event(sample.time, best, slopes, slopes / np.sqrt(found.variances[best]) / limit, level)
+        self._hit = self._event(sample.time, age * self._period, slopes, slopes / errors / limit, level)
         return self._hit if large or doubted else None
 
     def explains(self, event: ImpactEvent) -> bool:
@@ -237,6 +249,18 @@ class RingingTest:
         variances = known.spread[chosen].T * amplitude**2 + known.norms[chosen].T * self._noise**2
         return _Estimates(known, rows, amplitude, values, variances, (values * values / variances).sum(axis=1))
 
+    def _likeliest(self, found: _Estimates) -> LikeliestHit:
+        """The hit that explains most."""
+        if self._bands is not None:
+            return self._bands.look(found.amplitude)
+        best = int(found.squares[:-_LATER].argmax())
+        return LikeliestHit(
+            level=math.sqrt(found.squares[best] / self._n),
+            age=float(self._ages[best]),
+            slopes=found.values[best],
+            errors=np.sqrt(found.variances[best]),
+        )
+
     def _chosen(self, amplitude: Array) -> Array:
         """Which of `_AMPLITUDES` has every joint's share of noise (n,)."""
         return np.asarray((self._noise > self._limits[:, None] * amplitude).sum(axis=0))
@@ -252,6 +276,8 @@ class RingingTest:
         if found.squares[:-_LATER].max() >= found.squares[-_LATER] or not self._is_one_sample(-_LATER, found):
             return False
         age = _LATER - 1
+        if self._bands is not None:
+            self._bands.mend(age, found.amplitude, self.parameters.limit)
         self._positions.replace(age, self._positions.rows[-_LATER] - error)
         for later in (age, age - 1):
             self._steps.replace(later, self._positions.rows[-later - 1] - self._positions.rows[-later - 2])
@@ -284,6 +310,8 @@ class RingingTest:
         return float((slopes**2 / variances).mean(axis=1).max()) <= self.parameters.limit**2
 
     def _restart(self) -> None:
+        if self._bands is not None:
+            self._bands.restart()
         self._positions.restart()
         self._steps.restart()
         self._velocities.restart()
@@ -304,6 +332,8 @@ class RingingTest:
             self._time = self._grid = time
             self._raw = position.copy()
             self._positions.push(position)
+            if self._bands is not None:
+                self._bands.push(position, time, 0.0)
             return False
         velocity = (position - self._raw) / step
         change = velocity - self._velocities.newest
@@ -319,6 +349,8 @@ class RingingTest:
         on_grid = position - velocity * late
         self._steps.push(on_grid - self._positions.newest)
         self._positions.push(on_grid)
+        if self._bands is not None:
+            self._bands.push(position, time, late)
         if self._positions.count * self._period < 0.012:
             self._jump = np.maximum(self._jump, np.abs(velocity - self._before))
         return True
@@ -326,7 +358,7 @@ class RingingTest:
     def _amplitude(self) -> Array:
         """Velocity with which every joint may swing (n,), rad/s: that of the last half period, or the jump."""
         if (self._positions.count - self._late) * self._period < _HALF_PERIOD:
-            swing = self._jump
+            swing = np.maximum(self._jump, self._swing)
         else:
             steps = self._steps.rows[-self._steps.count : -self._late]
             swing = (0.5 / self._period) * (steps.max(axis=0) - steps.min(axis=0))
@@ -334,14 +366,8 @@ class RingingTest:
 
     def _covariance(self) -> Array:
         """Covariance of the newest `_length` positions for an amplitude of 1 rad/s, rad^2."""
-        time = self._period * np.arange(1.0 - self._length, 1.0)
-        omega = 2.0 * np.pi * np.linspace(LOWEST, HIGHEST, 46)
-        lag = self._period * np.arange(self._length)
-        column: Array = (np.cos(np.outer(lag, omega)) / (2.0 * omega**2)).mean(axis=1)
-        index = np.arange(self._length)
-        covariance: Array = column[np.abs(index[:, None] - index)]
-        for power, std in ((0, 1.0), (1, 10.0), (2, 0.5 * _CURVATURE)):
-            covariance += std**2 * np.outer(time**power, time**power)
+        covariance = swing_covariance(_FREQUENCIES, self._period, self._length)
+        covariance += parabola_covariance(self._period, self._length, _CURVATURE)
         covariance[np.diag_indices(self._length)] += _MODEL_NOISE**2
         return covariance
 
@@ -356,8 +382,7 @@ class RingingTest:
         norms = np.einsum("akm,akm->ak", weights, weights)
         return _Weights(weights, information, 1.0 / information - self._shares[:, None] ** 2 * norms, norms)
 
-    def _event(self, time: float, best: int, slopes: Array, residual: Array, level: float) -> ImpactEvent:
-        age = float(self._ages[best]) * self._period
+    def _event(self, time: float, age: float, slopes: Array, residual: Array, level: float) -> ImpactEvent:
         count = min(self._positions.count, self._late + 10)
         rows = self._positions.rows[-count:]
         kink = fit_kink(rows, self._period, -(age + self._period), np.maximum(self._noise, 1e-9))

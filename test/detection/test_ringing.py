@@ -97,6 +97,28 @@ def test_the_time_of_a_hit_is_not_bent_by_the_swing(share):
     assert second.time == pytest.approx(0.38, abs=2e-3)
 
 
+@pytest.mark.parametrize(
+    ("scale", "delay", "share"),
+    [(1.0, 0.036, 0.35), (1.0, 0.083, -0.5), (0.4, 0.047, -0.5), (0.4, 0.083, 0.35), (0.4, 0.036, 0.5)],
+)
+def test_few_samples_tell_a_hit_by_the_frequencies_that_ring(scale, delay, share):
+    """At 200 Hz motion of every frequency hides these for 18 ms, or for good."""
+    second = second_of_two(200, delay, share, scale=scale, contact_time=2e-3, noise=3e-6)
+    assert second.time == pytest.approx(0.3 + delay, abs=4e-3)
+    assert second.time_detected - 0.3 - delay < 0.016
+
+
+def test_a_joint_that_swung_before_a_hit_swings_on():
+    time = np.arange(0.301, 0.5, 5e-3)
+    test = RingingTest(3, 5e-3, 0.3 * STEP)
+    test.begin(impact_at(0.3, JUMP))
+    for t, q in zip(time, -0.5 * JUMP * time[:, None] + swinging(time, 0.3, JUMP), strict=True):
+        test.update(JointSample(float(t), q))
+    test.begin(impact_at(0.5, np.array([0.05, 0.3, -0.02])))
+    # The damping ratios leave two thirds of the first swing after 0.2 s, and less of the last joint's.
+    assert (test._amplitude()[:2] > [0.4, 0.25]).all()
+
+
 def test_a_hit_may_be_four_samples_old():
     """At 500 Hz the third and fourth sample, in which the joint has moved on, tell it best."""
     second = second_of_two(500, 0.036, -0.5, scale=0.2, contact_time=3e-3)
