@@ -2,21 +2,33 @@
 
 With p = M(q) dq, the equation of motion reads dp/dt = tau + C(q, dq)^T dq - g(q) + tau_ext, so over N periods
 
-    r_k = (p_k - p_{k-N}) / (N h) - mean of (tau + C^T dq - g) over them
+    r_k = (p_k - p_{k-N}) / (N h) - median of (tau + C^T dq - g) over them
 
 is the mean external torque: the momentum observer with a finite memory, which forgets at once after N h (about 2/K of
-the first-order one with gain K) and is valid again N samples after a gap. Friction, payload and calibration change
-slowly: the median of r before the last N periods is taken away, and an impact is what is left over a threshold.
+the first-order one with gain K) and is valid again N samples after a gap. The median of three or more is the mean
+wherever the torques change evenly, and a wrong torque in one sample is not in it. Friction, payload and calibration
+change slowly: the median of r before the last N periods is taken away.
+
+An impact is what neither the torques nor the inertia can be wrong by, in all joints together:
+
+    r^T (diag(threshold)^2 + M diag(a)^2 M)^-1 r > 1.
+
+The first part is friction and the torque sensors, which go with the size of the drive: a wrist is as sensitive to its
+torques as a shoulder to its larger ones. The second is noise of the velocities and a wrong inertia, which act like
+accelerations of size a: what they do to one joint's torque they do to the others' through M as well, and an impact
+that pushes the joints in other proportions is told from them.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
+from scipy.linalg import lapack
 
 from impact_aware.detection.events import Array, JointSample
 from impact_aware.detection.recording import Recording
@@ -37,29 +49,40 @@ from impact_aware.robot import RobotModel
 
 EFFORT_KINDS = {"link": "M", "motor": "M+B_theta"}
 
+DRIVE_SHARE = 0.07
+"""Share of a drive's largest torque that is an impact at its joint, unless told otherwise."""
+
+LARGEST_THRESHOLD = 6.0
+"""External torque that is always an impact then, N m; also where the robot's description knows no largest torque."""
+
 
 @dataclass(frozen=True)
 class MomentumObserverParameters(WindowParameters):
     """Parameters of the momentum observer.
 
     Attributes:
-        threshold: External torque that is an impact, N m, one or per joint.
+        threshold: External torque that is an impact, N m, one or per joint; None for `DRIVE_SHARE` of the joint's
+            largest torque, at most `LARGEST_THRESHOLD`.
+        acceleration_error: a, what noise and a wrong inertia may feign, rad/s^2, one or per joint.
         samples: N, the periods over which the external torque is averaged.
         baseline_samples: Earlier values of r whose median is taken away; 0 takes nothing away.
         effort_kind: `link` for torque sensors behind the gear, which see M, or `motor` for the torques that drive the
             motors, which see M + B_theta.
         effort_sign: 1, or -1 where the source counts torques as the robot's on its surroundings.
         velocity_samples: Positions in the line fit that stands in for a velocity that the samples don't carry.
-        confirmation_samples: Samples in a row that have to be over the threshold.
+        confirmation_samples: Samples in a row that have to show it, the last one in full.
+        confirmation_share: Share of that size which the earlier of them have to reach.
     """
 
-    threshold: PerJoint = ranged_per_joint(6.0)
-    samples: int = ranged(4, "at least 1", lambda value: value >= 1)
+    threshold: PerJoint | None = ranged_per_joint(None)
+    acceleration_error: PerJoint = ranged_per_joint(5.0, positive=False)
+    samples: int = ranged(3, "at least 1", lambda value: value >= 1)
     baseline_samples: int = ranged(10, "0 or more", lambda value: value >= 0)
     effort_kind: str = ranged("link", "one of " + ", ".join(EFFORT_KINDS), lambda value: value in EFFORT_KINDS)
     effort_sign: float = ranged(1.0, "1 or -1", lambda value: value in (-1.0, 1.0))
     velocity_samples: int = ranged(5, "at least 2", lambda value: value >= 2)
     confirmation_samples: int = ranged(2, "at least 1", lambda value: value >= 1)
+    confirmation_share: float = ranged(0.6, "more than 0 and at most 1", lambda value: 0.0 < value <= 1.0)
 
 
 class MomentumObserverDetector(WindowedDetector):
@@ -83,7 +106,9 @@ class MomentumObserverDetector(WindowedDetector):
         self._model = robot.model.copy()
         self._model.armature = robot.motor_inertia_for(EFFORT_KINDS[chosen.effort_kind])
         self._data = self._model.createData()
-        self._threshold = per_joint(chosen, "threshold", joint_count)
+        own = threshold_of(robot) if chosen.threshold is None else per_joint(chosen, "threshold", joint_count)
+        self._threshold, self._torque_errors = own, np.diag(own**2)
+        self._acceleration_variance = per_joint(chosen, "acceleration_error", joint_count) ** 2
         width = chosen.samples
         self._momenta = Ring(width + 1, joint_count)
         self._drives = Ring(width, joint_count)
@@ -104,7 +129,7 @@ class MomentumObserverDetector(WindowedDetector):
 
     @property
     def levels(self) -> Array:
-        """Every joint's signal over its bound (n,)."""
+        """Every joint's external torque over its threshold (n,)."""
         return self._shares
 
     def _forget(self) -> None:
@@ -124,12 +149,12 @@ class MomentumObserverDetector(WindowedDetector):
             self._over = 0
             return None
         self._shares = shares = np.abs(external) / self._threshold
-        self.level = float(shares.max())
-        if self.level <= 1.0:
+        self.level = self._size(self._window.positions[-1], external)
+        if self.level <= self.parameters.confirmation_share:
             self._over = 0
             return None
         self._over += 1
-        if self._over < self.parameters.confirmation_samples:
+        if self.level <= 1.0 or self._over < self.parameters.confirmation_samples:
             return None
         return Finding(int(shares.argmax()), shares)
 
@@ -154,7 +179,7 @@ class MomentumObserverDetector(WindowedDetector):
         if self._momenta.count < self._momenta.length:
             return None
         duration = self.parameters.samples * self.parameters.sampling_period
-        external = (self._momenta.rows[-1] - self._momenta.rows[0]) / duration - self._drives.rows.mean(axis=0)
+        external = (self._momenta.rows[-1] - self._momenta.rows[0]) / duration - median_row(self._drives.rows)
         self._externals.push(external)
         if self._externals.count < self._externals.length:
             return None
@@ -162,10 +187,20 @@ class MomentumObserverDetector(WindowedDetector):
             external = external - median_row(self._externals.rows[: self.parameters.baseline_samples])
         return external
 
+    def _size(self, position: Array, external: Array) -> float:
+        """Return the external torque (n,) over what may be wrong, in all joints together."""
+        inertia = pin.crba(self._model, self._data, position)
+        errors = (inertia * self._acceleration_variance).dot(inertia)
+        errors += self._torque_errors
+        _, explained, failed = lapack.dposv(errors, external)
+        size = float(external.dot(explained))
+        # Numbers that overflow are no torques.
+        return math.sqrt(size) if not failed and size > 0.0 else 0.0
+
     def _momentum_and_drive(self, position: Array, velocity: Array, effort: Array) -> tuple[Array, Array]:
         """Return p = M dq and tau + C^T dq - g."""
         model, data = self._model, self._data
-        gravity = pin.rnea(model, data, position, self._zero, self._zero).copy()
+        gravity = pin.computeGeneralizedGravity(model, data, position).copy()
         momentum = pin.rnea(model, data, position, self._zero, velocity) - gravity
         coriolis = pin.computeCoriolisMatrix(model, data, position, velocity)
         return momentum, self.parameters.effort_sign * effort + velocity @ coriolis - gravity
@@ -188,12 +223,23 @@ class MomentumObserverDetector(WindowedDetector):
         with np.errstate(invalid="ignore", over="ignore"):
             windows = np.lib.stride_tricks.sliding_window_view(drives, width, axis=0)
             duration = width * self.parameters.sampling_period
-            external = (momenta[width:] - momenta[:-width]) / duration - windows[1:].mean(axis=2)
+            external = (momenta[width:] - momenta[:-width]) / duration - median_row(windows[1:].swapaxes(1, 2))
             change = external[earlier + width :]
             if earlier:
                 windows = np.lib.stride_tricks.sliding_window_view(external, earlier, axis=0)
                 baselines = median_row(windows.swapaxes(1, 2))
                 change = change - baselines[: len(change)]
-            # What is not finite is marked.
-            marked[first:] |= ~(np.abs(change) / self._threshold < limit * ROUNDING).all(axis=1)
+            # What is not finite is marked. The inertia only lowers the size, and is asked for where that can matter.
+            apart = ((change / self._threshold) ** 2).sum(axis=1)
+            marked[first:] |= ~np.isfinite(apart)
+            limit *= ROUNDING
+            for row in np.flatnonzero(apart >= limit**2):
+                marked[first + row] |= self._size(recording.positions[first + row], change[row]) >= limit
         return marked
+
+
+def threshold_of(robot: RobotModel) -> Array:
+    """External torque that is an impact at each joint (n,), N m, by the size of its drive."""
+    largest = robot.limits.effort
+    known = np.isfinite(largest) & (largest > 0.0)
+    return np.minimum(np.where(known, DRIVE_SHARE * largest, LARGEST_THRESHOLD), LARGEST_THRESHOLD)

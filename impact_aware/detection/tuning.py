@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 
 from impact_aware.detection.adaptive_window import AdaptiveWindowDetector, AdaptiveWindowParameters
 from impact_aware.detection.events import Array
+from impact_aware.detection.momentum_observer import MomentumObserverParameters
 from impact_aware.detection.prediction_bound import detection_bound
 from impact_aware.detection.recording import Recording, Signal
 from impact_aware.detection.registry import make_detector
@@ -142,6 +143,8 @@ def tune(
         learnt["jerk_bound"] = tuple(value / _CORNER for value in thresholds)
     else:
         learnt["threshold"] = thresholds[0] if name == "torque_residual" else thresholds
+    if name == "momentum_observer":
+        rates = (_widen(learnt, recording, robot, false_alarms_per_hour, margin),)
     return Tuning(
         name,
         learnt,
@@ -205,6 +208,37 @@ def _signals(name: str, learnt: dict[str, Any], recording: Recording, robot: Rob
         detector.update(recording.sample(index))
         rows.append(np.atleast_1d(detector.levels) * _UNREACHED)
     return np.array(rows)
+
+
+def _widen(
+    learnt: dict[str, Any], recording: Recording, robot: RobotModel | None, false_alarms_per_hour: float, margin: float
+) -> float:
+    """Widen the momentum observer's bounds in `learnt` where what keeps each joint quiet is not enough for all of them.
+
+    Returns:
+        False alarms to expect of the joints together, per hour.
+    """
+    thresholds = np.array(learnt["threshold"])
+    errors = learnt.get("acceleration_error", MomentumObserverParameters.acceleration_error)
+    errors = np.broadcast_to(np.asarray(errors, dtype=np.float64), thresholds.shape)
+
+    def widened(factor: float) -> dict[str, Any]:
+        return {
+            "threshold": tuple((factor * thresholds).tolist()),
+            "acceleration_error": tuple((factor * errors).tolist()),
+        }
+
+    bounds = learnt | widened(_UNREACHED)
+    detector: Any = make_detector("momentum_observer", len(thresholds), **bounds, robot=robot)
+    sizes = []
+    for index in range(len(recording)):
+        detector.update(recording.sample(index))
+        sizes.append((_UNREACHED * detector.level,))
+    maxima = _second_maxima(np.array(sizes), learnt["sampling_period"])
+    factor, rate = _threshold(maxima[:, 0], false_alarms_per_hour, margin)
+    if factor > 1.0:
+        learnt.update(widened(factor))
+    return rate
 
 
 def _second_maxima(signals: Array, period: float) -> Array:

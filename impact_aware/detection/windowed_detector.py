@@ -33,15 +33,21 @@ def ranged(default: Any, expected: str, accepts: Callable[[Any], bool]) -> Any:
     return field(default=default, metadata={"expected": expected, "accepts": accepts})
 
 
-def ranged_per_joint(default: PerJoint, *, positive: bool = True) -> Any:
-    """A field of one number, or one per joint, all finite and > 0, or >= 0 where not `positive`."""
+def ranged_per_joint(default: PerJoint | None, *, positive: bool = True) -> Any:
+    """A field of one number, or one per joint, all finite and > 0, or >= 0 where not `positive`.
 
-    def accepts(given: PerJoint) -> bool:
+    None is allowed as well where it is the default.
+    """
+
+    def accepts(given: PerJoint | None) -> bool:
+        if given is None:
+            return default is None
         values = np.asarray(given, dtype=np.float64)
         allowed = np.isfinite(values) & ((values > 0.0) if positive else (values >= 0.0))
         return values.ndim <= 1 and bool(allowed.all())
 
-    return ranged(default, "finite and " + ("> 0" if positive else ">= 0"), accepts)
+    words = "finite and " + ("> 0" if positive else ">= 0") + (", or None" if default is None else "")
+    return ranged(default, words, accepts)
 
 
 @dataclass(frozen=True)

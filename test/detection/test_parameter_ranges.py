@@ -47,6 +47,7 @@ def edges(words):
         "0 or more": ([0, 1], [-1]),
         "0 s or more": ([0.0, 1.0], [-LITTLE]),
         "finite and > 0": ([LITTLE, (LITTLE, 1.0)], [0.0, float("inf"), float("nan"), (1.0, 0.0), ((1.0,), (1.0,))]),
+        "finite and > 0, or None": ([None, LITTLE, (LITTLE, 1.0)], [0.0, float("inf"), (1.0, 0.0)]),
         "finite and >= 0": ([0.0, (0.0, 1.0)], [-LITTLE, float("inf"), float("nan"), (1.0, -1.0), ((1.0,), (1.0,))]),
         "between 0 and 1": ([LITTLE, 1.0 - LITTLE], [0.0, 1.0]),
         "0 to 1": ([0.0, 1.0], [-LITTLE, 1.0 + LITTLE]),

@@ -26,11 +26,12 @@ def levels_of(detector: ImpactDetector, recording):
     found = []
     for index in range(len(recording)):
         assert detector.update(recording.sample(index)) is None
-        found.append(np.max(detector.levels))
+        found.append(detector.level)
     return np.array(found)
 
 
 NEVER = {"confirmation_samples": COUNT}
+ERRORS = {"acceleration_error": (0.11, 0.16)}
 
 
 @pytest.mark.parametrize("limit", [1.0, 0.9])
@@ -43,22 +44,27 @@ NEVER = {"confirmation_samples": COUNT}
         ("torque_residual", {**NEVER, "threshold": 3.0, "joints": (1,)}, 1.2, ("efforts", "references")),
         ("torque_residual", {**NEVER, "threshold": 23.0, "bias_removal": False}, 1.2, ("efforts", "references")),
         ("torque_residual", {**NEVER, "threshold": 4.0, "baseline_samples": 4, "baseline_gap": 0}, 1.2, ("efforts",)),
-        ("momentum_observer", {**NEVER, "robot": ROBOT, "threshold": (1.5, 1.9)}, 1.2, ("velocities", "efforts")),
         (
             "momentum_observer",
-            {**NEVER, "robot": ROBOT, "threshold": 1.6, "effort_sign": -1.0, "samples": 2, "baseline_samples": 5},
-            0.8,
-            ("velocities", "efforts"),
-        ),
-        (
-            "momentum_observer",
-            {**NEVER, "robot": ROBOT, "threshold": (30.0, 10.7), "samples": 3, "baseline_samples": 0},
+            {**NEVER, "robot": ROBOT, **ERRORS, "threshold": (1.7, 2.2)},
             1.2,
             ("velocities", "efforts"),
         ),
         (
             "momentum_observer",
-            {**NEVER, "robot": ROBOT, "threshold": (1.5, 1.9), "effort_kind": "motor"},
+            {**NEVER, "robot": ROBOT, "acceleration_error": 0.0, "threshold": 1.6, "effort_sign": -1.0, "samples": 2},
+            0.8,
+            ("velocities", "efforts"),
+        ),
+        (
+            "momentum_observer",
+            {**NEVER, "robot": ROBOT, **ERRORS, "threshold": (60.0, 13.0), "samples": 4, "baseline_samples": 0},
+            1.2,
+            ("velocities", "efforts"),
+        ),
+        (
+            "momentum_observer",
+            {**NEVER, "robot": ROBOT, **ERRORS, "threshold": (1.5, 1.9), "effort_kind": "motor"},
             1.2,
             ("velocities", "efforts"),
         ),
@@ -129,7 +135,7 @@ def test_a_sample_without_a_value_that_the_detector_needs_is_marked(name, signal
 def test_too_few_samples_are_all_looked_at():
     for name, options, enough in (
         ("torque_residual", {}, 16),
-        ("momentum_observer", {"robot": ROBOT}, 19),
+        ("momentum_observer", {"robot": ROBOT}, 17),
     ):
         for count in (enough - 1, enough):
             rows = [each[:count] for each in (TIMES, POSITIONS, VELOCITIES, efforts(3, 1e-3))]

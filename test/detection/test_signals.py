@@ -74,13 +74,14 @@ def test_torque_residual_below_the_threshold_is_silent():
     assert events == []
 
 
+@pytest.mark.parametrize(("share", "first"), [(0.5, 42), (0.7, 43)])
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 @pytest.mark.parametrize(("kind", "masses"), [("link", (8.0, 5.0)), ("motor", (10.0, 6.0))])
-def test_momentum_observer_sees_the_force_that_nobody_commanded(sign, kind, masses):
+def test_momentum_observer_sees_the_force_that_nobody_commanded(sign, kind, masses, share, first):
     # Accelerations 0.5 and -0.2; from sample 40 on the first needs 12 N more than its inertia explains.
     detector = make_detector(
         "momentum_observer", 2, robot=two_sliders(), effort_kind=kind, effort_sign=sign, threshold=(10.0, 40.0),
-        samples=4, baseline_samples=6, confirmation_samples=2,
+        acceleration_error=0.0, samples=4, baseline_samples=6, confirmation_samples=2, confirmation_share=share,
     )  # fmt: skip
     rates = np.array([0.5, -0.2])
 
@@ -91,11 +92,11 @@ def test_momentum_observer_sees_the_force_that_nobody_commanded(sign, kind, mass
 
     levels, events = feed(detector, 60, sample)
     np.testing.assert_allclose(levels[:40], 0.0, atol=1e-9)
-    # The mean over four periods fills up.
-    np.testing.assert_allclose(levels[40:44, 0], np.array([3.0, 6.0, 9.0, 12.0]) / 10.0, rtol=1e-9)
+    # The middle of four periods fills up, and one sample alone is not in it.
+    np.testing.assert_allclose(levels[40:first, 0], np.array([0.0, 6.0, 12.0])[: first - 40] / 10.0, atol=1e-9)
     ((index, event),) = events
-    # The first sample over the bound is 43, the second confirms.
-    assert (index, event.joint, event.time_detected) == (44, 0, 44 * PERIOD)
+    # The first sample over the bound is 42; 41 is over half of it and makes 42 the second.
+    assert (index, event.joint, event.time_detected) == (first, 0, first * PERIOD)
     np.testing.assert_allclose(event.residual, [1.2, 0.0], atol=1e-9)
 
 
