@@ -49,7 +49,7 @@ from impact_aware.robot import RobotModel
 
 EFFORT_KINDS = {"link": "M", "motor": "M+B_theta"}
 
-DRIVE_SHARE = 0.07
+DRIVE_SHARE = 0.1
 """Share of a drive's largest torque that is an impact at its joint, unless told otherwise."""
 
 LARGEST_THRESHOLD = 6.0

@@ -26,7 +26,7 @@ NOISE_SAMPLES = 50
 NOISE_MARGIN = 1.5
 """Factor on the measured noise, as a standard deviation from so few samples may be that much too small."""
 
-JOINT_SHARE = 0.7
+JOINT_SHARE = 0.8
 """Share of their bounds that positions and momentum both have to reach in the fusion of these two."""
 
 

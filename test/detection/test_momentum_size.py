@@ -17,7 +17,7 @@ PERIOD = 1e-3
 
 
 def test_a_threshold_goes_with_the_drive():
-    np.testing.assert_allclose(threshold_of(ROBOT), [6.0, 6.0, 6.0, 6.0, 0.84, 0.84, 0.84])
+    np.testing.assert_allclose(threshold_of(ROBOT), [6.0, 6.0, 6.0, 6.0, 1.2, 1.2, 1.2])
     # Of these nothing is known.
     np.testing.assert_array_equal(threshold_of(two_sliders()), [6.0, 6.0])
 
