@@ -203,7 +203,7 @@ def test_fusion_takes_the_momentum_observer_with_a_robot_only():
     alone, both = make_watch(7, settings).detector, make_watch(7, settings, robot=robot).detector
     assert [member.name for member in alone.members] == ["adaptive_window"]
     assert [member.name for member in both.members] == ["adaptive_window", "momentum_observer"]
-    assert both.parameters.joint_share == 0.7
+    assert both.parameters.joint_share == 0.8
     assert all(member.parameters.refractory_time == 0.09 for member in both.members)
 
 
