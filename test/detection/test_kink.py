@@ -172,6 +172,21 @@ def test_an_instant_is_looked_for_from_the_earliest_on():
         assert low <= fit_kink(rows, PERIOD, earliest * PERIOD, np.full(1, 1e-7)).time / PERIOD <= high
 
 
+@pytest.mark.parametrize("instant", [-1.3, -2.6])
+def test_a_motion_of_slow_samples_may_jerk(instant):
+    """12 samples at 200 Hz are 60 ms, in which the acceleration of a real arm changes: no contact explains that."""
+    times = np.arange(-12.0, 1.0) * 0.005
+    jerk, jump = np.array([210.0, -120.0, 75.0]), np.array([-0.3, 0.05, 0.2])
+    rows = 0.2 + np.outer(times, [0.5, -0.2, 0.3]) + np.outer(times**3 / 6.0, jerk)
+    rows += np.outer(np.maximum(times - 0.005 * instant, 0.0), jump)
+    rows += 5e-6 * np.random.default_rng(2).standard_normal(rows.shape)
+    found = fit_kink(rows, 0.005, -0.04, np.full(3, 5e-6))
+    assert found.time == pytest.approx(0.005 * instant, abs=2.0 * found.time_std)
+    before = np.array([0.5, -0.2, 0.3]) + 0.5 * jerk * found.time**2
+    np.testing.assert_allclose(found.velocity_before, before, atol=0.003)
+    np.testing.assert_allclose(found.velocity_after - found.velocity_before, jump, atol=0.01)
+
+
 def test_three_samples_stay_before_the_kink():
     rows = np.maximum(np.arange(-4.0, 1.0) + 3.5, 0.0)[:, None] * [0.01]
     assert fit_kink(rows, PERIOD, -99.0 * PERIOD, np.full(1, 1e-7)).time >= -2.0 * PERIOD
