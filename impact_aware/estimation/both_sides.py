@@ -58,6 +58,10 @@ CONTACT_TIME_SCALE = 0.005
 """Time over which the prior of a contact time falls by a factor e, s."""
 
 _SIZES = (*starmap(Sizes, product(JERKS, UNDER_WAY, STARTED, (STEP,))), *(Sizes(jerk, step=STEP) for jerk in SMOOTH))
+LEAST_TIME_ERROR = 6e-4
+"""Standard error of the time of an impact that is said to be exact, s: how the force rises and when most of it acts is
+not seen, and samples beside an instant that is held bend velocities instead."""
+
 REACH = 2.0
 """Standard errors of the impact's time within which its instant is looked for."""
 
@@ -114,6 +118,7 @@ def fit_both_sides(since: Array, positions: Array, time_error: float = 0.0) -> B
     if early < LEAST_BEFORE or late < LEAST_AFTER:
         given = f"{early} before and {late} after the impact"
         raise InvalidInputError("samples", given, f"at least {LEAST_BEFORE} and {LEAST_AFTER}")
+    time_error = max(time_error, LEAST_TIME_ERROR)
     noise = noise_of(since, positions)
     times, values = since[used], positions[used]
     mean = (values[-1] - values[0]) / (times[-1] - times[0])
@@ -121,7 +126,7 @@ def fit_both_sides(since: Array, positions: Array, time_error: float = 0.0) -> B
     if count > 1:
         times, values = _averaged(times, values, count, REACH * time_error)
     model = BranchModel(times, values, noise.at(mean) / np.sqrt(count))
-    centre, reach = 0.0, REACH * max(time_error, 1e-6)
+    centre, reach = 0.0, REACH * time_error
     for _ in range(_STAGES):
         weighing = _Weighing(model, values, centre + reach * _INSTANTS, time_error)
         step = reach * float(_INSTANTS[1] - _INSTANTS[0])
@@ -154,7 +159,7 @@ class _Weighing:
     def __init__(self, model: BranchModel, positions: Array, instants: Array, time_error: float) -> None:
         self._model = model
         self._instants = instants
-        self._prior = -0.5 * (instants / max(time_error, 1e-6)) ** 2
+        self._prior = -0.5 * (instants / time_error) ** 2
         span = float(model.times[-1])
         self._at = instants - model.origin
         # Derivatives of the model's powers at the instants, and of the parabola that it has taken off the samples.
