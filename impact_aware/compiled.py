@@ -4,6 +4,9 @@ A NumPy call on seven numbers takes longer than the arithmetic in it by a hundre
 caches were used by others meanwhile, as they are between two cycles. Functions that carry `@compiled` are plain Python
 with loops, which Numba translates once, when their module is imported for the first time; the result is kept beside the
 source, or in the user's cache folder where that can't be written to, until one of the files changes that hold them.
+
+Kept results are machine code and pickles: they are read only from a folder that no other user can write to. A damaged
+one is translated again, and a full disk keeps none; each is one line in the log.
 """
 
 from __future__ import annotations
@@ -11,14 +14,21 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
+import logging
 import os
 import signal
+import stat
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from numba import config, njit, types
+from impact_aware.library_settings import numba_without_files
+
+with numba_without_files():
+    from numba import config, njit, types
+    from numba.core import dispatcher
+    from numba.core.caching import FunctionCache
 
 Function = TypeVar("Function", bound=Callable[..., object])
 
@@ -72,38 +82,69 @@ def fingerprint(package: Path) -> str:
     return digest.hexdigest()[:16]
 
 
-def first_writable(folders: Sequence[Path]) -> Path | None:
-    """The first folder in which a file can be made, the folder itself included; None where there is none."""
+def private_folder(folders: Sequence[Path]) -> Path | None:
+    """Return the first folder that is or can be made writable for this user and nobody else; None without one."""
     for folder in folders:
         try:
-            folder.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryFile(dir=folder):
-                return folder
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            folder.mkdir(mode=0o700, exist_ok=True)
+            found = folder.lstat()
+            if stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o022:
+                with tempfile.TemporaryFile(dir=folder):
+                    return folder
         except OSError:
             continue
     return None
 
 
-_settings = vars(config)
+_settings, _used = vars(config), vars(dispatcher)
 
 
 @functools.cache
 def _cache_folder() -> Path | None:
     package = Path(__file__).parent
-    bases = [Path(_settings["CACHE_DIR"] or package / "__pycache__")]
+    bases = [Path(os.environ.get("NUMBA_CACHE_DIR") or package / "__pycache__")]
     with contextlib.suppress(RuntimeError):  # no home
         bases.append(Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "impact_aware")
     name = f"numba-{fingerprint(package)}"
-    return first_writable([base / name for base in bases])
+    return private_folder([base.absolute() / name for base in bases])
+
+
+@functools.cache
+def _report(problem: str) -> None:
+    logging.getLogger(__name__).warning("compiled functions: %s", problem)
+
+
+class _Cache(FunctionCache):
+    """Numba's cache of one function; what it can't read is translated again, what it can't write is not kept."""
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        try:
+            return super().load_overload(sig, target_context)
+        except Exception:  # unpickling a damaged file raises anything
+            _report(f"damaged files in {Path(self.cache_path).parent} are replaced")
+            with contextlib.suppress(OSError):
+                self.flush()
+            return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        try:
+            super().save_overload(sig, data)
+        except OSError as error:
+            _report(f"{Path(self.cache_path).parent} keeps none, they are translated anew ({error.strerror})")
+            # An index without its data would be read in vain by every process.
+            with contextlib.suppress(OSError):
+                self.flush()
 
 
 @contextlib.contextmanager
 def _cached_in(folder: Path) -> Iterator[None]:
     before, _settings["CACHE_DIR"] = _settings["CACHE_DIR"], str(folder)
+    _used["FunctionCache"] = _Cache
     try:
         yield
     finally:
-        _settings["CACHE_DIR"] = before
+        _settings["CACHE_DIR"], _used["FunctionCache"] = before, FunctionCache
 
 
 def compiled(returned: Any, *given: Any, nogil: bool = False) -> Callable[[Function], Function]:

@@ -19,6 +19,7 @@ from typing import NoReturn
 
 from impact_aware.bringup.middleware import check_middleware, check_ros, choose_transport
 from impact_aware.errors import ImpactAwareError
+from impact_aware.library_settings import shield_process
 
 EXECUTABLES = {
     **{
@@ -54,6 +55,7 @@ def start(name: str) -> int | None:
     """Import a node's module and run it; returns the exit status where the node does not end the process itself."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _leave)
+    shield_process()
     try:
         check_ros()
         check_middleware(os.environ)

@@ -22,6 +22,7 @@ from impact_aware.experiments.campaign_store import CampaignStore
 from impact_aware.experiments.episode_settings import PREDICTIONS
 from impact_aware.experiments.random_setup import RANGES, plan_random
 from impact_aware.json_text import finite, json_text
+from impact_aware.library_settings import figure_settings
 from impact_aware.output_folder import write_whole
 from impact_aware.robot.profile import PLANTS
 
@@ -104,8 +105,9 @@ def _run(
     rows = [store.rows[setup.key] for setup in setups]
     summary = summarise_random(rows) if random else summarise(rows)
     if not args.no_figures:
-        for name, figure in _figures(args.task, rows, summary, planned, options, random).items():
-            write_whole(out / f"{name}.png", partial(figure.savefig, format="png", dpi=150))
+        with figure_settings():
+            for name, figure in _figures(args.task, rows, summary, planned, options, random).items():
+                write_whole(out / f"{name}.png", partial(figure.savefig, format="png", dpi=150))
     summary |= {
         "task": args.task,
         "seed": args.seed,

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import impact_aware
 from impact_aware.errors import ImpactAwareError, one_line
+from impact_aware.library_settings import shield_process
 
 SUBCOMMANDS = {
     "demo": ("impact_aware.cli.demo", "run the real node graph over DDS against the embedded simulator"),
@@ -57,8 +58,7 @@ def build_parser(wanted: str | None) -> argparse.ArgumentParser:
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command; returns the exit status (2: bad input, 130: interrupted)."""
-    # For every process that a command starts: no module of the current folder stands in for an installed one.
-    os.environ["PYTHONSAFEPATH"] = "1"
+    shield_process()
     argv = sys.argv[1:] if argv is None else argv
     if "_ARGCOMPLETE" in os.environ:
         _complete(os.environ.get("COMP_LINE", "").split())

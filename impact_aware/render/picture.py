@@ -8,7 +8,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import matplotlib
 import numpy as np
 import pinocchio as pin
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -19,6 +18,7 @@ from matplotlib.patheffects import withStroke
 
 from impact_aware.arrays import Array
 from impact_aware.impact.record import Impact
+from impact_aware.library_settings import figure_settings
 from impact_aware.markers import Kind, Marker, style
 from impact_aware.markers.contact import spoken_speeds
 from impact_aware.markers.marker import Color
@@ -56,7 +56,7 @@ ORIGINS = {
 }
 
 
-@matplotlib.rc_context({"text.parse_math": False})
+@figure_settings()
 def draw_scene(scene: RecordedScene, path: str | Path, *, view: str = "iso", title: str = "") -> Path:
     """Write the picture as PNG; an existing file is replaced.
 

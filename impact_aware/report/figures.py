@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import matplotlib.style
 import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
@@ -19,6 +18,7 @@ from matplotlib.patches import Polygon
 from matplotlib.ticker import MaxNLocator
 
 from impact_aware.arrays import Array
+from impact_aware.library_settings import figure_settings
 from impact_aware.recordings.impact_fit import FitCurve, curve_after, curve_before
 from impact_aware.recordings.results import AnalyzedImpact
 
@@ -71,10 +71,8 @@ def figure_style() -> Iterator[None]:
         "grid.color": COLORS["grid"],
         "xtick.color": COLORS["muted"],
         "ytick.color": COLORS["muted"],
-        # Names of joints and arms are texts as they are, whatever stands between their dollar signs.
-        "text.parse_math": False,
     }
-    with matplotlib.style.context([_SIZES, colors]):
+    with figure_settings(_SIZES, colors):
         yield
 
 

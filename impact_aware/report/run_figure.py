@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from impact_aware.library_settings import figure_settings
 from impact_aware.messages.geometry import vector
 from impact_aware.report.run_series import ArmSeries, RunSeries
 
@@ -28,7 +28,7 @@ MODE_NAMES = {2: "interim", 3: "post-impact", 4: "safe", 5: "hold"}
 _OBJECT_AXES = (("x", "#888888"), ("y", "#3b7d3b"), ("z", "#333333"))
 
 
-@matplotlib.rc_context({"text.parse_math": False})
+@figure_settings()
 def run_figure(run: RunSeries, arms: dict[str, dict[str, Any]]) -> Figure:
     """One column per arm with joint velocities, tool speed and target acceleration; the object below.
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from impact_aware.arrays import Array
 from impact_aware.json_text import json_text
+from impact_aware.library_settings import figure_settings
 from impact_aware.messages.geometry import vector
 from impact_aware.messages.stamps import seconds, stamp_seconds
 from impact_aware.recordings.bag import Bag, BagError
@@ -145,7 +146,8 @@ def report_run(bag_path: Path, folder: Path, nodes: list[str]) -> RunReport:
         run = read_run(bag)
     figure = folder / "impact.png"
     report = summarise(run, folder, {"nodes": nodes, "bag": str(bag_path), "figure": str(figure)})
-    run_figure(run, report.arms).savefig(figure, dpi=130)
+    with figure_settings():
+        run_figure(run, report.arms).savefig(figure, dpi=130)
     return report
 
 

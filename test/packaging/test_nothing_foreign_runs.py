@@ -50,6 +50,31 @@ def test_a_urdf_is_tried_without_modules_of_the_current_folder(trap, monkeypatch
     assert b"foreign" not in done.stdout and b"a valid URDF" in done.stdout and done.returncode == 2
 
 
+@pytest.mark.parametrize("content", [b"no.such.key: 1\ntext.usetex: True\n", b"\xff"])
+def test_a_commands_figures_are_drawn_without_matplotlibrc(tmp_path, content):
+    """The file of the current folder and the user's own: the latter with settings that need LaTeX."""
+    (tmp_path / "matplotlibrc").write_bytes(content)
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "matplotlibrc").write_text("text.usetex: True\n")
+    words = ["validate", "rejected-models", "--trials", "5", "--out", "o"]
+    command = [sys.executable, "-P", "-m", "impact_aware.cli.main", *words]
+    given = {**os.environ, "MPLCONFIGDIR": str(tmp_path / "own"), "PATH": ""}
+    done = subprocess.run(command, cwd=tmp_path, env=given, capture_output=True, text=True, timeout=300)
+    assert done.stderr == "" and list(tmp_path.glob("o/*.png"))
+
+
+def test_fast_dds_reads_no_profiles_of_the_current_folder(tmp_path):
+    """A node in a folder with a file of profiles, which Fast DDS reports as damaged when it reads it."""
+    (tmp_path / "DEFAULT_FASTRTPS_PROFILES.xml").write_text("no XML")
+    script = "import sys; from impact_aware.bringup import start; start.EXECUTABLES['node'] = 'node'; "
+    script += "sys.path.append('.'); sys.exit(start.start('node'))"
+    (tmp_path / "node.py").write_text("def main():\n    import rclpy\n    rclpy.init()\n    rclpy.create_node('n')\n")
+    given = {**os.environ, "ROS_DOMAIN_ID": "97", "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST"}
+    command = [sys.executable, "-P", "-c", script]
+    done = subprocess.run(command, cwd=tmp_path, env=given, capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout + done.stderr) == (0, "")
+
+
 @pytest.mark.parametrize("name", ["it's", 'a "b"', "$(touch ran)", "`touch ran`", "a; touch ran"])
 def test_a_path_with_quotes_is_a_path(tmp_path, name):
     """What `make` reads before a command: the environment's entrance, made from the clone's path."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from impact_aware.contact.force_model import check_positive
 from impact_aware.experiments.validation.check import Kind
+from impact_aware.library_settings import figure_settings
 from impact_aware.output_folder import write_whole
 
 if TYPE_CHECKING:
@@ -57,13 +58,14 @@ class ValidationContext:
         from matplotlib.figure import Figure
 
         assert self.out is not None
-        figure = Figure(figsize=settings.pop("figsize", (5.0 * columns, 3.6 * rows)), layout="constrained")
-        FigureCanvasAgg(figure)
-        axes = figure.subplots(rows, columns, squeeze=False, **settings)
-        yield figure, axes
-        if self.kinds:
-            figure.supxlabel("kinds of checks: " + ", ".join(self.kinds), fontsize="x-small", color="0.4")
-        self.out.mkdir(parents=True, exist_ok=True)
-        path = self.out / f"{name}.png"
-        write_whole(path, partial(figure.savefig, format="png", dpi=130))
+        with figure_settings():
+            figure = Figure(figsize=settings.pop("figsize", (5.0 * columns, 3.6 * rows)), layout="constrained")
+            FigureCanvasAgg(figure)
+            axes = figure.subplots(rows, columns, squeeze=False, **settings)
+            yield figure, axes
+            if self.kinds:
+                figure.supxlabel("kinds of checks: " + ", ".join(self.kinds), fontsize="x-small", color="0.4")
+            self.out.mkdir(parents=True, exist_ok=True)
+            path = self.out / f"{name}.png"
+            write_whole(path, partial(figure.savefig, format="png", dpi=130))
         self.figures.append(path)
