@@ -7,24 +7,15 @@ PACKAGE = "impact_aware"
 HERE = Path(__file__).resolve().parent
 NODES = (
     "bag_recorder",
-    "command_logger",
-    "command_source",
     "command_watchdog",
-    "fault_injector",
-    "forward_command_controller",
-    "fuzz",
     "impact_detector",
     "impact_markers",
     "jump_predictor",
     "kuka_fri_relay",
-    "latency_echo",
-    "latency_probe",
-    "lbr_torque_command_controller",
     "node_group",
     "reference_field",
     "rs_controller",
     "run_monitor",
-    "service_probe",
     "sim_robot",
 )
 # What the library and the commands without ROS import; package.xml names the same for rosdep, and ROS besides.

@@ -67,6 +67,7 @@ def create(wanted: list[str], log: Path) -> None:
     (VENV / "made-by-impact-aware").touch()
     pip = [str(VENV / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "install"]
     run(f"{len(wanted)} packages from PyPI", [*pip, *wanted], log)
+    run("the rigs, editable", [*pip, "--no-deps", "-e", ROOT / "rigs"], log)
 
 
 def build(log: Path) -> None:
@@ -102,7 +103,8 @@ def setup() -> Path:
     log = ROOT / "build" / "sourced.log"
     # The last prefix is ROS 2 itself: overlays come and go in front of it.
     underlay = os.environ["AMENT_PREFIX_PATH"].split(os.pathsep)[-1]
-    base = fingerprint([REQUIREMENTS], RECIPE, os.environ["ROS_DISTRO"], underlay, system_python(), str(ROOT))
+    made_from = [REQUIREMENTS, ROOT / "rigs" / "pyproject.toml"]
+    base = fingerprint(made_from, RECIPE, os.environ["ROS_DISTRO"], underlay, system_python(), str(ROOT))
     sources = [path for path in (ROOT / "msg").rglob("*") if path.is_file()]
     sources += [ROOT / name for name in ("package.xml", "setup.py", "setup.cfg")]
     # A symlinked install follows edits of a file, not that one is added.

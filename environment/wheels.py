@@ -189,8 +189,8 @@ def compile_interfaces(venv: Path, distro: str, log: Path) -> None:
 
 
 def install_package(venv: Path, log: Path) -> None:
-    """Install this clone, editable, so that `impact-aware` and the nodes are in the environment's `bin`."""
-    command = [*pip_install(venv), "--no-build-isolation", "-e", str(ROOT)]
+    """Install this clone and its rigs, editable: `impact-aware` and the nodes are then in the environment's `bin`."""
+    command = [*pip_install(venv), "--no-build-isolation", "-e", str(ROOT), "-e", str(ROOT / "rigs")]
     run("impact_aware, editable", command, log, clean_environment())
 
 
@@ -203,7 +203,7 @@ def setup(distro: str) -> Path:
     folders = (ROOT / "msg", HERE / "interfaces")
     interfaces = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
     # Console scripts and metadata come from these; modules are found in the clone itself.
-    package = [ROOT / "setup.py", ROOT / "setup.cfg", ROOT / "pyproject.toml"]
+    package = [ROOT / "setup.py", ROOT / "setup.cfg", ROOT / "pyproject.toml", ROOT / "rigs" / "pyproject.toml"]
     base = fingerprint([HERE / f"{distro}.txt"], RECIPE, str(ROOT))
     stages: tuple[tuple[str, str, Callable[[], None]], ...] = (
         ("wheels", base, lambda: install_wheels(venv, distro, log)),

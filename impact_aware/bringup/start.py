@@ -20,35 +20,30 @@ from typing import NoReturn
 from impact_aware.bringup.middleware import check_middleware, check_ros, choose_transport
 from impact_aware.errors import ImpactAwareError
 from impact_aware.library_settings import shield_process
+from impact_aware.plugins import plugins
 
 EXECUTABLES = {
-    **{
-        name: f"impact_aware.nodes.{name}"
-        for name in (
-            "bag_recorder",
-            "command_watchdog",
-            "impact_detector",
-            "impact_markers",
-            "jump_predictor",
-            "kuka_fri_relay",
-            "node_group",
-            "reference_field",
-            "rs_controller",
-            "run_monitor",
-            "sim_robot",
-        )
-    },
-    "command_source": "impact_aware.rigs.probes.command_source",
-    "command_logger": "impact_aware.rigs.probes.command_logger",
-    "fault_injector": "impact_aware.rigs.faults.fault_injector",
-    "forward_command_controller": "impact_aware.rigs.emulators.forward_command_controller",
-    "fuzz": "impact_aware.rigs.fuzz.fuzz",
-    "latency_echo": "impact_aware.rigs.probes.latency_echo",
-    "latency_probe": "impact_aware.rigs.probes.latency_probe",
-    "lbr_torque_command_controller": "impact_aware.rigs.emulators.lbr_torque_command_controller",
-    "service_probe": "impact_aware.rigs.probes.service_probe",
+    name: f"impact_aware.nodes.{name}"
+    for name in (
+        "bag_recorder",
+        "command_watchdog",
+        "impact_detector",
+        "impact_markers",
+        "jump_predictor",
+        "kuka_fri_relay",
+        "node_group",
+        "reference_field",
+        "rs_controller",
+        "run_monitor",
+        "sim_robot",
+    )
 }
 """Executables of the package and the modules whose `main` they run."""
+
+
+def executables() -> dict[str, str]:
+    """Executables of the package and of those that plug into it, and the modules whose `main` they run."""
+    return EXECUTABLES | plugins("nodes")
 
 
 def start(name: str) -> int | None:
@@ -63,7 +58,7 @@ def start(name: str) -> int | None:
         print(f"{name}: error: {error}", file=sys.stderr)
         return 2
     choose_transport(os.environ)
-    module = importlib.import_module(EXECUTABLES[name])
+    module = importlib.import_module(EXECUTABLES.get(name) or executables()[name])
     status: int | None = module.main()
     return status
 
@@ -80,7 +75,7 @@ def __getattr__(name: str) -> Callable[[], int | None]:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 2 or sys.argv[1] not in EXECUTABLES:
+    if len(sys.argv) < 2 or sys.argv[1] not in executables():
         sys.exit(f"usage: python -m {__package__}.start NODE [--ros-args ...]")
     sys.argv[:2] = sys.argv[1:2]
     sys.exit(start(sys.argv[0]))

@@ -7,7 +7,9 @@ imported only when it is asked for, so that `impact-aware predict` does not wait
 from __future__ import annotations
 
 import argparse
+import ast
 import importlib
+import importlib.util
 import io
 import os
 import sys
@@ -17,6 +19,7 @@ from pathlib import Path
 import impact_aware
 from impact_aware.errors import ImpactAwareError, one_line
 from impact_aware.library_settings import shield_process
+from impact_aware.plugins import plugins
 
 SUBCOMMANDS = {
     "demo": ("impact_aware.cli.demo", "run the real node graph over DDS against the embedded simulator"),
@@ -34,9 +37,23 @@ SUBCOMMANDS = {
     "check-host": ("impact_aware.cli.check_host", "say what of this machine stands in the way of a loop at 1 kHz"),
     "tune-detector": ("impact_aware.cli.tune_detector", "learn a detector's parameters from an impact-free recording"),
     "validate": ("impact_aware.cli.validate", "recompute the papers' numbers and print both side by side"),
-    "faults": ("impact_aware.rigs.faults.command", "inject faults into the running nodes and check how they take them"),
-    "bench": ("impact_aware.rigs.bench.command", "measure speed, each figure beside a baseline of the same run"),
 }
+
+
+def subcommands() -> dict[str, tuple[str, str]]:
+    """Map every subcommand, those of plugins included, to its module and its line of help."""
+    added = {}
+    for name, module in sorted(plugins("commands").items()):
+        spec = importlib.util.find_spec(module)
+        if spec is not None and spec.origin is not None:
+            added[name] = module, _summary(Path(spec.origin))
+    return SUBCOMMANDS | added
+
+
+def _summary(path: Path) -> str:
+    """Return the part of a module's first docstring line that follows the colon, without importing the module."""
+    document = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+    return document.split("\n")[0].partition(": ")[2].rstrip(".")
 
 
 def build_parser(wanted: str | None) -> argparse.ArgumentParser:
@@ -44,7 +61,9 @@ def build_parser(wanted: str | None) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="impact-aware", description="Impact-aware manipulation.")
     parser.add_argument("--version", action="version", version=f"impact-aware {impact_aware.__version__}")
     subparsers = parser.add_subparsers(dest="subcommand", metavar="COMMAND", required=True)
-    for name, (module_name, help_text) in SUBCOMMANDS.items():
+    # Entry points of every installed distribution are read only where a builtin command does not answer.
+    known = SUBCOMMANDS if wanted in SUBCOMMANDS else subcommands()
+    for name, (module_name, help_text) in known.items():
         subparser = subparsers.add_parser(name, help=help_text, description=help_text[0].upper() + help_text[1:] + ".")
         if name != wanted:
             continue
@@ -62,7 +81,7 @@ def main(argv: list[str] | None = None) -> int:
     argv = sys.argv[1:] if argv is None else argv
     if "_ARGCOMPLETE" in os.environ:
         _complete(os.environ.get("COMP_LINE", "").split())
-    wanted = next((word for word in argv if word in SUBCOMMANDS), None)
+    wanted = _wanted(argv)
     if isinstance(sys.stdout, io.TextIOWrapper):
         # A terminal that lacks a letter of a name gets its number.
         sys.stdout.reconfigure(errors="backslashreplace")
@@ -91,6 +110,12 @@ def main(argv: list[str] | None = None) -> int:
         return 2
 
 
+def _wanted(words: list[str]) -> str | None:
+    """Return the first of the words that is a subcommand."""
+    found = next((word for word in words if word in SUBCOMMANDS), None)
+    return found or next((word for word in words if word in plugins("commands")), None)
+
+
 def _parsed(parser: argparse.ArgumentParser, argv: list[str]) -> argparse.Namespace:
     """The arguments, with the files that stand behind an option, which argparse takes for unknown where some may be."""
     args, rest = parser.parse_known_args(argv)
@@ -107,7 +132,7 @@ def _complete(words: list[str]) -> None:
         import argcomplete
     except ImportError:
         sys.exit(1)
-    wanted = next((word for word in words if word in SUBCOMMANDS), None)
+    wanted = _wanted(words)
     argcomplete.autocomplete(build_parser(wanted))
 
 

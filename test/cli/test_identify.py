@@ -17,8 +17,8 @@ from impact_aware.contact.geometry import Contact, contact_point
 from impact_aware.estimation.object_motion import ObjectTrack
 from impact_aware.estimation.trial_tables import BoxDefaults, recorded_trials
 from impact_aware.impact.predictor import predict
-from impact_aware.rigs.bench.estimation import simulate_rigid_trials
 from impact_aware.robot import RobotModel, load_profile
+from impact_aware_rigs.bench.estimation import simulate_rigid_trials
 
 STORE = get_typestore(Stores.ROS2_JAZZY)
 

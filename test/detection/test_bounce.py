@@ -16,13 +16,13 @@ from impact_aware.detection import (
 )
 from impact_aware.detection.events import ImpactEvent
 from impact_aware.errors import InvalidInputError
-from impact_aware.rigs.bench.detection_trials import Swing
 from impact_aware.robot import RobotModel
 from impact_aware.simulation.flexible_joint import FlexibleJointArm
 from impact_aware.simulation.joint_elasticity import JointElasticity
 from impact_aware.simulation.plant import MujocoPlant
 from impact_aware.simulation.scene import ArmMount, ContactSettings, Scene, SceneObject
 from impact_aware.simulation.surface_contact import surface_at
+from impact_aware_rigs.bench.detection_trials import Swing
 
 ROBOT = RobotModel.from_profile("panda")
 UP = np.array([0.0, 0.0, 1.0])

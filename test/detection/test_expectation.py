@@ -7,9 +7,9 @@ from impact_aware.detection import JointSample
 from impact_aware.detection.events import ImpactEvent
 from impact_aware.detection.expectation import ExpectationClassifier, ExpectationParameters
 from impact_aware.errors import InvalidInputError
-from impact_aware.rigs.bench.detection import score_expectation
-from impact_aware.rigs.bench.detection_trials import MeasurementNoise, simulate_trial
 from impact_aware.robot import RobotModel
+from impact_aware_rigs.bench.detection import score_expectation
+from impact_aware_rigs.bench.detection_trials import MeasurementNoise, simulate_trial
 
 PERIOD = 1e-3
 

@@ -9,8 +9,8 @@ from impact_aware.detection import JointSample, make_detector, windowed_detector
 from impact_aware.detection.mixed_bound import MixedBound
 from impact_aware.detection.motion_window import MotionWindow
 from impact_aware.detection.prediction_bound import detection_bound, extrapolation_weights
-from impact_aware.rigs.bench.detection_trials import MeasurementNoise, free_motion, simulate_trial
 from impact_aware.robot import RobotModel
+from impact_aware_rigs.bench.detection_trials import MeasurementNoise, free_motion, simulate_trial
 
 ROBOT = RobotModel.from_profile("panda")
 NOISE = MeasurementNoise()

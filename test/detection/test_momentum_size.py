@@ -7,8 +7,8 @@ from sliders import two_sliders
 from impact_aware.detection import JointSample, make_detector
 from impact_aware.detection.momentum_observer import threshold_of
 from impact_aware.detection.watch_settings import WatchSettings, make_watch
-from impact_aware.rigs.bench.detection_trials import MeasurementNoise, free_motion, simulate_trial
 from impact_aware.robot import RobotModel
+from impact_aware_rigs.bench.detection_trials import MeasurementNoise, free_motion, simulate_trial
 
 ROBOT = RobotModel.from_profile("panda")
 NOISE = MeasurementNoise()

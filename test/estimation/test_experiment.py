@@ -12,8 +12,8 @@ from impact_aware.estimation.experiment import (
     expected_errors,
     inertia_information,
 )
-from impact_aware.rigs.bench.estimation import with_noise
 from impact_aware.robot import RobotModel
+from impact_aware_rigs.bench.estimation import with_noise
 
 NOISE = 2e-3
 

@@ -15,8 +15,8 @@ from impact_aware.estimation import (
 )
 from impact_aware.estimation.trial_predictions import TrialPredictions
 from impact_aware.impact.predictor import predict
-from impact_aware.rigs.bench.estimation import simulate_rigid_trials
 from impact_aware.robot import RobotModel, load_robot
+from impact_aware_rigs.bench.estimation import simulate_rigid_trials
 
 NOISE = 2e-3
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-PACKAGE = Path(__file__).resolve().parents[2] / "impact_aware"
-PATHS = sorted([*(PACKAGE / "nodes").glob("*.py"), *(PACKAGE / "rigs").rglob("*.py")])
+ROOT = Path(__file__).resolve().parents[2]
+PATHS = sorted([*(ROOT / "impact_aware" / "nodes").glob("*.py"), *(ROOT / "rigs").rglob("*.py")])
 SOURCES = {path.stem: path.read_text() for path in PATHS}
 DEFINING_A_NODE = [name for name, source in SOURCES.items() if re.search(r"class \w+\((Lifecycle)?Node\)", source)]
 # Made to be overridden.

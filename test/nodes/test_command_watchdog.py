@@ -24,8 +24,8 @@ from impact_aware.nodes.command_watchdog import CommandWatchdogNode
 from impact_aware.nodes.ros import controller_switch, deactivation
 from impact_aware.nodes.ros.messages import ROS
 from impact_aware.nodes.watchdog_link import WatchdogLink
-from impact_aware.rigs.emulators.controller_manager import ControllerManager, LoadedController
 from impact_aware.robot import RobotModel
+from impact_aware_rigs.emulators.controller_manager import ControllerManager, LoadedController
 
 PANDA = RobotModel.from_profile("panda")
 LOOK = command_watchdog.LOOK_PERIOD

@@ -18,8 +18,8 @@ from impact_aware.nodes.impact_detector import ImpactDetectorNode
 from impact_aware.nodes.jump_predictor import JumpPredictorNode
 from impact_aware.nodes.ros.messages import stamp
 from impact_aware.nodes.ros.qos import EVENT_QOS, state_qos
-from impact_aware.rigs.bench.detection_trials import MeasurementNoise, simulate_trial
 from impact_aware.robot import RobotModel
+from impact_aware_rigs.bench.detection_trials import MeasurementNoise, simulate_trial
 
 ROBOT = RobotModel.from_profile("panda")
 LONGEST = 20.0

@@ -24,11 +24,11 @@ from impact_aware.nodes.kuka_fri_relay import KukaFriRelayNode
 from impact_aware.nodes.ros.deactivation import Outcome
 from impact_aware.nodes.ros.messages import ROS, stamp
 from impact_aware.nodes.task_bases import NOT_KNOWN
-from impact_aware.rigs.emulators import lbr_torque_command_controller
-from impact_aware.rigs.emulators.lbr_torque_command_controller import LbrTorqueCommandControllerNode
 from impact_aware.robot import RobotModel
 from impact_aware.task import load_task
 from impact_aware.task.arms import robot_on_base
+from impact_aware_rigs.emulators import lbr_torque_command_controller
+from impact_aware_rigs.emulators.lbr_torque_command_controller import LbrTorqueCommandControllerNode
 
 PANDA = RobotModel.from_profile("panda")
 Q = np.array([0.3, -0.5, 0.2, -2.0, 0.4, 1.7, 0.6])

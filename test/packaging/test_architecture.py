@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 import re
+import tomllib
 from collections import defaultdict
 from pathlib import Path
 
@@ -14,14 +15,14 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "impact_aware"
 PAGE = ROOT / "docs" / "architecture.md"
 # Where ROS may be imported: its client library, and every generated message.
-WITH_ROS = ("nodes", "rigs")
+WITH_ROS = ("nodes",)
 ROS = re.compile(r"rclpy|\w+_msgs|\w+_srvs|\w+_interfaces|rosidl_\w+|tf2_ros|diagnostic_updater|ament_index_python")
 LONGEST_FILE = 400
 LONGEST_FUNCTION = 80
 # What holds the house up and belongs to no room.
 FOUNDATION = {
     "array_file", "arrays", "child_process", "column_names", "columns", "compiled", "errors", "joint_columns",
-    "json_text", "library_settings", "output_folder", "parameters", "ranges", "resources", "screen", "swing",
+    "json_text", "library_settings", "output_folder", "parameters", "plugins", "ranges", "resources", "screen", "swing",
     "text_layout", "time_columns", "transform_buffer", "worker_pool", "yaml_text",
 }  # fmt: skip
 
@@ -104,7 +105,7 @@ def test_the_foundation_imports_no_room() -> None:
         assert set(imports()[name]) <= FOUNDATION, name
 
 
-def test_only_nodes_and_rigs_import_ros() -> None:
+def test_only_nodes_import_ros() -> None:
     """Nothing else needs an installed ROS 2, and `messages` takes the classes of messages as arguments."""
     found = {
         f"{path} imports {name}"
@@ -116,16 +117,13 @@ def test_only_nodes_and_rigs_import_ros() -> None:
     assert not found
 
 
-def test_no_product_room_imports_the_rigs() -> None:
-    for room, others in imports().items():
-        if room != "cli":
-            assert "rigs" not in others, others["rigs"]
-    # The command line names them, but loads them only when they are asked for.
-    for path, tree in TREES.items():
-        if room_of(path) == "cli":
-            at_start = [node for node in tree.body if isinstance(node, (ast.Import, ast.ImportFrom))]
-            names = imported_modules(ast.Module(body=list(at_start), type_ignores=[]))
-            assert not [name for name in names if name.startswith("impact_aware.rigs")], path
+def test_no_product_file_names_the_rigs() -> None:
+    """The product works without them: their commands and nodes come by entry points."""
+    plugged = tomllib.loads((ROOT / "rigs" / "pyproject.toml").read_text(encoding="utf-8"))["project"]["entry-points"]
+    modules = {module for group in plugged.values() for module in group.values()}
+    for path, text in SOURCES.items():
+        assert "impact_aware_rigs" not in text, path
+        assert not [module for module in modules if module in text], path
 
 
 def test_only_the_session_makes_the_controller_and_nothing_outside_control_holds_it() -> None:

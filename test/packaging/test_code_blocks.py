@@ -16,7 +16,7 @@ import yaml
 
 import impact_aware as ia
 from impact_aware.cli.main import build_parser, main
-from impact_aware.rigs.bench.command import benchmark
+from impact_aware_rigs.bench.command import benchmark
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = ["README.md", "CONTRIBUTING.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))]

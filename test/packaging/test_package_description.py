@@ -91,9 +91,9 @@ def defined_names(node: ast.stmt) -> list[str]:
 
 
 def node_modules() -> dict[str, str]:
-    """Executable -> module, of those modules of nodes/ and rigs/ that define `main`."""
+    """Executable -> module, of those modules of nodes/ that define `main`."""
     found = {}
-    for path in [*(PACKAGE / "nodes").glob("*.py"), *(PACKAGE / "rigs").rglob("*.py")]:
+    for path in (PACKAGE / "nodes").glob("*.py"):
         tree = ast.parse(path.read_text(encoding="utf-8"))
         if "main" in {name for node in tree.body for name in defined_names(node)}:
             found[path.stem] = ".".join(path.relative_to(ROOT).with_suffix("").parts)

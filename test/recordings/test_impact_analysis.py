@@ -33,8 +33,8 @@ from impact_aware.recordings.impact_finder import FoundImpact, ImpactFinder
 from impact_aware.recordings.impact_fit import curve_after, curve_before
 from impact_aware.recordings.options import DEFAULT_ESTIMATOR, AnalysisOptions
 from impact_aware.recordings.results import Analysis, AnalyzedImpact
-from impact_aware.rigs.bench.detection_trials import MeasurementNoise, simulate_trial
 from impact_aware.robot import RobotModel
+from impact_aware_rigs.bench.detection_trials import MeasurementNoise, simulate_trial
 
 STORE = get_typestore(Stores.ROS2_JAZZY)
 TYPE = "sensor_msgs/msg/JointState"

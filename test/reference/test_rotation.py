@@ -13,7 +13,7 @@ from impact_aware.reference.rotation import (
     rotation_from_quaternion,
     rotation_from_rpy,
 )
-from impact_aware.rigs.figures import resident_bytes
+from impact_aware_rigs.figures import resident_bytes
 
 SEED = 11
 angles = st.floats(-3.1, 3.1)

@@ -11,8 +11,8 @@ import pytest
 from impact_aware.errors import InvalidInputError
 from impact_aware.recordings.impact_analysis import analyze
 from impact_aware.recordings.options import AnalysisOptions
-from impact_aware.rigs.bench import bag as bench_bag
 from impact_aware.robot import RobotModel, profile_names
+from impact_aware_rigs.bench import bag as bench_bag
 
 ROBOT = RobotModel.from_profile("panda")
 

@@ -7,9 +7,9 @@ import pytest
 
 from impact_aware.contact.geometry import Contact
 from impact_aware.estimation import OFFLINE_ESTIMATORS
-from impact_aware.rigs.bench import estimation as bench_estimation
-from impact_aware.rigs.bench.flexible_impacts import FlexibleImpact
 from impact_aware.robot import RobotModel
+from impact_aware_rigs.bench import estimation as bench_estimation
+from impact_aware_rigs.bench.flexible_impacts import FlexibleImpact
 
 
 def test_errors_are_those_of_the_estimators():

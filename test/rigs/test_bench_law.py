@@ -12,9 +12,9 @@ from impact_aware.control import ControlSession
 from impact_aware.control.local_law import DEFAULT_VALIDITY
 from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.experiments.command_link import CommandLink, LinkSettings
-from impact_aware.rigs.bench.law import cases, figures
 from impact_aware.robot import RobotModel
 from impact_aware.task import load_task, make_field, start_posture
+from impact_aware_rigs.bench.law import cases, figures
 
 PANDA = RobotModel.from_profile("panda")
 TASK = load_task("hit_and_push")

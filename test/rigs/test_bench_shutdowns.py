@@ -6,7 +6,7 @@ import pytest
 
 from impact_aware.bringup.node_spec import NodeSpec
 from impact_aware.cli.main import main
-from impact_aware.rigs.bench.shutdowns import shut_down
+from impact_aware_rigs.bench.shutdowns import shut_down
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

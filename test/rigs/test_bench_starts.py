@@ -7,8 +7,8 @@ import argparse
 import pytest
 
 from impact_aware.errors import InvalidInputError
-from impact_aware.rigs.bench import starts
-from impact_aware.rigs.bench.starts import Start, measured, planned, summary
+from impact_aware_rigs.bench import starts
+from impact_aware_rigs.bench.starts import Start, measured, planned, summary
 
 
 def arguments(*words: str) -> argparse.Namespace:

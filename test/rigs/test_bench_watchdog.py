@@ -7,7 +7,7 @@ import json
 import pytest
 
 from impact_aware.cli.main import main
-from impact_aware.rigs.bench import watchdog
+from impact_aware_rigs.bench import watchdog
 
 
 def bench(capsys, *options: str) -> dict:

@@ -17,11 +17,11 @@ from impact_aware.bringup.node_spec import NodeSpec
 from impact_aware.cli.main import main
 from impact_aware.contact import contact_jacobian
 from impact_aware.errors import InvalidInputError
-from impact_aware.rigs.bench import command, dds, predict, probe_run, service, shutdowns, soak, startup
-from impact_aware.rigs.bench.random_programs import KINDS
-from impact_aware.rigs.bench.regimes import REGIMES_ALL
-from impact_aware.rigs.bench.shutdowns import STATES, Shutdown, left_behind
 from impact_aware.robot import RobotModel, load_profile
+from impact_aware_rigs.bench import command, dds, predict, probe_run, service, shutdowns, soak, startup
+from impact_aware_rigs.bench.random_programs import KINDS
+from impact_aware_rigs.bench.regimes import REGIMES_ALL
+from impact_aware_rigs.bench.shutdowns import STATES, Shutdown, left_behind
 
 PANDA = RobotModel.from_profile("panda")
 
@@ -59,13 +59,13 @@ def test_a_bench_prints_lines_or_one_object_and_writes_what_it_measured(fake_ben
     assert main(["bench", "--json", "--out", str(tmp_path / "new"), "bag"]) == 0
     assert json.loads(capsys.readouterr().out) == {"a": 0.123456, "b": {"count": 3, "name": "x"}}
     assert json.loads((tmp_path / "new" / "bench_bag.json").read_text())["b"]["count"] == 3
-    assert fake_bench[0] == "impact_aware.rigs.bench.bag"
+    assert fake_bench[0] == "impact_aware_rigs.bench.bag"
     assert [options.size for options in fake_bench[1::2]] == [5, 2]
 
 
 def test_a_bench_runs_by_its_former_name_too(fake_bench):
     assert main(["bench", "endings"]) == 0
-    assert fake_bench[0] == "impact_aware.rigs.bench.shutdowns"
+    assert fake_bench[0] == "impact_aware_rigs.bench.shutdowns"
 
 
 def test_an_unknown_bench_is_refused(capsys):

@@ -8,7 +8,7 @@ import pytest
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
-from impact_aware.rigs.probes import command_logger as module
+from impact_aware_rigs.probes import command_logger as module
 
 
 @pytest.fixture

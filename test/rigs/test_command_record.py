@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from impact_aware.rigs.emulators.command_record import LATE, CommandRecord
+from impact_aware_rigs.emulators.command_record import LATE, CommandRecord
 
 
 def test_the_largest_torques_and_changes_are_those_of_each_joint():

@@ -10,10 +10,10 @@ from impact_aware.contact.geometry import Contact
 from impact_aware.errors import InvalidInputError
 from impact_aware.estimation.contact_point import JointJump
 from impact_aware.impact.predictor import predict
-from impact_aware.rigs.bench import contact_points
-from impact_aware.rigs.bench.contact_points import PointScore, hits_of_case
-from impact_aware.rigs.bench.lab_draw import ToolDraw, draw_hit, draw_tool
 from impact_aware.robot import RobotModel
+from impact_aware_rigs.bench import contact_points
+from impact_aware_rigs.bench.contact_points import PointScore, hits_of_case
+from impact_aware_rigs.bench.lab_draw import ToolDraw, draw_hit, draw_tool
 
 
 @pytest.fixture(scope="module")

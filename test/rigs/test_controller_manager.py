@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from impact_aware.rigs.emulators.controller_manager import (
+from impact_aware_rigs.emulators.controller_manager import (
     BEST_EFFORT,
     NOTHING_TO_DO,
     STRICT,

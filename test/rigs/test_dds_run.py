@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from impact_aware.bringup.node_spec import NodeSpec
-from impact_aware.rigs import graph_run
-from impact_aware.rigs.faults.dds import REST_WITHIN, DdsRun, format_table
-from impact_aware.rigs.graph_run import GraphRun
 from impact_aware.robot import RobotModel
+from impact_aware_rigs import graph_run
+from impact_aware_rigs.faults.dds import REST_WITHIN, DdsRun, format_table
+from impact_aware_rigs.graph_run import GraphRun
 
 LIMITS = RobotModel.from_profile("panda").limits
 

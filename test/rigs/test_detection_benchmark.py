@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from impact_aware.detection import DETECTORS
-from impact_aware.rigs.bench.detection import run_benchmark
-from impact_aware.rigs.bench.detection_trials import PLANTS, MeasurementNoise, free_motion, simulate_trial
 from impact_aware.robot import RobotModel
+from impact_aware_rigs.bench.detection import run_benchmark
+from impact_aware_rigs.bench.detection_trials import PLANTS, MeasurementNoise, free_motion, simulate_trial
 
 ROBOT = RobotModel.from_profile("panda")
 

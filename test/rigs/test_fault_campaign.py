@@ -13,17 +13,17 @@ from impact_aware.cli.main import main
 from impact_aware.control import ControlSession
 from impact_aware.control.safety.command_filter import CommandFilter
 from impact_aware.errors import InvalidInputError, UnknownNameError
-from impact_aware.rigs.faults import campaign
-from impact_aware.rigs.faults.bench import FaultBench
-from impact_aware.rigs.faults.campaign import format_table, plan, summarise
-from impact_aware.rigs.faults.classes import FAULT_CLASSES, Extent
-from impact_aware.rigs.faults.hardware import EffortHardware, LawHardware
-from impact_aware.rigs.faults.judge import CommandJudge
-from impact_aware.rigs.faults.trial import run_trial
-from impact_aware.rigs.faults.trial_result import MODES, Trial
-from impact_aware.rigs.faults.worlds import PERFECT, draw_world, loaded
 from impact_aware.robot import RobotModel
 from impact_aware.simulation.sensors import JointReading
+from impact_aware_rigs.faults import campaign
+from impact_aware_rigs.faults.bench import FaultBench
+from impact_aware_rigs.faults.campaign import format_table, plan, summarise
+from impact_aware_rigs.faults.classes import FAULT_CLASSES, Extent
+from impact_aware_rigs.faults.hardware import EffortHardware, LawHardware
+from impact_aware_rigs.faults.judge import CommandJudge
+from impact_aware_rigs.faults.trial import run_trial
+from impact_aware_rigs.faults.trial_result import MODES, Trial
+from impact_aware_rigs.faults.worlds import PERFECT, draw_world, loaded
 
 
 @pytest.fixture(scope="module")

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from impact_aware.errors import UnknownNameError
-from impact_aware.rigs.faults.classes import FAULT_CLASSES, Extent, draw_duration, fault_class
-from impact_aware.rigs.faults.dds_classes import DDS_FAULTS, right_reasons
+from impact_aware_rigs.faults.classes import FAULT_CLASSES, Extent, draw_duration, fault_class
+from impact_aware_rigs.faults.dds_classes import DDS_FAULTS, right_reasons
 
 ONE, BOTH, ONE_OF_TWO = Extent(1, 1), Extent(2, 2), Extent(1, 2)
 NONE, STALE, JUMP, MISSING = None, "STATE_STALE", "CLOCK_JUMP", "JOINT_MISSING"

@@ -16,13 +16,13 @@ from std_srvs.srv import Trigger
 from impact_aware.cli.main import main
 from impact_aware.messages.stamps import seconds
 from impact_aware.nodes.ros.messages import stamp
-from impact_aware.rigs.faults import fault_injector as module
-from impact_aware.rigs.faults import lockstep as fault_lockstep
-from impact_aware.rigs.faults.classes import FAULT_CLASSES
-from impact_aware.rigs.faults.dds import SUITE, fault_graph, format_table
-from impact_aware.rigs.faults.dds_classes import DDS_FAULTS, right_reasons
-from impact_aware.rigs.faults.lockstep import PACE, PATIENCE, LockstepRelay
-from impact_aware.rigs.faults.state_faults import STATE_FAULTS
+from impact_aware_rigs.faults import fault_injector as module
+from impact_aware_rigs.faults import lockstep as fault_lockstep
+from impact_aware_rigs.faults.classes import FAULT_CLASSES
+from impact_aware_rigs.faults.dds import SUITE, fault_graph, format_table
+from impact_aware_rigs.faults.dds_classes import DDS_FAULTS, right_reasons
+from impact_aware_rigs.faults.lockstep import PACE, PATIENCE, LockstepRelay
+from impact_aware_rigs.faults.state_faults import STATE_FAULTS
 
 
 @pytest.fixture

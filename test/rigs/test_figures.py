@@ -7,9 +7,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from impact_aware.rigs import figures
-from impact_aware.rigs.figures import best_processor_times, percentiles, time_calls
-from impact_aware.rigs.tables import markdown_table
+from impact_aware_rigs import figures
+from impact_aware_rigs.figures import best_processor_times, percentiles, time_calls
+from impact_aware_rigs.tables import markdown_table
 
 
 def test_percentiles_are_in_microseconds():

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from impact_aware.rigs.bench.flexible_impacts import FlexibleImpactSettings, simulate_flexible_impacts
 from impact_aware.robot import RobotModel
+from impact_aware_rigs.bench.flexible_impacts import FlexibleImpactSettings, simulate_flexible_impacts
 
 
 @pytest.mark.slow

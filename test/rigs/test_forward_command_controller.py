@@ -10,7 +10,7 @@ import pytest
 from std_msgs.msg import Float64MultiArray
 
 from impact_aware.errors import InvalidInputError
-from impact_aware.rigs.emulators.forward_controller import ForwardCommandController
+from impact_aware_rigs.emulators.forward_controller import ForwardCommandController
 
 
 @pytest.fixture
@@ -68,7 +68,7 @@ def test_a_controller_without_joints_is_refused():
 
 
 def test_the_node_passes_commands_on_and_says_what_it_dropped(ros_context, monkeypatch):
-    from impact_aware.rigs.emulators import forward_command_controller as module
+    from impact_aware_rigs.emulators import forward_command_controller as module
 
     monkeypatch.setattr(module, "load_settings", lambda *_: module.Settings(joints=["a", "b"], lockstep=True))
     node = module.ForwardCommandControllerNode()

@@ -13,13 +13,13 @@ from sensor_msgs.msg import JointState
 
 from impact_aware.cli.main import main
 from impact_aware.errors import UnknownNameError
-from impact_aware.rigs.fuzz import command as faults_fuzz
-from impact_aware.rigs.fuzz import fuzz as module
-from impact_aware.rigs.fuzz import traffic
-from impact_aware.rigs.fuzz.command import format_table, grows
-from impact_aware.rigs.fuzz.growth import FEW, Growth, entries
-from impact_aware.rigs.fuzz.random_messages import RandomMessages
-from impact_aware.rigs.fuzz.subjects import SUBJECTS
+from impact_aware_rigs.fuzz import command as faults_fuzz
+from impact_aware_rigs.fuzz import fuzz as module
+from impact_aware_rigs.fuzz import traffic
+from impact_aware_rigs.fuzz.command import format_table, grows
+from impact_aware_rigs.fuzz.growth import FEW, Growth, entries
+from impact_aware_rigs.fuzz.random_messages import RandomMessages
+from impact_aware_rigs.fuzz.subjects import SUBJECTS
 
 pytestmark = pytest.mark.slow
 
@@ -173,7 +173,7 @@ def test_only_steady_growth_by_more_than_a_few_is_named(sizes, named):
 
 def test_memory_is_compared_with_the_first_look_and_with_the_middle_one(monkeypatch):
     sizes = iter([1000, 1010, 1030, 1020, 1060])
-    monkeypatch.setattr("impact_aware.rigs.fuzz.growth.resident_bytes", lambda pid: 1024 * next(sizes))
+    monkeypatch.setattr("impact_aware_rigs.fuzz.growth.resident_bytes", lambda pid: 1024 * next(sizes))
     growth = Growth(Leaky())
     for look in range(5):
         growth.look(1_000_000 * look)

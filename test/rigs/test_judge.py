@@ -10,7 +10,7 @@ import pinocchio as pin
 import pytest
 
 from impact_aware.control import Mode
-from impact_aware.rigs.faults.judge import REST_SPEED, CommandJudge, ObjectWatch, RestWatch
+from impact_aware_rigs.faults.judge import REST_SPEED, CommandJudge, ObjectWatch, RestWatch
 
 
 def arm(effort, rate):

@@ -13,9 +13,10 @@ from impact_aware.contact.geometry import Contact, contact_point
 from impact_aware.errors import InvalidInputError
 from impact_aware.impact.predictor import predict
 from impact_aware.recordings.impact_analysis import analyze
-from impact_aware.rigs.bench import recordings
-from impact_aware.rigs.bench.lab_draw import CONTROLS, draw_hit
-from impact_aware.rigs.bench.lab_hit import (
+from impact_aware.robot import RobotModel
+from impact_aware_rigs.bench import recordings
+from impact_aware_rigs.bench.lab_draw import CONTROLS, draw_hit
+from impact_aware_rigs.bench.lab_hit import (
     CYCLE,
     GRAVITY,
     TABLE_CONTACT,
@@ -24,9 +25,8 @@ from impact_aware.rigs.bench.lab_hit import (
     hit_of_seed,
     simulate_hit,
 )
-from impact_aware.rigs.bench.lab_object import ObjectScore
-from impact_aware.rigs.bench.lab_recording import record
-from impact_aware.robot import RobotModel
+from impact_aware_rigs.bench.lab_object import ObjectScore
+from impact_aware_rigs.bench.lab_recording import record
 
 BEFORE, AFTER = np.array([0.2, -0.1]), np.array([-0.1, 0.3])
 

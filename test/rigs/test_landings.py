@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-import impact_aware.rigs.bench.landings as landings_module
+import impact_aware_rigs.bench.landings as landings_module
 from impact_aware.errors import InvalidInputError
-from impact_aware.rigs.bench.landings import (
+from impact_aware_rigs.bench.landings import (
     DISTAL_COLUMNS,
     NOMINAL_TOUCHDOWN,
     PERIOD,

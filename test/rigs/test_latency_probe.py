@@ -11,12 +11,12 @@ import pytest
 from impact_aware.bringup.node_spec import NodeSpec
 from impact_aware.cli.main import main
 from impact_aware.errors import InvalidInputError
-from impact_aware.rigs.bench.probe_run import BenchmarkFailedError, run_probe
-from impact_aware.rigs.bench.soak import MemoryLog
-from impact_aware.rigs.figures import resident_bytes
-from impact_aware.rigs.probes import latency_probe as module
-from impact_aware.rigs.probes import service_probe
-from impact_aware.rigs.probes.latency_probe import Matcher
+from impact_aware_rigs.bench.probe_run import BenchmarkFailedError, run_probe
+from impact_aware_rigs.bench.soak import MemoryLog
+from impact_aware_rigs.figures import resident_bytes
+from impact_aware_rigs.probes import latency_probe as module
+from impact_aware_rigs.probes import service_probe
+from impact_aware_rigs.probes.latency_probe import Matcher
 
 
 def test_a_command_answers_the_newest_open_state():

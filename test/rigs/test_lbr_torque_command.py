@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from impact_aware.rigs.emulators.controller_manager import ControllerManager, LoadedController
-from impact_aware.rigs.emulators.lbr_torque_command import LbrTorqueCommand
+from impact_aware_rigs.emulators.controller_manager import ControllerManager, LoadedController
+from impact_aware_rigs.emulators.lbr_torque_command import LbrTorqueCommand
 
 MEASURED = np.array([0.1, -0.2, 0.3, -0.4, 0.5, -0.6, 0.7])
 POSITION = MEASURED + 0.01

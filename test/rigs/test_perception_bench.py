@@ -12,11 +12,11 @@ import pinocchio as pin
 import pytest
 
 from impact_aware.cli.main import main
-from impact_aware.rigs.bench import perception_demos
-from impact_aware.rigs.bench.lab_sight import BAD, START, LabSight, Transform
-from impact_aware.rigs.bench.perception import Perceived, Scene, Score, draw_trial, perceive, reason
 from impact_aware.simulation.plant import MujocoPlant
 from impact_aware.simulation.task_scene import task_scene
+from impact_aware_rigs.bench import perception_demos
+from impact_aware_rigs.bench.lab_sight import BAD, START, LabSight, Transform
+from impact_aware_rigs.bench.perception import Perceived, Scene, Score, draw_trial, perceive, reason
 
 SIGHT = LabSight(
     kind="still",

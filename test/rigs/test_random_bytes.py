@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from impact_aware.rigs.fuzz import random_bytes
-from impact_aware.rigs.fuzz.random_bytes import spoil_bytes
+from impact_aware_rigs.fuzz import random_bytes
+from impact_aware_rigs.fuzz.random_bytes import spoil_bytes
 
 MESSAGE = bytes((0, 1, 0, 0)) + bytes(range(100))
 

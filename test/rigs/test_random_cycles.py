@@ -5,8 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from impact_aware.errors import InvalidInputError
-from impact_aware.rigs.bench.random_cycles import random_cycles
 from impact_aware.robot import RobotModel
+from impact_aware_rigs.bench.random_cycles import random_cycles
 
 ROBOT = RobotModel.from_profile("panda")
 

@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from impact_aware.rigs.fuzz.random_messages import LONG, LONG_OF_MESSAGES, RandomMessages
+from impact_aware_rigs.fuzz.random_messages import LONG, LONG_OF_MESSAGES, RandomMessages
 
 
 class Point:

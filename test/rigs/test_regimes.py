@@ -7,9 +7,9 @@ import pinocchio as pin
 import pytest
 
 from impact_aware.control import Mode
-from impact_aware.rigs.bench import tsid_cycle, tsid_peer
-from impact_aware.rigs.bench.regimes import BEYOND, REGIMES_ALL, Timed, figures, session_of, time_regimes
 from impact_aware.robot import RobotModel
+from impact_aware_rigs.bench import tsid_cycle, tsid_peer
+from impact_aware_rigs.bench.regimes import BEYOND, REGIMES_ALL, Timed, figures, session_of, time_regimes
 
 ROBOT = RobotModel.from_profile("panda")
 

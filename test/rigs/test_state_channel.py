@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from impact_aware.rigs.faults.state_channel import QUEUE_DEPTH, StateChannel
-from impact_aware.rigs.faults.state_faults import StateMessage, make_state_fault
 from impact_aware.robot import RobotModel
+from impact_aware_rigs.faults.state_channel import QUEUE_DEPTH, StateChannel
+from impact_aware_rigs.faults.state_faults import StateMessage, make_state_fault
 
 ROBOT = RobotModel.from_profile("panda")
 

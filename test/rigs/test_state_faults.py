@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from impact_aware.errors import UnknownNameError
-from impact_aware.rigs.faults.classes import FAULT_CLASSES
-from impact_aware.rigs.faults.state_faults import STATE_FAULTS, Delivery, StateFault, StateMessage, make_state_fault
+from impact_aware_rigs.faults.classes import FAULT_CLASSES
+from impact_aware_rigs.faults.state_faults import STATE_FAULTS, Delivery, StateFault, StateMessage, make_state_fault
 
 NAMES = ["a", "b", "c"]
 

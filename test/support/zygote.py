@@ -30,7 +30,7 @@ from typing import Any, NoReturn
 from unittest import mock
 
 SET_PDEATHSIG, SET_CHILD_SUBREAPER, SET_NAME = 1, 36, 15
-ALSO = ("impact_aware.cli.demo", "impact_aware.rigs.faults.dds")
+ALSO = ("impact_aware.cli.demo", "impact_aware_rigs.faults.dds")
 """Imported beside the nodes."""
 
 
@@ -165,9 +165,9 @@ class Zygote:
 
 def serve(channel: socket.socket) -> None:
     """Import everything, then fork for whoever asks, until nobody can any more."""
-    from impact_aware.bringup.start import EXECUTABLES
+    from impact_aware.bringup.start import executables
 
-    for module in (*EXECUTABLES.values(), *ALSO):
+    for module in (*executables().values(), *ALSO):
         importlib.import_module(module)
     # What is run as the main module must not be there yet.
     del sys.modules["impact_aware.bringup.start"]

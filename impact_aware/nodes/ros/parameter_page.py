@@ -20,9 +20,6 @@ NODES = (
     "kuka_fri_relay",
     "impact_markers",
     "sim_robot",
-    "forward_command_controller",
-    "lbr_torque_command_controller",
-    "fault_injector",
     "bag_recorder",
 )
 

@@ -1,0 +1,188 @@
+"""Reading recordings: messages per second beside the library's bare reading of the same file, and peak memory.
+
+A recording of one arm's joint states at 1 kHz is made in a temporary folder. Each way of reading runs in a process of
+its own, so that its peak memory is its own too.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rosbags.highlevel import AnyReader
+from rosbags.rosbag2 import StoragePlugin, Writer
+from rosbags.typesys import Stores, get_typestore
+from tqdm import tqdm
+
+from impact_aware.errors import ImpactAwareError, InvalidInputError
+from impact_aware.recordings.impact_analysis import analyze
+from impact_aware.recordings.options import AnalysisOptions
+from impact_aware.robot import RobotModel
+
+_TOPIC, _TYPE = "/joint_states", "sensor_msgs/msg/JointState"
+_STORAGES = {"mcap": StoragePlugin.MCAP, "sqlite3": StoragePlugin.SQLITE3}
+_IMPACT_PERIOD = 60.0
+"""One jump of the velocity per minute, so that windows are kept and impacts explained, s."""
+
+_DECODED = 200_000
+"""Messages after which the slow per-message decoding has been measured well enough."""
+
+
+class BenchError(ImpactAwareError):
+    """A measuring process failed."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the size of the recording."""
+    parser.add_argument("--messages", type=int, default=360_000, help="messages at 1 kHz (default: 360000, 6 minutes)")
+    parser.add_argument("--storage", default="mcap", choices=tuple(_STORAGES), help="default mcap")
+    parser.add_argument("--robot", default="panda", help="robot profile whose joints are recorded (default: panda)")
+
+
+def run(options: argparse.Namespace) -> dict[str, Any]:
+    """Make the recording and measure.
+
+    Raises:
+        InvalidInputError: Too few messages.
+        BenchError: A measurement failed.
+    """
+    if options.messages < 1000:
+        raise InvalidInputError("--messages", options.messages, "at least 1000")
+    robot = RobotModel.from_profile(options.robot)
+    joints = robot.joint_names
+    with tempfile.TemporaryDirectory(prefix="bench_bag_") as folder:
+        bag = Path(folder) / "bag"
+        started = time.perf_counter()
+        make_recording(bag, robot, options.messages, storage=options.storage)
+        made = time.perf_counter() - started
+        size = sum(file.stat().st_size for file in bag.iterdir())
+        measured = {way: _measure(bag, way, options.robot) for way in ("raw", "decode", "analyze")}
+    raw, analysis = measured["raw"], measured["analyze"]
+    per_second = raw["messages"] / raw["seconds"]
+    whole = analysis["messages"] / analysis["seconds"]
+    return {
+        "messages": options.messages,
+        "joints": len(joints),
+        "storage": options.storage,
+        "megabytes": size / 1e6,
+        "seconds_to_make": made,
+        "raw_messages_per_second": per_second,
+        "library_decode_messages_per_second": measured["decode"]["messages"] / measured["decode"]["seconds"],
+        "read_messages_per_second": analysis["messages"] / analysis["seconds_read"],
+        "analyze_messages_per_second": whole,
+        "ratio_read_to_raw": analysis["messages"] / analysis["seconds_read"] / per_second,
+        "ratio_analyze_to_raw": whole / per_second,
+        "peak_memory_megabytes": analysis["peak_megabytes"],
+        "raw_peak_memory_megabytes": raw["peak_megabytes"],
+        "impacts_made": int((options.messages * 1e-3 - 1.0) // _IMPACT_PERIOD),
+        "impacts_found": analysis["impacts"],
+    }
+
+
+def make_recording(bag: Path, robot: RobotModel, count: int, *, storage: str = "mcap") -> None:
+    """Write a recording of joints that swing, with a jump of the velocity once a minute.
+
+    Args:
+        bag: Folder to make.
+        robot: The arm.
+        count: Messages, 1 ms apart.
+        storage: `mcap` or `sqlite3`.
+    """
+    store = get_typestore(Stores.ROS2_JAZZY)
+    types = store.types
+    joints, n = robot.joint_names, robot.n
+    stamp = types["builtin_interfaces/msg/Time"](0, 0)
+    # Figures that can be found again among the bytes tell where stamp and arrays are.
+    marks = np.arange(1.0, 3 * n + 1).reshape(3, n) * np.pi
+    header = types["std_msgs/msg/Header"](stamp, "")
+    template = bytes(store.serialize_cdr(types[_TYPE](header, list(joints), *marks), _TYPE))
+    offsets = [template.index(row.tobytes()) for row in marks]
+    with Writer(bag, version=9, storage_plugin=_STORAGES[storage]) as writer:
+        connection = writer.add_connection(_TOPIC, _TYPE, typestore=store)
+        bar = tqdm(total=count, unit=" messages", unit_scale=True, disable=not sys.stderr.isatty(), leave=False)
+        for begin in range(0, count, 10_000):
+            index = np.arange(begin, min(begin + 10_000, count))
+            rows = np.tile(np.frombuffer(template, dtype=np.uint8), (len(index), 1))
+            whole = 1_000_000 + index
+            rows[:, 4:8] = (whole // 1000).astype("<i4")[:, None].view(np.uint8)
+            rows[:, 8:12] = (whole % 1000 * 1_000_000).astype("<u4")[:, None].view(np.uint8)
+            for offset, values in zip(offsets, _motion(index * 1e-3, robot), strict=True):
+                rows[:, offset : offset + 8 * n] = np.ascontiguousarray(values, dtype="<f8").view(np.uint8)
+            for row, time_ns in zip(rows, (whole * 1_000_000).tolist(), strict=True):
+                writer.write(connection, time_ns, row.tobytes())
+            bar.update(len(index))
+        bar.close()
+
+
+def _motion(times: np.ndarray, robot: RobotModel) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Positions in encoder steps, velocities and torques of joints that swing and, once a minute, are hit."""
+    low, high = robot.limits.position_lower, robot.limits.position_upper
+    swing = np.minimum(1.0, 0.4 * (high - low))
+    phase = 0.5 * times[:, None] + np.arange(robot.n)
+    # The jump dies out long before the next one, so that the motion goes on as it was.
+    hit = np.where(times >= _IMPACT_PERIOD, times % _IMPACT_PERIOD, 0.0)[:, None]
+    struck = hit * np.exp(-hit)
+    positions = np.round((0.5 * (low + high) + swing * np.sin(phase) + 0.3 * struck) / 1e-5) * 1e-5
+    jump = 0.3 * np.where(hit > 0.0, (1.0 - hit) * np.exp(-hit), 0.0)
+    return positions, 0.5 * swing * np.cos(phase) + jump, np.sin(phase)
+
+
+def _measure(bag: Path, way: str, robot: str) -> dict[str, Any]:
+    command = [sys.executable, "-m", __name__ if __name__ != "__main__" else "impact_aware_rigs.bench.bag"]
+    done = subprocess.run(
+        [*command, str(bag), way, robot], capture_output=True, text=True, check=False, env=dict(os.environ)
+    )
+    if done.returncode != 0:
+        raise BenchError(f"measuring {way} failed: {(done.stderr.strip().splitlines() or ['no message'])[-1]}")
+    result: dict[str, Any] = json.loads(done.stdout)
+    return result
+
+
+def _raw(bag: Path, robot: str) -> dict[str, Any]:
+    started = time.perf_counter()
+    with AnyReader([bag]) as reader:
+        count = sum(1 for _ in reader.messages(reader.connections))
+    return {"messages": count, "seconds": time.perf_counter() - started}
+
+
+def _decode(bag: Path, robot: str) -> dict[str, Any]:
+    count, started = 0, time.perf_counter()
+    with AnyReader([bag]) as reader:
+        for connection, _, data in reader.messages(reader.connections):
+            reader.deserialize(data, connection.msgtype)
+            count += 1
+            if count == _DECODED:
+                break
+    return {"messages": count, "seconds": time.perf_counter() - started}
+
+
+def _analyze(bag: Path, robot: str) -> dict[str, Any]:
+    started = time.perf_counter()
+    found = analyze([bag], AnalysisOptions(robot=robot, normal=(0.0, 0.0, 1.0)))
+    return {
+        "messages": found.messages,
+        "seconds": time.perf_counter() - started,
+        "seconds_read": found.seconds_read,
+        "impacts": len(found.impacts),
+    }
+
+
+_WAYS: dict[str, Callable[[Path, str], dict[str, Any]]] = {"raw": _raw, "decode": _decode, "analyze": _analyze}
+
+
+if __name__ == "__main__":
+    result = _WAYS[sys.argv[2]](Path(sys.argv[1]), sys.argv[3])
+    # Linux counts kilobytes, macOS bytes.
+    unit = 1e6 if sys.platform == "darwin" else 1e3
+    result["peak_megabytes"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
+    print(json.dumps(result))

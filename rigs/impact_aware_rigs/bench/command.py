@@ -1,0 +1,87 @@
+"""`impact-aware bench`: measure speed and accuracy, each figure beside a baseline of the same run."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+from pathlib import Path
+from types import ModuleType
+
+from impact_aware.errors import UnknownNameError
+from impact_aware.json_text import json_text
+from impact_aware.output_folder import write_whole
+
+BENCHMARKS = (
+    "bag",
+    "contact_points",
+    "control",
+    "dds",
+    "detection",
+    "estimation",
+    "landings",
+    "law",
+    "perception",
+    "predict",
+    "qp",
+    "recordings",
+    "service",
+    "shutdowns",
+    "soak",
+    "starts",
+    "startup",
+    "watchdog",
+)
+"""Modules of this folder with `add_arguments(parser)` and `run(args)`, which returns the figures."""
+
+
+FORMER_NAMES = {"endings": "shutdowns"}
+"""What a benchmark was called in the release before; it runs by that name too."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the benchmark's name; its own options are parsed when it is known."""
+    parser.add_argument("name", metavar="NAME", help="one of " + ", ".join(BENCHMARKS))
+    parser.add_argument("options", nargs=argparse.REMAINDER, help="options of that benchmark")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run one benchmark and print what it measured."""
+    args.name = FORMER_NAMES.get(args.name, args.name)
+    parser, module = benchmark(args.name)
+    options = parser.parse_args(args.options)
+    options.json = options.json or args.json
+    options.out = options.out or args.out
+    result = module.run(options)
+    if options.out is not None:
+        options.out.mkdir(parents=True, exist_ok=True)
+        write_whole(options.out / f"bench_{args.name}.json", json_text(result, indent=2) + "\n")
+    print(json_text(result) if options.json else format_result(result))
+    return 0
+
+
+def benchmark(name: str) -> tuple[argparse.ArgumentParser, ModuleType]:
+    """The parser of one benchmark's options, and its module.
+
+    Raises:
+        UnknownNameError: None of that name.
+    """
+    if name not in BENCHMARKS:
+        raise UnknownNameError("benchmark", name, BENCHMARKS)
+    module = importlib.import_module(f"impact_aware_rigs.bench.{name}")
+    parser = argparse.ArgumentParser(prog=f"impact-aware bench {name}", description=module.__doc__)
+    parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="folder for results")
+    module.add_arguments(parser)
+    return parser, module
+
+
+def format_result(result: dict[str, object], indent: int = 0) -> str:
+    """Nested figures as indented lines, numbers with four significant digits."""
+    lines = []
+    for key, value in result.items():
+        if isinstance(value, dict):
+            lines += [" " * indent + f"{key}:", format_result(value, indent + 2)]
+        else:
+            shown = f"{value:.4g}" if isinstance(value, float) else str(value)
+            lines.append(" " * indent + f"{key:<28} {shown}")
+    return "\n".join(lines)

@@ -1,0 +1,103 @@
+"""Runs a probe against some nodes: what the DDS benchmarks and the soak have in common."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from impact_aware.bringup.node_spec import NodeSpec
+from impact_aware.bringup.processes import NodeProcess
+from impact_aware.errors import ImpactAwareError
+from impact_aware_rigs.graph_run import GraphRun, Line
+
+START_TIMEOUT = 60.0
+"""Longest time until the first answer comes, s."""
+
+TICK = 0.5
+"""Wall time between two looks at the processes, s: whoever measures must not be what disturbs."""
+
+PATIENCE = {"state_timeout": 1.0, "state_age_limit": 0.5}
+"""Of the controller in a benchmark, s: a machine that stalls shall show in the figures, not end the run."""
+
+
+class BenchmarkFailedError(ImpactAwareError):
+    """The nodes did not run as the benchmark needs them; the message says what happened."""
+
+
+def patient(nodes: Iterable[NodeSpec], rate: float) -> tuple[NodeSpec, ...]:
+    """The same nodes, with a controller for states at this rate, Hz, that waits longer for one than it should."""
+    own = {**PATIENCE, "period": 1.0 / rate}
+    return tuple(_with_parameters(spec, own) if spec.name == "rs_controller" else spec for spec in nodes)
+
+
+def _with_parameters(spec: NodeSpec, parameters: dict[str, Any]) -> NodeSpec:
+    return replace(spec, parameters={**spec.parameters, **parameters})
+
+
+def run_probe(
+    probe: NodeSpec,
+    nodes: Iterable[NodeSpec],
+    duration: float,
+    *,
+    on_line: Callable[[Line], object] = lambda line: None,
+    on_tick: Callable[[dict[str, NodeProcess]], object] = lambda processes: None,
+    late: Sequence[NodeSpec] = (),
+    logs: Path | None = None,
+) -> list[Line]:
+    """Start the nodes and the probe, wait until the probe ends, and end everything.
+
+    Args:
+        probe: The node `latency_probe` or `service_probe`, which prints JSON lines and ends by itself.
+        nodes: What answers it.
+        duration: How long the probe measures, s.
+        on_line: Called with each line of the probe.
+        on_tick: Called now and then with the running processes by name.
+        late: Nodes that join while it measures, one after each line of the probe.
+        logs: Folder for the nodes' logs; a temporary one when None.
+
+    Returns:
+        The probe's lines.
+
+    Raises:
+        BenchmarkFailedError: A node died, went to its safe mode, or the probe did not end.
+    """
+    lines: list[Line] = []
+
+    def take(line: Line) -> None:
+        lines.append(line)
+        on_line(line)
+
+    with GraphRun(take, logs=logs) as graph:
+        graph.start(*nodes)
+        graph.start(probe, listener=True)
+        talker = graph.processes[probe.full_name]
+        deadline = time.monotonic() + START_TIMEOUT + 1.5 * duration
+        ended = False
+        while not ended and time.monotonic() < deadline:
+            ended = not talker.running
+            graph.listen()
+            on_tick(graph.processes)
+            if ended:
+                break
+            joined = sum(spec.full_name in graph.processes for spec in late)
+            graph.start(*late[joined : len(lines)])
+            for death in graph.died(exempt=(probe.full_name,)):
+                raise BenchmarkFailedError(death)
+            # Once the probe has ended a controller goes to its safe mode, and rightly so.
+            if not (lines and lines[-1].get("last")):
+                _refuse_safe_mode(graph.processes)
+            time.sleep(TICK)
+        if not (ended and lines):
+            said = "; ".join(f"{name}: {own.last_lines(1) or 'nothing'}" for name, own in graph.processes.items())
+            raise BenchmarkFailedError(f"nothing was answered within {START_TIMEOUT:g} s, last said by {said}")
+    return lines
+
+
+def _refuse_safe_mode(processes: dict[str, NodeProcess]) -> None:
+    for name, process in processes.items():
+        for line in process.log.read_text(errors="replace").splitlines():
+            if "safe mode," in line and process.running:
+                raise BenchmarkFailedError(f"{name} did not keep commanding: {line}")

@@ -1,0 +1,336 @@
+"""`analyze` on seeded recordings as labs make them: contacts found, missed and false, time, cause, jump; per rate."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import monotonic
+from typing import Any
+
+import numpy as np
+from tqdm import tqdm
+
+from impact_aware.errors import InvalidInputError
+from impact_aware.recordings.impact_analysis import analyze
+from impact_aware.recordings.options import AnalysisOptions
+from impact_aware.recordings.results import Analysis, AnalyzedImpact
+from impact_aware.worker_pool import finished
+from impact_aware_rigs.bench.lab_draw import CONTROLS
+from impact_aware_rigs.bench.lab_hit import SAME_CONTACT, TrueContact, TrueHit, hit_of_seed
+from impact_aware_rigs.bench.lab_object import ObjectScore
+from impact_aware_rigs.bench.lab_recording import RATES, LabRecording, record
+
+SMALLEST_JUMP = 0.15
+"""Of the fastest joint, rad/s: contacts below may be found or not."""
+
+TOUCH = 0.02
+"""Jump of the fastest joint, rad/s, from which a find at a contact is no false one."""
+
+APART, SHARE = 0.030, 0.5
+"""A contact counts when it is this long after the one before, s, and has this share of its jump."""
+
+NEAR = 0.020
+"""A find belongs to what truly happened within this time, or one and a half periods where they are longer, s."""
+
+TOO_EARLY = 0.5
+"""Of the time within which a find belongs to what happened: a find that is earlier than it by more cannot show it."""
+
+LAST = 5
+"""Samples that follow a contact which counts: with less, nothing tells its jump from their noise."""
+
+SWING = 0.005
+"""Velocity of the joints' oscillation that makes `ringing` a true cause, rad/s."""
+
+FOLLOWS = 0.3
+"""A contact that follows another within this time is a second one, s."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare how many hits are made."""
+    parser.add_argument(
+        "--hits", type=int, default=300, help="simulated hits, each recorded at every rate (default: 300)"
+    )
+    parser.add_argument("--seed", type=int, default=1, help="of the first hit; the others follow (default: 1)")
+    parser.add_argument("--rates", type=int, nargs="+", default=list(RATES), metavar="HZ", help="default: %(default)s")
+    parser.add_argument("--workers", type=int, default=2, help="processes (default: %(default)s)")
+    parser.add_argument(
+        "--minutes", type=float, default=float("inf"), help="take the hits that are done by then (default: all)"
+    )
+
+
+def run(options: argparse.Namespace) -> dict[str, Any]:
+    """Run the benchmark; the result's layout is `{"rates": {HZ: {...}}, ...}`. Ctrl-C ends it with what is done.
+
+    Raises:
+        InvalidInputError: No hit, no worker, or no time.
+    """
+    for name in ("hits", "workers"):
+        if getattr(options, name) < 1:
+            raise InvalidInputError(f"--{name}", getattr(options, name), "at least 1")
+    if not options.minutes > 0.0:
+        raise InvalidInputError("--minutes", options.minutes, "a positive number")
+    jobs = {seed: (seed, tuple(options.rates)) for seed in range(options.seed, options.seed + options.hits)}
+    until = monotonic() + 60.0 * options.minutes
+    done: dict[int, dict[int, RecordingScore]] = {}
+    with tqdm(desc="hits", total=len(jobs), disable=not sys.stderr.isatty()) as progress, suppress(KeyboardInterrupt):
+        for seed, scores in _scores(jobs, options.workers):
+            done[seed] = scores
+            progress.update()
+            if monotonic() > until:
+                break
+    scores = {rate: _sum([done[seed][rate] for seed in sorted(done)]) for rate in options.rates}
+    return {
+        "rates": {str(rate): score.as_dict() for rate, score in scores.items()},
+        "trials": {"hits": len(done), "asked": options.hits, "seed": options.seed},
+        "aims": {
+            "200": {"found": 0.95, "false_contacts": 0.02, "time_error_ms": {"p95": 5.0}, "within_two_se": [0.90, 0.98]}
+            | {"cause_right": 0.95},
+            "1000": {"time_error_ms": {"p95": 1.0}},
+        },
+    }
+
+
+Job = tuple[int, tuple[int, ...]]
+"""Seed of a hit, and the rates, Hz, at which it is recorded."""
+
+
+def _scores(jobs: dict[int, Job], workers: int) -> Iterator[tuple[int, dict[int, RecordingScore]]]:
+    """Seed and scores of each hit, as they are finished."""
+    if workers == 1:
+        return ((seed, score_hit(job)) for seed, job in jobs.items())
+    return finished(jobs, score_hit, workers)
+
+
+def score_hit(job: Job) -> dict[int, RecordingScore]:
+    """Record one hit at every rate, and analyse what was recorded."""
+    seed, rates = job
+    hit = hit_of_seed(seed, CONTROLS[seed % len(CONTROLS)])
+    scores = {rate: RecordingScore() for rate in rates}
+    for rate, score in scores.items():
+        recording = record(hit, rate, seed)
+        score.take(recording, analysis_of(recording, options_of(hit)), f"{seed}@{rate}")
+    return scores
+
+
+def _sum(scores: Sequence[RecordingScore]) -> RecordingScore:
+    """One score of all hits, in their order."""
+    total = RecordingScore()
+    for score in scores:
+        total.add(score)
+    return total
+
+
+def analysis_of(recording: LabRecording, options: AnalysisOptions) -> Analysis:
+    """What the analysis says of one recording, written as a laboratory would."""
+    with TemporaryDirectory() as folder:
+        return analyze([recording.write(Path(folder), "recording")], options)
+
+
+def options_of(hit: TrueHit) -> AnalysisOptions:
+    """What a user knows who was there: arm, contact point, normal and friction."""
+    draw, contact = hit.draw, hit.contacts[0]
+    x, y, z = contact.normal.tolist()
+    a, b, c = draw.offset.tolist()
+    return AnalysisOptions(robot=draw.robot.name, normal=(x, y, z), offset=(a, b, c), friction=draw.friction)
+
+
+@dataclass
+class RecordingScore:
+    """What the analysis made of the recordings of one rate; times in ms, velocities in rad/s.
+
+    Attributes:
+        counted: Contacts that had to be found.
+        found: Of those.
+        false_contacts: Contacts that were reported where nothing touched.
+        time_errors: Refined minus true time.
+        time_ratios: The same in standard errors.
+        jump_errors: Norm of estimated minus true jump, over that of the true jump.
+        jump_ratios: Each joint's error of the jump in standard errors.
+        finds: Everything that was reported, contact or not.
+        causes_right: Of those, with the true cause.
+        objects: Contact points, and the object's velocity and restitution, of first contacts.
+        noted: One line for each miss, false contact or wrong cause.
+    """
+
+    counted: int = 0
+    found: int = 0
+    false_contacts: int = 0
+    time_errors: list[float] = field(default_factory=list)
+    time_ratios: list[float] = field(default_factory=list)
+    jump_errors: list[float] = field(default_factory=list)
+    jump_ratios: list[float] = field(default_factory=list)
+    finds: int = 0
+    causes_right: int = 0
+    objects: ObjectScore = field(default_factory=ObjectScore)
+    noted: list[str] = field(default_factory=list)
+
+    def take(self, recording: LabRecording, analysis: Analysis, name: str) -> None:
+        """Hold one analysis against the truth."""
+        truth = recording.truth
+        near = max(NEAR, 1.5 / recording.rate)
+        contacts = [contact for contact in truth.contacts if _size(contact) >= TOUCH]
+        free = list(analysis.impacts)
+        for contact in _counted(truth.contacts, float(recording.times[-1]) - LAST / recording.rate):
+            self.counted += 1
+            close = [impact for impact in free if _belongs(impact.time, contact, contacts, near)]
+            if not close:
+                self.noted.append(
+                    f"{name} {truth.draw.control}: missed {_size(contact):.2f} rad/s at {contact.time:.3f}"
+                )
+                continue
+            impact = min(close, key=lambda impact: abs(impact.time - contact.time))
+            free.remove(impact)
+            self.found += 1
+            self._measure(impact, contact)
+            if contact is truth.contacts[0]:
+                self.objects.take(impact, truth, contact)
+        for impact in analysis.impacts:
+            if not any(abs(impact.time - contact.time) <= near for contact in contacts):
+                self.false_contacts += 1
+                self.noted.append(f"{name} {truth.draw.control}: false contact at {impact.time:.3f}")
+        for time, cause in finds(analysis):
+            self.finds += 1
+            allowed = true_causes(truth, time, near)
+            self.causes_right += cause in allowed
+            if cause not in allowed:
+                self.noted.append(f"{name} {truth.draw.control}: {cause} at {time:.3f}, is {sorted(allowed)}")
+
+    def add(self, other: RecordingScore) -> None:
+        """Add what was scored elsewhere."""
+        for each in fields(self):
+            mine, others = getattr(self, each.name), getattr(other, each.name)
+            if each.name == "objects":
+                mine.add(others)
+            else:
+                setattr(self, each.name, mine + others)
+
+    def _measure(self, impact: AnalyzedImpact, contact: TrueContact) -> None:
+        error = impact.time - contact.time
+        self.time_errors.append(1e3 * error)
+        self.time_ratios.append(abs(error) / max(impact.event.time_std, 1e-9))
+        if impact.estimate is None:
+            return
+        estimate = impact.estimate
+        errors = estimate.velocity_after - impact.velocity_before - contact.jump
+        self.jump_errors.append(float(np.linalg.norm(errors) / np.linalg.norm(contact.jump)))
+        self.jump_ratios += (np.abs(errors) / np.maximum(estimate.jump_error, 1e-9)).tolist()
+
+    def as_dict(self) -> dict[str, Any]:
+        """The figures for the benchmark's JSON; shares of what was counted, None where nothing was."""
+        counted, within = max(self.counted, 1), np.array(self.time_ratios or [np.nan])
+        return {
+            "contacts": self.counted,
+            "found": self.found / counted,
+            "missed": self.counted - self.found,
+            "false_contacts": self.false_contacts / counted,
+            "time_error_ms": _percentiles(np.abs(self.time_errors)),
+            "time_error_over_se": _percentiles(within) | {"within_2": float(np.mean(within <= 2.0))},
+            "jump_error": _percentiles(np.array(self.jump_errors)),
+            "jump_error_over_se": _percentiles(np.array(self.jump_ratios))
+            | {"within_2": float(np.mean(np.array(self.jump_ratios or [np.nan]) <= 2.0))},
+            "cause_right": self.causes_right / max(self.finds, 1),
+            **self.objects.as_dict(),
+            "noted": self.noted,
+        }
+
+
+def finds(analysis: Analysis) -> list[tuple[float, str]]:
+    """Time and cause of everything that was reported."""
+    return [(impact.time, impact.cause) for impact in analysis.impacts] + [
+        (event.time, event.cause) for event in analysis.other_events
+    ]
+
+
+def _swings(truth: TrueHit, begin: float, end: float) -> bool:
+    """Whether the joints' elasticity swings between two times, s."""
+    beside = (truth.times >= begin) & (truth.times <= end)
+    return bool(np.abs(truth.velocities - truth.rigid_velocities)[beside].max(initial=0.0) > SWING)
+
+
+def true_causes(truth: TrueHit, time: float, near: float) -> set[str]:
+    """What a find at a time may be called, from what truly happened there."""
+    allowed: set[str] = set()
+    contacts = [contact for contact in truth.contacts if _size(contact) >= TOUCH]
+    for place, contact in enumerate(contacts):
+        recent = [before for before in contacts[:place] if contact.time - before.time < FOLLOWS]
+        follows = bool(recent)
+        if abs(time - contact.time) <= near:
+            allowed |= {"second_contact"} if follows else {"contact"}
+            if all(_size(before) < SMALLEST_JUMP for before in recent):
+                # After touches too small to be seen for sure, it may as well be the first.
+                allowed.add("contact")
+            if follows and _size(contact) < SMALLEST_JUMP:
+                # Too small to be told from the oscillation for sure.
+                allowed |= {"ringing", "contact_lost"}
+        if any(abs(time - lost) <= near for lost in (contact.lost, *contact.losses)):
+            allowed.add("contact_lost")
+    if "contact" not in allowed:
+        allowed |= {cause for when, cause in truth.switches if abs(time - when) <= near}
+        allowed |= _commanded(truth, time, near)
+    touched = any(contact.time < time for contact in contacts)
+    # Where a contact is lost without a jump, what the joints do is still to swing.
+    if allowed <= {"contact_lost"} and touched and _swings(truth, time - near, time + near):
+        allowed.add("ringing")
+    early = TOO_EARLY * near
+    if touched and not _happens(truth, time - near, time + early) and _swings(truth, time - near, time + early):
+        # What comes after the find is not what it shows.
+        allowed.add("ringing")
+    return allowed
+
+
+def _happens(truth: TrueHit, begin: float, end: float) -> bool:
+    """Whether a contact is made, or the command changes, between two times, s."""
+    times = [contact.time for contact in truth.contacts if _size(contact) >= TOUCH]
+    return any(begin <= time <= end for time in [*times, *(when for when, _ in truth.switches)])
+
+
+def _commanded(truth: TrueHit, time: float, near: float) -> set[str]:
+    """What the command does about a time besides its switches."""
+    allowed = set()
+    begin, end = truth.draw.rest, truth.draw.rest + truth.draw.ramp
+    if truth.draw.soft_start and begin - near <= time <= end + near:
+        # It has no instant: the acceleration rises all the while.
+        allowed.add("motion_start")
+    for when, cause in truth.switches:
+        if cause == "motion_start" and when > end and abs(time - when) <= near:
+            after = (truth.times > when) & (truth.times <= when + near)
+            fastest = np.abs(truth.velocities[after]).max(initial=0.0)
+            # The end of a brake, which steps the command; that the arm rests then is hidden where its joints swing.
+            allowed |= {"command_step"} if fastest > SWING else set()
+    return allowed
+
+
+def _belongs(time: float, contact: TrueContact, contacts: Sequence[TrueContact], near: float) -> bool:
+    """Whether a find at a time is that of one contact, and not that of another which is nearer."""
+    away = abs(time - contact.time)
+    return away <= near and all(abs(time - other.time) >= away for other in contacts)
+
+
+def _counted(contacts: Sequence[TrueContact], until: float = np.inf) -> list[TrueContact]:
+    """The contacts that have to be found, of those until a time, s."""
+    counted = []
+    for place, contact in enumerate(contacts):
+        before = contacts[place - 1] if place else None
+        if _size(contact) < SMALLEST_JUMP or contact.time > until:
+            continue
+        if before is not None and contact.time - before.lost < SAME_CONTACT:
+            # It came off for some milliseconds only: a tip that rattles on what it touches is one contact.
+            continue
+        if before is None or (contact.time - before.time >= APART and _size(contact) >= SHARE * _size(before)):
+            counted.append(contact)
+    return counted
+
+
+def _size(contact: TrueContact) -> float:
+    return float(np.abs(contact.jump).max())
+
+
+def _percentiles(values: np.ndarray[Any, Any]) -> dict[str, float | None]:
+    if not len(values):
+        return {"p50": None, "p95": None}
+    return {"p50": float(np.percentile(values, 50)), "p95": float(np.percentile(values, 95))}

@@ -1,0 +1,105 @@
+"""`impact-aware faults`: inject faults in process or into running nodes and check how the suite reacts."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from typing import Any
+
+from tqdm import tqdm
+
+from impact_aware.bringup.domain import add_domain
+from impact_aware.json_text import json_text
+from impact_aware.output_folder import write_whole
+from impact_aware.robot.profile import SIMULATED_INTERFACES
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument(
+        "faults", nargs="*", metavar="CLASS", help="classes of faults, such as silence nan (default: all)"
+    )
+    parser.add_argument(
+        "--runs", type=int, default=500, help="least number of trials in process (default: %(default)s)"
+    )
+    parser.add_argument("--seed", type=int, default=0, help="seed of all that is random (default: %(default)s)")
+    parser.add_argument("--modes", nargs="+", default=[], metavar="MODE", help="of ante, interim, post, safe")
+    parser.add_argument(
+        "--arms", type=int, default=1, help="1 that pushes, or 2 that grab and lift, in process (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--interface",
+        choices=SIMULATED_INTERFACES,
+        default=SIMULATED_INTERFACES[0],
+        help="what the controller commands the arms by (default: %(default)s)",
+    )
+    parser.add_argument("--workers", type=int, default=1, help="processes (default: %(default)s)")
+    parser.add_argument("--list", action="store_true", help="print the classes and end")
+    parser.add_argument("--dds", action="store_true", help="with the real nodes over DDS, one run per CLASS")
+    parser.add_argument("--fuzz", type=int, metavar="N", help="give every node N random messages; --dds: over DDS")
+    parser.add_argument(
+        "--requests", type=int, default=10_000, metavar="N", help="with --fuzz and --dds: service requests (10000)"
+    )
+    parser.add_argument("--node", nargs="+", default=[], metavar="NODE", help="nodes to fuzz (default: all)")
+    add_domain(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Do what is asked for; the exit status is 1 when something was not as it must be."""
+    if args.list:
+        return _list_classes(as_json=args.json)
+    if args.fuzz is not None:
+        from impact_aware_rigs.fuzz.command import run_fuzz
+
+        summary, text = run_fuzz(args)
+    elif args.dds:
+        from impact_aware_rigs.faults.dds import run_dds
+
+        summary, text = run_dds(args)
+    else:
+        summary, text = _run_campaign(args)
+    if args.out is not None:
+        args.out.mkdir(parents=True, exist_ok=True)
+        write_whole(args.out / "summary.json", json_text(summary, indent=2) + "\n")
+    print(json_text(summary) if args.json else text)
+    return 1 if summary["failed"] else 0
+
+
+def _list_classes(*, as_json: bool) -> int:
+    from impact_aware_rigs.faults.classes import FAULT_CLASSES
+
+    if as_json:
+        print(json_text({name: fault.text for name, fault in FAULT_CLASSES.items()}))
+    else:
+        for name, fault in FAULT_CLASSES.items():
+            print(f"{name:22s}{fault.text}")
+    return 0
+
+
+def _run_campaign(args: argparse.Namespace) -> tuple[dict[str, Any], str]:
+    from impact_aware_rigs.faults.campaign import execute, format_table, plan, summarise
+
+    trials = plan(args.runs, args.seed, args.faults, args.modes, args.interface)
+    begin = time.perf_counter()
+    with tqdm(total=len(trials), desc="faults", unit="run", disable=args.json or not sys.stderr.isatty()) as bar:
+        results = execute(trials, args.workers, lambda _result: bar.update(), arms=args.arms)
+    summary = summarise(results) | {
+        "arms": args.arms,
+        "interface": args.interface,
+        "seed": args.seed,
+        "wall_s": round(time.perf_counter() - begin, 1),
+    }
+    lines = [format_table(summary), ""]
+    for trial in summary["failed_trials"][:20]:
+        which = f"{trial['fault']} in {trial['mode']}, seed {trial['seed']}, {trial['world']} world"
+        lines.append(f"failed: {which}: {trial['failures'][0]}")
+    if args.arms > 1:
+        held, dropped = summary["objects"]["held"], summary["objects"]["dropped"]
+        lines.append(f"an object was held when the safe mode began in {held} runs, and dropped in {dropped}")
+    lines.append(
+        f"{summary['runs']} runs, {summary['failed']} failed, at rest within {summary['longest_rest_s']} s, "
+        f"largest torque {summary['peak_effort_share']:.3f} and torque rate {summary['peak_rate_share']:.3f} of "
+        f"their limits, {summary['wall_s']} s"
+    )
+    return summary, "\n".join(lines)

@@ -1,0 +1,379 @@
+"""Faults over DDS: the real nodes as processes, the simulator behind an emulator of ros2_control's forward controller.
+
+sim_robot -> joint_states -> fault_injector -> faulty/joint_states -> detector, predictor, rs_controller
+sim_robot <- hardware_commands <- forward_command_controller <- effort_controller/commands <- rs_controller
+
+Everything runs in lockstep. A plant that keeps wall time at 1 kHz beside six Python processes goes to the safe mode on
+two busy cores before any fault begins, as its commands come late. In lockstep the plant's time stands still instead,
+and what is asked of the suite is asked in that time: `rs_controller` follows the plant's clock (`use_sim_time`), so
+that the age of a state is judged by the 20 ms that a robot would have. The fault injector is the plant's only partner.
+It waits for the nodes that got a usable state, gives up on one that was killed or stalled after 0.4 s of wall time, and
+lets the plant go on without it at 8 ms of wall time per cycle; so it does when it passes nothing on. What the nodes
+count in wall time is scaled by that: a state_timeout of 0.8 s is the usual 0.1 s of the plant's time, and a liveliness
+lease of 2 s ends after 0.2 s of it.
+
+The emulator writes its last command once per state of the plant: commands act a cycle after they were published, as
+with ros2_control's controller manager. Where the commands are watched it also offers the services of a controller
+manager to `command_watchdog`, which waits 0.56 s of wall time for a command: 0.4 s until the injector gives up on a
+dead node, and 20 ms of the plant's. With laws (`--interface local_law`) there is no emulator: the plant applies them in
+each of its cycles, and damps itself when they end.
+
+Of a KUKA, `kuka_fri_relay` and an emulated lbr_torque_command_controller take the forward controller's place, as
+config/hardware/kuka_fri.yaml has them. The relay answers states like the suite; its time-out of 10 ms is 0.48 s then.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import math
+import signal
+import sys
+from typing import Any
+
+import numpy as np
+from tqdm import tqdm
+
+from impact_aware.bringup.graph import SingleArmOptions, single_arm_graph
+from impact_aware.bringup.hardware import load_hardware
+from impact_aware.bringup.node_spec import NodeSpec
+from impact_aware.errors import UnknownNameError
+from impact_aware.robot import RobotModel, load_profile
+from impact_aware_rigs.faults.dds_classes import DDS_FAULTS, RELAY, DdsFault, right_reasons
+from impact_aware_rigs.graph_run import GraphRun
+from impact_aware_rigs.tables import markdown_table
+
+START_TIMEOUT = 120.0
+"""Longest time until the arm moves, s of wall time; a busy machine starts six Python processes slowly."""
+
+END_TIMEOUT = 180.0
+"""Longest time from the fault to its outcome, s of wall time."""
+
+AT_REST = 0.02
+"""rad/s."""
+
+REST_WITHIN = 1.0
+"""From the begin of the safe mode on, s of the plant's time."""
+
+STATE_TIMEOUT = 0.8
+"""Of rs_controller, s of wall time: 0.1 s of the plant's at the pace of the fault injector."""
+
+WATCHED = {"command_timeout": 0.56, "repeat_timeout": 0.0}
+"""Of command_watchdog, s of wall time; the plant stands still now and then, and so do commands."""
+
+RELAYED = {"command_timeout": 0.48, "state_timeout": 0.6, "period": 0.001}
+"""Of kuka_fri_relay: 10 and 25 ms of the plant's time, whose cycles are half as long as a KUKA's."""
+
+EMULATORS = {False: "effort_controller", True: "lbr_torque_command_controller"}
+"""Names of the emulated controllers, without and with a relay."""
+
+WATCHDOG_TIMEOUT = 0.4
+"""Of rs_controller for the watchdog's heartbeat, s of wall time."""
+
+HELD_AT_MOST = 30
+"""Cycles of the plant, of 1 ms, for which a dead controller's last torque may go on."""
+
+STALL = 0.06
+"""How long a stalled process stands still, s of the plant's time."""
+
+FAULT_AFTER = 0.2
+"""When an injected fault begins after the motion did, s of the plant's time."""
+
+FAULT_DURATION = 0.3
+"""How long it lasts, s of the plant's time."""
+
+SUITE = ("impact_detector", "jump_predictor", "rs_controller")
+"""Nodes that answer every state."""
+
+
+def run_dds(args: argparse.Namespace) -> tuple[dict[str, Any], str]:
+    """Run the faults that `args` names, one after the other.
+
+    Raises:
+        UnknownNameError: No such fault over DDS.
+    """
+    # Laws end by themselves, and nobody watches them.
+    known = tuple(name for name, fault in DDS_FAULTS.items() if args.interface == "effort" or not fault.watched)
+    names = args.faults or known
+    for name in names:
+        if name not in known:
+            raise UnknownNameError("fault over DDS", name, known)
+    results = []
+    for name in tqdm(names, desc="faults over DDS", unit="run", disable=args.json or not sys.stderr.isatty()):
+        results.append(DdsRun(name, args.seed, args.domain, args.interface).run())
+    failed = sum(bool(result["failures"]) for result in results)
+    summary = {"runs": len(results), "interface": args.interface, "failed": failed, "results": results}
+    return summary, format_table(results)
+
+
+def format_table(results: list[dict[str, Any]]) -> str:
+    """A Markdown table, a row per run; `torque, rate` are the largest that were commanded, of their limits."""
+    rows = []
+    for own in results:
+        rest = "" if own["rest_s"] is None else f"after {own['rest_s']:.2f} s"
+        shares = "" if own["effort_share"] is None else f"{own['effort_share']:.2f}, {own['rate_share']:.2f}"
+        failures = "; ".join(own["failures"]) or "none"
+        rows.append((f"`{own['fault']}`", own["text"], own["outcome"], rest, own["recovered"], shares, failures))
+    head = ("fault", "what happens", "outcome", "at rest", "recovered", "torque, rate", "failures")
+    return markdown_table(head, rows)
+
+
+def fault_graph(fault: DdsFault, seed: int, interface: str = "effort") -> tuple[NodeSpec, ...]:
+    """The single-arm graph in lockstep with the injector before the suite and the emulator behind it.
+
+    Laws have no emulator behind them: the plant applies them itself.
+    """
+    options = SingleArmOptions(
+        lockstep=True,
+        markers=False,
+        joint_states="faulty/joint_states",
+        seed=seed,
+        command_interface=interface,
+        watchdog=fault.watched and interface == "effort",
+    )
+    if fault.relay:
+        options = _of_a_kuka(options)
+    emulator = fault.emulator and interface == "effort"
+    nodes = []
+    for spec in single_arm_graph(options):
+        parameters, remappings = dict(spec.parameters), dict(spec.remappings)
+        if spec.executable in (*SUITE, RELAY):
+            remappings["step_done"] = "faulty/step_done"
+        if spec.executable == RELAY:
+            parameters |= RELAYED
+        if spec.executable == "sim_robot":
+            # The plant has the robot's own topics on both sides.
+            remappings = {"effort_controller/commands": "hardware_commands"} if emulator else {}
+            parameters["lockstep_participants"] = ["fault_injector"]
+            parameters["displacement"] = list(fault.displacement)
+        if spec.executable == "rs_controller":
+            parameters |= {"use_sim_time": True, "state_timeout": STATE_TIMEOUT, "watchdog_timeout": WATCHDOG_TIMEOUT}
+        if spec.executable == "command_watchdog":
+            parameters |= WATCHED
+        if spec.executable == "reference_field":
+            if fault.injected.startswith("prediction_"):
+                remappings["predicted_jumps"] = "faulty/predicted_jumps"
+            # Nobody tells of an object that is gone.
+            parameters["use_object_pose"] = not any(fault.displacement)
+        nodes.append(dataclasses.replace(spec, parameters=parameters, remappings=remappings))
+    injector = {"fault": fault.injected or "none", "duration": FAULT_DURATION, "seed": seed}
+    if fault.injected.startswith("prediction_"):
+        injector["duration"] = 100.0
+    answering = [*SUITE, RELAY] if fault.relay else list(SUITE)
+    injector |= {"after_motion": FAULT_AFTER, "lockstep_participants": answering}
+    nodes.insert(0, NodeSpec("fault_injector", "fault_injector", parameters=injector))
+    if emulator:
+        forward = {"joints": list(load_profile(options.robot).joint_names), "lockstep": True}
+        forward |= {"controller_manager": "controller_manager"} if options.watchdog else {}
+        name = EMULATORS[fault.relay]
+        executable = name if fault.relay else "forward_command_controller"
+        nodes.insert(0, NodeSpec(executable, name, parameters=forward))
+    return tuple(nodes)
+
+
+def _of_a_kuka(options: SingleArmOptions) -> SingleArmOptions:
+    """The same graph with a KUKA's relay in it."""
+    kuka = load_hardware("kuka_fri")
+    return dataclasses.replace(
+        options, commands=kuka.commands, controller=kuka.controller, relay=kuka.relay, component=kuka.component
+    )
+
+
+class DdsRun:
+    """One fault in a running graph."""
+
+    def __init__(self, name: str, seed: int, domain: int | None = None, interface: str = "effort") -> None:
+        """Prepare; nothing is started yet."""
+        self.name, self.fault, self.seed, self.interface = name, DDS_FAULTS[name], seed, interface
+        self.failures: list[str] = []
+        self.graph = GraphRun(domain=domain)
+
+    def run(self) -> dict[str, Any]:
+        """Start everything, let the fault happen, judge, recover, end everything."""
+        result: dict[str, Any] = {"fault": self.name, "text": self.fault.text, "outcome": "", "rest_s": None}
+        result |= {"recovered": "", "effort_share": None, "rate_share": None, "held_ms": None}
+        with self.graph as graph:
+            graph.start(NodeSpec("run_monitor", "run_monitor"), listener=True)
+            graph.start(*fault_graph(self.fault, self.seed, self.interface))
+            if not graph.wait(lambda: graph.reported("fault_injector", "begun") == "True", START_TIMEOUT):
+                self.failures.append(f"no motion (mode {self._mode or 'unknown'}): {graph.last_lines()}")
+            else:
+                self._strike()
+                result["outcome"], result["rest_s"] = self._watch()
+                result["held_ms"] = self._held()
+                result["recovered"] = self._recover(result["outcome"])
+                result["effort_share"], result["rate_share"] = self._shares()
+            self._check_alive()
+        if graph.killed:
+            self.failures.append(f"had to be killed at the end: {graph.hung}")
+        return result | {"failures": self.failures}
+
+    # The fault
+
+    def _strike(self) -> None:
+        """Kill or stall the victim; what is injected began by itself."""
+        if not self.fault.victim:
+            return
+        victim = self.graph.processes[self.fault.victim]
+        if self.fault.stall:
+            victim.signal(signal.SIGSTOP)
+            until = self._time + STALL
+            self.graph.wait(lambda: self._time >= until, END_TIMEOUT)
+            victim.signal(signal.SIGCONT)
+            return
+        if self.fault.stopped:
+            victim.signal(signal.SIGSTOP)
+            self.graph.latest.pop(self.fault.victim, None)
+            return
+        victim.signal(signal.SIGKILL)
+        victim.process.wait()
+        # What a process reported before it died says nothing of afterwards.
+        self.graph.latest.pop(self.fault.victim, None)
+        if self.fault.restart and self.fault.victim != "rs_controller":
+            self.graph.restart(self.fault.victim)
+
+    def _watch(self) -> tuple[str, float | None]:
+        """Until it is decided: the outcome, and from the begin of the safe mode to rest, s of the plant's time."""
+        died = self.fault.controller_dead
+        stopped: float | None = None
+        moving = -math.inf
+
+        def decided() -> bool:
+            nonlocal stopped, moving
+            safe = self._braked if died else self._mode == "SAFE"
+            if safe and stopped is None:
+                stopped = self._time
+            quiet = float(self.graph.reported("sim_robot", "largest_speed") or 1.0) < AT_REST
+            if not quiet:
+                moving = self._time
+            return quiet and (safe or self.graph.reported("rs_controller", "done") == "True")
+
+        if not self.graph.wait(decided, END_TIMEOUT):
+            speed = self.graph.reported("sim_robot", "largest_speed")
+            self.failures.append(f"neither at rest nor done: mode {self._mode}, speed {speed} rad/s")
+            return self._reason, None
+        alone = f"damped by {RELAY}" if self.fault.relay else "braked by the robot"
+        outcome = alone if died else self._reason or "done"
+        if not died:
+            right = right_reasons(self.name, self.seed, FAULT_DURATION)
+            if self._reason not in right:
+                words = " or ".join(reason or "none" for reason in sorted(right))
+                self.failures.append(f"reason {self._reason or 'none'}, expected {words}")
+        if stopped is None:
+            return outcome, None
+        # Between two reports, which on a busy machine may be far apart, nobody knows.
+        if moving - stopped > REST_WITHIN:
+            self.failures.append(f"still moving {moving - stopped:.2f} s after the safe mode began")
+        return outcome, round(self._time - stopped, 3)
+
+    # Afterwards
+
+    def _recover(self, outcome: str) -> str:
+        """Ask for what leads on; returns what that was."""
+        if self.fault.stopped:
+            # Else it could not be ended.
+            self.graph.processes[self.fault.victim].signal(signal.SIGKILL)
+        if self.fault.controller_dead:
+            if not self.fault.restart:
+                return ""
+            self.graph.restart(self.fault.victim)
+            if self.graph.wait(lambda: self._mode in ("ANTE", "INTERIM", "POST"), START_TIMEOUT):
+                return "moves after a new start"
+            self.failures.append(f"the new controller does not move (mode {self._mode}): {self.graph.last_lines()}")
+            return "no"
+        if outcome == "done":
+            return "not needed"
+        self.graph.wait(lambda: self.graph.reported("fault_injector", "acting") == "False", END_TIMEOUT)
+        if self.fault.restart and not self.graph.wait(self._all_answer, START_TIMEOUT):
+            self.failures.append(f"{self.fault.victim} does not answer after its new start")
+        if not self._ask("reset", ("IDLE",)):
+            self.failures.append(f"did not leave the safe mode when asked (mode {self._mode})")
+            return "no"
+        if not self.fault.can_go_on:
+            return "reset"
+        if not self._ask("start", ("ANTE", "INTERIM", "POST")):
+            self.failures.append(f"did not move again when asked (mode {self._mode}): {self.graph.last_lines()}")
+            return "reset"
+        return "reset, moves again"
+
+    def _all_answer(self) -> bool:
+        if self.fault.victim == "command_watchdog":
+            return self.graph.reported(self.fault.victim, "level") == "0"
+        return not self.graph.reported("fault_injector", "absent")
+
+    def _ask(self, request: str, modes: tuple[str, ...]) -> bool:
+        """Ask the controller until it is in one of these modes, or has ended."""
+        graph, controller = self.graph, self.graph.processes["rs_controller"]
+        graph.ask(request, lambda: self._mode in modes or not controller.running, START_TIMEOUT, 2.0)
+        return self._mode in modes
+
+    def _held(self) -> int | None:
+        """For how long the last torque of a dead node went on until somebody ended it, ms of the plant."""
+        fault, graph = self.fault, self.graph
+        if not (fault.controller_dead or fault.victim == RELAY) or not fault.watched or self.interface != "effort":
+            return None
+        emulator = EMULATORS[fault.relay]
+        damped = fault.relay and fault.controller_dead
+        # Only the end of its session with the arm stops a KUKA.
+        active = "component_active" if fault.relay else "active"
+        if not damped and not graph.wait(lambda: graph.reported(emulator, active) == "False", START_TIMEOUT):
+            self.failures.append("nobody deactivated the controller of the arm")
+            return None
+        if not graph.wait(lambda: graph.reported(emulator, "held_late") not in ("", "0"), START_TIMEOUT):
+            self.failures.append("no torque was held: was anybody late?")
+            return None
+        held = int(graph.reported(emulator, "held_late"))
+        if held > HELD_AT_MOST:
+            self.failures.append(f"the last torque was held for {held} ms")
+        if damped:
+            if not graph.reported(RELAY, "message").startswith("damping the arm: no command for "):
+                self.failures.append("the relay does not say that it damps the arm")
+        elif not graph.wait(lambda: graph.reported("command_watchdog", "stopped") == "True", START_TIMEOUT):
+            self.failures.append("the watchdog does not say that it stopped the arm")
+        return held
+
+    def _shares(self) -> tuple[float | None, float | None]:
+        """Largest torque, and change of torque from one command to the next, that the emulator got, of their limits."""
+        if not self.fault.emulator or self.interface != "effort":
+            return None, None
+        limits = RobotModel.from_profile("panda").limits
+        shares = []
+        for key, limit in (("largest", limits.effort), ("largest_change", 1e-3 * limits.effort_rate)):
+            emulator = EMULATORS[self.fault.relay]
+            values = np.array([float(word) for word in self.graph.reported(emulator, key).split()])
+            shares.append(float((values / limit).max()) if values.shape == limit.shape else float("nan"))
+        effort, rate = shares
+        # Rounding of the figures as they are reported.
+        if not (effort <= 1.0 + 1e-4 and rate <= 1.0 + 1e-4):
+            self.failures.append(f"commands beyond their limits: torque {effort:.3f}, torque rate {rate:.3f}")
+        return effort, rate
+
+    def _check_alive(self) -> None:
+        meant = self.fault.victim if not (self.fault.stall or self.fault.restart) else ""
+        self.failures += self.graph.died(exempt=(meant,))
+        if self.fault.emulator and self.graph.reported("sim_robot", "lockstep") == "False":
+            self.failures.append("the plant gave up lockstep")
+
+    # What is known
+
+    @property
+    def _mode(self) -> str:
+        return self.graph.reported("rs_controller", "mode")
+
+    @property
+    def _reason(self) -> str:
+        return self.graph.reported("rs_controller", "reason") if self._mode == "SAFE" else ""
+
+    @property
+    def _time(self) -> float:
+        """Of the plant, s."""
+        return float(self.graph.reported("sim_robot", "time") or 0.0)
+
+    @property
+    def _braked(self) -> bool:
+        """Whether the robot brakes by itself, from its torques or without a valid law, or its relay damps it."""
+        if self.fault.relay:
+            return self.graph.reported(RELAY, "message").startswith("damping the arm")
+        if self.interface == "effort":
+            return self.graph.reported("sim_robot", "arm") == "brake"
+        return bool(self.graph.reported("sim_robot", "damped"))

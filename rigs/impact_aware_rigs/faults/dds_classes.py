@@ -1,0 +1,133 @@
+"""Faults that are tried over DDS, and with which outcomes each of them is well."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from impact_aware_rigs.faults.classes import FAULT_CLASSES, Extent
+from impact_aware_rigs.faults.state_faults import STATE_FAULTS, make_state_fault
+
+RELAY = "kuka_fri_relay"
+
+GONE = (0.0, -3.0, 0.0)
+"""How far an object that is gone is from where it should be, m."""
+
+
+@dataclass(frozen=True)
+class DdsFault:
+    """What is done to the running nodes, and which reasons of the safe mode are right.
+
+    Attributes:
+        text: In words.
+        reasons: Right ones, an empty one for a task that is done all the same; of what is injected those of the class.
+        injected: Fault of the injector, or empty.
+        victim: Process that is killed or stalled, or empty.
+        stall: Whether it is stalled only.
+        stopped: Whether it is stopped for good, but not killed.
+        restart: Whether it is started anew.
+        watched: Whether `command_watchdog` is there.
+        emulator: Whether an emulated controller is between controller and plant.
+        relay: Whether that is a KUKA's, with `kuka_fri_relay` before it, and not the forward controller.
+        displacement: (3,) Of the object from where everybody believes it, m.
+    """
+
+    text: str
+    reasons: tuple[str, ...] = ()
+    injected: str = ""
+    victim: str = ""
+    stall: bool = False
+    stopped: bool = False
+    restart: bool = False
+    watched: bool = False
+    emulator: bool = True
+    relay: bool = False
+    displacement: tuple[float, float, float] = (0.0, 0.0, 0.0)
+
+    @property
+    def can_go_on(self) -> bool:
+        """Whether the same motion can be started again: everybody is there, and the tool is still before the object."""
+        return not any(self.displacement) and (not self.victim or self.restart or self.stall)
+
+    @property
+    def controller_dead(self) -> bool:
+        """Whether nobody commands the arm any more."""
+        return self.victim == "rs_controller" and not self.stall
+
+
+_INJECTED = (*STATE_FAULTS, "false_detections", "prediction_late", "prediction_absurd")
+_LOST = ("UPSTREAM_LOST", "IMPACT_MISSED")
+
+DDS_FAULTS: dict[str, DdsFault] = {
+    **{name: DdsFault(FAULT_CLASSES[name].text, injected=name) for name in _INJECTED},
+    "controller_stalled": DdsFault(
+        "SIGSTOP of the controller for 60 ms", ("STATE_STALE",), victim="rs_controller", stall=True
+    ),
+    # A forward controller would go on with the last torque, and no brake would know: so without one.
+    "controller_killed": DdsFault("SIGKILL of the controller", victim="rs_controller", emulator=False),
+    "controller_restarted": DdsFault(
+        "SIGKILL of the controller, started anew at rest", victim="rs_controller", emulator=False, restart=True
+    ),
+    # With the forward controller, whose last torque the watchdog has to end.
+    "watched_controller_killed": DdsFault(
+        "SIGKILL of the controller, its commands watched", victim="rs_controller", watched=True
+    ),
+    "watched_controller_stopped": DdsFault(
+        "SIGSTOP of the controller for good, its commands watched", victim="rs_controller", stopped=True, watched=True
+    ),
+    "watchdog_killed": DdsFault("SIGKILL of the watchdog", ("WATCHDOG",), victim="command_watchdog", watched=True),
+    "watchdog_stopped": DdsFault(
+        "SIGSTOP of the watchdog for good", ("WATCHDOG",), victim="command_watchdog", stopped=True, watched=True
+    ),
+    "watchdog_restarted": DdsFault(
+        "SIGKILL of the watchdog, started anew at once",
+        ("WATCHDOG",),
+        victim="command_watchdog",
+        restart=True,
+        watched=True,
+    ),
+    # With a KUKA's controller, which goes on with the last torque even when it is off.
+    "relayed_controller_killed": DdsFault(
+        "SIGKILL of the controller before a KUKA's relay", victim="rs_controller", watched=True, relay=True
+    ),
+    "relayed_controller_stopped": DdsFault(
+        "SIGSTOP of the controller for good, before a KUKA's relay",
+        victim="rs_controller",
+        stopped=True,
+        watched=True,
+        relay=True,
+    ),
+    "relay_killed": DdsFault("SIGKILL of a KUKA's relay", ("WATCHDOG",), victim=RELAY, watched=True, relay=True),
+    "relay_stopped": DdsFault(
+        "SIGSTOP of a KUKA's relay for good", ("WATCHDOG",), victim=RELAY, stopped=True, watched=True, relay=True
+    ),
+    "relay_watchdog_killed": DdsFault(
+        "SIGKILL of the watchdog behind a KUKA's relay",
+        ("WATCHDOG",),
+        victim="command_watchdog",
+        watched=True,
+        relay=True,
+    ),
+    "detector_killed": DdsFault("SIGKILL of the detector", _LOST, victim="impact_detector"),
+    "detector_restarted": DdsFault(
+        "SIGKILL of the detector, started anew at once", ("", *_LOST), victim="impact_detector", restart=True
+    ),
+    "predictor_restarted": DdsFault(
+        "SIGKILL of the predictor, started anew at once", ("", *_LOST), victim="jump_predictor", restart=True
+    ),
+    "field_killed": DdsFault("SIGKILL of the field's node", ("", *_LOST), victim="reference_field"),
+    "field_restarted": DdsFault(
+        "SIGKILL of the field's node, started anew at once", ("", *_LOST), victim="reference_field", restart=True
+    ),
+    "object_gone": DdsFault("the object is not where everybody believes it", ("IMPACT_MISSED",), displacement=GONE),
+}
+"""By name."""
+
+
+def right_reasons(name: str, seed: int, duration: float) -> frozenset[str]:
+    """Reasons that are right, an empty one for none, when a fault lasts `duration` s of the plant's time."""
+    fault = DDS_FAULTS[name]
+    if not fault.injected:
+        return frozenset(fault.reasons)
+    severity = make_state_fault(name, seed).severity if name in STATE_FAULTS else 0.0
+    outcomes = FAULT_CLASSES[name].outcomes(severity, duration, Extent(1, 1))
+    return frozenset("" if reason is None else str(reason) for reason in outcomes)

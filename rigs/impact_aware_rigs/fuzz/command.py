@@ -1,0 +1,87 @@
+"""Random messages for the nodes, called or over DDS, each in a process, and one table of what they did with them."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+from typing import Any
+
+from tqdm import tqdm
+
+from impact_aware.bringup.domain import own_domain
+from impact_aware.bringup.processes import quiet_environment
+from impact_aware.errors import ImpactAwareError, InvalidInputError, UnknownNameError
+from impact_aware_rigs.fuzz.subjects import SUBJECTS, subject
+from impact_aware_rigs.tables import markdown_table
+
+MOST_GROWTH_KIB = 4096
+"""Memory that a node may take more after the first fifth of the messages: what an allocator keeps without a leak."""
+
+MOST_LATE_GROWTH_KIB = 1024
+"""Memory that it may take more over the last two fifths, when everything has happened before."""
+
+FLOODED = ("impact_detector", "jump_predictor", "reference_field", "rs_controller", "impact_markers", "sim_robot")
+"""Nodes that stand between strangers and an arm: those that are fuzzed over DDS."""
+
+ENOUGH = 100_000
+"""Messages from which on that is so: what remembers the last thousand events is full then."""
+
+
+class FuzzFailedError(ImpactAwareError):
+    """The process of a node ended without a result."""
+
+
+def run_fuzz(args: argparse.Namespace) -> tuple[dict[str, Any], str]:
+    """Fuzz the nodes that `args` names, one after the other.
+
+    Raises:
+        InvalidInputError: No message.
+        UnknownNameError: No node of that name.
+        FuzzFailedError: A node's process died.
+    """
+    if args.fuzz < 1:
+        raise InvalidInputError("--fuzz", args.fuzz, "at least 1 message")
+    if args.requests < 1:
+        raise InvalidInputError("--requests", args.requests, "at least 1 request")
+    for name in args.node:
+        subject(name)
+        if args.dds and name not in FLOODED:
+            raise UnknownNameError("--node", name, FLOODED)
+    results = []
+    quiet = args.json or not sys.stderr.isatty()
+    module, words = ("flood", [str(args.fuzz), str(args.requests)]) if args.dds else ("fuzz", [str(args.fuzz)])
+    for name in tqdm(args.node or (FLOODED if args.dds else SUBJECTS), desc="fuzz", unit="node", disable=quiet):
+        command = [sys.executable, "-m", f"impact_aware_rigs.fuzz.{module}", name, *words, str(args.seed)]
+        with own_domain(args.domain) as domain:
+            environment = quiet_environment(domain)
+            process = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        if process.returncode != 0:
+            last = (process.stderr.strip().splitlines() or ["no word"])[-1]
+            raise FuzzFailedError(f"the fuzzed {name} ended with status {process.returncode}: {last}")
+        results.append(json.loads(process.stdout.strip().splitlines()[-1]))
+    failed = [own["node"] for own in results if own["exceptions"] or grows(own)]
+    summary = {"failed": len(failed), "failed_nodes": failed, "seed": args.seed, "nodes": results}
+    return summary, format_table(results)
+
+
+def grows(result: dict[str, Any]) -> bool:
+    """Whether a node grew by more than may be: in memory, or a container with every look at it."""
+    late = result["grown_late_kib"] > MOST_LATE_GROWTH_KIB or bool(result["growing"])
+    return bool(result["grown_kib"] > MOST_GROWTH_KIB or (late and result["messages"] >= ENOUGH))
+
+
+def format_table(results: list[dict[str, Any]]) -> str:
+    """A Markdown table, a row per node, and what was raised and what grew."""
+    rows, lines = [], []
+    for own in results:
+        counts = str(own["messages"]), str(own["spoilt"]), str(own["exceptions"])
+        memory = f"{own['grown_kib']} KiB", f"{own['grown_late_kib']} KiB"
+        rows.append((f"`{own['node']}`", *counts, *memory, f"{own['wall_s']:.0f} s"))
+        lines += [f"{own['node']}: {error}, {count} times" for error, count in own["errors"].items()]
+        if "requests" in own:
+            lines.append(f"{own['node']}: {own['requests']} requests among them, {own['unanswered']} unanswered")
+        lines += [f"{own['node']}: {name} grew steadily by {count}" for name, count in own["growing"].items()]
+    head = ("node", "messages", "spoilt", "exceptions", "memory grown by", "of that late", "wall time")
+    return "\n".join([markdown_table(head, rows), *lines])

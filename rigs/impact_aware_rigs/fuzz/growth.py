@@ -1,0 +1,84 @@
+"""Whether a node grows: memory of the process, objects of Python, and entries of every container that it holds."""
+
+from __future__ import annotations
+
+import gc
+import os
+from collections import Counter, deque
+from typing import Any
+
+import numpy as np
+
+from impact_aware_rigs.figures import resident_bytes
+
+LOOKED_AT = 1000
+"""Entries of a container whose own entries are counted too."""
+
+FEW = 20
+"""Entries by which a container may grow steadily without being named."""
+
+
+class Growth:
+    """Looks at a node now and then, and says what has grown from the first look on."""
+
+    def __init__(self, node: Any) -> None:
+        """Remember the node; it is looked at when asked."""
+        self._node = node
+        self._given: list[int] = []
+        self._memory: list[int] = []
+        self._objects: list[int] = []
+        self._sizes: list[Counter[str]] = []
+
+    def look(self, given: int) -> None:
+        """Note what there is now, after so many messages."""
+        gc.collect()
+        self._given.append(given)
+        self._memory.append(int(resident_bytes(os.getpid()) or 0) // 1024)
+        self._objects.append(len(gc.get_objects()))
+        self._sizes.append(entries(self._node))
+
+    def values(self) -> dict[str, Any]:
+        """What came of it; `growing` are containers that were larger at every look, and by how much in the end."""
+        first, last = self._sizes[0], self._sizes[-1]
+        trend = np.polyfit(np.array(self._given) * 1e-6, self._memory, 1)[0] if len(self._given) > 2 else 0.0
+        return {
+            "grown_kib": self._memory[-1] - self._memory[0],
+            "grown_late_kib": self._memory[-1] - self._memory[len(self._memory) // 2],
+            "memory_kib": self._memory,
+            "trend_kib_per_million": round(float(trend)),
+            "grown_objects": self._objects[-1] - self._objects[0],
+            "entries": sum(first.values()),
+            "grown_entries": sum(last.values()) - sum(first.values()),
+            "growing": {name: last[name] - first[name] for name in last if self._grows(name)},
+        }
+
+    def _grows(self, name: str) -> bool:
+        sizes = [own[name] for own in self._sizes]
+        steadily = all(later > earlier for earlier, later in zip(sizes, sizes[1:], strict=False))
+        return len(sizes) > 2 and steadily and sizes[-1] - sizes[0] > FEW
+
+
+def entries(start: Any) -> Counter[str]:
+    """Entries of all containers that are reachable through attributes of objects of this package.
+
+    They are named by the attributes that lead there; those of the entries of one container count together.
+    """
+    seen: set[int] = set()
+    waiting: list[tuple[str, Any]] = [("node", start)]
+    sizes: Counter[str] = Counter()
+    while waiting:
+        name, thing = waiting.pop()
+        if id(thing) in seen:
+            continue
+        seen.add(id(thing))
+        if isinstance(thing, dict):
+            sizes[name] += len(thing)
+            waiting += [(f"{name}[]", value) for value in list(thing.values())[:LOOKED_AT]]
+        elif isinstance(thing, (list, tuple, set, frozenset, deque)):
+            sizes[name] += len(thing)
+            waiting += [(f"{name}[]", value) for value in list(thing)[:LOOKED_AT]]
+        elif isinstance(thing, np.ndarray):
+            sizes[name] += thing.size
+        elif type(thing).__module__.startswith("impact_aware.") and hasattr(thing, "__dict__"):
+            waiting += [(f"{name}.{key}", value) for key, value in vars(thing).items()]
+    return sizes
