@@ -14,7 +14,7 @@ def arm_joints(text: str, model: pin.Model) -> tuple[str, ...]:
     branches that are all shorter than itself, these are fingers. Several arms on one base are all kept.
 
     Args:
-        text: A URDF that `check_urdf` accepts.
+        text: A URDF that `urdf_tree` accepts.
         model: Pinocchio's model of it.
     """
     mimics = {

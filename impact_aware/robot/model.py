@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import threading
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,10 +16,13 @@ from numpy.typing import ArrayLike
 from impact_aware.arrays import Array
 from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.resources import read_text
-from impact_aware.robot.plausible_inertia import implausible_inertias
+from impact_aware.robot.plausible_inertia import implausible_inertias, inertia_fault
 from impact_aware.robot.profile import MOST_JOINTS, RobotProfile, Tool, load_profile
 from impact_aware.robot.urdf_base import model_on_base
 from impact_aware.robot.urdf_text import build_model
+
+_NO_INERTIA = 1e-12
+"""Inertia about a joint that makes the mass matrix singular, kg m^2."""
 
 INERTIA_CHOICES = ("M", "M+B_theta", "M+B_rho")
 
@@ -89,7 +93,8 @@ class RobotModel:
         Franka arms, and `home` the middle of the position range, which ends `position_margin`, rad, before the URDF's.
 
         Raises:
-            InvalidInputError: A joint with several coordinates, or an array of the wrong shape or sign.
+            InvalidInputError: A joint with several coordinates or that moves no inertia, or an array of the wrong shape
+                or sign.
             UnknownNameError: `tool_frame` is not in the model.
         """
         if model.nq != model.nv:
@@ -109,6 +114,12 @@ class RobotModel:
             raise InvalidInputError("apparent_motor_inertia", b_theta.tolist(), "values >= 0 kg m^2")
         self.model.armature = b_theta
         self.apparent_motor_inertia = b_theta
+        moved = np.diag(pin.crba(model, model.createData(), pin.neutral(model))) < _NO_INERTIA
+        if moved.any():
+            joint = int(np.argmax(moved)) + 1
+            links = [f.name for f in model.frames if f.parentJoint == joint and f.type == pin.FrameType.BODY]
+            given = f"no mass or inertia that {model.names[joint]} moves"
+            raise InvalidInputError(f"link {', '.join(links[:3])}", given, "an inertial, or an apparent_motor_inertia")
         self.motor_inertia = None if motor_inertia is None else self._per_joint("motor_inertia", motor_inertia, b_theta)
         if self.motor_inertia is not None and np.any(self.motor_inertia < 0.0):
             raise InvalidInputError("motor_inertia", self.motor_inertia.tolist(), "values >= 0 kg m^2")
@@ -230,6 +241,9 @@ class RobotModel:
             **known,
         )
         robot.notes = implausible_inertias(text, carried)
+        reach = 0.0 if tool is None else math.hypot(*tool.position) + math.hypot(*tool.center_of_mass)
+        if tool is not None and (fault := inertia_fault(tool.mass, np.diag(tool.inertia_diagonal), reach)):
+            robot.notes += (f"tool: {fault}; predictions are as wrong as its inertia is",)
         robot.base_in_urdf = in_urdf
         return robot
 

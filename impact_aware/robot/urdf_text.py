@@ -1,11 +1,14 @@
-"""URDF texts from outside: bounded before they are parsed, and tried in a process of their own.
+"""URDF texts from outside: bounded and complete before they are parsed, and tried in a process of their own.
 
 The parsers of XML, URDF and Pinocchio recurse along the chain of links and along nested elements, and take time that
-grows with the square of the links: 8000 in a row end the process.
+grows with the square of the links: 8000 in a row end the process. The parser of URDF leaves a link without inertia or
+shape when it can't read a number of it, so numbers are read here first, and handed on as they were read.
 """
 
 from __future__ import annotations
 
+import math
+import re
 import resource
 import subprocess
 import sys
@@ -29,6 +32,9 @@ MOST_ELEMENTS = 50_000
 DEEPEST = 30
 """Elements within each other; a URDF has 6."""
 
+MOST_ATTRIBUTES = 50
+"""Attributes of an element, whose number goes into the parser's time squared; a URDF has seven at most."""
+
 CHILD_MEMORY = 4 << 30
 """Address space of the process that tries a text, bytes; its libraries alone take 1.5 GB of it."""
 
@@ -47,18 +53,44 @@ class UrdfError(ImpactAwareError):
     """A URDF that the process that tried it could not use."""
 
 
-def check_urdf(text: str) -> None:
-    """Refuse a text that is too large, too deep, no XML of a robot, or whose links are no tree.
+_NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", re.ASCII)
+
+_NUMBERS = {
+    "origin": {"xyz": 3, "rpy": 3},
+    "axis": {"xyz": 3},
+    "mass": {"value": 1},
+    "inertia": dict.fromkeys(("ixx", "ixy", "ixz", "iyy", "iyz", "izz"), 1),
+    "limit": dict.fromkeys(("lower", "upper", "effort", "velocity"), 1),
+    "dynamics": {"damping": 1, "friction": 1},
+    "mimic": {"multiplier": 1, "offset": 1},
+    "safety_controller": dict.fromkeys(("soft_lower_limit", "soft_upper_limit", "k_position", "k_velocity"), 1),
+    "calibration": {"rising": 1, "falling": 1},
+    "box": {"size": 3},
+    "sphere": {"radius": 1},
+    "cylinder": {"radius": 1, "length": 1},
+    "mesh": {"scale": 3},
+}
+"""Attributes of links and joints that are numbers, and how many each."""
+
+_REQUIRED = {"mass": ("value",), "inertia": tuple(_NUMBERS["inertia"]), "limit": ("effort", "velocity")}
+
+_TYPES = ("fixed", "revolute", "continuous", "prismatic", "planar", "floating")
+
+
+def urdf_tree(text: str) -> Element:
+    """Return the elements of a URDF, numbers of links and joints with single blanks between them.
+
+    Prefixes of names are left as they are: the parsers behind don't ask whether a namespace was declared.
 
     Raises:
-        InvalidInputError: Saying which.
+        InvalidInputError: The text is too large, too deep, no XML of a robot, its links are no tree, or a number of a
+            link or joint is missing or none.
     """
     shown = " ".join(text[:120].split())
     if len(text) > LARGEST:
         raise InvalidInputError("urdf", f"{len(text)} characters", f"{LARGEST} at most")
-    counts: dict[str, int] = {}
-    named: dict[str, set[str]] = {"link": set(), "joint": set()}
-    children: set[str] = set()
+    builder, parser = TreeBuilder(), xml.parsers.expat.ParserCreate()
+    counts = {"link": 0, "joint": 0}
     depth = total = 0
 
     def begin(name: str, attributes: dict[str, str]) -> None:
@@ -66,88 +98,107 @@ def check_urdf(text: str) -> None:
         depth, total = depth + 1, total + 1
         if depth == 1 and name != "robot":
             raise InvalidInputError("urdf", shown, f"a valid URDF (its outermost element is {name[:40]}, not robot)")
-        if depth == 2:
-            counts[name] = counts.get(name, 0) + 1
-        if depth == 2 and name in named:
-            own = attributes.get("name", "")
-            # Refused here, because the parser behind prints lines of its own about it.
-            if own in named[name]:
-                raise InvalidInputError("urdf", shown, f"a valid URDF (two {name}s of the name {own[:40]!r})")
-            named[name].add(own)
-        if (depth, name) == (3, "child"):
-            children.add(attributes.get("link", ""))
-        if depth > DEEPEST or total > MOST_ELEMENTS:
-            raise InvalidInputError("urdf", shown, f"{DEEPEST} levels and {MOST_ELEMENTS} elements at most")
-        if counts.get("link", 0) > MOST_LINKS or counts.get("joint", 0) > MOST_LINKS:
-            raise InvalidInputError("urdf", f"more than {MOST_LINKS} links or joints", f"{MOST_LINKS} at most")
+        if depth > DEEPEST or total > MOST_ELEMENTS or len(attributes) > MOST_ATTRIBUTES:
+            most = f"{DEEPEST} levels, {MOST_ELEMENTS} elements and {MOST_ATTRIBUTES} attributes of one at most"
+            raise InvalidInputError("urdf", shown, most)
+        if depth == 2 and name in counts:
+            counts[name] += 1
+            if counts[name] > MOST_LINKS:
+                raise InvalidInputError("urdf", f"more than {MOST_LINKS} links or joints", f"{MOST_LINKS} at most")
+        builder.start(name, attributes)
 
-    def end(_name: str) -> None:
+    def end(name: str) -> None:
         nonlocal depth
         depth -= 1
+        builder.end(name)
 
     def refuse_doctype(*_what: object) -> None:
         raise InvalidInputError("urdf", shown, "a URDF without a document type, whose entities could multiply")
 
-    parser = xml.parsers.expat.ParserCreate()
     parser.StartElementHandler, parser.EndElementHandler = begin, end
     parser.StartDoctypeDeclHandler = refuse_doctype
     try:
         # Encoded here, because the parsers behind take bytes too, and a lone surrogate is no text.
         parser.Parse(text.strip().encode(), True)
+        robot = builder.close()
+        _check_tree(robot)
+    except InvalidInputError:
+        raise
     except (xml.parsers.expat.ExpatError, UnicodeEncodeError, ValueError) as error:
-        if isinstance(error, InvalidInputError):
-            raise
         raise InvalidInputError("urdf", shown, f"a valid URDF ({error})") from error
-    roots = sorted(named["link"] - children)
+    for element in (*robot.findall("link"), *robot.findall("joint")):
+        _check_numbers(element)
+    return robot
+
+
+def _check_tree(robot: Element) -> None:
+    """Refuse links and joints that are no tree, about which the parser behind prints lines of its own."""
+    names: dict[str, list[str]] = {}
+    for kind in ("link", "joint"):
+        names[kind] = sorted(element.get("name", "") for element in robot.findall(kind))
+        for one, other in zip(["", *names[kind]], names[kind], strict=False):
+            if one == other:
+                raise ValueError(f"two {kind}s of the name {one[:40]!r}" if one else f"a {kind} without a name")
+    parents: dict[str, str] = {}
+    below: dict[str, list[str]] = {name: [] for name in names["link"]}
+    for joint in robot.findall("joint"):
+        name, ends = joint.get("name", ""), {}
+        for end in ("parent", "child"):
+            entry = joint.find(end)
+            ends[end] = "" if entry is None else entry.get("link", "")
+            if ends[end] not in names["link"]:
+                raise ValueError(f"joint {name[:40]!r} has no link {ends[end][:40]!r} as its {end}")
+        if (child := ends["child"]) in parents:
+            raise ValueError(f"link {child[:40]!r} is the child of two joints, {parents[child][:40]} and {name[:40]}")
+        parents[child] = name
+        below[ends["parent"]].append(child)
+        if joint.get("type") not in _TYPES:
+            raise ValueError(f"joint {name[:40]!r} is of the type {joint.get('type', '')[:40]!r}")
+        if joint.get("type") in ("revolute", "prismatic") and joint.find("limit") is None:
+            raise ValueError(f"joint {name[:40]!r} has no limit")
+    roots = [name for name in names["link"] if name not in parents]
     if len(roots) != 1:
-        given = ", ".join(roots[:5]) or "none"
-        raise InvalidInputError("urdf", shown, f"a valid URDF (one link that is no joint's child, not {given})")
+        raise ValueError(f"one link that is no joint's child, not {', '.join(roots[:5]) or 'none'}")
+    connected = list(roots)
+    for name in connected:
+        connected += below[name]
+    if len(connected) != len(below):
+        raise ValueError(f"a tree; {', '.join(sorted(set(below) - set(connected))[:5])} are in a ring")
 
 
-def urdf_tree(text: str) -> Element:
-    """Elements of a text that `check_urdf` accepts.
-
-    Prefixes of names are left as they are: the parsers behind don't ask whether a namespace was declared.
-    """
-    builder, parser = TreeBuilder(), xml.parsers.expat.ParserCreate()
-    parser.StartElementHandler, parser.EndElementHandler = builder.start, builder.end
-    parser.Parse(text.strip().encode(), True)
-    return builder.close()
+def _check_numbers(owner: Element) -> None:
+    """Refuse numbers of a link or joint that are none; those that are get single blanks between them."""
+    where = f"urdf: {owner.tag} {owner.get('name', '')[:40]}"
+    for inertial in owner.findall("inertial"):
+        for name in ("mass", "inertia") if len(inertial) else ():
+            if inertial.find(name) is None:
+                raise InvalidInputError(where, f"inertial without {name}", "mass and inertia, or no inertial")
+    for element in owner.iter():
+        for name in _REQUIRED.get(element.tag, ()):
+            if name not in element.keys():
+                raise InvalidInputError(where, f"{element.tag} without {name}", f"a number {name}")
+        for name, count in _NUMBERS.get(element.tag, {}).items():
+            if (given := element.get(name)) is None:
+                continue
+            words = given.split()
+            if len(words) != count or not all(_NUMBER.fullmatch(w) and math.isfinite(float(w)) for w in words):
+                wanted = "a number" if count == 1 else f"{count} numbers"
+                raise InvalidInputError(f"{where}: {element.tag} {name}", repr(given[:80]), f"{wanted} like 0.25")
+            if element.tag == "mass" and float(given) < 0.0:
+                raise InvalidInputError(f"{where}: mass", f"{given[:80]} kg", "a mass >= 0 kg")
+            element.set(name, " ".join(words))
 
 
 def build_model(text: str) -> pin.Model:
     """Pinocchio's model of a URDF text; joints that turn without end have one coordinate too, the angle, and no range.
 
     Raises:
-        InvalidInputError: No URDF, or one beyond the bounds of `check_urdf`.
+        InvalidInputError: No URDF, or one that `urdf_tree` refuses.
     """
-    check_urdf(text)
-    bounded, endless = _bounded_text(text)
-    try:
-        model = pin.buildModelFromXML(bounded)
-    except (ValueError, RuntimeError) as error:
-        reason = " ".join(str(error).split()) or type(error).__name__
-        raise InvalidInputError("urdf", " ".join(text[:120].split()), f"a valid URDF ({reason})") from error
-    if model.nv == 0 and "xacro:" in text:
-        raise InvalidInputError("urdf", " ".join(text[:120].split()), "a URDF; of a xacro file `xacro FILE` makes one")
-    lower, upper = np.array(model.lowerPositionLimit), np.array(model.upperPositionLimit)
-    for name in endless:
-        place = model.idx_qs[model.getJointId(name)]
-        lower[place], upper[place] = -np.inf, np.inf
-    model.lowerPositionLimit, model.upperPositionLimit = lower, upper
-    return model
-
-
-def _bounded_text(text: str) -> tuple[str, tuple[str, ...]]:
-    """The text with revolute joints in place of continuous ones, and their names.
-
-    Pinocchio keeps a continuous joint as a point on the circle, two coordinates; messages and tables have the angle.
-    """
-    if "continuous" not in text:
-        return text, ()
     tree = urdf_tree(text)
     endless = [joint for joint in tree.findall("joint") if joint.get("type") == "continuous"]
     for joint in endless:
+        # Pinocchio keeps a continuous joint as a point on the circle, two coordinates; messages have the angle.
         joint.set("type", "revolute")
         limit = joint.find("limit")
         if limit is None:
@@ -155,17 +206,29 @@ def _bounded_text(text: str) -> tuple[str, tuple[str, ...]]:
             limit = SubElement(joint, "limit", effort="0", velocity="0")
         limit.set("lower", "-1")
         limit.set("upper", "1")
-    return tostring(tree, encoding="unicode"), tuple(joint.get("name", "") for joint in endless)
+    try:
+        model = pin.buildModelFromXML(tostring(tree, encoding="unicode"))
+    except (ValueError, RuntimeError) as error:
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise InvalidInputError("urdf", " ".join(text[:120].split()), f"a valid URDF ({reason})") from error
+    if model.nv == 0 and "xacro:" in text:
+        raise InvalidInputError("urdf", " ".join(text[:120].split()), "a URDF; of a xacro file `xacro FILE` makes one")
+    lower, upper = np.array(model.lowerPositionLimit), np.array(model.upperPositionLimit)
+    for joint in endless:
+        place = model.idx_qs[model.getJointId(joint.get("name", ""))]
+        lower[place], upper[place] = -np.inf, np.inf
+    model.lowerPositionLimit, model.upperPositionLimit = lower, upper
+    return model
 
 
 def try_foreign_urdf(text: str) -> None:
     """Parse a text that somebody else wrote in a process of its own, where a crash or a minute costs nothing.
 
     Raises:
-        InvalidInputError: It is beyond the bounds of `check_urdf`.
+        InvalidInputError: `urdf_tree` refuses it.
         UrdfError: It can't be used.
     """
-    check_urdf(text)
+    urdf_tree(text)
     try:
         tried = subprocess.run(TRIAL, input=text.encode(), capture_output=True, timeout=CHILD_PATIENCE, check=False)
     except subprocess.TimeoutExpired as error:

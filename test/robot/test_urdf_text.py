@@ -1,6 +1,7 @@
 """Robot descriptions of strangers: bounded, never a path, and tried where a crash costs nothing."""
 
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from impact_aware.errors import ImpactAwareError, InvalidInputError
 from impact_aware.robot import RobotModel
 from impact_aware.robot import urdf_text as module
-from impact_aware.robot.urdf_text import DEEPEST, LARGEST, MOST_LINKS, build_model, check_urdf, try_foreign_urdf
+from impact_aware.robot.urdf_text import DEEPEST, LARGEST, MOST_LINKS, build_model, try_foreign_urdf, urdf_tree
 
 INERTIAL = '<inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>'
 
@@ -23,6 +24,8 @@ def chain(count):
     return f'<robot name="chain">{links}{joints}</robot>'
 
 
+ATTRIBUTES = " ".join(f'a{i}="1"' for i in range(100_000))
+
 REFUSED = {
     "8000 links": (chain(8000), "links or joints"),
     "deep elements": ('<robot name="a">' + "<b>" * 100_000, "levels"),
@@ -36,6 +39,7 @@ REFUSED = {
     "empty": ("", "a valid URDF"),
     "another element": ("<sdf/>", "not robot"),
     "no joints' ends": ('<robot name="a"><link name="b"/><joint name="c" type="fixed"/></robot>', "a valid URDF"),
+    "100 000 attributes": (f"<robot {ATTRIBUTES}/>", "50 attributes"),
 }
 
 
@@ -50,7 +54,17 @@ NO_TREES = {
     "two roots": (chain(2).replace('<link name="l1">', '<link name="l9"/><link name="l1">'), "child, not l0, l9"),
     "a link twice": (chain(2).replace('name="l2"', 'name="l1"'), "two links of the name 'l1'"),
     "a joint twice": (chain(2).replace('name="j1"', 'name="j0"'), "two joints of the name 'j0'"),
-    "a ring": ('<robot name="r"><link name="a"/><joint name="j"><child link="a"/></joint></robot>', "child, not none"),
+    "a ring": (
+        chain(2).replace('name="l0"', 'name="x"', 1).replace('<parent link="l0"', '<parent link="l2"'),
+        "l1, l2 are in a ring",
+    ),
+    "two parents": (
+        chain(3).replace('<child link="l1"', '<child link="l3"'),
+        "link 'l3' is the child of two joints, j0 and j2",
+    ),
+    "a type that is none": (chain(2).replace('"revolute"', '"turning"', 1), "joint 'j0' is of the type 'turning'"),
+    "no limit": (re.sub("<limit[^>]*/>", "", chain(1)), "joint 'j0' has no limit"),
+    "no parent": (chain(2).replace('<parent link="l1"/>', ""), "joint 'j1' has no link '' as its parent"),
 }
 
 
@@ -61,12 +75,55 @@ def test_links_that_are_no_tree_are_refused_before_the_library_prints_about_them
     assert capfd.readouterr() == ("", "")
 
 
+UNREAD = [
+    ('<mass value="1"/>', '<mass value="2,5"/>', "link l2: mass value: got '2,5', expected a number"),
+    ('<mass value="1"/>', '<mass value="1_0"/>', "link l2: mass value: got '1_0'"),
+    ('<mass value="1"/>', '<mass value="\u0663"/>', "link l2: mass value"),
+    ('<mass value="1"/>', '<mass value="1e400"/>', "link l2: mass value"),
+    ('<mass value="1"/>', '<mass value="nan"/>', "link l2: mass value"),
+    ('<mass value="1"/>', '<mass value="-1"/>', "link l2: mass: got -1 kg"),
+    ('<mass value="1"/>', "<mass/>", "link l2: got mass without value"),
+    ('<mass value="1"/>', "", "link l2: got inertial without mass"),
+    (' ixz="0"', "", "link l2: got inertia without ixz"),
+    (' ixx="1"', ' ixx="0x1"', "link l2: inertia ixx: got '0x1'"),
+    ("<inertial>", '<inertial><origin xyz="0 0"/>', "link l2: origin xyz: got '0 0', expected 3 numbers"),
+    ("</inertial>", '</inertial><collision><geometry><sphere radius="1,0"/></geometry></collision>', "sphere radius"),
+    ('<axis xyz="0 0 1"/>', '<axis xyz="0 0 z"/>', "joint j1: axis xyz"),
+    (' velocity="1"', "", "joint j1: got limit without velocity"),
+    ('lower="-1"', 'lower=""', "joint j1: limit lower: got ''"),
+]
+
+
+@pytest.mark.parametrize(("whole", "broken", "words"), UNREAD, ids=[words for _, _, words in UNREAD])
+def test_a_number_that_the_parser_would_leave_out_is_refused_by_link_and_attribute(capfd, whole, broken, words):
+    """Pinocchio's parser drops the inertia of the whole link or its shape, and goes on."""
+    text = chain(2)
+    place = text.rindex(whole)
+    with pytest.raises(InvalidInputError) as caught:
+        RobotModel.from_urdf(text[:place] + broken + text[place + len(whole) :])
+    assert words in str(caught.value) and capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("spelling", ["2.5 ", "2.5\n", "\t2.5", "+2.5", "25e-1"])
+def test_a_number_with_blanks_around_it_counts(spelling):
+    text = chain(1).replace('<mass value="1"/>', f'<mass value="{spelling}"/>')
+    assert build_model(text).inertias[1].mass == 2.5
+
+
+def test_a_link_that_moves_without_mass_is_named():
+    text = chain(2)
+    bare = text[: text.rindex("<inertial>")] + text[text.rindex("</inertial>") + 11 :]
+    with pytest.raises(InvalidInputError, match="link l2: got no mass or inertia that j1 moves, expected an inertial"):
+        RobotModel.from_urdf(bare)
+    assert RobotModel.from_urdf(bare, apparent_motor_inertia=[0.1, 0.1]).n == 2
+
+
 def test_the_longest_chain_that_is_accepted_can_be_parsed():
     assert build_model(chain(MOST_LINKS - 1)).nv == MOST_LINKS - 1
     with pytest.raises(InvalidInputError, match=f"{MOST_LINKS} at most"):
-        check_urdf(chain(MOST_LINKS))
+        urdf_tree(chain(MOST_LINKS))
     nested = "<x>" * (DEEPEST - 1) + "</x>" * (DEEPEST - 1)
-    check_urdf(f'<robot name="a"><link name="b"/>{nested}</robot>')
+    urdf_tree(f'<robot name="a"><link name="b"/>{nested}</robot>')
 
 
 def test_an_arm_has_a_bounded_number_of_joints():
