@@ -21,6 +21,9 @@ PACKAGE = "impact_aware"
 SIMULATION_TIMEOUT = 1.0
 """`state_timeout` beside a plant in wall time, s."""
 
+LOCKSTEP_TIMEOUT = 30.0
+"""`state_timeout` beside a plant that waits for its controller, s of wall time."""
+
 SIMULATION_LEASE = 2.0
 """`upstream_timeout` beside a plant, s: as long as the lease of the publishers."""
 
@@ -280,6 +283,9 @@ class _Builder:
         detector |= from_task
         prefix = {"joint_prefix": arm.joint_prefix} if arm.joint_prefix else {}
         predictor = {**named, "robot": robot, **prefix, **self._common, **contact_parameters(task, arm), **from_task}
+        if self._lockstep:
+            # The last state stays the present one for as long as the plant waits.
+            predictor["state_timeout"] = LOCKSTEP_TIMEOUT
         return [
             self.node("impact_detector", detector, arm=name, states=True),
             self.node("jump_predictor", predictor, arm=name, states=True),
@@ -300,7 +306,7 @@ class _Builder:
             parameters["upstream_timeout"] = SIMULATION_LEASE
         if self._lockstep:
             # Wall time means nothing in lockstep: the plant may wait for a slow machine as long as it likes.
-            parameters["state_timeout"] = 30.0
+            parameters["state_timeout"] = LOCKSTEP_TIMEOUT
             # Nor does it matter then what publishing every cycle costs.
             parameters["state_decimation"] = 1
         elif options.simulation:

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import partial
 
 from rclpy.node import Node
 
 from impact_aware.control.session import NO_FIELD, ControlSession
 from impact_aware.errors import ImpactAwareError
 from impact_aware.nodes.arm_commands import ArmCommands
-from impact_aware.nodes.joint_state_source import JointStateSource
+from impact_aware.nodes.joint_state_source import DRIVER, NO_STAMPS, JointStateSource
 from impact_aware.nodes.ros.qos_match import mismatches, silenced, unheard, why_silent
 from impact_aware.nodes.ros.readiness import Readiness
 from impact_aware.nodes.ros.state_rate import rate_mismatch
-from impact_aware.nodes.ros.surroundings import NameClaim, TwinWatch, expect_messages
+from impact_aware.nodes.ros.surroundings import NameClaim, TwinWatch
 from impact_aware.nodes.ros.upstream import Upstream
 from impact_aware.nodes.watchdog_link import WATCHDOG, WatchdogLink
 from impact_aware.task.arms import Arm
-
-DRIVER = "the robot's driver"
 
 WATCHED = ("joint_states", "impacts", "predicted_jumps")
 """Topics of each arm, besides its commands', on which silence would not be detected until it is too late."""
@@ -66,8 +63,6 @@ class ArmConnections:
         self.refused_field = ""
         self._twins = TwinWatch(node, "and only one of them can be active")
         self._name = NameClaim(node)
-        for arm, source in zip(self._arms, self._sources, strict=True):
-            expect_messages(node, arm.topic("joint_states"), partial(_received, source), DRIVER)
         for sentence in mismatches(node):
             node.get_logger().warning(sentence)
 
@@ -109,6 +104,8 @@ class ArmConnections:
         self._name.release()
 
     def _out_of_step(self) -> str:
+        if not all(source.stamped for source in self._sources):
+            return NO_STAMPS
         for arm, source in zip(self._arms, self._sources, strict=True):
             if wrong := rate_mismatch(arm.topic("joint_states"), source.quality, self._session.parameters.period):
                 return wrong
@@ -126,7 +123,3 @@ class ArmConnections:
             if nobody := unheard(self._node, arm.topic(self._commands.topic), but=WATCHDOG):
                 return f"{nobody}: is {self._commands.receiver} loaded?"
         return next((text for own in (self._upstream, self._watchdog) if own and (text := own.refusal())), "")
-
-
-def _received(source: JointStateSource) -> bool:
-    return source.received > 0

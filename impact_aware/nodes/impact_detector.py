@@ -42,7 +42,7 @@ from impact_aware.nodes.ros.qos import EVENT_QOS, LATCHED_QOS
 from impact_aware.nodes.ros.readiness import Readiness
 from impact_aware.nodes.ros.ros_parameters import load_settings
 from impact_aware.nodes.ros.runtime import run_node
-from impact_aware.nodes.ros.surroundings import TwinWatch, expect_messages
+from impact_aware.nodes.ros.surroundings import TwinWatch
 from impact_aware.nodes.task_bases import NOT_KNOWN
 from impact_aware.parameters import described
 from impact_aware.robot import JointOrder
@@ -134,7 +134,6 @@ class ImpactDetectorNode(Node):
             self.create_subscription(TaskMessage, topic, self._on_task, LATCHED_QOS)
         for topic in settings.other_impacts:
             self.create_subscription(ImpactEventMessage, topic, partial(self._on_other_impact, topic), EVENT_QOS)
-        expect_messages(self, "joint_states", lambda: self._source.received > 0, "the robot's driver")
         self._twins = TwinWatch(self)
         self._heartbeat = HeartbeatSender(self, ["impacts"])
         self._readiness = Readiness(self)
@@ -151,7 +150,7 @@ class ImpactDetectorNode(Node):
 
     def _on_state(self, stamp: Time) -> None:
         source = self._source
-        if self._waiting:
+        if self._waiting or not source.stamped:
             self._lockstep.report(stamp)
             return
         if self._watch is None:
@@ -277,8 +276,9 @@ class ImpactDetectorNode(Node):
             values["withheld: ringing"] = self._watch.withheld
         if self._waiting:
             return WARN, NOT_KNOWN, values
-        if quality is None:
-            return OK, "watching" if source.received else "no joint_states yet", values
+        trouble = source.trouble()
+        if quality is None or trouble:
+            return (WARN, trouble, values) if trouble else (OK, "watching", values)
         for name in ("rate", "fresh_rate", "jitter", "missing_share", "broken_share"):
             values[name] = getattr(quality, name)
         return (OK, "watching", values) if quality.reason is None else (WARN, quality.reason, values)

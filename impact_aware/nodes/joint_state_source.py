@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -17,6 +18,8 @@ from impact_aware.messages.joint_state import JointStateLayout, learn_layout
 from impact_aware.messages.stamps import STAMP, STAMP_OFFSET
 from impact_aware.nodes.ros.messages import UndecodableError, decoded
 from impact_aware.nodes.ros.qos import state_qos
+from impact_aware.nodes.ros.qos_match import why_silent
+from impact_aware.nodes.ros.surroundings import PATIENCE
 from impact_aware.nodes.serving_order import ServingOrder
 from impact_aware.robot.joint_reader import JointReader
 
@@ -28,6 +31,21 @@ JUDGE_PERIOD = 2.0
 
 ORDER: ServingOrder | None = None
 """Of the readers of this process; None where a process has one node."""
+
+DRIVER = "the robot's driver"
+
+SILENT = 0.5
+"""Wall time without a usable message after which a source is reported as silent, s: with the next diagnostics, which
+come as often, that is within a second."""
+
+UNCHANGED = 2.0
+"""Wall time after which messages that differ in nothing but their stamps are reported as repeated, s. A sensor's noise
+changes each of them; a driver that lost its arm, and an arm held by its brakes behind coarse encoders, change none."""
+
+NO_STAMPS = "joint_states have no stamps: arrival stands in, too uncertain to detect impacts or to control"
+
+_BODY = STAMP_OFFSET + STAMP.size
+"""Where a serialized message begins to say something besides its stamp."""
 
 _UNUSABLE = np.full(1, np.nan)
 
@@ -47,6 +65,7 @@ class JointStateSource(JointReader):
         received: Messages so far.
         stamp: Of the last message, usable or not, as it came; the same object each time.
         rate: Measured rate of the stamps, Hz; NaN before it is known.
+        stamped: Whether the last usable message had a stamp; without one, the time of its arrival stands in.
         quality: What the last messages say about their source; None before there are enough.
     """
 
@@ -70,6 +89,7 @@ class JointStateSource(JointReader):
         """
         super().__init__(joint_names, gaps=gaps)
         self._node = node
+        self._topic = node.resolve_topic_name(topic)
         self._callback = callback
         self._lowest_rate = lowest_rate
         self.received = 0
@@ -81,32 +101,84 @@ class JointStateSource(JointReader):
         self._monitor: InputMonitor | None = None
         self._judged_at = float("nan")
         self._judged_count = 0
+        self.stamped = True
+        self._refusal, self._body = "", b""
+        self._usable = False
+        self._usable_at = self._changed_at = time.monotonic()
+        self._silence_logged = self._no_stamps_logged = False
         qos = state_qos(reliable, answered)
         receive: Callable[[bytes], None] = self._receive
         if ORDER is not None:
-            receive = ORDER.join(node.resolve_topic_name(topic), receive, first=first)
+            receive = ORDER.join(self._topic, receive, first=first)
         self.subscription = node.create_subscription(JointState, topic, receive, qos, raw=True)
 
     def _receive(self, serialized: bytes) -> None:
         self.received += 1
-        layout, columns, time, refusal = self._layout, self._columns, -1.0, ""
+        layout, columns, when, refusal = self._layout, self._columns, -1.0, ""
         values = layout.values(serialized) if layout is not None else None
         if values is not None:
-            time = self._keep_stamp(*STAMP.unpack_from(serialized, STAMP_OFFSET))
-        if values is None or columns is None or not self.take_row(time, values, columns):
-            time, refusal = self._deserialize(serialized)
+            when = self._keep_stamp(*STAMP.unpack_from(serialized, STAMP_OFFSET))
+        if values is None or columns is None or not self.take_row(when, values, columns):
+            when, refusal = self._deserialize(serialized)
+        now = time.monotonic()
+        if refusal and self._is_elsewhere(now):
+            return
+        self._refusal = refusal
         if not refusal:
+            self.stamped = bool(self.stamp.sec or self.stamp.nanosec)
             # The answer first; judging the source can wait until it is out.
             self._callback(self.stamp)
-        self._monitor_input(time, not refusal)
+            self._note_life(serialized, now)
+        self._monitor_input(when, not refusal)
         if refusal:
             self._node.get_logger().warning(refusal, throttle_duration_sec=WARN_PERIOD)
+
+    def _is_elsewhere(self, now: float) -> bool:
+        """Whether a message has none of the joints, such as a gripper's on a topic that the arm's states share."""
+        return len(self.missing) == len(self.joint_names) > 0 and self._usable and now - self._usable_at <= SILENT
+
+    def _note_life(self, serialized: bytes, now: float) -> None:
+        self._usable, self._usable_at, self._silence_logged = True, now, False
+        body = serialized[_BODY:]
+        if body != self._body:
+            self._body, self._changed_at = body, now
+        if not (self.stamped or self._no_stamps_logged):
+            self._no_stamps_logged = True
+            self._node.get_logger().warning(NO_STAMPS)
+
+    @property
+    def silence(self) -> float:
+        """Wall time since the last usable message, s; infinite before the first."""
+        return time.monotonic() - self._usable_at if self._usable else math.inf
+
+    def trouble(self) -> str:
+        """Why the states can't be relied on now, in one sentence; empty when they can.
+
+        To be called with each of a node's diagnostics: a silence that lasts for `PATIENCE` is logged, once.
+        """
+        now = time.monotonic()
+        silence = now - self._usable_at
+        if not self._usable or silence > SILENT:
+            why = self._refusal or why_silent(self._node, self._topic, DRIVER)
+            if silence > PATIENCE and not self._silence_logged:
+                self._silence_logged = True
+                self._node.get_logger().warning(f"no {self._topic} for {PATIENCE:g} s: {why}")
+            return f"no {f'usable joint_states for {silence:.1f} s' if self._usable else 'joint_states yet'}: {why}"
+        if not self.stamped:
+            return NO_STAMPS
+        unchanged = now - self._changed_at
+        if unchanged <= UNCHANGED:
+            return ""
+        sentence = f"the values of joint_states have not changed for {unchanged:.0f} s"
+        if self.velocity_measured and self.velocity.any():
+            return f"{sentence}, though velocities are not zero: its driver repeats its last state"
+        return f"{sentence}: the arm is held by its brakes, or its driver repeats its last state"
 
     def _keep_stamp(self, whole: int, nanoseconds: int) -> float:
         """The stamp as time, s; the present one where the message has none."""
         self.stamp.sec, self.stamp.nanosec = whole, nanoseconds
-        time = whole + 1e-9 * nanoseconds
-        return time if time > 0.0 else self._node.get_clock().now().nanoseconds * 1e-9
+        when = whole + 1e-9 * nanoseconds
+        return when if when > 0.0 else self._node.get_clock().now().nanoseconds * 1e-9
 
     def _deserialize(self, serialized: bytes) -> tuple[float, str]:
         """Read a message in full, and learn how to read those like it; returns its time, and why it is of no use."""
@@ -115,30 +187,30 @@ class JointStateSource(JointReader):
             message = decoded(serialized, JointState)
         except UndecodableError as error:
             return self.time, self._reject("not decodable", f"joint_states can't be decoded: {error}")
-        time = self._keep_stamp(message.header.stamp.sec, message.header.stamp.nanosec)
-        refusal = self.take(time, message.name, message.position, message.velocity, message.effort)
+        when = self._keep_stamp(message.header.stamp.sec, message.header.stamp.nanosec)
+        refusal = self.take(when, message.name, message.position, message.velocity, message.effort)
         layout = None if refusal or self.indices is None else learn_layout(serialized, message)
         if layout is not None and self.indices is not None:
             self._columns = layout.columns(self.indices)
             self._layout = layout if self._columns is not None else None
-        return time, refusal
+        return when, refusal
 
-    def _monitor_input(self, time: float, usable: bool) -> None:
+    def _monitor_input(self, when: float, usable: bool) -> None:
         """Note a message, and judge the source now and then."""
         if self._monitor is None:
             if not self.joint_names:
                 return
             self._monitor = InputMonitor(len(self.joint_names), JUDGE_SAMPLES, self._lowest_rate)
         monitor = self._monitor
-        monitor.update(JointSample(time, self.position if usable else _UNUSABLE))
-        if not self._judged_count or time < self._judged_at:
-            self._judged_at, self._judged_count = time, 1
+        monitor.update(JointSample(when, self.position if usable else _UNUSABLE))
+        if not self._judged_count or when < self._judged_at:
+            self._judged_at, self._judged_count = when, 1
             return
         self._judged_count += 1
-        slow = time - self._judged_at >= JUDGE_PERIOD and self._judged_count > 20
+        slow = when - self._judged_at >= JUDGE_PERIOD and self._judged_count > 20
         if self._judged_count <= JUDGE_SAMPLES and not slow:
             return
-        self._judged_at, self._judged_count = time, 1
+        self._judged_at, self._judged_count = when, 1
         self.quality = quality = monitor.quality()
         if math.isfinite(quality.rate):
             self.rate = quality.rate

@@ -42,7 +42,7 @@ from impact_aware.nodes.ros.readiness import Readiness
 from impact_aware.nodes.ros.robot_source import provide_robot
 from impact_aware.nodes.ros.ros_parameters import load_settings
 from impact_aware.nodes.ros.runtime import run_node
-from impact_aware.nodes.ros.surroundings import TwinWatch, expect_messages
+from impact_aware.nodes.ros.surroundings import TwinWatch
 from impact_aware.nodes.task_bases import NOT_KNOWN
 from impact_aware.robot import JointOrder, RobotModel
 from impact_aware.robot.plausible_state import check_state
@@ -97,7 +97,6 @@ class JumpPredictorNode(Node):
             self.create_subscription(TaskMessage, topic, self._on_task, LATCHED_QOS)
         self.create_service(PredictPostImpact, "predict_post_impact", self._on_request)
         self._source = JointStateSource(self, robot.joint_names, self._on_state, reliable=settings.lockstep)
-        expect_messages(self, "joint_states", lambda: self._source.received > 0, "the robot's driver")
         self._ready = True
         target = f"{settings.object_name} of {settings.object_mass:g} kg" if settings.object_mass else "fixed surface"
         self.get_logger().info(f"predicting impacts of {robot.name} with a {target} by the {settings.method} map")
@@ -279,8 +278,12 @@ class JumpPredictorNode(Node):
 
     def _requested_state(self, request: PredictPostImpact.Request) -> tuple[Array, Array]:
         if not len(request.position) and not len(request.velocity):
-            if not np.isfinite(self._source.time):
-                raise InvalidInputError("position", "nothing", "a position, as no joint_states have come yet")
+            silence, limit = self._source.silence, self._settings.state_timeout
+            if silence > limit:
+                last = f"the last joint_states came {silence:.1f} s ago" if np.isfinite(silence) else "none came yet"
+                raise InvalidInputError(
+                    "position", "nothing", f"a position, or joint_states within state_timeout, {limit:g} s: {last}"
+                )
             return self._source.position.copy(), self._source.velocity.copy()
         names = list(request.joint_names or self._robot.joint_names)
         if not self._request_order.locate(names):
@@ -309,7 +312,8 @@ class JumpPredictorNode(Node):
             return WARN, "refused what can't be used", values
         if self._waiting:
             return WARN, NOT_KNOWN, values
-        return OK, "predicting" if source.received else "no joint_states yet", values
+        trouble = source.trouble()
+        return (WARN, trouble, values) if trouble else (OK, "predicting", values)
 
 
 main = partial(run_node, JumpPredictorNode)

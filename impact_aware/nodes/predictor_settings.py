@@ -85,6 +85,9 @@ class Settings:
     estimation_window: float = described(
         0.06, "longest time after the impact that it uses, s; 0: as long as the estimator looks at", 0.0, 10.0
     )
+    state_timeout: float = described(
+        0.5, "oldest joint_states from which a request without a state is answered, s of wall time", 0.01, 60.0
+    )
     lockstep: bool = described(False, "answer every state with step_done, for a simulator in lockstep")
 
     def predictor(self, robot: RobotModel) -> JumpPredictor:

@@ -7,7 +7,6 @@ does with states, events and time is the `ControlSession`'s; here is ROS.
 from __future__ import annotations
 
 import gc
-import sys
 import time
 from functools import partial
 from typing import Any
@@ -40,7 +39,7 @@ from impact_aware.nodes.ros.ros_parameters import load_settings
 from impact_aware.nodes.ros.runtime import run_node
 from impact_aware.nodes.ros.upstream import Upstream
 from impact_aware.nodes.run_time_gains import RunTimeGains
-from impact_aware.nodes.task_bases import TaskBases
+from impact_aware.nodes.task_bases import NOT_KNOWN, TaskBases
 from impact_aware.nodes.watchdog_link import WatchdogLink
 from impact_aware.robot.safety_limits import SafetyLimits
 from impact_aware.task.arms import Arm, check_bases, check_names
@@ -52,7 +51,7 @@ AUTOSTART_PERIOD = 0.1
 """Wall time between two attempts to start by itself, s."""
 
 RIVAL_PERIOD = 0.5
-"""Wall time between two looks for others who command the arms, s."""
+"""Wall time between two looks for other nodes that command the arms, s."""
 
 LOWEST_RATE = 500.0
 """Rate of joint_states below which a controller is warned, Hz."""
@@ -105,8 +104,8 @@ class RsControllerNode(SteadyLifecycleNode):
             check_laws(settings.law_rate, settings.law_validity)
             self._commands = arm_commands(self, self._arms, settings)
         except ImpactAwareError as error:
-            self.get_logger().error(f"can't configure: {error}")
-            return TransitionCallbackReturn.FAILURE
+            return self._refuse(f"can't configure: {error}")
+        self._complaint = ""
         self._lockstep = LockstepReporter(self, settings.lockstep)
         self._upstream = Upstream(self, self._on_upstream_lost, settings.upstream_timeout)
         # Events before states: what became known with a state is acted upon with the next one.
@@ -143,6 +142,7 @@ class RsControllerNode(SteadyLifecycleNode):
         if settings.watchdog:
             self._link = WatchdogLink(self, settings.watchdog_timeout, self._on_watchdog)
         reach = self._commands, self._readiness, self._upstream, self._link
+        self._sources = sources
         self._connections = ArmConnections(self, self._arms, session, sources, *reach)
         self._report = ControlReport(self, session, self._arms, sources, settings.state_decimation)
         self.create_service(Trigger, "~/safe_stop", self._on_safe_stop)
@@ -161,12 +161,16 @@ class RsControllerNode(SteadyLifecycleNode):
         self._simulated_time = bool(self.get_parameter("use_sim_time").value)
         refusal = self._begin()
         if refusal:
-            self._complaint = f"can't activate: {refusal}"
-            self.get_logger().error(self._complaint)
-            return TransitionCallbackReturn.FAILURE
+            return self._refuse(f"can't activate: {refusal}")
         self._complaint = ""
         self._report.begin()
         return super().on_activate(state)
+
+    def _refuse(self, complaint: str) -> TransitionCallbackReturn:
+        """Refuse a transition with a sentence for the log and the diagnostics."""
+        self._complaint = complaint
+        self.get_logger().error(complaint, throttle_duration_sec=WARN_PERIOD)
+        return TransitionCallbackReturn.FAILURE
 
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Bring the arms to rest, then stop commanding."""
@@ -248,8 +252,7 @@ class RsControllerNode(SteadyLifecycleNode):
         assert session is not None
         # A mode begins with its first command: the watchdog may look before.
         mode = self._seen[0] if session.command is None else session.command.mode
-        seen = mode, session.active, session.done
-        if seen == self._seen:
+        if (seen := (mode, session.active, session.done)) == self._seen:
             return
         (before, was_active, was_done), self._seen = self._seen, seen
         logger, command = self.get_logger(), session.command
@@ -377,23 +380,21 @@ class RsControllerNode(SteadyLifecycleNode):
     def _status(self) -> Report:
         session = self._session
         if session is None:
-            return OK, "watching", {"mode": Mode.IDLE.name, "active": False, "done": False}
+            waits = self._complaint or ("waiting to be configured" if self._bases.known() else NOT_KNOWN)
+            idle = {"mode": Mode.IDLE.name, "active": False, "done": False}
+            return WARN if self._complaint else OK, waits, idle
         mode = self._seen[0]
         values: dict[str, object] = {"mode": mode.name, "active": session.active, "done": session.done}
         values |= self._report.values() | self._gains.changed()
         if session.mode is Mode.SAFE and "reason" in values:
             values["mode"] = Mode.SAFE.name
             return ERROR, f"safe mode: {values['detail']}", values
+        trouble = next(filter(None, [source.trouble() for source in self._sources]), "")
+        sentence = f"mode {mode.name}"
         if not session.active:
             values["waiting_for"] = self._waiting_for
-            return (WARN, self._complaint, values) if self._complaint else (OK, "watching", values)
-        return OK, f"mode {mode.name}", values
+            trouble, sentence = self._complaint or trouble, "watching"
+        return (WARN, trouble, values) if trouble else (OK, sentence, values)
 
 
-def main() -> None:
-    """Run the node."""
-    sys.exit(run_node(RsControllerNode, prompt=True))
-
-
-if __name__ == "__main__":
-    main()
+main = partial(run_node, RsControllerNode, prompt=True)

@@ -1,0 +1,195 @@
+"""Reports of the nodes that watch an arm: its source is dead, repeats itself, has no stamps, or shares its topic."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from builtin_interfaces.msg import Time
+from impact_aware_msgs.srv import PredictPostImpact
+from rclpy.parameter import Parameter
+from rclpy.serialization import serialize_message
+from sensor_msgs.msg import JointState
+
+from impact_aware.nodes import joint_state_source
+from impact_aware.nodes.impact_detector import ImpactDetectorNode
+from impact_aware.nodes.jump_predictor import JumpPredictorNode
+from impact_aware.nodes.ros.diagnostics import OK, WARN
+from impact_aware.nodes.ros.messages import stamp
+from impact_aware.nodes.rs_controller import RsControllerNode
+from impact_aware.robot import RobotModel
+
+ROBOT = RobotModel.from_profile("panda")
+HOME = np.array(ROBOT.profile.home)
+REPORTED_WITHIN = 1.0  # s: of the issue; half of it goes to the period of the diagnostics
+PERIOD_OF_DIAGNOSTICS = 0.5  # s
+
+
+class SteadyClock:
+    """Stands in for the steady clock of the module that reads the states."""
+
+    def __init__(self):
+        self.now = 100.0
+
+    def monotonic(self):
+        return self.now
+
+
+class Arm:
+    """A node, its steady clock, and the driver that its states come from."""
+
+    def __init__(self, node, source, clock):
+        self.node, self.source, self.clock, self.time = node, source, clock, 2.0
+
+    def show(self, position=HOME, velocity=None, *, names=ROBOT.joint_names, stamped=True, elapsed=0.001):
+        self.clock.now += elapsed
+        self.time += elapsed
+        velocity = np.zeros(len(position)) if velocity is None else velocity
+        message = JointState(name=list(names), position=list(position), velocity=list(velocity))
+        message.header.stamp = stamp(self.time) if stamped else Time()
+        self.source()._receive(serialize_message(message))
+
+    @property
+    def report(self):
+        level, sentence, _ = self.node._status()
+        return level, sentence
+
+
+def _controller():
+    node = RsControllerNode()
+    node.trigger_configure()
+    return node, lambda: node._sources[0]
+
+
+def _watching(kind, **parameters):
+    node = kind(parameter_overrides=[Parameter(name, value=value) for name, value in parameters.items()])
+    return node, lambda: node._source
+
+
+MAKERS = {
+    "jump_predictor": lambda: _watching(JumpPredictorNode),
+    "impact_detector": lambda: _watching(ImpactDetectorNode, joints=list(ROBOT.joint_names), measure_noise=False),
+    "rs_controller": _controller,
+}
+
+
+@pytest.fixture(params=MAKERS)
+def arm(request, ros_context, monkeypatch):
+    clock = SteadyClock()
+    monkeypatch.setattr(joint_state_source, "time", clock)
+    node, source = MAKERS[request.param]()
+    yield Arm(node, source, clock)
+    node.destroy_node()
+
+
+def test_nothing_received_yet_is_a_warning_with_the_reason(arm):
+    level, sentence = arm.report
+    assert level == WARN
+    assert sentence.startswith("no joint_states yet: nobody publishes it in ROS domain ")
+
+
+def test_a_source_that_died_is_reported_within_a_second_and_forgiven_at_once(arm):
+    arm.show()
+    assert arm.report[0] == OK
+    arm.clock.now += REPORTED_WITHIN - PERIOD_OF_DIAGNOSTICS + 0.01
+    level, sentence = arm.report
+    assert level == WARN and sentence.startswith("no usable joint_states for 0.5 s: ")
+    arm.show()
+    assert arm.report[0] == OK
+
+
+@pytest.mark.parametrize(("velocity", "why"), [(0.0, "is held by its brakes, or its driver"), (0.3, "its driver")])
+def test_a_repeated_state_with_new_stamps_is_reported_by_what_it_can_be(arm, velocity, why):
+    for _ in range(550):
+        arm.show(velocity=np.full(7, velocity), elapsed=0.004)
+    level, sentence = arm.report
+    assert level == WARN and "have not changed for 2 s" in sentence
+    assert why in sentence and ("brakes" in sentence) == (velocity == 0.0)
+    # The last bit of one encoder is enough.
+    arm.show(HOME + 1e-9, velocity=np.full(7, velocity))
+    assert "changed" not in arm.report[1]
+
+
+def test_a_silence_is_logged_once(arm, monkeypatch):
+    lines = []
+    monkeypatch.setattr(type(arm.node.get_logger()), "warning", lambda _self, text, **_options: lines.append(text))
+    arm.show()
+    for _ in range(20):
+        arm.clock.now += PERIOD_OF_DIAGNOSTICS
+        arm.node._status()
+    assert [line.partition(":")[0] for line in lines] == ["no /joint_states for 5 s"]
+
+
+def test_states_without_stamps_are_reported_and_logged_once(arm, monkeypatch):
+    lines = []
+    monkeypatch.setattr(type(arm.node.get_logger()), "warning", lambda _self, text, **_options: lines.append(text))
+    for cycle in range(10):
+        arm.show(HOME + 1e-3 * cycle, stamped=False)
+    assert arm.report == (WARN, joint_state_source.NO_STAMPS)
+    assert lines.count(joint_state_source.NO_STAMPS) == 1
+    arm.show()
+    assert arm.report[0] == OK
+
+
+def test_a_gripper_on_the_topic_of_the_arm_is_left_alone(arm, monkeypatch):
+    lines = []
+    monkeypatch.setattr(type(arm.node.get_logger()), "warning", lambda _self, text, **_options: lines.append(text))
+    for cycle in range(1200):
+        arm.show(HOME + 1e-3 * np.sin(0.01 * cycle))
+        if cycle % 33 == 0:
+            arm.show([0.02, 0.02], names=["finger_joint1", "finger_joint2"], elapsed=0.0)
+    assert (arm.report[0], lines) == (OK, [])
+    # Alone it is no arm.
+    arm.clock.now += 2.0
+    arm.show([0.02, 0.02], names=["finger_joint1", "finger_joint2"], elapsed=0.0)
+    assert arm.report[0] == WARN and "lacks panda_joint1" in arm.report[1]
+    assert len(lines) == 1
+
+
+def test_a_request_without_a_state_is_answered_from_a_recent_one_only(ros_context, monkeypatch):
+    clock = SteadyClock()
+    monkeypatch.setattr(joint_state_source, "time", clock)
+    node, source = _watching(JumpPredictorNode, state_timeout=0.2)
+    arm = Arm(node, source, clock)
+    request = {"friction": -1.0, "restitution": -1.0, "object_mass": -1.0, "use_tool_radius": True}
+
+    def ask(**state):
+        return node._on_request(PredictPostImpact.Request(**request, **state), PredictPostImpact.Response())
+
+    arm.show()
+    clock.now += 0.19
+    assert ask().success
+    clock.now += 17.41
+    answer = ask()
+    assert not answer.success
+    assert "state_timeout, 0.2 s: the last joint_states came 17.6 s ago" in answer.message
+    assert ask(position=HOME, velocity=np.zeros(7)).success
+    node.destroy_node()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_arrival_times_in_place_of_stamps_make_no_impacts(ros_context, monkeypatch, seed):
+    generator = np.random.default_rng(seed)
+    node, _ = _watching(ImpactDetectorNode, joints=list(ROBOT.joint_names), measure_noise=False)
+    published = []
+    monkeypatch.setattr(node._publisher, "publish", published.append)
+    period, late = 0.004, 0.0
+    for cycle in range(2500):
+        true = period * cycle
+        # Some messages wait for the processor, and the next ones come right after them.
+        late = max(0.0, late - period, generator.exponential(0.01) if generator.random() < 0.01 else 0.0)
+        arrival = 10.0 + true + late + generator.exponential(2e-4)
+        monkeypatch.setattr(node, "get_clock", lambda arrival=arrival: _ClockAt(arrival))
+        position = HOME + 0.3 * np.sin(np.arange(1, 8) * 0.7 * true)
+        node._source._receive(serialize_message(JointState(name=list(ROBOT.joint_names), position=position.tolist())))
+    assert [event.header.stamp for event in published] == []
+    node.destroy_node()
+
+
+class _ClockAt:
+    """A clock that stands at a time."""
+
+    def __init__(self, time):
+        self.nanoseconds = round(time * 1e9)
+
+    def now(self):
+        return self
