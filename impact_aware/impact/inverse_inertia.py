@@ -53,11 +53,6 @@ def equivalent_mass_matrix(robot: RobotModel, q: Array, contact: Contact, inerti
     return np.asarray(np.linalg.pinv(inverse, rcond=1e-10, hermitian=True)[:3, :3], dtype=float)
 
 
-def algebraic_impulse(mass_matrix: Array, velocity: Array, restitution: float) -> Array:
-    """Impulse (3,) of eq. (8) on the robot, N s, for the contact velocity (3,) just before, m/s."""
-    return -(1.0 + restitution) * mass_matrix @ velocity
-
-
 def composite_body(robot: RobotModel, q: Array) -> CompositeBody:
     """The arm frozen in its posture, eqs. (12)-(13); motor inertias are inside the joints and do not count."""
     model, data = robot.model, robot.data
