@@ -20,7 +20,6 @@ PACKAGE = ROOT / "impact_aware"
 ROSDEP_NAMES = {
     "h5py": "python3-h5py",
     "jinja2": "python3-jinja2",
-    "lz4": "python3-lz4",
     "markupsafe": "python3-jinja2",  # which depends on it
     "matplotlib": "python3-matplotlib",
     "mujoco": "python3-mujoco-pip",
@@ -33,7 +32,7 @@ ROSDEP_NAMES = {
     "mpl_toolkits": "python3-matplotlib",
 }
 # No rosdep key exists; `make setup` takes them from environment/with-ros.txt.
-FROM_PYPI_ONLY = {"example_robot_data", "mcap", "pyarrow", "zstandard"}
+FROM_PYPI_ONLY = {"example_robot_data", "lz4", "mcap", "pyarrow", "zstandard"}
 
 # Imported name -> name on PyPI, where the two differ.
 PYPI_NAMES = {

@@ -1,0 +1,26 @@
+"""The clone inside somebody's colcon workspace, beside their packages."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("colcon_core")
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_the_readmes_line_finds_both_packages_and_the_third(tmp_path: Path) -> None:
+    options = re.search(r"`colcon build (--base-paths [^`]+)`", (ROOT / "README.md").read_text(encoding="utf-8"))
+    assert options, "README.md names no line for a larger workspace"
+    third = tmp_path / "src" / "third"
+    third.mkdir(parents=True)
+    third.joinpath("package.xml").write_text("<package><name>third</name><version>0.0.0</version></package>")
+    third.joinpath("setup.py").write_text("from setuptools import setup\nsetup(name='third')\n")
+    (tmp_path / "src" / "impact_aware").symlink_to(ROOT)
+    command = [sys.executable, "-m", "colcon", "--log-base", "log", "list", "--names-only", *options[1].split()]
+    found = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout.split()
+    assert found == ["impact_aware", "impact_aware_msgs", "third"]
