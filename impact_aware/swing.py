@@ -69,25 +69,3 @@ class Swing:
         far = self.frequency * self.offset
         first = 0.5 * math.atan2(-2.0 * float(velocity @ far), float(velocity @ velocity - far @ far))
         return [(first + 0.5 * math.pi * quarter) / self.frequency for quarter in range(4)]
-
-    def travel_of_ramp(self, velocity: Array, elapsed: float, ramp: float) -> Array:
-        """How far (3,) it moves from now to the end of a ramp with sigma v, m, where sigma = 3u^2 - 2u^3, u = s / ramp.
-
-        v(s) is the real part of V e^(iws) with V = v + i w d, and the integral of a polynomial P times e^(iws) is
-        e^(iws) sum_k (-1)^k P^(k) / (iw)^(k+1).
-
-        Args:
-            velocity: (3,) With which it moves now, m/s.
-            elapsed: Of the ramp until now, s.
-            ramp: Its length, s.
-        """
-        amplitude, step = velocity + 1j * self.frequency * self.offset, 1j * self.frequency
-
-        def integral(s: float) -> Array:
-            u, rate = s / ramp, 1.0 / ramp
-            second, third = 6.0 * (1.0 - 2.0 * u) * rate**2, -12.0 * rate**3
-            derivatives = u * u * (3.0 - 2.0 * u), 6.0 * u * (1.0 - u) * rate, second, third
-            total = sum((-1) ** k * derivative / step ** (k + 1) for k, derivative in enumerate(derivatives))
-            return np.real(amplitude * np.exp(step * (s - elapsed)) * total)
-
-        return np.asarray(integral(ramp) - integral(elapsed))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pinocchio as pin
-from scipy.linalg.lapack import dposv
 
 from impact_aware.arrays import Array
+from impact_aware.control.tracking_kernels import add_wrench_acceleration
 from impact_aware.robot import RobotModel
 
 
@@ -62,7 +62,9 @@ class ControlledArm:
 
     def acceleration_from_wrench(self, wrench: Array) -> Array:
         """Lambda^-1 f (6,) for a wrench f (6,) at the tool (van Steen 2024, eqs. 38-39)."""
-        return np.asarray(self.jacobian @ dposv(self.mass_matrix, self.jacobian.T @ wrench)[1])
+        acceleration = np.zeros(6)
+        add_wrench_acceleration(self.jacobian, self.mass_matrix, np.asarray(wrench, dtype=float), 1.0, acceleration)
+        return acceleration
 
     def joint_velocity_for(self, twist: Array, held_joint: int = -1, rate: float = 0.0) -> Array:
         """Joint velocity (n,) that gives a tool twist (6,) while one joint moves at a rate, rad/s.

@@ -294,7 +294,7 @@ class ReferenceSpreadingController:
         """
         reference, count = self._reference, len(self.arms)
         held = [-1] * count if reference is None else [own.null_space_joint for own in reference.field.arms]
-        rates = [0.0] * count if reference is None else [float(left.joint.velocity[0]) for left in reference.settling]
+        rates = [0.0] * count if reference is None else reference.settling.left[:, 1, 3].tolist()
         arms = zip(self.arms, command.reference_twist, held, rates, strict=True)
         return np.concatenate([arm.joint_velocity_for(*wanted) for arm, *wanted in arms])
 

@@ -44,12 +44,12 @@ def field_tasks(
         if joint >= 0:
             damping = reference.blend if mode is Mode.INTERIM else 1.0
             stiffness, weight = settings.null_space_stiffness, settings.null_space_weight
-            column, left = arm.joints.start + joint, reference.settling[index].joint
+            column = arm.joints.start + joint
             start = start_posture[column]
             # What an impact left is zero before it.
-            wanted = start + begun * (own.null_space_position - start) + float(left.displacement[0])
-            moving = q[column], dq[column] - float(left.velocity[0])
-            feedforward = float(left.acceleration[0])
+            away, rate, feedforward = reference.settling.left[index, :, 3].tolist()
+            wanted = start + begun * (own.null_space_position - start) + away
+            moving = q[column], dq[column] - rate
             tasks.append(null_space_task(arm, joint, wanted, *moving, stiffness, damping, weight, feedforward))
     if mode is Mode.ANTE and len(arms) == 2:
         first, second = arms

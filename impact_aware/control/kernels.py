@@ -246,13 +246,6 @@ def begin_program(hessian: Array, gradient: Array, regularisation: float) -> Non
         hessian[i, i] = regularisation
 
 
-@compiled(NOTHING, VECTOR, VECTOR, NUMBER, WRITTEN_VECTOR)
-def add_damping(wanted: Array, actual: Array, gain: float, acceleration: Array) -> None:
-    """Add gain (wanted - actual) to the acceleration of a tool: (6,) each."""
-    for i in range(acceleration.size):
-        acceleration[i] += gain * (wanted[i] - actual[i])
-
-
 @compiled(
     NOTHING,
     MATRIX,

@@ -133,9 +133,7 @@ class LocalGains:
             return TaskChange(task.jacobian, residual, task.weight, stiffness * task.jacobian, by_velocity, *with_time)
         weight_change = None
         if rows == 6:
-            by_pose, by_twist = reference.derivatives(
-                answer.mode, answer.time, answer.elapsed, index, self._arms[index]
-            )
+            by_pose, by_twist = reference.derivatives(answer.mode, answer.elapsed, index, self._arms[index])
         else:
             # Synchronisation (22)-(27): both tasks want this tool where its mirrored partner is.
             stiffness = self.parameters.sync_stiffness

@@ -7,8 +7,6 @@ where tool and joint are, at the predicted rates, and comes to rest from there; 
 
 from __future__ import annotations
 
-import copy
-
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -16,60 +14,36 @@ from impact_aware.arrays import Array
 
 
 class Settling:
-    """A displacement x (k,) from what is wanted, begun by an impact: x'' = -gamma (2 lambda x' + lambda^2 x).
+    """Displacements x from what is wanted, begun by an impact: x'' = -gamma (2 lambda x' + lambda^2 x).
 
-    With gamma = 0 it goes on as the impact left it, as nothing stops the arm then; with gamma = 1 it is critically
-    damped. The arrays are made anew in each step, so that a copy of it is independent.
+    With gamma = 0 they go on as the impact left them, as nothing stops the arm then; with gamma = 1 they are critically
+    damped. `tracking_kernels.settle` advances them.
 
     Attributes:
-        displacement: x (k,), rad.
-        velocity: x' (k,), rad/s.
-        acceleration: x'' (k,), rad/s^2.
+        left: (arms, 3, 4) Of each arm x, x' and x'', rad, rad/s, rad/s^2: of the tool's rotation from its wanted
+            orientation, a rotation vector in base axes, then of the null-space task's joint from where it is held.
+        rows: (3 arms, 4) View of the same.
     """
 
-    def __init__(self, size: int, rate: float) -> None:
-        """At rest where it is wanted; `rate` is lambda, 1/s."""
-        self._rate = rate
-        self.displacement = self.velocity = self.acceleration = np.zeros(size)
-        self._expected: Array | None = None
+    def __init__(self, arms: int) -> None:
+        """At rest where they are wanted."""
+        self.left, self._expected = np.zeros((arms, 3, 4)), np.full((arms, 4), np.nan)
+        self.rows = self.left.reshape(-1, 4)
 
-    def expect(self, velocity: ArrayLike, displacement: ArrayLike) -> None:
-        """The velocity (k,) just after the impact, rad/s, and the displacement (k,) at it, rad.
+    def copy(self) -> Settling:
+        """An independent one."""
+        found = Settling(len(self.left))
+        found.left[:], found._expected[:] = self.left, self._expected
+        return found
+
+    def expect(self, arm: int, part: slice, velocity: ArrayLike, displacement: ArrayLike) -> None:
+        """The velocity just after the impact, rad/s, and the displacement at it, rad, of a part of an arm's four.
 
         A later prediction for the same impact changes the velocity by what it differs from the one before.
         """
-        predicted = np.array(velocity, dtype=float)
-        if self._expected is None:
-            self.displacement, self.velocity = np.array(displacement, dtype=float), predicted
+        before = self._expected[arm, part].copy()
+        if np.isnan(before).any():
+            self.left[arm, 0, part], self.left[arm, 1, part] = displacement, velocity
         else:
-            self.velocity = self.velocity + predicted - self._expected
-        self._expected = predicted
-
-    def advance(self, period: float, blend: float) -> None:
-        """A period later, s, when gamma is `blend`, 0..1: a step of Heun's method."""
-        before = self.acceleration
-        self.displacement = self.displacement + period * (self.velocity + 0.5 * period * before)
-        predicted = self.velocity + period * before
-        self.acceleration = -blend * self._rate * (2.0 * predicted + self._rate * self.displacement)
-        self.velocity = predicted + 0.5 * period * (self.acceleration - before)
-
-
-class ArmSettling:
-    """Both of one arm.
-
-    Attributes:
-        rotation: Of the tool from its wanted orientation, a rotation vector in base axes.
-        joint: Of the null-space task's joint from where it is held.
-    """
-
-    def __init__(self, rate: float) -> None:
-        """At rest."""
-        self.rotation, self.joint = Settling(3, rate), Settling(1, rate)
-
-    def later(self, period: float, rotation_blend: float, joint_blend: float) -> ArmSettling:
-        """These a period later, s, at these gammas; this one stays."""
-        found = copy.copy(self)
-        found.rotation, found.joint = copy.copy(self.rotation), copy.copy(self.joint)
-        found.rotation.advance(period, rotation_blend)
-        found.joint.advance(period, joint_blend)
-        return found
+            self.left[arm, 1, part] += velocity - before
+        self._expected[arm, part] = velocity

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol
 
@@ -11,17 +12,18 @@ import pinocchio as pin
 from numpy.typing import ArrayLike
 
 from impact_aware.arrays import Array
-from impact_aware.control import kernels
+from impact_aware.control import tracking_kernels as kernels
 from impact_aware.control.arm import ControlledArm
 from impact_aware.control.command import Mode
 from impact_aware.control.parameters import ControlParameters
-from impact_aware.control.settling import ArmSettling
+from impact_aware.control.settling import Settling
 from impact_aware.reference import ArmAfterImpact, ReferenceField
-from impact_aware.reference.kernels import smoothstep
 from impact_aware.reference.rotation import rotation_error
 
 POSE_STEP = 1e-6
 """Step of the differences of the fields by the tool's pose, m and rad."""
+
+_NO_OFFSET = np.zeros(3)
 
 LONGEST_STEP = 0.02
 """Most by which what an impact left goes on from one state to the next, s."""
@@ -63,7 +65,7 @@ class TrackingReference:
         twist: (arms, 6) Reference twist of the field in use, m/s and rad/s.
         target_acceleration: (arms, 6) a_t, m/s^2 and rad/s^2.
         object_position: (3,) Estimated object centre, m.
-        settling: What the impact left each arm (arms,), see `ArmSettling`.
+        settling: What the impact left the arms.
         complete_at: When contact was reported complete, s, or None.
     """
 
@@ -87,8 +89,9 @@ class TrackingReference:
         self._interim_positions = np.full((count, 3), np.nan)
         self._prediction: ArrayLike | None = None
         self._arms_after: dict[int, ArmAfterImpact] = {}
-        self.settling = [ArmSettling(self.parameters.settling_rate) for _ in range(count)]
+        self.settling = Settling(count)
         self._settled_at = np.nan
+        self._movement, self._gains = np.zeros((3, 3)), np.zeros(5)
         self._use(self._given)
         self.object_position = self.field.object_position
         self._object_at_impact = self.object_position
@@ -148,14 +151,14 @@ class TrackingReference:
         if not self.parameters.uses_prediction:
             return
         for index, arm in enumerate(arms):
-            own, settling = self.field.arms[index], self.settling[index]
+            own = self.field.arms[index]
             left = own.after_impact
             if left.known:
-                away = np.array(rotation_error(self._post[index].rotation, arm.rotation))
-                settling.rotation.expect(left.angular_velocity, away)
+                away = rotation_error(self._post[index].rotation, arm.rotation)
+                self.settling.expect(index, slice(0, 3), left.angular_velocity, away)
             if left.known and own.null_space_joint >= 0:
                 away = arm.q[own.null_space_joint] - own.null_space_position
-                settling.joint.expect([left.null_space_velocity], [away])
+                self.settling.expect(index, slice(3, 4), left.null_space_velocity, away)
 
     def interim_over(self, time: float) -> bool:
         """Whether the interim mode ends now."""
@@ -191,15 +194,15 @@ class TrackingReference:
             arms: At the present state.
             object_position: (3,) Measured object centre, m, or None.
         """
-        self.twist = np.empty((len(arms), 6))
-        self.target_acceleration = np.empty((len(arms), 6))
+        twist, target = np.empty((len(arms), 6)), np.empty((len(arms), 6))
+        self.twist, self.target_acceleration = twist, target
         if mode is Mode.ANTE:
             self.blend = self.push = 0.0
             if self.field.object_moves:
                 self.object_position = self.field.object_position + self.field.shift(time)
+                movement(self.field, time, elapsed, self._movement)
             for index, arm in enumerate(arms):
-                twist, target = self.twist[index], self.target_acceleration[index]
-                self._before_impact(index, arm, time, elapsed, twist, target)
+                self._before_impact(index, arm, elapsed, twist[index], target[index])
             return
         self._object_measured = object_position is not None
         if object_position is not None:
@@ -209,26 +212,28 @@ class TrackingReference:
             for arm in arms:
                 moved += arm.position
             self.object_position = self._object_at_impact + moved / len(arms)
-        self.blend = angular_blend = 1.0
+        self.blend = self._angular_blend = 1.0
         if mode is Mode.INTERIM:
             self.blend = self._share(self._contact_since(), time)
-            angular_blend = self._share(self._entered, time)
-        self._angular_blend = angular_blend
+            self._angular_blend = self._share(self._entered, time)
+            if self.field.object_moves:
+                movement(self.field, time, math.inf, self._movement)
         self._settle(time)
+        settings = self.parameters
+        going_on = settings.period if mode is Mode.INTERIM else 0.0
+        self._gains[:] = settings.track_damping, settings.track_stiffness, self.blend, self._angular_blend, going_on
         for index, arm in enumerate(arms):
-            twist, target = self.twist[index], self.target_acceleration[index]
-            self._after_impact(mode, index, arm, time, self.object_position, twist, target)
-            if mode is Mode.INTERIM:
-                position = self._interim_positions[index]
-                along = self._ante[index].velocity(position - self.field.shift(time))
-                position += self.parameters.period * (along + self.field.velocity_at(time))
+            self._after_impact(index, arm, self.object_position, twist[index], target[index])
             if self.push > 0.0 and self._pushes[index]:
-                target += self.push * arm.acceleration_from_wrench(self.field.arms[index].feedforward_wrench)
+                wrench = self.field.arms[index].feedforward_wrench
+                kernels.add_wrench_acceleration(arm.jacobian, arm.mass_matrix, wrench, self.push, target[index])
+        self._gains[4] = 0.0
 
     def later(self, mode: Mode, time: float, elapsed: float, arms: Sequence[ControlledArm]) -> TrackingReference:
         """This reference a period after its last `advance`, of which these were the arguments, at the same state."""
         period, found = self.parameters.period, copy.copy(self)
-        found._interim_positions = self._interim_positions.copy()
+        found._interim_positions, found.settling = self._interim_positions.copy(), self.settling.copy()
+        found._movement, found._gains = self._movement.copy(), self._gains.copy()
         measured = self.object_position if self._object_measured else None
         found.advance(mode, time + period, elapsed + period, arms, measured)
         return found
@@ -241,61 +246,30 @@ class TrackingReference:
         """What the impact left the arms, and the share of the feedforward's force, at this time, s."""
         period = min(max(time - self._settled_at, 0.0), LONGEST_STEP)
         self._settled_at = time
-        self.settling = [settling.later(period, self._angular_blend, self.blend) for settling in self.settling]
+        kernels.settle(self.settling.rows, period, self.parameters.settling_rate, self._angular_blend, self.blend)
         self.push, ramp = self.blend, self.parameters.friction_ramp
-        if len(self.settling) == 1 and self.blend < 1.0:
+        if len(self.hit) == 1 and self.blend < 1.0:
             # Friction begins with the sliding; what presses an object between two palms waits for both.
             self.push = min((time - self._entered) / ramp, 1.0) if ramp > 0.0 else 1.0
 
-    def _before_impact(self, index: int, tool: Tool, time: float, elapsed: float, twist: Array, target: Array) -> None:
+    def _before_impact(self, index: int, tool: Tool, elapsed: float, twist: Array, target: Array) -> None:
         """(20), written to twist and target (6,)."""
-        moves = self.field.object_moves
-        position = tool.position
-        if moves:
-            shift, velocity, acceleration = _movement(self.field, time, elapsed)
-            position = position - shift
-        self._ante[index].evaluate_into(position, tool.rotation, elapsed, twist, target)
-        if moves:
-            twist[:3] += velocity
-            target[:3] += acceleration
-        kernels.add_damping(twist, tool.twist, self.parameters.track_damping, target)
+        ante, damping = self._ante[index], self.parameters.track_damping
+        kernels.before_impact(
+            tool.position, tool.rotation, tool.twist, elapsed, self._movement, damping, ante.numbers, ante.rotation,
+            twist, target,
+        )  # fmt: skip
 
-    def _after_impact(
-        self, mode: Mode, index: int, tool: Tool, time: float, object_position: Array, twist: Array, target: Array
-    ) -> None:
-        """(38) without its force, and (34) with the blend in the interim mode, written to twist and target (6,).
+    def _after_impact(self, index: int, tool: Tool, object_position: Array, twist: Array, target: Array) -> None:
+        """(38) without its force, and (34) with the blend in the interim mode, written to twist and target (6,)."""
+        ante, post = self._ante[index], self._post[index]
+        kernels.after_impact(
+            tool.position, tool.rotation, tool.twist, object_position, self.settling.left[index], self._movement,
+            self._gains, post.numbers, post.predicted, post.rotation, ante.numbers, ante.rotation,
+            self._interim_positions[index], twist, target,
+        )  # fmt: skip
 
-        `_angular_blend` is gamma of the angular part: the same where gamma follows the clock. Where gamma waits for
-        complete contact, the clock still blends the angular part: the wanted orientation is the same before and after,
-        and an arm that was hit off centre would rotate undamped as long as another one is waited for.
-        """
-        settings, gamma, angular_blend = self.parameters, self.blend, self._angular_blend
-        left = self.settling[index].rotation
-        # Without the rotation that the impact left, the tool is where the fields want it.
-        rotation = tool.rotation if not left.displacement.any() else pin.exp3(-left.displacement) @ tool.rotation
-        self._post[index].evaluate_into(object_position, rotation, twist, target)
-        # The tool turns with the object, about its centre.
-        lever = tool.position - object_position
-        twist[:3] += np.cross(left.velocity, lever)
-        twist[3:] += left.velocity
-        kernels.add_damping(twist, tool.twist, settings.track_damping, target)
-        if mode is Mode.INTERIM:
-            ante, position = self._ante[index], self._interim_positions[index]
-            _, feedback = ante.evaluate(tool.position - self.field.shift(time), rotation)
-            feedback[:3] += settings.track_stiffness * (position - tool.position)
-            # The angular velocity reference (11) is kappa_r times the orientation error. Its acceleration, -kappa_r^2
-            # times that error, belongs to a tool that follows (11): without feedback of velocity it drives it away.
-            feedback[3:] = 0.0
-            if ante.kappa_r > 0.0:
-                feedback[3:] = settings.track_stiffness * np.array(rotation_error(rotation, ante.rotation))
-            target[:3] = (1.0 - gamma) * feedback[:3] + gamma * target[:3]
-            target[3:] = (1.0 - angular_blend) * feedback[3:] + angular_blend * target[3:]
-        target[:3] += np.cross(left.acceleration, lever)
-        target[3:] += left.acceleration
-
-    def derivatives(
-        self, mode: Mode, time: float, elapsed: float, index: int, arm: ControlledArm
-    ) -> tuple[Array, Array]:
+    def derivatives(self, mode: Mode, elapsed: float, index: int, arm: ControlledArm) -> tuple[Array, Array]:
         """Derivatives of one arm's target, without its force, by its tool's pose and twist.
 
         The object's position is known from the tools, of which this arm's moves and the others stay, unless it was
@@ -303,7 +277,6 @@ class TrackingReference:
 
         Args:
             mode: ANTE, INTERIM or POST, of the last `advance`.
-            time: Of that, s.
             elapsed: Time since the start, s.
             index: Which arm.
             arm: At the state of the last `advance`.
@@ -321,7 +294,7 @@ class TrackingReference:
                 carried = (
                     self.object_position if self._object_measured else self.object_position + moved / self.hit.size
                 )
-                ends.append(self._target(mode, (time, elapsed), index, tool, carried))
+                ends.append(self._target(mode, elapsed, index, tool, carried))
             by_pose[:, column] = (ends[0] - ends[1]) / (2.0 * POSE_STEP)
         gain = np.full(6, -self.parameters.track_damping)
         if mode is Mode.INTERIM:
@@ -329,12 +302,12 @@ class TrackingReference:
             gain[3:] *= self._angular_blend
         return by_pose, np.diag(gain)
 
-    def _target(self, mode: Mode, times: tuple[float, float], index: int, tool: Tool, object_position: Array) -> Array:
+    def _target(self, mode: Mode, elapsed: float, index: int, tool: Tool, object_position: Array) -> Array:
         twist, target = np.empty(6), np.empty(6)
         if mode is Mode.ANTE:
-            self._before_impact(index, tool, *times, twist, target)
+            self._before_impact(index, tool, elapsed, twist, target)
         else:
-            self._after_impact(mode, index, tool, times[0], object_position, twist, target)
+            self._after_impact(index, tool, object_position, twist, target)
         return target
 
     def _use(self, field: ReferenceField) -> None:
@@ -346,23 +319,22 @@ class TrackingReference:
         self._pushes = [bool(own.feedforward_wrench.any()) for own in field.arms]
 
 
-def _movement(field: ReferenceField, time: float, elapsed: float) -> tuple[Array, Array, Array]:
-    """How the ante-impact field moves with its object: shift (3,), m, velocity (3,), m/s, and acceleration (3,), m/s^2.
+def movement(field: ReferenceField, time: float, elapsed: float, found: Array | None = None) -> Array:
+    """How the ante-impact field moves with its object: displacement, m, velocity, m/s, and acceleration, m/s^2 (3, 3).
 
     With the field w, the ramp sigma of the start and the object's velocity v, a tool follows sigma (w(p - x) + v). Its
     acceleration is that of the field at rest and sigma' v if x' = sigma v, and the object is met if x is where it is
     once the ramp is over: until then the field is ahead of it, by v T / 2 at the start. Where v changes, as that of an
     object that swings, sigma v' is added to the acceleration.
+
+    Args:
+        field: With the object's motion.
+        time: s.
+        elapsed: Time since the start, s.
+        found: (3, 3) Written to; a new array when None.
     """
-    shift, velocity, ramp = field.shift(time), field.velocity_at(time), field.start_ramp
-    swing, since = field.swing, time - field.object_time
-    change = np.zeros(3) if swing is None else swing.acceleration(field.object_velocity, since)
-    if elapsed >= ramp:
-        return shift, velocity, change
-    share, rate = smoothstep(elapsed, 0.0, ramp)
-    if swing is not None:
-        travel = swing.after(field.object_velocity, since).travel_of_ramp(velocity, elapsed, ramp)
-        return field.shift(time + ramp - elapsed) - travel, share * velocity, rate * velocity + share * change
-    w = elapsed / ramp
-    ahead = 0.5 * ramp - elapsed + ramp * (w**3 - 0.5 * w**4)
-    return shift + ahead * velocity, share * velocity, rate * velocity
+    found = np.empty((3, 3)) if found is None else found
+    offset, frequency = (_NO_OFFSET, 0.0) if field.swing is None else (field.swing.offset, field.swing.frequency)
+    since = time - field.object_time
+    kernels.object_movement(field.object_velocity, offset, frequency, since, elapsed, field.start_ramp, found)
+    return found

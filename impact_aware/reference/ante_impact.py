@@ -34,6 +34,7 @@ class AnteImpactField:
             orientation, as towards an object that is turned, would turn faster than an arm can, and stop with a jerk.
         start_ramp: Time over which the reference grows after the start, s; 0 for none.
         rotation: (3, 3) The matrix of `orientation`.
+        numbers: Of the field, as the compiled kernels read them.
     """
 
     impact_position: Array
@@ -47,7 +48,7 @@ class AnteImpactField:
     start_ramp: float = 0.0
     rotation_deceleration: float = 0.0
     rotation: Array = field(init=False, repr=False)
-    _numbers: Array = field(init=False, repr=False)
+    numbers: Array = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Refuse, by name, a number that makes no field; keep what every evaluation needs."""
@@ -71,15 +72,15 @@ class AnteImpactField:
         object.__setattr__(self, "rotation", rotation_from_quaternion(self.orientation))
         shape = self.alpha, self.r_min, self.r_max, self.kappa_r, self.start_ramp, speed, self.rotation_deceleration
         parts = (self.impact_position, self.impact_velocity, self.object_position, shape)
-        object.__setattr__(self, "_numbers", np.concatenate([np.asarray(part, dtype=float) for part in parts]))
+        object.__setattr__(self, "numbers", np.concatenate([np.asarray(part, dtype=float) for part in parts]))
 
     def velocity(self, position: Array) -> Array:
         """Linear reference velocity (3,) at a tool position (3,), m/s (6)."""
-        return np.array(kernels.ante_impact_linear(position, self._numbers)[:3])
+        return np.array(kernels.ante_impact_linear(position, self.numbers)[:3])
 
     def acceleration(self, position: Array) -> Array:
         """Linear reference acceleration (3,) at a tool position (3,), m/s^2 (10)."""
-        return np.array(kernels.ante_impact_linear(position, self._numbers)[3:])
+        return np.array(kernels.ante_impact_linear(position, self.numbers)[3:])
 
     def evaluate(self, position: Array, rotation: Array, elapsed: float = math.inf) -> tuple[Array, Array]:
         """Reference twist (12) and its acceleration (13); the angular velocity (11) is kappa_r log(R_d R^T).
@@ -93,11 +94,5 @@ class AnteImpactField:
             Twist (6,) and acceleration (6,) in base axes, linear part first.
         """
         twist, acceleration = np.empty(6), np.empty(6)
-        self.evaluate_into(position, rotation, elapsed, twist, acceleration)
+        kernels.ante_impact(position, rotation, elapsed, self.numbers, self.rotation, twist, acceleration)
         return twist, acceleration
-
-    def evaluate_into(
-        self, position: Array, rotation: Array, elapsed: float, twist: Array, acceleration: Array
-    ) -> None:
-        """As `evaluate`, written into arrays (6,) that are there already."""
-        kernels.ante_impact(position, rotation, elapsed, self._numbers, self.rotation, twist, acceleration)

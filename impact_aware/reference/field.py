@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -196,7 +197,7 @@ class ReferenceField:
             start_ramp=self.start_ramp,
         )
 
-    @property
+    @functools.cached_property
     def object_moves(self) -> bool:
         """Whether the object moves before the impact."""
         return self.swing is not None or bool(self.object_velocity.any())

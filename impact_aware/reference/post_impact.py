@@ -30,6 +30,7 @@ class PostImpactField:
         sideways_radius: Up to this distance from the impact position what of the prediction is across the way to the
             goal has left the reference, m; 0 keeps it as long as the rest, as the paper does.
         rotation: (3, 3) The matrix of `orientation`.
+        numbers: Of the field, as the compiled kernels read them.
     """
 
     goal: Array
@@ -42,7 +43,7 @@ class PostImpactField:
     kappa_r: float = 30.0
     sideways_radius: float = 0.0
     rotation: Array = field(init=False, repr=False)
-    _numbers: Array = field(init=False, repr=False)
+    numbers: Array = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Refuse, by name, a number that makes no field; keep what every evaluation needs."""
@@ -61,19 +62,20 @@ class PostImpactField:
         if not np.isfinite(numbers).all():
             raise InvalidInputError("post-impact field", numbers.tolist(), "finite positions and velocities")
         object.__setattr__(self, "rotation", rotation_from_quaternion(self.orientation))
-        object.__setattr__(self, "_numbers", numbers)
+        object.__setattr__(self, "numbers", numbers)
 
     @property
-    def _predicted(self) -> bool:
+    def predicted(self) -> bool:
+        """Whether it begins at a predicted velocity."""
         return self.object_velocity_after is not None
 
     def velocity(self, object_position: Array) -> Array:
         """Reference velocity (3,) at an object position (3,), m/s (15)."""
-        return np.array(kernels.post_impact_linear(object_position, self._numbers, self._predicted)[:3])
+        return np.array(kernels.post_impact_linear(object_position, self.numbers, self.predicted)[:3])
 
     def acceleration(self, object_position: Array) -> Array:
         """Reference acceleration (3,) at an object position (3,), m/s^2, in the manner of (10)."""
-        return np.array(kernels.post_impact_linear(object_position, self._numbers, self._predicted)[3:])
+        return np.array(kernels.post_impact_linear(object_position, self.numbers, self.predicted)[3:])
 
     def evaluate(self, object_position: Array, rotation: Array) -> tuple[Array, Array]:
         """Twist and acceleration reference of a tool that moves with the object.
@@ -86,11 +88,5 @@ class PostImpactField:
             Twist (6,) and acceleration (6,) in base axes, linear part first; the angular part is (17).
         """
         twist, acceleration = np.empty(6), np.empty(6)
-        self.evaluate_into(object_position, rotation, twist, acceleration)
+        kernels.post_impact(object_position, rotation, self.numbers, self.predicted, self.rotation, twist, acceleration)
         return twist, acceleration
-
-    def evaluate_into(self, object_position: Array, rotation: Array, twist: Array, acceleration: Array) -> None:
-        """As `evaluate`, written into arrays (6,) that are there already."""
-        kernels.post_impact(
-            object_position, rotation, self._numbers, self._predicted, self.rotation, twist, acceleration
-        )

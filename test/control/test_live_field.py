@@ -10,7 +10,7 @@ import pinocchio as pin
 import pytest
 
 from impact_aware.control.live_field import LiveField
-from impact_aware.control.tracking import _movement
+from impact_aware.control.tracking import movement
 from impact_aware.detection import ImpactEvent
 from impact_aware.errors import InvalidInputError
 from impact_aware.impact.record import ContactRecord, Impact
@@ -554,8 +554,8 @@ def test_the_ante_impact_field_moves_with_the_swing_from_rest_on(single):
     field, begin, step = single.field, 10.2, 1e-5
     assert field.start_ramp == 0.5
     for elapsed in (0.0, 0.05, 0.31, 0.4999, 0.5001, 0.9):
-        ends = [_movement(field, begin + elapsed + sign * step, elapsed + sign * step) for sign in (1, -1)]
-        shift, moving, changing = _movement(field, begin + elapsed, elapsed)
+        ends = [movement(field, begin + elapsed + sign * step, elapsed + sign * step) for sign in (1, -1)]
+        shift, moving, changing = movement(field, begin + elapsed, elapsed)
         if elapsed:
             np.testing.assert_allclose((ends[0][0] - ends[1][0]) / (2 * step), moving, atol=1e-8)
             np.testing.assert_allclose((ends[0][1] - ends[1][1]) / (2 * step), changing, atol=1e-6)
@@ -563,5 +563,5 @@ def test_the_ante_impact_field_moves_with_the_swing_from_rest_on(single):
             np.testing.assert_allclose((moving, changing), np.zeros((2, 3)), atol=1e-15)
         if elapsed >= field.start_ramp:
             np.testing.assert_allclose(shift, field.shift(begin + elapsed), atol=1e-15)
-    met = _movement(field, begin + 0.4999999, 0.4999999)[0]
+    met = movement(field, begin + 0.4999999, 0.4999999)[0]
     np.testing.assert_allclose(met, field.shift(begin + 0.5), atol=1e-7)

@@ -13,7 +13,7 @@ from impact_aware.control.coming_to_rest import RELEASE_SHARE, STOP_TIMEOUT
 from impact_aware.control.completion import TaskCompletion
 from impact_aware.control.controller import ReferenceSpreadingController
 from impact_aware.control.safety.contact_force import ContactForceObserver
-from impact_aware.control.tracking import _movement
+from impact_aware.control.tracking import movement
 from impact_aware.errors import InvalidInputError
 from impact_aware.robot import RobotModel, load_profile
 from impact_aware.robot.effort_convention import EffortConvention
@@ -668,7 +668,7 @@ def test_the_ramp_of_the_start_takes_the_field_to_where_the_object_is(elapsed):
     step = 1e-5
 
     def at(moment):
-        return _movement(field, 5.0 + moment, moment)
+        return movement(field, 5.0 + moment, moment)
 
     shift, velocity, acceleration = at(elapsed)
     if elapsed > 0.0:

@@ -7,6 +7,7 @@ import pytest
 from scipy.integrate import quad
 
 from impact_aware.errors import InvalidInputError
+from impact_aware.control.tracking_kernels import travel_of_ramp
 from impact_aware.reference.kernels import smoothstep
 from impact_aware.swing import Swing
 from impact_aware.task.object_watch import ObjectLimits, ObjectWatch
@@ -63,7 +64,8 @@ def test_the_travel_of_a_ramp_is_its_integral(elapsed):
             return smoothstep(s, 0.0, ramp)[0] * SWING.velocity(VELOCITY, s - elapsed)[axis]
 
         expected = quad(slowed, elapsed, ramp, epsabs=1e-13)[0]
-        assert SWING.travel_of_ramp(VELOCITY, elapsed, ramp)[axis] == pytest.approx(expected, abs=1e-12)
+        found = travel_of_ramp(VELOCITY[axis], SWING.offset[axis], SWING.frequency, elapsed, ramp)
+        assert found == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.parametrize(("offset", "frequency"), [([0.6, 0, 0], 4.0), ([0.1, 0, 0], 0.0), ([np.nan, 0, 0], 4.0)])

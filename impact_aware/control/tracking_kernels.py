@@ -1,0 +1,289 @@
+"""The arithmetic of the tracking reference, compiled: targets of van Steen 2024, (20), (34) and (38).
+
+Compiled code does not check indices: who calls it makes sure that arrays have the lengths that are stated.
+"""
+
+from __future__ import annotations
+
+import cmath
+import math
+
+import numpy as np
+
+from impact_aware.arrays import Array
+from impact_aware.compiled import (
+    FLAG,
+    MATRIX,
+    NOTHING,
+    NUMBER,
+    VECTOR,
+    WRITTEN_MATRIX,
+    WRITTEN_VECTOR,
+    compiled,
+)
+from impact_aware.reference.kernels import ante_impact, ante_impact_linear, post_impact, smoothstep
+from impact_aware.reference.rotation import rotation_error
+
+
+@compiled(NUMBER, NUMBER, NUMBER, NUMBER, NUMBER, NUMBER)
+def travel_of_ramp(velocity: float, offset: float, frequency: float, elapsed: float, ramp: float) -> float:
+    """Distance along one axis that a swinging object covers from now to the end of a ramp, with sigma v in place of v.
+
+    sigma = 3u^2 - 2u^3 with u = s / ramp. v(s) is the real part of V e^(iws) with V = v + i w d, and the integral of a
+    polynomial P times e^(iws) is e^(iws) sum_k (-1)^k P^(k) / (iw)^(k+1).
+
+    Args:
+        velocity: v, of now, m/s.
+        offset: d from the middle of the swing, of now, m.
+        frequency: w, rad/s.
+        elapsed: Time of the ramp until now, s.
+        ramp: Its length, s.
+    """
+    amplitude, step, rate = complex(velocity, frequency * offset), complex(0.0, frequency), 1.0 / ramp
+    square, ends = step * step, 0.0
+    for s, sign in ((ramp, 1.0), (elapsed, -1.0)):
+        u = s * rate
+        total = u * u * (3.0 - 2.0 * u) / step - 6.0 * u * (1.0 - u) * rate / square
+        total += 6.0 * (1.0 - 2.0 * u) * rate * rate / (step * square) + 12.0 * rate * rate * rate / (square * square)
+        ends += sign * (amplitude * cmath.exp(step * (s - elapsed)) * total).real
+    return ends
+
+
+@compiled(NOTHING, VECTOR, VECTOR, NUMBER, NUMBER, NUMBER, NUMBER, WRITTEN_MATRIX)
+def object_movement(
+    velocity: Array, offset: Array, frequency: float, since: float, elapsed: float, ramp: float, movement: Array
+) -> None:
+    """Write how the ante-impact field moves with its object; see `tracking.movement`.
+
+    Args:
+        velocity: (3,) Of the object when it was seen, m/s.
+        offset: (3,) From the middle of its swing then, m.
+        frequency: Of the swing, rad/s; 0 for an object that does not swing.
+        since: Time since then, s.
+        elapsed: Time since the start, s.
+        ramp: Length of the start ramp, s.
+        movement: (3, 3) Rows: displacement, m, velocity, m/s, and acceleration, m/s^2.
+    """
+    share, rate = smoothstep(elapsed, 0.0, ramp) if elapsed < ramp else (1.0, 0.0)
+    # The object is met if the field is where the object is once the ramp is over; until then it is ahead of it.
+    ahead, w = 0.0, 0.0
+    if elapsed < ramp:
+        w = elapsed / ramp
+        ahead = 0.5 * ramp - elapsed + ramp * (w**3 - 0.5 * w**4)
+    for axis in range(3):
+        v, d = velocity[axis], offset[axis]
+        if frequency == 0.0:
+            shift, moving, change = v * since + ahead * v, v, 0.0
+        else:
+            cosine, sine = math.cos(frequency * since), math.sin(frequency * since)
+            shift = (cosine - 1.0) * d + sine / frequency * v
+            moving = cosine * v - sine * frequency * d
+            change = -frequency * frequency * (d + shift)
+            if elapsed < ramp:
+                travel = travel_of_ramp(moving, d + shift, frequency, elapsed, ramp)
+                angle = frequency * (since + ramp - elapsed)
+                shift = (math.cos(angle) - 1.0) * d + math.sin(angle) / frequency * v - travel
+        movement[0, axis], movement[1, axis], movement[2, axis] = shift, share * moving, rate * moving + share * change
+
+
+@compiled(NOTHING, WRITTEN_MATRIX, NUMBER, NUMBER, NUMBER, NUMBER)
+def settle(left: Array, period: float, rate: float, angular_blend: float, blend: float) -> None:
+    """Advance what an impact left the arms by Heun's method: x'' = -gamma (2 lambda x' + lambda^2 x).
+
+    Args:
+        left: (3 arms, 4) Rows of each arm: x, x', x''; columns: rotation of the tool (3), joint of the null space.
+        period: s.
+        rate: lambda, 1/s.
+        angular_blend: gamma of the rotation.
+        blend: gamma of the joint.
+    """
+    for first in range(0, left.shape[0], 3):
+        for k in range(4):
+            gamma = blend if k == 3 else angular_blend
+            before = left[first + 2, k]
+            left[first, k] += period * (left[first + 1, k] + 0.5 * period * before)
+            predicted = left[first + 1, k] + period * before
+            left[first + 2, k] = -gamma * rate * (2.0 * predicted + rate * left[first, k])
+            left[first + 1, k] = predicted + 0.5 * period * (left[first + 2, k] - before)
+
+
+@compiled(
+    NOTHING, VECTOR, MATRIX, VECTOR, NUMBER, MATRIX, NUMBER, VECTOR, MATRIX, WRITTEN_VECTOR, WRITTEN_VECTOR
+)
+def before_impact(
+    position: Array,
+    rotation: Array,
+    moving: Array,
+    elapsed: float,
+    movement: Array,
+    damping: float,
+    numbers: Array,
+    desired: Array,
+    twist: Array,
+    target: Array,
+) -> None:
+    """Write the twist and the target acceleration (20) of a tool before the impact.
+
+    Args:
+        position: (3,) Of the tool, m.
+        rotation: (3, 3) Of the tool.
+        moving: (6,) Twist of the tool, m/s and rad/s.
+        elapsed: Time since the start, s.
+        movement: (3, 3) Of the field with its object, as `object_movement` writes it.
+        damping: k_d, 1/s.
+        numbers: (16,) Of the ante-impact field.
+        desired: (3, 3) Its orientation.
+        twist: (6,) Written to, m/s and rad/s.
+        target: (6,) Written to, m/s^2 and rad/s^2.
+    """
+    at = np.empty(3)
+    for axis in range(3):
+        at[axis] = position[axis] - movement[0, axis]
+    ante_impact(at, rotation, elapsed, numbers, desired, twist, target)
+    for axis in range(3):
+        twist[axis] += movement[1, axis]
+        target[axis] += movement[2, axis]
+    for row in range(6):
+        target[row] += damping * (twist[row] - moving[row])
+
+
+@compiled(NOTHING, MATRIX, VECTOR, WRITTEN_MATRIX)
+def turn_back(rotation: Array, vector: Array, turned: Array) -> None:
+    """Write exp(-vector) R (3, 3), by Rodrigues' formula column by column."""
+    angle = math.sqrt(vector[0] ** 2 + vector[1] ** 2 + vector[2] ** 2)
+    # sin(angle) / angle and (1 - cos(angle)) / angle^2, by their series where a quotient would lose digits.
+    if angle > 1e-4:
+        sine, rest = math.sin(angle) / angle, 2.0 * (math.sin(0.5 * angle) / angle) ** 2
+    else:
+        sine, rest = 1.0 - angle**2 / 6.0, 0.5 - angle**2 / 24.0
+    x, y, z = -vector[0], -vector[1], -vector[2]
+    for column in range(3):
+        a, b, c = rotation[0, column], rotation[1, column], rotation[2, column]
+        ax, ay, az = y * c - z * b, z * a - x * c, x * b - y * a
+        turned[0, column] = a + sine * ax + rest * (y * az - z * ay)
+        turned[1, column] = b + sine * ay + rest * (z * ax - x * az)
+        turned[2, column] = c + sine * az + rest * (x * ay - y * ax)
+
+
+@compiled(
+    NOTHING, VECTOR, MATRIX, VECTOR, VECTOR, MATRIX, MATRIX, VECTOR, VECTOR, FLAG, MATRIX, VECTOR, MATRIX,
+    WRITTEN_VECTOR, WRITTEN_VECTOR, WRITTEN_VECTOR,
+)  # fmt: skip
+def after_impact(
+    position: Array,
+    rotation: Array,
+    moving: Array,
+    centre: Array,
+    left: Array,
+    movement: Array,
+    gains: Array,
+    post_numbers: Array,
+    predicted: bool,
+    post_desired: Array,
+    ante_numbers: Array,
+    ante_desired: Array,
+    held: Array,
+    twist: Array,
+    target: Array,
+) -> None:
+    """Write the twist and the target acceleration of a tool after the impact: (38) without its force, or (34).
+
+    The angular part has a gamma of its own: the same where gamma follows the clock. Where gamma waits for complete
+    contact, the clock still blends the angular part: the wanted orientation is the same before and after, and an arm
+    that was hit off centre would rotate undamped as long as another one is waited for.
+
+    Args:
+        position: (3,) Of the tool, m.
+        rotation: (3, 3) Of the tool.
+        moving: (6,) Twist of the tool, m/s and rad/s.
+        centre: (3,) Of the object, m.
+        left: (3, 4) What the impact left this arm, as `settle` has it.
+        movement: (3, 3) Of the ante-impact field with its object.
+        gains: (5,) k_d, 1/s, k_p, 1/s^2, gamma, gamma of the angular part, and the time by which the held position
+            goes on along the ante-impact field, s.
+        post_numbers: (14,) Of the post-impact field.
+        predicted: Whether that knows a predicted velocity.
+        post_desired: (3, 3) Its orientation.
+        ante_numbers: (16,) Of the ante-impact field.
+        ante_desired: (3, 3) Its orientation.
+        held: (3,) Position that the interim mode holds, m; written to where it goes on.
+        twist: (6,) Written to, m/s and rad/s.
+        target: (6,) Written to, m/s^2 and rad/s^2.
+    """
+    damping, stiffness, gamma, angular_gamma, period = gains[0], gains[1], gains[2], gains[3], gains[4]
+    vector, at, wanted, turned = np.empty(3), np.empty(3), np.empty(3), np.empty((3, 3))
+    for axis in range(3):
+        vector[axis] = left[0, axis]
+    # Without the rotation that the impact left, the tool is where the fields want it.
+    turn_back(rotation, vector, turned)
+    post_impact(centre, turned, post_numbers, predicted, post_desired, twist, target)
+    # The tool turns with the object, about its centre.
+    x, y, z = position[0] - centre[0], position[1] - centre[1], position[2] - centre[2]
+    a, b, c = left[1, 0], left[1, 1], left[1, 2]
+    twist[0] += b * z - c * y
+    twist[1] += c * x - a * z
+    twist[2] += a * y - b * x
+    for axis in range(3):
+        twist[3 + axis] += left[1, axis]
+    for row in range(6):
+        target[row] += damping * (twist[row] - moving[row])
+    if gamma < 1.0 or angular_gamma < 1.0:
+        for axis in range(3):
+            at[axis] = position[axis] - movement[0, axis]
+        linear = ante_impact_linear(at, ante_numbers)
+        # The angular velocity reference (11) is kappa_r times the orientation error. Its acceleration, -kappa_r^2 times
+        # that error, belongs to a tool that follows (11): without feedback of velocity it drives it away.
+        error = rotation_error(turned, ante_desired)
+        turning = stiffness if ante_numbers[12] > 0.0 else 0.0
+        for axis in range(3):
+            feedback = linear[3 + axis] + stiffness * (held[axis] - position[axis])
+            target[axis] = (1.0 - gamma) * feedback + gamma * target[axis]
+            feedback = turning * error[axis]
+            target[3 + axis] = (1.0 - angular_gamma) * feedback + angular_gamma * target[3 + axis]
+    a, b, c = left[2, 0], left[2, 1], left[2, 2]
+    target[0] += b * z - c * y
+    target[1] += c * x - a * z
+    target[2] += a * y - b * x
+    for axis in range(3):
+        target[3 + axis] += left[2, axis]
+    if period > 0.0:
+        for axis in range(3):
+            wanted[axis] = held[axis] - movement[0, axis]
+        linear = ante_impact_linear(wanted, ante_numbers)
+        for axis in range(3):
+            held[axis] += period * (linear[axis] + movement[1, axis])
+
+
+@compiled(NOTHING, MATRIX, MATRIX, VECTOR, NUMBER, WRITTEN_VECTOR)
+def add_wrench_acceleration(jacobian: Array, mass_matrix: Array, wrench: Array, share: float, target: Array) -> None:
+    """Add the tool acceleration share J M^-1 J^T f (6,) that a wrench f (6,) gives; M = L L^T.
+
+    Args:
+        jacobian: (6, n) J.
+        mass_matrix: (n, n) M, positive definite.
+        wrench: (6,) f, N and N m.
+        share: Factor.
+        target: (6,) Added to, m/s^2 and rad/s^2.
+    """
+    n = mass_matrix.shape[0]
+    factor, answer = np.empty((n, n)), np.empty(n)
+    for i in range(n):
+        for j in range(i + 1):
+            total = mass_matrix[i, j]
+            for k in range(j):
+                total -= factor[i, k] * factor[j, k]
+            factor[i, j] = math.sqrt(total) if i == j else total / factor[j, j]
+    for i in range(n):
+        total = 0.0
+        for row in range(6):
+            total += jacobian[row, i] * wrench[row]
+        for k in range(i):
+            total -= factor[i, k] * answer[k]
+        answer[i] = total / factor[i, i]
+    for i in range(n - 1, -1, -1):
+        for k in range(i + 1, n):
+            answer[i] -= factor[k, i] * answer[k]
+        answer[i] /= factor[i, i]
+    for row in range(6):
+        for i in range(n):
+            target[row] += share * jacobian[row, i] * answer[i]
