@@ -52,6 +52,10 @@ test: enter  ## run all tests (ARGS="-k detection -x" passes on to pytest; WORKE
 test-fast: enter  ## the tests that start no node as a process and take less than a second or so
 	@$(enter) && echo "[test] pytest, without dds and slow" && $(pytest) -m "not dds and not slow" $(ARGS)
 
+.PHONY: guard
+guard: enter  ## speed that depends on no machine: calls counted, and ratios of times within the run
+	@$(enter) && echo "[guard] pytest" && python -m pytest -q test/guard $(ARGS)
+
 RUNS ?= 10
 .PHONY: test-busy
 test-busy: enter  ## the tests that start nodes RUNS times beside a process that keeps one core busy

@@ -8,6 +8,7 @@ task = ia.load_task("hit_and_push")
 robot = ia.load_robot(task.arms[0].robot)
 field = ia.make_field(task, [robot])
 session = ia.ControlSession(robot, field=field)
+ia.warm_up(session)  # what the first cycles would wait for is loaded and translated now
 detector = ia.make_detector("adaptive_window", robot.n)
 
 # The arm is simulated here; a driver of your own takes the plant's place.

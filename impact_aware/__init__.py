@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from impact_aware.contact import Contact, FreeObject
-    from impact_aware.control import Command, ControlParameters, ControlSession, Mode
+    from impact_aware.control import Command, ControlParameters, ControlSession, Mode, warm_up
     from impact_aware.detection import ImpactEvent, JointSample, make_detector
     from impact_aware.errors import ImpactAwareError, InvalidInputError, NoSolutionError, UnknownNameError
     from impact_aware.experiments.episode import (
@@ -41,7 +41,7 @@ __version__ = "0.1.0"
 
 _HOME = {
     "impact_aware.contact": ("Contact", "FreeObject"),
-    "impact_aware.control": ("Command", "ControlParameters", "ControlSession", "Mode"),
+    "impact_aware.control": ("Command", "ControlParameters", "ControlSession", "Mode", "warm_up"),
     "impact_aware.detection": ("ImpactEvent", "JointSample", "make_detector"),
     "impact_aware.errors": ("ImpactAwareError", "InvalidInputError", "NoSolutionError", "UnknownNameError"),
     "impact_aware.experiments.episode": (
@@ -106,6 +106,7 @@ __all__ = [  # noqa: F822 - imported by `__getattr__`
     "start_posture",
     "streamline",
     "task_plant",
+    "warm_up",
     "write_report",
 ]
 

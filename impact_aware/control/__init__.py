@@ -6,6 +6,7 @@ from impact_aware.control.parameters import INTERIM_ENDS, VARIANTS, ControlParam
 from impact_aware.control.qp import QpStatus
 from impact_aware.control.safety.reasons import SafeReason
 from impact_aware.control.session import ControlSession
+from impact_aware.control.warm_up import warm_up
 
 __all__ = [
     "INTERIM_ENDS",
@@ -17,4 +18,5 @@ __all__ = [
     "QpStatus",
     "ReferenceSpreadingController",
     "SafeReason",
+    "warm_up",
 ]

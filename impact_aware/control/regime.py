@@ -26,7 +26,7 @@ class Regime(enum.StrEnum):
     def of(cls, status: QpStatus, active: int) -> Regime:
         """The regime of a program that ended so, with this number of active bounds."""
         if status is QpStatus.SOLVED:
-            return (cls.INACTIVE, cls.ONE_ACTIVE, cls.MANY_ACTIVE)[min(active, 2)]
+            return (cls.INACTIVE, cls.ONE_ACTIVE)[active] if active < 2 else cls.MANY_ACTIVE
         return {QpStatus.SOFTENED: cls.EXCLUDING, QpStatus.CUT: cls.CUT}.get(status, cls.NOT_FINITE)
 
 

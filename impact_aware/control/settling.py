@@ -10,8 +10,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from impact_aware.arrays import Array
-
 
 class Settling:
     """Displacements x from what is wanted, begun by an impact: x'' = -gamma (2 lambda x' + lambda^2 x).

@@ -169,13 +169,15 @@ class TrackingReference:
         settings = self.parameters
         if settings.interim_end == "time":
             return self._entered
-        latest = self._entered + settings.completion_timeout
-        return latest if self.complete_at is None else min(self.complete_at, latest)
+        latest, complete = self._entered + settings.completion_timeout, self.complete_at
+        return latest if complete is None or complete > latest else complete
 
     def _share(self, begin: float, time: float) -> float:
         """How much of a ramp of the interim mode's duration is over, 0..1."""
-        duration = self.parameters.interim_duration
-        return min(max((time - begin) / duration, 0.0), 1.0) if duration > 0.0 else float(time >= begin)
+        duration, since = self.parameters.interim_duration, time - begin
+        if since >= duration:
+            return 1.0
+        return since / duration if since > 0.0 else 0.0
 
     def advance(
         self,
@@ -194,7 +196,7 @@ class TrackingReference:
             arms: At the present state.
             object_position: (3,) Measured object centre, m, or None.
         """
-        twist, target = np.empty((len(arms), 6)), np.empty((len(arms), 6))
+        settings, twist, target = self.parameters, np.empty((len(arms), 6)), np.empty((len(arms), 6))
         self.twist, self.target_acceleration = twist, target
         if mode is Mode.ANTE:
             self.blend = self.push = 0.0
@@ -215,11 +217,12 @@ class TrackingReference:
         self.blend = self._angular_blend = 1.0
         if mode is Mode.INTERIM:
             self.blend = self._share(self._contact_since(), time)
-            self._angular_blend = self._share(self._entered, time)
+            # Where gamma follows the clock, so does that of the angular part.
+            clocked = settings.interim_end == "time"
+            self._angular_blend = self.blend if clocked else self._share(self._entered, time)
             if self.field.object_moves:
                 movement(self.field, time, math.inf, self._movement)
         self._settle(time)
-        settings = self.parameters
         going_on = settings.period if mode is Mode.INTERIM else 0.0
         self._gains[:] = settings.track_damping, settings.track_stiffness, self.blend, self._angular_blend, going_on
         for index, arm in enumerate(arms):

@@ -211,11 +211,9 @@ def after_impact(
         target: (6,) Written to, m/s^2 and rad/s^2.
     """
     damping, stiffness, gamma, angular_gamma, period = gains[0], gains[1], gains[2], gains[3], gains[4]
-    vector, at, wanted, turned = np.empty(3), np.empty(3), np.empty(3), np.empty((3, 3))
-    for axis in range(3):
-        vector[axis] = left[0, axis]
+    at, turned = np.empty(3), np.empty((3, 3))
     # Without the rotation that the impact left, the tool is where the fields want it.
-    turn_back(rotation, vector, turned)
+    turn_back(rotation, left[0], turned)
     post_impact(centre, turned, post_numbers, predicted, post_desired, twist, target)
     # The tool turns with the object, about its centre.
     x, y, z = position[0] - centre[0], position[1] - centre[1], position[2] - centre[2]
@@ -223,9 +221,8 @@ def after_impact(
     twist[0] += b * z - c * y
     twist[1] += c * x - a * z
     twist[2] += a * y - b * x
-    for axis in range(3):
-        twist[3 + axis] += left[1, axis]
     for row in range(6):
+        twist[row] += left[1, row - 3] if row > 2 else 0.0
         target[row] += damping * (twist[row] - moving[row])
     if gamma < 1.0 or angular_gamma < 1.0:
         for axis in range(3):
@@ -248,8 +245,8 @@ def after_impact(
         target[3 + axis] += left[2, axis]
     if period > 0.0:
         for axis in range(3):
-            wanted[axis] = held[axis] - movement[0, axis]
-        linear = ante_impact_linear(wanted, ante_numbers)
+            at[axis] = held[axis] - movement[0, axis]
+        linear = ante_impact_linear(at, ante_numbers)
         for axis in range(3):
             held[axis] += period * (linear[axis] + movement[1, axis])
 

@@ -300,7 +300,7 @@ class RsControllerNode(SteadyLifecycleNode):
             self._connections.refused_field = ""
             if self._cold and not session.active:
                 self._cold = False
-                self._report.rehearse(warm_up(session.robots, session.parameters, field, session.bases))
+                self._report.rehearse(warm_up(session))
                 freeze_garbage()
         except ImpactAwareError as error:
             self._connections.refuse_field(error)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 
-from impact_aware.errors import InvalidInputError
 from impact_aware.control.tracking_kernels import travel_of_ramp
+from impact_aware.errors import InvalidInputError
 from impact_aware.reference.kernels import smoothstep
 from impact_aware.swing import Swing
 from impact_aware.task.object_watch import ObjectLimits, ObjectWatch
