@@ -43,5 +43,5 @@ class Settling:
         if np.isnan(before).any():
             self.left[arm, 0, part], self.left[arm, 1, part] = displacement, velocity
         else:
-            self.left[arm, 1, part] += velocity - before
+            self.left[arm, 1, part] += np.asarray(velocity, dtype=float) - before
         self._expected[arm, part] = velocity

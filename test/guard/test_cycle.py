@@ -7,9 +7,9 @@ import pytest
 
 from impact_aware.control import ControlSession, Mode, warm_up
 from impact_aware.control.regime import Regime
-from impact_aware.rigs.bench.regimes import MODES, REGIMES, REGIMES_ALL, TASKS, begin, session_of, states_of
 from impact_aware.robot import RobotModel
 from impact_aware.swing import Swing
+from impact_aware_rigs.bench.regimes import MODES, REGIMES, REGIMES_ALL, TASKS, begin, session_of, states_of
 
 MOST_CALLS = {"one_arm": 130, "two_arms": 230}
 MOST_OVER_ANTE = 1.3
