@@ -20,7 +20,6 @@ NODES = (
 )
 # What the library and the commands without ROS import; package.xml names the same for rosdep, and ROS besides.
 REQUIRED = (
-    "example-robot-data",
     "h5py",
     "jinja2",
     "lz4",

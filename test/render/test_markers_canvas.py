@@ -88,7 +88,7 @@ def test_an_arrow_reaches_from_its_start_to_its_tip() -> None:
     assert len(marker_triangles(Sheet("", "base", 0.0).arrow("a", 0, start, np.zeros(3), RED), np.ones(3))) == 0
 
 
-def test_the_links_are_meshes_where_they_are_installed_and_rods_otherwise() -> None:
+def test_the_links_have_their_shapes_where_these_are_known_and_are_rods_otherwise() -> None:
     panda = RobotModel.from_profile("panda")
     shape = robot_shape(load_profile("panda").urdf.read_text())
     frames = {frame for frame, _ in shape.bodies}
@@ -99,6 +99,6 @@ def test_the_links_are_meshes_where_they_are_installed_and_rods_otherwise() -> N
         # The tip's ball is there, and nothing is farther from the base than the arm is long.
         assert np.min(np.linalg.norm(points - tip, axis=1)) <= panda.tool_radius + 1e-9
         assert np.linalg.norm(points, axis=1).max() < 1.3
-    assert (
-        robot_shape(load_profile("panda").urdf.read_text().replace("collision/link0.stl", "nowhere.stl")).bodies == ()
-    )
+    mesh = '<mesh filename="package://nowhere/link0.stl"/>'
+    urdf = load_profile("panda").urdf.read_text()
+    assert robot_shape(urdf.replace('<cylinder radius="0.09" length="0.14"/>', mesh)).bodies == ()

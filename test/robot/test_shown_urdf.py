@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from urllib.parse import unquote, urlparse
 from xml.etree import ElementTree
@@ -16,16 +17,34 @@ from impact_aware.robot.shown_urdf import shown_urdf
 
 
 @pytest.mark.parametrize("name", profile_names())
-def test_every_link_has_a_transform_and_every_mesh_a_file(name: str) -> None:
+def test_every_link_has_a_transform(name: str) -> None:
     profile = load_profile(name)
     text = shown_urdf(profile)
     robot = ElementTree.fromstring(text)
     moving = [joint.get("name") for joint in robot.iterfind("joint") if joint.get("type") != "fixed"]
     assert sorted(map(str, moving)) == sorted(profile.joint_names)
-    meshes = [urlparse(mesh.get("filename")) for mesh in robot.iterfind(".//mesh")]
-    # Those of fr3, fr3v2 and kuka_lwr4 are bare shapes.
-    assert meshes or name in ("fr3", "fr3v2", "kuka_lwr4")
-    assert all(mesh.scheme == "file" and Path(unquote(str(mesh.path))).is_file() for mesh in meshes)
+    assert not robot.findall(".//mesh")  # A pip installation has no package of robot descriptions.
+
+
+def test_a_mesh_of_an_installed_package_is_named_by_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mesh = tmp_path / "share" / "my_arm" / "link 0.stl"
+    mesh.parent.mkdir(parents=True)
+    mesh.touch()
+    monkeypatch.setenv("AMENT_PREFIX_PATH", str(tmp_path))
+    profile = load_profile("panda")
+    urdf = tmp_path / "panda.urdf"
+    body = profile.urdf.read_text(encoding="utf-8")
+    for name, shape in (
+        ("link 0", '<cylinder radius="0.09" length="0.14"/>'),
+        ("link9", '<box size="0.12 0.16 0.1"/>'),
+    ):
+        body = body.replace(shape, f'<mesh filename="package://my_arm/{name}.stl"/>')
+    urdf.write_text(body, encoding="utf-8")
+    robot = ElementTree.fromstring(shown_urdf(dataclasses.replace(profile, urdf=urdf)))
+    names = {str(found.get("filename")) for found in robot.iterfind(".//mesh")}
+    assert "package://my_arm/link9.stl" in names
+    [file] = [urlparse(name) for name in names if name.startswith("file:")]
+    assert Path(unquote(file.path)) == mesh
 
 
 def test_the_tool_is_drawn_where_the_model_has_it() -> None:
