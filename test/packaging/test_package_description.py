@@ -32,11 +32,10 @@ ROSDEP_NAMES = {
     "mpl_toolkits": "python3-matplotlib",
 }
 # No rosdep key exists; `make setup` takes them from environment/with-ros.txt.
-FROM_PYPI_ONLY = {"example_robot_data", "lz4", "mcap", "pyarrow", "zstandard"}
+FROM_PYPI_ONLY = {"lz4", "mcap", "pyarrow", "zstandard"}
 
 # Imported name -> name on PyPI, where the two differ.
 PYPI_NAMES = {
-    "example_robot_data": "example-robot-data",
     "markupsafe": "jinja2",
     "mpl_toolkits": "matplotlib",
     "pinocchio": "pin",
@@ -174,7 +173,6 @@ def test_nothing_private_of_rclpy_is_used() -> None:
 def test_pip_and_rosdep_are_told_of_the_same_libraries() -> None:
     """What is imported and is no part of ROS is what `pip install` brings along, and nothing else is."""
     libraries = set(imported_packages()) & ({*ROSDEP_NAMES, "pinocchio"} | FROM_PYPI_ONLY)
-    libraries.add("example_robot_data")  # whose absence is answered, but the profile `panda` needs its URDF
     required = {re.split(r"[<>=]", line)[0] for line in given_to_setuptools()["install_requires"]}
     assert {PYPI_NAMES.get(name, name) for name in libraries} == required
     asked_for = (ROOT / "environment" / "requirements.in").read_text(encoding="utf-8").splitlines()

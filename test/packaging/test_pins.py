@@ -16,16 +16,18 @@ def pins(distro: str) -> dict[str, str]:
     return dict(line.partition(" ")[0].split("==") for line in lines if line and not line.startswith("#"))
 
 
-def asked_for() -> list[str]:
-    lines = (ENVIRONMENT / "requirements.in").read_text(encoding="utf-8").splitlines()
+def asked_for(name: str) -> list[str]:
+    lines = (ENVIRONMENT / name).read_text(encoding="utf-8").splitlines()
     return [line for line in lines if line and not line.startswith("#")]
 
 
-@pytest.mark.parametrize("distro", [*DISTROS, "docs"])
-def test_every_pin_is_exact(distro: str) -> None:
+@pytest.mark.parametrize(
+    ("distro", "least"), [("jazzy", 100), ("kilted", 100), ("checks", 30), ("docs", 50), ("uv", 1)]
+)
+def test_every_pin_is_exact(distro: str, least: int) -> None:
     lines = (ENVIRONMENT / f"{distro}.txt").read_text(encoding="utf-8").splitlines()
     packages = [line for line in lines if not line.startswith("#")]
-    assert len(packages) > 50
+    assert len(packages) >= least
     for line in packages:
         assert re.fullmatch(rf"{NAME}==[0-9][A-Za-z0-9.+]* --hash=sha256:[0-9a-f]{{64}}", line), line
     assert len(pins(distro)) == len(packages), "a package is pinned twice"
@@ -33,11 +35,14 @@ def test_every_pin_is_exact(distro: str) -> None:
     assert len(set(hashes)) == len(hashes), "two packages have the same file"
 
 
-@pytest.mark.parametrize("distro", DISTROS)
-def test_everything_asked_for_is_pinned_and_satisfied(distro: str) -> None:
+@pytest.mark.parametrize(
+    ("distro", "source"),
+    [*((distro, "requirements.in") for distro in DISTROS), ("checks", "checks.in"), ("uv", "uv.in")],
+)
+def test_everything_asked_for_is_pinned_and_satisfied(distro: str, source: str) -> None:
     requirements = pytest.importorskip("packaging.requirements")
     versions = pins(distro)
-    for line in asked_for():
+    for line in asked_for(source):
         wanted = requirements.Requirement(line.replace("${ROS_DISTRO}", distro))
         name = re.sub(r"[-_.]+", "-", wanted.name).lower()
         assert name in versions, line
@@ -51,8 +56,15 @@ def test_both_distributions_share_the_library_versions() -> None:
     assert all(name.startswith("ros-") for name in differing), differing
 
 
+def test_the_demo_installs_nothing_that_only_checks_need() -> None:
+    """Both sets are installed into one environment: a package has one version, from one of them."""
+    for distro in DISTROS:
+        assert not pins(distro).keys() & pins("checks").keys(), distro
+        assert not pins(distro).keys() & {"pytest", "mypy", "ruff", "hypothesis", "example-robot-data"}, distro
+
+
 def test_packages_beside_a_sourced_ros_have_the_versions_of_the_wheels_environment() -> None:
-    versions = pins("jazzy")
+    versions = pins("jazzy") | pins("checks")
     for line in (ENVIRONMENT / "with-ros.txt").read_text(encoding="utf-8").splitlines():
         requirement = line.partition("#")[0].strip()
         if requirement:
