@@ -11,6 +11,7 @@ import shutil
 import sys
 from pathlib import Path
 
+import figures
 from steps import ROOT, SetupError, Stamp, fingerprint, run, say
 
 HERE = Path(__file__).resolve().parent
@@ -53,6 +54,8 @@ def main() -> int:
         "html",
     ]
     words += ["--conf-dir", str(ROOT / "docs" / "site"), "--doctree-dir", str(BUILD / "doctrees"), str(ROOT), str(HTML)]
+    figures.write_pages()
+    figures.report()
     try:
         install_tools(log)
         run("pages", words, log, environment)

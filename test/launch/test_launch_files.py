@@ -108,11 +108,6 @@ class Choice:
         """Whether the plant waits for the nodes."""
         return {"simulation", "lockstep"} <= self.on
 
-    @property
-    def waited(self) -> dict[str, float]:
-        """The predictor's last state stays the present one while the plant waits."""
-        return {"state_timeout": 30.0} if self.waits else {}
-
     def period(self, name: str) -> dict[str, float]:
         """The hardware's period, which the plant does not have."""
         period = self.driver.period
@@ -178,7 +173,7 @@ def expected_single(choice: Choice) -> list[Started]:
             },
             states,
         ),
-        ("jump_predictor", True, {"robot": robot, **HIT, **step, **choice.waited}, states),
+        ("jump_predictor", True, {"robot": robot, **HIT, **step}, states),
         ("reference_field", "control" in on, {"robot": robot, "task": "hit_and_push"}, {}),
         (
             "rs_controller",
@@ -250,7 +245,7 @@ def expected_dual(choice: Choice) -> list[Started]:
             **choice.period("sampling_period"),
         }
         nodes.append(of_package("impact_detector", above + arm, file, detector, states))
-        predictor = {"arm": arm, "robot": "panda", **contact, **step, **choice.waited}
+        predictor = {"arm": arm, "robot": "panda", **contact, **step}
         nodes.append(of_package("jump_predictor", above + arm, file, predictor, states))
     nodes.append(of_package("reference_field", choice.namespace, file, {"task": "dual_arm_grab"}, all_states))
     waiting = [f"{arm}/{name}" for arm in sides for name in ("impact_detector", "jump_predictor")]

@@ -7,12 +7,10 @@ import time
 from types import SimpleNamespace
 
 import pytest
-from rclpy.duration import Duration
 from rclpy.node import Node
-from rclpy.qos import DurabilityPolicy, LivelinessPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.qos import DurabilityPolicy, QoSProfile
 from rclpy.serialization import serialize_message
 from rosbags.highlevel import AnyReader
-from rosbags.interfaces import QosDurability, QosLiveliness, QosReliability
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
@@ -193,30 +191,3 @@ def test_definitions_keep_the_order_of_their_files_so_that_viewers_can_name_valu
     assert before(prediction, "uint8 mode") == "uint8 MODE_SEPARATE"
     assert "MSG: impact_aware_msgs/ContactImpulse" in prediction
     assert "float64[] position" in texts["/joint_states"]
-
-
-def test_offered_quality_of_service_is_in_the_bag(ros_context, expecting, tmp_path):
-    """A player offers what the bag holds: without it a description comes once, before RViz is there."""
-    writer = Node("latched_writer")
-    profile = QoSProfile(
-        depth=3, durability=DurabilityPolicy.TRANSIENT_LOCAL, liveliness=LivelinessPolicy.MANUAL_BY_TOPIC,
-        liveliness_lease_duration=Duration(seconds=1, nanoseconds=500_000_000),
-    )  # fmt: skip
-    writer.create_publisher(String, "/robot_description", profile)
-    writer.create_publisher(String, "/words", QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT))
-    node = expecting("/kept std_msgs/msg/String latched")
-    deadline = time.monotonic() + 30.0
-    while len(list(node.subscriptions)) < 3 and time.monotonic() < deadline:
-        node._discover()
-        time.sleep(0.01)
-    node.close()
-    writer.destroy_node()
-    with AnyReader([tmp_path / "bag"]) as bag:
-        found = {own.topic: own.ext.offered_qos_profiles for own in bag.connections}
-    (description,), (words,), (kept,) = found["/robot_description"], found["/words"], found["/kept"]
-    assert description.durability is QosDurability.TRANSIENT_LOCAL
-    assert description.reliability is QosReliability.RELIABLE
-    assert description.liveliness is QosLiveliness.MANUAL_BY_TOPIC
-    assert description.liveliness_lease_duration == (1, 500_000_000)
-    assert (words.durability, words.reliability) == (QosDurability.VOLATILE, QosReliability.BEST_EFFORT)
-    assert (kept.durability, kept.depth) == (QosDurability.TRANSIENT_LOCAL, 1)

@@ -1,0 +1,241 @@
+"""The measured figures that the pages of docs/ show: the command of each, what it measures, and its table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+Rows = list[list[Any]]
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One file of docs/figures and one block of a page.
+
+    Attributes:
+        page: Name of the page in docs/, without its ending.
+        command: Words after `impact-aware`; its JSON output is measured.
+        rooms: Paths whose changes make the figures old.
+        columns: Head of the table.
+        rows: Function from the command's JSON to the rows of the table.
+    """
+
+    page: str
+    command: str
+    rooms: tuple[str, ...]
+    columns: tuple[str, ...]
+    rows: Callable[[Mapping[str, Any]], Rows]
+
+
+def at(result: Mapping[str, Any], path: str) -> Any:
+    """The entry of nested mappings along a dotted path; None where it is missing."""
+    found: Any = result
+    for key in path.split("."):
+        if not isinstance(found, Mapping) or key not in found:
+            return None
+        found = found[key]
+    return found
+
+
+RATIOS = ("figure", "measured", "baseline", "baseline measured", "ratio", "aim")
+"""Head of a table of figures beside a baseline of the same run."""
+
+
+def ratios(*lines: tuple[str, str, str, str, str, str]) -> Callable[[Mapping[str, Any]], Rows]:
+    """Rows under `RATIOS`, from (figure, path, baseline, its path, path of the ratio, aim); no path, no value."""
+
+    def rows(result: Mapping[str, Any]) -> Rows:
+        return [
+            [name, at(result, path), baseline, at(result, base), at(result, ratio), aim]
+            for name, path, baseline, base, ratio, aim in lines
+        ]
+
+    return rows
+
+
+def values(*lines: tuple[str, str, str]) -> Callable[[Mapping[str, Any]], Rows]:
+    """Rows of (figure, value, aim), from (figure, path, aim)."""
+    return lambda result: [[name, at(result, path), aim] for name, path, aim in lines]
+
+
+def each(path: str, columns: Sequence[str | Callable[[Mapping[str, Any]], Any]]) -> Callable[[Mapping[str, Any]], Rows]:
+    """One row per entry of the mapping at `path`: its key, then a path below it or a function of it per column."""
+
+    def rows(result: Mapping[str, Any]) -> Rows:
+        return [
+            [key, *(column(entry) if callable(column) else at(entry, column) for column in columns)]
+            for key, entry in (at(result, path) or {}).items()
+        ]
+
+    return rows
+
+
+def _counts(entry: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} {count}" for name, count in entry["outcomes"].items())
+
+
+def _groups(result: Mapping[str, Any]) -> Rows:
+    """Mean peaks of a campaign by group, and the figures of all runs, one column per controller."""
+    names = list(result["success_rate"])
+    rows: Rows = [
+        [f"{factor} {value}", *(means[name] for name in names)]
+        for factor, groups in result["groups"].items()
+        for value, means in groups.items()
+    ]
+    rows.append(["success, share of runs", *(result["success_rate"][name] for name in names)])
+    rows.append(
+        ["largest torque jump at a switch, one cycle", *(result["torque_jump"][name]["largest"] for name in names)]
+    )
+    rows.append(["largest within ten cycles", *(result["torque_swing"][name]["largest"] for name in names)])
+    rows.append(["time to track, s", *(result["time_to_track_s"][name] for name in names)])
+    rows.append(["distance from the goal, m", *(result["goal_error_m"][name] for name in names)])
+    return rows
+
+
+def _checks(result: Mapping[str, Any]) -> Rows:
+    """Numbers that a paper prints one by one, up to `_FEW` of a validation; of the other checks count and success."""
+    signs = {"equal": "=", "at most": "<=", "at least": ">="}
+    groups: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    for check in result["checks"]:
+        groups.setdefault((check["name"], check["kind"]), []).append(check)
+    rows: Rows = []
+    for (name, kind), checks in groups.items():
+        if kind == "printed" and len(checks) <= _FEW:
+            for check in checks:
+                bound = f"{signs[check['relation']]} {check['expected']:.4g}"
+                rows.append([name, kind, f"{check['paper']}: {check['quantity']}", bound, check["computed"]])
+        else:
+            papers = ", ".join(dict.fromkeys(check["paper"] for check in checks))
+            bound = [check["ok"] for check in checks if check["expected"] is not None]
+            rows.append([name, kind, papers, len(bound), f"{sum(bound)} hold"])
+    return rows
+
+
+_FEW = 6
+_PIN = ("`pin.impulseDynamics` with its kinematics", "microseconds.pin_impulse_dynamics")
+_RAW = ("`rosbags`, raw", "raw_messages_per_second")
+_CYCLE = ("control", "reference", "robot")
+_FAULTS = ("control", "nodes", "detection", "reference", "simulation")
+_DELAYS = ("delay_ms.p50", "delay_ms.p99")
+_CONTROLLERS = ("group", "proposed", "no RS", "no interim mode", "no impact map")
+
+
+def _prediction(name: str, key: str, aim: str) -> tuple[str, str, str, str, str, str]:
+    return (f"{name}, us", f"microseconds.{key}", *_PIN, f"ratio_to_baseline.{key}", aim)
+
+
+def _rooms(*names: str) -> tuple[str, ...]:
+    return tuple(f"impact_aware/{name}" for name in names)
+
+
+CLAIMS: dict[str, Claim] = {
+    "predict": Claim(
+        "performance",
+        "bench predict",
+        _rooms("impact", "robot"),
+        RATIOS,
+        ratios(
+            _prediction("prepared, fixed slip direction", "fixed_direction", "<= 1.0"),
+            _prediction("prepared, exact Coulomb", "exact_coulomb", "<= 1.5"),
+            _prediction("`ia.predict`", "predict_function", "<= 3"),
+            ("batch, us each", "batch.coulomb.wall_microseconds", *_PIN, "batch.coulomb.ratio_to_baseline", "<= 0.15"),
+        ),
+    ),
+    "service": Claim(
+        "performance",
+        "bench service",
+        _rooms("nodes", "impact", "messages"),
+        RATIOS,
+        ratios(("p50, us", "predict.p50_us", "an empty service", "empty.p50_us", "ratio_p50", "<= 1.6")),
+    ),
+    "dds": Claim(
+        "performance",
+        "bench dds --seconds 60",
+        _rooms("nodes", "messages", *_CYCLE),
+        RATIOS,
+        ratios(
+            ("state to torque, p50, us", "control.p50_us", "a bare echo", "echo.p50_us", "ratio_p50", ""),
+            ("state to torque, p99, us", "control.p99_us", "a bare echo", "echo.p99_us", "ratio_p99", "<= 1.3"),
+        ),
+    ),
+    "bag": Claim(
+        "performance",
+        "bench bag",
+        _rooms("recordings", "detection", "estimation"),
+        RATIOS,
+        ratios(
+            ("reading, messages/s", "read_messages_per_second", *_RAW, "ratio_read_to_raw", ""),
+            ("whole analysis, messages/s", "analyze_messages_per_second", *_RAW, "ratio_analyze_to_raw", ">= 0.25"),
+        ),
+    ),
+    "startup": Claim(
+        "performance",
+        "bench startup",
+        _rooms("cli", "robot", "impact"),
+        ("figure", "measured", "aim"),
+        values(
+            ("`impact-aware --help`, s of processor time", "seconds.help", "<= 0.3"),
+            ("`impact-aware predict`, s of processor time", "seconds.predict", "<= 0.6"),
+            ("importing NumPy and Pinocchio alone, s", "seconds.numpy_pinocchio", ""),
+        ),
+    ),
+    "control": Claim(
+        "performance",
+        "bench control --random-states 0",
+        _rooms(*_CYCLE),
+        ("cycle", "p50, us", "p99, us"),
+        lambda result: [
+            [f"{arms.replace('_', ' ')}, {regime}", at(entry, "p50_us"), at(entry, "p99_us")]
+            for arms, regimes in result.items()
+            if isinstance(regimes, Mapping)
+            for regime, entry in regimes.items()
+            if isinstance(entry, Mapping) and "p50_us" in entry
+        ],
+    ),
+    "detection": Claim(
+        "detection",
+        "bench detection",
+        _rooms("detection",),
+        ("detector", "delay p50, ms", "p99, ms", "missed", "false per hour", "time error p95, ms", "us a sample"),
+        each("detectors", (*_DELAYS, "missed", "false_positives_per_hour", "time_error_p95_ms", "us_per_sample")),
+    ),
+    "recordings": Claim(
+        "detection",
+        "bench recordings",
+        _rooms("detection", "estimation", "recordings"),
+        ("rate, Hz", "contacts", "found", "false contacts", "time error p95, ms", "jump within 2 s.e.", "cause right"),
+        each(
+            "rates",
+            ("contacts", "found", "false_contacts", "time_error_ms.p95", "jump_error_over_se.within_2", "cause_right"),
+        ),
+    ),
+    **{
+        f"faults{suffix}": Claim(
+            "reliability",
+            f"faults --runs 500{words}",
+            _rooms(*_FAULTS),
+            ("fault", *(("what happens",) if text else ()), "outcomes", "at rest within, s", "failed"),
+            each("classes", (*text, _counts, "longest_rest_s", "failed")),
+        )
+        for suffix, words, text in (("", "", ("text",)), ("-two-arms", " --arms 2", ()))
+    },
+    **{
+        f"campaign-{task}": Claim(
+            "campaign",
+            f"campaign {task} --repeats 5 --workers 2 --out results/campaign-{task}",
+            _rooms("control", "reference", "task", "experiments", "impact", "simulation"),
+            _CONTROLLERS,
+            _groups,
+        )
+        for task in ("hit-and-push", "dual-arm-grab")
+    },
+    "validate": Claim(
+        "validation",
+        "validate",
+        _rooms("impact", "contact", "estimation", "experiments", "simulation"),
+        ("validation", "kind", "of", "expected, or bounds", "computed"),
+        _checks,
+    ),
+}  # fmt: skip
+"""Every block of measured figures by name."""
