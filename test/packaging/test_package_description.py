@@ -188,6 +188,13 @@ def test_every_message_package_used_by_the_interfaces_is_declared() -> None:
             assert f"find_package({package} REQUIRED)" in build, f"{path.name} uses {package}"
 
 
+def test_every_interface_is_built() -> None:
+    build = (ROOT / "msg" / "CMakeLists.txt").read_text(encoding="utf-8")
+    listed = re.findall(r'"((?:msg|srv)/\w+\.(?:msg|srv))"', build)
+    files = [*(ROOT / "msg").glob("msg/*.msg"), *(ROOT / "msg").glob("srv/*.srv")]
+    assert sorted(listed) == sorted(f"{path.parent.name}/{path.name}" for path in files)
+
+
 def test_commands_are_the_nodes_that_exist_and_the_command_line() -> None:
     scripts = given_to_setuptools()["entry_points"]["console_scripts"]
     commands = dict(re.split(r"\s*=\s*", script) for script in scripts)
