@@ -6,7 +6,6 @@ of time. Fields of structures have names such as `log/q`.
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,7 +16,7 @@ import numpy as np
 
 from impact_aware.arrays import Array
 from impact_aware.errors import InvalidInputError, one_reason
-from impact_aware.resources import most_unpacked
+from impact_aware.resources import check_unpacked, most_unpacked
 
 Name: TypeAlias = "str | int"
 
@@ -41,8 +40,7 @@ def open_arrays(path: Path) -> Iterator[Mapping[Name, Any]]:
     loaded = np.load(path, mmap_mode="r", allow_pickle=False)
     if isinstance(loaded, np.lib.npyio.NpzFile):
         with loaded:
-            with zipfile.ZipFile(path) as archive:
-                check_unpacked(path, sum(entry.file_size for entry in archive.infolist()))
+            check_unpacked("table", path, path, most_unpacked(path))
             yield cast(Mapping[Name, Any], loaded)
     elif loaded.dtype.names:
         yield {name: loaded[name] for name in loaded.dtype.names}
@@ -80,7 +78,7 @@ def _datasets(path: Path, file: h5py.File) -> dict[Name, Any]:
             raise InvalidInputError(f"table {path}", f"{name} in another file", "datasets within the file")
         if len(found) >= MOST_ARRAYS:
             raise InvalidInputError(f"table {path}", f"more than {MOST_ARRAYS} datasets", f"{MOST_ARRAYS} at most")
-        check_unpacked(path, item.nbytes)
+        check_size(path, item.nbytes)
         found[name] = item
 
     # Soft and external links are passed over by h5py's visitor, which goes along hard ones only.
@@ -88,7 +86,7 @@ def _datasets(path: Path, file: h5py.File) -> dict[Name, Any]:
     return found
 
 
-def check_unpacked(path: Path, size: int) -> None:
+def check_size(path: Path, size: int) -> None:
     """Refuse a file that becomes too large, bytes."""
     most = most_unpacked(path)
     if size > most:

@@ -22,10 +22,11 @@ import pyarrow
 import pyarrow.csv
 import pyarrow.parquet
 
-from impact_aware.array_file import check_unpacked, lies_across, open_arrays, recording_length
+from impact_aware.array_file import check_size, lies_across, open_arrays, recording_length
 from impact_aware.arrays import Array
 from impact_aware.column_names import listed
 from impact_aware.errors import InvalidInputError, one_reason
+from impact_aware.ranges import read_number
 from impact_aware.text_layout import BLANKS, MISSING, CellError, is_number, layout_of, numbers_in, rows_of, seconds_of
 
 Name: TypeAlias = "str | int"
@@ -194,7 +195,7 @@ def open_columns(path: str | Path) -> ColumnFile:
 class _Parquet(ColumnFile):
     def _find(self) -> dict[Name, int]:
         with pyarrow.parquet.ParquetFile(self.path) as file:
-            check_unpacked(self.path, 8 * file.metadata.num_rows)
+            check_size(self.path, 8 * file.metadata.num_rows)
             schema = file.schema_arrow
             nested = [field.name for field in schema if _is_list(field.type)]
             found: dict[Name, int] = dict.fromkeys(schema.names, 1)
@@ -287,7 +288,8 @@ class _Text(ColumnFile):
         if word in MISSING:
             return float("nan")
         date = seconds_of(word)
-        return date if date is not None else float(word.replace(",", ".") if self._layout.decimal == "," else word)
+        plain = word.replace(",", ".") if self._layout.decimal == "," else word
+        return date if date is not None else read_number(plain)
 
     def _vectors(self, words: Sequence[str | None], width: int) -> Array:
         """Vectors (k, width) of cells; NaN where one is empty.

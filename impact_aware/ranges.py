@@ -9,6 +9,17 @@ from typing import NamedTuple
 from impact_aware.errors import InvalidInputError
 
 
+def read_number(word: str) -> float:
+    """Return the number that a word is, which may be infinite or NaN.
+
+    Raises:
+        ValueError: The word is none, such as `1_0` or digits of another script, which Python would read.
+    """
+    if "_" in word or not word.isascii():
+        raise ValueError(f"no number: {word[:40]!r}")
+    return float(word)
+
+
 class Range(NamedTuple):
     """Which values a number may have.
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import stat
+import zipfile
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.yaml_text import read_yaml_mapping
@@ -88,25 +90,50 @@ def read_mapping(kind: str, path: Path) -> dict[str, Any]:
     return read_yaml_mapping(kind, str(path), read_text(kind, path, "YAML file"))
 
 
+def read_bytes(kind: str, path: Path, format_name: str, largest: int) -> bytes:
+    """The bytes of a file of the user, `largest` at most; `kind` and `format_name` are for messages.
+
+    Raises:
+        InvalidInputError: No regular file, one that is too large or can't be read.
+    """
+    try:
+        # A pipe would be waited for, and /dev/zero has no end.
+        number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with open(number, "rb") as file:
+            regular = stat.S_ISREG(os.fstat(number).st_mode)
+            content = file.read(largest + 1) if regular else b""
+    except OSError as error:
+        raise InvalidInputError(kind, str(path), f"a readable {format_name} ({error.strerror})") from error
+    except ValueError as error:
+        # A path with a zero byte.
+        raise InvalidInputError(kind, repr(str(path)), f"a path ({error})") from error
+    if not regular:
+        raise InvalidInputError(kind, str(path), f"a {format_name}")
+    if len(content) > largest:
+        raise InvalidInputError(kind, str(path), f"a {format_name} of {largest} bytes at most")
+    return content
+
+
+def check_unpacked(kind: str, path: object, archive: Path | BinaryIO, largest: int) -> None:
+    """Refuse a zip archive whose files have more than `largest` bytes when unpacked.
+
+    Raises:
+        InvalidInputError: They do; `kind` and `path` are for messages.
+        zipfile.BadZipFile: No archive.
+    """
+    with zipfile.ZipFile(archive) as content:
+        size = sum(entry.file_size for entry in content.infolist())
+    if size > largest:
+        raise InvalidInputError(kind, str(path), f"{largest} bytes at most, not {size} when unpacked")
+
+
 def read_text(kind: str, path: Path, format_name: str = "file", largest: int = LARGEST_TEXT) -> str:
     """The text of a file of the user, `largest` bytes at most; `kind` and `format_name` are for messages.
 
     Raises:
         InvalidInputError: No regular file, one that is too large or can't be read, or no text in UTF-8.
     """
-    try:
-        # A pipe would be waited for, and /dev/zero has no end.
-        if path.exists() and not path.is_file():
-            raise InvalidInputError(kind, str(path), f"a {format_name}")
-        with open(path, "rb") as file:
-            content = file.read(largest + 1)
-    except OSError as error:
-        raise InvalidInputError(kind, str(path), f"a readable {format_name} ({error.strerror})") from error
-    except ValueError as error:
-        # A path with a zero byte.
-        raise InvalidInputError(kind, repr(str(path)), f"a path ({error})") from error
-    if len(content) > largest:
-        raise InvalidInputError(kind, str(path), f"a {format_name} of {largest} bytes at most")
+    content = read_bytes(kind, path, format_name, largest)
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:

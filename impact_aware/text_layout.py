@@ -17,6 +17,8 @@ from pathlib import Path
 
 import numpy as np
 
+from impact_aware.ranges import read_number
+
 BLANKS = " "
 """As a delimiter: any number of blanks and tabs."""
 
@@ -142,7 +144,7 @@ def is_number(word: str, decimal: str = ".") -> bool:
     if decimal == "," and _DECIMAL_COMMA.fullmatch(word):
         return True
     try:
-        float(word)
+        read_number(word)
     except ValueError:
         return False
     return True
@@ -168,7 +170,7 @@ def numbers_in(word: str, decimal: str = ".") -> list[float] | None:
     else:
         words = (word.translate(_BRACKETS) if word[:1] in ("[", "(", "{") else word).split()
     try:
-        return [float(part) for part in words] or None
+        return [read_number(part) for part in words] or None
     except ValueError:
         return None
 

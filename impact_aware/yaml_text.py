@@ -24,7 +24,7 @@ LONGEST_NUMBER = 40
 """Characters of a number; a double has 24 at most."""
 
 _PREFIX = "tag:yaml.org,2002:"
-_NUMBER = re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
+_NUMBER = re.compile(r"[-+]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
 _ERRORS = (yaml.YAMLError, ValueError, KeyError, TypeError, AttributeError, OverflowError)
 """What PyYAML raises for texts that are no YAML, and for tags that do not fit their values."""
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from tqdm import tqdm
 
+from impact_aware.cli.numbers import whole
 from impact_aware.control import VARIANTS
-from impact_aware.errors import InvalidInputError
 from impact_aware.experiments.campaign import COLUMNS, RANDOM_COLUMNS, Row, Run, RunOptions, keep_maps, simulate
 from impact_aware.experiments.campaign_execution import execute
 from impact_aware.experiments.campaign_plan import CAMPAIGNS, CONTROLLERS, Setup, plan
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument("task", choices=tuple(CAMPAIGNS), metavar="TASK", help=", ".join(CAMPAIGNS))
-    parser.add_argument("--repeats", type=int, default=5, help="repeats of each setup (default: %(default)s)")
-    parser.add_argument("--workers", type=int, default=2, help="processes (default: %(default)s)")
+    parser.add_argument("--repeats", type=whole(1, 10_000), default=5, help="of each setup (default: %(default)s)")
+    parser.add_argument("--workers", type=whole(1, 1000), default=2, help="processes (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=0, help="seed of all disturbances (default: %(default)s)")
     parser.add_argument(
         "--controllers",
@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--random",
-        type=int,
+        type=whole(1, 1_000_000),
         metavar="N",
         help="in place of the paper's setups N trials with random start, object position and mass; see below",
     )
@@ -76,8 +76,6 @@ def run(args: argparse.Namespace) -> int:
     options = RunOptions(args.seed, impact_map=args.impact_map, plant=args.plant, maps=str(out))
     controllers = args.controllers or (["proposed"] if random else list(VARIANTS))
     # All checks come before the folder is touched.
-    if args.workers < 1:
-        raise InvalidInputError("--workers", args.workers, "a number >= 1")
     planned = plan(args.task, args.repeats, controllers)
     setups: Sequence[Run] = plan_random(args.task, args.random, controllers) if random else planned
     store = CampaignStore(out, options.head(args.task, random=random), RANDOM_COLUMNS if random else COLUMNS)

@@ -6,7 +6,7 @@ import argparse
 import textwrap
 
 from impact_aware.bringup.host_check import Finding, look_at_host, measure_jitter
-from impact_aware.errors import InvalidInputError
+from impact_aware.cli.numbers import real
 from impact_aware.json_text import json_text
 
 _WORDS = {"": "ok", None: "unknown"}
@@ -16,14 +16,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument("--network-card", default="", metavar="NAME", help="the card to the arm, such as eth1")
     parser.add_argument(
-        "--seconds", type=float, default=5.0, help="time for which wake-ups are measured, or 0 (default: %(default)s)"
+        "--seconds",
+        type=real(0.0, 3600.0),
+        default=5.0,
+        help="time for which wake-ups are measured, or 0 (default: %(default)s)",
     )
 
 
 def run(args: argparse.Namespace) -> int:
     """Look, measure, print; the exit status is 1 when there is something to do."""
-    if not 0.0 <= args.seconds <= 3600.0:
-        raise InvalidInputError("--seconds", args.seconds, "0..3600 s")
     findings = look_at_host(args.network_card)
     if args.seconds:
         findings.append(measure_jitter(args.seconds))

@@ -12,6 +12,7 @@ import numpy as np
 
 from impact_aware.cli.identify_contact_point import add_contact_point_arguments, run_contact_point
 from impact_aware.cli.identify_plan import run_plan
+from impact_aware.cli.numbers import real, whole
 from impact_aware.cli.table_options import add_table_arguments, column_map, tell
 from impact_aware.columns import ROW_NUMBER, open_columns
 from impact_aware.contact.force_models import FORCE_MODELS
@@ -104,9 +105,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_contact_point_arguments(parser)
     parser.add_argument("--common-ratio", action="store_true", help="inertia: one factor on the profile's B_theta")
     plan = parser.add_argument_group("plan")
-    plan.add_argument("--count", type=int, default=20, help="impacts to record (20)")
-    plan.add_argument("--candidates", type=int, default=300, help="random impacts to choose from (300)")
-    plan.add_argument("--velocity-error", type=float, default=2e-3, help="expected of the velocities, rad/s (0.002)")
+    plan.add_argument("--count", type=whole(1, 10_000), default=20, help="impacts to record (20)")
+    plan.add_argument("--candidates", type=whole(1, 100_000), default=300, help="random impacts to choose from (300)")
+    plan.add_argument("--velocity-error", type=real(1e-9, 10.0), default=2e-3, help="of the velocities, rad/s (0.002)")
     plan.add_argument("--seed", type=int, default=0, help="of the candidates (0)")
     contact = parser.add_argument_group("contact")
     contact.add_argument(

@@ -17,6 +17,7 @@ import warnings
 from pathlib import Path
 
 import impact_aware
+from impact_aware.cli.numbers import NumberParser
 from impact_aware.errors import ImpactAwareError, one_line
 from impact_aware.library_settings import shield_process
 from impact_aware.plugins import plugins
@@ -58,7 +59,7 @@ def _summary(path: Path) -> str:
 
 def build_parser(wanted: str | None) -> argparse.ArgumentParser:
     """The parser with the arguments of the wanted subcommand, and only the names of the others."""
-    parser = argparse.ArgumentParser(prog="impact-aware", description="Impact-aware manipulation.")
+    parser = NumberParser(prog="impact-aware", description="Impact-aware manipulation.")
     parser.add_argument("--version", action="version", version=f"impact-aware {impact_aware.__version__}")
     subparsers = parser.add_subparsers(dest="subcommand", metavar="COMMAND", required=True)
     # Entry points of every installed distribution are read only where a builtin command does not answer.

@@ -7,8 +7,6 @@ import os
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from impact_aware.errors import InvalidInputError
 from impact_aware.json_text import json_text
 from impact_aware.recordings.bag import Bag
@@ -37,8 +35,6 @@ def run(args: argparse.Namespace) -> int:
         BagError: The recording can't be read, or has nothing to draw.
     """
     view_direction(args.view)
-    if args.time is not None and not np.isfinite(args.time):
-        raise InvalidInputError("--time", args.time, "a finite time, s")
     path = output_file(args.out, args.bag)
     if path.exists() and not args.force:
         raise InvalidInputError("--out", str(path), "a file that does not exist yet, or --force")

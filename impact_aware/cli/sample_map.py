@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from impact_aware.arrays import Array
+from impact_aware.cli.numbers import real, whole
 from impact_aware.errors import InvalidInputError
 from impact_aware.impact import DEFAULT_METHOD, IMPACT_MAPS
 from impact_aware.impact.sampled_map import ImpactMap
@@ -30,8 +31,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--task", default="hit_and_push", metavar="NAME_OR_FILE", help="task of one arm (hit_and_push)")
     parser.add_argument("--object", metavar="NAME", help="another of the task's objects")
     parser.add_argument("--half-width", type=float, default=0.05, metavar="M", help="of the square of positions (0.05)")
-    parser.add_argument("--count", type=int, default=5, metavar="N", help="positions per side, >= 2 (5)")
-    parser.add_argument("--shape", type=float, default=0.5, help="of the basis functions, per grid spacing (0.5)")
+    parser.add_argument("--count", type=whole(2, 200), default=5, metavar="N", help="positions per side, >= 2 (5)")
+    parser.add_argument("--shape", type=real(1e-3, 1000.0), default=0.5, help="of the basis functions (0.5)")
     parser.add_argument("--method", default=DEFAULT_METHOD, choices=tuple(IMPACT_MAPS), help="impact map")
     parser.add_argument("--inertia", default="M+B_theta", choices=INERTIA_CHOICES, help="default M+B_theta")
 

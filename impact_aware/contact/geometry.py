@@ -25,7 +25,7 @@ RESTITUTION = Range(0.0, 1.0)
 """Coefficient of restitution; more than 1 would create energy."""
 
 RADIUS = Range(0.0, 10.0, "m")
-"""Of a spherical tip."""
+"""Of a spherical tip, and half edges of a palm."""
 
 OBJECT_MASS = Range(0.0, 1e12, "kg", open_below=True)
 """Of an object that is hit; from there on it is a fixed surface to double precision."""
@@ -195,9 +195,9 @@ def unit_vector(field_name: str, values: ArrayLike) -> Array:
         InvalidInputError: Not three finite numbers, or all of them zero.
     """
     array = vector(field_name, values, 3)
-    length = math.sqrt(float(array @ array))
-    if not length > 1e-12:
-        raise InvalidInputError(field_name, array.tolist(), "a vector that is not of zero length")
+    length = math.hypot(*array)
+    if not 1e-12 < length < math.inf:
+        raise InvalidInputError(field_name, array.tolist(), "a vector of finite length that is not zero")
     return array / length
 
 

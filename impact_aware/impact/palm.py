@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from impact_aware.arrays import Array
 from impact_aware.contact.face_overlap import clipped
-from impact_aware.contact.geometry import Contact, FreeObject, contact_jacobian
+from impact_aware.contact.geometry import RADIUS, Contact, FreeObject, contact_jacobian
 from impact_aware.contact.shape import PlacedShape
 from impact_aware.errors import InvalidInputError
 from impact_aware.impact.contact_impulse import Mode
@@ -239,8 +239,9 @@ def checked_palm(half_sizes: ArrayLike) -> Array | None:
     half = np.asarray(half_sizes, dtype=float)
     if half.shape == (3,) and not half.any():
         return None
-    if half.shape != (3,) or not (np.isfinite(half).all() and (half > 0.0).all()):
-        raise InvalidInputError("pad_half_sizes", half.tolist(), "three lengths > 0 m, or three zeros")
+    if half.shape != (3,) or not ((half > 0.0) & (half <= RADIUS.high)).all():
+        expected = f"three lengths > 0 and <= {RADIUS.high:g} m, or three zeros"
+        raise InvalidInputError("pad_half_sizes", half.tolist(), expected)
     return half
 
 

@@ -23,10 +23,17 @@ from impact_aware.arrays import Array
 from impact_aware.errors import InvalidInputError, NoSolutionError, UnknownNameError
 from impact_aware.output_folder import write_whole
 from impact_aware.ranges import check_scalar
+from impact_aware.resources import check_unpacked, read_bytes
 
 Trend: TypeAlias = Literal["linear", "none"]
 
 TRENDS: tuple[Trend, ...] = ("linear", "none")
+LARGEST = 20_000_000
+"""Distances between samples, by coordinate: samples times samples times coordinates of a state."""
+
+LARGEST_FILE = 1 << 26
+"""Size of a map's file, bytes, packed and unpacked."""
+
 _FORMAT = 1
 # Above this condition number the weights carry fewer than five digits.
 _LARGEST_CONDITION = 1e11
@@ -94,7 +101,10 @@ class ImpactMap:
         self.scale = np.ones(self.states.shape[1]) if scale is None else np.array(scale, dtype=float)
         if self.scale.shape != (self.states.shape[1],) or not (np.isfinite(self.scale) & (self.scale > 0.0)).all():
             raise InvalidInputError("scale", np.asarray(scale).tolist(), f"{self.states.shape[1]} positive numbers")
-        check_scalar("shape", shape, 0.0, np.inf, open_below=True)
+        check_scalar("shape", shape, 0.0, 1000.0, open_below=True)
+        if self.states.shape[0] * self.states.size > LARGEST:
+            most = f"{LARGEST} in samples x samples x coordinates at most"
+            raise InvalidInputError("states", f"shape {self.states.shape}", most)
         self.shape = float(shape)
         if trend not in TRENDS:
             raise UnknownNameError("trend", str(trend), TRENDS)
@@ -220,7 +230,9 @@ class ImpactMap:
             InvalidInputError: No such file, or not such a file.
         """
         try:
-            with np.load(Path(path), allow_pickle=False) as content:
+            packed = io.BytesIO(read_bytes("impact map", Path(path), "file", LARGEST_FILE))
+            check_unpacked("impact map", path, packed, LARGEST_FILE)
+            with np.load(packed, allow_pickle=False) as content:
                 header = json.loads(str(content["header"]))
                 if header["format"] != _FORMAT:
                     raise InvalidInputError("impact map format", header["format"], str(_FORMAT))
@@ -234,8 +246,6 @@ class ImpactMap:
                     trend=header["trend"],
                     notes=header["notes"],
                 )
-        except FileNotFoundError as error:
-            raise InvalidInputError("impact map", str(path), "an existing file") from error
         except InvalidInputError:
             raise
         except (

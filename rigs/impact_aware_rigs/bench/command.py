@@ -7,6 +7,7 @@ import importlib
 from pathlib import Path
 from types import ModuleType
 
+from impact_aware.cli.numbers import NumberParser
 from impact_aware.errors import UnknownNameError
 from impact_aware.json_text import json_text
 from impact_aware.output_folder import write_whole
@@ -68,7 +69,7 @@ def benchmark(name: str) -> tuple[argparse.ArgumentParser, ModuleType]:
     if name not in BENCHMARKS:
         raise UnknownNameError("benchmark", name, BENCHMARKS)
     module = importlib.import_module(f"impact_aware_rigs.bench.{name}")
-    parser = argparse.ArgumentParser(prog=f"impact-aware bench {name}", description=module.__doc__)
+    parser = NumberParser(prog=f"impact-aware bench {name}", description=module.__doc__)
     parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
     parser.add_argument("--out", type=Path, metavar="DIR", help="folder for results")
     module.add_arguments(parser)
