@@ -57,9 +57,14 @@ def one_line(text: str) -> str:
     """
     if len(text) > LONGEST_LINE:
         text = f"{text[:LONGEST_LINE]}..."
+    return visible("".join(" " if c.isspace() else c for c in text))
+
+
+def visible(text: str, kept: str = "") -> str:
+    """Return the text with characters that a terminal would obey, or that nobody sees, as escapes, but for `kept`."""
     if text.isprintable():
         return text
-    return "".join(c if c.isprintable() else " " if c.isspace() else ascii(c)[1:-1] for c in text)
+    return "".join(c if c.isprintable() or c in kept else ascii(c)[1:-1] for c in text)
 
 
 def one_reason(error: BaseException) -> str:

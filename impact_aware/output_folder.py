@@ -15,7 +15,7 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO
@@ -58,7 +58,7 @@ class OutputFolder:
             InvalidInputError: The folder is a recording or in one, holds one, is a file or a link, holds results that
                 may not be replaced or something else, or is the current folder or one around it.
         """
-        self._command, self._aside = command, aside
+        self._command, self._force, self._aside = command, force, aside
         self._target = usable_folder(folder)
         for recording in inputs:
             # Not Path.resolve, which ends at links that lead to themselves.
@@ -66,16 +66,29 @@ class OutputFolder:
             within = recording.is_dir() and inside in self._target.parents
             if self._target in (inside, *inside.parents) or within:
                 raise InvalidInputError("out", str(folder), f"a folder outside the recording {recording}")
-        written = marker_of(self._target)
-        if written is None and _has_entries(self._target):
-            raise InvalidInputError("out", f"{folder}, which is no result of this project", "a new or empty folder")
-        if written is not None and written.get("command") != command:
-            raise InvalidInputError("out", f"{folder}, a result of {written.get('command')}", "a new or empty folder")
-        if written is not None and not (force or aside):
-            raise InvalidInputError("out", f"{folder}, which has results", "another folder, or --force")
+        self._check()
         self._unfinished = self._target.with_name(f".{self._target.name}.unfinished-{os.getpid()}")
         self._lock: FolderLock | None = None
         self.kept: Path | None = None
+
+    def _check(self) -> dict[str, Any] | None:
+        """Refuse a folder that results can't take the place of, before the work and after it; returns its marker."""
+        folder, written = self._target, marker_of(self._target)
+        if _is_mount_point(folder):
+            raise InvalidInputError("out", f"{folder}, a mount point", "a folder in it, which can be replaced whole")
+        above = next(path for path in folder.parents if path.exists())
+        if not os.access(above, os.W_OK | os.X_OK):
+            raise InvalidInputError("out", str(folder), f"a folder whose place, {above}, can be written to")
+        if written is None and folder.is_dir() and any(folder.iterdir()):
+            raise InvalidInputError("out", f"{folder}, which is no result of this project", "a new or empty folder")
+        if written is not None and written.get("command") != self._command:
+            raise InvalidInputError("out", f"{folder}, a result of {written.get('command')}", "a new or empty folder")
+        if written is not None and not (self._force or self._aside):
+            raise InvalidInputError("out", f"{folder}, which has results", "another folder, or --force")
+        for name in _files(folder) if written is not None and not self._aside else ():
+            if not (folder / name).is_symlink() and not (folder / name).is_file():
+                raise InvalidInputError("out", f"{folder} with {name}", "files and folders in it, no pipe or device")
+        return written
 
     def __enter__(self) -> Path:
         """Make the folder to write to.
@@ -106,11 +119,13 @@ class OutputFolder:
                 self._finish()
             elif self._aside:
                 with contextlib.suppress(OSError):
-                    kept = free_name(self._target.with_name(f"{self._target.name}.failed"))
-                    os.rename(self._unfinished, kept)
-                    self.kept = kept
+                    self._keep(self._target.with_name(f"{self._target.name}.failed"))
         except OSError as problem:
             error = problem
+        except InvalidInputError as problem:
+            # Another run, or somebody, was there first: theirs stays, and this run's work is not lost.
+            self._keep(self._target)
+            raise OutputError(f"{problem}; the results are in {self.kept}") from problem
         finally:
             shutil.rmtree(self._unfinished, ignore_errors=True)
             if self._lock is not None:
@@ -119,13 +134,19 @@ class OutputFolder:
         if isinstance(cause, OSError):
             raise OutputError(self._sentence(cause)) from error
 
+    def _keep(self, path: Path) -> None:
+        """Move what was written to the first free name after this path."""
+        kept = free_name(path)
+        os.rename(self._unfinished, kept)
+        self.kept = kept
+
     def _finish(self) -> None:
-        own = sorted(path.name for path in self._unfinished.iterdir() if path.name != MARKER)
-        before = marker_of(self._target)
-        if before is not None and not self._aside:
-            _carry_over(self._target, self._unfinished, {MARKER, *map(str, before.get("files") or ()), *own})
+        own = sorted(name for name in _files(self._unfinished) if name != MARKER)
         content = {"command": self._command, "complete": True, "files": own}
         write_whole(self._unfinished / MARKER, json.dumps(content, indent=1) + "\n")
+        before = self._check()
+        if before is not None and not self._aside:
+            _carry_over(self._target, self._unfinished, {MARKER, *map(str, before.get("files") or ()), *own})
         _sync(self._unfinished)
         if before is None:
             # A folder can take the place of an empty one.
@@ -320,19 +341,30 @@ def _renamed(one: Path, other: Path, how: int) -> bool:
     return False
 
 
-def _has_entries(folder: Path) -> bool:
-    return folder.is_dir() and any(folder.iterdir())
+def _is_mount_point(folder: Path) -> bool:
+    """Whether a file system is mounted at the folder, one that another path shows as well included."""
+    with contextlib.suppress(OSError):
+        mounts = Path("/proc/self/mountinfo").read_bytes().splitlines()
+        # Blanks and the like are octal there.
+        places = {line.split()[4].decode("unicode_escape").encode("latin-1") for line in mounts}
+        return os.fsencode(folder) in places
+    return os.path.ismount(folder)
+
+
+def _files(folder: Path) -> Iterator[str]:
+    """Paths in a folder, at any depth, of all that is no folder."""
+    for place, folders, names in os.walk(folder):
+        links = [name for name in folders if os.path.islink(os.path.join(place, name))]
+        for name in (*names, *links):
+            yield os.path.relpath(os.path.join(place, name), folder)
 
 
 def _carry_over(source: Path, target: Path, without: set[str]) -> None:
     """Copy what others put beside earlier results."""
-    for path in source.iterdir():
-        if path.name in without:
-            continue
-        if path.is_dir() and not path.is_symlink():
-            shutil.copytree(path, target / path.name, symlinks=True)
-        else:
-            shutil.copy2(path, target / path.name, follow_symlinks=False)
+    for name in _files(source):
+        if name not in without:
+            (target / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(source / name, target / name, follow_symlinks=False)
 
 
 def _sync(folder: Path) -> None:

@@ -124,7 +124,7 @@ def check_unpacked(kind: str, path: object, archive: Path | BinaryIO, largest: i
     with zipfile.ZipFile(archive) as content:
         size = sum(entry.file_size for entry in content.infolist())
     if size > largest:
-        raise InvalidInputError(kind, str(path), f"{largest} bytes at most, not {size} when unpacked")
+        raise InvalidInputError(f"{kind} {path}", f"{size} bytes when unpacked", f"{largest} at most")
 
 
 def read_text(kind: str, path: Path, format_name: str = "file", largest: int = LARGEST_TEXT) -> str:

@@ -14,6 +14,7 @@ from impact_aware.cli.numbers import number, numbers
 from impact_aware.cli.table_options import add_table_arguments, column_map
 from impact_aware.detection.impact_watch import SECOND_CONTACT
 from impact_aware.detection.registry import DETECTORS
+from impact_aware.errors import one_line
 from impact_aware.estimation.registry import OFFLINE_ESTIMATORS
 from impact_aware.impact.registry import DEFAULT_METHOD, IMPACT_MAPS
 from impact_aware.json_text import json_text
@@ -224,7 +225,7 @@ def _analyzed(recordings: list[Path], options: AnalysisOptions) -> Analysis:
         if file != current:
             current = file
             bar.reset(total or None)
-            bar.set_description(file.name)
+            bar.set_description(one_line(file.name))
         bar.update(done - bar.n)
 
     with bar:

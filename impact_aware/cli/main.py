@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import argparse
 import ast
+import contextlib
 import importlib
 import importlib.util
 import io
 import os
 import sys
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 
 import impact_aware
 from impact_aware.cli.numbers import NumberParser
-from impact_aware.errors import ImpactAwareError, one_line
+from impact_aware.errors import ImpactAwareError, one_line, visible
 from impact_aware.library_settings import shield_process
 from impact_aware.plugins import plugins
 
@@ -83,12 +85,9 @@ def main(argv: list[str] | None = None) -> int:
     if "_ARGCOMPLETE" in os.environ:
         _complete(os.environ.get("COMP_LINE", "").split())
     wanted = _wanted(argv)
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        # A terminal that lacks a letter of a name gets its number.
-        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         args = _parsed(build_parser(wanted), argv)
-        with warnings.catch_warnings():
+        with _visible_output(), warnings.catch_warnings():
             # Numbers that overflow are refused or left out by name; NumPy's lines about them say nothing to a user.
             warnings.simplefilter("ignore", RuntimeWarning)
             return int(args.run(args))
@@ -109,6 +108,32 @@ def main(argv: list[str] | None = None) -> int:
     except MemoryError:
         print("impact-aware: error: there is not enough memory for this input", file=sys.stderr)
         return 2
+
+
+class _Screen(io.TextIOWrapper):
+    """A text output on which names from recordings can't steer the terminal."""
+
+    def write(self, text: str) -> int:
+        return super().write(visible(text, "\n\t"))
+
+
+@contextlib.contextmanager
+def _visible_output() -> Iterator[None]:
+    """Print to a `_Screen`; a terminal that lacks a letter of a name gets its number."""
+    plain = sys.stdout
+    if not isinstance(plain, io.TextIOWrapper):
+        yield
+        return
+    plain.flush()
+    lines = plain.line_buffering
+    sys.stdout = screen = _Screen(plain.buffer, plain.encoding, "backslashreplace", line_buffering=lines)
+    try:
+        yield
+        screen.flush()
+    finally:
+        sys.stdout = plain
+        with contextlib.suppress(OSError, ValueError):
+            screen.detach()
 
 
 def _wanted(words: list[str]) -> str | None:

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from impact_aware.arrays import Array
-from impact_aware.errors import ImpactAwareError, InvalidInputError
+from impact_aware.errors import ImpactAwareError, InvalidInputError, one_line
 from impact_aware.ranges import read_number
 
 LARGEST = 1e12
@@ -76,4 +76,4 @@ class NumberParser(argparse.ArgumentParser):
         """Raise what an option's value is refused with, which the command prints; end with the usage otherwise."""
         if message.startswith("argument --"):
             raise ImpactAwareError(message.removeprefix("argument "))
-        super().error(message)
+        super().error(one_line(message))

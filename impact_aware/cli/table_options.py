@@ -6,6 +6,7 @@ import argparse
 import sys
 from collections.abc import Iterable
 
+from impact_aware.errors import one_line
 from impact_aware.joint_columns import ColumnMap, read_column_map, with_rate, with_time_unit
 from impact_aware.time_columns import TIME_UNITS
 
@@ -40,4 +41,4 @@ def column_map(args: argparse.Namespace) -> ColumnMap | None:
 def tell(notes: Iterable[str]) -> None:
     """Print what was judged about tables, each note once, where it does not get into a result."""
     for note in dict.fromkeys(notes):
-        print(f"note: {note}", file=sys.stderr)
+        print(one_line(f"note: {note}"), file=sys.stderr)

@@ -25,6 +25,7 @@ from rosbags.rosbag2.metadata import dump_qos_v9, parse_qos
 from impact_aware.errors import ImpactAwareError, InvalidInputError
 from impact_aware.messages.stamps import serialized_stamp, to_nanoseconds
 from impact_aware.recordings.annotations import EVENT_TYPE, MARKERS_TYPE, PREDICTION_TYPE, ArmMessages
+from impact_aware.recordings.bag_parts import LARGEST_QOS
 from impact_aware.recordings.link_transforms import JOINT_STATE_TYPE, TRANSFORMS_TYPE, LinkTransforms
 from impact_aware.recordings.message_types import annotation_types
 from impact_aware.recordings.raw_recording import RawMessage, RawRecording, RawTopic
@@ -314,7 +315,8 @@ class _Copy:
 
 def _qos(topic: RawTopic) -> list[Any]:
     """What the publishers offered, so that a replay offers it again; none where it can't be read."""
+    text = topic.metadata.get("offered_qos_profiles", "")
     try:
-        return list(dump_qos_v9(parse_qos(topic.metadata.get("offered_qos_profiles", ""))))
+        return list(dump_qos_v9(parse_qos(text))) if len(text) <= LARGEST_QOS else []
     except (ReaderError, KeyError, TypeError, ValueError):
         return []

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sqlite3
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator
+from contextlib import closing
 from pathlib import Path
 from types import TracebackType
 from typing import Any
+from urllib.parse import quote
 
 import numpy as np
 from mcap.reader import SeekingReader
@@ -21,6 +24,15 @@ from impact_aware.recordings.raw_messages import RawMessages, batches
 
 LARGEST_DEFINITION = 1 << 20
 """Characters of a message definition; those of ROS have 10 000 at most, with all that they are made of."""
+
+LARGEST_DEFINITIONS = 1 << 22
+"""Characters of all message definitions of a file; parsing takes about 4 s per million."""
+
+LARGEST_QOS = 1 << 20
+"""Characters of the offered QoS of all topics of a file, 300 for each publisher; as slow to parse."""
+
+MOST_TOPICS = 5000
+"""Topics of a SQLite file, and message definitions."""
 
 LARGEST_MESSAGE = 1 << 26
 """Unpacked size of a message that is compressed on its own, bytes."""
@@ -138,8 +150,10 @@ class McapPart(Part):
 
     def _learn(self, definitions: Any) -> None:
         """Teach the type store what it does not know of (type, language, definition)."""
+        total = 0
         for name, encoding, text in definitions:
-            if name in self.types.fielddefs or len(text) > LARGEST_DEFINITION:
+            total += len(text)
+            if name in self.types.fielddefs or len(text) > LARGEST_DEFINITION or total > LARGEST_DEFINITIONS:
                 continue
             try:
                 found = get_types_from_idl(text) if "idl" in encoding else get_types_from_msg(text, name)
@@ -148,13 +162,43 @@ class McapPart(Part):
                 continue
 
 
+def sqlite_reader(path: Path) -> AnyReader:
+    """Return the library's reader of a SQLite file, opened.
+
+    The library parses all texts of the file at once, and SQLite computes what a table's definition says: a file with
+    more text than a recording has, or with tables that are computed, is refused before.
+
+    Raises:
+        BagError: The file can't be read, or is refused.
+    """
+    try:
+        with closing(sqlite3.connect(f"file:{quote(str(path.absolute()))}?immutable=1", uri=True)) as base:
+            base.execute("PRAGMA trusted_schema = OFF")
+            kinds = {str(kind) for (kind,) in base.execute("SELECT DISTINCT type FROM sqlite_master")}
+            hidden = "SELECT count(*) FROM sqlite_master JOIN pragma_table_xinfo(sqlite_master.name) WHERE hidden != 0"
+            if kinds - {"table", "index"} or base.execute(hidden).fetchone()[0]:
+                raise BagError(f"{path}: not a recording that can be read (its tables are computed)")
+            for table, column, most in (
+                ("topics", "offered_qos_profiles", LARGEST_QOS),
+                ("message_definitions", "encoded_message_definition", LARGEST_DEFINITIONS),
+            ):
+                names = {name for _, name, *_ in base.execute(f"PRAGMA table_info({table})")}
+                size = f"sum(length({column}))" if column in names else "0"
+                rows, length = base.execute(f"SELECT count(*), {size} FROM {table}").fetchone() if names else (0, 0)
+                if rows > MOST_TOPICS or (length or 0) > most:
+                    given = f"{rows} {table} with {length} characters of {column}"
+                    raise BagError(f"{path}: {given}, expected {MOST_TOPICS} and {most} at most")
+        reader = AnyReader([path], default_typestore=get_typestore(Stores.ROS2_JAZZY))
+        reader.open()
+    except BagError:
+        raise
+    except Exception as error:  # the library and its database raise errors without a common base
+        raise BagError(f"{path}: not a recording that can be read ({one_reason(error)})") from error
+    return reader
+
+
 class SqlitePart(Part):
     """A SQLite file."""
-
-    def __init__(self, path: Path, *, packed_messages: bool) -> None:
-        """As every part."""
-        super().__init__(path, packed_messages=packed_messages)
-        self._reader = AnyReader([path], default_typestore=self.types)
 
     def __enter__(self) -> SqlitePart:
         """Open the file.
@@ -162,10 +206,7 @@ class SqlitePart(Part):
         Raises:
             BagError: Nothing of it can be read.
         """
-        try:
-            self._reader.open()
-        except Exception as error:  # the library and its database raise errors without a common base
-            raise BagError(f"{self.path}: not a recording that can be read ({one_reason(error)})") from error
+        self._reader = sqlite_reader(self.path)
         self.types = self._reader.typestore
         for connection in self._reader.connections:
             self.topics[connection.topic] = connection.msgtype

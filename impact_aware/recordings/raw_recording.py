@@ -14,14 +14,12 @@ from mcap.data_stream import ReadDataStream
 from mcap.opcode import Opcode
 from mcap.reader import SeekingReader
 from mcap.records import Attachment, Channel, Metadata, Schema
-from rosbags.highlevel import AnyReader
 from rosbags.interfaces import ConnectionExtRosbag2, MessageDefinitionFormat
 from rosbags.rosbag2.metadata import dump_qos_v9
-from rosbags.typesys import Stores, get_typestore
 
 from impact_aware.errors import one_reason
 from impact_aware.recordings.bag_files import BagError, decompress, find_bag_files
-from impact_aware.recordings.bag_parts import LARGEST_MESSAGE
+from impact_aware.recordings.bag_parts import LARGEST_MESSAGE, sqlite_reader
 from impact_aware.recordings.mcap_scan import CHANNEL, MESSAGE, MESSAGE_HEADER, SCHEMA, McapScan
 
 
@@ -114,7 +112,7 @@ class RawRecording:
             if file.suffix == ".mcap":
                 names |= _topics_of_mcap(file)
             else:
-                with closing(self._library(file)) as reader:
+                with closing(sqlite_reader(file)) as reader:
                     names |= {connection.topic for connection in reader.connections}
         return names
 
@@ -171,16 +169,8 @@ class RawRecording:
             self.damage = self.damage or f"{file.name} has a damaged message, which was left out ({one_reason(error)})"
             return None
 
-    def _library(self, file: Path) -> AnyReader:
-        try:
-            reader = AnyReader([file], default_typestore=get_typestore(Stores.ROS2_JAZZY))
-            reader.open()
-        except Exception as error:  # the library and its database raise errors without a common base
-            raise BagError(f"{self.path}: not a recording that can be read ({one_reason(error)})") from error
-        return reader
-
     def _of_sqlite(self, file: Path) -> Iterator[RawMessage]:
-        with closing(self._library(file)) as reader:
+        with closing(sqlite_reader(file)) as reader:
             topics: dict[int, RawTopic] = {}
             for connection in reader.connections:
                 if connection.msgdef.format == MessageDefinitionFormat.IDL:

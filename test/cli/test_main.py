@@ -179,3 +179,17 @@ def test_a_terminal_without_a_letter_gets_its_number(subcommand, monkeypatch):
     assert main(["validate"]) == 0
     sys.stdout.flush()
     assert written.getvalue() == b"\\xe4 \\udc80\n"
+
+
+def test_what_is_printed_can_not_steer_a_terminal(subcommand, capsys):
+    name = "arm\x1b]0;owned\x07\x1b[2J\u202e\r\x9b31m"
+
+    def run(args: argparse.Namespace) -> int:
+        print(f"{name}\tcolumn\nnext line \u00e4")
+        raise InvalidInputError("topic", name, "another name")
+
+    subcommand.run = run
+    assert main(["validate"]) == 2
+    out, error = capsys.readouterr()
+    assert out == r"arm\x1b]0;owned\x07\x1b[2J\u202e\r\x9b31m" + "\tcolumn\nnext line \u00e4\n"
+    assert error.rstrip("\n").isprintable() and error.count("\n") == 1

@@ -56,7 +56,7 @@ def test_only_ascii_digits_without_underscores_are_numbers(word):
 def test_a_pipe_or_a_bomb_is_no_map(tmp_path, capsys):
     os.mkfifo(tmp_path / "pipe.npz")
     np.savez_compressed(tmp_path / "bomb.npz", states=np.zeros((4_000_000, 3)))
-    for name, words in (("pipe.npz", "expected a file"), ("bomb.npz", "96000128 when unpacked")):
+    for name, words in (("pipe.npz", "expected a file"), ("bomb.npz", "96000128 bytes when unpacked")):
         assert main(["predict", "--map", str(tmp_path / name), "--position", "0", "0", "0"]) == 2
         assert words in capsys.readouterr().err
     with pytest.raises(ValueError, match="samples x samples x coordinates"):

@@ -34,7 +34,7 @@ def whole(text):
 def test_results_appear_with_their_marker(tmp_path):
     write(tmp_path / "out", "a")
     assert content(tmp_path / "out") == whole("a")
-    assert marker_of(tmp_path / "out") == {"command": "analyze", "complete": True, "files": ["deep", "one.txt"]}
+    assert marker_of(tmp_path / "out") == {"command": "analyze", "complete": True, "files": ["deep/two.txt", "one.txt"]}
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
     (tmp_path / "empty").mkdir()
     write(tmp_path / "empty", "b")
@@ -242,3 +242,49 @@ def test_a_link_to_itself_as_a_recording_is_one_line(words, tmp_path, monkeypatc
     (tmp_path / "loop").symlink_to("loop")
     assert main([*words]) == 2
     assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_results_that_came_first_stay_and_later_ones_are_kept_beside_them(tmp_path):
+    """Two runs into one folder, which was free when both began."""
+    out = tmp_path / "out"
+    first, second = OutputFolder(out, "analyze"), OutputFolder(out, "analyze")
+    with first as inside:
+        (inside / "one.txt").write_text("first")
+    with pytest.raises(OutputError, match=r"which has results.*; the results are in .*out\.1$"), second as inside:
+        (inside / "one.txt").write_text("second")
+    assert content(out) == {"one.txt": "first"} and content(tmp_path / "out.1") == {"one.txt": "second"}
+
+
+def test_a_file_that_somebody_put_there_meanwhile_costs_neither_it_nor_the_results(tmp_path):
+    out = tmp_path / "out"
+    with pytest.raises(OutputError, match="no result of this project"), OutputFolder(out, "analyze") as inside:
+        (inside / "one.txt").write_text("a")
+        out.mkdir()
+        (out / "mine.txt").write_text("keep")
+    assert content(out) == {"mine.txt": "keep"} and content(tmp_path / "out.1") == {"one.txt": "a"}
+
+
+def test_only_files_that_a_run_wrote_are_replaced_at_any_depth(tmp_path):
+    out = tmp_path / "out"
+    write(out, "a")
+    (out / "deep" / "mine.txt").write_text("keep")
+    (out / "deep" / "deeper").mkdir()
+    (out / "deep" / "deeper" / "mine.txt").write_text("keep")
+    (out / "deep" / "link").symlink_to(tmp_path)
+    with OutputFolder(out, "analyze", force=True) as inside:
+        (inside / "other.txt").write_text("b")
+    assert content(out) == {"other.txt": "b", "deep/mine.txt": "keep", "deep/deeper/mine.txt": "keep"}
+    assert (out / "deep" / "link").is_symlink()
+
+
+def test_what_can_not_be_moved_in_is_refused_before_the_work(tmp_path, monkeypatch):
+    with pytest.raises(InvalidInputError, match="a mount point"):
+        OutputFolder(Path("/dev/shm"), "analyze")
+    monkeypatch.setattr(os, "access", lambda path, mode: path != tmp_path)
+    with pytest.raises(InvalidInputError, match="can be written to"):
+        OutputFolder(tmp_path / "out", "analyze")
+    monkeypatch.undo()
+    write(tmp_path / "out", "a")
+    os.mkfifo(tmp_path / "out" / "deep" / "pipe")
+    with pytest.raises(InvalidInputError, match="deep/pipe, expected files and folders in it, no pipe"):
+        OutputFolder(tmp_path / "out", "analyze", force=True)

@@ -2,7 +2,9 @@
 
 import csv
 import io
+import sqlite3
 import struct
+from contextlib import closing
 
 import h5py
 import lz4.frame
@@ -158,6 +160,33 @@ def test_a_spoilt_index_leaves_the_files_readable(tmp_path, text):
     assert read == ROWS and "its files are read one after the other" in damage
     with RawRecording(path) as recording:
         assert recording.topics() == {TOPIC}
+
+
+HOSTILE_TABLES = {
+    "200 000 publishers": ("UPDATE topics SET offered_qos_profiles = ?", "- {depth: 1}\n" * 200_000, "characters"),
+    "long definitions": (
+        "UPDATE message_definitions SET encoded_message_definition = ?", "int32 a\n" * 600_000, "encoded_message_def"
+    ),
+    "a computed column": (
+        "ALTER TABLE messages ADD COLUMN more GENERATED ALWAYS AS (hex(zeroblob(400000000)))", None, "are computed",
+    ),
+    "a view": ("CREATE VIEW more AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i FROM n) SELECT i FROM n", None,
+               "are computed"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("change", "text", "words"), HOSTILE_TABLES.values(), ids=HOSTILE_TABLES.keys())
+def test_tables_that_would_take_for_ever_are_refused(tmp_path, change, text, words):
+    path = tmp_path / "bag?#.db3"
+    path.write_bytes(bag_bytes("db3"))
+    assert count(path)[0] == ROWS
+    with closing(sqlite3.connect(path)) as base:
+        base.execute(change, () if text is None else (text,))
+        base.commit()
+    with pytest.raises(BagError, match=words), Bag(path):
+        pass
+    with pytest.raises(BagError, match=words), RawRecording(path) as recording:
+        recording.topics()
 
 
 @pytest.mark.parametrize("kind", ["mcap", "chunked", "db3", "mcap.zstd"])
