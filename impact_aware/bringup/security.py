@@ -50,24 +50,28 @@ def policies(graph: Sequence[NodeSpec]) -> str:
     """The policies of all nodes as XML."""
     root = ElementTree.Element("policy", version="0.2.0")
     enclaves = ElementTree.SubElement(root, "enclaves")
+    simulated = any(spec.executable == "sim_robot" for spec in graph)
     for spec in graph:
         place = ElementTree.SubElement(enclaves, "enclave", path=enclave(spec))
         profiles = ElementTree.SubElement(place, "profiles")
         namespace = f"/{spec.namespace}"
         profile = ElementTree.SubElement(profiles, "profile", ns=namespace, node=spec.name)
-        _allow(profile, "topics", "topic", _topics(spec))
+        _allow(profile, "topics", "topic", _topics(spec, simulated))
         _allow(profile, "services", "service", _services(spec))
     ElementTree.indent(root)
     return ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
 
 
-def _topics(spec: NodeSpec) -> dict[str, set[str]]:
+def _topics(spec: NodeSpec, simulated: bool) -> dict[str, set[str]]:
+    """Topics of a node; a real arm has no simulated clock, which could stop the time of its controller."""
     sends = {"/rosout", "/parameter_events", _READINESS, *(end.topic for end in published(spec))}
-    hears = {"/parameter_events", _READINESS, _CLOCK, *(end.topic for end in subscribed(spec))}
+    hears = {"/parameter_events", _READINESS, *(end.topic for end in subscribed(spec))}
+    if simulated:
+        hears.add(_CLOCK)
     if spec.executable == "sim_robot":
         sends.add(_CLOCK)
         hears.add(_STEP)
-    elif spec.executable in ("impact_detector", "jump_predictor", "rs_controller"):
+    elif simulated and spec.executable in ("impact_detector", "jump_predictor", "rs_controller"):
         sends.add(_STEP)
     if spec.executable == "rs_controller":
         sends.add(f"/{spec.full_name}/transition_event")

@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
-import numpy as np
-
-from impact_aware.arrays import Array
 from impact_aware.errors import ImpactAwareError, InvalidInputError, one_line
 from impact_aware.ranges import read_number
+
+if TYPE_CHECKING:
+    from impact_aware.arrays import Array
 
 LARGEST = 1e12
 """Magnitude of any number; stamps, s since 1970, have 1.8e9."""
@@ -34,13 +34,14 @@ def number(option: str, word: str) -> float:
 
 def numbers(option: str, words: Sequence[str]) -> Array:
     """Several numbers (k,), with the errors of `number`."""
+    import numpy as np  # `--help` has no need of it
+
     return np.array([number(option, word) for word in words])
 
 
 def real(low: float = -LARGEST, high: float = LARGEST) -> Callable[[str], float]:
     """Return the `type` of an option that is a number within these bounds."""
-    bounds = "a finite number" if (low, high) == (-LARGEST, LARGEST) else f"a number, {low:g} to {high:g}"
-    return lambda word: _within(word, read_number, low, high, bounds)
+    return lambda word: _within(word, read_number, low, high, f"a number, {low:g} to {high:g}")
 
 
 def whole(low: int = 0, high: int = MOST) -> Callable[[str], int]:

@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--object", metavar="NAME", help="another of the task's objects")
     parser.add_argument("--half-width", type=float, default=0.05, metavar="M", help="of the square of positions (0.05)")
     parser.add_argument("--count", type=whole(2, 200), default=5, metavar="N", help="positions per side, >= 2 (5)")
-    parser.add_argument("--shape", type=real(1e-3, 1000.0), default=0.5, help="of the basis functions (0.5)")
+    parser.add_argument("--shape", type=real(1e-9, 1000.0), default=0.5, help="of the basis functions (0.5)")
     parser.add_argument("--method", default=DEFAULT_METHOD, choices=tuple(IMPACT_MAPS), help="impact map")
     parser.add_argument("--inertia", default="M+B_theta", choices=INERTIA_CHOICES, help="default M+B_theta")
 

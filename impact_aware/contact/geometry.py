@@ -197,7 +197,7 @@ def unit_vector(field_name: str, values: ArrayLike) -> Array:
     array = vector(field_name, values, 3)
     length = math.hypot(*array)
     if not 1e-12 < length < math.inf:
-        raise InvalidInputError(field_name, array.tolist(), "a vector of finite length that is not zero")
+        raise InvalidInputError(field_name, array.tolist(), "a finite vector that is not of zero length")
     return array / length
 
 

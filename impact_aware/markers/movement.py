@@ -10,7 +10,7 @@ from impact_aware.contact.shape import PlacedShape, Shape
 from impact_aware.markers import style as look
 from impact_aware.markers.marker import UPRIGHT, Array, Marker, Sheet
 from impact_aware.markers.style import MarkerStyle
-from impact_aware.reference.rotation import rotation_from_quaternion
+from impact_aware.reference.rotation import quaternion_from_rotation, rotation_from_quaternion
 
 
 def ghosts(
@@ -80,5 +80,4 @@ def outline(shape: Shape, centre: ArrayLike, orientation: ArrayLike) -> Array:
 
 def _rotated(orientation: ArrayLike, rotation_vector: Array) -> Array:
     """A quaternion (4,) after a rotation about a base-frame axis."""
-    x, y, z, w = np.asarray(orientation, dtype=float)
-    return np.array((pin.Quaternion(pin.exp3(rotation_vector)) * pin.Quaternion(w, x, y, z)).coeffs())
+    return quaternion_from_rotation(pin.exp3(rotation_vector) @ rotation_from_quaternion(orientation))

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from dataclasses import dataclass, fields
 from functools import partial
 from typing import Any
 
 import numpy as np
-import pinocchio as pin
 from geometry_msgs.msg import TransformStamped
 from impact_aware_msgs.msg import ImpactEvent, ImpactPrediction
 from impact_aware_msgs.msg import ReferenceField as ReferenceFieldMessage
@@ -39,6 +38,7 @@ from impact_aware.nodes.ros.ros_parameters import load_settings
 from impact_aware.nodes.ros.runtime import run_node
 from impact_aware.nodes.ros.surroundings import TwinWatch
 from impact_aware.parameters import described
+from impact_aware.reference.rotation import quaternion_from_rotation
 from impact_aware.robot import RobotModel
 
 try:
@@ -52,6 +52,9 @@ _DRAWN = tuple(SOURCES[name] for name in DRAWN)
 
 WARN_PERIOD = 5.0
 """Shortest time between two warnings, s."""
+
+MOST_IMPACTS = 50
+"""Impacts that one drawing takes up, the latest; arms have one or two in that time."""
 
 TIME_JUMP = 1.0
 """The clock going back by more than this begins another run, s."""
@@ -122,7 +125,7 @@ class ImpactMarkersNode(Node):
         self._whole = settings.whole_scene
         self._time = 0.0
         self._refused: Counter[str] = Counter()
-        self._impacts: list[ImpactPrediction] = []
+        self._impacts: deque[ImpactPrediction] = deque(maxlen=MOST_IMPACTS)
         self._latest: dict[str, ImpactEvent | ReferenceFieldMessage | ImpactPrediction | Any] = {}
         self._publisher = self.create_publisher(MarkerArray, "impact_markers", STREAM_QOS)
         self._broadcaster = TransformBroadcaster(self) if TransformBroadcaster is not None else None
@@ -208,7 +211,8 @@ class ImpactMarkersNode(Node):
 
     def _take(self) -> None:
         latest, self._latest = self._latest, {}
-        impacts, self._impacts = self._impacts, []
+        impacts = list(self._impacts)
+        self._impacts.clear()
         if "field" in latest:
             self._take_field(latest["field"])
         if "object" in latest:
@@ -237,7 +241,7 @@ class ImpactMarkersNode(Node):
         except InvalidInputError:
             self._refused["object_pose not usable"] += 1
             return
-        turn = pin.Quaternion(seen.pose.rotation).coeffs()
+        turn = quaternion_from_rotation(seen.pose.rotation)
         self._scene.add_object(seen.frame, seen.time, np.array(seen.pose.translation), turn)
 
     def _take_field(self, message: ReferenceFieldMessage) -> None:

@@ -5,6 +5,7 @@ from xml.etree import ElementTree
 import pytest
 
 from impact_aware.bringup.connections import published, subscribed
+from impact_aware.bringup.graph import SingleArmOptions, single_arm_graph
 from impact_aware.bringup.security import GRAPHS, enclave, policies
 
 
@@ -62,3 +63,15 @@ def test_services_are_those_of_the_node_itself():
     assert asks == {"/impact_aware/command_watchdog": {f"/controller_manager/{name}" for name in names}}
     asked = allowed("dual-arm-grab")["/impact_aware/command_watchdog"]["services", "request"]
     assert asked == {f"/{arm}/controller_manager/{name}" for arm in ("left", "right") for name in names}
+
+
+@pytest.mark.parametrize("task", GRAPHS)
+def test_nothing_of_a_simulator_is_allowed_around_real_arms(task):
+    """Whoever may publish /clock could stop the time of the controller."""
+    names = {name for own in allowed(task).values() for rule in own.values() if isinstance(rule, set) for name in rule}
+    assert not {name for name in names if name.rpartition("/")[2] in ("clock", "step_done")}
+
+
+def test_a_simulated_arm_keeps_its_clock_and_lockstep():
+    text = policies(single_arm_graph(SingleArmOptions()))
+    assert "<topic>/clock</topic>" in text and "<topic>/step_done</topic>" in text

@@ -175,7 +175,7 @@ def test_a_folder_gets_a_picture_with_the_recordings_name(recording, tmp_path, c
     ("words", "message"),
     [
         (("--time", "9"), "--time: got 9 s, expected a time of the recording, 1.000 to 2.000 s"),
-        (("--time", "nan"), "--time: got nan"),
+        (("--time", "nan"), "--time: got 'nan'"),
         (("--view", "inside"), "--view: got 'inside', expected one of iso, front"),
         (("--view", "0,90.5"), "--view: got '0,90.5', expected an elevation"),
         (("--robot", "pandaa"), "robot: got 'pandaa', expected one of"),

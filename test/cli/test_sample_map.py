@@ -133,9 +133,9 @@ def test_bad_input_is_answered_in_one_line(capsys, tmp_path, saved):
     assert "position: got nothing" in refused(capsys, "predict", "--map", saved)
     assert "map: got nothing" in refused(capsys, "predict", *place)
     assert "x y z" in refused(capsys, "predict", "--map", saved, "--position", 0.5, 0.1)
-    assert "x y z" in refused(capsys, "predict", "--map", saved, "--position", 0.5, 0.1, "nan")
+    assert "a number" in refused(capsys, "predict", "--map", saved, "--position", 0.5, 0.1, "nan")
     assert "not both" in refused(capsys, "predict", "--map", saved, *place, "--q", 0)
-    assert "existing file" in refused(capsys, "predict", "--map", tmp_path / "none.npz", *place)
+    assert "a readable file" in refused(capsys, "predict", "--map", tmp_path / "none.npz", *place)
     other = tmp_path / "other.npz"
     ImpactMap([[0.0], [1.0]], [[0.0], [1.0]], input_names=["p"], output_names=["v"]).save(other)
     assert "sample-map" in refused(capsys, "predict", "--map", other, *place)

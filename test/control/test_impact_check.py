@@ -61,6 +61,40 @@ def test_an_impact_over_a_limit_is_refused_with_the_speed_that_would_do(limit):
     check_field(slower, [ROBOT], limits=[limits])
 
 
+@pytest.mark.parametrize("second", [0, 1])
+def test_each_of_two_arms_on_turned_bases_is_checked_by_its_own_limits(second):
+    """Each base is turned about its vertical; the arm's first joint makes up for it."""
+    task = load_task("dual_arm_grab")
+    arms = [
+        dataclasses.replace(
+            arm,
+            base_yaw=yaw,
+            posture=(arm.posture[0] - yaw, *arm.posture[1:]),
+            null_space_position=arm.null_space_position - yaw,
+        )
+        for arm, yaw in zip(task.arms, (0.4, -0.7), strict=True)
+    ]
+    task, robots = dataclasses.replace(task, arms=tuple(arms)), [ROBOT, ROBOT]
+    field, bases = make_field(task, robots), [base_placement(arm) for arm in task.arms]
+    postures = [np.array(arm.posture) for arm in task.arms]
+    impacts = check_field(field, robots, bases=bases, postures=postures)
+    for index, impact in enumerate(impacts):
+        tool = ROBOT.frame_jacobian(impact.posture) @ impact.velocity_before
+        np.testing.assert_allclose(bases[index].rotation @ tool[:3], field.arms[index].impact_velocity, atol=1e-9)
+        speed = -float(field.arms[index].normal @ field.arms[index].impact_velocity)
+        assert impact.normal_speed == pytest.approx(speed, abs=0.02)
+        place = bases[index].act(ROBOT.placement(impact.posture).translation)
+        np.testing.assert_allclose(place, field.arms[index].impact_position, atol=1e-4)
+    for share, refused in ((0.99, True), (1.01, False)):
+        limits = [SafetyLimits.of(ROBOT, impact_energy=100.0), SafetyLimits.of(ROBOT, impact_energy=100.0)]
+        limits[second] = SafetyLimits.of(ROBOT, impact_energy=share * impacts[second].energy)
+        if refused:
+            with pytest.raises(InvalidInputError, match=task.arms[second].name):
+                check_field(field, robots, bases=bases, postures=postures, limits=limits)
+        else:
+            check_field(field, robots, bases=bases, postures=postures, limits=limits)
+
+
 def test_a_joint_thrown_over_its_velocity_limit_is_refused():
     import dataclasses
 

@@ -565,3 +565,22 @@ def test_the_ante_impact_field_moves_with_the_swing_from_rest_on(single):
             np.testing.assert_allclose(shift, field.shift(begin + elapsed), atol=1e-15)
     met = movement(field, begin + 0.4999999, 0.4999999)[0]
     np.testing.assert_allclose(met, field.shift(begin + 0.5), atol=1e-7)
+
+
+@pytest.mark.parametrize("outwards", [True, False])
+def test_a_moving_object_must_be_in_reach_where_it_will_be(single, outwards):
+    """Near the end of the reach an object that comes closer is accepted, and one that leaves is refused."""
+    place = np.array([0.5, 0.02, 0.1])
+    step = np.array([0.02, 0.0, 0.0])
+    while True:
+        try:
+            live().move_object(at(place + step), None, 1.0)
+        except InvalidInputError:
+            break
+        place = place + step
+    velocity = np.array([0.06 if outwards else -0.06, 0.0, 0.0])
+    if outwards:
+        with pytest.raises(InvalidInputError):
+            single.move_object(at(place), velocity, 1.0)
+    else:
+        assert single.move_object(at(place), velocity, 1.0)

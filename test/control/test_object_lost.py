@@ -59,6 +59,20 @@ def test_also_before_any_impact_was_seen():
     assert session.cycle(1.0, q, np.zeros(q.size)).reason is SafeReason.OBJECT_LOST
 
 
+@pytest.mark.parametrize("careful", [0, 1])
+def test_the_more_careful_of_two_arms_decides(careful):
+    limits = [
+        SafetyLimits.of(robot, impact_overrun=(0.3 if arm == careful else 1.0) * OVERRUN)
+        for arm, robot in enumerate(ROBOTS)
+    ]
+    for share, reason in ((0.25, None), (0.35, SafeReason.OBJECT_LOST)):
+        closer = share * GRASP_SHARE * OVERRUN
+        session = ControlSession(ROBOTS, field=FIELD, bases=BASES, limits=limits)
+        q = posture(closer)
+        session.start(1.0, q, check=False)
+        assert session.cycle(1.0, q, np.zeros(q.size)).reason is reason, closer
+
+
 def test_they_stop_before_their_surfaces_meet():
     # Each palm moves at the speed of the impact, and the safe mode lets it go on for a tenth of that.
     speed = sum(abs(float(own.normal @ own.impact_velocity)) for own in FIELD.arms)

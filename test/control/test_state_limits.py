@@ -82,6 +82,40 @@ def test_the_workspace_is_that_of_the_arms_base():
     assert judge(elsewhere, ROBOT.home, REST).reason is SafeReason.WORKSPACE_LIMIT
 
 
+@pytest.mark.parametrize("second", [0, 1])
+def test_each_of_two_arms_has_its_own_limits_in_its_own_base(second):
+    """Both bases are turned, about axes that leave no coordinate alone, and the boxes are not symmetric."""
+    bases = [
+        pin.SE3(pin.rpy.rpyToMatrix(0.4, -0.3, 1.9), np.array([3.0, -1.0, 0.2])),
+        pin.SE3(pin.rpy.rpyToMatrix(-0.2, 0.7, -0.8), np.array([-2.0, 0.5, 0.4])),
+    ]
+    place = ROBOT.placement(ROBOT.home).translation
+    wide = {"workspace_lower": place - [0.1, 0.2, 0.3], "workspace_upper": place + [0.3, 0.1, 0.2], "tool_speed": 0.6}
+    jacobian = ROBOT.frame_jacobian(ROBOT.home)
+    forward = np.linalg.pinv(jacobian) @ np.array([0.5, 0.0, 0.0, 0.0, 0.0, 0.0])
+
+    def judged(changes: dict[str, object], dq: np.ndarray = REST):
+        """Of two arms of which the one in question alone has narrower limits, and moves."""
+        own = [SafetyLimits.of(ROBOT, **(wide | changes if arm == second else wide)) for arm in range(2)]
+        arms = [ControlledArm(ROBOT, base) for base in bases]
+        speeds = [dq if arm == second else REST for arm in range(2)]
+        for arm, speed in zip(arms, speeds, strict=True):
+            arm.update(ROBOT.home, speed)
+        return StateLimits(arms, own, bases=bases).judge_state(np.tile(ROBOT.home, 2), np.concatenate(speeds))
+
+    assert judged({}) is None and judged({}, forward) is None
+    for axis in range(3):
+        for end, side in (("lower", 0.01), ("upper", -0.01)):
+            bound = np.array(wide[f"workspace_{end}"])
+            bound[axis] = place[axis] + side
+            found = judged({f"workspace_{end}": bound})
+            assert found.reason is SafeReason.WORKSPACE_LIMIT, (axis, end)
+            bound[axis] = place[axis] - side
+            assert judged({f"workspace_{end}": bound}) is None, (axis, end)
+    assert judged({"tool_speed": 0.49}, forward).reason is SafeReason.TOOL_SPEED_LIMIT
+    assert judged({"tool_speed": 0.51}, forward) is None
+
+
 def test_states_that_can_not_be_true_are_told_from_those_over_a_limit():
     limits = make()
     assert limits.implausible(ROBOT.home * np.nan, REST, None, 0.001).reason is SafeReason.NON_FINITE

@@ -93,7 +93,7 @@ def test_refuses_bad_input(sampled, tmp_path):
         sampled([1.0])
     with pytest.raises(InvalidInputError, match="grid: x"):
         ImpactMap.sample(smooth, {"x": [1.0, 0.0]}, ("a",))
-    with pytest.raises(InvalidInputError, match="existing file"):
+    with pytest.raises(InvalidInputError, match="a readable file"):
         ImpactMap.load(tmp_path / "none.npz")
     (tmp_path / "text.npz").write_text("no map")
     with pytest.raises(InvalidInputError, match="written by"):

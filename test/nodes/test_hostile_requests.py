@@ -200,6 +200,35 @@ def test_a_stretch_of_spinning_serves_many_callbacks_and_ends_although_more_come
     assert len(calls) >= 3
 
 
+def test_a_flood_leaves_nothing_to_do_for_a_node_that_rests(node):
+    """Messages that the queue has dropped must not stand between a node and the next request."""
+    node.create_subscription(String, "flood", lambda message: None, 10)
+    publisher = node.create_publisher(String, "flood", 10)
+    executor = runtime.make_executor(rest=0.02)
+    executor.add_node(node)
+    deadline = time.monotonic() + 20.0
+    while publisher.get_subscription_count() == 0 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    for number in range(3000):
+        publisher.publish(String(data=str(number)))
+    time.sleep(0.2)
+    done = []
+    node.create_timer(0.0, lambda: done.append(True), clock=Clock(clock_type=ClockType.STEADY_TIME))
+    spins = 0
+    while not done and spins < 3000:
+        executor.spin_once(timeout_sec=0.1)
+        spins += 1
+    executor.remove_node(node)
+    executor.shutdown()
+    assert spins <= 20
+
+
+def test_the_clock_of_a_running_node_stays_the_one_it_was_started_with(field_node):
+    (result,) = field_node.set_parameters([Parameter("use_sim_time", value=True)])
+    assert not result.successful and "when the node is started" in result.reason
+    assert not field_node.get_parameter("use_sim_time").value
+
+
 def test_a_clock_below_zero_does_not_end_a_node(ros_context, supervision):
     node = Node("timed", parameter_overrides=[Parameter("use_sim_time", value=True)])
     publisher = node.create_publisher(ClockMessage, "/clock", 10)

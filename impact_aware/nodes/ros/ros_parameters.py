@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, TypeVar
 
 import numpy as np
-from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
+from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor, SetParametersResult
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
@@ -30,9 +30,17 @@ def load_settings(node: Node, settings: type[Settings]) -> Settings:
     Raises:
         InvalidInputError: A value has the wrong type or lies outside its range.
     """
+    node.add_on_set_parameters_callback(_keep_clock)
     rows = parameter_rows(settings)
     given = _overrides(node, [row.name for row in rows])
     return settings(**{row.name: _declare(node, row, given.get(row.name)) for row in rows})
+
+
+def _keep_clock(parameters: list[Parameter]) -> SetParametersResult:
+    """Refuse another clock for a node that runs: every age and timeout would jump with it."""
+    if all(own.name != "use_sim_time" for own in parameters):
+        return SetParametersResult(successful=True)
+    return SetParametersResult(successful=False, reason="use_sim_time is chosen when the node is started")
 
 
 def _overrides(node: Node, names: list[str]) -> dict[str, Parameter]:

@@ -46,12 +46,14 @@ LEAVE_TIMEOUT = 3.0
 """Longest time that the middleware may take to take its part down, s: nodes have closed what is theirs by then."""
 
 
-def make_executor() -> Executor:
+def make_executor(rest: float = 0.0) -> Executor:
     """The executor of every node: events-driven where rclpy has it, as it answers a third faster.
 
-    `IMPACT_AWARE_EXECUTOR=single` in the environment chooses rclpy's SingleThreadedExecutor instead.
+    Nodes that `rest`, s, get rclpy's SingleThreadedExecutor: that of events keeps an entry for each message that a
+    queue of its depth has long dropped, without bound, and does nothing else until all of them are taken out.
+    `IMPACT_AWARE_EXECUTOR=single` in the environment chooses it for all nodes.
     """
-    if os.environ.get("IMPACT_AWARE_EXECUTOR", "events") == "events":
+    if not rest and os.environ.get("IMPACT_AWARE_EXECUTOR", "events") == "events":
         try:
             from rclpy.experimental import EventsExecutor
 
@@ -107,15 +109,15 @@ def run_nodes(
     executor: Executor | None = None
     status, speaker = 0, _process_name()
     try:
-        executor = make_executor()
         for speaker, make_node in makers.items():  # noqa: B007 - whose error it is, if there is one
             nodes.append(make_node())
-            executor.add_node(nodes[-1])
             apply_realtime(nodes[-1])
+        rest = min(getattr(node, "rest", 0.0) for node in nodes)
+        executor = make_executor(rest)
+        list(map(executor.add_node, nodes))
         speaker = _process_name()
         SUPERVISION.answer_always(nodes)
         freeze_garbage()
-        rest = min(getattr(node, "rest", 0.0) for node in nodes)
         while not stop_requested and rclpy.ok() and not any(getattr(node, "finished", False) for node in nodes):
             if not rest:
                 _spin(executor, nodes, SPIN_TIMEOUT)
