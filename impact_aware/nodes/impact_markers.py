@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import pinocchio as pin
 from geometry_msgs.msg import TransformStamped
 from impact_aware_msgs.msg import ImpactEvent, ImpactPrediction
 from impact_aware_msgs.msg import ReferenceField as ReferenceFieldMessage
@@ -38,7 +39,6 @@ from impact_aware.nodes.ros.ros_parameters import load_settings
 from impact_aware.nodes.ros.runtime import run_node
 from impact_aware.nodes.ros.surroundings import TwinWatch
 from impact_aware.parameters import described
-from impact_aware.reference.rotation import quaternion_from_rotation
 from impact_aware.robot import RobotModel
 
 try:
@@ -241,7 +241,7 @@ class ImpactMarkersNode(Node):
         except InvalidInputError:
             self._refused["object_pose not usable"] += 1
             return
-        turn = quaternion_from_rotation(seen.pose.rotation)
+        turn = pin.Quaternion(seen.pose.rotation).coeffs()
         self._scene.add_object(seen.frame, seen.time, np.array(seen.pose.translation), turn)
 
     def _take_field(self, message: ReferenceFieldMessage) -> None:
