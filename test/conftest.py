@@ -13,8 +13,9 @@ from hypothesis import settings
 
 pytest_plugins = ("analysis_fixtures", "launch_started", "node_fixtures")
 
-settings.register_profile("repeatable", derandomize=True)
-settings.register_profile("explore")
+# No deadline of an example: a busy machine would break it.
+settings.register_profile("repeatable", derandomize=True, deadline=None)
+settings.register_profile("explore", deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
 STARTING = {"suite", "zygote", "forked_nodes"}

@@ -365,7 +365,7 @@ def test_ros_arguments_say_name_namespace_files_parameters_and_remappings() -> N
     assert "__ns:=" not in " ".join(NodeSpec("run", "node").ros_arguments())
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(value=st.one_of(
     st.booleans(),
     st.integers(-(2**31), 2**31 - 1),
@@ -382,7 +382,7 @@ def test_parameters_survive_the_command_line(value: object) -> None:
 
 
 @given(value=st.floats(allow_nan=False, allow_infinity=False))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_floats_stay_floats_on_the_command_line(value: float) -> None:
     """A number without point or exponent would be an integer to ROS, and refused by a float parameter."""
     text = overrides(NodeSpec("run", "node", parameters={"value": value}).ros_arguments())["value"]

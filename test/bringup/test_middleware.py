@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from patience import LONGEST
 
 from impact_aware.bringup.middleware import (
     BUFFERED_UDP,
@@ -92,7 +93,7 @@ def test_an_rmw_that_is_not_installed_is_refused_with_those_that_are(tmp_path):
 def test_a_node_says_so_in_one_line():
     words = [sys.executable, "-m", "impact_aware.bringup.start", "impact_detector"]
     environment = {**os.environ, RMW: "nonsense"}
-    result = subprocess.run(words, capture_output=True, text=True, env=environment, timeout=60)
+    result = subprocess.run(words, capture_output=True, text=True, env=environment, timeout=LONGEST)
     assert result.returncode == 2
     assert result.stderr.startswith("impact_detector: error: RMW_IMPLEMENTATION: got 'nonsense', expected one of rmw_")
     assert result.stderr.count("\n") == 1

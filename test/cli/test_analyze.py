@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from patience import LONGEST
 from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
 
@@ -202,6 +203,6 @@ def test_mistakes_are_answered_in_one_line(bag: Path, tmp_path: Path, capsys: py
 def test_the_package_s_executable_is_the_same_command(bag: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "impact_aware.cli.analyze", str(bag), "--json"],
-        capture_output=True, text=True, check=True, timeout=60,
+        capture_output=True, text=True, check=True, timeout=LONGEST,
     )  # fmt: skip
     assert len(json.loads(done.stdout)["impacts"]) == 1

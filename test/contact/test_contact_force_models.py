@@ -55,7 +55,7 @@ def test_impulse_is_the_integral_of_the_force(model):
     penetration=st.floats(-1e-3, 1e-3),
     rate=st.floats(-1.0, 1.0),
 )
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_force_is_zero_apart_and_no_model_makes_energy(name, stiffness, share, penetration, rate):
     second = {"coefficient_of_restitution": share} if name == "virtual_spring" else {"damping": share * stiffness}
     model = make_force_model(name, stiffness=stiffness, **second)

@@ -35,7 +35,7 @@ def made(*robots: RobotModel) -> CommandFilter:
     st.booleans(),
     st.floats(min_value=-1.0, max_value=1.0),
 )
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_what_is_sent_is_finite_and_within_both_limits_whatever_is_wanted(wanted, whole, change):
     own = made(WHOLE if whole else WITHOUT_GRAVITY)
     own.begin(GRAVITY)

@@ -32,7 +32,7 @@ def test_in_the_middle_at_rest_only_the_velocity_limit_is_felt(bounds, limits):
 
 
 @given(st.floats(0.001, 0.3), st.floats(0.0, 2.0))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_accelerating_at_the_bound_always_stops_before_the_limit(distance, speed):
     limits = LIMITS
     bounds = LimitBounds([limits], PERIOD, BRAKING)

@@ -177,7 +177,7 @@ def test_numbers_that_are_not_finite_give_a_torque_within_its_range(where, bad):
 
 
 @given(st.integers(0, 2**32 - 1))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_torques_stay_in_their_range_whatever_the_state(seed):
     """States far outside every limit, singular postures, huge targets: finite, within torque and torque rate."""
     generator, robot = np.random.default_rng(seed), ROBOT

@@ -128,7 +128,7 @@ def test_states_that_can_not_be_true_are_told_from_those_over_a_limit():
 
 
 @given(anything, anything)
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=200, derandomize=True)
 def test_no_state_raises_and_no_accepted_one_hides_a_value_that_is_not_finite(q, dq):
     limits = make()
     with np.errstate(all="ignore"):

@@ -238,7 +238,7 @@ faults_of_a_source = st.sampled_from(
 
 
 @pytest.mark.slow
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     seed=st.integers(0, 10_000),
     faults=st.lists(st.tuples(st.integers(5, 690), faults_of_a_source), max_size=8),

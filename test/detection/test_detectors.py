@@ -92,7 +92,7 @@ def test_second_impact_is_found_and_refractory_time_kept(name):
 
 
 @pytest.mark.parametrize("name", DETECTORS)
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=5)
 @given(
     seed=st.integers(0, 1000),
     faults=st.lists(

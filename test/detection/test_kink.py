@@ -18,7 +18,7 @@ def made_of(times, instant, jumps, contact_time=0.0, acceleration=0.0):
     return positions + np.outer(late, jumps)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     st.integers(-98, -42),
     st.lists(st.floats(0.05, 1.0), min_size=3, max_size=3),
@@ -41,7 +41,7 @@ def test_exact_signal_is_recovered(step, jumps, samples, acceleration, contact_t
     np.testing.assert_allclose(kink.velocity_before, before, atol=0.05)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.floats(-5.0, -2.0),
     st.lists(st.floats(0.05, 1.0), min_size=3, max_size=3),

@@ -11,7 +11,7 @@ PERIOD = 1e-3
 
 
 @given(st.integers(2, 20), st.integers(1, 5), st.lists(st.floats(-3, 3), min_size=3, max_size=3))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_extrapolation_is_exact_on_parabolas(window, horizon, coefficients):
     grid = np.arange(-window, 1.0)
     weights = extrapolation_weights(window, horizon)

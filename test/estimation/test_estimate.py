@@ -61,7 +61,7 @@ def test_late_impact_times_up_to_five_milliseconds_do_little(method):
     np.testing.assert_allclose(late.velocity_before, BEFORE, atol=2e-3)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(shift=st.floats(-100.0, 100.0), offset=st.floats(-3.0, 3.0), scale=st.floats(0.1, 10.0))
 def test_estimates_do_not_depend_on_the_clock_or_the_zero_and_scale_with_the_unit(shift, offset, scale):
     positions = recording(noise=1e-5)

@@ -17,7 +17,7 @@ def motion(velocity, acceleration, modes, weights):
     return design(TIMES, np.array(modes)) @ linear.T
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(
     frequency=st.floats(10.0, 45.0),
     decay=st.floats(8.0, 50.0),

@@ -12,6 +12,7 @@ import campaign_runs
 import numpy as np
 import pytest
 from campaign_runs import open_store, row_of, setups
+from patience import patient
 
 from impact_aware import worker_pool
 from impact_aware.errors import InvalidInputError
@@ -150,7 +151,7 @@ def test_workers_end_with_a_parent_that_is_killed(tmp_path):
     process = start(tmp_path / "out", 2)
     assert process.stdout.readline() == "begun\n"
     children = set()
-    deadline = time.monotonic() + 60.0
+    deadline = time.monotonic() + patient(60.0)
     while len(children) < 2 and time.monotonic() < deadline:
         listed = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
         children = {int(pid) for pid in listed if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes()}

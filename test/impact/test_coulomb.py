@@ -104,7 +104,7 @@ def test_slip_that_nearly_stops_and_comes_back_agrees_with_an_independent_integr
 
 
 @given(entries, velocities, st.floats(0.0, 1.5), st.floats(0.0, 1.0), st.sampled_from(LAWS))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_laws(values, velocity, friction, restitution, law):
     delassus, velocity = delassus_from(values), np.array(velocity)
     p, mode = solve(delassus, velocity, friction, restitution, law)
@@ -124,7 +124,7 @@ def test_laws(values, velocity, friction, restitution, law):
 
 
 @given(entries, velocities, st.floats(0.0, 1.5), st.floats(0.0, 1.0), st.floats(0.0, 6.3))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_turning_the_tangents_turns_the_answer(values, velocity, friction, restitution, angle):
     delassus, velocity = delassus_from(values), np.array(velocity)
     c, s = math.cos(angle), math.sin(angle)
@@ -137,7 +137,7 @@ def test_turning_the_tangents_turns_the_answer(values, velocity, friction, resti
 
 
 @given(entries, velocities, st.floats(0.0, 1.5), st.floats(0.0, 1.0), st.sampled_from(LAWS), st.floats(1e-3, 1e3))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_impulse_grows_with_the_speed(values, velocity, friction, restitution, law, factor):
     delassus, velocity = delassus_from(values), np.array(velocity)
     p, mode = solve(delassus, velocity, friction, restitution, law)

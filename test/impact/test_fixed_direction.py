@@ -15,7 +15,7 @@ def delassus_from(values):
 
 
 @given(entries, velocities, st.floats(0.0, 1.5), st.floats(0.0, 1.0))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_laws(values, velocity, friction, restitution):
     delassus, velocity = delassus_from(values), np.array(velocity)
     impulse = fixed_direction_impulse(delassus.tolist(), velocity.tolist(), friction, restitution)
@@ -36,7 +36,7 @@ def test_laws(values, velocity, friction, restitution):
 
 
 @given(entries, velocities, st.floats(0.0, 1.5), st.floats(0.0, 1.0), st.floats(0.0, 6.3))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_turning_the_tangents_turns_the_answer(values, velocity, friction, restitution, angle):
     delassus, velocity = delassus_from(values), np.array(velocity)
     c, s = np.cos(angle), np.sin(angle)

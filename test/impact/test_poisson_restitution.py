@@ -72,7 +72,7 @@ def test_friction_of_the_expansion_is_the_best_within_its_discs():
 
 
 @given(st.integers(2, 6), st.integers(0, 10**6), st.booleans(), st.floats(-3.0, 0.0))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_no_energy_is_made_impulses_lie_in_their_cones_and_nothing_approaches(count, seed, alike, unlike):
     generator = np.random.default_rng(seed)
     jacobian = generator.uniform(-1.0, 1.0, (3 * count, 7)) * 10.0 ** generator.uniform(unlike, 0.0, (3 * count, 1))

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import rclpy
 from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
+from patience import patient
 from rclpy.context import Context
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile
@@ -73,7 +74,7 @@ class Controller:
 
     def wait(self, topic: str, ends: int) -> None:
         """Until DDS has introduced so many publishers and subscriptions to the controller."""
-        deadline = time.monotonic() + 10.0
+        deadline = time.monotonic() + patient(10.0)
         while time.monotonic() < deadline:
             found = self.node.get_publishers_info_by_topic(topic) + self.node.get_subscriptions_info_by_topic(topic)
             # An end can be known before its node's name is.
@@ -88,7 +89,7 @@ class Controller:
         self.connections.close()
         self.driver.destroy_node()
         self.context.shutdown()
-        deadline = time.monotonic() + 10.0
+        deadline = time.monotonic() + patient(10.0)
         topics = [f"/connections/{topic}" for topic in (*TOPICS, *COMMANDS)]
         while any(map(self.heard_of, topics)) and time.monotonic() < deadline:
             time.sleep(0.01)

@@ -7,6 +7,7 @@ import time
 from types import SimpleNamespace
 
 import pytest
+from patience import patient
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from rclpy.serialization import serialize_message
@@ -82,7 +83,7 @@ def test_topics_known_beforehand_are_listened_to_at_once_and_once(expecting, tmp
     assert found == {"/words": DurabilityPolicy.VOLATILE, "/kept": DurabilityPolicy.TRANSIENT_LOCAL}
     writer = Node("writer")
     writer.create_publisher(String, "/words", 1)
-    deadline = time.monotonic() + 10.0
+    deadline = time.monotonic() + patient(10.0)
     while not node.get_publishers_info_by_topic("/words") and time.monotonic() < deadline:
         time.sleep(0.01)
     node._discover()

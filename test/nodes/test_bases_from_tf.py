@@ -12,6 +12,7 @@ import rclpy
 import yaml
 from geometry_msgs.msg import TransformStamped
 from impact_aware_msgs.srv import SetTask
+from patience import patient
 from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
@@ -402,7 +403,7 @@ def over_dds(context: Context, kind: type, task_file) -> None:
         executor.add_node(each)
 
     def spin_until(done) -> None:
-        deadline = time.monotonic() + LONGEST
+        deadline = time.monotonic() + patient(LONGEST)
         while not done() and time.monotonic() < deadline:
             executor.spin_once(timeout_sec=0.05)
         assert done()

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+from patience import LONGEST, patient
 
 from impact_aware.cli.main import main
 from impact_aware.output_folder import marker_of
@@ -40,7 +41,7 @@ def demo(tmp_path, zygote):
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
     out = tmp_path_factory.mktemp("demo") / "run"
-    result = subprocess.run(demo_command(out, "--json", *APART), capture_output=True, text=True, timeout=LIMIT)
+    result = subprocess.run(demo_command(out, "--json", *APART), capture_output=True, text=True, timeout=LONGEST)
     assert result.returncode == 0, result.stderr
     return out, json.loads(result.stdout)
 
@@ -100,7 +101,7 @@ def test_the_nodes_of_the_suite_do_the_same_in_one_process(tmp_path, zygote, run
     out = tmp_path / "run"
     command = demo_command(out, "--json", "--single-process", *words)
     process = zygote.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    output, errors = process.communicate(timeout=LIMIT)
+    output, errors = process.communicate(timeout=LONGEST)
     assert process.returncode == 0, errors
     summary, apart = json.loads(output), run[1]
     assert len(list((out / "logs").iterdir())) == len(list((run[0] / "logs").iterdir())) - fewer
@@ -116,7 +117,7 @@ def test_killing_a_node_leaves_the_arm_safe_and_ends_with_a_clear_error(demo, vi
     out, process = demo
     wait_until_moving(out, process)
     os.kill(node_process(victim, process.pid), signal.SIGKILL)
-    _, errors = process.communicate(timeout=LIMIT)
+    _, errors = process.communicate(timeout=LONGEST)
     assert process.returncode == 1
     assert f"{victim} was ended by SIGKILL during the run" in errors
     assert "Traceback" not in errors
@@ -131,7 +132,7 @@ def test_a_node_that_dies_before_the_first_command_leaves_a_controller_that_does
     out, process = demo
     wait_for_controller(out, process, "configured")
     os.kill(node_process("impact_detector", process.pid), signal.SIGKILL)
-    _, errors = process.communicate(timeout=LIMIT)
+    _, errors = process.communicate(timeout=LONGEST)
     assert process.returncode == 1
     assert "mode SAFE" in errors or "mode IDLE" in errors
     assert "largest joint speed 0.000 rad/s" in errors
@@ -143,7 +144,7 @@ def test_an_interrupt_ends_the_demo_and_every_node(demo):
     wait_until_moving(out, process)
     children = child_processes(process.pid)
     process.send_signal(signal.SIGINT)
-    process.communicate(timeout=LIMIT)
+    process.communicate(timeout=LONGEST)
     assert process.returncode == 130
     assert children
     assert not any(map(alive, children))
@@ -157,8 +158,8 @@ def test_nodes_end_with_a_parent_that_was_killed(tmp_path):
     wait_until_moving(out, process)
     children = child_processes(process.pid)
     process.kill()
-    process.communicate(timeout=LIMIT)
-    deadline = time.monotonic() + LIMIT
+    process.communicate(timeout=LONGEST)
+    deadline = time.monotonic() + patient(LIMIT)
     while any(map(alive, children)) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert children
@@ -170,7 +171,7 @@ def wait_until_moving(out: Path, process: subprocess.Popen) -> None:
 
 
 def wait_for_controller(out: Path, process: subprocess.Popen, words: str) -> None:
-    deadline = time.monotonic() + LIMIT
+    deadline = time.monotonic() + patient(LIMIT)
     while time.monotonic() < deadline and process.poll() is None:
         # A run becomes `out` when it is done.
         for log in out.parent.glob(f".{out.name}.unfinished-*/logs/rs_controller.log"):

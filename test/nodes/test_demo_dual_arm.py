@@ -4,12 +4,11 @@ import json
 from pathlib import Path
 
 import pytest
+from patience import LONGEST
 
 from impact_aware.recordings.bag import Bag
 
 pytestmark = [pytest.mark.dds, pytest.mark.slow]
-
-LIMIT = 240.0
 
 
 def demo_command(out: Path, *more: str) -> list[str]:
@@ -19,7 +18,7 @@ def demo_command(out: Path, *more: str) -> list[str]:
 @pytest.fixture(scope="module")
 def run(tmp_path_factory, zygote):
     out = tmp_path_factory.mktemp("demo") / "run"
-    result = zygote.run(demo_command(out, "--json"), timeout=LIMIT)
+    result = zygote.run(demo_command(out, "--json"), timeout=LONGEST)
     assert result.returncode == 0, result.stderr
     return out, json.loads(result.stdout)
 

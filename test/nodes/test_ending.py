@@ -7,6 +7,7 @@ import sys
 from types import SimpleNamespace
 
 import pytest
+from patience import LONGEST
 
 from impact_aware.bringup import processes
 from impact_aware.nodes.ros import runtime
@@ -31,7 +32,7 @@ sys.exit(runtime.run_node(Stuck))
 
 
 def test_a_node_that_hangs_in_the_middleware_ends_by_itself():
-    ended = subprocess.run([sys.executable, "-c", NODE], capture_output=True, text=True, timeout=30.0)
+    ended = subprocess.run([sys.executable, "-c", NODE], capture_output=True, text=True, timeout=LONGEST)
     assert ended.stdout == "closed\n"
     assert ended.returncode == 1
     assert "in destroy_node" in ended.stderr

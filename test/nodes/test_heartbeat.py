@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 from impact_aware_msgs.msg import Heartbeat, ImpactEvent
+from patience import patient
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 
@@ -36,7 +37,7 @@ def heard(ros_context):
 
 
 def until(executor, condition, patience: float = 20.0) -> bool:
-    deadline = time.monotonic() + patience
+    deadline = time.monotonic() + patient(patience)
     while not condition() and time.monotonic() < deadline:
         executor.spin_once(timeout_sec=0.02)
     return condition()

@@ -7,6 +7,7 @@ import time
 import numpy as np
 import pytest
 from impact_aware_msgs.msg import ImpactEvent, ImpactPrediction
+from patience import patient
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.parameter import Parameter
@@ -65,7 +66,7 @@ def graph(ros_context, monkeypatch):
 
 
 def spin_until(executor, done, longest=LONGEST):
-    deadline = time.monotonic() + longest
+    deadline = time.monotonic() + patient(longest)
     while not done() and time.monotonic() < deadline:
         executor.spin_once(timeout_sec=0.05)
     return done()

@@ -3,6 +3,7 @@ import time
 import numpy as np
 import pytest
 from builtin_interfaces.msg import Time
+from patience import patient
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
@@ -215,7 +216,7 @@ def test_who_watches_gets_each_state_after_a_stall_and_who_answers_the_last_ones
     publisher = node.create_publisher(JointState, "joint_states", state_qos(reliable=True))
     executor = SingleThreadedExecutor(context=node.context)
     executor.add_node(node)
-    deadline = time.monotonic() + 10.0
+    deadline = time.monotonic() + patient(10.0)
     while not publisher.get_subscription_count() and time.monotonic() < deadline:
         executor.spin_once(timeout_sec=0.01)
     for k in range(1, 61):

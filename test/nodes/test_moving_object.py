@@ -9,6 +9,7 @@ import pytest
 from geometry_msgs.msg import PoseStamped
 from impact_aware_msgs.msg import ImpactEvent, ImpactPrediction
 from impact_aware_msgs.msg import ReferenceField as ReferenceFieldMessage
+from patience import patient
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.parameter import Parameter
@@ -113,7 +114,7 @@ def test_its_velocity_reaches_field_and_prediction_over_dds(ros_context):
 
     def until(done) -> bool:
         nonlocal count
-        deadline = time.monotonic() + LONGEST
+        deadline = time.monotonic() + patient(LONGEST)
         while not done() and time.monotonic() < deadline:
             poses.publish(seen(count))
             count += 1

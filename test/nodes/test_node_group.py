@@ -6,6 +6,7 @@ import signal
 import time
 
 import pytest
+from patience import LONGEST
 
 from impact_aware.bringup.graph import SingleArmOptions, single_arm_graph
 from impact_aware.bringup.node_spec import NodeSpec, in_one_process, node_word
@@ -77,7 +78,7 @@ def test_a_member_that_can_not_start_ends_the_process_with_its_line(tmp_path, ro
     ]
     group = NodeSpec("node_group", "node_group", members=tuple(specs))
     process = NodeProcess(group, quiet_environment(ros_domain), tmp_path)
-    assert process.process.wait(timeout=60.0) == 2
+    assert process.process.wait(timeout=LONGEST) == 2
     process.close()
     errors = [line for line in process.log.read_text().splitlines() if not line.startswith("[INFO]")]
     assert errors == ["left/watch: error: parameter sampling_period: got -1.0, expected a value from 1e-05 to 0.1"]

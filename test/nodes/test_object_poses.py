@@ -10,6 +10,7 @@ import pinocchio as pin
 import pytest
 import rclpy
 from geometry_msgs.msg import PoseStamped, PoseWithCovarianceStamped, TransformStamped
+from patience import patient
 from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
@@ -234,7 +235,7 @@ def test_a_best_effort_mocap_is_received_and_no_motion_begins_while_it_is_bad(ma
 
     def until(condition, step: float) -> bool:
         """Show the object at rest, or going to and fro within 4 cm, however long the other side takes to look."""
-        deadline = time.monotonic() + 20.0
+        deadline = time.monotonic() + patient(20.0)
         while not condition():
             if time.monotonic() > deadline:
                 return False

@@ -7,6 +7,7 @@ import time
 
 import pytest
 import rclpy
+from patience import patient
 from rclpy.context import Context
 from rclpy.duration import Duration
 from rclpy.node import Node
@@ -63,7 +64,7 @@ class Pair:
         self.own, self.other = Node("own"), Node("driver", namespace="robot", context=self.context)
 
     def wait(self, topic: str, publishers: int = 0, subscribers: int = 0) -> None:
-        deadline = time.monotonic() + 10.0
+        deadline = time.monotonic() + patient(10.0)
         while time.monotonic() < deadline:
             ends = self.own.count_publishers(topic) >= publishers and self.own.count_subscribers(topic) >= subscribers
             found = self.own.get_publishers_info_by_topic(topic) + self.own.get_subscriptions_info_by_topic(topic)

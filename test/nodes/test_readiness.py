@@ -7,6 +7,7 @@ import time
 import pytest
 import rclpy
 from diagnostic_msgs.msg import DiagnosticStatus
+from patience import patient
 from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
@@ -38,7 +39,7 @@ class Pair:
         return node
 
     def until(self, condition, patience: float = 10.0) -> bool:
-        deadline = time.monotonic() + patience
+        deadline = time.monotonic() + patient(patience)
         while not condition():
             if time.monotonic() > deadline:
                 return False

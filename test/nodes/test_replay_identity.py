@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import rclpy
 from impact_aware_msgs.msg import ImpactEvent, StepDone
+from patience import LONGEST, patient
 from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
 from sensor_msgs.msg import JointState
@@ -85,7 +86,7 @@ def detector_process() -> Iterator[str]:
     finally:
         process.terminate()
         try:
-            process.communicate(timeout=20.0)
+            process.communicate(timeout=LONGEST)
         except subprocess.TimeoutExpired:
             process.kill()
             process.communicate()
@@ -111,7 +112,7 @@ class Player:
             self.events.setdefault(event.sequence, event)
 
     def spin_until(self, condition, what: str) -> None:
-        deadline = time.monotonic() + LIMIT
+        deadline = time.monotonic() + patient(LIMIT)
         while not condition():
             assert time.monotonic() < deadline, f"waited {LIMIT:.0f} s for {what}"
             rclpy.spin_once(self.node, timeout_sec=0.05)

@@ -7,6 +7,7 @@ import sys
 from types import SimpleNamespace
 
 import pytest
+from patience import LONGEST
 
 from impact_aware.nodes.ros import runtime
 
@@ -44,7 +45,7 @@ print(slept, status)
 )
 def test_it_rests_after_each_wait_as_long_as_all_of_its_nodes_may(rests, slept):
     script = NODES.replace("RESTS", repr(rests))
-    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60.0)
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=LONGEST)
     assert ended.stdout.splitlines()[-1] == f"{slept} 0", ended.stderr
 
 

@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
+from patience import LONGEST, patient
 
 from impact_aware.bringup import start
 from impact_aware.bringup.middleware import PROFILES, RMW, TRANSPORT
@@ -21,11 +22,11 @@ def command(*words):
 def test_a_signal_in_the_midst_of_the_imports_ends_the_process_at_once_and_without_a_word(number):
     process = subprocess.Popen(command("rs_controller"), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     try:
-        maps, deadline = Path(f"/proc/{process.pid}/maps"), time.monotonic() + 60.0
+        maps, deadline = Path(f"/proc/{process.pid}/maps"), time.monotonic() + patient(60.0)
         while "llvmlite" not in maps.read_text() and time.monotonic() < deadline:
             time.sleep(0.005)
         process.send_signal(number)
-        output, _ = process.communicate(timeout=60.0)
+        output, _ = process.communicate(timeout=LONGEST)
     finally:
         process.kill()
     assert process.returncode == 0
@@ -40,7 +41,7 @@ def test_each_node_is_an_entry_point_and_nothing_else_is():
 
 def test_a_node_that_does_not_exist_is_answered_with_the_usage():
     for words in ((), ("no_such_node",)):
-        result = subprocess.run(command(*words), capture_output=True, text=True, env=os.environ, timeout=60)
+        result = subprocess.run(command(*words), capture_output=True, text=True, env=os.environ, timeout=LONGEST)
         assert result.returncode == 1
         assert result.stderr.startswith("usage: python -m impact_aware.bringup.start NODE")
 

@@ -13,6 +13,7 @@ import yaml
 from geometry_msgs.msg import PoseStamped
 from impact_aware_msgs.msg import ControllerState, ImpactEvent, ImpactPrediction
 from impact_aware_msgs.srv import SetTask
+from patience import patient
 from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
@@ -323,7 +324,7 @@ def test_with_a_new_task_the_next_prediction_uses_it(ros_context, predictor):
     sequences = iter(range(1, 10_000))
 
     def until(condition, *, hitting: bool = True) -> None:
-        deadline = time.monotonic() + 20.0
+        deadline = time.monotonic() + patient(20.0)
         while not condition():
             assert time.monotonic() < deadline, found[-3:]
             if hitting:

@@ -10,6 +10,7 @@ import pinocchio as pin
 import pytest
 import rclpy
 from geometry_msgs.msg import TransformStamped
+from patience import patient
 from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
@@ -221,7 +222,7 @@ def test_what_tf2_broadcasts_arrives(ros_context):
     try:
         StaticTransformBroadcaster(calibration).sendTransform(transform("wrist", "camera", 0.0, 0.2))
         moving, step = TransformBroadcaster(calibration), 0
-        deadline, found = time.monotonic() + 20.0, None
+        deadline, found = time.monotonic() + patient(20.0), None
         while found is None:
             assert time.monotonic() < deadline
             moving.sendTransform(transform("base", "wrist", 100.0 + 0.1 * step, 1.0 + 0.1 * step))

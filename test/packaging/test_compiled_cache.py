@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from patience import LONGEST
 
 from impact_aware.compiled import fingerprint, private_folder
 
@@ -67,7 +68,7 @@ def program(tmp_path):
         environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "kept")}
         command = [sys.executable, "-P", "program.py"]
         done = subprocess.run(
-            command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300, **options
+            command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=LONGEST, **options
         )
         return done.stdout, done.stderr
 

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from patience import LONGEST
 
 from impact_aware.bringup.processes import quiet_environment
 from impact_aware.cli.main import main
@@ -25,7 +26,7 @@ def trap(tmp_path):
 
 def python(folder, environment, *words):
     command = [sys.executable, *words]
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120).stdout
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=LONGEST).stdout
 
 
 def test_the_trap_works(trap):
@@ -46,7 +47,7 @@ def test_what_a_command_starts_takes_no_module_of_the_current_folder(trap, monke
 def test_a_urdf_is_tried_without_modules_of_the_current_folder(trap, monkeypatch):
     monkeypatch.delenv("PYTHONSAFEPATH", raising=False)
     assert "-P" in TRIAL
-    done = subprocess.run(TRIAL, cwd=trap, input=b"<robot", capture_output=True, timeout=120)
+    done = subprocess.run(TRIAL, cwd=trap, input=b"<robot", capture_output=True, timeout=LONGEST)
     assert b"foreign" not in done.stdout and b"a valid URDF" in done.stdout and done.returncode == 2
 
 
@@ -59,7 +60,7 @@ def test_a_commands_figures_are_drawn_without_matplotlibrc(tmp_path, content):
     words = ["validate", "rejected-models", "--trials", "5", "--out", "o"]
     command = [sys.executable, "-P", "-m", "impact_aware.cli.main", *words]
     given = {**os.environ, "MPLCONFIGDIR": str(tmp_path / "own"), "PATH": ""}
-    done = subprocess.run(command, cwd=tmp_path, env=given, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(command, cwd=tmp_path, env=given, capture_output=True, text=True, timeout=LONGEST)
     assert done.stderr == "" and list(tmp_path.glob("o/*.png"))
 
 
@@ -71,7 +72,7 @@ def test_fast_dds_reads_no_profiles_of_the_current_folder(tmp_path):
     (tmp_path / "node.py").write_text("def main():\n    import rclpy\n    rclpy.init()\n    rclpy.create_node('n')\n")
     given = {**os.environ, "ROS_DOMAIN_ID": "97", "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST"}
     command = [sys.executable, "-P", "-c", script]
-    done = subprocess.run(command, cwd=tmp_path, env=given, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, cwd=tmp_path, env=given, capture_output=True, text=True, timeout=LONGEST)
     assert (done.returncode, done.stdout + done.stderr) == (0, "")
 
 
@@ -82,7 +83,7 @@ def test_a_path_with_quotes_is_a_path(tmp_path, name):
     (venv / "bin").mkdir(parents=True)
     script = "import sys; sys.path.insert(0, sys.argv[1]); import wheels, pathlib; "
     script += "wheels.write_entrance(pathlib.Path(sys.argv[2]))"
-    subprocess.run([sys.executable, "-c", script, str(ROOT / "environment"), str(venv)], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", script, str(ROOT / "environment"), str(venv)], check=True, timeout=LONGEST)
     shell = ["bash", "-c", '. "$1/enter.sh"; printf %s "$PATH"', "bash", str(venv)]
     path = subprocess.run(shell, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
     assert path.split(":")[0] == str(venv / "bin") and not (tmp_path / "ran").exists()
@@ -91,7 +92,8 @@ def test_a_path_with_quotes_is_a_path(tmp_path, name):
 def test_the_entrance_leaves_another_ros_and_keeps_bytecode(tmp_path):
     script = "import sys; sys.path.insert(0, sys.argv[1]); import wheels, pathlib; "
     script += "wheels.write_entrance(pathlib.Path(sys.argv[2]))"
-    subprocess.run([sys.executable, "-c", script, str(ROOT / "environment"), str(tmp_path)], check=True, timeout=60)
+    command = [sys.executable, "-c", script, str(ROOT / "environment"), str(tmp_path)]
+    subprocess.run(command, check=True, timeout=LONGEST)
     names = ("PYTHONDONTWRITEBYTECODE", "PYTHONPATH", "AMENT_PREFIX_PATH")
     shell = ["bash", "-c", '. "$1/enter.sh"; printf "%s|" "${PYTHONDONTWRITEBYTECODE-}" "${PYTHONPATH-}" "${HOME-}"']
     given = {**os.environ, **dict.fromkeys(names, "1"), "HOME": "/here"}

@@ -13,6 +13,7 @@ import venv
 from pathlib import Path
 
 import pytest
+from patience import LONGEST
 
 ROOT = Path(__file__).resolve().parents[2]
 TABLE = ROOT / "test" / "data" / "panda_touch" / "touch.csv"
@@ -75,7 +76,7 @@ def run(bare: Path, command: str, *words: str, folder: Path) -> subprocess.Compl
         env=variables | path,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=LONGEST,
     )
 
 

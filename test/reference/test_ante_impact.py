@@ -26,7 +26,7 @@ def make(**changes):
 
 
 @given(st.tuples(coordinate, coordinate, coordinate))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_inside_the_inner_radius_the_reference_is_the_impact_velocity(place):
     field, place = make(), np.array(place)
     assume(np.linalg.norm(place) <= field.r_min)
@@ -35,7 +35,7 @@ def test_inside_the_inner_radius_the_reference_is_the_impact_velocity(place):
 
 
 @given(st.tuples(coordinate, coordinate, coordinate))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_outside_the_outer_radius_the_speed_is_that_of_the_impact(place):
     field, place = make(), np.array(place)
     assume(np.linalg.norm(place) >= field.r_max)
@@ -43,7 +43,7 @@ def test_outside_the_outer_radius_the_speed_is_that_of_the_impact(place):
 
 
 @given(st.tuples(coordinate, coordinate, coordinate))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_acceleration_is_the_derivative_along_the_field(place):
     field, place = make(), np.array(place)
     radius = np.linalg.norm(place)
@@ -59,7 +59,7 @@ def test_acceleration_is_the_derivative_along_the_field(place):
 
 
 @given(st.tuples(st.floats(-0.12, 0.12), st.floats(0.5, 0.8), st.floats(-0.12, 0.12)))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_the_path_goes_through_the_impact_plane_and_on_without_turning_back(start):
     field = make()
     direction = field.impact_velocity / SPEED

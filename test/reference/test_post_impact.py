@@ -32,7 +32,7 @@ def test_without_a_prediction_the_reference_leads_to_the_goal_at_once():
 
 
 @given(st.tuples(coordinate, coordinate, coordinate), st.booleans(), st.sampled_from([0.0, 0.08, 0.2]))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_acceleration_is_the_derivative_along_the_field(place, predicted, sideways):
     field = make(object_velocity_after=AFTER if predicted else None, sideways_radius=sideways)
     place = np.array(place)
@@ -60,7 +60,7 @@ def test_what_is_across_the_way_to_the_goal_leaves_the_reference_at_its_own_radi
 
 
 @given(st.tuples(st.floats(-0.1, 0.1), st.floats(-0.4, -0.1), st.floats(-0.05, 0.05)))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_the_object_comes_to_its_goal(after):
     line = streamline(make(object_velocity_after=np.array(after)).velocity, np.zeros(3), duration=8.0, step=0.02)
     # The slowest of these flows needs 0.3 m / 0.1 m/s to leave the prediction, and then loses 2/s of its distance.

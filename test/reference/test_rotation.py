@@ -22,7 +22,7 @@ ROUNDING = 1e-12
 
 
 @given(st.tuples(angles, angles, angles), st.tuples(angles, angles, angles))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_error_is_the_rotation_that_leads_to_the_desired_orientation(rpy, desired_rpy):
     rotation, desired = rotation_from_rpy(rpy), rotation_from_rpy(desired_rpy)
     error = np.array(rotation_error(rotation, desired))

@@ -11,6 +11,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from patience import LONGEST
 
 from impact_aware.report.html import write_report
 
@@ -72,7 +73,7 @@ def chromium(url, folder, *more):
     try:
         return subprocess.run(
             [CHROMIUM, *FLAGS, f"--user-data-dir={profile}", *more, url],
-            capture_output=True, text=True, timeout=120, check=False,
+            capture_output=True, text=True, timeout=LONGEST, check=False,
         )  # fmt: skip
     finally:
         shutil.rmtree(profile, ignore_errors=True)

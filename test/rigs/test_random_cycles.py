@@ -13,7 +13,7 @@ ROBOT = RobotModel.from_profile("panda")
 
 @pytest.mark.parametrize("arms", [1, 2])
 @given(seed=st.integers(0, 2**32 - 1))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_no_command_is_ever_unsafe(arms, seed):
     found = random_cycles(ROBOT, arms, 100, seed)
     assert (found["not_finite"], found["over_limit"], found["over_rate"]) == (0, 0, 0), f"seed {seed}"

@@ -27,7 +27,7 @@ def test_defaults_show_the_truth():
             np.testing.assert_array_equal(shown, true)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.floats(1e-6, 1e-2), st.floats(-3.0, 3.0))
 def test_quantised_position_is_a_multiple_and_within_half_a_step(resolution, angle):
     sensors = JointSensors(SensorSettings(encoder_resolution=resolution), CYCLE)

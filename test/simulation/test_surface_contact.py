@@ -20,7 +20,7 @@ components = st.floats(-1.0, 1.0)
     friction=st.floats(0.0, 1.5),
     depth=st.floats(-1e-3, 1e-3),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_force_is_in_the_cone_and_friction_takes_energy(normal, slip, friction, depth):
     contact = SurfaceContact(np.array(normal), np.zeros(3), MODEL, friction=friction)
     force = contact.force(depth, np.array(slip))

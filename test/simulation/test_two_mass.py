@@ -56,7 +56,7 @@ def test_momentum_grows_by_the_drive_force_alone(runs, model):
     masses=st.tuples(st.floats(0.1, 10.0), st.floats(0.1, 10.0), st.floats(0.1, 10.0)),
     velocities=st.tuples(st.floats(-2.0, 2.0), st.floats(-2.0, 2.0), st.floats(-2.0, 2.0)),
 )
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_jump_maps_keep_momentum_and_lose_energy_also_for_a_moving_body(masses, velocities):
     parameters = TwoMassParameters(*masses)
     m0, m1, m2 = masses

@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import pytest
+from patience import LONGEST
 
 from impact_aware.cli.main import main
 from impact_aware.errors import InvalidInputError
@@ -64,7 +65,7 @@ def test_a_demo_that_is_to_be_watched_says_so_before_it_starts(no_screen, capsys
 @pytest.mark.skipif(shutil.which("xvfb-run") is None, reason="needs a screen, or xvfb")
 def test_the_window_shows_the_plant_and_does_not_move_it():
     words = ["xvfb-run", "-a", sys.executable, "-c", SHOW]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False, env=dict(os.environ))
+    done = subprocess.run(words, capture_output=True, text=True, timeout=LONGEST, check=False, env=dict(os.environ))
     if "GLFW" in done.stderr or "OpenGL" in done.stderr:
         pytest.skip("no OpenGL here")
     assert (done.returncode, done.stdout.split()) == (0, ["rods", "6", "closed", "True"]), done.stderr

@@ -5,6 +5,7 @@ import time
 import weakref
 
 import pytest
+from patience import patient
 
 SETTLED, HEARD = 0.02, 3.0
 """Time in which a callback of the discovery ends, and the longest one until all have heard that a node has gone, s."""
@@ -164,7 +165,7 @@ class Suite:
         """Play the driver until something is so."""
         from impact_aware.nodes.ros.messages import stamp
 
-        deadline = time.monotonic() + patience
+        deadline = time.monotonic() + patient(patience)
         while not condition():
             if time.monotonic() > deadline:
                 logs = "\n".join(f"{process.spec.name}: {process.last_lines(3)}" for process in self.processes)

@@ -160,7 +160,7 @@ class Zygote:
     def close(self) -> None:
         """End it; what it forked is not its own."""
         self._socket.close()
-        self._process.wait(timeout=30.0)
+        self._process.wait(timeout=600.0)
 
 
 def serve(channel: socket.socket) -> None:

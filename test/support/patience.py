@@ -1,0 +1,13 @@
+"""Time limits that end what hangs, and that a busy machine does not reach."""
+
+from __future__ import annotations
+
+import os
+
+LONGEST = 1200.0
+"""Of a process that a test waits for, s: many times what the slowest one takes on a machine at load 30."""
+
+
+def patient(seconds: float) -> float:
+    """A limit, s, for what takes a fraction of `seconds` on an idle machine: longer, the busier the machine is."""
+    return seconds * max(3.0, 2.0 * os.getloadavg()[0] / (os.cpu_count() or 1))
