@@ -10,6 +10,7 @@ from typing import Any
 from impact_aware.bringup.command_path import RELAYS
 from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.resources import read_named
+from impact_aware.robot import RobotProfile
 
 _WORDS = ("robot", "joint_states", "commands", "controller", "relay", "component", "controllers")
 
@@ -28,6 +29,7 @@ class Hardware:
         component: Hardware component that is set inactive to stop the arm, beside the controller; empty for none.
         period: Time between two states, s; None when it is that of the nodes' parameters.
         no_commands: Why the driver takes no efforts alone; empty when it does.
+        command_includes_gravity: Whether its effort command is the whole joint torque; None when the arm decides that.
         controllers: File in `config/ros2_control` that its controller manager loads; empty when it has none.
     """
 
@@ -41,6 +43,20 @@ class Hardware:
     period: float | None = None
     no_commands: str = ""
     controllers: str = ""
+    command_includes_gravity: bool | None = None
+
+    def check_profile(self, profile: RobotProfile) -> None:
+        """Refuse a robot profile whose commands are not those of this driver.
+
+        Raises:
+            InvalidInputError: The profile's convention of gravity is not the driver's.
+        """
+        own = self.command_includes_gravity
+        if own is not None and own is not profile.command_includes_gravity:
+            expected = f"{str(own).lower()}, as the driver of hardware {self.name} takes torques"
+            expected += " with gravity" if own else " without gravity, which the arm adds"
+            given = str(profile.command_includes_gravity).lower()
+            raise InvalidInputError(f"robot profile {profile.name}: command_includes_gravity", given, expected)
 
 
 def load_hardware(name_or_path: str | Path) -> Hardware:
@@ -52,9 +68,10 @@ def load_hardware(name_or_path: str | Path) -> Hardware:
     """
     content, path = read_named("hardware", "hardware", name_or_path)
     where = f"hardware {path.name}"
+    known = (*_WORDS, "period", "no_commands", "command_includes_gravity")
     for key in content:
-        if key not in (*_WORDS, "period", "no_commands"):
-            raise UnknownNameError(where, str(key), (*_WORDS, "period", "no_commands"))
+        if key not in known:
+            raise UnknownNameError(where, str(key), known)
     words = {key: _word(f"{where}: {key}", content.get(key, "")) for key in _WORDS}
     if not words["joint_states"]:
         raise InvalidInputError(f"{where}: joint_states", "nothing", "the topic of the arm's joint states")
@@ -65,9 +82,14 @@ def load_hardware(name_or_path: str | Path) -> Hardware:
         raise InvalidInputError(f"{where}: no_commands", repr(why), "a sentence")
     if why and words["commands"]:
         raise InvalidInputError(f"{where}: commands", words["commands"], "nothing beside no_commands")
+    gravity = content.get("command_includes_gravity")
+    if not (gravity is None or isinstance(gravity, bool)):
+        raise InvalidInputError(f"{where}: command_includes_gravity", repr(gravity), "true or false")
     period = content.get("period")
     seconds = None if period is None else _period(f"{where}: period", period)
-    return Hardware(name=path.stem, period=seconds, no_commands=" ".join(why.split()), **words)
+    return Hardware(
+        path.stem, period=seconds, no_commands=" ".join(why.split()), command_includes_gravity=gravity, **words
+    )
 
 
 def _word(field: str, value: Any) -> str:

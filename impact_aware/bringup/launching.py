@@ -17,6 +17,7 @@ from impact_aware.bringup.hardware import Hardware, checked_period, load_hardwar
 from impact_aware.bringup.node_spec import ALL, NONE, ONLY_WATCHERS, NodeSpec, in_one_process
 from impact_aware.bringup.urgency import IN_THE_LOOP, checked_priority, leaves_room, simulated_period, urgent
 from impact_aware.errors import InvalidInputError
+from impact_aware.robot import load_profile
 from impact_aware.robot.profile import INTERFACES, PLANTS
 from impact_aware.task import ArmTask, load_task
 from impact_aware.task.arms import base_numbers
@@ -186,8 +187,13 @@ def graph_actions(context: LaunchContext, graph: tuple[NodeSpec, ...]) -> list[L
 
     Raises:
         UnknownNameError: A node that the graph does not have.
-        InvalidInputError: A priority that is none.
+        InvalidInputError: A priority that is none, or a robot profile that contradicts the hardware.
     """
+    if text(context, "command_interface") == "effort" and not switched_on(context, "simulation"):
+        controllers = [spec.parameters for spec in graph if spec.executable == "rs_controller"]
+        for own in controllers:
+            for robot in own.get("robots", [own.get("robot")]):
+                chosen_hardware(context).check_profile(load_profile(robot))
     above = context.launch_configurations.get("ros_namespace", "").strip("/")
     name = "realtime_priority"
     priority = checked_priority(name, number(name, context.launch_configurations.get(name, "0"), int))

@@ -38,6 +38,9 @@ _SWITCHING = ("list_controllers", "switch_controller")
 _COMPONENTS = ("set_hardware_component_state",)
 """The same, where it takes a hardware component off too."""
 
+_COMMANDS = "/commands"
+"""End of the topics of commands, before which stands the controller that takes them."""
+
 _READINESS, _CLOCK, _STEP = "/readiness", "/clock", "/step_done"
 
 
@@ -86,6 +89,10 @@ def _services(spec: NodeSpec) -> dict[str, set[str]]:
         managers = [f"{above}{arm}/controller_manager" if arm else f"{above}controller_manager" for arm in spec.arms]
         components = _COMPONENTS if spec.parameters.get("hardware_components") else ()
         allowed["request"] = {f"{manager}/{name}" for manager in managers for name in (*_SWITCHING, *components)}
+    if spec.executable == "rs_controller":
+        # It reads back in which order the arms' controllers have their joints.
+        owners = (end.topic.removesuffix(_COMMANDS) for end in published(spec) if end.topic.endswith(_COMMANDS))
+        allowed["request"] = {f"{owner}/get_parameters" for owner in owners}
     return allowed
 
 

@@ -27,6 +27,7 @@ from impact_aware.control.safety.command_filter import CommandFilter
 from impact_aware.control.safety.impact_check import check_field
 from impact_aware.control.safety.reasons import SafeReason, Violation
 from impact_aware.control.safety.state_guard import StateGuard
+from impact_aware.control.safety.torque_fit import TorqueFit
 from impact_aware.reference import ReferenceField
 from impact_aware.robot import RobotModel
 from impact_aware.robot.joint_reader import JointReader
@@ -52,6 +53,7 @@ class ControlSession:
         bases: Pose of each arm's base in the common frame.
         states: The arms' states.
         filter: The last word on torque.
+        fit: The measured torques against the models.
         command: The last command, or None.
         active: Whether the session commands.
         done: Whether the task is done.
@@ -105,10 +107,12 @@ class ControlSession:
         self._law = ReferenceSpreadingController(robots, parameters, field, self.bases)
         self.robots = [arm.robot for arm in self._law.arms]
         self.torque_derivatives, self.tune = self._law.torque_derivatives, self._law.tune
+        self.joint_reference_velocity = self._law.joint_reference_velocity
         limits = [SafetyLimits.of(robot) for robot in self.robots] if limits is None else list(limits)
         period, state_age = self.parameters.period, self.parameters.state_age_limit
         self._guard = StateGuard(self._law.arms, limits, self.bases, period, state_age)
         self.filter = CommandFilter(self.robots, period, limits, clock if paced else None)
+        self.fit = TorqueFit(self._law.arms, self.filter)
         if readers is None:
             readers = [JointReader(robot.joint_names) for robot in self.robots]
         self.states = ArmStates(readers, topics, period=period, clock=clock)
@@ -179,8 +183,11 @@ class ControlSession:
 
         Raises:
             InvalidInputError: No field, the safe mode, no finite state, or an impact that exceeds a limit.
+            UnfitArmError: Measured torques that are not those of the models.
         """
         states = self.states
+        if not self.active:
+            self.fit.check(states, self.parameters.hold_stiffness)
         if time is None or q is None:
             time, position, velocity = states.time, states.position, states.velocity
         else:
@@ -199,7 +206,9 @@ class ControlSession:
             self.activate()
 
     def activate(self) -> None:
-        """Command from now on; before `start` that is to hold the posture found."""
+        """Command from now on; before `start` that is to hold the posture found. Refused as `start` is."""
+        if not self.active:
+            self.fit.check(self.states, self.parameters.hold_stiffness)
         self._guard.begin()
         if not self.filter.begun:
             self.filter.begin(self._law.gravity)
@@ -271,8 +280,7 @@ class ControlSession:
         if not self.states.receive(arm):
             return False
         if self.active:
-            begin = self._clock()
-            states = self.states
+            begin, states = self._clock(), self.states
             age = self._present() - states.oldest
             self.age = age if abs(age) < COMPARABLE_CLOCKS else -1.0
             self._answer(states.time, states.position, states.velocity, max(self.age, 0.0), None)
@@ -321,7 +329,7 @@ class ControlSession:
         violation, usable = self._guard.refusal(time, q, dq, age)
         if violation is not None:
             self._violated(violation)
-        if usable:
+        if usable and not self.fit.astray:
             wanted = law.update(time, q, dq, self.filter.range, object_position=object_position)
         else:
             wanted = law.command_without_state(time)
@@ -336,9 +344,7 @@ class ControlSession:
         violation = self.filter.apply(wanted.effort, gravity, judge=wanted.mode in IN_MOTION)
         self._send(self.filter.previous)
         self.command = Command(wanted.time, wanted.mode, self.filter.effort, *wanted[3:])
-        if violation is not None:
-            self._violated(violation)
-            self.command = self._marked(violation)
+        self._mark(violation)
 
     def _conclude(self, dq: Array, effort: Array | None) -> Command:
         """Hold the state that was answered against its limits, and see whether the task or a stop is done."""
@@ -346,9 +352,7 @@ class ControlSession:
         if self._open:
             self._open = False
             found = self._guard.left(dq, effort, self._law.mode, self.field)
-            if found is not None:
-                self._violated(found)
-                self.command = self._marked(found)
+            self._mark(self.fit.answered(effort, self._law.mode) or found)
         command, field = self.command, self.field
         watch = self._completion
         if watch is not None and not self.done and field is not None and watch.done(command, field.goal):
@@ -362,9 +366,11 @@ class ControlSession:
                 self.active = False
         return command
 
-    def _marked(self, violation: Violation) -> Command:
-        assert self.command is not None
-        return self.command._replace(mode=Mode.SAFE, reason=violation.reason, detail=violation.detail)
+    def _mark(self, violation: Violation | None) -> None:
+        """Go to the safe mode for a violation, if there is one, and have the last command show it."""
+        if violation is not None and self.command is not None:
+            self._violated(violation)
+            self.command = self.command._replace(mode=Mode.SAFE, reason=violation.reason, detail=violation.detail)
 
     def _violated(self, violation: Violation) -> None:
         self.violations[violation.reason] = self.violations.get(violation.reason, 0) + 1
@@ -374,9 +380,7 @@ class ControlSession:
 
     def watch(self) -> None:
         """Brake all arms when one is silent; those that are alive are braked by their own states."""
-        if not self.active:
-            return
-        overdue = self.states.overdue(self._timeout)
+        overdue = self.states.overdue(self._timeout) if self.active else []
         if not overdue:
             return
         for arm, reason, detail in overdue:
@@ -394,7 +398,3 @@ class ControlSession:
         """Send the gravity torque at the last posture, as near as the torque rate allows."""
         if self.active and self.states.complete:
             self._deliver(self._law.command_without_state(self.states.time))
-
-    def joint_reference_velocity(self, command: Command) -> Array:
-        """Joint velocity (n,) of all arms that gives a command's reference twist, for display, rad/s."""
-        return self._law.joint_reference_velocity(command)

@@ -47,10 +47,14 @@ class ArmCommands:
             node.create_publisher(kind, arm.topic(self.topic), COMMAND_QOS) for arm in arms
         ]
 
+    @property
+    def topics(self) -> list[str]:
+        """Full names of the topics, one per arm."""
+        return [publisher.topic_name for publisher in self._publishers]
+
     def rivals(self) -> list[str]:
         """Topics on which somebody else publishes commands too, as far as DDS has found."""
-        topics = [publisher.topic_name for publisher in self._publishers]
-        return [topic for topic in topics if self._node.count_publishers(topic) > 1]
+        return [topic for topic in self.topics if self._node.count_publishers(topic) > 1]
 
     def rival_names(self) -> list[str]:
         """The same topics, each with the nodes that publish on it beside this one."""

@@ -10,6 +10,7 @@ from rclpy.node import Node
 from impact_aware.control.session import NO_FIELD, ControlSession
 from impact_aware.errors import ImpactAwareError
 from impact_aware.nodes.arm_commands import ArmCommands
+from impact_aware.nodes.controller_joints import ControllerJoints
 from impact_aware.nodes.joint_state_source import DRIVER, NO_STAMPS, JointStateSource
 from impact_aware.nodes.ros.qos_match import mismatches, silenced, unheard, why_silent
 from impact_aware.nodes.ros.readiness import Readiness
@@ -61,10 +62,20 @@ class ArmConnections:
         self._readiness = readiness
         self._upstream, self._watchdog = upstream, watchdog
         self.refused_field = ""
+        self._joints = ControllerJoints(node, self._arms, commands.topics)
         self._twins = TwinWatch(node, "and only one of them can be active")
         self._name = NameClaim(node)
         for sentence in mismatches(node):
             node.get_logger().warning(sentence)
+
+    def look(self) -> None:
+        """Ask the arms' controllers for their joints, now and then."""
+        self._joints.look()
+
+    def values(self) -> dict[str, object]:
+        """What could not be checked of how torques reach the arms, for diagnostics."""
+        unchecked, unread = self._session.fit.unchecked, self._joints.unread()
+        return {key: text for key, text in (("torques_unchecked", unchecked), ("joints_unread", unread)) if text}
 
     def refuse_field(self, error: ImpactAwareError) -> None:
         """A field can't be followed: no motion may begin by the one before, which is no longer the task's."""
@@ -122,4 +133,6 @@ class ArmConnections:
             # Whoever joins later would get the torque of an arm that was thought to be moving.
             if nobody := unheard(self._node, arm.topic(self._commands.topic), but=WATCHDOG):
                 return f"{nobody}: is {self._commands.receiver} loaded?"
+        if wrong := self._joints.refusal():
+            return wrong
         return next((text for own in (self._upstream, self._watchdog) if own and (text := own.refusal())), "")

@@ -80,11 +80,8 @@ class RsControllerNode(SteadyLifecycleNode):
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self._watchdog = self.create_timer(WATCHDOG_PERIOD, self._watch, clock=steady)
         self._rival_watch = self.create_timer(RIVAL_PERIOD, self._look_for_rivals, clock=steady)
-        self._autostart = (
-            self.create_timer(AUTOSTART_PERIOD, self._start_by_itself, clock=steady)
-            if self._settings.autostart
-            else None
-        )
+        start = partial(self.create_timer, AUTOSTART_PERIOD, self._start_by_itself, clock=steady)
+        self._autostart = start() if self._settings.autostart else None
         self._readiness = Readiness(self, busy=lambda: self._session is not None and self._session.active)
         self._diagnostics = DiagnosticsReporter(self, self._status)
 
@@ -168,8 +165,9 @@ class RsControllerNode(SteadyLifecycleNode):
 
     def _refuse(self, complaint: str) -> TransitionCallbackReturn:
         """Refuse a transition with a sentence for the log and the diagnostics."""
+        if complaint != self._complaint:  # `autostart` tries again ten times a second.
+            self.get_logger().error(complaint)
         self._complaint = complaint
-        self.get_logger().error(complaint, throttle_duration_sec=WARN_PERIOD)
         return TransitionCallbackReturn.FAILURE
 
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
@@ -342,9 +340,11 @@ class RsControllerNode(SteadyLifecycleNode):
     def _look_for_rivals(self) -> None:
         """Two controllers on one arm: this one stops and says who the other one is."""
         session = self._session
-        if session is None or not session.active or session.mode is Mode.SAFE:
+        if session is None or session.mode is Mode.SAFE:
             return
-        if rivals := self._commands.rival_names():
+        if not session.active:
+            self._connections.look()
+        elif rivals := self._commands.rival_names():
             session.safe_stop(SafeReason.COMMAND_RIVAL, f"somebody else sends commands too: {', '.join(rivals)}")
             self._follow()
 
@@ -385,7 +385,7 @@ class RsControllerNode(SteadyLifecycleNode):
             return WARN if self._complaint else OK, waits, idle
         mode = self._seen[0]
         values: dict[str, object] = {"mode": mode.name, "active": session.active, "done": session.done}
-        values |= self._report.values() | self._gains.changed()
+        values |= self._report.values() | self._gains.changed() | self._connections.values()
         if session.mode is Mode.SAFE and "reason" in values:
             values["mode"] = Mode.SAFE.name
             return ERROR, f"safe mode: {values['detail']}", values

@@ -60,7 +60,10 @@ def test_services_are_those_of_the_node_itself():
     ]["services", "reply"]
     asks = {path: own["services", "request"] for path, own in rules.items() if ("services", "request") in own}
     names = ("list_controllers", "switch_controller")
-    assert asks == {"/impact_aware/command_watchdog": {f"/controller_manager/{name}" for name in names}}
+    assert asks == {
+        "/impact_aware/command_watchdog": {f"/controller_manager/{name}" for name in names},
+        "/impact_aware/rs_controller": {"/effort_controller/get_parameters"},
+    }
     asked = allowed("dual-arm-grab")["/impact_aware/command_watchdog"]["services", "request"]
     assert asked == {f"/{arm}/controller_manager/{name}" for arm in ("left", "right") for name in names}
 

@@ -13,6 +13,7 @@ from impact_aware.control.coming_to_rest import RELEASE_SHARE, STOP_TIMEOUT
 from impact_aware.control.completion import TaskCompletion
 from impact_aware.control.controller import ReferenceSpreadingController
 from impact_aware.control.safety.contact_force import ContactForceObserver
+from impact_aware.control.safety.torque_fit import FIRST_STATES
 from impact_aware.control.tracking import movement
 from impact_aware.errors import InvalidInputError
 from impact_aware.robot import RobotModel, load_profile
@@ -193,8 +194,10 @@ def test_the_force_observer_finds_a_constant_push_at_the_tool():
 
 @pytest.mark.parametrize(("push", "stops"), [(200.0, True), (100.0, False)])
 def test_a_sustained_push_over_the_limit_leads_to_the_safe_mode(session, push, stops):
-    effort = ROBOT.gravity(START) - ROBOT.frame_jacobian(START)[:3].T @ np.array([0.0, push, 0.0])
-    for k in range(6, 300):
+    pushed = ROBOT.gravity(START) - ROBOT.frame_jacobian(START)[:3].T @ np.array([0.0, push, 0.0])
+    for k in range(6, FIRST_STATES + 300):
+        # Not among the first states, whose torques are compared with the commands.
+        effort = None if k < 6 + FIRST_STATES else pushed
         command = session.cycle(1.0 + 1e-3 * k, START, REST, effort=effort)
     assert (command.reason is SafeReason.CONTACT_FORCE_LIMIT) is stops
 

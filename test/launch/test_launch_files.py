@@ -15,6 +15,7 @@ from launch_started import ROOT, Started, evaluate, launch_file, started, starte
 
 from impact_aware.bringup.node_spec import node_of_word
 from impact_aware.errors import InvalidInputError, UnknownNameError
+from impact_aware.resources import find_resource
 from impact_aware.robot import load_profile
 from impact_aware.robot.shown_urdf import shown_urdf
 
@@ -681,6 +682,20 @@ def test_the_nodes_of_the_loop_are_as_urgent_as_asked_for() -> None:
     assert {name for name, priority in found.items() if priority == 31} == answering
     assert {name for name, priority in found.items() if priority == 29} == {"jump_predictor", "reference_field"}
     assert {name for name, priority in found.items() if priority is None} == {"impact_markers"}
+
+
+@pytest.mark.parametrize("hardware", ["franka", "kuka_fri"])
+def test_a_profile_that_takes_gravity_otherwise_than_its_driver_is_refused(tmp_path: Path, hardware: str) -> None:
+    shipped = find_resource("config", "robots", "fr3.yaml")
+    text = shipped.read_text().replace("command_includes_gravity: false", "command_includes_gravity: true")
+    own = tmp_path / "mine.yaml"
+    own.write_text(text.replace("urdf: fr3.urdf", f"urdf: {shipped.parent / 'fr3.urdf'}"))
+    words = {"hardware": hardware, "robot": str(own), "control": "true"}
+    with pytest.raises(InvalidInputError, match="command_includes_gravity: got true, expected false, as the driver of"):
+        evaluate(SINGLE, words)
+    # Who only watches, or simulates, commands no driver.
+    evaluate(SINGLE, words | {"control": "false"})
+    evaluate(SINGLE, words | {"simulation": "true"})
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,9 @@ import rclpy
 from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
 from patience import patient
 from rclpy.context import Context
+from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
+from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
@@ -136,6 +138,38 @@ def test_with_states_and_somebody_who_takes_commands_nothing_is_in_the_way(contr
     assert free.held()
     free.release()
     other.destroy_node()
+
+
+def test_a_controller_with_another_order_of_joints_is_refused_by_both_orders(controller):
+    names = list(ARMS[0].robot.joint_names)
+    swapped = [names[1], names[0], *names[2:]]
+    controller.field()
+    controller.receive()
+    controller.listen()
+    effort = Node("effort_controller", namespace="/connections/left", context=controller.context)
+    effort.declare_parameter("joints", swapped)
+    executor = SingleThreadedExecutor(context=controller.context)
+    executor.add_node(effort)
+    own = SingleThreadedExecutor()
+    own.add_node(controller.node)
+
+    def until(condition):
+        deadline = time.monotonic() + 20.0
+        while not condition() and time.monotonic() < deadline:
+            controller.connections.look()
+            executor.spin_once(timeout_sec=0.02)
+            own.spin_once(timeout_sec=0.02)
+            controller.receive()
+        return condition()
+
+    said = "/connections/left/effort_controller has the joints panda_joint2, panda_joint1, panda_joint3"
+    assert until(lambda: controller.connections.refusal().startswith(said))
+    assert "the order panda_joint1, panda_joint2" in controller.connections.refusal()
+    # The other arm's controller is none of ros2_control's: not known, and said so.
+    assert controller.connections.values()["joints_unread"] == "/connections/right/effort_controller"
+    effort.set_parameters([Parameter("joints", value=names)])
+    assert until(lambda: controller.connections.refusal() == "")
+    effort.destroy_node()
 
 
 def test_a_companion_that_knows_of_no_motion_is_heard_until_it_takes_that_back(controller):

@@ -12,6 +12,7 @@ import pytest
 from impact_aware.cli.main import main
 from impact_aware.control import ControlSession
 from impact_aware.control.safety.command_filter import CommandFilter
+from impact_aware.control.safety.torque_fit import TorqueFit
 from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.robot import RobotModel
 from impact_aware.simulation.sensors import JointReading
@@ -21,6 +22,7 @@ from impact_aware_rigs.faults.campaign import format_table, plan, summarise
 from impact_aware_rigs.faults.classes import FAULT_CLASSES, Extent
 from impact_aware_rigs.faults.hardware import EffortHardware, LawHardware
 from impact_aware_rigs.faults.judge import CommandJudge
+from impact_aware_rigs.faults.model_trial import ModelTrial
 from impact_aware_rigs.faults.trial import run_trial
 from impact_aware_rigs.faults.trial_result import MODES, Trial
 from impact_aware_rigs.faults.worlds import PERFECT, draw_world, loaded
@@ -71,6 +73,26 @@ def test_a_sample_of_faults_ends_as_it_must(bench, fault, mode, reason):
     assert result.reason == reason
     assert result.recovered
     assert max(result.peak_effort_share, result.peak_rate_share) <= 1.0 + 1e-6
+
+
+MISFITS = [name for name, fault in FAULT_CLASSES.items() if fault.kind == "model"]
+
+
+@pytest.mark.parametrize("interface", ["effort", "local_law"])
+@pytest.mark.parametrize("fault", MISFITS)
+def test_a_model_that_does_not_fit_is_refused_or_does_no_harm(bench, fault, interface):
+    for mode in ("ante", "post"):
+        result = ModelTrial(bench, Trial(fault, mode, 12, interface)).run()
+        assert result.failures == ()
+        assert result.outcome in ("refused", "held")
+
+
+def test_the_trial_sees_the_harm_where_nobody_compares_torques(bench, monkeypatch):
+    monkeypatch.setattr(TorqueFit, "check", lambda *_: None)
+    heavy = next(trial for trial in plan(400, 0, ["unknown_load"]) if ModelTrial(bench, trial).severity > 3.0)
+    result = ModelTrial(bench, heavy).run()
+    assert result.outcome == "held"
+    assert any(failure.startswith("a tool went") for failure in result.failures)
 
 
 @pytest.mark.slow

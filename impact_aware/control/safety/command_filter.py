@@ -84,6 +84,10 @@ class CommandFilter:
         self.previous = np.clip(command, -self._limit, self._limit)
         self.begun = True
 
+    def set_adds_gravity(self, joints: slice, *, adds: bool) -> None:
+        """Command these joints from now on as those of an arm that adds gravity itself, or of one that does not."""
+        self._carried[joints] = float(adds)
+
     def range(self, gravity: Array) -> tuple[Array, Array]:
         """Lowest and highest whole torque (n,) that passes unchanged now, N m; the next call overwrites them.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 
 import numpy as np
 import pinocchio as pin
@@ -11,6 +12,7 @@ from impact_aware.errors import InvalidInputError
 from impact_aware.experiments.episode import task_plant
 from impact_aware.experiments.episode_settings import EpisodeSettings
 from impact_aware.reference import ReferenceField
+from impact_aware.robot import RobotModel
 from impact_aware.simulation import MujocoPlant
 from impact_aware.task import base_placement, load_task, make_field, start_posture
 from impact_aware.task.arms import robots_of_task
@@ -59,10 +61,13 @@ class FaultBench:
         """The plant of a world; the perfect one and the last other one are kept."""
         if world not in self._plants:
             self._plants = {kept: plant for kept, plant in self._plants.items() if kept == PERFECT}
-            settings = EpisodeSettings(sensors=world.sensors, joint_stiffness=world.stiffness, truth=world.truth)
-            robots = [loaded(robot, world.payload) for robot in self.robots]
-            self._plants[world] = task_plant(self.task, settings, robots)
+            self._plants[world] = self.loaded_plant(world, [loaded(robot, world.payload) for robot in self.robots])
         return self._plants[world]
+
+    def loaded_plant(self, world: World, robots: Sequence[RobotModel]) -> MujocoPlant:
+        """A plant of a world with these arms in place of those with the world's load."""
+        settings = EpisodeSettings(sensors=world.sensors, joint_stiffness=world.stiffness, truth=world.truth)
+        return task_plant(self.task, settings, list(robots))
 
     def field_from_here(self, plant: MujocoPlant) -> ReferenceField:
         """A field for another motion from where the arms are, as a new look at the scene would give.

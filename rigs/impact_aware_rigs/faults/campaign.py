@@ -12,6 +12,7 @@ from impact_aware.worker_pool import finished
 from impact_aware_rigs.faults.bench import FaultBench
 from impact_aware_rigs.faults.classes import FAULT_CLASSES, fault_class
 from impact_aware_rigs.faults.hardware import HARDWARE
+from impact_aware_rigs.faults.model_trial import ModelTrial
 from impact_aware_rigs.faults.trial import run_trial
 from impact_aware_rigs.faults.trial_result import MODES, Trial, TrialResult
 from impact_aware_rigs.tables import markdown_table
@@ -83,7 +84,7 @@ def _results(trials: Sequence[Trial], workers: int, arms: int) -> Iterator[tuple
     if workers == 1:
         bench = FaultBench(arms)
         for number, trial in enumerate(trials):
-            yield number, run_trial(bench, trial)
+            yield number, _tried(bench, trial)
         return
     yield from finished(dict(enumerate(trials)), _run, workers, _prepare, arms)
 
@@ -95,7 +96,13 @@ def _prepare(arms: int) -> None:
 
 def _run(trial: Trial) -> TrialResult:
     assert _bench is not None
-    return run_trial(_bench, trial)
+    return _tried(_bench, trial)
+
+
+def _tried(bench: FaultBench, trial: Trial) -> TrialResult:
+    if fault_class(trial.fault).kind == "model":
+        return ModelTrial(bench, trial).run()
+    return run_trial(bench, trial)
 
 
 def summarise(results: Sequence[TrialResult]) -> dict[str, Any]:

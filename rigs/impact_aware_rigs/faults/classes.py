@@ -42,7 +42,8 @@ class FaultClass:
 
     Attributes:
         name: Of the class; a fault of joint states has the same name.
-        kind: `state` for the stream of joint states; `event`, `process`, `object` or `command` for what else fails.
+        kind: `state` for the stream of joint states; `event`, `process`, `object` or `command` for what else fails;
+            `model` for a model that does not fit the arm, which is tried at activation, whatever the mode.
         text: What happens, in words.
         duration: Shortest and longest time that it lasts, s.
         outcomes: The right reasons, given the fault's severity, its duration in s, and which of the arms have it.
@@ -137,6 +138,10 @@ FAULT_CLASSES: dict[str, FaultClass] = {
         FaultClass("cpu_starved", "process", "the controller stalls, 2 to 60 ms each", (0.1, 0.3), _starved),
         FaultClass("object_gone", "object", "the object is taken away", (9.0, 9.0), _taken_away),
         FaultClass("command_drop", "command", "5 to 50 % of the commands are lost", (0.05, 0.3), _always(None)),
+        FaultClass("unknown_load", "model", "0.05 to 4 kg at a tool that no model has", (1.0, 1.0), _always(None)),
+        FaultClass("wrong_link_mass", "model", "a link of the model is off by up to half", (1.0, 1.0), _always(None)),
+        FaultClass("wrong_convention", "model", "gravity is commanded as others take it", (1.0, 1.0), _always(None)),
+        FaultClass("wrong_joint_order", "model", "the arm's controller has another order", (1.0, 1.0), _always(None)),
     )
 }  # fmt: skip
 

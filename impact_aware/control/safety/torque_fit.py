@@ -1,0 +1,238 @@
+"""Comparison of measured torques with the model: at rest before anything moves, and with the first commands.
+
+At rest link-side torques are the gravity torque g(q), whoever holds the arm. Where they differ, the model does not fit
+the arm, and its torques would throw the arm or let it sink. A slip such as a turned sign is a known change of g(q): the
+slip that explains all measured torques is the likely cause.
+
+In which convention the arm takes commands shows only once it is commanded: the whole torque tau that is meant arrives
+as tau + g(q) at an arm that adds gravity itself without the model's knowledge, and as tau - g(q) at one that does not
+add it although the model says so. Other differences mean that the torques arrive at other joints, or not at all.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pinocchio as pin
+
+from impact_aware.arrays import Array
+from impact_aware.control.arm import ControlledArm
+from impact_aware.control.arm_states import ArmStates
+from impact_aware.control.command import Mode
+from impact_aware.control.safety.command_filter import CommandFilter
+from impact_aware.control.safety.reasons import SafeReason, Violation
+from impact_aware.errors import ImpactAwareError
+from impact_aware.robot import RobotModel
+
+OFFSET = 1.0
+"""Difference between measured and modelled torque that sensors of any arm may have at rest, N m."""
+
+LIMIT_SHARE = 0.05
+"""Further difference, as a share of a joint's torque limit: ranges of sensors and friction grow with it."""
+
+SAG = 0.02
+"""Distance by which the tool may give before the spring of a held posture carries the difference, m."""
+
+GRAVITY_TOLERANCE = 0.05
+"""Share by which gravity, as a turned base would make it, may differ from 9.81 m/s^2."""
+
+MOST_PERMUTED = 7
+"""Most joints among which a swapped order is looked for."""
+
+REST_SPEED = 0.05
+"""Joint speed up to which an arm is at rest, rad/s: friction and inertia add less than `OFFSET` to gravity there."""
+
+FIRST_STATES = 1000
+"""States after activation whose torques are compared with the commands, as long as nothing is hit: swapped joints may
+show only when noise has made the hold unstable."""
+
+CONVENTION_LIKENESS = 0.95
+"""Cosine between what is measured beside the commands and gravity, over all joints, from which gravity is what is added
+or missing: swapped joints reach some 0.8, and elastic joints pass on the torque of several at different times."""
+
+UNFIT_STATES = 3
+"""States in a row whose torques do not fit the commands before it counts: one may be a glitch of a sensor."""
+
+
+class UnfitArmError(ImpactAwareError):
+    """An arm whose measured torques are not those of its model."""
+
+
+class TorqueFit:
+    """The measured torques of a session's arms against its models and its commands.
+
+    Attributes:
+        unchecked: Why the torques of some arm can't be compared, in one sentence; empty when all are.
+        astray: Whether commands drive other joints than they are meant for: no feedback may go into them.
+    """
+
+    def __init__(self, arms: Sequence[ControlledArm], commands: CommandFilter) -> None:
+        """Compare nothing yet; `arms` are refreshed with each state by their controller, `commands` filters theirs."""
+        self._arms, self._filter = list(arms), commands
+        self._tolerance = [torque_tolerance(arm.robot) for arm in self._arms]
+        self._measured = [arm.robot.profile is not None and arm.robot.profile.effort_is_link_torque for arm in arms]
+        self._left, self._unfit = 0, [0] * len(self._arms)
+        self._sent: Array | None = None
+        self.unchecked, self._found, self.astray = "no states yet", "", False
+
+    def check(self, states: ArmStates, stiffness: float) -> None:
+        """Compare the last states of all arms at rest; `stiffness` is that of a held posture, 1/s^2.
+
+        Raises:
+            UnfitArmError: Torques that are not those of the model, now or in an earlier activation.
+        """
+        if self._found:
+            raise UnfitArmError(self._found)
+        self._left, self._sent, self._unfit = FIRST_STATES, None, [0] * len(self._arms)
+        reasons = [] if states.complete else ["no states yet"]
+        for arm, measured in zip(self._arms, self._measured, strict=True) if states.complete else ():
+            name, effort = arm.robot.joint_names[0], states.effort[arm.joints]
+            if not measured:
+                reasons.append(f"the profile of {name} does not declare efforts as link torques")
+            elif not np.isfinite(effort).all():
+                reasons.append(f"the joint_states of {name} have no efforts")
+            elif not np.abs(states.velocity[arm.joints]).max() <= REST_SPEED:
+                reasons.append(f"{name} and its arm are not at rest")
+            elif misfit := torque_misfit(arm.robot, states.position[arm.joints], effort, stiffness):
+                raise UnfitArmError(misfit)
+        self.unchecked = "; ".join(reasons)
+
+    def answered(self, effort: Array | None, mode: Mode) -> Violation | None:
+        """Compare the torques (n,) measured with a state, N m, with the command before; found once per activation.
+
+        An arm that turns out to add gravity, or not to, is commanded so from now on.
+        """
+        if not self._left:
+            return None
+        if mode in (Mode.INTERIM, Mode.POST):
+            self._left = 0
+            return None
+        self._left -= 1
+        sent, self._sent = self._sent, self._filter.effort
+        if sent is None or effort is None:
+            return None
+        found = []
+        for index, (arm, tolerance) in enumerate(zip(self._arms, self._tolerance, strict=True)):
+            excess = (effort[arm.joints] - sent[arm.joints]) / tolerance
+            # Comparisons with NaN are false: an arm without efforts has none that do not fit.
+            unfit = self._measured[index] and bool((np.abs(excess) > 1.0).any())
+            self._unfit[index] = self._unfit[index] + 1 if unfit else 0
+            if self._unfit[index] == UNFIT_STATES:
+                found.append(self._explain(arm, excess, tolerance))
+        if not found:
+            return None
+        self._found = self._found or found[0]
+        return Violation(SafeReason.TORQUES_UNFIT, found[0])
+
+    def _explain(self, arm: ControlledArm, excess: Array, tolerance: Array) -> str:
+        names, gravity = arm.robot.joint_names, arm.gravity / tolerance
+        likeness = float(excess @ gravity) / float(np.linalg.norm(excess) * np.linalg.norm(gravity))
+        if abs(likeness) > CONVENTION_LIKENESS:
+            adds = likeness > 0.0
+            self._filter.set_adds_gravity(arm.joints, adds=adds)
+            slip = "gravity, which the commands contain" if adds else "no gravity, which the commands lack"
+            return f"the arm of {names[0]} to {names[-1]} adds {slip}: command_includes_gravity must be {not adds}"
+        joint, self.astray = int(np.abs(excess).argmax()), True
+        return (
+            f"{names[joint]} does not follow its commands: it measures {(excess * tolerance)[joint]:+.3g} N m beside "
+            "them; likely cause: another order of the joints in the arm's controller, or another controller"
+        )
+
+
+def torque_tolerance(robot: RobotModel) -> Array:
+    """Difference (n,) between measured and modelled joint torques that counts as none, N m."""
+    return np.asarray(OFFSET + LIMIT_SHARE * robot.limits.effort)
+
+
+def torque_misfit(robot: RobotModel, q: Array, effort: Array, stiffness: float) -> str:
+    """Why torques measured at rest are not those of the model, with the likely cause; empty when they are.
+
+    Args:
+        robot: The arm, with gravity as its base has it.
+        q: (n,) Joint positions, rad.
+        effort: (n,) Measured link-side torques with gravity, N m.
+        stiffness: k of the spring that holds a posture, M k (q_held - q), 1/s^2.
+    """
+    gravity, tolerance = robot.gravity(q), torque_tolerance(robot)
+    excess = effort - gravity
+    apart = np.abs(excess) / tolerance
+    if apart.max() <= 1.0:
+        give = np.linalg.solve(stiffness * robot.mass_matrix(q), excess)
+        sag = float(np.linalg.norm(robot.frame_jacobian(q)[:3] @ give))
+        if sag <= SAG:
+            return ""
+        found = f"held with the model's gravity, {robot.tool_frame} would give by {1e3 * sag:.0f} mm"
+    else:
+        joint = int(apart.argmax())
+        found = (
+            f"{robot.joint_names[joint]} measures {effort[joint]:.3g} N m at rest, where gravity by the model is "
+            f"{gravity[joint]:.3g} N m"
+        )
+    return f"the torques do not fit the arm: {found}; likely cause: {_cause(robot, q, effort, gravity, tolerance)}"
+
+
+def _cause(robot: RobotModel, q: Array, effort: Array, gravity: Array, tolerance: Array) -> str:
+    """The first slip, in the order of how much it takes to explain anything, with which the torques agree."""
+    for explained, cause in (*_slips(robot, effort, gravity, tolerance), *_fits(robot, q, effort, gravity, tolerance)):
+        if (np.abs(effort - explained) <= tolerance).all():
+            return cause
+    return "no wrong gravity convention, turned sign, swapped joints, load or turned base explains it alone"
+
+
+def _slips(robot: RobotModel, effort: Array, gravity: Array, tolerance: Array) -> Iterator[tuple[Array, str]]:
+    """Changes of the gravity torque (n,) that have no number of their own, and what they are."""
+    yield np.zeros_like(gravity), "a wrong gravity convention: the efforts of joint_states contain no gravity"
+    yield 2.0 * gravity, "a wrong gravity convention: gravity is commanded to an arm that adds it itself"
+    wrong = np.flatnonzero(np.abs(effort - gravity) > tolerance)
+    names = [robot.joint_names[joint] for joint in wrong]
+    turned = gravity.copy()
+    turned[wrong] *= -1.0
+    yield turned, f"a turned sign of {'all joints' if len(wrong) == len(gravity) else ', '.join(names)}"
+    if 1 < len(wrong) <= MOST_PERMUTED:
+        for order in itertools.permutations(wrong):
+            swapped = gravity.copy()
+            swapped[wrong] = gravity[list(order)]
+            yield swapped, f"swapped joints: {', '.join(names)} in the order of the arm's controller"
+
+
+def _fits(robot: RobotModel, q: Array, effort: Array, gravity: Array, tolerance: Array) -> list[tuple[Array, str]]:
+    """A load at the last link and a turned base, with the numbers that explain most, the better one first."""
+    load = _load_columns(robot, q)
+    base = _base_columns(robot, q)
+    scale = 1.0 / tolerance[:, None]
+    found = []
+    for columns, known in ((load, gravity), (base, np.zeros_like(gravity))):
+        numbers = np.linalg.lstsq(scale * columns, (effort - known) / tolerance, rcond=1e-6)[0]
+        explained = known + columns @ numbers
+        found.append((float(np.abs((effort - explained) / tolerance).max()), numbers, explained))
+    (load_error, _, loaded), (base_error, direction, turned) = found
+    at_tool = load[:, 0]
+    mass = float(at_tool @ (effort - gravity) / (at_tool @ at_tool))
+    causes = [(load_error, loaded, f"a wrong payload or mass: as with {mass:+.2g} kg at {robot.tool_frame}")]
+    size, known_direction = float(np.linalg.norm(direction)), np.asarray(robot.model.gravity.linear)
+    usual = float(np.linalg.norm(known_direction))
+    if abs(size - usual) <= GRAVITY_TOLERANCE * usual:
+        angle = np.degrees(np.arccos(np.clip(direction @ known_direction / (size * usual), -1.0, 1.0)))
+        causes.append((base_error, turned, f"a wrong orientation of the base: as if it were turned by {angle:.0f} deg"))
+    return [(explained, cause) for _, explained, cause in sorted(causes, key=lambda own: own[0])]
+
+
+def _load_columns(robot: RobotModel, q: Array) -> Array:
+    """(n, 4) Torques of 1 kg at the tool, N m, and of 1 kg m of first moment along each axis of the last link."""
+    model, zero = robot.model, np.zeros(robot.n)
+    regressor = pin.computeJointTorqueRegressor(model, model.createData(), q, zero, zero)
+    last = regressor[:, 10 * (model.njoints - 2) :][:, :4].copy()
+    last[:, 0] += last[:, 1:] @ model.frames[robot.frame_id(robot.tool_frame)].placement.translation
+    return np.asarray(last)
+
+
+def _base_columns(robot: RobotModel, q: Array) -> Array:
+    """(n, 3) Torques that gravity of 1 m/s^2 along each axis of the base makes, N m per m/s^2."""
+    model = robot.model.copy()
+    columns = np.empty((robot.n, 3))
+    for axis in range(3):
+        model.gravity.linear = np.eye(3)[axis]
+        columns[:, axis] = pin.computeGeneralizedGravity(model, model.createData(), q)
+    return columns

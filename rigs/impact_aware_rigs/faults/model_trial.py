@@ -1,0 +1,185 @@
+"""A model that does not fit the arm, in process: refused before anything moves, or held without harm.
+
+The arms stand still and hold themselves, the session gets states with measured torques, and is activated to hold them.
+A load or link mass that the model lacks, a convention of gravity that is not the arm's, or another order of the joints
+in the arm's controller must be refused, or move no joint faster and no tool further than the limits below.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from types import SimpleNamespace
+
+import numpy as np
+import pinocchio as pin
+
+from impact_aware.bringup.hardware import Hardware
+from impact_aware.control import ControlSession, Mode
+from impact_aware.errors import ImpactAwareError, InvalidInputError
+from impact_aware.nodes.controller_joints import order_mismatch
+from impact_aware.robot import RobotModel
+from impact_aware_rigs.faults.bench import FaultBench
+from impact_aware_rigs.faults.classes import FAULT_CLASSES
+from impact_aware_rigs.faults.hardware import HARDWARE
+from impact_aware_rigs.faults.judge import CommandJudge
+from impact_aware_rigs.faults.trial_result import MODES, Trial, TrialResult
+from impact_aware_rigs.faults.worlds import draw_world, loaded
+
+FASTEST = 0.3
+"""Of a joint, rad/s."""
+
+FASTEST_UNDECLARED = 0.5
+"""The same where nothing declares how the arm takes gravity: its torque rate, 1 N m per ms, bounds how soon 20 N m too
+many or too few are taken back."""
+
+FURTHEST = 0.02
+"""Of a tool from where it was, m."""
+
+HELD_FOR = 1.0
+"""Time for which the arms are held, s."""
+
+REFUSED_FOR = 0.05
+"""The same after a refusal, where nobody moves them."""
+
+START = 1.0
+"""Stamp of the first state, s."""
+
+PAYLOAD = (0.05, 4.0)
+"""Mass at a tool that the model does not have, kg; small and large ones come about as often."""
+
+LINK_MASS = (0.5, 1.5)
+"""Factor of one link's mass in the model."""
+
+
+class ModelTrial:
+    """One trial.
+
+    Attributes:
+        severity: Load, kg; factor of a link's mass; 0 for what has no number.
+        declared: Whether the driver's description or its controller's parameters give the fault away.
+    """
+
+    def __init__(self, bench: FaultBench, trial: Trial) -> None:
+        """Draw what does not fit, and which arms have it."""
+        self.bench, self.trial = bench, trial
+        number = tuple(FAULT_CLASSES).index(trial.fault)
+        count = len(bench.robots)
+        generator = np.random.default_rng([trial.seed, number, MODES.index(trial.mode), count])
+        choices = [tuple(range(count)), *((arm,) for arm in range(count))] if count > 1 else [(0,)]
+        self.arms = choices[int(generator.integers(len(choices)))]
+        # Without a declaration a wrong convention shows with the first commands; with laws, which a follower at the arm
+        # turns into torques, and for a wrong order only the declaration helps.
+        undeclared = trial.fault == "wrong_convention" and trial.interface == "effort" and generator.random() < 0.5
+        self.declared = not undeclared
+        self.severity, payload = 0.0, 0.0
+        self.believed, self.true = list(bench.robots), list(bench.robots)
+        self.orders = [np.arange(robot.n) for robot in bench.robots]
+        fault = trial.fault
+        if fault == "unknown_load":
+            self.severity = payload = float(np.exp(generator.uniform(*np.log(PAYLOAD))))
+        link, factor = int(generator.integers(2, bench.robots[0].n)), float(generator.uniform(*LINK_MASS))
+        for arm in self.arms:
+            robot = bench.robots[arm]
+            if fault == "wrong_link_mass":
+                self.severity, self.believed[arm] = factor, _with_link_mass(robot, link, factor)
+            elif fault == "wrong_convention":
+                whole = bool(generator.random() < 0.5)
+                self.true[arm], self.believed[arm] = _commanded(robot, whole), _commanded(robot, not whole)
+            elif fault == "wrong_joint_order":
+                while (self.orders[arm] == np.arange(robot.n)).all():
+                    self.orders[arm] = generator.permutation(robot.n)
+        self.world = draw_world(trial.seed)
+        loads = [payload * (arm in self.arms) for arm in range(count)]
+        self.plant = bench.loaded_plant(self.world, [loaded(r, m) for r, m in zip(bench.robots, loads, strict=True)])
+        self.judge = CommandJudge(bench)
+
+    def run(self) -> TrialResult:
+        """Activate, hold, and see how fast and how far the arms go."""
+        self.plant.reset(self.bench.start, seed=self.trial.seed)
+        self.now = START
+        slices = list(self.plant.slices.values())
+        order = np.concatenate([part.start + own for part, own in zip(slices, self.orders, strict=True)])
+        truth = SimpleNamespace(robots=self.true)
+        hardware = HARDWARE[self.trial.interface](truth, self.judge, lambda _arm: False, START)
+        session = ControlSession(
+            self.believed,
+            field=self.bench.field,
+            bases=self.bench.bases,
+            send=lambda sent: hardware.take(session, sent[order]),
+            present=lambda: self.now,
+            clock=lambda: self.now,
+        )
+        tools = [self.plant.tool_placement(name).translation.copy() for name in self.plant.robots]
+        fastest = furthest = 0.0
+        refusal, failures = "", list[str]()
+        while self.plant.state.time < (REFUSED_FOR if refusal else HELD_FOR):
+            self.now = hardware.now = START + self.plant.state.time
+            reading = self.plant.reading
+            for arm, (robot, part) in enumerate(zip(self.bench.robots, slices, strict=True)):
+                state = reading.q[part], reading.dq[part], reading.effort[part]
+                session.states.readers[arm].take(START + reading.time, robot.joint_names, *state)
+                session.receive(arm)
+            if not session.active and not refusal:
+                refusal = self._begin(session)
+            hardware.follow(session)
+            self.plant.step(hardware.torque(self.plant.state.q, reading) if session.active else None)
+            fastest = max(fastest, float(np.abs(self.plant.state.dq).max()))
+            for name, tool in zip(self.plant.robots, tools, strict=True):
+                moved = np.linalg.norm(self.plant.tool_placement(name).translation - tool)
+                furthest = max(furthest, float(moved))
+        limit = FASTEST if self.declared else FASTEST_UNDECLARED
+        if fastest > limit:
+            failures.append(f"a joint reached {fastest:.2f} rad/s, over {limit:g}")
+        if furthest > FURTHEST:
+            failures.append(f"a tool went {1e3 * furthest:.0f} mm, over {1e3 * FURTHEST:.0f}")
+        return self._result(session, refusal, [*failures, *self.judge.failures])
+
+    def _begin(self, session: ControlSession) -> str:
+        """Activate as the launch file and the controller node do; returns why not, empty when it commands now."""
+        try:
+            for arm in self.arms if self.declared else ():
+                whole = self.true[arm].profile.command_includes_gravity
+                Hardware("of the trial", command_includes_gravity=whole).check_profile(self.believed[arm].profile)
+                names = self.bench.robots[arm].joint_names
+                if wrong := order_mismatch("the controller", [names[i] for i in self.orders[arm]], list(names)):
+                    raise InvalidInputError("joints", wrong, "the order of the model")
+            session.activate()
+        except ImpactAwareError as error:
+            return str(error)
+        return ""
+
+    def _result(self, session: ControlSession, refusal: str, failures: list[str]) -> TrialResult:
+        reason, detail = session.safe_reason if session.mode is Mode.SAFE else (None, refusal)
+        return TrialResult(
+            trial=self.trial,
+            world=self.world.kind,
+            arms=tuple(self.bench.task.arms[arm].name for arm in self.arms),
+            severity=self.severity,
+            duration=HELD_FOR,
+            reason=str(reason or ""),
+            detail=detail,
+            expected=("", "TORQUES_UNFIT"),
+            outcome="refused" if refusal else "held",
+            rest_time=math.nan,
+            recovered=not failures,
+            peak_effort_share=self.judge.effort_share,
+            peak_rate_share=self.judge.rate_share,
+            held=False,
+            fell=math.nan,
+            failures=tuple(failures),
+        )
+
+
+def _commanded(robot: RobotModel, whole: bool) -> RobotModel:
+    """The arm with the other convention of its commands, or the same."""
+    assert robot.profile is not None
+    return RobotModel.from_profile(dataclasses.replace(robot.profile, command_includes_gravity=whole))
+
+
+def _with_link_mass(robot: RobotModel, link: int, factor: float) -> RobotModel:
+    """The arm's model with one link heavier or lighter by a factor, its shape and density as they are elsewhere."""
+    changed = RobotModel.from_profile(robot.profile)
+    old = changed.model.inertias[link]
+    changed.model.inertias[link] = pin.Inertia(factor * old.mass, old.lever, factor * old.inertia)
+    return changed

@@ -1,0 +1,199 @@
+"""Torques measured at rest against gravity by the model: what fits passes, and a slip is named."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pinocchio as pin
+import pytest
+
+from impact_aware.control import ControlSession, Mode, SafeReason
+from impact_aware.control.safety.torque_fit import UNFIT_STATES, UnfitArmError, torque_misfit, torque_tolerance
+from impact_aware.robot import RobotModel, load_profile
+
+PROFILE = load_profile("panda")
+ROBOT = RobotModel.from_profile(PROFILE)
+HOLD = 100.0
+POSTURES = [ROBOT.home + np.random.default_rng(seed).uniform(-0.3, 0.3, ROBOT.n) for seed in range(5)]
+
+
+def loaded(mass):
+    """The arm with more at its tool than its profile has, kg."""
+    tool = dataclasses.replace(PROFILE.tool, mass=PROFILE.tool.mass + mass)
+    return RobotModel.from_profile(dataclasses.replace(PROFILE, tool=tool))
+
+
+def misfit(q, effort, robot=ROBOT):
+    return torque_misfit(robot, q, effort, HOLD)
+
+
+@pytest.mark.parametrize("q", POSTURES)
+def test_torques_of_gravity_fit_with_the_errors_of_any_sensor(q):
+    generator = np.random.default_rng(7)
+    for _ in range(20):
+        assert misfit(q, ROBOT.gravity(q) + generator.uniform(-0.3, 0.3, ROBOT.n)) == ""
+
+
+@pytest.mark.parametrize("q", POSTURES)
+@pytest.mark.parametrize(
+    ("effort", "cause"),
+    [
+        (lambda g: 0.0 * g, "the efforts of joint_states contain no gravity"),
+        (lambda g: 2.0 * g, "gravity is commanded to an arm that adds it itself"),
+        (lambda g: -g, "a turned sign"),
+    ],
+)
+def test_a_wrong_convention_and_a_turned_sign_are_named(q, effort, cause):
+    assert cause in misfit(q, effort(ROBOT.gravity(q)))
+
+
+@pytest.mark.parametrize("q", POSTURES)
+def test_one_turned_joint_is_named(q):
+    effort = ROBOT.gravity(q)
+    effort[3] *= -1.0
+    found = misfit(q, effort)
+    assert f"panda_joint4 measures {effort[3]:.3g} N m" in found and "a turned sign of panda_joint4" in found
+
+
+@pytest.mark.parametrize("q", POSTURES)
+def test_swapped_joints_are_named(q):
+    effort = ROBOT.gravity(q)
+    effort[[1, 3]] = effort[[3, 1]]
+    assert "swapped joints: panda_joint2, panda_joint4" in misfit(q, effort)
+
+
+@pytest.mark.parametrize("q", POSTURES)
+def test_a_load_is_named_with_about_its_mass(q):
+    assert "as with +2 kg at tool" in misfit(q, loaded(2.0).gravity(q))
+
+
+@pytest.mark.parametrize("q", POSTURES)
+def test_a_turned_base_is_named_with_its_angle(q):
+    turned = ROBOT.tilted(pin.rpy.rpyToMatrix(np.radians(50.0), 0.0, 0.0))
+    assert "as if it were turned by 50 deg" in misfit(q, turned.gravity(q))
+    assert misfit(q, turned.gravity(q), turned) == ""
+
+
+def test_a_load_that_the_hold_gives_way_to_is_refused_where_no_joint_is_beyond_its_tolerance():
+    q, heavier = ROBOT.home, loaded(0.9)
+    effort = heavier.gravity(q)
+    assert (np.abs(effort - ROBOT.gravity(q)) < torque_tolerance(ROBOT)).all()
+    assert "tool would give by" in misfit(q, effort)
+    # A stiffer spring carries it.
+    assert torque_misfit(ROBOT, q, effort, 10.0 * HOLD) == ""
+
+
+def test_what_nothing_explains_is_refused_all_the_same():
+    effort = ROBOT.gravity(ROBOT.home) + np.array([20.0, -20.0, 20.0, -20.0, 3.0, -3.0, 3.0])
+    assert "explains it alone" in misfit(ROBOT.home, effort)
+
+
+# Through the session
+
+
+class Bench:
+    """A session that holds a rigid arm which may take gravity otherwise than its profile says."""
+
+    def __init__(self, *, believed_adds=False, adds=False, order=slice(None), profile=PROFILE):
+        believed = dataclasses.replace(profile, command_includes_gravity=not believed_adds)
+        self.robot = RobotModel.from_profile(believed)
+        self.adds, self.order, self.sent = adds, order, np.zeros(ROBOT.n)
+        self.q, self.dq, self.now = ROBOT.home.copy(), np.zeros(ROBOT.n), 1.0
+        self.measured = ROBOT.gravity(self.q)
+        self.fastest = 0.0
+        self.session = ControlSession(self.robot, send=self._take, present=lambda: self.now, clock=lambda: self.now)
+
+    def _take(self, command):
+        self.sent = command.copy()
+
+    def show(self):
+        state = self.now, ROBOT.joint_names, self.q, self.dq, self.measured
+        assert self.session.states.readers[0].take(*state) == ""
+        self.session.receive(0)
+
+    def run(self, cycles):
+        for _ in range(cycles):
+            self.now += 0.001
+            self.show()
+            torque = self.sent[self.order] + self.adds * ROBOT.gravity(self.q)
+            acceleration = np.linalg.solve(ROBOT.mass_matrix(self.q), torque - ROBOT.bias(self.q, self.dq))
+            self.dq = self.dq + 0.001 * acceleration
+            self.q = self.q + 0.001 * self.dq
+            self.measured = torque - ROBOT.apparent_motor_inertia * acceleration
+            self.fastest = max(self.fastest, float(np.abs(self.dq).max()))
+
+
+def test_an_arm_that_fits_is_held_and_nothing_is_unchecked():
+    for adds in (False, True):
+        bench = Bench(believed_adds=adds, adds=adds)
+        bench.show()
+        bench.session.activate()
+        bench.run(200)
+        assert bench.session.fit.unchecked == ""
+        assert bench.session.mode is Mode.IDLE and bench.fastest < 1e-3
+
+
+def test_torques_that_do_not_fit_refuse_to_start_and_to_hold():
+    bench = Bench()
+    bench.measured = loaded(2.0).gravity(bench.q)
+    bench.show()
+    for begin in (bench.session.activate, lambda: bench.session.start()):
+        with pytest.raises(UnfitArmError, match="a wrong payload or mass"):
+            begin()
+    assert not bench.session.active and not bench.sent.any()
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda bench: bench.measured.fill(np.nan), "the joint_states of panda_joint1 have no efforts"),
+        (lambda bench: bench.dq.fill(0.1), "panda_joint1 and its arm are not at rest"),
+    ],
+)
+def test_what_can_not_be_compared_is_said_and_refuses_nothing(change, reason):
+    bench = Bench(believed_adds=True, adds=True)
+    change(bench)
+    bench.show()
+    bench.session.activate()
+    assert bench.session.fit.unchecked == reason
+
+
+def test_efforts_of_a_kind_that_is_not_declared_are_not_compared():
+    bench = Bench(profile=dataclasses.replace(PROFILE, effort_is_link_torque=False))
+    bench.measured = np.zeros(ROBOT.n)
+    bench.show()
+    bench.session.activate()
+    assert "does not declare efforts as link torques" in bench.session.fit.unchecked
+
+
+@pytest.mark.parametrize("adds", [True, False])
+def test_a_flipped_convention_shows_with_the_first_commands_and_the_arm_is_held_by_the_right_one(adds):
+    bench = Bench(believed_adds=not adds, adds=adds)
+    bench.show()
+    bench.session.activate()
+    bench.run(1500)
+    command = bench.session.command
+    assert (command.mode, command.reason) == (Mode.SAFE, SafeReason.TORQUES_UNFIT)
+    assert f"command_includes_gravity must be {not adds}" in command.detail
+    # Gravity acts from the first command until the answer to the state in which it counts, and half of it on average
+    # while the torque rate, 1 N m per cycle, takes it back.
+    gravity = ROBOT.gravity(ROBOT.home)
+    acceleration = np.abs(np.linalg.solve(ROBOT.mass_matrix(ROBOT.home), gravity)).max()
+    assert bench.fastest < acceleration * 0.001 * (UNFIT_STATES + 2 + 0.5 * np.abs(gravity).max())
+    tool = np.linalg.norm(ROBOT.placement(bench.q).translation - ROBOT.placement(ROBOT.home).translation)
+    assert tool < 0.02 and np.abs(bench.dq).max() < 1e-3
+    # Whoever leaves the safe mode and begins anew is told again.
+    bench.session.reset()
+    bench.session.active = False
+    with pytest.raises(UnfitArmError, match="command_includes_gravity"):
+        bench.session.activate()
+
+
+def test_commands_that_reach_other_joints_stop_the_arm():
+    bench = Bench(order=[1, 0, 2, 4, 3, 5, 6])
+    bench.show()
+    bench.session.activate()
+    bench.run(10)
+    assert bench.session.command.reason is SafeReason.TORQUES_UNFIT
+    assert "another order of the joints" in bench.session.command.detail
