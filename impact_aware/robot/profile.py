@@ -156,6 +156,9 @@ def load_profile(name_or_path: str | Path) -> RobotProfile:
         UnknownNameError: No profile of that name.
         InvalidInputError: A field is missing or has the wrong number of entries.
     """
+    if Path(name_or_path).suffix in (".urdf", ".xml"):
+        expected = "a robot profile (.yaml), which states what a URDF lacks: `impact-aware new-robot FILE` makes one"
+        raise InvalidInputError("robot", str(name_or_path), expected)
     content, path = read_named("robot", "robots", name_or_path)
     where = f"robot profile {path.name}"
     known = {"joints", *(entry.name for entry in fields(RobotProfile))} - {"joint_names"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from typing import Any, TypeVar
 
 import numpy as np
@@ -66,15 +67,46 @@ def _declare(node: Node, row: ParameterRow, override: Parameter | None) -> Any:
     descriptor = ParameterDescriptor(
         name=row.name, type=_TYPES[row.type].value, description=row.text, read_only=not row.tunable, **_ranges(row)
     )
-    # rclpy takes an empty list for one of bytes, so an empty default is declared by its type alone.
-    default = _TYPES[row.type] if row.default == [] else row.default
+    default = row.default
     if override is not None and (override.type_ == _TYPES[row.type] and np.size(override.value)):
         default = override.value
-    value = node.declare_parameter(row.name, default, descriptor, ignore_override=True).value
-    value = row.default if value is None else value
+    if default == []:
+        value = _declare_empty(node, descriptor)
+    else:
+        value = node.declare_parameter(row.name, default, descriptor, ignore_override=True).value
     if row.choices and value not in row.choices:
         raise UnknownNameError(f"parameter {row.name}", str(value), row.choices)
     return list(value) if row.type.startswith("list") else value
+
+
+def _declare_empty(node: Node, descriptor: ParameterDescriptor) -> list[Any]:
+    """Declare an empty list, which rclpy takes for one of bytes unless it is set as a parameter of a known type.
+
+    Declared by its type alone it would have no value, and the service that `ros2 param dump` asks would then answer
+    nothing for all parameters of the node (ros2cli#936).
+    """
+    kind = Parameter.Type(descriptor.type)
+    open_to_changes = ParameterDescriptor(name=descriptor.name, type=descriptor.type)
+    node.declare_parameter(descriptor.name, kind, open_to_changes, ignore_override=True)
+    node.set_parameters([Parameter(descriptor.name, kind, [])])
+    node.set_descriptor(descriptor.name, descriptor)
+    return []
+
+
+def unknown_parameters(node: Node) -> str:
+    """Parameters that a file or a command line gives a node which has none of that name, each with the nearest name.
+
+    To be asked when the node has declared all of its own; empty when there are none.
+    """
+    # rclpy tells of overrides only through declared parameters.
+    given = getattr(node, "_parameter_overrides", {})
+    declared = list(node.get_parameters_by_prefix(""))
+    words = []
+    for name in sorted(given):
+        if not node.has_parameter(name) and not name.startswith("qos_overrides."):
+            nearest = difflib.get_close_matches(name, declared, 1)
+            words.append(f"{name} (is {nearest[0]} meant?)" if nearest else name)
+    return ", ".join(words)
 
 
 def _check_range(row: ParameterRow, value: Any) -> None:

@@ -23,6 +23,7 @@ from rclpy.task import Future
 from impact_aware.errors import ImpactAwareError
 from impact_aware.nodes.ros.exit_timer import exit_after
 from impact_aware.nodes.ros.realtime import apply_realtime, ask_for_short_slices, freeze_garbage, one_numeric_thread
+from impact_aware.nodes.ros.ros_parameters import unknown_parameters
 from impact_aware.nodes.ros.supervision import SUPERVISION
 
 SPIN_TIMEOUT = 0.1
@@ -112,6 +113,8 @@ def run_nodes(
         for speaker, make_node in makers.items():  # noqa: B007 - whose error it is, if there is one
             nodes.append(make_node())
             apply_realtime(nodes[-1])
+            if unknown := unknown_parameters(nodes[-1]):
+                nodes[-1].get_logger().warning(f"unknown parameters, which change nothing: {unknown}")
         rest = min(getattr(node, "rest", 0.0) for node in nodes)
         executor = make_executor(rest)
         list(map(executor.add_node, nodes))

@@ -7,9 +7,9 @@ in the arm's controller must be refused, or move no joint faster and no tool fur
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import math
-from types import SimpleNamespace
 
 import numpy as np
 import pinocchio as pin
@@ -18,7 +18,7 @@ from impact_aware.bringup.hardware import Hardware
 from impact_aware.control import ControlSession, Mode
 from impact_aware.errors import ImpactAwareError, InvalidInputError
 from impact_aware.nodes.controller_joints import order_mismatch
-from impact_aware.robot import RobotModel
+from impact_aware.robot import RobotModel, RobotProfile
 from impact_aware_rigs.faults.bench import FaultBench
 from impact_aware_rigs.faults.classes import FAULT_CLASSES
 from impact_aware_rigs.faults.hardware import HARDWARE
@@ -100,7 +100,8 @@ class ModelTrial:
         self.now = START
         slices = list(self.plant.slices.values())
         order = np.concatenate([part.start + own for part, own in zip(slices, self.orders, strict=True)])
-        truth = SimpleNamespace(robots=self.true)
+        truth = copy.copy(self.bench)
+        truth.robots = self.true
         hardware = HARDWARE[self.trial.interface](truth, self.judge, lambda _arm: False, START)
         session = ControlSession(
             self.believed,
@@ -117,8 +118,8 @@ class ModelTrial:
             self.now = hardware.now = START + self.plant.state.time
             reading = self.plant.reading
             for arm, (robot, part) in enumerate(zip(self.bench.robots, slices, strict=True)):
-                state = reading.q[part], reading.dq[part], reading.effort[part]
-                session.states.readers[arm].take(START + reading.time, robot.joint_names, *state)
+                columns = (reading.q[part].tolist(), reading.dq[part].tolist(), reading.effort[part].tolist())
+                session.states.readers[arm].take(START + reading.time, robot.joint_names, *columns)
                 session.receive(arm)
             if not session.active and not refusal:
                 refusal = self._begin(session)
@@ -139,8 +140,9 @@ class ModelTrial:
         """Activate as the launch file and the controller node do; returns why not, empty when it commands now."""
         try:
             for arm in self.arms if self.declared else ():
-                whole = self.true[arm].profile.command_includes_gravity
-                Hardware("of the trial", command_includes_gravity=whole).check_profile(self.believed[arm].profile)
+                whole = _profile(self.true[arm]).command_includes_gravity
+                driver = Hardware("of the trial", command_includes_gravity=whole)
+                driver.check_profile(_profile(self.believed[arm]))
                 names = self.bench.robots[arm].joint_names
                 if wrong := order_mismatch("the controller", [names[i] for i in self.orders[arm]], list(names)):
                     raise InvalidInputError("joints", wrong, "the order of the model")
@@ -171,15 +173,19 @@ class ModelTrial:
         )
 
 
+def _profile(robot: RobotModel) -> RobotProfile:
+    assert robot.profile is not None
+    return robot.profile
+
+
 def _commanded(robot: RobotModel, whole: bool) -> RobotModel:
     """The arm with the other convention of its commands, or the same."""
-    assert robot.profile is not None
-    return RobotModel.from_profile(dataclasses.replace(robot.profile, command_includes_gravity=whole))
+    return RobotModel.from_profile(dataclasses.replace(_profile(robot), command_includes_gravity=whole))
 
 
 def _with_link_mass(robot: RobotModel, link: int, factor: float) -> RobotModel:
     """The arm's model with one link heavier or lighter by a factor, its shape and density as they are elsewhere."""
-    changed = RobotModel.from_profile(robot.profile)
+    changed = RobotModel.from_profile(_profile(robot))
     old = changed.model.inertias[link]
     changed.model.inertias[link] = pin.Inertia(factor * old.mass, old.lever, factor * old.inertia)
     return changed
