@@ -200,8 +200,7 @@ def _of_jump(judged: Judged | None, joint_names: Sequence[str]) -> str:
     joint = int(np.argmax(np.abs(branches.jump) / np.maximum(branches.jump_std, 1e-9)))
     # What is finer than a hundredth is not the samples' to tell.
     error = max(float(branches.jump_std[joint]), 0.01)
-    seen = "" if judged.sprung is None else "as the arm's springs have it, without what swings, "
-    size = f"{seen}the velocity of {joint_names[joint]} jumps by {branches.jump[joint]:.2f} +- {error:.2f} rad/s"
+    size = f"the velocity of {joint_names[joint]} jumps by {branches.jump[joint]:.2f} +- {error:.2f} rad/s"
     if judged.unexplained is not None:
         odds = _odds(judged.gain)
         return f"{size} beyond what the measured torques do, which makes the samples {odds} likelier than none"

@@ -34,10 +34,6 @@ LEAST_TIME_STD, LEAST_TIME_SHARE = 3.5e-4, 0.08
 SOFT = 3e-3
 """Standard error, s, of when the force of a contact that only torques show begins to rise: it is soft mostly."""
 
-SPRUNG_TIME_STD = 1.2e-3
-"""More of it where only springs show a jump, s: what touches again and again presses meanwhile, for longer than a
-contact."""
-
 
 @dataclass(frozen=True, eq=False)
 class Judged:
@@ -55,7 +51,6 @@ class Judged:
         driven: Whether torques explain some of `explained`, commands among it.
         unexplained: A jump of the links that torques do not explain, where the joints alone do not show it or its time.
         refuted: Whether torques explain all of what looks like a jump.
-        sprung: What the arm's springs tell of a contact that nothing else shows; None elsewhere.
     """
 
     instant: float
@@ -68,13 +63,10 @@ class Judged:
     driven: bool = False
     unexplained: UnexplainedJump | None = None
     refuted: bool = False
-    sprung: Branches | None = None
 
     @property
     def told(self) -> Branches:
-        """What tells most of a jump: joints one by one, the momentum, or the torques or springs that alone show it."""
-        if self.sprung is not None:
-            return self.sprung
+        """Source of the strongest evidence for a jump: joints one by one, the momentum, or the torques."""
         left, explained = self.unexplained, self.explained
         if left is not None:
             std = float(np.hypot(left.time_std, SOFT))
@@ -109,21 +101,17 @@ class Judged:
 
     @property
     def _commanded(self) -> tuple[Branches, ...]:
-        """Views that commands are left in: stiffness is not known well enough for what they do to springs."""
+        """Views that commands are left in."""
         return (self.branches,) if self.driven or self.explained is None else (self.branches, self.explained)
 
     @property
     def _views(self) -> tuple[Branches, ...]:
-        if self.sprung is not None:
-            return (self.sprung,)
         return (self.branches,) if self.explained is None else (self.branches, self.explained)
 
     @property
     def time_std(self) -> float:
         """Standard error of the time of a jump, s."""
         least = np.hypot(LEAST_TIME_STD, LEAST_TIME_SHARE * self.period)
-        if self.sprung is not None:
-            least = np.hypot(least, SPRUNG_TIME_STD)
         return float(np.hypot(self.told.time_std, least))
 
     @property
@@ -133,7 +121,7 @@ class Judged:
             return not self.refuted
         told = self.told
         size = np.abs(told.jump)
-        share = 1.0 if self.sure == SURE and self.sprung is None else 0.5
+        share = 1.0 if self.sure == SURE else 0.5
         if self.over_step < OVER_STEP:
             return False
         if self.gain < self.sure or size.max() < max(SMALLEST, share * STEEPEST * self.period):

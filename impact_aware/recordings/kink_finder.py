@@ -20,7 +20,6 @@ from impact_aware.estimation.sample_noise import Noise, noise_of
 from impact_aware.recordings.judged import AGAIN, SMALLEST, STEEPEST, SURE, Judged
 from impact_aware.recordings.kink_candidates import find_candidates, smallest_jump
 from impact_aware.recordings.momentum_evidence import MomentumEvidence, Samples
-from impact_aware.recordings.spring_evidence import RATES, SpringEvidence
 from impact_aware.recordings.torque_verdict import ask_torques, is_open
 from impact_aware.robot import RobotModel
 
@@ -87,7 +86,6 @@ class KinkFinder:
         """
         self._period, self._response = period, response
         self._momentum = None if robot is None else MomentumEvidence(robot)
-        self._springs = self._springs_of(robot)
         self._samples = Samples(np.zeros(0), np.zeros((0, 0)), np.zeros((0, 0)))
         self._from = -np.inf
         self._jumps: list[float] = []
@@ -95,15 +93,6 @@ class KinkFinder:
         self._band = RINGING
         self.judged: list[Judged] = []
         self.smallest = np.nan
-
-    def _springs_of(self, robot: RobotModel | None) -> SpringEvidence | None:
-        """Evidence of the arm's springs; None without motors' inertia, as links alone ring against nothing."""
-        motors = None if robot is None else robot.apparent_motor_inertia
-        if robot is None or motors is None or not (motors > 0.0).all():
-            return None
-        if not RATES[0] <= 1.0 / self._period <= RATES[1]:
-            return None
-        return SpringEvidence(robot, self._period, self._response)
 
     @property
     def until(self) -> float:
@@ -193,12 +182,9 @@ class KinkFinder:
                 self._jumps.append(new.told.time)
             found.append(new)
         # What was beside a jump that is none after all has not been looked at.
-        unjudged: list[float] = []
         for instant in beside:
             late = self._judge_one(noise, instant, AGAIN if self._follows(instant) else SURE)
-            if late is None:
-                unjudged.append(instant)
-            else:
+            if late is not None:
                 found.append(late)
                 if late.is_jump:
                     self._jumps.append(late.told.time)
@@ -220,9 +206,6 @@ class KinkFinder:
             begin, end = self._samples.times[[0, -1]].tolist()
             self._jumps = [jump for jump in self._jumps if not begin <= jump <= end]
             self._jumps += [judged.told.time for judged in found if judged.is_jump]
-        if self._springs is not None:
-            found = self._springs.resolve(self._samples, noise, found, unjudged)
-            self._jumps += [judged.told.time for judged in found if judged.sprung is not None]
         self.judged += found
 
     def _learn_band(self, noise: Noise) -> None:

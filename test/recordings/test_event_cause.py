@@ -68,16 +68,6 @@ def test_a_late_jump_is_a_contact_of_its_own() -> None:
     assert [cause.cause for cause in causes] == ["contact", "contact"]
 
 
-def test_a_contact_that_springs_alone_show_is_told_with_what_they_make_of_it() -> None:
-    """Whatever the joints one by one say of it, a step of the acceleration here."""
-    ringing, sprung = judged(1.24, step=6.0), judged(1.247, kink=30.0).branches
-    springs = replace(ringing, sprung=replace(sprung, jump=np.array([0.11, -0.05])))
-    causes = find_causes([found(judged(1.2, kink=60.0)), found(springs)], [], NAMES)
-    assert [cause.cause for cause in causes] == ["contact", "second_contact"]
-    assert causes[1].evidence.startswith("as the arm's springs have it, without what swings, the velocity of shoulder")
-    assert "springs" not in causes[0].evidence
-
-
 @pytest.mark.parametrize(("moving", "cause"), [(0.4, "command_step"), (0.0, "motion_start")])
 def test_a_step_of_the_acceleration_is_named_by_rest_beside_it(moving: float, cause: str) -> None:
     (only,) = find_causes([], [judged(2.0, step=30.0, moving=moving)], NAMES)
