@@ -258,9 +258,9 @@ def trials_from_bag(
     """
     # Imported here, because tables need no bag reader.
     from impact_aware.messages.stamps import stamp_seconds
-    from impact_aware.recordings.arm_samples import samples_in_bag
     from impact_aware.recordings.bag import Bag, BagError
     from impact_aware.recordings.object_track import track_of_bag
+    from impact_aware.recordings.whole_recording import samples_in_bag
 
     if defaults.normal is None:
         raise InvalidInputError("normal", "nothing", f"--normal X Y Z, since {path} does not say it")

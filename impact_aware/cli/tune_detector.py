@@ -16,9 +16,9 @@ from impact_aware.detection.tuning import TUNABLE, Tuning, tune
 from impact_aware.errors import InvalidInputError
 from impact_aware.json_text import json_text
 from impact_aware.output_folder import write_whole
-from impact_aware.recordings.arm_samples import samples_in_bag, samples_in_table
 from impact_aware.recordings.bag import Bag
 from impact_aware.recordings.joint_table import open_table
+from impact_aware.recordings.whole_recording import samples_in_bag, samples_in_table
 from impact_aware.robot import RobotModel
 
 

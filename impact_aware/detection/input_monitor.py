@@ -7,17 +7,23 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from impact_aware.arrays import Array
 from impact_aware.detection.events import JointSample
 from impact_aware.detection.ring import Ring
+from impact_aware.detection.second_publisher import foreign_rows
 from impact_aware.errors import InvalidInputError
 
 RATE_TOLERANCE = 0.95
 """Share of the lowest rate that still counts as it: a timer of 200 Hz that is late now and then gives 198."""
 
-_SLOWEST = 100.0
-"""Rate from which detectors see impacts at all, Hz."""
+LOWEST_RATE, SLOWEST = 200.0, 100.0
+"""Rates from which impacts are detected in time, and are seen at all, Hz."""
+
+PAUSE, PAUSES = 0.1, 20.0
+"""Time, s, and periods without a sample that are a pause of the source."""
 
 _STANDING = "stamps stand still or run backwards: they have to be the times of the measurements"
+_NOTHING = "no usable positions arrive: check the joint names and the topic"
 
 MOVING_STEP = 2e-5
 """Step from one position to the next that is motion and not the flicker of an encoder, rad."""
@@ -50,7 +56,7 @@ class InputQuality:
 class InputMonitor:
     """Measures a source over the last `samples` samples."""
 
-    def __init__(self, joint_count: int, samples: int = 500, lowest_rate: float = 200.0) -> None:
+    def __init__(self, joint_count: int, samples: int = 500, lowest_rate: float = LOWEST_RATE) -> None:
         """Allocate.
 
         Args:
@@ -99,57 +105,79 @@ class InputMonitor:
 
     def quality(self) -> InputQuality:
         """Judge the samples seen last."""
-        count = self._rows.count
-        rows = self._rows.rows[-count:] if count else self._rows.rows[:0]
-        usable = rows[np.isfinite(rows[:, 1])]
-        broken_share = 1.0 - len(usable) / count if count else 0.0
-        if len(usable) < 10 or usable[-1, 0] <= usable[0, 0]:
-            reason = None
-            if count >= 20:
-                still = len(usable) >= 10
-                reason = _STANDING if still else "no usable positions arrive: check the joint names and the topic"
-            return InputQuality(math.nan, math.nan, math.nan, 0.0, broken_share, False, reason)
-        intervals = np.diff(usable[:, 0])
-        mean, period = float(intervals.mean()), float(np.median(intervals))
-        steps = np.abs(np.diff(usable[:, 1:], axis=0)).max(axis=1)
-        changes = np.flatnonzero(steps)
-        # Only steps of true motion count: an arm that comes to rest repeats itself, and then flickers by single steps.
-        gaps = np.diff(changes)[steps[changes[1:]] > MOVING_STEP]
-        moving = len(gaps) >= 5
-        rate = 1.0 / mean
-        # At rest nothing is fresh, and nothing can be said about holding.
-        fresh_rate = rate / float(np.median(gaps)) if moving else rate
-        shorter = np.minimum(intervals / mean - 1.0, 0.0)
-        late = np.round(intervals / period) - 1.0 if period > 0.0 else np.zeros(1)
-        missing = float(np.maximum(late, 0.0).sum())
-        quality = InputQuality(
-            rate=rate,
-            fresh_rate=fresh_rate,
-            jitter=math.sqrt(2.0 * float(np.mean(shorter**2))),
-            missing_share=missing / (len(intervals) + missing),
-            broken_share=broken_share,
-            moving=moving,
-            reason=None,
-        )
-        return replace(quality, reason=self._reason(quality))
+        rows = self._rows.rows[len(self._rows.rows) - self._rows.count :]
+        return source_quality(rows[:, 0], rows[:, 1:], self._lowest_rate)
 
-    def _reason(self, quality: InputQuality) -> str | None:
-        lowest = f"at least {self._lowest_rate:.0f} Hz are needed, 1000 are best"
-        if quality.rate < RATE_TOLERANCE * self._lowest_rate:
-            seen = "weak impacts" if quality.rate >= RATE_TOLERANCE * _SLOWEST else "an impact"
-            return (
-                f"samples come at {quality.rate:.0f} Hz, too slowly to see {seen}; {lowest}: drivers often "
-                "republish joint states slowly beside a fast topic of their own"
-            )
-        if quality.fresh_rate < RATE_TOLERANCE * self._lowest_rate:
-            return (
-                f"samples come at {quality.rate:.0f} Hz but change at {quality.fresh_rate:.0f} Hz only: a slow source "
-                f"is repeated; {lowest}"
-            )
-        if quality.broken_share > 0.05:
-            return f"{100 * quality.broken_share:.0f} % of the samples have positions that can't be used"
-        if quality.missing_share > 0.05:
-            return f"{100 * quality.missing_share:.0f} % of the samples are missing"
-        if quality.jitter > 0.3:
-            return f"stamps scatter by {100 * quality.jitter:.0f} % of their period: they tell when messages came in"
-        return None
+
+def source_quality(times: Array, positions: Array, lowest_rate: float = LOWEST_RATE) -> InputQuality:
+    """Measure a source by its last samples.
+
+    Args:
+        times: (k,) Stamps, s.
+        positions: (k, n) rad, NaN in samples that can't be used.
+        lowest_rate: Rate below which impacts can't be detected in time, Hz.
+    """
+    count = len(times)
+    usable = np.isfinite(positions[:, 0])
+    broken_share = 1.0 - np.count_nonzero(usable) / count if count else 0.0
+    times, positions = times[usable], positions[usable]
+    if len(times) < 10 or times[-1] <= times[0]:
+        reason = None
+        if count >= 20:
+            reason = _STANDING if len(times) >= 10 else _NOTHING
+        return InputQuality(math.nan, math.nan, math.nan, 0.0, broken_share, False, reason)
+    foreign, _, _ = foreign_rows(times, positions)
+    foreign_share = float(foreign.mean())
+    times, positions = times[~foreign], positions[~foreign]
+    copies = (np.diff(times) == 0.0) & (np.diff(positions, axis=0) == 0.0).all(axis=1)
+    times, positions = (column[np.concatenate(([True], ~copies))] for column in (times, positions))
+    intervals = np.diff(times)
+    period = float(np.median(intervals))
+    # A pause, or a step of the clock, is no slow sample.
+    intervals = intervals[intervals <= max(PAUSE, PAUSES * period)]
+    mean = float(intervals.mean())
+    steps = np.abs(np.diff(positions, axis=0)).max(axis=1)
+    changes = np.flatnonzero(steps)
+    # Only steps of true motion count: an arm that comes to rest repeats itself, and then flickers by single steps.
+    gaps = np.diff(changes)[steps[changes[1:]] > MOVING_STEP]
+    moving = len(gaps) >= 5
+    rate = 1.0 / mean
+    # At rest nothing is fresh, and nothing can be said about holding.
+    fresh_rate = rate / float(np.median(gaps)) if moving else rate
+    shorter = np.minimum(intervals / mean - 1.0, 0.0)
+    late = np.round(intervals / period) - 1.0 if period > 0.0 else np.zeros(1)
+    missing = float(np.maximum(late, 0.0).sum())
+    quality = InputQuality(
+        rate=rate,
+        fresh_rate=fresh_rate,
+        jitter=math.sqrt(2.0 * float(np.mean(shorter**2))),
+        missing_share=missing / (len(intervals) + missing),
+        broken_share=broken_share,
+        moving=moving,
+        reason=None,
+    )
+    return replace(quality, reason=_reason(quality, lowest_rate, foreign_share))
+
+
+def _reason(quality: InputQuality, lowest_rate: float, foreign_share: float) -> str | None:
+    lowest = f"at least {lowest_rate:.0f} Hz are needed, 1000 are best"
+    if quality.rate < RATE_TOLERANCE * lowest_rate:
+        seen = "weak impacts" if quality.rate >= RATE_TOLERANCE * SLOWEST else "an impact"
+        return (
+            f"samples come at {quality.rate:.0f} Hz, too slowly to see {seen}; {lowest}: drivers often "
+            "republish joint states slowly beside a fast topic of their own"
+        )
+    if quality.fresh_rate < RATE_TOLERANCE * lowest_rate:
+        return (
+            f"samples come at {quality.rate:.0f} Hz but change at {quality.fresh_rate:.0f} Hz only: a slow source "
+            f"is repeated; {lowest}"
+        )
+    if foreign_share > 0.0:
+        return f"{100 * foreign_share:.0f} % of the samples hold values of a second publisher on the topic"
+    if quality.broken_share > 0.05:
+        return f"{100 * quality.broken_share:.0f} % of the samples have positions that can't be used"
+    if quality.missing_share > 0.05:
+        return f"{100 * quality.missing_share:.0f} % of the samples are missing"
+    if quality.jitter > 0.3:
+        return f"stamps scatter by {100 * quality.jitter:.0f} % of their period: they tell when messages came in"
+    return None

@@ -67,6 +67,13 @@ between samples, and each repeats them as evidence of its own; a likelihood to a
 little wrong (Grünwald and van Ommen 2017). At 1, times of 8 to 15 % of jumps are off by more than two standard errors.
 """
 
+SPOILT, WRONG = 1e-3, (0.0, 10.0, 100.0, 1000.0)
+"""Share of samples that are wrong for no known reason, and candidates for their errors' size in each joint, in standard
+deviations of the noise: a stamp that is late, a value that was not transmitted."""
+
+DOUBTFUL = 2.0
+"""Log-odds of an event against none from which a wrong sample is considered instead."""
+
 STARTS_APART = 0.004
 """Time between instants at which the sizes of the parts are looked for, s."""
 
@@ -86,6 +93,7 @@ class BranchModel:
         pushes: Array | None = None,
         band: tuple[float, float] = RINGING,
         earlier: Sequence[float] = (),
+        scales: Array | None = None,
     ) -> None:
         """Prepare.
 
@@ -100,6 +108,7 @@ class BranchModel:
             band: Lowest and highest frequency with which the arm's joints ring, Hz.
             earlier: Times of jumps that are known, s: nothing is known of how large each is or how long its contact
                 lasts, and samples within it tell nothing.
+            scales: (k,) Factors of the noise's variance in each sample; all 1 when None.
         """
         self._spreads: list[Array] = []
         if impulse_response is not None:
@@ -123,7 +132,8 @@ class BranchModel:
         self.powers = np.column_stack((powers, *past, *(since > 0.0 for since in past)))
         fitted = self.powers @ np.linalg.lstsq(self.powers, positions, rcond=None)[0]
         self.values = positions - fitted
-        self.parts = MotionParts(self.times, band, [jump - self.origin for jump in earlier])
+        known = np.ones(len(times)) if scales is None else scales
+        self.parts = MotionParts(self.times, band, [jump - self.origin for jump in earlier], known[outside])
         self._durations = CONTACT_TIMES if pushes is None else CONTACT_TIMES + LONG_CONTACT_TIMES
         # Of those that differ most, for sizes that are only looked for.
         self._some_durations = CONTACT_TIMES[1::2] if pushes is None else CONTACT_TIMES[1::2] + LONG_CONTACT_TIMES[-1:]
@@ -150,7 +160,7 @@ class BranchModel:
         passed_on = self._likelihoods(coarse, carried, ())[0].sum(axis=1)
         instant, sizes = self._kink_sizes(coarse, guess)
         # A short contact and a longer one that began earlier are nearly the same.
-        reach = max(1.5 * self._period, REACH)
+        reach = max(1.5 * self._period, REACH, 0.5 * float(np.diff(self.times).max()))
         fine = np.linspace(max(begin, instant - reach), min(end, instant + reach), FINE)
         scores, alone, jumps, stds = self._kink(fine, sizes)
         # The time is that of the samples, whether or not the arm is known: tables without a robot have it too.
@@ -160,17 +170,20 @@ class BranchModel:
         weight /= weight.sum()
         time = float(weight @ fine)
         jump = weight @ jumps
+        step, pushed, calm = float(log_mean(steps)), float(log_mean(passed_on)), float(smooth.sum())
+        doubtful = max(total, step, pushed) > calm + DOUBTFUL
         return Branches(
             time=time,
             time_std=float(np.sqrt(weight @ (fine - time) ** 2)),
             jump=jump,
             jump_std=np.sqrt(weight @ (stds**2 + (jumps - jump) ** 2)),
-            smooth=float(smooth.sum()),
+            smooth=calm,
             plain=float(plain.sum()),
-            step=float(log_mean(steps)),
+            step=step,
             step_time=float(coarse[int(max(steps, passed_on, key=np.max).argmax())]),
             kink=total,
-            carried=float(log_mean(passed_on)),
+            carried=pushed,
+            spoilt=self._with_one_wrong(middle) if doubtful else -np.inf,
         )
 
     def instant(self, begin: float, end: float) -> tuple[float, float]:
@@ -194,6 +207,21 @@ class BranchModel:
         weight /= weight.sum()
         time = float(weight @ places)
         return time, float(np.sqrt(weight @ (places - time) ** 2))
+
+    def _with_one_wrong(self, middle: float) -> float:
+        """Log likelihood of the samples where nothing happens and one of them is wrong in any of the joints."""
+        since = np.maximum(self.times - (middle - self.origin), 0.0)
+        wrong = np.zeros(len(since))
+        for noise, pushes, group in self._groups():
+            choices = without_drive(BEFORE) if pushes else BEFORE
+            covariances = np.stack([self.parts.covariance(since, size, noise, pushes) for size in choices])
+            base, products, norms = self._marginal(covariances, group, np.eye(len(since)))
+            squared = (noise * np.array(WRONG))[:, None, None, None] ** 2
+            share = 1.0 + squared * norms
+            gains = log_mean(0.5 * (squared * products**2 / share - np.log(share)))
+            wrong += (base[..., None] + gains).max(axis=0).sum(axis=0)
+        top = wrong.max()
+        return float(top + np.log(np.exp(wrong - top).sum()) + np.log(SPOILT))
 
     def _groups(self) -> list[tuple[float, float, NDArray[np.intp]]]:
         """Noise, pushes and indices of the joints that have them."""

@@ -24,6 +24,7 @@ class Branches:
         step_time: Where that or `carried` is, whichever is likelier, s.
         kink: With a jump of the velocity.
         carried: With a step of the motors' acceleration that elastic joints pass on.
+        spoilt: As `smooth`, with one sample that is wrong; minus infinity where it was not needed.
     """
 
     time: float
@@ -36,3 +37,4 @@ class Branches:
     step_time: float
     kink: float
     carried: float = -np.inf
+    spoilt: float = -np.inf

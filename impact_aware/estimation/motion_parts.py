@@ -53,15 +53,23 @@ ALL = Sizes(1.0, 1.0, 1.0, 1.0, 1.0, 1.0)
 class MotionParts:
     """The parts at size one, at given times."""
 
-    def __init__(self, times: Array, band: tuple[float, float] = RINGING, earlier: Sequence[float] = ()) -> None:
+    def __init__(
+        self,
+        times: Array,
+        band: tuple[float, float] = RINGING,
+        earlier: Sequence[float] = (),
+        scales: Array | None = None,
+    ) -> None:
         """Prepare.
 
         Args:
             times: (k,) From the first sample on, s.
             band: Lowest and highest frequency of the joints, Hz.
             earlier: Times of jumps that are known, after which joints swing, s.
+            scales: (k,) Factors of the noise's variance in each sample; all 1 when None.
         """
         self._band = band
+        self._white = np.diag(np.ones(len(times)) if scales is None else scales)
         begun = [_outer(started_swings(np.maximum(times - jump, 0.0), band)) for jump in earlier]
         self._begun = BEGUN**2 * sum(begun, np.zeros((len(times), len(times))))
         early = np.minimum(times[:, None], times)
@@ -79,7 +87,7 @@ class MotionParts:
         not taken off, the swings that earlier jumps began.
         """
         driven = pushes * self._pushed if pushes else self._begun
-        return np.asarray(noise**2 * np.eye(len(self._pushed)) + driven)
+        return np.asarray(noise**2 * self._white + driven)
 
     def covariance(self, since: Array, size: Sizes, noise: float, pushes: float = 0.0) -> Array:
         """Covariances (..., k, k) for times since the instant (..., k), with those of `given`."""

@@ -97,7 +97,9 @@ class _Window:
 class UnexplainedJumps:
     """Looks for them in one stretch of samples of an arm that measures its joints' torques."""
 
-    def __init__(self, robot: RobotModel, times: Array, positions: Array, efforts: Array, noise: Noise) -> None:
+    def __init__(
+        self, robot: RobotModel, times: Array, positions: Array, efforts: Array, noise: Noise, time_std: Array
+    ) -> None:
         """Prepare, and learn what torques leave of each joint.
 
         Args:
@@ -106,6 +108,7 @@ class UnexplainedJumps:
             positions: (k, n) rad.
             efforts: (k, n) Torques behind the gears, N m.
             noise: Of the positions.
+            time_std: (k,) Standard errors of the stamps beyond what all share, s.
         """
         model, data = robot.variant("M")
         velocities = CubicSpline(times, positions)(times, 1)
@@ -113,6 +116,7 @@ class UnexplainedJumps:
         driven = np.array([pin.aba(model, data, q, dq, effort).copy() for q, dq, effort in rows])
         self._moved = CubicSpline(times, driven).antiderivative(2)(times)
         self._times, self._positions, self._efforts, self._noise = times, positions, efforts, noise
+        self._time_std = time_std
         self._period = float(np.median(np.diff(times)))
         self._pushes = self._learn()
 
@@ -188,12 +192,13 @@ class UnexplainedJumps:
         early, apart = np.minimum(times[:, None], times), np.abs(times[:, None] - times)
         pushed, drift = early**3 / 3.0 + apart * early**2 / 2.0, DRIFT * shaken(times)
         positions, moved = self._positions[first:last], self._moved[first:last]
-        noise = self._noise.at((positions[-1] - positions[0]) / span)
+        speed = (positions[-1] - positions[0]) / span
+        noise, late = self._noise.at(speed), self._time_std[first:last]
         values = positions - positions[0] - (moved - moved[0])
         turned = self._efforts[first:last] - self._efforts[first:last].mean(axis=0)
         whitened = []
         for joint in range(values.shape[1]):
-            covariance = noise[joint] ** 2 * np.eye(len(times)) + pushes[joint] * pushed + drift
+            covariance = np.diag(noise[joint] ** 2 + (speed[joint] * late) ** 2) + pushes[joint] * pushed + drift
             covariance += COMPLIANCE**2 * np.outer(turned[:, joint], turned[:, joint])
             whitened.append(whiten(covariance, np.column_stack((columns, values[:, joint]))))
         return _Window(times + self._times[first], whitened)

@@ -13,6 +13,7 @@ from impact_aware.joint_columns import ColumnMap
 from impact_aware.recordings.arm_samples import ArmSelector
 from impact_aware.recordings.file_options import FileOptions
 from impact_aware.recordings.impact_finder import ImpactFinder
+from impact_aware.recordings.input_stage import InputFaults
 from impact_aware.recordings.options import AnalysisOptions
 from impact_aware.recordings.results import ArmAnalysis
 from impact_aware.recordings.velocity_lag import velocity_lag
@@ -37,7 +38,7 @@ def robot_notes(robot: RobotModel | None) -> tuple[str, ...]:
     return (*robot.notes, note) if unknown else robot.notes
 
 
-def data_notes(selector: ArmSelector, finder: ImpactFinder) -> list[str]:
+def data_notes(selector: ArmSelector, faults: InputFaults, finder: ImpactFinder) -> list[str]:
     """What a reader has to know about the samples of an arm."""
     notes = []
     if selector.unstamped:
@@ -45,14 +46,9 @@ def data_notes(selector: ArmSelector, finder: ImpactFinder) -> list[str]:
         notes.append(f"{share}: the time of recording stands in, which is less exact")
     if selector.unusable:
         notes.append(f"{selector.unusable} of {selector.messages} messages have positions that can't be used")
-    if selector.turns:
-        times = "once" if selector.turns == 1 else f"{selector.turns} times"
-        notes.append(f"an angle began anew after a whole turn {times}, and was carried on")
+    notes += faults.notes()
     if finder.turned:
         notes.append("the recorded efforts are those of the links upon the motors, by gravity's: their sign is turned")
-    if finder.backwards:
-        times = "once" if finder.backwards == 1 else f"{finder.backwards} times"
-        notes.append(f"stamps ran backwards {times}: the detector started anew there")
     if finder.quality:
         notes.append(finder.quality)
     lag = velocity_lag(impact.window for impact in finder.found[:MOST_WINDOWS])
@@ -64,6 +60,11 @@ def data_notes(selector: ArmSelector, finder: ImpactFinder) -> list[str]:
         notes.append(
             f"{which} the same before and after every impact while other joints jump: not measured, or braked; a model "
             "whose joints are all free predicts such impacts wrongly"
+        )
+    if finder.kinks.untested:
+        notes.append(
+            f"{finder.kinks.untested} instants at which something may have happened were not tested, as there are too "
+            "many of them: weak impacts may be missing"
         )
     if finder.skipped:
         notes.append(
@@ -93,17 +94,17 @@ def beside_notes(options: FileOptions, arms: Sequence[ArmAnalysis]) -> list[str]
     return notes
 
 
-def check_times(file: Path, finder: ImpactFinder) -> None:
+def check_times(file: Path, finder: ImpactFinder, faults: InputFaults) -> None:
     """Refuse a column that can't be the times of the rows.
 
     Raises:
         InvalidInputError: With what is wrong with it.
     """
     wanted = "times that increase; --columns time=COLUMN names another column"
-    if finder.backwards > 0.2 * finder.samples:
-        given = f"{finder.backwards} of {finder.samples} that run backwards"
+    if faults.backwards > 0.2 * faults.seen:
+        given = f"{faults.backwards} of {faults.seen} that run backwards"
         raise InvalidInputError(f"times of {file.name}", given, wanted)
-    if finder.samples > 1 and finder.first_time == finder.last_time:
+    if faults.seen > 1 and finder.first_time == finder.last_time:
         raise InvalidInputError(f"times of {file.name}", f"{finder.first_time:g} s in every row", wanted)
 
 

@@ -1,26 +1,15 @@
-"""The samples of one arm out of whatever company its joints keep in the messages."""
+"""Selection of one arm's joints from mixed joint states."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from impact_aware.arrays import Array
-from impact_aware.errors import InvalidInputError, UnknownNameError
-from impact_aware.joint_columns import ColumnMap
-from impact_aware.recordings.bag import Bag
-from impact_aware.recordings.joint_state_reader import JointBatch, JointStateDecoder
-from impact_aware.recordings.joint_table import open_table
-
-TURN_SLACK = 0.5
-"""How far a step may be from whole turns to be one of the angle's counting, rad: no joint moves as far in a sample."""
-
-TURN_PERIOD = 0.03
-"""Longest time between samples in which a whole turn can be no motion, s."""
+from impact_aware.recordings.joint_state_reader import JointBatch
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,16 +21,18 @@ class ArmSamples:
         positions: (k, n) rad, finite.
         velocities: (k, n) rad/s with NaN where a value is missing, or None without any.
         efforts: (k, n) N m with NaN where a value is missing, or None without any.
+        time_std: (k,) Standard errors of the stamps beyond what all share, s, or None where these are 0.
     """
 
     times: Array
     positions: Array
     velocities: Array | None = None
     efforts: Array | None = None
+    time_std: Array | None = None
 
     def rows(self, chosen: NDArray[np.bool_] | slice) -> ArmSamples:
         """The samples of a slice, or those that are marked in `chosen` (k,)."""
-        columns = (self.velocities, self.efforts)
+        columns = (self.velocities, self.efforts, self.time_std)
         return ArmSamples(
             self.times[chosen],
             self.positions[chosen],
@@ -57,16 +48,13 @@ class ArmSelector:
         messages: Messages with all of these joints.
         unusable: Of those, the ones with a position or stamp that is missing or not finite.
         unstamped: Of those, the ones without a stamp, for which the recording time stands in.
-        turns: How often a joint's angle began anew, such as at pi, and was carried on instead.
     """
 
     def __init__(self, joint_names: Sequence[str], *, degrees: bool = False) -> None:
         """Remember the names, and whether positions and velocities are in degrees."""
         self.joint_names = tuple(joint_names)
         self._degrees = degrees
-        self.messages = self.unusable = self.unstamped = self.turns = 0
-        self._carried = np.zeros(len(self.joint_names))
-        self._last: tuple[float, Array] | None = None
+        self.messages = self.unusable = self.unstamped = 0
         self._places: dict[tuple[str, ...], NDArray[np.intp] | None] = {}
 
     def pick(self, batches: Sequence[JointBatch]) -> ArmSamples | None:
@@ -122,90 +110,11 @@ class ArmSelector:
             usable = np.asarray(np.isfinite(positions).all(axis=1) & np.isfinite(times))
             self.unusable += int(np.count_nonzero(~usable))
             samples = samples.rows(usable)
-        samples = self._without_turns(samples)
         return replace(samples, velocities=_known(samples.velocities), efforts=_known(samples.efforts))
-
-    def _without_turns(self, samples: ArmSamples) -> ArmSamples:
-        """Carry angles on that begin anew after a turn, as drivers of joints without an end count them."""
-        if not len(samples.times):
-            return samples
-        time, position = self._last or (float(samples.times[0]), samples.positions[0])
-        steps = np.diff(samples.positions, axis=0, prepend=position[None, :])
-        soon = np.abs(np.diff(samples.times, prepend=time)) <= TURN_PERIOD
-        turns = np.rint(steps / (2.0 * np.pi)) * soon[:, None]
-        turns[np.abs(steps - 2.0 * np.pi * turns) > TURN_SLACK] = 0.0
-        self._last = (float(samples.times[-1]), samples.positions[-1])
-        counted = int(np.count_nonzero(turns))
-        if not (counted or self._carried.any()):
-            return samples
-        self.turns += counted
-        carried = self._carried - 2.0 * np.pi * np.cumsum(turns, axis=0)
-        self._carried = carried[-1]
-        return replace(samples, positions=samples.positions + carried)
 
 
 def _known(values: Array | None) -> Array | None:
     return None if values is None or not np.isfinite(values).any() else values
-
-
-def samples_in_bag(
-    bag: Bag, name: str, joint_names: Sequence[str] | None = None, *, degrees: bool = False
-) -> tuple[tuple[str, ...], ArmSamples]:
-    """Joint names and all samples of one arm of an opened recording.
-
-    Args:
-        bag: The recording.
-        name: Of the joint states' topic, or what it ends in.
-        joint_names: Joints to pick; those of the first message when None.
-        degrees: Whether positions and velocities are in degrees.
-
-    Raises:
-        BagError: None or several topics of this name.
-        UnknownNameError: A joint that the messages don't have.
-        InvalidInputError: No message, or none with finite positions.
-    """
-    topic = bag.topic_named(name)
-    decoder = JointStateDecoder(lambda raw: bag.deserialize(topic, raw))
-    return _all_samples(
-        (decoder.decode(raw) for raw in bag.raw([topic])), f"{bag.path}: {topic}", joint_names, degrees=degrees
-    )
-
-
-def samples_in_table(
-    path: Path,
-    joint_names: Sequence[str] | None = None,
-    columns: ColumnMap | None = None,
-    *,
-    degrees: bool = False,
-) -> tuple[tuple[str, ...], ArmSamples]:
-    """Joint names and all samples of a table, with the arguments and errors of `samples_in_bag`.
-
-    Args, beside those:
-        columns: What is known about its columns.
-        degrees: Whether positions and velocities are in degrees.
-    """
-    table = open_table(path, columns, joint_names or (), degrees=degrees)
-    return _all_samples(([piece] for piece in table.pieces()), str(path), joint_names, degrees=degrees)
-
-
-def _all_samples(
-    groups: Iterable[list[JointBatch]], source: str, joint_names: Sequence[str] | None, *, degrees: bool = False
-) -> tuple[tuple[str, ...], ArmSamples]:
-    selector: ArmSelector | None = None
-    parts = []
-    for batches in groups:
-        if selector is None and batches:
-            known = min(batches, key=lambda batch: int(batch.rows[0])).names
-            for name in joint_names or ():
-                if name not in known:
-                    raise UnknownNameError("joint", name, known)
-            selector = ArmSelector(joint_names or known, degrees=degrees)
-        part = None if selector is None else selector.pick(batches)
-        if part is not None and len(part.times):
-            parts.append(part)
-    if selector is None or not parts:
-        raise InvalidInputError("recording", source, "joint states with finite positions")
-    return selector.joint_names, joined(parts)
 
 
 def joined(parts: Sequence[ArmSamples]) -> ArmSamples:
@@ -219,6 +128,7 @@ def joined(parts: Sequence[ArmSamples]) -> ArmSamples:
         positions,
         _stacked([part.velocities for part in parts], positions, lengths),
         _stacked([part.efforts for part in parts], positions, lengths),
+        None if any(part.time_std is None for part in parts) else np.concatenate([part.time_std for part in parts]),
     )
 
 

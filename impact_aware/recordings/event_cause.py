@@ -201,6 +201,8 @@ def _of_jump(judged: Judged | None, joint_names: Sequence[str]) -> str:
     # What is finer than a hundredth is not the samples' to tell.
     error = max(float(branches.jump_std[joint]), 0.01)
     size = f"the velocity of {joint_names[joint]} jumps by {branches.jump[joint]:.2f} +- {error:.2f} rad/s"
+    if judged.gap:
+        size += f" across {1e3 * judged.gap:.0f} ms without samples"
     if judged.unexplained is not None:
         odds = _odds(judged.gain)
         return f"{size} beyond what the measured torques do, which makes the samples {odds} likelier than none"

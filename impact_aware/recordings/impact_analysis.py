@@ -6,17 +6,12 @@ import importlib.metadata
 import platform
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from impact_aware.columns import KINDS, way_to_table
 from impact_aware.columns import SUFFIXES as TABLES
-from impact_aware.detection import ImpactDetector, make_detector
-from impact_aware.detection.registry import NEEDS, OPTIONS
-from impact_aware.detection.tuning import load_parameters
 from impact_aware.errors import ImpactAwareError, InvalidInputError
 from impact_aware.estimation.object_motion import ObjectTrack
 from impact_aware.messages.impact_prediction import TYPE as PREDICTION_TYPE
@@ -29,10 +24,10 @@ from impact_aware.recordings.arm_notes import (
     of_tables_only,
     robot_notes,
 )
-from impact_aware.recordings.arm_samples import ArmSamples, ArmSelector
+from impact_aware.recordings.arm_reading import ArmReading, read_arm, why_nothing
 from impact_aware.recordings.arm_selection import JOINT_STATE_TYPES, ArmSource, arm_of_table, arms_in_bag
 from impact_aware.recordings.bag import Bag, BagError, is_recording
-from impact_aware.recordings.command_track import CommandTrack, commands_of_bag, commands_of_table
+from impact_aware.recordings.command_track import commands_of_bag, commands_of_table
 from impact_aware.recordings.common_impacts import (
     note_shared_objects,
     recorded_bases,
@@ -43,8 +38,6 @@ from impact_aware.recordings.contact_loss import lost_contacts
 from impact_aware.recordings.event_cause import find_causes, refuted
 from impact_aware.recordings.file_options import file_options, with_file_options
 from impact_aware.recordings.impact_explanation import Surroundings, explain
-from impact_aware.recordings.impact_finder import NOMINAL_PERIOD, ImpactFinder
-from impact_aware.recordings.impulse_response import impulse_response
 from impact_aware.recordings.joint_state_reader import JointStateDecoder
 from impact_aware.recordings.joint_table import open_table
 from impact_aware.recordings.labels import label_of
@@ -58,31 +51,13 @@ from impact_aware.recordings.recorded_predictions import (
 )
 from impact_aware.recordings.results import Analysis, ArmAnalysis, OtherEvent
 from impact_aware.recordings.surface import Surface, load_surface
-from impact_aware.recordings.unit_check import UnitCheck
-from impact_aware.robot import RobotModel, load_robot
+from impact_aware.robot import load_robot
 from impact_aware.robot.plausible_state import limit_notes
-from impact_aware.robot.profile import MOST_JOINTS
 
 Report = Callable[[Path, int, int], None]
 """Called with a file, its messages read so far, and how many there are (0 when that is not known)."""
 
 _SOFTWARE = ("numpy", "pin", "rosbags", "scipy")
-
-
-@dataclass(eq=False)
-class _Arm:
-    """One arm while its recording is being read."""
-
-    source: ArmSource
-    selector: ArmSelector
-    finder: ImpactFinder
-    units: UnitCheck
-    notes: list[str]
-    commands: CommandTrack | None = None
-
-    def feed(self, samples: ArmSamples) -> None:
-        self.units.feed(samples)
-        self.finder.feed(samples)
 
 
 def analyze(
@@ -156,13 +131,13 @@ def _analyze_file(
             commands = bag.topic_named(options.command_topic)
             topics = tuple(name for name, kind in bag.topics.items() if kind in JOINT_STATE_TYPES and name != commands)
         sources, notes = arms_in_bag(bag, options.robot, topics)
-        arms = [_arm(source, options) for source in sources]
+        arms = [read_arm(source, options) for source in sources]
         seconds = _read(bag, arms, report)
         notes = [f"{file.name}: {note}" for note in (*notes, *of_tables_only(options))]
         if bag.damage:
             notes.append(bag.damage)
         if not any(arm.finder.samples for arm in arms):
-            raise BagError(f"{file}: {_why_nothing(arms)}")
+            raise BagError(f"{file}: {why_nothing(arms)}")
         for arm in arms:
             # Wheels turn for ever: in a recording, where joints of all kinds meet, only known limits count.
             if arm.source.robot is not None:
@@ -190,7 +165,7 @@ def _analyze_table(
 ) -> tuple[list[ArmAnalysis], float, list[str]]:
     joints = () if options.robot is None else load_robot(options.robot).joint_names
     table = open_table(file, options.columns, joints, degrees=options.degrees)
-    arm = _arm(arm_of_table(table.joint_names, options.robot), options)
+    arm = read_arm(arm_of_table(table.joint_names, options.robot), options)
     arm.notes.extend(table.notes)
     seconds, rows = 0.0, 0
     for batch, spent in _timed(table.pieces()):
@@ -202,10 +177,10 @@ def _analyze_table(
         rows += len(batch.rows)
         if report is not None:
             report(file, rows, 0)
-    arm.finder.finish()
+    arm.finish()
     if not arm.finder.samples:
         raise InvalidInputError("table", str(file), "at least one row of finite positions")
-    check_times(file, arm.finder)
+    check_times(file, arm.finder, arm.stage.faults)
     arm.units.check(file.name)
     arm.notes += of_bags_only(options)
     arm.commands = commands_of_table(table)
@@ -213,51 +188,7 @@ def _analyze_table(
     return [_concluded(file, arm, options, Surroundings(surface, track=track))], seconds, []
 
 
-def _arm(source: ArmSource, options: AnalysisOptions) -> _Arm:
-    count, names = len(source.message_names), source.message_names
-    if count > MOST_JOINTS:
-        expected = f"{MOST_JOINTS} at most; --robot picks those of an arm"
-        raise InvalidInputError(f"joints of {source.topic or 'the table'}", f"{count} joints", expected)
-    makers, notes = [], []
-    for name in options.detectors:
-        try:
-            maker = _detector_maker(name, count, source.robot, options)
-        except InvalidInputError as error:
-            if len(options.detectors) == 1:
-                raise
-            notes.append(f"detector {name} was left out: {error}")
-            continue
-        makers.append(maker)
-    if not makers:
-        raise InvalidInputError("detector", options.detector, f"one that needs no more than is known ({notes[0]})")
-    selector = ArmSelector(names, degrees=options.degrees)
-    finder = ImpactFinder(count, makers, impulse_response(source.robot, options), source.robot)
-    return _Arm(source, selector, finder, UnitCheck(names, source.robot), notes)
-
-
-def _detector_maker(
-    name: str, count: int, robot: RobotModel | None, options: AnalysisOptions
-) -> Callable[[float], ImpactDetector]:
-    parameters: dict[str, Any] = {} if options.tuning is None else load_parameters(options.tuning, name)
-    wanted = (*NEEDS.get(name, ()), *OPTIONS.get(name, ()))
-    if "robot" in wanted and robot is not None:
-        parameters["robot"] = robot
-    if "normal" in wanted and options.normal is not None:
-        parameters["normal"] = np.array(options.normal)
-
-    def make(period: float) -> ImpactDetector:
-        if spare and period == NOMINAL_PERIOD:
-            return spare.pop()
-        own: dict[str, Any] = {} if name == "fusion" else {"sampling_period": period}
-        return make_detector(name, count, **{**own, **parameters})
-
-    spare: list[ImpactDetector] = []
-    # Made here, so that a parameter that is missing is reported before anything is read.
-    spare.append(make(NOMINAL_PERIOD))
-    return make
-
-
-def _read(bag: Bag, arms: list[_Arm], report: Report | None) -> float:
+def _read(bag: Bag, arms: list[ArmReading], report: Report | None) -> float:
     """Feed every arm; returns the time that reading and decoding took, s."""
     topics = list(dict.fromkeys(arm.source.topic for arm in arms))
     decoders = {topic: JointStateDecoder(_deserializer(bag, topic)) for topic in topics}
@@ -277,7 +208,7 @@ def _read(bag: Bag, arms: list[_Arm], report: Report | None) -> float:
     if done < total:
         arms[0].notes.append(f"{total - done} of the {total} messages that its index lists are missing")
     for arm in arms:
-        arm.finder.finish()
+        arm.finish()
         failed = decoders[arm.source.topic].failed
         if failed:
             arm.notes.append(f"{failed} messages on {arm.source.topic} could not be decoded")
@@ -298,16 +229,7 @@ def _timed(source: Iterator[Any]) -> Iterator[tuple[Any, float]]:
         yield item, time.perf_counter() - start
 
 
-def _why_nothing(arms: list[_Arm]) -> str:
-    if not arms:
-        return "its messages of joint states name no joint"
-    arm = arms[0]
-    if arm.selector.messages == 0:
-        return f"no message on {arm.source.topic} has the joints {', '.join(arm.source.message_names)}"
-    return f"none of the {arm.selector.messages} messages on {arm.source.topic} has finite positions"
-
-
-def _surroundings(bag: Bag, arms: list[_Arm], options: AnalysisOptions, surface: Surface | None) -> Surroundings:
+def _surroundings(bag: Bag, arms: list[ArmReading], options: AnalysisOptions, surface: Surface | None) -> Surroundings:
     times = [impact.event.time for arm in arms for impact in arm.finder.found]
     if not times:
         return Surroundings(surface)
@@ -337,7 +259,7 @@ def _track(
     return track_of_bag(bag, options.object_topic, options.object_frame, base_frame, beside=beside, base=base)
 
 
-def _concluded(file: Path, arm: _Arm, options: AnalysisOptions, around: Surroundings) -> ArmAnalysis:
+def _concluded(file: Path, arm: ArmReading, options: AnalysisOptions, around: Surroundings) -> ArmAnalysis:
     source, finder, selector = arm.source, arm.finder, arm.selector
     own = tuple(p for p in around.predictions if _belongs(p, source))
     mine = replace(around, predictions=own, predicts=around.predicts and bool(own))
@@ -366,7 +288,7 @@ def _concluded(file: Path, arm: _Arm, options: AnalysisOptions, around: Surround
         OtherEvent(source.arm, file, other.time, other.time_std, other.cause, other.evidence, other.detectors)
         for other in others
     ]
-    notes = (*arm.notes, *filter(None, [arm.units.note(degrees=options.degrees)]))
+    notes = (*arm.notes, *filter(None, [arm.units.note(degrees=options.degrees), arm.units.effort_note()]))
     windows = [cause.impact.window for cause in contacts if cause.impact is not None]
     stays = not (around.surface is None and options.surface_frame is None)
     events += lost_contacts(impacts, windows, source.robot, fixed=stays)
@@ -389,7 +311,14 @@ def _concluded(file: Path, arm: _Arm, options: AnalysisOptions, around: Surround
         other_events=tuple(sorted(events, key=lambda event: event.time)),
         smallest_jump=finder.kinks.smallest_jump,
         drops=finder.drops,
-        notes=(*source.notes, *robot_notes(source.robot), *notes, *data_notes(selector, finder), *refuted(causes)),
+        gaps=tuple(finder.kinks.gaps),
+        notes=(
+            *source.notes,
+            *robot_notes(source.robot),
+            *notes,
+            *data_notes(selector, arm.stage.faults, finder),
+            *refuted(causes),
+        ),
     )
 
 

@@ -23,7 +23,7 @@ from impact_aware.recordings.arm_samples import ArmSamples
 from impact_aware.recordings.arm_selection import ArmSource
 from impact_aware.recordings.contact_check import check_contact
 from impact_aware.recordings.impact_finder import FoundImpact
-from impact_aware.recordings.impact_fit import BEFORE, without_repeats
+from impact_aware.recordings.impact_fit import BEFORE
 from impact_aware.recordings.object_hit import object_hit
 from impact_aware.recordings.options import AnalysisOptions
 from impact_aware.recordings.recorded_predictions import RecordedFrames, RecordedPrediction, prediction_for
@@ -86,7 +86,7 @@ def explain(
         following: Time of the arm's next impact, s, or None.
     """
     event = found.event
-    window = without_repeats(found.window)
+    window = found.window
     estimated, problem = _estimate(window, found, options, previous, following)
     if len(window.times):
         position = position_at(window.times, window.positions, event.time)
@@ -122,9 +122,7 @@ def _with_object(
     made = impact.prediction
     mass = options.object_mass if made is None or made.obstacle is None else made.obstacle.mass
     impulse, spread = impact.impulse_estimated, impact.impulse_error
-    hit = object_hit(
-        track, impact.time, impact.event.time_std, following, impact.estimate, made, mass, impulse, spread
-    )
+    hit = object_hit(track, impact.time, impact.event.time_std, following, impact.estimate, made, mass, impulse, spread)
     return _with_notes(impact, hit) if isinstance(hit, str) else replace(impact, object_hit=hit)
 
 

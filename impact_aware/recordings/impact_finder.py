@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from impact_aware.arrays import Array
-from impact_aware.detection import ImpactDetector, ImpactEvent, InputMonitor, JointSample
+from impact_aware.detection import ImpactDetector, ImpactEvent, JointSample
+from impact_aware.detection.input_monitor import PAUSE, PAUSES, RATE_TOLERANCE, SLOWEST, source_quality
 from impact_aware.estimation.unexplained_jump import held_up
 from impact_aware.recordings.arm_samples import ArmSamples, joined
-from impact_aware.recordings.impact_fit import without_repeats
 from impact_aware.recordings.judged import SIZE, Judged
 from impact_aware.recordings.kink_finder import LEAST_AFTER, MARGIN, PIECE, KinkFinder
 from impact_aware.recordings.results import DetectorResidual
@@ -42,15 +42,11 @@ NOMINAL_PERIOD, NOMINAL_TOLERANCE = 1e-3, 0.05
 MOST_IMPACTS = 1000
 """Impacts of one arm whose windows are kept, 0.1 MB each; so many are a detector that doesn't fit its source."""
 
-BLOCK = 8192
-"""Samples that detectors get at a time: walking through the seams between pieces costs."""
-
 SOME, FEWEST, TURNED = 50, 10, -0.8
 """Samples in which the sign of the torques is looked at, and needed; cosine to what gravity needs below which it is."""
 
 _MONITORED = 500
 _MOST_STRETCHES = 20
-_PAUSE = 0.1
 
 
 @dataclass(eq=False)
@@ -90,7 +86,6 @@ class ImpactFinder:
         samples: Samples seen.
         first_time: Stamp of the first one, s; NaN before.
         last_time: Stamp of the last one, s; NaN before.
-        backwards: How often stamps ran backwards.
         turned: Whether the torques have the sign of those that the links need turned, which is mended here.
     """
 
@@ -116,16 +111,14 @@ class ImpactFinder:
         self._make = list(make)
         self._detectors: list[ImpactDetector] = []
         self._tracers: dict[str, ImpactDetector] = {}
-        self._monitor = InputMonitor(joint_count, _MONITORED)
         self._reasons: list[str | None] = []
         self._fed = 0
-        self._incoming: list[ArmSamples] = []
         self._blocks: list[ArmSamples] = []
         self._begin = 0
         self._pending: list[_Pending] = []
         self.found: list[FoundImpact] = []
         self.turned = False
-        self.skipped = self.samples = self.backwards = 0
+        self.skipped = self.samples = 0
         self.first_time = self.last_time = np.nan
         self.period = np.nan
         self._intervals = 0
@@ -157,15 +150,7 @@ class ImpactFinder:
         return {name: count for name, count in named.items() if count}
 
     def feed(self, samples: ArmSamples) -> None:
-        """Take the next samples in."""
-        self._incoming.append(samples)
-        if sum(len(part.times) for part in self._incoming) >= BLOCK:
-            self._take_in()
-
-    def _take_in(self) -> None:
-        if not self._incoming:
-            return
-        samples, self._incoming = joined(self._incoming), []
+        """Take the next samples in, as `InputStage` gives them."""
         if not len(samples.times):
             return
         if self.turned:
@@ -183,7 +168,6 @@ class ImpactFinder:
 
     def finish(self) -> None:
         """No more samples come: complete what is pending."""
-        self._take_in()
         if not self._blocks:
             return
         if not self._detectors:
@@ -193,6 +177,9 @@ class ImpactFinder:
         self.kinks.finish()
         self._conclude(final=True)
         self._blocks = []
+        if self.rate < RATE_TOLERANCE * SLOWEST:
+            # What happens between two samples is not seen, and motion itself looks like a jump.
+            self.found, self.kinks.judged = [], []
         self.found.sort(key=lambda impact: impact.event.time)
 
     def _start(self) -> None:
@@ -217,22 +204,17 @@ class ImpactFinder:
         times = samples.times
         if not np.isfinite(self.first_time):
             self.first_time = float(times[0])
-        elif times[0] < self.last_time:
-            self.backwards += 1
         steps = np.diff(times)
-        self.backwards += int(np.count_nonzero(steps < 0.0))
-        moving_on = (steps > 0.0) & (steps < _PAUSE)
-        self._intervals += int(np.count_nonzero(moving_on))
-        self._span += float(steps[moving_on].sum())
+        forward = steps[steps > 0.0]
+        moving_on = forward[forward < max(PAUSE, PAUSES * float(np.median(forward)))] if len(forward) else forward
+        self._intervals += len(moving_on)
+        self._span += float(moving_on.sum())
         self.last_time = float(times[-1])
         # Every stretch that is looked at is twice as far from the one before.
         seen = self.samples + len(times)
         if len(self._reasons) < _MOST_STRETCHES and seen >= _MONITORED * (2 ** len(self._reasons) // 2):
-            self._monitor.reset()
-            for row in range(min(_MONITORED, len(times))):
-                self._monitor.update(JointSample(float(times[row]), samples.positions[row]))
-            if min(_MONITORED, len(times)) >= 20:
-                self._reasons.append(self._monitor.quality().reason)
+            if len(times) >= 20:
+                self._reasons.append(source_quality(times[:_MONITORED], samples.positions[:_MONITORED]).reason)
 
     def _detect(self, block: ArmSamples) -> None:
         begin = self._fed
@@ -246,8 +228,7 @@ class ImpactFinder:
                 place += int(hits[0]) if len(hits) else 0
                 self._add(event, begin + place)
                 self.kinks.suspect(event.time)
-        fresh = without_repeats(block)
-        self.kinks.feed(fresh.times, fresh.positions, fresh.efforts)
+        self.kinks.feed(block)
 
     def _add(self, event: ImpactEvent, index: int) -> None:
         order = [detector.name for detector in self._detectors]
@@ -269,6 +250,9 @@ class ImpactFinder:
         waiting = []
         seen = self._begin + sum(len(block.times) for block in self._blocks)
         for pending in self._pending:
+            if any(abs(instant - pending.event.time) < SAME for instant in self.kinks.passed_over[-PIECE:]):
+                self.skipped += 1
+                continue
             far = seen - pending.index > 4.0 * AFTER / self.period + PIECE
             if len(self.found) >= MOST_IMPACTS:
                 self.skipped += 1

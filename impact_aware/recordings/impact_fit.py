@@ -12,15 +12,11 @@ from impact_aware.estimation.both_sides import fit_both_sides
 from impact_aware.estimation.estimate import AnteImpactSettings, fit_before
 from impact_aware.estimation.registry import BOTH_SIDES, ESTIMATORS
 from impact_aware.estimation.result import BranchFit
-from impact_aware.recordings.arm_samples import ArmSamples
 from impact_aware.recordings.results import AnalyzedImpact
 
 BEFORE = (AnteImpactSettings(order=3), AnteImpactSettings(window=0.020, guard=0.002, order=2))
 """How the velocity before is read: a parabola over 50 ms takes the jerk of a quick motion for velocity, which is then
 off by several standard errors; the short one is for where the recording begins, or another impact was, just before."""
-
-_STILL_STEP = 2e-5
-"""A joint that moved more than this in a sample can't repeat its position in the next one, rad."""
 
 _AGREEMENT = 1e-3
 """A curve is the estimate's own when its velocity at the impact agrees to this share of the largest speed."""
@@ -94,22 +90,8 @@ def _side(impact: AnalyzedImpact, since: Array, positions: Array, *, late: bool)
 
 
 def _samples(impact: AnalyzedImpact) -> tuple[Array, Array]:
-    """Times since the impact (k,) and positions (k, n) of the samples without repeats and gaps."""
-    window = without_repeats(impact.window)
-    whole = np.isfinite(window.positions).all(axis=1)
-    return window.times[whole] - impact.time, window.positions[whole]
-
-
-def without_repeats(window: ArmSamples) -> ArmSamples:
-    """The window without samples that a slow or faulty source sent twice while the arm moved."""
-    positions = window.positions
-    if len(positions) < 3:
-        return window
-    steps = np.abs(np.diff(positions, axis=0)).max(axis=1)
-    # The speed there, from the samples around, since the held one itself shows none.
-    around = np.maximum(np.concatenate(([0.0], steps[:-1])), np.concatenate((steps[1:], [0.0])))
-    fresh = np.concatenate(([True], ~((steps == 0.0) & (around > _STILL_STEP))))
-    return window.rows(fresh)
+    """Times since the impact (k,) and positions (k, n) of the samples."""
+    return impact.window.times - impact.time, impact.window.positions
 
 
 def _curve(since: Array, positions: Array, fit: BranchFit, velocity: Array) -> FitCurve | None:

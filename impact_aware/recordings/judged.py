@@ -44,13 +44,14 @@ class Judged:
         branches: What the samples around it tell.
         speed: (2, n) Mean velocities before and after it, rad/s.
         far: (2, n) Those of the halves of the samples that are farther away from it, rad/s.
-        period: Time between two samples, s.
+        period: Time between two samples, or of the gap, s.
         sure: `gain` that a jump must have here.
         explained: What they tell as components of the momentum, less what measured torques explain; None where no arm
             is known, or nothing suggests a jump. Its likelihoods are of the same samples, and can be compared.
         driven: Whether torques explain some of `explained`, commands among it.
         unexplained: A jump of the links that torques do not explain, where the joints alone do not show it or its time.
         refuted: Whether torques explain all of what looks like a jump.
+        gap: Time without samples around it, s; 0 where none is missing.
     """
 
     instant: float
@@ -63,6 +64,7 @@ class Judged:
     driven: bool = False
     unexplained: UnexplainedJump | None = None
     refuted: bool = False
+    gap: float = 0.0
 
     @property
     def told(self) -> Branches:
@@ -78,7 +80,7 @@ class Judged:
         """Logarithm of how much more likely a jump makes the samples than anything smooth."""
         if self.unexplained is not None:
             return self.unexplained.gain
-        return self.told.kink - max(max(each.step, each.smooth) for each in self._views)
+        return self.told.kink - max(max(each.step, each.smooth, each.spoilt) for each in self._views)
 
     @property
     def over_step(self) -> float:
@@ -92,7 +94,7 @@ class Judged:
         The acceleration steps at the links, or at motors that elastic joints connect to them.
         """
         views = self._commanded
-        return max(max(each.step, each.carried) for each in views) - max(each.smooth for each in views)
+        return max(max(e.step, e.carried) for e in views) - max(max(e.smooth, e.spoilt) for e in views)
 
     @property
     def step_time(self) -> float:
@@ -113,6 +115,11 @@ class Judged:
         """Standard error of the time of a jump, s."""
         least = np.hypot(LEAST_TIME_STD, LEAST_TIME_SHARE * self.period)
         return float(np.hypot(self.told.time_std, least))
+
+    @property
+    def largest_jump(self) -> float:
+        """Jump of any joint that the samples allow, two standard errors included, rad/s."""
+        return float((np.abs(self.told.jump) + 2.0 * self.told.jump_std).max())
 
     @property
     def is_jump(self) -> bool:

@@ -17,6 +17,7 @@ from impact_aware.estimation.motion_parts import RINGING
 from impact_aware.estimation.part_choices import LONG_CONTACT_TIMES
 from impact_aware.estimation.ringing_band import ringing_band, stretches_between
 from impact_aware.estimation.sample_noise import Noise, noise_of
+from impact_aware.recordings.arm_samples import ArmSamples
 from impact_aware.recordings.judged import AGAIN, SMALLEST, STEEPEST, SURE, Judged
 from impact_aware.recordings.kink_candidates import find_candidates, smallest_jump
 from impact_aware.recordings.momentum_evidence import MomentumEvidence, Samples
@@ -62,8 +63,26 @@ SETTLED, RINGS = 0.008, 0.25
 MOST_RINGING = 6
 """Jumps after which that is looked at."""
 
-LONGEST_GAP = 5.0
-"""Sampling periods without a sample after which positions are a stretch of their own."""
+LEAST_GAP = 2.5
+"""Time between two samples, in sampling periods, from which a jump between them is looked for as such."""
+
+LONGEST_GAP, LONGEST_BRIDGED = 5.0, 0.06
+"""Time between two samples, in sampling periods and s, whichever is longer, up to which their motion is compared."""
+
+LONGEST_PAUSE = 1.0
+"""Time between two samples from which the arm was not recorded on purpose, s."""
+
+STILL = 2e-5
+"""Motion of the fastest joint across a gap from which the arm moves, rad."""
+
+HIDES = 0.1
+"""Jump of the fastest joint that a gap may hide, two standard errors included, for it to be named, rad/s."""
+
+MOST_CANDIDATES, MOST_PER_SECOND = 40, 2.0
+"""Candidates that are tested in a row, and per second of the recording for long."""
+
+SERIES = 0.1
+"""Time without a candidate after which one begins a series of its own, s: a hit begins that of its oscillation."""
 
 
 class KinkFinder:
@@ -72,6 +91,10 @@ class KinkFinder:
     Attributes:
         judged: Every candidate that was judged, in no order; jumps among them have `is_jump`.
         smallest: Smallest jump of a joint at rest that the noise lets be seen, rad/s; NaN before it is known.
+        tests: Calls of the expensive test.
+        untested: Candidates beyond `MOST_CANDIDATES` and `MOST_PER_SECOND`, which were not tested.
+        passed_over: Instants of suspects among these, s.
+        gaps: Begin and end of gaps in a motion which may hide a jump, s.
     """
 
     def __init__(
@@ -86,13 +109,19 @@ class KinkFinder:
         """
         self._period, self._response = period, response
         self._momentum = None if robot is None else MomentumEvidence(robot)
-        self._samples = Samples(np.zeros(0), np.zeros((0, 0)), np.zeros((0, 0)))
+        self._samples = Samples(np.zeros(0), np.zeros((0, 0)), np.zeros((0, 0)), np.zeros(0))
+        self._longest = max(LONGEST_GAP * period, LONGEST_BRIDGED)
         self._from = -np.inf
         self._jumps: list[float] = []
         self._suspects: list[float] = []
         self._band = RINGING
         self.judged: list[Judged] = []
         self.smallest = np.nan
+        self.tests = 0
+        self.untested = 0
+        self._allowed = float(MOST_CANDIDATES)
+        self.passed_over: list[float] = []
+        self.gaps: list[tuple[float, float]] = []
 
     @property
     def until(self) -> float:
@@ -112,14 +141,16 @@ class KinkFinder:
         """Something else has found an event at this instant, s: judge it too."""
         self._suspects.append(instant)
 
-    def feed(self, times: Array, positions: Array, efforts: Array | None = None) -> None:
-        """Take samples (k,) and (k, n) in, with measured torques (k, n), N m, where there are any."""
+    def feed(self, samples: ArmSamples) -> None:
+        """Take samples in, as `InputStage` gives them."""
+        times, positions, efforts = samples.times, samples.positions, samples.efforts
         if not len(times):
             return
         if efforts is None or self._momentum is None:
             efforts = np.full_like(positions, np.nan)
-        breaks = np.flatnonzero((np.diff(times) <= 0.0) | (np.diff(times) > LONGEST_GAP * self._period)) + 1
-        for part in zip(*(np.split(column, breaks) for column in (times, positions, efforts)), strict=True):
+        std = np.zeros_like(times) if samples.time_std is None else samples.time_std
+        breaks = np.flatnonzero((np.diff(times) <= 0.0) | (np.diff(times) > self._longest)) + 1
+        for part in zip(*(np.split(column, breaks) for column in (times, positions, efforts, std)), strict=True):
             self._append(Samples(*part))
         if len(self._samples.times) >= PIECE:
             self._work(final=False)
@@ -131,7 +162,11 @@ class KinkFinder:
 
     def _append(self, part: Samples) -> None:
         held = self._samples
-        if len(held.times) and not 0.0 < part.times[0] - held.times[-1] <= LONGEST_GAP * self._period:
+        if len(held.times) and not 0.0 < part.times[0] - held.times[-1] <= self._longest:
+            if held.times[-1] < part.times[0] < held.times[-1] + LONGEST_PAUSE:
+                step = np.abs(part.positions[0] - held.positions[-1]).max()
+                if step > SMALLEST * (part.times[0] - held.times[-1]):
+                    self.gaps.append((float(held.times[-1]), float(part.times[0])))
             self.finish()
             self._from = -np.inf
             held = self._samples
@@ -147,14 +182,56 @@ class KinkFinder:
             self._samples = self._momentum.know(self._samples)
         self.smallest = np.fmin(self.smallest, smallest_jump(noise, self._period))
         candidates = find_candidates(times, positions, self._period, noise)
-        due = (candidates.times >= self._from) & (candidates.times < until)
-        instants = candidates.times[due][np.argsort(-candidates.strengths[due])]
+        begin = max(self._from, float(times[0]))
+        due = (candidates.times >= begin) & (candidates.times < until)
+        instants = candidates.times[due][np.argsort(-candidates.strengths[due])].tolist()
         others = [instant for instant in self._suspects if times[0] <= instant < until]
         self._suspects = [instant for instant in self._suspects if instant >= until]
-        self._judge(noise, np.concatenate((instants, others)))
+        gaps = [middle for middle in self._moving_gaps() if begin <= middle < until]
+        instants = [*instants, *others]
+        if gaps:
+            instants = [*gaps, *(instant for instant in instants if not self._gap_at(instant, self._period))]
+        self._allowed = min(MOST_CANDIDATES, self._allowed + MOST_PER_SECOND * (min(until, times[-1]) - begin))
+        chosen = self._chosen(instants)
+        self.passed_over += [instant for instant in others if instant not in chosen]
+        count = len(self.judged)
+        self._judge(noise, np.array(chosen))
+        clear = [judged.instant for judged in self.judged[count:] if judged.is_jump or judged.largest_jump < HIDES]
+        spans = [edges for middle in gaps if (edges := self._gap_at(middle)) is not None]
+        self.gaps += [(begin, end) for begin, end in spans if not any(begin <= instant <= end for instant in clear)]
         self._from = until
         keep = int(np.searchsorted(times, until - MARGIN)) if not final else len(times)
         self._samples = self._samples.rows(slice(keep, None))
+
+    def _chosen(self, instants: list[float]) -> list[float]:
+        """Instants that are tested, in their order: where a series of them begins, and the first ones of the others."""
+        most = int(self._allowed)
+        self._allowed -= min(most, len(instants))
+        if len(instants) <= most:
+            return instants
+        self.untested += len(instants) - most
+        series = np.sort(instants)
+        begins = set(series[np.diff(series, prepend=-np.inf) > SERIES].tolist())
+        chosen = set(sorted(instants, key=lambda instant: instant not in begins)[:most])
+        return [instant for instant in instants if instant in chosen]
+
+    def _moving_gaps(self) -> list[float]:
+        """Middles of the gaps in which the arm moves, s."""
+        times, positions = self._samples.times, self._samples.positions
+        places = np.flatnonzero(np.diff(times[2:-2]) > LEAST_GAP * self._period) + 2
+        places = places[np.abs(positions[places + 1] - positions[places]).max(axis=1) > STILL]
+        return (0.5 * (times[places] + times[places + 1])).tolist()
+
+    def _gap_at(self, instant: float, near: float = 0.0) -> tuple[float, float] | None:
+        """Begin and end of the gap that an instant is in, or as near to, s; None without one."""
+        times = self._samples.times
+        first, last = np.searchsorted(times, (instant - near, instant + near)).tolist()
+        edges = times[max(first - 1, 0) : last + 1]
+        if len(edges) < 2:
+            return None
+        place = int(np.argmax(np.diff(edges)))
+        begin, end = float(edges[place]), float(edges[place + 1])
+        return (begin, end) if end - begin > LEAST_GAP * self._period else None
 
     def _judge(self, noise: Noise, instants: Array) -> None:
         first: list[Judged] = []
@@ -194,7 +271,7 @@ class KinkFinder:
                 # About the nearest sample: what is known of the contact moves the likeliest instant a little, and would
                 # move the window with it; a table without a robot shall have the time of the bag with one.
                 times = self._samples.times
-                near = float(times[np.abs(times - judged.told.time).argmin()])
+                near = float(times[np.abs(times - judged.told.time).argmin()]) if not judged.gap else judged.instant
                 refined = self._judge_one(noise, near, judged.sure, refine=True)
                 found[place] = judged if refined is None or not refined.is_jump else refined
                 self._jumps.append(found[place].told.time)
@@ -253,12 +330,16 @@ class KinkFinder:
     def _judge_one(self, noise: Noise, instant: float, sure: float = SURE, *, refine: bool = False) -> Judged | None:
         period, times = self._period, self._samples.times
         jumps = np.array(self._jumps[-200:])
+        edges = self._gap_at(instant)
+        gap = 0.0 if edges is None else edges[1] - edges[0]
         closest = max(CLOSEST, 2.0 * period)
         if (np.abs(jumps - instant) < closest).any():
             return None
+        self.tests += 1
         share = min(1.0, MOST_SAMPLES * period / (BEFORE + AFTER))
-        end = min([instant + max(share * AFTER, 6.0 * period), *(jumps[jumps > instant] - TOUCHES[0] * period)])
-        reach = instant - max(share * BEFORE, 8.0 * period)
+        latest = instant + 0.5 * gap + max(share * AFTER, 6.0 * period)
+        end = min([latest, *(jumps[jumps > instant] - TOUCHES[0] * period)])
+        reach = instant - 0.5 * gap - max(share * BEFORE, 8.0 * period)
         earlier, begin = self._known_before(jumps[jumps < instant], reach, end)
         near = self._samples.rows(slice(*np.searchsorted(times, (begin, end)).tolist()))
         stamps, places = near.times, near.positions
@@ -269,12 +350,12 @@ class KinkFinder:
             return None
         search = SEARCH + 0.5 * period
         inner = stamps[first + 1] if earlier else stamps[2]
-        low, high = max(instant - search, float(inner)), min(instant + search, float(stamps[-3]))
+        low, high = edges or (instant - search, instant + search)
+        low, high = max(low, float(inner)), min(high, float(stamps[-3]))
         if high <= low:
             return None
         mean = (places[-1] - places[0]) / (stamps[-1] - stamps[0])
         response = self._response(places[before])
-        model = BranchModel(stamps, places, noise.at(mean), response, None, self._band, earlier)
         early, late = first + (before - first) // 2, before + (len(stamps) - before) // 2
 
         def mean_speed(first: int, last: int) -> Array:
@@ -282,13 +363,16 @@ class KinkFinder:
 
         speed = np.stack((mean_speed(first, before - 1), mean_speed(before, len(stamps) - 1)))
         far = np.stack((mean_speed(first, early), mean_speed(late, len(stamps) - 1)))
+        white = noise.at(mean)
+        scales = 1.0 + (np.abs(speed) / white).max() ** 2 * near.time_std**2
+        model = BranchModel(stamps, places, white, response, None, self._band, earlier, scales)
         guess = min(max(instant, low), high)
         branches = model.judge(low, high, guess)
-        judged = Judged(instant, branches, speed, far, period, sure)
+        judged = Judged(instant, branches, speed, far, max(period, gap), sure, gap=gap)
         # Without torques it tells weak jumps from the ringing of the one before only.
         if self._momentum is not None and (sure == AGAIN or (self._momentum.has_torques and judged.gain > 0.0)):
             search_in = (low, high, guess)
-            explained, freed = self._momentum.judge(near, noise.at(mean), response, self._band, search_in, earlier)
+            explained, freed = self._momentum.judge(near, white, response, self._band, search_in, earlier, scales)
             judged = replace(judged, explained=explained, driven=bool(freed.pushes.any()))
             model = model if judged.told is branches else freed
         # Closer than the longest contact that is looked for, one contact and two are the same.
@@ -296,7 +380,7 @@ class KinkFinder:
         if judged.is_jump and (np.abs(jumps - judged.told.time) < closest).any():
             return None
         if refine:
-            reach = max(REFINED, 1.2 * period)
+            reach = max(REFINED, 1.2 * period, 0.5 * gap)
             time, std = model.instant(max(low, instant - reach), min(high, instant + reach))
             refined = replace(judged.told, time=time, time_std=std)
             if judged.told is branches:

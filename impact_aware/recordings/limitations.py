@@ -57,7 +57,15 @@ def _of_arm(arm: ArmAnalysis, analysis: Analysis) -> Iterator[Limitation]:
         reason = f"the recording is {arm.last_time - arm.first_time:.2f} s long"
         yield entry("whether there was an impact", f"{reason}: both sides of one are looked at")
     if arm.quality:
-        yield entry("whether there were more impacts", arm.quality)
+        more = "whether there were more impacts" if arm.impacts else "whether there was an impact"
+        yield entry(more, arm.quality)
+    if arm.gaps:
+        longest, first = max(end - begin for begin, end in arm.gaps), arm.gaps[0][0]
+        several = f"{len(arm.gaps)} gaps of up to" if len(arm.gaps) > 1 else "a gap of"
+        yield entry(
+            "whether there was an impact while no samples came",
+            f"{several} {1e3 * longest:.0f} ms in the motion, from {first:.3f} s on, may hide a jump of the velocity",
+        )
     if arm.rate_hz < SLOW:
         period = 1e3 / arm.rate_hz
         reason = f"samples come at {arm.rate_hz:.0f} Hz, {period:.1f} ms apart: what is quicker is between two of them"

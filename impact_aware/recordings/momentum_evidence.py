@@ -6,7 +6,7 @@ A spring of an elastic joint moves the momentum of that joint alone, a contact t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
@@ -28,20 +28,28 @@ FEWEST = 12
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """Stamps (k,), positions (k, n), and measured torques (k, n) that are NaN where there are none."""
+    """Samples of an arm.
+
+    Attributes:
+        times: (k,) Stamps, s.
+        positions: (k, n) rad.
+        efforts: (k, n) Measured torques, N m; NaN where there are none.
+        time_std: (k,) Standard errors of the stamps beyond what all share, s.
+    """
 
     times: Array
     positions: Array
     efforts: Array
+    time_std: Array
 
     def rows(self, chosen: slice) -> Samples:
         """Those of a slice."""
-        return Samples(self.times[chosen], self.positions[chosen], self.efforts[chosen])
+        return Samples(self.times[chosen], self.positions[chosen], self.efforts[chosen], self.time_std[chosen])
 
     def followed_by(self, other: Samples) -> Samples:
         """These and then others."""
-        columns = ((self.times, other.times), (self.positions, other.positions), (self.efforts, other.efforts))
-        return Samples(*(np.concatenate(parts) for parts in columns))
+        pairs = ((getattr(self, each.name), getattr(other, each.name)) for each in fields(self))
+        return Samples(*map(np.concatenate, pairs))
 
 
 class MomentumEvidence:
@@ -81,7 +89,9 @@ class MomentumEvidence:
         cosine, ratio = held_up(self._robot, samples.positions[some], samples.efforts[some])
         if cosine < LIKE or not 1.0 / RATIO < ratio < RATIO:
             return None
-        jumps = UnexplainedJumps(self._robot, samples.times, samples.positions, samples.efforts, noise)
+        jumps = UnexplainedJumps(
+            self._robot, samples.times, samples.positions, samples.efforts, noise, samples.time_std
+        )
         return jumps if jumps.known else None
 
     def judge(
@@ -92,6 +102,7 @@ class MomentumEvidence:
         band: tuple[float, float],
         search: tuple[float, float, float],
         earlier: Sequence[float] = (),
+        scales: Array | None = None,
     ) -> tuple[Branches, BranchModel]:
         """What the samples tell when looked at as components of the momentum, in joints, and the model that does.
 
@@ -105,21 +116,22 @@ class MomentumEvidence:
             band: As there.
             search: Begin and end of the time in which the instant is looked for, and where it seems to be, s.
             earlier: As in `BranchModel`.
+            scales: As there.
         """
         times, mixing = samples.times, momentum_mixing(self._robot, samples.positions)
         spread = np.sqrt(mixing**2 @ noise**2)
         whole = (samples.positions - samples.positions[0]) @ mixing.T
         known = None if response is None else mixing @ response
         if self._noise is None or not self.explains(samples):
-            model = BranchModel(times, whole, spread, known, None, band, earlier)
+            model = BranchModel(times, whole, spread, known, None, band, earlier, scales)
         else:
             motion = explain_motion(self._robot, times, samples.positions, samples.efforts, self._noise)
-            bare = BranchModel(times, whole, spread, None, None, band, earlier)
-            freed = BranchModel(times, motion.values, spread, None, motion.pushes, band, earlier)
+            bare = BranchModel(times, whole, spread, None, None, band, earlier, scales)
+            freed = BranchModel(times, motion.values, spread, None, motion.pushes, band, earlier, scales)
             # Torques whose noise moves a link more than it rings tell less than none.
             helps = freed.likeliest(*search[:2]) > bare.likeliest(*search[:2])
             values, pushes = np.where(helps, motion.values, whole), np.where(helps, motion.pushes, 0.0)
-            model = BranchModel(times, values, spread, known, pushes, band, earlier)
+            model = BranchModel(times, values, spread, known, pushes, band, earlier, scales)
         samples_left, unknown = model.powers.shape
         more = (samples_left - unknown) * float(np.log(spread / noise).sum())
         return _of_joints(model.judge(*search), mixing, more), model
@@ -128,7 +140,8 @@ class MomentumEvidence:
 def _of_joints(branches: Branches, mixing: Array, more: float) -> Branches:
     """What components tell, with so much larger log likelihoods, as jumps of the joints' velocities."""
     back = np.linalg.inv(mixing)
-    likelihoods = {name: getattr(branches, name) + more for name in ("smooth", "plain", "step", "kink", "carried")}
+    names = ("smooth", "plain", "step", "kink", "carried", "spoilt")
+    likelihoods = {name: getattr(branches, name) + more for name in names}
     return replace(
         branches,
         jump=back @ branches.jump,

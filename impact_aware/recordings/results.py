@@ -290,6 +290,7 @@ class ArmAnalysis:
         drops: What the detector refused or mended, by reason, without zeros.
         notes: What a reader has to know about this arm, one sentence each.
         model: The robot model, or None.
+        gaps: Begin and end of each time without samples in a motion that may hide an impact, s.
     """
 
     arm: str
@@ -311,6 +312,7 @@ class ArmAnalysis:
     drops: dict[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     model: RobotModel | None = None
+    gaps: tuple[tuple[float, float], ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""Whether the positions of a recording can be radians."""
+"""Check of a recording's units: positions in radians, efforts in N m."""
 
 from __future__ import annotations
 
@@ -20,8 +20,15 @@ SHARE = 0.5
 """Of the samples that may be implausible: readings that are spoilt are few, those in another unit are nearly all."""
 
 
+LARGEST_EFFORT = 500.0
+"""Typical effort of a joint whose limit is not known, N m, above which it is in another unit."""
+
+BEYOND = 5.0
+"""Ratio of the typical effort to the joint's limit from which it is in another unit."""
+
+
 class UnitCheck:
-    """Counts samples that can't be in radians."""
+    """Counts samples that can't be in radians, and measures the size of the efforts."""
 
     def __init__(self, joint_names: tuple[str, ...], robot: RobotModel | None) -> None:
         """Without a robot only positions of more than `LARGEST_UNKNOWN` are counted."""
@@ -29,10 +36,18 @@ class UnitCheck:
         self._seen = self._beyond = 0
         self._largest = 0.0
         self._worst: tuple[int, float] | None = None
+        limits = np.zeros(len(joint_names)) if robot is None else robot.limits.effort
+        known = (limits > 0.0) & np.isfinite(limits)
+        self._most_effort = np.where(known, BEYOND * limits, LARGEST_EFFORT)
+        self._efforts: list[Array] = []
 
     def feed(self, samples: ArmSamples) -> None:
         """Count the next samples."""
         self._largest = max(self._largest, float(np.abs(samples.positions).max(initial=0.0)))
+        if samples.efforts is not None:
+            known = np.isfinite(samples.efforts).all(axis=1)
+            if known.any():
+                self._efforts.append(np.median(np.abs(samples.efforts[known]), axis=0))
         beyond = self._implausible(samples.positions)
         self._seen += len(beyond)
         if not beyond.any():
@@ -48,6 +63,17 @@ class UnitCheck:
             return ""
         most = np.degrees(self._largest)
         return f"read as degrees, no joint is ever further than {most:.2g} deg from zero: radians need no --degrees"
+
+    def effort_note(self) -> str:
+        """A doubt about the unit of the efforts; empty without one."""
+        typical = np.median(self._efforts, axis=0) if self._efforts else np.zeros(len(self._names))
+        joint = int(np.argmax(typical / self._most_effort))
+        if typical[joint] <= self._most_effort[joint]:
+            return ""
+        return (
+            f"efforts can't be in N m: that of {self._names[joint]} is {typical[joint]:.4g} in the median, more than "
+            f"{self._most_effort[joint]:.4g}; they may be currents in mA"
+        )
 
     def check(self, source: str) -> None:
         """Refuse the recording `source` when most of its samples can't be in radians.

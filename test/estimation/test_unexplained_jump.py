@@ -19,7 +19,7 @@ def robot() -> RobotModel:
 
 
 def looked(robot: RobotModel, positions: Array, efforts: Array) -> UnexplainedJumps:
-    return UnexplainedJumps(robot, TIMES, positions, efforts, noise_of(TIMES, positions))
+    return UnexplainedJumps(robot, TIMES, positions, efforts, noise_of(TIMES, positions), np.zeros_like(TIMES))
 
 
 @pytest.mark.parametrize("duration", [0.004, 0.022])
@@ -69,7 +69,8 @@ def test_another_jump_beside_it_is_not_taken_for_it(robot: RobotModel) -> None:
 def test_too_short_a_recording_tells_nothing(robot: RobotModel) -> None:
     positions, efforts = recorded(robot)
     some = slice(50, 75)
-    short = UnexplainedJumps(robot, TIMES[some], positions[some], efforts[some], noise_of(TIMES[some], positions[some]))
+    times, places = TIMES[some], positions[some]
+    short = UnexplainedJumps(robot, times, places, efforts[some], noise_of(times, places), np.zeros_like(times))
     assert not short.known
     assert short.look(HIT - 0.006, HIT + 0.009) is None
     # Nor are there samples before the first.

@@ -10,8 +10,8 @@ from impact_aware import columns
 from impact_aware.columns import open_columns
 from impact_aware.errors import InvalidInputError
 from impact_aware.joint_columns import ColumnMap, read_column_map
-from impact_aware.recordings.arm_samples import samples_in_table
 from impact_aware.recordings.joint_table import open_table
+from impact_aware.recordings.whole_recording import samples_in_table
 
 A, B = np.array([1.5, -2.0, 3.25, 0.125]), np.array([10.0, 20.0, 30.0, 40.0])
 

@@ -20,13 +20,13 @@ from small_recordings import ROWS, bag_bytes, write_bag
 
 from impact_aware.columns import MOST_COLUMNS, open_columns
 from impact_aware.errors import ImpactAwareError, InvalidInputError
-from impact_aware.recordings.arm_samples import samples_in_table
 from impact_aware.recordings.bag import Bag, BagError
 from impact_aware.recordings.bag_files import LARGEST_CHUNK, decompress
 from impact_aware.recordings.impact_analysis import analyze
 from impact_aware.recordings.joint_table import open_table
 from impact_aware.recordings.options import AnalysisOptions
 from impact_aware.recordings.raw_recording import RawRecording
+from impact_aware.recordings.whole_recording import samples_in_table
 from impact_aware.report.result_files import impacts_csv
 
 TOPIC = "/joint_states"

@@ -15,7 +15,6 @@ from impact_aware.recordings.arm_samples import ArmSamples
 from impact_aware.recordings.arm_selection import ArmSource
 from impact_aware.recordings.impact_explanation import Surroundings, explain
 from impact_aware.recordings.impact_finder import FoundImpact
-from impact_aware.recordings.impact_fit import without_repeats
 from impact_aware.recordings.options import AnalysisOptions
 from impact_aware.recordings.recorded_predictions import RecordedPrediction
 from impact_aware.recordings.results import ArmAnalysis
@@ -205,20 +204,6 @@ def test_impacts_that_nothing_announced_are_unexpected_where_predictions_run(exp
     assert explained(Surroundings(predictions=(other,), predicts=True)).expected is False
     silent = replace(live, jump=np.zeros(7))
     assert explained(Surroundings(predictions=(silent,), predicts=True)).expected is None
-
-
-def test_repeated_samples_are_left_out_only_while_the_arm_moves():
-    def kept(*positions):
-        count = len(positions)
-        window = ArmSamples(np.arange(count), np.array(positions, float)[:, None], np.arange(count)[:, None])
-        found = without_repeats(window)
-        np.testing.assert_array_equal(found.velocities[:, 0], found.times)
-        return found.times.tolist()
-
-    assert kept(0.0, 0.1, 0.1, 0.2, 0.3) == [0, 1, 3, 4]
-    assert kept(0.0, 0.0, 0.0, 0.0, 0.0) == [0, 1, 2, 3, 4]
-    # A step of the encoder is no motion.
-    assert kept(0.0, 1e-5, 1e-5, 2e-5) == [0, 1, 2, 3]
 
 
 def test_every_inertia_with_and_without_friction(explained, robot):

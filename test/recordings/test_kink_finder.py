@@ -10,6 +10,7 @@ from impact_aware.estimation.branch_model import BranchModel
 from impact_aware.estimation.branches import Branches
 from impact_aware.estimation.motion_parts import ramp
 from impact_aware.estimation.sample_noise import noise_of, quantum_of
+from impact_aware.recordings.arm_samples import ArmSamples
 from impact_aware.recordings.judged import AGAIN, SURE
 from impact_aware.recordings.kink_candidates import kink_filter
 from impact_aware.recordings.kink_finder import KinkFinder
@@ -43,7 +44,7 @@ def hit(times: Array, ringing: float = 0.0) -> Array:
 def jumps(times: Array, positions: Array, rate: float) -> list[tuple[float, float]]:
     """Time and standard error of every jump."""
     finder = KinkFinder(1.0 / rate, lambda posture: None)
-    finder.feed(times, positions)
+    finder.feed(ArmSamples(times, positions))
     finder.finish()
     return [(judged.branches.time, judged.time_std) for judged in finder.judged if judged.is_jump]
 
@@ -75,7 +76,7 @@ def test_a_weak_jump_that_follows_another_is_found_amid_its_oscillation() -> Non
     weak = np.array([-0.11, 0.2, -0.06])
     positions = hit(times, ringing=0.5) + weak * np.maximum(times - second, 0.0)[:, None]
     finder = KinkFinder(1.0 / 200.0, lambda posture: None)
-    finder.feed(times, positions)
+    finder.feed(ArmSamples(times, positions))
     finder.finish()
     found = sorted((judged for judged in finder.judged if judged.is_jump), key=lambda judged: judged.branches.time)
     assert [judged.sure for judged in found] == [SURE, AGAIN]
@@ -111,7 +112,7 @@ def test_the_smallest_jump_that_can_be_seen_is_about_that(rate: float) -> None:
         kink = size * np.array([0.4, -1.0, 0.7]) * np.maximum(times - HIT, 0.0)[:, None]
         positions = BEFORE * times[:, None] + kink + STEP * rng.standard_normal((len(times), 3))
         finder = KinkFinder(1.0 / rate, lambda posture: None)
-        finder.feed(times, positions)
+        finder.feed(ArmSamples(times, positions))
         finder.finish()
         return sum(judged.is_jump for judged in finder.judged), finder.smallest_jump
 
@@ -129,7 +130,7 @@ def test_the_time_does_not_depend_on_what_is_known_of_the_arm() -> None:
     found = []
     for response in (None, known):
         finder = KinkFinder(1.0 / 200.0, lambda posture, response=response: response)
-        finder.feed(times, hit(times, ringing=0.4))
+        finder.feed(ArmSamples(times, hit(times, ringing=0.4)))
         finder.finish()
         found.append([judged.branches.time for judged in finder.judged if judged.is_jump])
     assert len(found[0]) == 1 and found[0] == pytest.approx(found[1], abs=1e-9)

@@ -6,8 +6,8 @@ import pytest
 from impact_aware.columns import open_columns
 from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.joint_columns import ColumnMap, joint_columns, read_column_map, with_time_unit
-from impact_aware.recordings.arm_samples import samples_in_table
 from impact_aware.recordings.joint_table import open_table
+from impact_aware.recordings.whole_recording import samples_in_table
 from impact_aware.time_columns import time_scale
 
 # Two joints at five times; every number occurs once.

@@ -10,6 +10,7 @@ import pytest
 
 from impact_aware.arrays import Array
 from impact_aware.estimation.branches import Branches
+from impact_aware.recordings.arm_samples import ArmSamples
 from impact_aware.recordings.kink_finder import KinkFinder
 from impact_aware.robot import RobotModel
 from impact_aware.robot.profile import load_profile
@@ -57,7 +58,7 @@ def recorded(robot: RobotModel, second: float, at: float = SECOND) -> tuple[Arra
 def told(robot: RobotModel, times: Array, positions: Array, efforts: Array | None) -> list[Branches]:
     """What is told of every jump, in order of time."""
     finder = KinkFinder(1.0 / RATE, lambda posture: None, robot)
-    finder.feed(times, positions, efforts)
+    finder.feed(ArmSamples(times, positions, None, efforts))
     finder.finish()
     return sorted((judged.told for judged in finder.judged if judged.is_jump), key=lambda branches: branches.time)
 

@@ -3,25 +3,20 @@
 import numpy as np
 import pytest
 
-from impact_aware.recordings.arm_samples import ArmSelector
+from impact_aware.recordings.arm_samples import ArmSamples
 from impact_aware.recordings.impact_analysis import analyze
-from impact_aware.recordings.joint_state_reader import JointBatch
+from impact_aware.recordings.input_stage import InputStage
 from impact_aware.recordings.options import AnalysisOptions
 
 NAMES = ("roll", "bend")
 
 
-def batch(times, positions):
-    rows = np.arange(len(times))
-    return JointBatch(NAMES, rows, times, times, positions, None, None)
-
-
 def picked(times, positions, cuts=()):
-    """Positions as a selector gives them, piece by piece, and how many turns it carried on."""
-    selector = ArmSelector(NAMES)
-    pieces = zip(np.split(times, cuts), np.split(positions, cuts), strict=True)
-    found = [selector.pick([batch(*piece)]) for piece in pieces]
-    return np.concatenate([piece.positions for piece in found]), selector.turns
+    """Positions as the input stage gives them, piece by piece, and how many turns it carried on."""
+    stage = InputStage()
+    pieces = [ArmSamples(*piece) for piece in zip(np.split(times, cuts), np.split(positions, cuts), strict=True)]
+    found = [clean for piece in pieces for clean in stage.feed(piece)] + stage.finish()
+    return np.concatenate([piece.positions for piece in found]), stage.faults.turns
 
 
 def motion(count=400, period=0.005):
