@@ -13,7 +13,7 @@ from impact_aware.joint_columns import ColumnMap
 from impact_aware.recordings.arm_samples import ArmSelector
 from impact_aware.recordings.file_options import FileOptions
 from impact_aware.recordings.impact_finder import ImpactFinder
-from impact_aware.recordings.input_stage import InputFaults
+from impact_aware.recordings.input_stage import InputFaults, InputStage
 from impact_aware.recordings.options import AnalysisOptions
 from impact_aware.recordings.results import ArmAnalysis
 from impact_aware.recordings.velocity_lag import velocity_lag
@@ -38,7 +38,7 @@ def robot_notes(robot: RobotModel | None) -> tuple[str, ...]:
     return (*robot.notes, note) if unknown else robot.notes
 
 
-def data_notes(selector: ArmSelector, faults: InputFaults, finder: ImpactFinder) -> list[str]:
+def data_notes(selector: ArmSelector, stage: InputStage, finder: ImpactFinder) -> list[str]:
     """What a reader has to know about the samples of an arm."""
     notes = []
     if selector.unstamped:
@@ -46,11 +46,11 @@ def data_notes(selector: ArmSelector, faults: InputFaults, finder: ImpactFinder)
         notes.append(f"{share}: the time of recording stands in, which is less exact")
     if selector.unusable:
         notes.append(f"{selector.unusable} of {selector.messages} messages have positions that can't be used")
-    notes += faults.notes()
+    notes += stage.faults.notes()
     if finder.turned:
         notes.append("the recorded efforts are those of the links upon the motors, by gravity's: their sign is turned")
-    if finder.quality:
-        notes.append(finder.quality)
+    if stage.quality:
+        notes.append(stage.quality)
     lag = velocity_lag(impact.window for impact in finder.found[:MOST_WINDOWS])
     if lag is not None and (note := lag.note(finder.period)):
         notes.append(note)

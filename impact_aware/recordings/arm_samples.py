@@ -30,8 +30,8 @@ class ArmSamples:
     efforts: Array | None = None
     time_std: Array | None = None
 
-    def rows(self, chosen: NDArray[np.bool_] | slice) -> ArmSamples:
-        """The samples of a slice, or those that are marked in `chosen` (k,)."""
+    def rows(self, chosen: NDArray[np.bool_] | NDArray[np.intp] | slice) -> ArmSamples:
+        """The samples of a slice, or those that are marked in `chosen` (k,), or at its places (m,)."""
         columns = (self.velocities, self.efforts, self.time_std)
         return ArmSamples(
             self.times[chosen],

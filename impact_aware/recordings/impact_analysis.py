@@ -304,7 +304,7 @@ def _concluded(file: Path, arm: ArmReading, options: AnalysisOptions, around: Su
         messages=selector.messages,
         samples=finder.samples,
         rate_hz=finder.rate,
-        quality=finder.quality,
+        quality=arm.stage.quality,
         first_time=finder.first_time,
         last_time=finder.last_time,
         impacts=tuple(impacts),
@@ -316,7 +316,7 @@ def _concluded(file: Path, arm: ArmReading, options: AnalysisOptions, around: Su
             *source.notes,
             *robot_notes(source.robot),
             *notes,
-            *data_notes(selector, arm.stage.faults, finder),
+            *data_notes(selector, arm.stage, finder),
             *refuted(causes),
         ),
     )

@@ -13,7 +13,7 @@ import numpy as np
 
 from impact_aware.arrays import Array
 from impact_aware.detection import ImpactDetector, ImpactEvent, JointSample
-from impact_aware.detection.input_monitor import PAUSE, PAUSES, RATE_TOLERANCE, SLOWEST, source_quality
+from impact_aware.detection.input_monitor import PAUSE, PAUSES, RATE_TOLERANCE, SLOWEST
 from impact_aware.estimation.unexplained_jump import held_up
 from impact_aware.recordings.arm_samples import ArmSamples, joined
 from impact_aware.recordings.judged import SIZE, Judged
@@ -44,9 +44,6 @@ MOST_IMPACTS = 1000
 
 SOME, FEWEST, TURNED = 50, 10, -0.8
 """Samples in which the sign of the torques is looked at, and needed; cosine to what gravity needs below which it is."""
-
-_MONITORED = 500
-_MOST_STRETCHES = 20
 
 
 @dataclass(eq=False)
@@ -111,7 +108,6 @@ class ImpactFinder:
         self._make = list(make)
         self._detectors: list[ImpactDetector] = []
         self._tracers: dict[str, ImpactDetector] = {}
-        self._reasons: list[str | None] = []
         self._fed = 0
         self._blocks: list[ArmSamples] = []
         self._begin = 0
@@ -128,12 +124,6 @@ class ImpactFinder:
     def rate(self) -> float:
         """Samples per second of stamps, pauses longer than 0.1 s left out, Hz; NaN with fewer than two samples."""
         return self._intervals / self._span if self._span > 0.0 else np.nan
-
-    @property
-    def quality(self) -> str | None:
-        """Why impacts can't be seen reliably, in most of the stretches looked at, or None when they can."""
-        reasons = [reason for reason in self._reasons if reason is not None]
-        return reasons[-1] if len(reasons) > 0.5 * len(self._reasons) else None
 
     @property
     def event_times(self) -> list[float]:
@@ -210,11 +200,6 @@ class ImpactFinder:
         self._intervals += len(moving_on)
         self._span += float(moving_on.sum())
         self.last_time = float(times[-1])
-        # Every stretch that is looked at is twice as far from the one before.
-        seen = self.samples + len(times)
-        if len(self._reasons) < _MOST_STRETCHES and seen >= _MONITORED * (2 ** len(self._reasons) // 2):
-            if len(times) >= 20:
-                self._reasons.append(source_quality(times[:_MONITORED], samples.positions[:_MONITORED]).reason)
 
     def _detect(self, block: ArmSamples) -> None:
         begin = self._fed

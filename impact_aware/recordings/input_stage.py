@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy.ndimage import median_filter
 
 from impact_aware.arrays import Array
+from impact_aware.detection.input_monitor import source_quality
 from impact_aware.detection.second_publisher import foreign_rows
 from impact_aware.estimation.sample_noise import lagrange_weights, noise_of, spikes
 from impact_aware.recordings.arm_samples import ArmSamples, joined
@@ -50,8 +51,11 @@ PAYS = 0.8
 ALONE = 0.05
 """Share of a wrong position by which its neighbours may be off once it is replaced."""
 
-FEWEST = 30
+FEWEST = 20
 """Samples from which a cadence is known."""
+
+SURVEYED, MOST_SURVEYS = 500, 20
+"""Samples by which the source is judged at a time, and how often."""
 
 
 @dataclass(eq=False)
@@ -132,6 +136,13 @@ class InputStage:
         self._count = self._given = 0
         self._known: list[Array] = []
         self._last: tuple[float, Array, Array] | None = None
+        self._reasons: list[str | None] = []
+
+    @property
+    def quality(self) -> str | None:
+        """Why impacts can't be seen reliably, in most of the stretches looked at, or None when they can."""
+        reasons = [reason for reason in self._reasons if reason is not None]
+        return reasons[-1] if len(reasons) > 0.5 * len(self._reasons) else None
 
     def feed(self, samples: ArmSamples) -> list[ArmSamples]:
         """Take samples (k,) in the order of the recording; returns those that are clean, in stretches.
@@ -189,6 +200,7 @@ class InputStage:
         copies[1:] = (np.diff(samples.times) == 0.0) & (np.diff(samples.positions, axis=0) == 0.0).all(axis=1)
         faults.copies += int(np.count_nonzero(copies & fresh))
         samples, fresh = _kept(samples, fresh, ~copies)
+        self._survey(samples)
         held = _held(samples.positions)
         faults.held += int(np.count_nonzero(held & fresh))
         samples, fresh = _kept(samples, fresh, ~held)
@@ -198,6 +210,14 @@ class InputStage:
         samples, fresh = _kept(samples, fresh, later)
         samples = self._without_spikes(samples, fresh)
         return self._carried_on(samples.rows(fresh), turned)
+
+    def _survey(self, samples: ArmSamples) -> None:
+        """Judge the source by some samples; each stretch that is looked at is twice as far from the one before."""
+        if len(self._reasons) >= MOST_SURVEYS or self.faults.seen < SURVEYED * (2 ** len(self._reasons) // 2):
+            return
+        times, positions = samples.times[:SURVEYED], samples.positions[:SURVEYED]
+        if len(times) >= FEWEST:
+            self._reasons.append(source_quality(times - off_cadence(times), positions).reason)
 
     def _on_clock(self, samples: ArmSamples, fresh: NDArray[np.bool_]) -> ArmSamples:
         """Move stamps that are off the cadence to where the positions have them."""
@@ -283,7 +303,7 @@ def off_cadence(times: Array) -> Array:
 
 def _share(times: Array, positions: Array, away: Array) -> float:
     """Share of the distances `away` (k,) from the cadence by which stamps (k,) are wrong, by positions (k, n)."""
-    scores = []
+    scores: list[float] = []
     for share in SHARES:
         moved = times - share * away
         if (np.diff(moved) <= 0.0).any():

@@ -30,13 +30,9 @@ def test_a_fit_that_is_not_the_estimates_is_not_drawn(make_analysis):
     assert curve_after(replace(impact, estimate=None)) is None
 
 
-def test_samples_with_gaps_are_left_out(make_analysis):
+def test_without_samples_before_there_is_no_curve(make_analysis):
     impact = make_analysis({"": [1.0]}).impacts[0]
     window = impact.window
-    begin = slice(0, window.times.size // 4)
-    positions = window.positions.copy()
-    positions[begin, 2] = np.nan
-    assert curve_before(replace(impact, window=replace(window, positions=positions))) is not None
     few = window.times > impact.time
     cut = replace(window, times=window.times[few], positions=window.positions[few], velocities=None)
     assert curve_before(replace(impact, window=cut)) is None
