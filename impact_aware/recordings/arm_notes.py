@@ -13,7 +13,8 @@ from impact_aware.joint_columns import ColumnMap
 from impact_aware.recordings.arm_samples import ArmSelector
 from impact_aware.recordings.file_options import FileOptions
 from impact_aware.recordings.impact_finder import ImpactFinder
-from impact_aware.recordings.input_stage import InputFaults, InputStage
+from impact_aware.recordings.input_faults import InputFaults
+from impact_aware.recordings.input_stage import InputStage
 from impact_aware.recordings.options import AnalysisOptions
 from impact_aware.recordings.results import ArmAnalysis
 from impact_aware.recordings.velocity_lag import velocity_lag

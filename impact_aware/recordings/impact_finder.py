@@ -13,7 +13,7 @@ import numpy as np
 
 from impact_aware.arrays import Array
 from impact_aware.detection import ImpactDetector, ImpactEvent, JointSample
-from impact_aware.detection.input_monitor import PAUSE, PAUSES, RATE_TOLERANCE, SLOWEST
+from impact_aware.detection.input_monitor import RATE_TOLERANCE, SLOWEST
 from impact_aware.estimation.unexplained_jump import held_up
 from impact_aware.recordings.arm_samples import ArmSamples, joined
 from impact_aware.recordings.judged import SIZE, Judged
@@ -117,13 +117,12 @@ class ImpactFinder:
         self.skipped = self.samples = 0
         self.first_time = self.last_time = np.nan
         self.period = np.nan
-        self._intervals = 0
-        self._span = 0.0
+        self._periods: list[float] = []
 
     @property
     def rate(self) -> float:
-        """Samples per second of stamps, pauses longer than 0.1 s left out, Hz; NaN with fewer than two samples."""
-        return self._intervals / self._span if self._span > 0.0 else np.nan
+        """Samples per second, by the usual time between two of them, Hz; NaN with fewer than two samples."""
+        return 1.0 / float(np.median(self._periods)) if self._periods else np.nan
 
     @property
     def event_times(self) -> list[float]:
@@ -194,11 +193,8 @@ class ImpactFinder:
         times = samples.times
         if not np.isfinite(self.first_time):
             self.first_time = float(times[0])
-        steps = np.diff(times)
-        forward = steps[steps > 0.0]
-        moving_on = forward[forward < max(PAUSE, PAUSES * float(np.median(forward)))] if len(forward) else forward
-        self._intervals += len(moving_on)
-        self._span += float(moving_on.sum())
+        if len(times) > 1:
+            self._periods.append(float(np.median(np.diff(times))))
         self.last_time = float(times[-1])
 
     def _detect(self, block: ArmSamples) -> None:

@@ -8,7 +8,7 @@ vanish. The positions show whether scattered stamps or the cadence are when samp
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from impact_aware.detection.input_monitor import source_quality
 from impact_aware.detection.second_publisher import foreign_rows
 from impact_aware.estimation.sample_noise import lagrange_weights, noise_of, spikes
 from impact_aware.recordings.arm_samples import ArmSamples, joined
+from impact_aware.recordings.input_faults import InputFaults
 
 BLOCK, MARGIN = 8192, 64
 """Samples that are cleaned at a time, and samples on either side of them that are looked at with them."""
@@ -56,70 +57,6 @@ FEWEST = 20
 
 SURVEYED, MOST_SURVEYS = 500, 20
 """Samples by which the source is judged at a time, and how often."""
-
-
-@dataclass(eq=False)
-class InputFaults:
-    """Faults of the samples of one arm, counted.
-
-    Attributes:
-        seen: Samples that came in.
-        backwards: Stamps that were smaller than the one before.
-        sorted: Messages that were out of order.
-        copies: Messages that were exact copies, or had the stamp of another.
-        foreign: Messages with values that the arm could not reach: those of another publisher.
-        constant: Whether these all held one and the same values.
-        wrong: Messages, and single positions, that stand apart from their neighbours.
-        held: Messages that repeat positions while the arm moves.
-        late: Stamps off the cadence.
-        latest: Largest distance of such a stamp, s.
-        steps: Time before each step of the clock, s, and its size, s.
-        turns: Whole turns after which an angle began anew.
-    """
-
-    seen: int = 0
-    backwards: int = 0
-    sorted: int = 0
-    copies: int = 0
-    foreign: int = 0
-    constant: bool = True
-    wrong: int = 0
-    held: int = 0
-    late: int = 0
-    latest: float = 0.0
-    steps: list[tuple[float, float]] = field(default_factory=list)
-    turns: int = 0
-
-    def notes(self) -> list[str]:
-        """One sentence for each kind of fault that was found."""
-        notes = []
-        if self.foreign:
-            values = "one and the same values" if self.constant else "values of another arm"
-            notes.append(
-                f"a second publisher: {self.foreign} of {self.seen} messages hold {values}, which this arm could not "
-                "reach between its own; they are left out"
-            )
-        for time, size in self.steps[:5]:
-            notes.append(f"the clock stepped by {size:.4g} s after {time:.3f} s: both parts are analyzed as they are")
-        if len(self.steps) > 5:
-            notes.append(f"the clock stepped {len(self.steps) - 5} more times")
-        if self.sorted:
-            notes.append(f"{self.sorted} of {self.seen} messages were out of order: sorted by their stamps")
-        if self.copies:
-            notes.append(f"{self.copies} of {self.seen} messages repeat the stamp of another: left out")
-        if self.held:
-            notes.append(f"{self.held} of {self.seen} messages repeat positions while the arm moves: left out")
-        if self.wrong:
-            notes.append(f"{self.wrong} single values stand apart from those before and after: replaced or left out")
-        if self.late:
-            notes.append(
-                f"{self.late} of {self.seen} stamps are off the regular cadence, by up to {1e3 * self.latest:.2g} ms: "
-                "corrected by cadence and positions, with an error of their own"
-            )
-        if self.turns:
-            times = "once" if self.turns == 1 else f"{self.turns} times"
-            notes.append(f"an angle began anew after a whole turn {times}, and was carried on")
-        return notes
 
 
 class InputStage:

@@ -10,7 +10,8 @@ import pytest
 from impact_aware.arrays import Array
 from impact_aware.recordings.arm_samples import ArmSamples
 from impact_aware.recordings.impact_analysis import analyze
-from impact_aware.recordings.input_stage import InputFaults, InputStage
+from impact_aware.recordings.input_faults import InputFaults
+from impact_aware.recordings.input_stage import InputStage
 from impact_aware.recordings.limitations import limitations
 from impact_aware.recordings.options import AnalysisOptions
 from impact_aware.recordings.results import ArmAnalysis

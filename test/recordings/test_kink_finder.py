@@ -13,7 +13,7 @@ from impact_aware.estimation.sample_noise import noise_of, quantum_of
 from impact_aware.recordings.arm_samples import ArmSamples
 from impact_aware.recordings.judged import AGAIN, SURE
 from impact_aware.recordings.kink_candidates import kink_filter
-from impact_aware.recordings.kink_finder import KinkFinder
+from impact_aware.recordings.kink_finder import MOST_CANDIDATES, MOST_PER_SECOND, KinkFinder
 
 STEP = 2e-5
 HIT = 0.4312
@@ -194,3 +194,45 @@ def test_noise_is_that_of_the_encoder_not_of_the_rest_before() -> None:
     positions = positions + np.array([4e-5, 1.2e-4]) * rng.standard_normal((400, 2))
     noise = noise_of(times, positions)
     assert np.all(np.abs(noise.encoder / [4e-5, 1.2e-4] - 1.0) < 0.5)
+
+
+@pytest.mark.parametrize("fault", ["late", "value"])
+@pytest.mark.parametrize("rate", [200.0, 1000.0])
+def test_one_wrong_sample_is_no_event_whatever_let_it_through(fault: str, rate: float) -> None:
+    times = instants(rate)
+    positions = rounded(BEFORE * times[:, None] + 0.5 * np.array([1.5, -0.6, 2.1]) * times[:, None] ** 2)
+    row = round(0.4 * rate)
+    positions[row] += (8e-4 * BEFORE) if fault == "late" else np.array([0.0, 1.5e-3, 0.0])
+    finder = KinkFinder(1.0 / rate, lambda posture: None)
+    finder.feed(ArmSamples(times, positions))
+    finder.finish()
+    tested = [judged for judged in finder.judged if abs(judged.instant - times[row]) < 0.03]
+    assert tested and not any(judged.is_jump for judged in tested)
+    assert max(judged.gain for judged in tested) < 3.0 and max(judged.step_gain for judged in tested) < 3.0
+
+
+def test_stamps_with_an_error_of_their_own_tell_less_of_the_time() -> None:
+    times = instants(200.0)
+    error = np.where(np.abs(times - HIT) < 0.012, 3e-3, 0.0)
+
+    def std(time_std: Array | None) -> float:
+        finder = KinkFinder(0.005, lambda posture: None)
+        finder.feed(ArmSamples(times, hit(times), time_std=time_std))
+        finder.finish()
+        (jump,) = (judged for judged in finder.judged if judged.is_jump)
+        assert abs(jump.told.time - HIT) < 3.0 * jump.time_std
+        return jump.time_std
+
+    assert std(error) > 1.15 * std(None)
+
+
+def test_tests_are_bounded_however_many_candidates_there_are() -> None:
+    """Taps at 12 Hz for 30 s: at most `MOST_CANDIDATES` and `MOST_PER_SECOND`, each looked at three times at most."""
+    times = np.arange(6000) / 200.0
+    taps = np.abs((times * 12.0) % 2.0 - 1.0) / 12.0
+    finder = KinkFinder(0.005, lambda posture: None)
+    finder.feed(ArmSamples(times, rounded(BEFORE * taps[:, None])))
+    finder.finish()
+    most = MOST_CANDIDATES + MOST_PER_SECOND * times[-1]
+    assert finder.untested > 0 and len(finder.judged) <= most
+    assert finder.tests <= 4 * most
