@@ -22,7 +22,8 @@ from impact_aware.robot.profile import INTERFACES, PLANTS
 from impact_aware.task import ArmTask, load_task
 from impact_aware.task.arms import base_numbers
 
-SWITCH = ("true", "false")
+SWITCH = ("true", "false", "True", "False")
+"""Values of a switch; Python's spelling is what a launch file that includes this one may pass on."""
 
 Number = TypeVar("Number", int, float)
 
@@ -86,7 +87,7 @@ def graph_arguments(task: str) -> list[DeclareLaunchArgument]:
         DeclareLaunchArgument(name, default_value=default, choices=choices, description=description)
         for arguments, choices in (
             (_SWITCHES, SWITCH),
-            (_PROCESS, (AUTO, *_SHARING)),
+            (_PROCESS, (AUTO, ONLY_WATCHERS, *SWITCH)),
             (_WATCHDOG, (AUTO, *SWITCH)),
             (_BASES, (AUTO, *SWITCH)),
             (texts, None),
@@ -141,12 +142,12 @@ def graph_options(context: LaunchContext) -> dict[str, Any]:
 
 def _watched(wanted: str, interface: str, simulation: bool) -> bool:
     """Whether a watchdog is started: a simulated arm brakes by itself, and laws of this suite end by themselves."""
-    return wanted == "true" or (wanted == AUTO and not simulation and interface != "local_law")
+    return wanted.lower() == "true" or (wanted == AUTO and not simulation and interface != "local_law")
 
 
 def _from_tf(wanted: str, simulation: bool) -> bool:
     """Whether bases are looked up in TF: simulated ones stand where the task's numbers have them."""
-    return wanted == "true" or (wanted == AUTO and not simulation)
+    return wanted.lower() == "true" or (wanted == AUTO and not simulation)
 
 
 def chosen_hardware(context: LaunchContext) -> Hardware:
@@ -189,10 +190,10 @@ def graph_actions(context: LaunchContext, graph: tuple[NodeSpec, ...]) -> list[L
         UnknownNameError: A node that the graph does not have.
         InvalidInputError: A priority that is none, or a robot profile that contradicts the hardware.
     """
-    if text(context, "command_interface") == "effort" and not switched_on(context, "simulation"):
-        controllers = [spec.parameters for spec in graph if spec.executable == "rs_controller"]
-        for own in controllers:
-            for robot in own.get("robots", [own.get("robot")]):
+    controllers = [spec.parameters for spec in graph if spec.executable == "rs_controller"]
+    for own in controllers if controllers and not switched_on(context, "simulation") else ():
+        for robot in own.get("robots", [own.get("robot")]):
+            if own.get("command_interface", "effort") == "effort":
                 chosen_hardware(context).check_profile(load_profile(robot))
     above = context.launch_configurations.get("ros_namespace", "").strip("/")
     name = "realtime_priority"
@@ -206,7 +207,7 @@ def _sharing(context: LaunchContext, graph: tuple[NodeSpec, ...]) -> str:
     """Which nodes of a graph share a process; a launch file without that argument leaves each its own."""
     wanted = context.launch_configurations.get("single_process", "false")
     if wanted != AUTO:
-        return _SHARING[wanted]
+        return _SHARING[wanted.lower()]
     paced = switched_on(context, "simulation") and not switched_on(context, "lockstep")
     return ONLY_WATCHERS if paced and not leaves_room(max(len(spec.arms) for spec in graph)) else NONE
 
@@ -251,7 +252,7 @@ def text(context: LaunchContext, name: str) -> str:
 
 def switched_on(context: LaunchContext, name: str) -> bool:
     """Whether a switch is true."""
-    return text(context, name) == "true"
+    return text(context, name).lower() == "true"
 
 
 def typed(parameters: dict[str, Any]) -> dict[str, Any]:

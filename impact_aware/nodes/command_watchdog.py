@@ -111,6 +111,8 @@ class CommandWatchdogNode(Node):
         self._readiness = Readiness(self)
         self._diagnostics = DiagnosticsReporter(self, self._status)
         self.create_timer(LOOK_PERIOD, self._look, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        topics = (f"{prefix}{WATCHED_TOPICS[settings.command_interface]}" for prefix in prefixes)
+        self.get_logger().info(f"waiting for the first command on {', '.join(map(self.resolve_topic_name, topics))}")
 
     def _watch(self, prefix: str, limit: Array) -> CommandWatch:
         """Subscribe to one arm's commands."""

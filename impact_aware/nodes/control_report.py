@@ -124,9 +124,9 @@ class ControlReport:
         message.goal_distance = self._goal_distance(command)
         self._publisher.publish(message)
 
-    def end(self) -> None:
-        """Say that no command follows any more: whoever watches them need not wait for one."""
-        self._publisher.publish(ControllerState(mode=ControllerState.MODE_IDLE))
+    def end(self, detail: str = "") -> None:
+        """Publish that no command follows, and why: whoever watches the commands need not wait for one."""
+        self._publisher.publish(ControllerState(mode=ControllerState.MODE_IDLE, detail=detail))
 
     def rehearse(self, command: Command) -> None:
         """Make a message for nobody: the first one takes milliseconds, which the first cycles do not have."""

@@ -89,6 +89,7 @@ class KukaFriRelayNode(Node):
         )
         self._readiness = Readiness(self, busy=lambda: self.relay.leads, no_motion=self._objection)
         self._diagnostics = DiagnosticsReporter(self, self._status)
+        self.get_logger().info(f"waiting for torques on {self.resolve_topic_name('~/commands')} and for joint_states")
 
     def _robot_on(self, base: Sequence[float]) -> RobotModel:
         """The arm with gravity as a base has it, as `single_arm` takes that."""
@@ -175,6 +176,8 @@ class KukaFriRelayNode(Node):
         if relay.reason:
             # Also after an orderly end of the controller.
             return WARN, f"damping the arm: {relay.reason}", values
+        if trouble := self._states.trouble():
+            return WARN, trouble, values
         return OK, "passing torques on" if relay.leads else "no torques yet", values
 
 

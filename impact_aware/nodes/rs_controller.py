@@ -84,6 +84,8 @@ class RsControllerNode(SteadyLifecycleNode):
         self._autostart = start() if self._settings.autostart else None
         self._readiness = Readiness(self, busy=lambda: self._session is not None and self._session.active)
         self._diagnostics = DiagnosticsReporter(self, self._status)
+        if not self._settings.autostart:
+            self.get_logger().info(f"waiting for: ros2 lifecycle set {self.get_fully_qualified_name()} configure")
 
     @property
     def finished(self) -> bool:
@@ -156,8 +158,7 @@ class RsControllerNode(SteadyLifecycleNode):
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Begin the motion from the present posture; refused without a fresh state and a field."""
         self._simulated_time = bool(self.get_parameter("use_sim_time").value)
-        refusal = self._begin()
-        if refusal:
+        if refusal := self._begin():
             return self._refuse(f"can't activate: {refusal}")
         self._complaint = ""
         self._report.begin()
@@ -167,6 +168,8 @@ class RsControllerNode(SteadyLifecycleNode):
         """Refuse a transition with a sentence for the log and the diagnostics."""
         if complaint != self._complaint:  # `autostart` tries again ten times a second.
             self.get_logger().error(complaint)
+            if self._session is not None:
+                self._report.end(complaint)
         self._complaint = complaint
         return TransitionCallbackReturn.FAILURE
 
@@ -186,8 +189,7 @@ class RsControllerNode(SteadyLifecycleNode):
 
     def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Refused: a controller that was configured for one robot stays with it; start another process for another."""
-        self.get_logger().error("a configured controller can't be cleaned up: end the process instead")
-        return TransitionCallbackReturn.FAILURE
+        return self._refuse("a configured controller can't be cleaned up: end the process instead")
 
     def _start_by_itself(self) -> None:
         session = self._session
@@ -205,9 +207,8 @@ class RsControllerNode(SteadyLifecycleNode):
 
     def _begin(self) -> str:
         """Begin the motion; returns why it can't, empty when it did."""
-        if self._session is None:
-            return "not configured"
-        if refusal := self._connections.refusal():
+        refusal = "not configured" if self._session is None else self._connections.refusal()
+        if refusal or self._session is None:
             return refusal
         try:
             self._session.start()
@@ -381,8 +382,7 @@ class RsControllerNode(SteadyLifecycleNode):
         session = self._session
         if session is None:
             waits = self._complaint or ("waiting to be configured" if self._bases.known() else NOT_KNOWN)
-            idle = {"mode": Mode.IDLE.name, "active": False, "done": False}
-            return WARN if self._complaint else OK, waits, idle
+            return WARN if self._complaint else OK, waits, {"mode": Mode.IDLE.name, "active": False, "done": False}
         mode = self._seen[0]
         values: dict[str, object] = {"mode": mode.name, "active": session.active, "done": session.done}
         values |= self._report.values() | self._gains.changed() | self._connections.values()

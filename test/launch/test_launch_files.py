@@ -109,6 +109,11 @@ class Choice:
         """Whether the plant waits for the nodes."""
         return {"simulation", "lockstep"} <= self.on
 
+    @property
+    def waited(self) -> dict[str, float]:
+        """The predictor's last state stays the present one while the plant waits."""
+        return {"state_timeout": 30.0} if self.waits else {}
+
     def period(self, name: str) -> dict[str, float]:
         """The hardware's period, which the plant does not have."""
         period = self.driver.period
@@ -174,7 +179,7 @@ def expected_single(choice: Choice) -> list[Started]:
             },
             states,
         ),
-        ("jump_predictor", True, {"robot": robot, **HIT, **step}, states),
+        ("jump_predictor", True, {"robot": robot, **HIT, **step, **choice.waited}, states),
         ("reference_field", "control" in on, {"robot": robot, "task": "hit_and_push"}, {}),
         (
             "rs_controller",
@@ -246,7 +251,7 @@ def expected_dual(choice: Choice) -> list[Started]:
             **choice.period("sampling_period"),
         }
         nodes.append(of_package("impact_detector", above + arm, file, detector, states))
-        predictor = {"arm": arm, "robot": "panda", **contact, **step}
+        predictor = {"arm": arm, "robot": "panda", **contact, **step, **choice.waited}
         nodes.append(of_package("jump_predictor", above + arm, file, predictor, states))
     nodes.append(of_package("reference_field", choice.namespace, file, {"task": "dual_arm_grab"}, all_states))
     waiting = [f"{arm}/{name}" for arm in sides for name in ("impact_detector", "jump_predictor")]
@@ -682,6 +687,12 @@ def test_the_nodes_of_the_loop_are_as_urgent_as_asked_for() -> None:
     assert {name for name, priority in found.items() if priority == 31} == answering
     assert {name for name, priority in found.items() if priority == 29} == {"jump_predictor", "reference_field"}
     assert {name for name, priority in found.items() if priority is None} == {"impact_markers"}
+
+
+def test_switches_may_be_written_as_python_writes_them() -> None:
+    for lower, upper in (("true", "True"), ("false", "False")):
+        names = ("simulation", "control", "autostart", "single_process", "watchdog", "bases_from_tf", "markers")
+        assert started(SINGLE, dict.fromkeys(names, upper)) == started(SINGLE, dict.fromkeys(names, lower))
 
 
 @pytest.mark.parametrize("hardware", ["franka", "kuka_fri"])

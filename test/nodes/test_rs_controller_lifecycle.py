@@ -119,6 +119,21 @@ def test_activation_without_what_it_needs_is_refused_and_says_why(bench, field, 
     assert level == b"\x01" and sentence.startswith(f"can't activate: {reason}: nobody publishes it in ROS domain ")
 
 
+def test_a_refused_transition_is_published_with_its_reason(bench, monkeypatch):
+    bench.configure()
+    published = []
+    monkeypatch.setattr(bench.node._report, "_publisher", SimpleNamespace(publish=published.append))
+    assert bench.node.trigger_activate() is FAILURE
+    assert [message.detail[:35] for message in published] == ["can't activate: no joint_states yet"]
+    assert bench.node.trigger_cleanup() is FAILURE
+    assert published[-1].detail == "a configured controller can't be cleaned up: end the process instead"
+    assert bench.node._status()[1] == published[-1].detail
+    # What autostart tries ten times a second is said once.
+    count = len(published)
+    assert bench.node.trigger_cleanup() is FAILURE
+    assert len(published) == count
+
+
 def test_the_complaint_is_over_once_it_is_active(bench):
     bench.configure()
     assert bench.node.trigger_activate() is FAILURE

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
+from functools import partialmethod
+
 import numpy as np
 import pytest
 from builtin_interfaces.msg import Time
 from impact_aware_msgs.srv import PredictPostImpact
+from rclpy.impl.rcutils_logger import RcutilsLogger
+from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.serialization import serialize_message
 from sensor_msgs.msg import JointState
@@ -193,3 +198,31 @@ class _ClockAt:
 
     def now(self):
         return self
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "given", "line"),
+    [
+        ("rs_controller", "RsControllerNode", {}, "waiting for: ros2 lifecycle set /rs_controller configure"),
+        (
+            "command_watchdog",
+            "CommandWatchdogNode",
+            {"controllers": ["effort_controller"]},
+            "waiting for the first command on /effort_controller/commands",
+        ),
+        (
+            "kuka_fri_relay",
+            "KukaFriRelayNode",
+            {"robot": "kuka_lwr4"},
+            "waiting for torques on /kuka_fri_relay/commands and for joint_states",
+        ),
+    ],
+)
+def test_a_node_alone_logs_what_it_waits_for(ros_context, monkeypatch, module, name, given, line):
+    lines = []
+    monkeypatch.setattr(RcutilsLogger, "info", lambda _self, text, **_options: lines.append(text))
+    overrides = [Parameter(key, value=value) for key, value in given.items()]
+    monkeypatch.setattr(Node, "__init__", partialmethod(Node.__init__, parameter_overrides=overrides))
+    node = getattr(importlib.import_module(f"impact_aware.nodes.{module}"), name)()
+    assert line in lines
+    node.destroy_node()
