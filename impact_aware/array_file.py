@@ -6,10 +6,12 @@ of time. Fields of structures have names such as `log/q`.
 
 from __future__ import annotations
 
+import math
+import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeAlias, cast
+from typing import Any, Literal, TypeAlias, cast
 
 import h5py
 import numpy as np
@@ -23,15 +25,21 @@ Name: TypeAlias = "str | int"
 MOST_ARRAYS = 4096
 """Datasets of a file."""
 
-_DEEPEST = 4
-"""Structures within each other."""
+LARGEST_CHUNK = 1 << 26
+"""Size of a chunk of an HDF5 dataset, bytes, which is unpacked as a whole; libraries choose 1 MB at most."""
+
+_COMPRESSED, _PIECE = 15, 1 << 20
+"""Type of a compressed variable of a MATLAB file; bytes that are unpacked at once."""
+
+_DEEPEST, _DEEPEST_GROUP = 4, 20
+"""Structures of MATLAB, and groups of HDF5, within each other."""
 
 
 @contextmanager
 def open_arrays(path: Path) -> Iterator[Mapping[Name, Any]]:
     """The arrays of a file by name; none of them read yet where it allows that."""
     if path.suffix.lower() in (".h5", ".hdf5"):
-        with h5py.File(path) as file:
+        with _hdf5(path) as file:
             yield _datasets(path, file)
         return
     if path.suffix.lower() == ".mat":
@@ -56,11 +64,16 @@ def _variables(path: Path) -> Iterator[Mapping[Name, Any]]:
     if not h5py.is_hdf5(path):
         yield cast(Mapping[Name, Any], _matrices(path, most_unpacked(path)))
         return
-    with h5py.File(path) as file:
+    with _hdf5(path) as file:
         whole = _datasets(path, file)
         # Cells are references to what stands in #refs#.
         named = {str(name): np.asarray(item) for name, item in whole.items() if not str(name).startswith("#")}
         yield cast(Mapping[Name, Any], _oriented(named))
+
+
+def _hdf5(path: Path) -> h5py.File:
+    """The file, with room for one chunk of each dataset: pieces of it are read one after the other."""
+    return h5py.File(path, rdcc_nbytes=LARGEST_CHUNK)
 
 
 def _datasets(path: Path, file: h5py.File) -> dict[Name, Any]:
@@ -70,15 +83,22 @@ def _datasets(path: Path, file: h5py.File) -> dict[Name, Any]:
     file holds.
     """
     found: dict[Name, Any] = {}
+    total = 0
 
     def visit(name: str, item: object) -> None:
+        nonlocal total
+        if name.count("/") > _DEEPEST_GROUP:
+            raise InvalidInputError(f"table {path}", "groups in groups", f"{_DEEPEST_GROUP} levels at most")
         if not isinstance(item, h5py.Dataset) or item.dtype.kind not in "fiu":
             return
         if item.external or item.is_virtual:
             raise InvalidInputError(f"table {path}", f"{name} in another file", "datasets within the file")
         if len(found) >= MOST_ARRAYS:
             raise InvalidInputError(f"table {path}", f"more than {MOST_ARRAYS} datasets", f"{MOST_ARRAYS} at most")
-        check_size(path, item.nbytes)
+        total += item.nbytes
+        check_size(path, total)
+        if item.chunks and math.prod(item.chunks) * item.dtype.itemsize > LARGEST_CHUNK:
+            raise InvalidInputError(f"table {path}", f"{name} in larger chunks", f"{LARGEST_CHUNK} bytes each at most")
         found[name] = item
 
     # Soft and external links are passed over by h5py's visitor, which goes along hard ones only.
@@ -104,12 +124,11 @@ def _matrices(path: Path, most: int) -> dict[str, Array]:
         InvalidInputError: More than that, or a file that can't be read.
     """
     # It is slow to import, and no other table needs it.
-    from scipy.io import loadmat, whosmat
+    from scipy.io import loadmat
 
     try:
-        size = sum(8 * int(np.prod(shape, dtype=object)) for _, shape, _ in whosmat(path))
-        if size > most:
-            raise InvalidInputError(f"table {path}", f"{size} bytes when unpacked", f"{most} at most")
+        if _unpacked_more(path, most):
+            raise InvalidInputError(f"table {path}", f"more than {most} bytes when unpacked", f"{most} at most")
         loaded = loadmat(path, struct_as_record=False, squeeze_me=False)
     except InvalidInputError:
         raise
@@ -121,6 +140,24 @@ def _matrices(path: Path, most: int) -> dict[str, Array]:
         if not name.startswith("__"):
             _collect(name, value, found, 0)
     return _oriented(found)
+
+
+def _unpacked_more(path: Path, most: int) -> bool:
+    """Whether the compressed variables of a MATLAB file of version 5 to 7 have more than `most` bytes unpacked."""
+    with open(path, "rb") as file:
+        head = file.read(128)
+        order: Literal["little", "big"] = "little" if head[126:128] == b"IM" else "big"
+        while len(tag := file.read(8)) == 8 and head[126:128] in (b"IM", b"MI"):
+            kind, size = (int.from_bytes(part, order) for part in (tag[:4], tag[4:]))
+            end, reader = file.tell() + size, zlib.decompressobj()
+            while kind == _COMPRESSED and (piece := file.read(min(_PIECE, end - file.tell()))):
+                while piece and most >= 0:
+                    most -= len(reader.decompress(piece, _PIECE))
+                    piece = reader.unconsumed_tail
+            if most < 0:
+                return True
+            file.seek(end)
+    return False
 
 
 def _oriented(found: Mapping[str, Any]) -> dict[str, Array]:

@@ -195,7 +195,10 @@ def open_columns(path: str | Path) -> ColumnFile:
 class _Parquet(ColumnFile):
     def _find(self) -> dict[Name, int]:
         with pyarrow.parquet.ParquetFile(self.path) as file:
-            check_size(self.path, 8 * file.metadata.num_rows)
+            groups = [file.metadata.row_group(number) for number in range(file.metadata.num_row_groups)]
+            # Values, not rows: one row of a vector can be a run of any length.
+            count = sum(group.column(place).num_values for group in groups for place in range(group.num_columns))
+            check_size(self.path, 8 * count)
             schema = file.schema_arrow
             nested = [field.name for field in schema if _is_list(field.type)]
             found: dict[Name, int] = dict.fromkeys(schema.names, 1)

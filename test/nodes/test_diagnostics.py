@@ -1,10 +1,12 @@
 """Diagnostics say the same with `diagnostic_updater` and without it."""
 
+import socket
+
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray
 
 from impact_aware.nodes.ros import diagnostics
-from impact_aware.nodes.ros.diagnostics import OK, WARN, DiagnosticsReporter, node_of_status
+from impact_aware.nodes.ros.diagnostics import OK, WARN, DiagnosticsReporter, listening_addresses, node_of_status
 
 
 def reported(node, collect, monkeypatch):
@@ -25,7 +27,22 @@ def check(status):
     assert node_of_status(status.name) == "/test_node"
     assert status.message == "slow"
     assert status.level == WARN
-    assert {value.key: value.value for value in status.values} == {"rate": "30.5", "count": "3"}
+    values = {value.key: value.value for value in status.values}
+    assert values.pop("listens on") == listening_addresses() != ""
+    assert values == {"rate": "30.5", "count": "3"}
+
+
+def test_addresses_are_those_of_the_own_sockets():
+    kind = socket.AF_INET, socket.SOCK_DGRAM
+    with socket.socket(*kind) as one, socket.socket(*kind) as all_of_them:
+        listening_addresses.cache_clear()
+        before = listening_addresses().split(", ")
+        one.bind(("127.0.0.77", 0))
+        all_of_them.bind(("0.0.0.0", 0))
+        listening_addresses.cache_clear()
+        assert set(listening_addresses().split(", ")) == {*filter(None, before), "127.0.0.77", "every address"}
+    listening_addresses.cache_clear()
+    assert "127.0.0.77" not in listening_addresses()
 
 
 def test_without_the_updater(node, monkeypatch):

@@ -9,7 +9,10 @@ from contextlib import closing
 import h5py
 import lz4.frame
 import numpy as np
+import pyarrow
+import pyarrow.parquet
 import pytest
+import scipy.io
 import yaml
 import zstandard
 from hand_made import make_impact
@@ -312,3 +315,54 @@ def test_a_message_about_thousands_of_names_is_a_short_line(tmp_path):
     with pytest.raises(BagError, match="no topic has the joints of panda: /joint_states lacks|has joint0") as caught:
         analyze([path], AnalysisOptions(robot="panda"))
     assert len(str(caught.value)) < 1700 and str(caught.value).isprintable()
+
+
+def bomb_of_structures(path):
+    scipy.io.savemat(path, {"time": np.arange(5.0), "log": {"q": np.zeros(40_000_000)}}, do_compression=True)
+
+
+def bomb_of_cells(path):
+    cells = np.empty((1, 10), dtype=object)
+    cells[0, :] = [np.zeros(4_000_000) for _ in range(10)]
+    scipy.io.savemat(path, {"time": np.arange(5.0), "cells": cells}, do_compression=True)
+
+
+def bomb_of_vectors(path):
+    pyarrow.parquet.write_table(pyarrow.table({"q": pyarrow.array([np.zeros(40_000_000)])}), path, compression="zstd")
+
+
+def bomb_of_datasets(path):
+    with h5py.File(path, "w") as file:
+        for number in range(20):
+            file.create_dataset(f"q{number}", (2_000_000,), "f8", chunks=(100_000,), compression="gzip")
+
+
+def bomb_of_one_chunk(path):
+    with h5py.File(path, "w") as file:
+        file.create_dataset("time", (10_000_000,), "f8", chunks=(10_000_000,), compression="gzip")
+
+
+def nested_groups(path):
+    with h5py.File(path, "w") as file:
+        place = file
+        for _ in range(200):
+            place = place.create_group("g")
+        place["time"] = np.arange(5.0)
+
+
+BOMBS = {
+    "structures.mat": (bomb_of_structures, "when unpacked"),
+    "cells.mat": (bomb_of_cells, "when unpacked"),
+    "vectors.parquet": (bomb_of_vectors, "320000000 bytes when unpacked"),
+    "datasets.h5": (bomb_of_datasets, "bytes when unpacked"),
+    "chunk.h5": (bomb_of_one_chunk, "larger chunks, expected 67108864 bytes each"),
+    "groups.h5": (nested_groups, "groups in groups, expected 20 levels"),
+}
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_what_unpacks_within_variables_counts(tmp_path, name):
+    write, words = BOMBS[name]
+    write(tmp_path / name)
+    with pytest.raises(InvalidInputError, match=words):
+        open_columns(tmp_path / name)

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import functools
+import os
+import socket
+import struct
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
@@ -63,7 +68,7 @@ class DiagnosticsReporter:
             name=self._node.get_fully_qualified_name(),
             message=sentence,
             hardware_id=self._node.get_namespace().strip("/"),
-            values=[KeyValue(key=key, value=_text(value)) for key, value in values.items()],
+            values=[KeyValue(key=key, value=_text(value)) for key, value in _with_addresses(values)],
         )
         message = DiagnosticArray(status=[status])
         message.header.stamp = self._node.get_clock().now().to_msg()
@@ -79,12 +84,30 @@ class DiagnosticsReporter:
         def fill(status: Any) -> Any:
             level, sentence, values = self._collect()
             status.summary(level, sentence)
-            for key, value in values.items():
+            for key, value in _with_addresses(values):
                 status.add(key, _text(value))
             return status
 
         updater.add(TASK, fill)
         return updater
+
+
+@functools.cache
+def listening_addresses() -> str:
+    """IPv4 addresses on which this process receives datagrams, which Linux knows; empty elsewhere."""
+    try:
+        own = {os.readlink(entry.path) for entry in os.scandir("/proc/self/fd") if os.path.islink(entry.path)}
+        rows = [line.split() for line in Path("/proc/self/net/udp").read_text().splitlines()[1:]]
+    except OSError:
+        return ""
+    # Local address as a hexadecimal word in this machine's order of bytes; column 9 is the socket's inode.
+    words = {row[1].partition(":")[0] for row in rows if f"socket:[{row[9]}]" in own}
+    found = sorted(socket.inet_ntoa(struct.pack("=I", int(word, 16))) for word in words)
+    return ", ".join("every address" if address == "0.0.0.0" else address for address in found)
+
+
+def _with_addresses(values: Mapping[str, object]) -> Iterable[tuple[str, object]]:
+    return {**values, "listens on": listening_addresses()}.items()
 
 
 def refusals(counts: Mapping[str, int]) -> dict[str, object]:
