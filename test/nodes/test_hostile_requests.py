@@ -209,7 +209,9 @@ def test_a_flood_leaves_nothing_to_do_for_a_node_that_rests(node):
     executor.add_node(node)
     deadline = time.monotonic() + 20.0
     while publisher.get_subscription_count() == 0 and time.monotonic() < deadline:
-        time.sleep(0.01)
+        executor.spin_once(timeout_sec=0.01)
+    for _ in range(20):
+        executor.spin_once(timeout_sec=0.01)
     for number in range(3000):
         publisher.publish(String(data=str(number)))
     time.sleep(0.2)
