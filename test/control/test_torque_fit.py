@@ -9,7 +9,14 @@ import pinocchio as pin
 import pytest
 
 from impact_aware.control import ControlSession, Mode, SafeReason
-from impact_aware.control.safety.torque_fit import UNFIT_STATES, UnfitArmError, torque_misfit, torque_tolerance
+from impact_aware.control.safety.torque_fit import (
+    EARLY_STATES,
+    UNFIT_LATER,
+    UNFIT_STATES,
+    UnfitArmError,
+    torque_misfit,
+    torque_tolerance,
+)
 from impact_aware.robot import RobotModel, load_profile
 
 PROFILE = load_profile("panda")
@@ -197,3 +204,16 @@ def test_commands_that_reach_other_joints_stop_the_arm():
     bench.run(10)
     assert bench.session.command.reason is SafeReason.TORQUES_UNFIT
     assert "another order of the joints" in bench.session.command.detail
+
+
+@pytest.mark.parametrize("count", [UNFIT_LATER - 1, UNFIT_LATER])
+def test_a_hit_that_is_not_detected_yet_is_no_misfit(count):
+    bench = Bench(believed_adds=True, adds=True)
+    bench.show()
+    bench.session.activate()
+    bench.run(EARLY_STATES + 10)
+    for _ in range(count):
+        bench.measured = bench.measured + 20.0
+        bench.run(1)
+    bench.run(5)
+    assert (bench.session.mode is Mode.SAFE) is (count == UNFIT_LATER)

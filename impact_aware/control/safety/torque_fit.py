@@ -53,7 +53,14 @@ CONVENTION_LIKENESS = 0.95
 or missing: swapped joints reach some 0.8, and elastic joints pass on the torque of several at different times."""
 
 UNFIT_STATES = 3
-"""States in a row whose torques do not fit the commands before it counts: one may be a glitch of a sensor."""
+"""States in a row whose torques do not fit the commands before it counts, among the first `EARLY_STATES`: one may be a
+glitch of a sensor."""
+
+EARLY_STATES = 50
+"""States after activation among which nothing can have been hit yet."""
+
+UNFIT_LATER = 10
+"""States in a row that count after those: a hit makes torques that are nobody's command, until it is detected."""
 
 
 class UnfitArmError(ImpactAwareError):
@@ -119,7 +126,8 @@ class TorqueFit:
             # Comparisons with NaN are false: an arm without efforts has none that do not fit.
             unfit = self._measured[index] and bool((np.abs(excess) > 1.0).any())
             self._unfit[index] = self._unfit[index] + 1 if unfit else 0
-            if self._unfit[index] == UNFIT_STATES:
+            early = self._left >= FIRST_STATES - EARLY_STATES
+            if self._unfit[index] == (UNFIT_STATES if early else UNFIT_LATER):
                 found.append(self._explain(arm, excess, tolerance))
         if not found:
             return None
