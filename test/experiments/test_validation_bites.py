@@ -121,4 +121,4 @@ ERRORS = [
 @pytest.mark.parametrize(("name", "module", "change"), ERRORS, ids=[f"{k}-{e[0]}" for k, e in enumerate(ERRORS)])
 def test_a_wrong_number_fails_the_check(monkeypatch, name, module, change):
     change(monkeypatch, importlib.import_module(f"impact_aware.experiments.validation.{module}"))
-    assert [check for check in run_validation(name, ValidationContext(trials=30)) if not check.ok]
+    assert [check for check in run_validation(name, ValidationContext(trials=8)) if not check.ok]
