@@ -53,7 +53,8 @@ class ColumnMap:
         object_velocity: Columns of its velocity, m/s; `object_velocity ...` when empty.
         object_quaternion: Columns of its orientation, in the order x, y, z, w; `object_quaternion ...` when empty.
         object_time: Column of the object's own clock; `object_time` when empty, else the joints'.
-        object_table: Another table with the object's track, beside the joints'; its columns are then those of that one.
+        object_table: Another table with the object's track, beside the joints' or in the working folder; the columns
+            of the object are then its columns.
     """
 
     time: str | int | None = None

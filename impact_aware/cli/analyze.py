@@ -25,6 +25,7 @@ from impact_aware.recordings.labels import load_labels
 from impact_aware.recordings.limitations import limitations
 from impact_aware.recordings.options import ALL, DEFAULT_DETECTOR, DEFAULT_ESTIMATOR, AnalysisOptions
 from impact_aware.recordings.results import Analysis, AnalyzedImpact
+from impact_aware.recordings.verdict import CANNOT_TELL, NO, PLANT, YES
 from impact_aware.report.result_files import ablation_csv, impacts_csv, to_json
 from impact_aware.robot import INERTIA_CHOICES
 
@@ -158,7 +159,7 @@ def format_analysis(analysis: Analysis, out: Path | None) -> str:
         rate = f"{arm.rate_hz:.0f} Hz" if math.isfinite(arm.rate_hz) else "unknown rate"
         name = f" {arm.arm}" if arm.arm else ""
         lines.append(f"{arm.file.name}{name}: {arm.messages} messages at {rate}, robot {arm.robot or 'unknown'}")
-        lines += [f"  {_impact_line(impact)}" for impact in arm.impacts] or ["  no impact"]
+        lines += [f"  {line}" for impact in arm.impacts for line in _impact_lines(impact)] or ["  no impact"]
         lines += [
             f"  {event.cause.replace('_', ' ')} at {event.time:.4f} s"
             f"{_plus_minus(1e3 * event.time_standard_error, 1, ' ms')}: {event.evidence}"
@@ -168,23 +169,61 @@ def format_analysis(analysis: Analysis, out: Path | None) -> str:
         lines += [f"  {left} more events that are no impacts"] if left > 0 else []
         lines += [f"  note: {note}" for note in arm.notes]
         lines += [f"  note: {note}" for note in dict.fromkeys(n for impact in arm.impacts for n in impact.notes)]
-    if analysis.ablation_groups:
-        lines += ["", "mean error of the predicted velocity after, deg/s (largest in parentheses)"]
-        width = max(len(group.label) for group in analysis.ablation_groups)
-        for group in analysis.ablation_groups:
-            error = f"{math.degrees(group.error_mean):7.2f} ({math.degrees(group.error_max):.2f})"
-            lines.append(
-                f"  {group.label:<{width}}  {group.inertia:<9}  mu {group.friction:<5g} {error}  of {group.count}"
-            )
+    lines += _ablation_lines(analysis)
     lines += [f"note: {note}" for note in analysis.notes]
-    for entry in limitations(analysis):
-        which = f" (impact {', '.join(map(str, entry.impacts))})" if entry.impacts else ""
-        lines.append(f"can't tell: {entry.what}{which}: {entry.reason}")
+    lines += _limitation_lines(analysis)
     speed = analysis.messages / analysis.seconds_read if analysis.seconds_read > 0.0 else math.nan
     lines.append(f"read {analysis.messages} messages in {analysis.seconds_read:.2f} s ({speed:,.0f} per second)")
     if out is not None:
         lines.append(f"results in {out}")
     return "\n".join(lines)
+
+
+def _ablation_lines(analysis: Analysis) -> list[str]:
+    """One line per label and friction: the mean error with each inertia, where several impacts were predicted."""
+    if not analysis.ablation_groups:
+        return []
+    lines = ["mean error of the predicted velocity after, deg/s"]
+    rows: dict[tuple[str, float, int], list[str]] = {}
+    for group in analysis.ablation_groups:
+        words = f"{group.inertia} {math.degrees(group.error_mean):.2f}"
+        rows.setdefault((group.label, group.friction, group.count), []).append(words)
+    for (label, friction, count), errors in rows.items():
+        lines.append(f"  {label}, friction {friction:g}, {count} impact{'s' if count > 1 else ''}: {', '.join(errors)}")
+    return lines
+
+
+def _limitation_lines(analysis: Analysis) -> list[str]:
+    """What the recordings can't tell, as one table without repeats; the reasons are in the report and the JSON."""
+    rows: dict[str, list[str]] = {}
+    for entry in limitations(analysis):
+        places = rows.setdefault(entry.what, [])
+        places += [f"impact {', '.join(map(str, entry.impacts))}"] if entry.impacts else []
+    if not rows:
+        return []
+    lines = [
+        f"  {what}{f' ({chr(59).join(dict.fromkeys(places))})' if places else ''}" for what, places in rows.items()
+    ]
+    return ["can't tell (why: --json, or the report of --out):", *lines]
+
+
+def _impact_lines(impact: AnalyzedImpact) -> list[str]:
+    """When and what, and the verdict on the prediction: its answer, its error, what was assumed."""
+    found = impact.verdict
+    answer = {YES: "yes", NO: "no", CANNOT_TELL: "can't tell"}[found.within]
+    if found.distance is not None:
+        answer += f" ({found.distance:.1f} standard errors per joint)"
+    lines = [_impact_line(impact), f"  prediction within the uncertainty of the estimate: {answer}"]
+    if found.reason:
+        lines[-1] += f": {found.reason}"
+    if found.error is not None and found.interval is not None:
+        share = "" if found.share is None else f", {100.0 * found.share:.1f} % of the jump"
+        source = "the simulator's truth" if found.reference == PLANT else "the estimate"
+        low, high = found.interval
+        lines.append(f"  prediction off by {found.error:.3f} ({low:.3f} to {high:.3f}) rad/s{share}, from {source}")
+    if found.assumed:
+        lines.append(f"  assumed: {', '.join(found.assumed)}")
+    return lines
 
 
 def _impact_line(impact: AnalyzedImpact) -> str:
@@ -197,8 +236,6 @@ def _impact_line(impact: AnalyzedImpact) -> str:
     if impact.jump_size is not None:
         size, error = impact.jump_size
         parts.append(f"jump {size:.3f}{_plus_minus(error, 3)} rad/s")
-    if impact.error is not None and impact.error_standard_error is not None:
-        parts.append(f"prediction off by {impact.error:.3f}{_plus_minus(impact.error_standard_error, 3)}")
     if impact.object_hit is not None and impact.object_hit.restitution is not None:
         hit = impact.object_hit
         parts.append(f"restitution {hit.restitution:.3f} +- {hit.restitution_error:.3f}")

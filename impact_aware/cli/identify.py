@@ -188,6 +188,7 @@ def _impacts(args: argparse.Namespace) -> Identification:
         beside = file_options(path)
         known, times, columns = _beside(beside, defaults, args.impact_time, chosen)
         degrees = args.degrees or (beside is not None and beside.degrees)
+        times = times or _found_times(path, args.robot, columns, degrees=degrees)
         if path.is_dir() or is_recording(path):
             track = (args.object_topic, args.object_frame)
             trials += trials_from_bag(path, robot, known, times, degrees=degrees, track=track)
@@ -204,6 +205,26 @@ def _impacts(args: argparse.Namespace) -> Identification:
     else:
         result = identify_motor_inertia(robot, trials, common_ratio=args.common_ratio, **options)
     return replace(result, warnings=(*result.warnings, *limit_notes(robot, np.array([trial.q for trial in trials]))))
+
+
+def _found_times(path: Path, robot: str, columns: ColumnMap | None, *, degrees: bool) -> list[float] | None:
+    """Times of the impacts that `analyze` finds in a recording, s; None in a table of impacts and in a bag of them."""
+    from impact_aware.recordings.bag import Bag
+    from impact_aware.recordings.impact_analysis import analyze
+    from impact_aware.recordings.options import AnalysisOptions
+
+    if path.is_dir() or is_recording(path):
+        with Bag(path) as bag:
+            if any(topic.rpartition("/")[2] == "impacts" for topic in bag.topics):
+                return None
+    elif not path.is_file() or any(
+        str(name).startswith(("before", "velocity_before")) for name in open_columns(path).widths
+    ):
+        return None
+    options = AnalysisOptions(robot=robot, columns=columns, degrees=degrees, ablation=False)
+    times = [impact.time for impact in analyze([path], options).impacts]
+    tell([f"{path.name}: impacts at {', '.join(f'{time:.4f}' for time in times) or 'no time'} s, found by analyze"])
+    return times or None
 
 
 def _beside(

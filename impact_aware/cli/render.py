@@ -17,7 +17,12 @@ from impact_aware.render.camera import VIEWS, view_direction
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what to draw."""
     parser.add_argument("bag", type=Path, metavar="BAG", help="rosbag2 folder, or its .mcap or .db3 file")
-    parser.add_argument("--time", type=float, metavar="T", help="stamp to draw, s; the first impact when left out")
+    parser.add_argument(
+        "--time",
+        type=float,
+        metavar="T",
+        help="stamp to draw as analyze prints it, or time since the recording began, s; the first impact when left out",
+    )
     parser.add_argument(
         "--view", default="iso", metavar="VIEW", help=f"{', '.join(VIEWS)}, or AZIMUTH,ELEVATION in degrees; iso"
     )

@@ -9,7 +9,6 @@ from numpy.typing import ArrayLike
 
 from impact_aware.arrays import Array
 from impact_aware.errors import InvalidInputError
-from impact_aware.estimation.adaptive import AdaptiveEstimator
 from impact_aware.estimation.estimate import AnteImpactSettings, estimate
 from impact_aware.estimation.registry import DEFAULT_ESTIMATOR, Estimator, find_estimator
 from impact_aware.estimation.result import VelocityEstimate
@@ -70,8 +69,6 @@ def prediction_error(predicted_after: ArrayLike, found: VelocityEstimate) -> Pre
 
 def window_of(estimator: Estimator) -> float:
     """Time after an impact that an estimator looks at, at most, s."""
-    if isinstance(estimator, AdaptiveEstimator):
-        return max(*estimator.polynomial_windows, *estimator.oscillation_windows)
     return float(getattr(estimator, "window", 0.2))
 
 

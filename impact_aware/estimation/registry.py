@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from impact_aware.errors import UnknownNameError
-from impact_aware.estimation.adaptive import AdaptiveEstimator
 from impact_aware.estimation.oscillation import OscillationEstimator
 from impact_aware.estimation.polynomial import PolynomialEstimator
 from impact_aware.estimation.result import BranchFit
@@ -24,21 +23,21 @@ class Estimator(Protocol):
 ESTIMATORS: dict[str, Estimator] = {
     "cubic": PolynomialEstimator(window=0.100, order=3),
     "parabola": PolynomialEstimator(window=0.200, order=2),
-    "one_mode": OscillationEstimator(modes=1, window=0.150),
     "one_mode_each": OscillationEstimator(modes=1, window=0.150, shared=False),
     "two_modes": OscillationEstimator(modes=2, window=0.150),
-    "adaptive": AdaptiveEstimator(),
 }
 
-# The most accurate one in `impact-aware bench estimation`, pooled over both arms and impact times 0 to 10 ms late.
 DEFAULT_ESTIMATOR = "parabola"
-
+"""Estimator of the nodes, which has to be quick; `impact-aware bench estimation` compares all."""
 
 BOTH_SIDES = "both_sides"
-"""The way that uses the samples before the impact too (`estimation.both_sides`); for recordings, as it takes 0.1 s."""
+"""Model of the samples on both sides of the impact (`estimation.both_sides`)."""
 
-OFFLINE_ESTIMATORS = (BOTH_SIDES, *ESTIMATORS)
-"""Names of all ways to the velocity after a recorded impact."""
+AGREEMENT = "agreement"
+"""Simple fits where they agree, else `BOTH_SIDES` (`estimation.agreement`)."""
+
+OFFLINE_ESTIMATORS = (AGREEMENT, BOTH_SIDES, *ESTIMATORS)
+"""Names of all ways to the velocity after a recorded impact, the default first."""
 
 
 def find_estimator(name: str) -> Estimator:

@@ -8,19 +8,20 @@ from dataclasses import replace
 import numpy as np
 
 from impact_aware.arrays import Array
-from impact_aware.estimation import VelocityEstimate
 from impact_aware.estimation.metrics import absolute_error, jump_relative_error
 from impact_aware.impact.predictor import predict
-from impact_aware.recordings.results import AblationGroup, AblationRow, AnalyzedImpact, ArmAnalysis
+from impact_aware.recordings.ablation_results import AblationGroup, AblationRow
+from impact_aware.recordings.results import AnalyzedImpact, ArmAnalysis
+from impact_aware.recordings.verdict import Reference
 from impact_aware.robot import INERTIA_CHOICES, RobotModel
 
 
 def ablate(robot: RobotModel, impact: AnalyzedImpact) -> tuple[AblationRow, ...]:
-    """Predict one impact with every inertia that is known, with and without friction; none without an estimate."""
-    made, estimate = impact.prediction, impact.estimate
-    if made is None or estimate is None:
+    """Predict one impact with every inertia that is known, with and without friction; none without a reference."""
+    made, reference = impact.prediction, impact.reference
+    if made is None or reference is None:
         return ()
-    q, before = impact.position, estimate.velocity_before
+    q, before = impact.position, impact.velocity_before
     rows = []
     for inertia in known_inertias(robot):
         for friction in dict.fromkeys((made.contact.friction, 0.0)):
@@ -28,20 +29,20 @@ def ablate(robot: RobotModel, impact: AnalyzedImpact) -> tuple[AblationRow, ...]
             predicted = predict(
                 robot, q, before, contact, obstacle=made.obstacle, method=made.method, inertia=inertia
             ).velocity_after
-            rows.append(ablation_row(inertia, friction, predicted, estimate))
+            rows.append(ablation_row(inertia, friction, predicted, reference))
     return tuple(rows)
 
 
-def ablation_row(inertia: str, friction: float, predicted: Array, estimate: VelocityEstimate) -> AblationRow:
-    """A prediction (n,), rad/s, held against the estimate."""
-    errors = absolute_error(predicted, estimate.velocity_after)
+def ablation_row(inertia: str, friction: float, predicted: Array, reference: Reference) -> AblationRow:
+    """A prediction (n,), rad/s, compared with what happened."""
+    errors = absolute_error(predicted, reference.after)
     return AblationRow(
         inertia=inertia,
         friction=friction,
         velocity_after=predicted,
         joint_error=errors,
         error=float(np.linalg.norm(errors)),
-        relative_error=jump_relative_error(predicted, estimate.velocity_after, estimate.velocity_before),
+        relative_error=jump_relative_error(predicted, reference.after, reference.before),
     )
 
 
@@ -68,7 +69,7 @@ def group(arms: Sequence[ArmAnalysis]) -> tuple[AblationGroup, ...]:
         # Two arms of the same kind have other joint names; what counts is which joint it is.
         errors = np.array([row.joint_error for _, row in pairs])
         norms = np.array([row.error for _, row in pairs])
-        afters = [impact.estimate.velocity_after for impact, _ in pairs if impact.estimate is not None]
+        afters = [found.after for impact, _ in pairs if (found := impact.reference) is not None]
         groups.append(
             AblationGroup(
                 label=label,

@@ -20,13 +20,15 @@ from impact_aware.messages.reference_field import TYPE as FIELD_TYPE
 from impact_aware.messages.reference_field import field_from_message
 from impact_aware.messages.stamps import stamp_seconds
 from impact_aware.recordings.ablation import ablation_row, known_inertias
+from impact_aware.recordings.ablation_results import AblationRow
 from impact_aware.recordings.bag import Bag
+from impact_aware.recordings.impact_explanation import NO_TEST
 from impact_aware.recordings.object_track import RecordedBase
 from impact_aware.recordings.options import AnalysisOptions
-from impact_aware.recordings.results import AblationRow, AnalyzedImpact, ArmAnalysis, CommonImpact
+from impact_aware.recordings.results import AnalyzedImpact, ArmAnalysis, CommonImpact
 from impact_aware.reference import ReferenceField
 from impact_aware.robot import RobotModel
-from impact_aware.task import Task, base_placement, load_task, task_names
+from impact_aware.task import Task, base_placement, load_task, make_field, task_names
 from impact_aware.task.arms import Arm, base_of, placed_on
 from impact_aware.task.grasp import COMMON_WINDOW, predict_grasp_impact
 from impact_aware.task.grasp_postures import palm_contact
@@ -71,10 +73,12 @@ def recorded_task(bag: Bag, given: str | None = None) -> tuple[RecordedTask | No
     the one that is given by name or file.
 
     Raises:
-        InvalidInputError: A task that is given and can't be used, or is for other arms.
+        InvalidInputError: A task that is given and can't be used, is for other arms, or for no recorded field.
     """
     fields = list(_fields(bag))
     if not fields:
+        if given is not None:
+            raise InvalidInputError("task", given, "a recording of a reference field, which tells where the object was")
         return None, ""
     alone = len(fields[0][1].arms) == 1
     if given is not None:
@@ -82,7 +86,7 @@ def recorded_task(bag: Bag, given: str | None = None) -> tuple[RecordedTask | No
         if [arm.name for arm in task.arms] != names:
             shown = ", ".join(names) or "one without a name"
             raise InvalidInputError("task", given, f"a task for the arms of the recording, {shown}")
-        return _usable_task(task, fields)
+        return RecordedTask(_with_recorded_bases(_with_palms(task, given), fields[0][1]), tuple(fields)), ""
     name = fields[0][1].task
     if alone and (name not in task_names() or any(field.task != name for _, field in fields)):
         return None, ""
@@ -92,6 +96,33 @@ def recorded_task(bag: Bag, given: str | None = None) -> tuple[RecordedTask | No
         known = ", ".join(task_names())
         return None, f"its task {name} is none of {known}: its arms are predicted one by one; --task takes its file"
     return _usable_task(load_task(name), fields)
+
+
+def task_of_table(given: str, robot: RobotModel | None) -> RecordedTask:
+    """The task that a table is of, with its object where the task has it.
+
+    Raises:
+        InvalidInputError: No robot is known, or the task is of several arms or of an arm with a tip.
+        UnknownNameError: No such task.
+    """
+    task = _with_palms(load_task(given), given)
+    if len(task.arms) > 1:
+        raise InvalidInputError("task", given, "a task of one arm, as a table has one")
+    if robot is None:
+        raise InvalidInputError("task", given, "--robot along with it")
+    return RecordedTask(task, ((-np.inf, make_field(task, [robot])),))
+
+
+def _with_palms(task: Task, given: str) -> Task:
+    """The task, if it says more of an impact than options do.
+
+    Raises:
+        InvalidInputError: One arm with a tip, of whose contact options say everything.
+    """
+    if len(task.arms) == 1 and not any(task.arms[0].pad_half_sizes):
+        wanted = "a task with a palm or several arms; for a tip use --normal, --friction, --restitution, --object-mass"
+        raise InvalidInputError("task", given, wanted)
+    return task
 
 
 def recorded_bases(bag: Bag) -> dict[str, RecordedBase]:
@@ -203,6 +234,9 @@ def _together(
         replace(
             impact,
             common=problem.common(index, names, predicted),
+            assumed=(),
+            untested="",
+            normal_source="task",
             prediction_std=spread[index],
             ablation=rows[index],
             notes=_notes_of_all(impact),
@@ -216,7 +250,8 @@ def _notes_of_all(impact: AnalyzedImpact) -> tuple[str, ...]:
     """Without those that judge the prediction of this arm alone, or test a single contact point."""
     check = impact.contact_check
     tested = () if check is None else (check.note, check.surface_note)
-    return tuple(note for note in impact.notes if note not in tested and not note.endswith(ALONE))
+    endings = (ALONE, NO_TEST)
+    return tuple(note for note in impact.notes if note not in tested and not note.endswith(endings))
 
 
 class _Problem:
@@ -248,7 +283,7 @@ class _Problem:
 
     def ablation(self, group: Sequence[AnalyzedImpact]) -> list[tuple[AblationRow, ...]]:
         """Per arm one row per inertia that is known of all of them, with and without friction."""
-        if any(impact.estimate is None for impact in group):
+        if any(impact.reference is None for impact in group):
             return [()] * len(group)
         known = [known_inertias(robot) for robot in self.robots]
         rows: list[list[AblationRow]] = [[] for _ in group]
@@ -257,8 +292,8 @@ class _Problem:
             for friction in dict.fromkeys((self.task.object.friction_tool, 0.0)):
                 predicted = self.solve(before, inertia, friction)
                 for own, impact, arm in zip(rows, group, self.task.arms, strict=True):
-                    assert impact.estimate is not None
-                    own.append(ablation_row(inertia, friction, predicted.velocity_after[arm.name], impact.estimate))
+                    assert impact.reference is not None
+                    own.append(ablation_row(inertia, friction, predicted.velocity_after[arm.name], impact.reference))
         return [tuple(own) for own in rows]
 
     def common(self, index: int, names: Sequence[str], predicted: SimultaneousPrediction) -> CommonImpact:

@@ -5,16 +5,14 @@ from __future__ import annotations
 import importlib.metadata
 import platform
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from impact_aware.columns import KINDS, way_to_table
 from impact_aware.columns import SUFFIXES as TABLES
-from impact_aware.errors import ImpactAwareError, InvalidInputError
-from impact_aware.estimation.object_motion import ObjectTrack
-from impact_aware.messages.impact_prediction import TYPE as PREDICTION_TYPE
+from impact_aware.errors import InvalidInputError
 from impact_aware.recordings.ablation import group
 from impact_aware.recordings.arm_notes import (
     beside_notes,
@@ -25,32 +23,28 @@ from impact_aware.recordings.arm_notes import (
     robot_notes,
 )
 from impact_aware.recordings.arm_reading import ArmReading, read_arm, why_nothing
-from impact_aware.recordings.arm_selection import JOINT_STATE_TYPES, ArmSource, arm_of_table, arms_in_bag
+from impact_aware.recordings.arm_selection import JOINT_STATE_TYPES, arm_of_table, arms_in_bag
 from impact_aware.recordings.bag import Bag, BagError, is_recording
 from impact_aware.recordings.command_track import commands_of_bag, commands_of_table
 from impact_aware.recordings.common_impacts import (
     note_shared_objects,
     recorded_bases,
     recorded_task,
+    task_of_table,
     with_common_impacts,
 )
 from impact_aware.recordings.contact_loss import lost_contacts
 from impact_aware.recordings.event_cause import find_causes, refuted
 from impact_aware.recordings.file_options import file_options, with_file_options
-from impact_aware.recordings.impact_explanation import Surroundings, explain
+from impact_aware.recordings.impact_explanation import explain
 from impact_aware.recordings.joint_state_reader import JointStateDecoder
 from impact_aware.recordings.joint_table import open_table
 from impact_aware.recordings.labels import label_of
-from impact_aware.recordings.object_track import RecordedBase, track_of_bag, track_of_table
+from impact_aware.recordings.object_track import track_of_table
 from impact_aware.recordings.options import AnalysisOptions
-from impact_aware.recordings.recorded_predictions import (
-    TF_TYPES,
-    RecordedFrames,
-    RecordedPrediction,
-    read_predictions,
-)
 from impact_aware.recordings.results import Analysis, ArmAnalysis, OtherEvent
 from impact_aware.recordings.surface import Surface, load_surface
+from impact_aware.recordings.surroundings import Surroundings, surroundings_of_bag, track_beside
 from impact_aware.robot import load_robot
 from impact_aware.robot.plausible_state import limit_notes
 
@@ -144,14 +138,17 @@ def _analyze_file(
                 arm.units.check(f"{arm.source.topic} in {file.name}")
             names, topic = arm.source.message_names, arm.source.topic
             arm.commands = commands_of_bag(bag, topic, names, arm.finder.event_times, options.command_topic)
-        around = _surroundings(bag, arms, options, surface)
+        times = [impact.event.time for arm in arms for impact in arm.finder.found]
+        around = surroundings_of_bag(bag, times, options, surface, arms[0].notes if arms else [])
         task, problem = recorded_task(bag, options.task) if arms else (None, "")
         notes += [f"{file.name}: {problem}"] if problem else []
         bases = recorded_bases(bag) if task is None else task.bases
         if len(arms) == len(bases) == 1:
             # A single arm has no name in its field, but perhaps a namespace in the recording.
             bases = {arms[0].source.arm.rpartition("/")[2]: next(iter(bases.values()))}
-        tracks = [_track(bag, arm.source, options, bases) if arm.finder.found else None for arm in arms]
+        tracks = [
+            track_beside(bag, arm.source, options, bases, arm.notes) if arm.finder.found else None for arm in arms
+        ]
         found = [
             _concluded(file, arm, options, replace(around, track=track))
             for arm, track in zip(arms, tracks, strict=True)
@@ -166,6 +163,7 @@ def _analyze_table(
     joints = () if options.robot is None else load_robot(options.robot).joint_names
     table = open_table(file, options.columns, joints, degrees=options.degrees)
     arm = read_arm(arm_of_table(table.joint_names, options.robot), options)
+    task = None if options.task is None else task_of_table(options.task, arm.source.robot)
     arm.notes.extend(table.notes)
     seconds, rows = 0.0, 0
     for batch, spent in _timed(table.pieces()):
@@ -185,7 +183,8 @@ def _analyze_table(
     arm.notes += of_bags_only(options)
     arm.commands = commands_of_table(table)
     track = track_of_table(table.source, table.time, table.time_scale, options.columns)
-    return [_concluded(file, arm, options, Surroundings(surface, track=track))], seconds, []
+    found = [_concluded(file, arm, options, Surroundings(surface, track=track))]
+    return found if task is None else with_common_impacts(found, task, options), seconds, []
 
 
 def _read(bag: Bag, arms: list[ArmReading], report: Report | None) -> float:
@@ -229,40 +228,9 @@ def _timed(source: Iterator[Any]) -> Iterator[tuple[Any, float]]:
         yield item, time.perf_counter() - start
 
 
-def _surroundings(bag: Bag, arms: list[ArmReading], options: AnalysisOptions, surface: Surface | None) -> Surroundings:
-    times = [impact.event.time for arm in arms for impact in arm.finder.found]
-    if not times:
-        return Surroundings(surface)
-    frames = None
-    if options.surface_frame is not None:
-        frames = RecordedFrames(bag, times)
-        if not any(kind in TF_TYPES for kind in bag.topics.values()):
-            raise BagError(f"{bag.path}: --surface-frame {options.surface_frame} needs /tf or /tf_static in it")
-        if options.surface_frame not in frames.names:
-            listed = ", ".join(frames.names[:12])
-            raise InvalidInputError("surface-frame", repr(options.surface_frame), f"a frame of its TF: {listed}")
-    predicts = PREDICTION_TYPE in bag.topics.values()
-    try:
-        predictions = tuple(read_predictions(bag, times)) if predicts else ()
-    except (ImpactAwareError, AttributeError) as error:
-        arms[0].notes.append(f"predicted_jumps can't be read: {error}")
-        predictions, predicts = (), False
-    return Surroundings(surface, frames, predictions, predicts and bool(predictions))
-
-
-def _track(
-    bag: Bag, source: ArmSource, options: AnalysisOptions, bases: Mapping[str, RecordedBase]
-) -> ObjectTrack | None:
-    """The object's track in the frame of an arm's base."""
-    base_frame = "base" if source.robot is None else source.robot.base_frame
-    beside, base = source.topic.rsplit("/", 1)[0], bases.get(source.arm.rpartition("/")[2])
-    return track_of_bag(bag, options.object_topic, options.object_frame, base_frame, beside=beside, base=base)
-
-
 def _concluded(file: Path, arm: ArmReading, options: AnalysisOptions, around: Surroundings) -> ArmAnalysis:
     source, finder, selector = arm.source, arm.finder, arm.selector
-    own = tuple(p for p in around.predictions if _belongs(p, source))
-    mine = replace(around, predictions=own, predicts=around.predicts and bool(own))
+    mine = around.of_arm(source)
     label = label_of(file, options.labels)
     causes = find_causes(finder.found, finder.kinks.judged, source.message_names, arm.commands, source.robot)
     contacts = [cause for cause in causes if cause.impact is not None]
@@ -320,9 +288,3 @@ def _concluded(file: Path, arm: ArmReading, options: AnalysisOptions, around: Su
             *refuted(causes),
         ),
     )
-
-
-def _belongs(prediction: RecordedPrediction, source: ArmSource) -> bool:
-    """Whether a prediction is of this arm: published beside its joint states, or naming it."""
-    beside = prediction.topic.rsplit("/", 1)[0] == source.topic.rsplit("/", 1)[0]
-    return beside or (prediction.arm != "" and prediction.arm == source.arm)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +14,7 @@ from impact_aware.contact.geometry import Contact, FreeObject, contact_point
 from impact_aware.detection import ExpectationClassifier, JointSample
 from impact_aware.errors import ImpactAwareError, InvalidInputError
 from impact_aware.estimation import VelocityEstimate, estimate
-from impact_aware.estimation.estimate import AnteImpactSettings, position_at
+from impact_aware.estimation.estimate import position_at
 from impact_aware.estimation.object_motion import ObjectTrack
 from impact_aware.estimation.registry import BOTH_SIDES
 from impact_aware.impact.uncertainty import InputCovariance, predict_with_covariance
@@ -26,38 +26,20 @@ from impact_aware.recordings.impact_finder import FoundImpact
 from impact_aware.recordings.impact_fit import BEFORE
 from impact_aware.recordings.object_hit import object_hit
 from impact_aware.recordings.options import AnalysisOptions
-from impact_aware.recordings.recorded_predictions import RecordedFrames, RecordedPrediction, prediction_for
+from impact_aware.recordings.recorded_predictions import RecordedPrediction, prediction_for, truth_for
 from impact_aware.recordings.results import AnalyzedImpact
-from impact_aware.recordings.surface import Surface, normal_from_jump, unit
+from impact_aware.recordings.surface import normal_from_jump, unit
+from impact_aware.recordings.surroundings import Surroundings
 from impact_aware.robot import RobotModel
 
 LONG_ENOUGH = 0.100
 """Length of the record after an impact from which the oscillation of joints is averaged out, s."""
 
-WITHOUT = "adaptive"
-"""Estimator of the velocity after where one side has too few samples for `both_sides`."""
+NO_TEST = "so the prediction is no independent one"
+"""How the note of an impact ends whose normal is that of its own jump."""
 
 _HALF_EDGE = 0.1
 """Half the edge of the cube that stands in for an object whose shape is not known, m."""
-
-
-@dataclass(frozen=True, eq=False)
-class Surroundings:
-    """What is known about a recording's impacts besides the joints.
-
-    Attributes:
-        surface: From a surface file, or None.
-        frames: Of TF, or None when `surface_frame` is not used.
-        predictions: Live predictions of the recording.
-        predicts: Whether the recording has a topic of live predictions at all.
-        track: Of the object that is hit, or None.
-    """
-
-    surface: Surface | None = None
-    frames: RecordedFrames | None = None
-    predictions: tuple[RecordedPrediction, ...] = ()
-    predicts: bool = False
-    track: ObjectTrack | None = None
 
 
 def explain(
@@ -103,6 +85,7 @@ def explain(
         detectors=found.detectors,
         detector_residual=found.residual,
         estimate=estimated,
+        truth=truth_for(around.truths, event.time, source.message_names),
         label=label,
         notes=(problem,) if problem else (),
     )
@@ -138,17 +121,13 @@ def _estimate(
     # What another impact has shaken is no part of the motion before.
     usable = np.ones(len(window.times), dtype=bool) if previous is None else window.times > previous
     problem = ""
-    ways: list[tuple[str, AnteImpactSettings | None]] = [(options.estimator, before) for before in BEFORE]
-    if options.estimator == BOTH_SIDES:
-        # Where one side is too short for it, the branches are looked at one by one.
-        ways = [(BOTH_SIDES, None), *((WITHOUT, before) for before in BEFORE)]
-    for method, before in ways:
+    for before in BEFORE:
         try:
             estimated = estimate(
                 window.times[usable],
                 window.positions[usable],
                 event.time,
-                method=method,
+                method=options.estimator,
                 impact_time_error=event.time_std,
                 until=following,
                 before=before,
@@ -211,16 +190,39 @@ def _predict(
         prediction=result.prediction,
         prediction_std=np.sqrt(np.maximum(np.diag(result.velocity_after_covariance), 0.0)),
         normal_source=normal_source,
+        assumed=_assumed(options, around, recorded, contact),
+        untested=_untested(robot, options, normal_source),
     )
     check = check_contact(robot, q, impact.estimate, result.prediction, normal_given=normal_source != "jump")
     if check is not None:
         impact = _with_notes(_with_notes(impact, check.note), check.surface_note)
+        if check.verdict != "agrees" and options.contact_frame is None and recorded is None:
+            impact = replace(impact, assumed=(*impact.assumed, f"contact at {contact.frame}"))
     impact = replace(impact, contact_check=check)
     if result.prediction.mode == "separate":
         impact = _with_notes(
             impact, "the contact point does not approach along the normal: nothing is predicted to change"
         )
     return replace(impact, ablation=ablate(robot, impact)) if options.ablation else impact
+
+
+def _assumed(
+    options: AnalysisOptions, around: Surroundings, recorded: RecordedPrediction | None, contact: Contact
+) -> tuple[str, ...]:
+    """Inputs of a prediction that neither options, surface file nor a recorded prediction gave, with their values."""
+    if around.surface is not None or recorded is not None:
+        return ()
+    missing = [f"{name} 0" for name in ("friction", "restitution") if getattr(options, name) is None]
+    return (*missing, *(["a fixed surface"] if options.object_mass is None else []))
+
+
+def _untested(robot: RobotModel, options: AnalysisOptions, normal_source: str) -> str:
+    """Why a comparison with the jump is no test of a prediction; empty where it is one."""
+    if normal_source == "jump":
+        return "the normal was taken from the jump itself"
+    if options.inertia == "M+B_theta" and robot.known_inertia(options.inertia) == "M":
+        return f"the apparent motor inertia of {robot.name} is not known"
+    return ""
 
 
 def _with_notes(impact: AnalyzedImpact, note: str) -> AnalyzedImpact:
@@ -274,7 +276,7 @@ def _normal(
     return (
         normal,
         "jump",
-        note + "the normal was estimated from the jump itself, so the prediction is no independent one",
+        f"{note}the normal was estimated from the jump itself, {NO_TEST}",
     )
 
 

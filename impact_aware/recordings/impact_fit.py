@@ -8,9 +8,10 @@ import numpy as np
 
 from impact_aware.arrays import Array
 from impact_aware.errors import InvalidInputError
+from impact_aware.estimation.agreement import agreeing_fit, any_fit
 from impact_aware.estimation.both_sides import fit_both_sides
 from impact_aware.estimation.estimate import AnteImpactSettings, fit_before
-from impact_aware.estimation.registry import BOTH_SIDES, ESTIMATORS
+from impact_aware.estimation.registry import AGREEMENT, BOTH_SIDES, ESTIMATORS
 from impact_aware.estimation.result import BranchFit
 from impact_aware.recordings.results import AnalyzedImpact
 
@@ -45,8 +46,6 @@ class FitCurve:
 def curve_before(impact: AnalyzedImpact) -> FitCurve | None:
     """The branch before the impact; None when no fit to the samples there gives the velocity before."""
     since, positions = _samples(impact)
-    if impact.estimate is not None and impact.estimate.method == BOTH_SIDES:
-        return _side(impact, since, positions, late=False)
     for settings in (*BEFORE, AnteImpactSettings()):
         try:
             curve = _curve(since, positions, fit_before(since, positions, settings), impact.velocity_before)
@@ -54,13 +53,15 @@ def curve_before(impact: AnalyzedImpact) -> FitCurve | None:
             continue
         if curve is not None:
             return curve
+    if impact.estimate is not None and impact.estimate.method == BOTH_SIDES:
+        return _side(impact, since, positions, late=False)
     return None
 
 
 def curve_after(impact: AnalyzedImpact) -> FitCurve | None:
     """The branch after the impact; None without an estimate, or when fitting again does not give the same one."""
     estimate = impact.estimate
-    if estimate is None or estimate.method not in (BOTH_SIDES, *ESTIMATORS):
+    if estimate is None or estimate.method not in (AGREEMENT, BOTH_SIDES, *ESTIMATORS):
         return None
     since, positions = _samples(impact)
     if estimate.method == BOTH_SIDES:
@@ -69,7 +70,11 @@ def curve_after(impact: AnalyzedImpact) -> FitCurve | None:
     # Half a microsecond of slack keeps the last sample of the estimate, whose stamp went through a subtraction.
     usable = (since >= min(start, 0.0) - 5e-7) & (since <= end + 5e-7)
     try:
-        fit = ESTIMATORS[estimate.method].fit(since[usable], positions[usable])
+        if estimate.method == AGREEMENT:
+            found = agreeing_fit(since[usable], positions[usable], estimate.velocity_before)
+            fit = any_fit(since[usable], positions[usable]) if found is None else found
+        else:
+            fit = ESTIMATORS[estimate.method].fit(since[usable], positions[usable])
     except InvalidInputError:
         return None
     return _curve(since, positions, fit, estimate.velocity_after)

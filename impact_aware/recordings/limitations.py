@@ -44,10 +44,10 @@ class Limitation:
 
 def limitations(analysis: Analysis) -> tuple[Limitation, ...]:
     """Everything that the recordings of an analysis can't tell, arm by arm."""
-    return tuple(entry for arm in analysis.arms for entry in _of_arm(arm, analysis))
+    return tuple(entry for arm in analysis.arms for entry in _of_arm(arm))
 
 
-def _of_arm(arm: ArmAnalysis, analysis: Analysis) -> Iterator[Limitation]:
+def _of_arm(arm: ArmAnalysis) -> Iterator[Limitation]:
     def entry(what: str, reason: str, chosen: Sequence[AnalyzedImpact] = ()) -> Limitation:
         # An entry that holds for every impact is about the recording.
         some = len(chosen) < len(arm.impacts)
@@ -86,24 +86,21 @@ def _of_arm(arm: ArmAnalysis, analysis: Analysis) -> Iterator[Limitation]:
         chosen = [impact for impact in arm.impacts if test(impact)]
         if chosen:
             yield entry(what, reason, chosen)
-    yield from _assumed(arm, analysis, entry)
+    yield from _assumed(arm, entry)
 
 
-def _assumed(arm: ArmAnalysis, analysis: Analysis, entry: Callable[[str, str], Limitation]) -> Iterator[Limitation]:
+def _assumed(arm: ArmAnalysis, entry: Callable[[str, str], Limitation]) -> Iterator[Limitation]:
     predicted = [impact for impact in arm.impacts if impact.prediction is not None]
     if not predicted:
         return
     for name in ("friction", "restitution"):
-        given = analysis.settings.get(name) is not None or analysis.settings.get("surface") is not None
-        zero = all(getattr(i.prediction.contact, name) == 0.0 for i in predicted if i.prediction is not None)
-        if zero and not given:
+        if all(any(word.startswith(name) for word in impact.assumed) for impact in predicted):
             yield entry(
                 f"the {name}",
                 f"nobody gave one: 0 was assumed; --{name} gives it, impact-aware identify {name} finds it",
             )
-    if all(i.prediction is not None and i.prediction.obstacle is None for i in predicted):
-        if all(impact.object_hit is None for impact in predicted):
-            yield entry("whether what was hit gave way", "no --object-mass: a fixed surface was assumed")
+    if all("a fixed surface" in impact.assumed and impact.object_hit is None for impact in predicted):
+        yield entry("whether what was hit gave way", "no --object-mass: a fixed surface was assumed")
 
 
 def _window(impact: AnalyzedImpact) -> float:

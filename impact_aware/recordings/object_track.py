@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -82,7 +83,8 @@ def track_of_table(
 def _other_table(source: ColumnFile, chosen: ColumnMap) -> tuple[ColumnFile, Name, float]:
     """The table with the track that stands beside the joints', the column of its times and their scale."""
     assert chosen.object_table is not None
-    other = open_columns(source.path.parent / chosen.object_table)
+    given, beside = Path(chosen.object_table), source.path.parent / chosen.object_table
+    other = open_columns(given if given.exists() and not beside.exists() else beside)
     time = next(iter(joint_columns(other, "object_time", (), chosen.object_time)), None) if chosen.object_time else None
     time = time_column(other) if time is None else time
     if time is None:

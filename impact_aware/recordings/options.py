@@ -10,16 +10,14 @@ from typing import Any
 from impact_aware.contact.geometry import FRICTION, OBJECT_MASS, RADIUS, RESTITUTION, vector
 from impact_aware.detection.registry import DETECTORS
 from impact_aware.errors import InvalidInputError, UnknownNameError
-from impact_aware.estimation.registry import BOTH_SIDES, OFFLINE_ESTIMATORS
+from impact_aware.estimation.registry import AGREEMENT, OFFLINE_ESTIMATORS
 from impact_aware.impact.registry import DEFAULT_METHOD, impact_map
 from impact_aware.joint_columns import ColumnMap
 from impact_aware.robot import INERTIA_CHOICES
 
 DEFAULT_DETECTOR = "adaptive_window"
 
-DEFAULT_ESTIMATOR = BOTH_SIDES
-"""Recordings come from any robot under any controller: its stated errors hold for all of them, the fixed recipes' do
-not where a controller acts strongly just after the impact."""
+DEFAULT_ESTIMATOR = AGREEMENT
 
 ALL = "all"
 

@@ -24,6 +24,9 @@ _PREDICTED = (SOURCES["look_ahead"], SOURCES["at_impact"])
 
 TF_TYPES = ("tf2_msgs/msg/TFMessage", "tf2_msgs/TFMessage")
 
+TRUTH = "true_impacts"
+"""Last part of the topic on which a simulator publishes the impacts of its plant."""
+
 HORIZON = 0.6
 """A look-ahead prediction older than this is no announcement of an impact, s."""
 
@@ -69,7 +72,7 @@ def read_predictions(bag: Bag, times: Sequence[float]) -> list[RecordedPredictio
 
     Only those are decoded whose stamps are near one of the times; the recording may hold millions of them.
     """
-    topics = [topic for topic, kind in bag.topics.items() if kind == TYPE and not topic.endswith("true_impacts")]
+    topics = [topic for topic, kind in bag.topics.items() if kind == TYPE and not topic.endswith(TRUTH)]
     if not topics or not len(times):
         return []
     around = np.sort(np.asarray(times, dtype=np.float64))
@@ -85,6 +88,24 @@ def read_predictions(bag: Bag, times: Sequence[float]) -> list[RecordedPredictio
             elif message.valid and message.source in _PREDICTED and message.contacts:
                 found.append(_prediction(raw.topic, message))
     return [_with_common_jump(prediction, common) for prediction in found]
+
+
+def read_truth(bag: Bag) -> list[tuple[str, Impact]]:
+    """Impacts that the simulator of a recording says were made, each with its topic; none of a real arm."""
+    topics = [topic for topic, kind in bag.topics.items() if kind == TYPE and topic.endswith(TRUTH)]
+    found = [
+        (topic, impact_from_message(bag.deserialize(topic, raw)))
+        for topic in topics
+        for _, raw in bag.serialized(topic)
+    ]
+    return [(topic, impact) for topic, impact in found if np.isfinite(impact.velocity_after).all()]
+
+
+def truth_for(truths: Sequence[tuple[str, Impact]], time: float, joint_names: Sequence[str]) -> Impact | None:
+    """The plant's impact of these joints at a time, s; None where there is none."""
+    own = [impact for _, impact in truths if set(impact.joint_names) == set(joint_names)]
+    near = min(own, key=lambda impact: abs(impact.time - time), default=None)
+    return near if near is not None and abs(near.time - time) <= _TOGETHER else None
 
 
 def _with_common_jump(prediction: RecordedPrediction, common: Sequence[Impact]) -> RecordedPrediction:

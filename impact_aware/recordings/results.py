@@ -3,29 +3,31 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from impact_aware.arrays import Array
 from impact_aware.detection.events import ImpactEvent
 from impact_aware.detection.impact_watch import CONTACT, CONTACT_LOST, SECOND_CONTACT
-from impact_aware.estimation.metrics import absolute_error, jump_relative_error
+from impact_aware.estimation.metrics import absolute_error
 from impact_aware.estimation.result import VelocityEstimate
 from impact_aware.impact.prediction import ImpactPrediction
-from impact_aware.impact.record import ContactRecord
+from impact_aware.impact.record import ContactRecord, Impact
+from impact_aware.recordings.ablation_results import AblationGroup, AblationRow
 from impact_aware.recordings.arm_samples import ArmSamples
 from impact_aware.recordings.contact_check import ContactCheck
 from impact_aware.recordings.object_hit import ObjectHit
 from impact_aware.recordings.surface import jump_impulse
+from impact_aware.recordings.verdict import ESTIMATE, PLANT, Reference, Verdict, verdict
 from impact_aware.robot import RobotModel
 
-NORMAL_SOURCES = ("option", "config", "tf", "prediction", "jump")
-"""Where a contact normal may come from: the command line, a surface file, a TF frame, a recorded prediction, or the
-jump itself."""
-
+NORMAL_SOURCES = ("option", "config", "tf", "prediction", "task", "jump")
+"""Where a contact normal may come from: the command line, a surface file, a TF frame, a recorded prediction, a task, or
+the jump itself."""
 
 CAUSES = (CONTACT, SECOND_CONTACT, CONTACT_LOST, "command_step", "motion_start", "ringing")
 """What a find may be: contact made; made again soon after another; lost; a step of the commanded acceleration; the
@@ -64,32 +66,11 @@ class DetectorResidual:
 
     Attributes:
         times: (k,) Stamps up to the detection, s.
-        values: (k,) Largest residual over its bound; above 1 the detector suspects an impact.
+        values: (k,) Largest residual over its bound, above 1 where the detector suspects an impact.
     """
 
     times: Array
     values: Array
-
-
-@dataclass(frozen=True, eq=False)
-class AblationRow:
-    """One prediction of an impact with another inertia or friction (Rey Arias 2024, Tables II and III).
-
-    Attributes:
-        inertia: `M`, `M+B_theta` or `M+B_rho`.
-        friction: Coulomb's coefficient.
-        velocity_after: (n,) Predicted, rad/s.
-        joint_error: (n,) |predicted - estimated|, rad/s (Rey Arias 2024, (18)).
-        error: Norm of predicted minus estimated, rad/s.
-        relative_error: `error` over the norm of the estimated jump.
-    """
-
-    inertia: str
-    friction: float
-    velocity_after: Array
-    joint_error: Array
-    error: float
-    relative_error: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,6 +121,9 @@ class AnalyzedImpact:
         ablation: One row per inertia and friction; empty without an estimate or a prediction.
         object_hit: What the object's track says about it, or None without a track.
         contact_check: What the jump says about the contact point, or None without an estimate or a prediction.
+        truth: What the simulator that made the recording says of this impact, or None.
+        assumed: Inputs of the prediction that nobody gave, each with its value.
+        untested: Why comparing the prediction with the jump is no test of it; empty where it is one.
         cause: One of `CONTACTS`.
         evidence: What speaks for the cause, one sentence; empty when nothing was compared.
         notes: What a reader has to know about this impact, one sentence each.
@@ -165,6 +149,9 @@ class AnalyzedImpact:
     ablation: tuple[AblationRow, ...] = ()
     contact_check: ContactCheck | None = None
     object_hit: ObjectHit | None = None
+    truth: Impact | None = None
+    assumed: tuple[str, ...] = ()
+    untested: str = ""
     cause: str = "contact"
     evidence: str = ""
     notes: tuple[str, ...] = ()
@@ -198,27 +185,40 @@ class AnalyzedImpact:
         return None if self.estimate is None else self.estimate.velocity_after
 
     @property
+    def estimated(self) -> Reference | None:
+        """Velocities that the samples show, with their errors."""
+        found = self.estimate
+        if found is None:
+            return None
+        return Reference(ESTIMATE, found.velocity_before, found.velocity_after, found.standard_error)
+
+    @property
+    def reference(self) -> Reference | None:
+        """Velocities that errors of predictions count from: the plant's where it was recorded, else `estimated`."""
+        if self.truth is None:
+            return self.estimated
+        order = [self.truth.joint_names.index(name) for name in self.joint_names]
+        before, after = self.truth.velocity_before[order], self.truth.velocity_after[order]
+        return Reference(PLANT, before, after, np.zeros(len(order)))
+
+    @property
     def joint_error(self) -> Array | None:
-        """(n,) |predicted - estimated|, rad/s (Rey Arias 2024, (18))."""
-        predicted = self.velocity_after_predicted
-        if predicted is None or self.estimate is None:
-            return None
-        return absolute_error(predicted, self.estimate.velocity_after)
+        """(n,) |predicted - reference|, rad/s (Rey Arias 2024, (18))."""
+        predicted, reference = self.velocity_after_predicted, self.reference
+        return None if predicted is None or reference is None else absolute_error(predicted, reference.after)
 
     @property
-    def error(self) -> float | None:
-        """Norm of predicted minus estimated, rad/s."""
-        errors = self.joint_error
-        return None if errors is None else float(np.linalg.norm(errors))
-
-    @property
-    def error_standard_error(self) -> float | None:
-        """Standard error of `error` by those of estimate and prediction, rad/s."""
-        predicted = self.velocity_after_predicted
-        if predicted is None or self.estimate is None:
-            return None
-        spread = 0.0 if self.prediction_std is None else np.nan_to_num(self.prediction_std)
-        return _norm_error(predicted - self.estimate.velocity_after, np.hypot(self.estimate.standard_error, spread))
+    def verdict(self) -> Verdict:
+        """Comparison of the prediction with what happened."""
+        truth = None if self.truth is None else self.reference
+        return verdict(
+            self.velocity_after_predicted,
+            self.prediction_std,
+            self.estimated,
+            truth,
+            assumed=self.assumed,
+            untested=self.untested,
+        )
 
     @property
     def jump_size(self) -> tuple[float, float] | None:
@@ -228,14 +228,6 @@ class AnalyzedImpact:
         jump = self.estimate.velocity_after - self.estimate.velocity_before
         return float(np.linalg.norm(jump)), _norm_error(jump, self.estimate.jump_error)
 
-    @property
-    def relative_error(self) -> float | None:
-        """`error` over the norm of the estimated jump."""
-        predicted = self.velocity_after_predicted
-        if predicted is None or self.estimate is None:
-            return None
-        return jump_relative_error(predicted, self.estimate.velocity_after, self.estimate.velocity_before)
-
     def contact_velocity(self, velocity: Array | None) -> Array | None:
         """Velocity (3,) of the robot's contact point at joint velocities (n,), m/s; None without both."""
         if self.prediction is None or velocity is None:
@@ -244,15 +236,18 @@ class AnalyzedImpact:
 
     @property
     def impulse_estimated(self) -> Array | None:
-        """(3,) On the robot, as the estimated jump shows it with the inertia of the prediction, N s."""
-        if self.prediction is None or self.estimate is None:
+        """(3,) On the robot, as the estimated jump shows it with the inertia of the prediction, N s.
+
+        None where the impact was predicted with several contact points at once, which one impulse does not describe.
+        """
+        if self.prediction is None or self.estimate is None or self.common is not None:
             return None
         return jump_impulse(self.prediction.space, self.prediction.contact, self.estimate.jump)
 
     @property
     def impulse_error(self) -> Array | None:
         """(3,) Standard error of `impulse_estimated` by those of the velocities, the inertia's aside, N s."""
-        if self.prediction is None or self.estimate is None:
+        if self.prediction is None or self.estimate is None or self.common is not None:
             return None
         space, contact = self.prediction.space, self.prediction.contact
         slopes = np.array([jump_impulse(space, contact, unit) for unit in np.eye(len(self.joint_names))])
@@ -316,39 +311,6 @@ class ArmAnalysis:
 
 
 @dataclass(frozen=True, eq=False)
-class AblationGroup:
-    """All impacts with one label, predicted with one inertia and friction: a row of Rey Arias 2024's Tables II and III.
-
-    Attributes:
-        label: From the label file; the recording's name without one.
-        robot: Name of the robot, as only joints of the same one can be averaged.
-        joint_names: (n,) Joint order of every array.
-        inertia: `M`, `M+B_theta` or `M+B_rho`.
-        friction: Coulomb's coefficient.
-        count: Impacts in the group.
-        joint_error_mean: (n,) Mean of |predicted - estimated|, rad/s.
-        joint_error_max: (n,) Largest of them, rad/s.
-        error_mean: Mean norm of predicted minus estimated, rad/s.
-        error_max: Largest norm, rad/s.
-        velocity_before_mean: (n,) Mean velocity before, rad/s, for reference as in Table II.
-        velocity_after_mean: (n,) Mean estimated velocity after, rad/s.
-    """
-
-    label: str
-    robot: str
-    joint_names: tuple[str, ...]
-    inertia: str
-    friction: float
-    count: int
-    joint_error_mean: Array
-    joint_error_max: Array
-    error_mean: float
-    error_max: float
-    velocity_before_mean: Array
-    velocity_after_mean: Array
-
-
-@dataclass(frozen=True, eq=False)
 class Analysis:
     """One run of `impact-aware analyze` over one or several recordings.
 
@@ -377,17 +339,17 @@ class Analysis:
     @property
     def impacts(self) -> tuple[AnalyzedImpact, ...]:
         """Every impact of every arm, recording by recording, in order of time within each."""
-        ordered: list[AnalyzedImpact] = []
-        for file in dict.fromkeys(arm.file for arm in self.arms):
-            found = [impact for arm in self.arms if arm.file == file for impact in arm.impacts]
-            ordered += sorted(found, key=lambda impact: impact.time)
-        return tuple(ordered)
+        return self._in_order(lambda arm: arm.impacts)
 
     @property
     def other_events(self) -> tuple[OtherEvent, ...]:
         """Every find that is no impact, of every arm, in the order of `impacts`."""
-        ordered: list[OtherEvent] = []
-        for file in dict.fromkeys(arm.file for arm in self.arms):
-            found = [event for arm in self.arms if arm.file == file for event in arm.other_events]
-            ordered += sorted(found, key=lambda event: event.time)
-        return tuple(ordered)
+        return self._in_order(lambda arm: arm.other_events)
+
+    def _in_order(self, finds: Callable[[ArmAnalysis], Sequence[_Timed]]) -> tuple[_Timed, ...]:
+        files = dict.fromkeys(arm.file for arm in self.arms)
+        own = [[find for arm in self.arms if arm.file == file for find in finds(arm)] for file in files]
+        return tuple(find for group in own for find in sorted(group, key=lambda find: find.time))
+
+
+_Timed = TypeVar("_Timed", AnalyzedImpact, OtherEvent)

@@ -87,7 +87,7 @@ def read_scene(
 
     Args:
         bag: An open recording.
-        time: s, as in the stamps; the first impact when None.
+        time: s, as in the stamps, or since the first of them; the first impact when None.
         robot: Profile of the robot (of both); when None, what the recording says.
         style: Lengths and times of the markers.
 
@@ -109,6 +109,8 @@ def read_scene(
             raise BagError(f"{bag.path}: no impact is recorded; choose a --time from {span[0]:.3f} to {span[1]:.3f} s")
         # Arms that hit together do so a few samples apart: the picture waits for the last of them.
         time = max(found for found in every if found <= every[0] + SAME_IMPACT)
+    if 0.0 <= time <= span[1] - span[0] and time < span[0]:
+        time += span[0]
     if not span[0] - ROUNDING <= time <= span[1] + ROUNDING:
         raise InvalidInputError("--time", f"{time:g} s", f"a time of the recording, {span[0]:.3f} to {span[1]:.3f} s")
     field = _field(bag, next(iter(topics)), time)

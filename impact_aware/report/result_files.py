@@ -13,18 +13,18 @@ import numpy as np
 
 from impact_aware.estimation.object_motion import ObjectMotion
 from impact_aware.impact.prediction import ImpactPrediction
+from impact_aware.recordings.ablation_results import AblationGroup, AblationRow
 from impact_aware.recordings.contact_check import ContactCheck
 from impact_aware.recordings.limitations import Limitation, limitations
 from impact_aware.recordings.object_hit import ObjectHit
 from impact_aware.recordings.results import (
-    AblationGroup,
-    AblationRow,
     Analysis,
     AnalyzedImpact,
     ArmAnalysis,
     CommonImpact,
     OtherEvent,
 )
+from impact_aware.recordings.verdict import Verdict
 
 
 def to_json(analysis: Analysis) -> dict[str, Any]:
@@ -50,7 +50,8 @@ def impact_to_json(impact: AnalyzedImpact) -> dict[str, Any]:
         "after_predicted": impact.velocity_after_predicted,
         "after_estimated": impact.velocity_after_estimated,
     }
-    estimate, first = impact.estimate, impact.event.joint
+    estimate, first, found = impact.estimate, impact.event.joint, impact.verdict
+    reference = impact.reference
     return {
         **_picked(impact, "arm", "index", "file", "label", "joint_names", "detectors", "expected", "notes", "position"),
         **_picked(impact, "cause", "evidence"),
@@ -61,7 +62,11 @@ def impact_to_json(impact: AnalyzedImpact) -> dict[str, Any]:
         "velocity_before_error": _plain(impact.velocity_before_error),
         "velocity_after_predicted_std": _plain(impact.prediction_std),
         "velocity_after_error": None if estimate is None else _plain(estimate.standard_error),
-        **_picked(impact, "error", "joint_error", "relative_error", "contact_frame", "normal_source"),
+        "verdict": {**_picked(found, *Verdict.__dataclass_fields__)},
+        "error": _plain(found.error),
+        "relative_error": _plain(found.share),
+        "velocity_after_true": _plain(None if impact.truth is None or reference is None else reference.after),
+        **_picked(impact, "joint_error", "contact_frame", "normal_source"),
         **{f"contact_velocity_{name}": _plain(impact.contact_velocity(value)) for name, value in velocities.items()},
         "impulse_estimated": _plain(impact.impulse_estimated),
         "impulse_error": _plain(impact.impulse_error),
@@ -125,6 +130,7 @@ def impacts_csv(impacts: Iterable[AnalyzedImpact]) -> str:
     rows: list[dict[str, Any]] = []
     for impact in impacts:
         found = impact_to_json(impact)
+        found |= {f"verdict_{name}": found["verdict"][name] for name in ("within", "reference")}
         for name in ("normal", "impulse"):
             found |= zip((f"{name}_{axis}" for axis in "xyz"), found[name] or (None,) * 3, strict=True)
         for joint, name in enumerate(impact.joint_names):
@@ -136,7 +142,8 @@ def impacts_csv(impacts: Iterable[AnalyzedImpact]) -> str:
 _IMPACT_COLUMNS = (
     "file", "arm", "index", "label", "cause", "time", "time_standard_error", "time_detected", "detector", "expected",
     "mode", "normal_x", "normal_y", "normal_z", "normal_source", "impulse_x", "impulse_y", "impulse_z",
-    "effective_mass", "friction", "restitution", "inertia", "error", "relative_error",
+    "effective_mass", "friction", "restitution", "inertia", "verdict_within",
+    "verdict_reference", "error", "relative_error",
 )  # fmt: skip
 
 _JOINT_COLUMNS = (

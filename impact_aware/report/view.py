@@ -16,6 +16,7 @@ from impact_aware.arrays import Array
 from impact_aware.impact.prediction import ImpactPrediction
 from impact_aware.recordings.limitations import limitations
 from impact_aware.recordings.results import Analysis, AnalyzedImpact, ArmAnalysis, CommonImpact
+from impact_aware.recordings.verdict import CANNOT_TELL, ESTIMATE, NO, PLANT, YES, Verdict, decided
 from impact_aware.report.hit_facts import contact_facts, object_facts
 from impact_aware.report.number_text import UNKNOWN, number_text
 
@@ -43,7 +44,7 @@ def short_names(files: Sequence[Path]) -> dict[Path, str]:
 
 def impact_view(number: int, impact: AnalyzedImpact, names: Mapping[Path, str]) -> SimpleNamespace:
     """The texts of one impact, whose `number` counts over the whole report; `names` are those of the recordings."""
-    speed, prediction = _approach_speed(impact), impact.prediction
+    speed, prediction, found = _approach_speed(impact), impact.prediction, impact.verdict
     where = f" of {impact.arm}" if impact.arm else ""
     return SimpleNamespace(
         number=number,
@@ -54,15 +55,17 @@ def impact_view(number: int, impact: AnalyzedImpact, names: Mapping[Path, str]) 
         time=f"{impact.time:.4f}{_plus_minus(impact.event.time_std, 4)}",
         joint=_joint_name(impact, impact.event.joint),
         approach=number_text(speed, 3) + _plus_minus(_approach_error(impact), 3),
-        error=number_text(impact.error, 3) + _plus_minus(impact.error_standard_error, 3),
-        relative=_percent(impact.relative_error),
-        mass=number_text(None if prediction is None else prediction.effective_mass, 2),
-        impulse=number_text(None if prediction is None else float(np.linalg.norm(prediction.impulse)), 3),
+        within=_WITHIN[found.within],
+        error=error_text(found),
+        relative=_percent(found.share),
+        mass=number_text(None if prediction is None or impact.common is not None else prediction.effective_mass, 2),
+        impulse=number_text(_impulse_size(impact), 3),
         mode=_mode(impact),
         expected={True: "yes", False: "no", None: UNKNOWN}[impact.expected],
         label=impact.label or "",
         facts=tuple(_facts(impact, names)),
         joints=tuple(_joint_rows(impact)),
+        simulated=impact.truth is not None,
         variants=tuple(_variant_rows(impact)),
         notes=impact.notes,
     )
@@ -104,21 +107,54 @@ def arm_view(arm: ArmAnalysis, numbers: Mapping[int, int], shown: int, names: Ma
 
 
 def headline(analysis: Analysis) -> tuple[Fact, ...]:
-    """The few figures that stand at the top."""
+    """The few figures that stand at the top: what was read, and the verdicts.
+
+    A share of the jump stands there only where no input of a prediction is known less well than that.
+    """
     impacts = analysis.impacts
-    errors = [impact.error for impact in impacts if impact.error is not None]
-    relative = [impact.relative_error for impact in impacts if impact.relative_error is not None]
     messages = f"{analysis.messages:,}".replace(",", "\u202f")
     facts = [
         Fact("impacts" if len(impacts) != 1 else "impact", str(len(impacts))),
         Fact("recordings" if len(analysis.files) != 1 else "recording", str(len(analysis.files))),
         Fact("joint-state messages", messages),
     ]
-    if errors:
-        facts.append(Fact("rad/s, median prediction error", f"{float(np.median(errors)):.3f}"))
-    if relative:
-        facts.append(Fact("of the jump, median prediction error", _percent(float(np.median(relative)))))
+    found = [impact.verdict for impact in impacts]
+    if len(found) == 1:
+        facts.append(Fact("prediction within the uncertainty of the estimate", _WITHIN[found[0].within]))
+        if found[0].error is not None:
+            facts.append(Fact(f"rad/s off {_REFERENCES[found[0].reference]}", error_text(found[0])))
+    elif found:
+        counts = ", ".join(
+            f"{sum(one.within == name for one in found)} {words}"
+            for name, words in _WITHIN.items()
+            if any(one.within == name for one in found)
+        )
+        facts.append(Fact("predictions within the uncertainty of the estimate", counts))
+    shares = [one.share for one in found if one.share is not None]
+    if shares and len(shares) == len(found):
+        words = "of the jump, prediction error" if len(shares) == 1 else "of the jump, median prediction error"
+        facts.append(Fact(words, _percent(float(np.median(shares)))))
     return tuple(facts)
+
+
+def error_text(found: Verdict) -> str:
+    """Error of a prediction with its interval, rad/s; the sign for unknown without one."""
+    if found.error is None or found.interval is None:
+        return UNKNOWN
+    low, high = found.interval
+    return f"{found.error:.3f} ({low:.3f} to {high:.3f})"
+
+
+_WITHIN = {YES: "yes", NO: "no", CANNOT_TELL: "can't tell"}
+_REFERENCES = {PLANT: "the simulator's truth", ESTIMATE: "the estimate"}
+
+
+def _impulse_size(impact: AnalyzedImpact) -> float | None:
+    """Norm of the impulse of the map that was used, N s."""
+    if impact.prediction is None:
+        return None
+    used = impact.prediction.impulse if impact.common is None else impact.common.contact.impulse
+    return float(np.linalg.norm(used))
 
 
 def limitation_rows(analysis: Analysis) -> tuple[Fact, ...]:
@@ -163,6 +199,7 @@ def _plain(value: Any) -> str:
 
 def _facts(impact: AnalyzedImpact, names: Mapping[Path, str]) -> Iterable[Fact]:
     event, estimate = impact.event, impact.estimate
+    yield from _verdict_facts(impact.verdict)
     yield Fact("recording", names.get(impact.file, impact.file.name))
     yield Fact("time", f"{event.time:.5f} s{_plus_minus(event.time_std * 1e3, 2, 'ms')}")
     found = event.detector + "".join(f", {name}" for name in impact.detectors if name != event.detector)
@@ -180,20 +217,33 @@ def _facts(impact: AnalyzedImpact, names: Mapping[Path, str]) -> Iterable[Fact]:
         start, end = (1e3 * (edge - event.time) for edge in estimate.window)
         words = f"{estimate.method}, {estimate.samples} samples from {start:.0f} to {end:.0f} ms"
         yield Fact("estimated with", words if estimate.settled else f"{words}; the fit ended on a bound")
-    within = _joints_within(impact)
-    if within is not None:
-        yield Fact("error within 2 s.e.", f"{within} of {len(impact.joint_names)} joints")
     if impact.expected is not None:
         yield Fact("expected", "yes: a recorded prediction announced it" if impact.expected else "no")
 
 
+def _verdict_facts(found: Verdict) -> Iterable[Fact]:
+    """Answer, error and assumptions of the comparison with what happened."""
+    answer = _WITHIN[found.within]
+    if found.distance is not None:
+        answer += f", {found.distance:.1f} standard errors off per joint"
+    yield Fact("prediction within the uncertainty of the estimate", f"{answer}: {found.reason}".removesuffix(": "))
+    if found.error is not None:
+        share = "" if found.share is None else f", {_percent(found.share)} of the jump"
+        yield Fact("prediction off by", f"{error_text(found)} rad/s{share}, from {_REFERENCES[found.reference]}")
+    yield Fact("assumed", ", ".join(found.assumed) or "nothing")
+
+
 def _prediction_facts(impact: AnalyzedImpact, prediction: ImpactPrediction) -> Iterable[Fact]:
     contact, shown = prediction.contact, impact.impulse_estimated
-    yield Fact("contact point", f"{_vector(prediction.point, 4)} m")
-    yield Fact("normal", f"{_vector(contact.normal, 3)} from the {_SOURCES.get(impact.normal_source, 'input')}")
-    speed = f"{_approach_speed(impact):.3f}{_plus_minus(_approach_error(impact), 3)}"
-    yield Fact("approach speed", f"{speed} m/s along the normal")
-    yield Fact("effective mass", f"{prediction.effective_mass:.2f} kg along the normal")
+    point, normal = (prediction.point, contact.normal)
+    if impact.common is not None:
+        point, normal = impact.common.contact.point, impact.common.contact.normal
+    yield Fact("contact point", f"{_vector(point, 4)} m")
+    yield Fact("normal", f"{_vector(normal, 3)} from the {_SOURCES.get(impact.normal_source, 'input')}")
+    if impact.common is None:
+        speed = f"{_approach_speed(impact):.3f}{_plus_minus(_approach_error(impact), 3)}"
+        yield Fact("approach speed", f"{speed} m/s along the normal")
+        yield Fact("effective mass", f"{prediction.effective_mass:.2f} kg along the normal")
     if prediction.obstacle is not None:
         yield Fact("object hit", f"{prediction.obstacle.mass:.2f} kg, free")
     yield from _common_facts(impact.common)
@@ -231,6 +281,7 @@ _SOURCES = {
     "config": "surface file",
     "tf": "TF frame",
     "prediction": "recorded prediction",
+    "task": "task",
     "jump": "jump itself",
 }
 
@@ -246,6 +297,7 @@ def _joint_rows(impact: AnalyzedImpact) -> Iterable[SimpleNamespace]:
             + _plus_minus(None if impact.prediction_std is None else float(impact.prediction_std[joint]), 4),
             estimated=_of(impact.velocity_after_estimated, joint),
             estimated_error=_of(None if impact.estimate is None else impact.estimate.standard_error, joint),
+            truth=_of(None if impact.truth is None or impact.reference is None else impact.reference.after, joint),
             error=_of(errors, joint),
             residual=_of(impact.event.residual, joint, 2),
             largest=joint == largest,
@@ -253,7 +305,10 @@ def _joint_rows(impact: AnalyzedImpact) -> Iterable[SimpleNamespace]:
 
 
 def _variant_rows(impact: AnalyzedImpact) -> Iterable[SimpleNamespace]:
-    best = min((row.error for row in impact.ablation), default=math.inf)
+    reference = impact.reference
+    rows = [(row.inertia, row.velocity_after) for row in impact.ablation]
+    best = "" if reference is None else decided(rows, reference, impact.prediction_std)
+    least = min((row.error for row in impact.ablation if row.inertia == best), default=math.inf)
     for row in impact.ablation:
         yield SimpleNamespace(
             inertia=row.inertia,
@@ -261,16 +316,8 @@ def _variant_rows(impact: AnalyzedImpact) -> Iterable[SimpleNamespace]:
             error=number_text(row.error, 4),
             error_degrees=number_text(math.degrees(row.error), 2),
             relative=_percent(row.relative_error),
-            best=row.error == best,
+            best=row.inertia == best and row.error == least,
         )
-
-
-def _joints_within(impact: AnalyzedImpact) -> int | None:
-    """Joints whose error two standard errors of estimate and prediction explain; None where these are not known."""
-    if impact.joint_error is None or impact.estimate is None:
-        return None
-    spread = 0.0 if impact.prediction_std is None else np.nan_to_num(impact.prediction_std)
-    return int(np.count_nonzero(impact.joint_error <= 2.0 * np.hypot(impact.estimate.standard_error, spread)))
 
 
 def _approach_speed(impact: AnalyzedImpact) -> float:

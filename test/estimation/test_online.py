@@ -41,7 +41,7 @@ def assert_equal(found, offline):
     assert (found.window, found.samples) == (offline.window, offline.samples)
 
 
-@pytest.mark.parametrize("method", ["parabola", "cubic", "adaptive"])
+@pytest.mark.parametrize("method", ["parabola", "cubic", "two_modes"])
 def test_same_arrays_give_the_same_estimate(method):
     times, positions = recording()
     impact = 5.2503
