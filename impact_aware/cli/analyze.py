@@ -29,8 +29,11 @@ from impact_aware.recordings.verdict import CANNOT_TELL, NO, PLANT, YES
 from impact_aware.report.result_files import ablation_csv, impacts_csv, to_json
 from impact_aware.robot import INERTIA_CHOICES
 
-MOST_EVENTS = 20
+MOST_EVENTS = 5
 """Events that are no impacts, of each arm, that are printed; the JSON has them all."""
+
+MOST_LIMITATIONS = 6
+"""Things that the recordings can't tell that are printed; the report and the JSON have them all, with their reasons."""
 
 _JSON, _IMPACTS, _ABLATION = "analysis.json", "impacts.csv", "ablation.csv"
 
@@ -201,10 +204,10 @@ def _limitation_lines(analysis: Analysis) -> list[str]:
         places += [f"impact {', '.join(map(str, entry.impacts))}"] if entry.impacts else []
     if not rows:
         return []
-    lines = [
-        f"  {what}{f' ({chr(59).join(dict.fromkeys(places))})' if places else ''}" for what, places in rows.items()
-    ]
-    return ["can't tell (why: --json, or the report of --out):", *lines]
+    shown = [what + (f" ({'; '.join(dict.fromkeys(places))})" if places else "") for what, places in rows.items()]
+    left = [f"{len(shown) - MOST_LIMITATIONS} more"] if len(shown) > MOST_LIMITATIONS else []
+    title = "can't tell (reasons: --json, or the report of --out)"
+    return [title, *(f"  {what}" for what in (*shown[:MOST_LIMITATIONS], *left))]
 
 
 def _impact_lines(impact: AnalyzedImpact) -> list[str]:

@@ -21,6 +21,11 @@ LEAST_KNOWN = 0.5
 """Uncertainty of the velocity after, as a share of the jump, from which on a test would accept nearly anything."""
 
 
+LEAST_ERROR = 0.5
+"""Smallest standard error of a joint in the test, as a share of the root mean square over the joints: one fit tells
+each joint's error only to a factor of two."""
+
+
 @dataclass(frozen=True, eq=False)
 class Reference:
     """Velocities that a prediction is compared with.
@@ -110,7 +115,9 @@ def _tested(
     """Answer, distance in standard errors and reason of the comparison with the estimate."""
     if estimate is None:
         return CANNOT_TELL, None, "the samples show no velocity after"
-    ratios = (predicted - estimate.after) / np.maximum(np.hypot(estimate.after_error, own), 1e-9)
+    errors = np.hypot(estimate.after_error, own)
+    errors = np.maximum(errors, max(LEAST_ERROR * float(np.sqrt(np.mean(errors**2))), 1e-9))
+    ratios = (predicted - estimate.after) / errors
     distance = float(np.sqrt(np.mean(ratios**2)))
     if untested:
         return CANNOT_TELL, distance, untested

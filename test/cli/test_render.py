@@ -148,6 +148,15 @@ def test_before_the_impact_nothing_of_it_is_shown(recording):
     assert scene.impact_times == pytest.approx((IMPACT,))
 
 
+def test_a_time_may_count_from_the_beginning_of_the_recording(recording, tmp_path):
+    with Bag(recording) as bag:
+        first = read_scene(bag, time=1.2).span[0]
+        assert read_scene(bag, time=1.2).time == 1.2
+        early = read_scene(bag, time=0.25 * first) if first > 0.0 else None
+    # A recording that began at 0.5 s knows no 0.1 s but that since its beginning.
+    assert early is None or early.time == pytest.approx(1.25 * first)
+
+
 def test_the_robot_stands_where_the_states_around_the_time_say(recording):
     with Bag(recording) as bag:
         before, between, after = (read_scene(bag, time=time).arms[0].q for time in (1.2, 1.2004, 1.201))

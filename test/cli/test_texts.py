@@ -17,7 +17,8 @@ from impact_aware.estimation.trials import ImpactTrial
 from impact_aware.impact import predict
 from impact_aware.impact.batch import BatchPrediction
 from impact_aware.impact.contact_impulse import MODES
-from impact_aware.recordings.results import AblationGroup, OtherEvent
+from impact_aware.recordings.ablation_results import AblationGroup
+from impact_aware.recordings.results import OtherEvent
 from impact_aware.robot import RobotModel
 from test.support.hand_made import make_analysis, make_impact
 
@@ -31,28 +32,30 @@ def test_analyze_prints_arms_impacts_groups_and_notes():
     bare = make_impact(index=4, estimate=None, prediction=None, expected=None, notes=())
     analysis = make_analysis(make_impact(), bare, ablation_groups=(group,))
     lines = analyze.format_analysis(analysis, Path("out")).splitlines()
-    unknown = [line for line in lines if line.startswith("can't tell: ")]
-    reason = "no robot is known; --robot takes a profile or a URDF"
-    assert f"can't tell: what a model predicts, masses and impulses: {reason}" in unknown
-    assert any(line.startswith("can't tell: whether the contact point is right (impact 3): ") for line in unknown)
-    # They stand before the last two lines.
-    assert lines[-2 - len(unknown) : -2] == unknown
-    assert [line for line in lines if line not in unknown] == [
+    first = lines.index("can't tell (reasons: --json, or the report of --out)")
+    assert lines[first + 1 : -2] == [
+        "  impacts in which no joint jumps by 0.045 rad/s",
+        "  what a model predicts, masses and impulses",
+        "  the velocity after (impact 4)",
+        "  whether the contact point is right (impact 3)",
+        "  restitution, and what the object did",
+    ]
+    assert lines[:first] == [
         "one.mcap left: 12345 messages at 988 Hz, robot two",
-        # By hand: 0.018 is of (0.39, 0.67) with 0.0104 and 0.0204, 0.103 of (0.3, 0.4) with 0.150 and 0.063.
-        "  impact 3 at 12.5000 s +- 0.4 ms, known 3.0 ms later, jump 0.775 +- 0.018 rad/s, prediction off by "
-        "0.500 +- 0.103, slide, unexpected",
+        # By hand: 0.018 is of (0.39, 0.67) with 0.0104 and 0.0204; the verdict as in test_view.
+        "  impact 3 at 12.5000 s +- 0.4 ms, known 3.0 ms later, jump 0.775 +- 0.018 rad/s, slide, unexpected",
+        "    prediction within the uncertainty of the estimate: no (4.7 standard errors per joint)",
+        "    prediction off by 0.500 (0.180 to 0.820) rad/s, 64.5 % of the jump, from the estimate",
         "  impact 4 at 12.5000 s +- 0.4 ms, known 3.0 ms later",
+        "    prediction within the uncertainty of the estimate: can't tell: nothing was predicted",
         "  note: a note of the arm",
         "  note: first note",
         "  note: second note",
-        "",
-        "mean error of the predicted velocity after, deg/s (largest in parentheses)",
-        "  hard  M          mu 0.3     28.65 (57.30)  of 7",
+        "mean error of the predicted velocity after, deg/s",
+        "  hard, friction 0.3, 7 impacts: M 28.65",
         "note: a note of all",
-        "read 12345 messages in 0.25 s (49,380 per second)",
-        "results in out",
     ]
+    assert lines[-2:] == ["read 12345 messages in 0.25 s (49,380 per second)", "results in out"]
     quiet = replace(analysis.arms[0], impacts=(), rate_hz=np.nan, robot="", notes=())
     lines = analyze.format_analysis(replace(analysis, arms=(quiet,), ablation_groups=(), notes=()), None).splitlines()
     assert lines[:2] == ["one.mcap left: 12345 messages at unknown rate, robot unknown", "  no impact"]
@@ -69,8 +72,10 @@ def test_analyze_prints_events_that_are_no_impacts_and_which_contact_is_a_second
     arm = replace(analysis.arms[0], other_events=events)
     lines = analyze.format_analysis(replace(analysis, arms=(arm,)), None).splitlines()
     assert ", second contact, jump 0.775 +- 0.018 rad/s" in lines[1]
-    assert lines[2] == "  contact lost at 12.6000 s +- 2.0 ms: evidence 0"
-    assert lines[21:23] == ["  contact lost at 31.6000 s +- 2.0 ms: evidence 19", "  3 more events that are no impacts"]
+    assert lines[4] == "  contact lost at 12.6000 s +- 2.0 ms: evidence 0"
+    assert lines[8:10] == ["  contact lost at 16.6000 s +- 2.0 ms: evidence 4", "  18 more events that are no impacts"]
+    # Everything about one impact fits a terminal.
+    assert len(lines) <= 25
 
 
 def test_annotated_copies_have_names_of_their_own():

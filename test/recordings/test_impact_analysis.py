@@ -213,7 +213,7 @@ def test_every_impact_is_found_and_told_within_its_errors(robot: RobotModel, tmp
         # Both branches are drawn in the report as they were fitted.
         assert curve_before(impact) is not None and curve_after(impact) is not None
         # The truth is the map's own: what is left comes from the velocity before and from the estimate.
-        assert impact.error is not None and impact.error < 0.02
+        assert impact.verdict.error is not None and impact.verdict.error < 0.02
         impulse = impact.prediction.impulse
         assert impact.prediction.mode in ("slide", "stick")
         np.testing.assert_allclose(impact.impulse_estimated, impulse, atol=0.05 * np.linalg.norm(impulse))

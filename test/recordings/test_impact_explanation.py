@@ -13,12 +13,13 @@ from impact_aware.impact.uncertainty import InputCovariance, predict_with_covari
 from impact_aware.recordings.ablation import ablate, group
 from impact_aware.recordings.arm_samples import ArmSamples
 from impact_aware.recordings.arm_selection import ArmSource
-from impact_aware.recordings.impact_explanation import Surroundings, explain
+from impact_aware.recordings.impact_explanation import explain
 from impact_aware.recordings.impact_finder import FoundImpact
 from impact_aware.recordings.options import AnalysisOptions
 from impact_aware.recordings.recorded_predictions import RecordedPrediction
 from impact_aware.recordings.results import ArmAnalysis
 from impact_aware.recordings.surface import Surface, normal_from_jump
+from impact_aware.recordings.surroundings import Surroundings
 from impact_aware.robot import RobotModel
 
 TIME = 3.0
@@ -89,7 +90,7 @@ def test_position_and_velocities_come_from_the_samples_around(explained, robot, 
     # Half a millisecond of motion between the samples lies in the posture.
     np.testing.assert_allclose(impact.velocity_after_predicted, truth.velocity_after, atol=2e-3)
     np.testing.assert_allclose(impact.impulse_estimated, truth.impulse, atol=2e-3)
-    assert impact.error < 5e-3 and impact.relative_error < 0.01
+    assert impact.verdict.error < 5e-3 and impact.assumed == ("a fixed surface",)
     assert (impact.normal_source, impact.prediction.mode) == ("option", truth.mode)
     contact = impact.prediction.contact
     jacobian = contact_jacobian(robot, impact.position, contact)
@@ -118,7 +119,7 @@ def test_without_enough_samples_the_detector_tells_the_velocity_before(explained
     few = slice(248, 253)
     window = ArmSamples(found.window.times[few], found.window.positions[few])
     impact = explained(found=found_impact(robot, truth, window=window), normal=(0.0, 0.6, 0.8))
-    assert impact.estimate is None and impact.error is None
+    assert impact.estimate is None and impact.verdict.error is None
     np.testing.assert_array_equal(impact.velocity_before, found.event.velocity_before)
     assert np.isnan(impact.velocity_before_error).all() and not impact.prediction_std.any()
     assert impact.notes[0].startswith("no estimate of the velocity after, and the velocity before is the detector's")
@@ -223,7 +224,7 @@ def test_every_inertia_with_and_without_friction(explained, robot):
         assert row.error == pytest.approx(np.linalg.norm(after - estimated))
         assert row.relative_error == pytest.approx(row.error / np.linalg.norm(estimated - impact.velocity_before))
     # The row of the prediction itself has its error.
-    assert rows["M+B_theta", 0.2].error == pytest.approx(impact.error)
+    assert rows["M+B_theta", 0.2].error == pytest.approx(impact.verdict.error)
     assert len(ablate(robot, explained(normal=(0.0, 0.6, 0.8)))) == 3
     assert ablate(robot, replace(impact, estimate=None)) == ablate(robot, replace(impact, prediction=None)) == ()
 

@@ -88,6 +88,16 @@ def test_the_object_may_be_in_a_table_of_its_own_with_its_own_clock(tmp_path):
     assert read_column_map("object_table=box.csv") == ColumnMap(object_table="box.csv")
 
 
+def test_the_objects_table_may_be_named_from_the_working_folder(tmp_path, monkeypatch):
+    (tmp_path / "tracks").mkdir()
+    object_table(tmp_path / "tracks" / "box.csv")
+    (tmp_path / "joints").mkdir()
+    monkeypatch.chdir(tmp_path)
+    table = open_table(robot_table(tmp_path / "joints" / "hit.csv"))
+    chosen = read_column_map("object_table=tracks/box.csv object_position=PlaceForArm7")
+    assert len(track_of_table(table.source, table.time, table.time_scale, chosen).times) == ROWS
+
+
 def test_what_a_table_of_the_object_lacks_is_said(tmp_path):
     object_table(tmp_path / "box.csv")
     with pytest.raises(InvalidInputError, match="object_table box.csv: got no track, expected object_position=COLUMNS"):

@@ -118,7 +118,8 @@ def test_tick_labels_keep_their_digits(written):
 def test_table_has_the_numbers_of_the_analysis(written, analysis):
     text = written[1].replace("\u2212", "-")
     for impact in analysis.impacts:
-        assert f">{impact.error:.3f} ± {impact.error_standard_error:.3f}<" in text
+        low, high = impact.verdict.interval
+        assert f">{impact.verdict.error:.3f} ({low:.3f} to {high:.3f})<" in text
         assert f">{impact.velocity_after_estimated[5]:.4f}<" in text
         assert f">{impact.velocity_after_predicted[5]:.4f}" in text
         assert f"{impact.prediction.effective_mass:.2f} kg" in text

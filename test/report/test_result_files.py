@@ -8,8 +8,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from impact_aware.impact.record import ContactRecord
-from impact_aware.recordings.results import AblationGroup, CommonImpact
+from impact_aware.impact.record import ContactRecord, Impact
+from impact_aware.recordings.ablation_results import AblationGroup
+from impact_aware.recordings.results import CommonImpact
 from impact_aware.report.result_files import ablation_csv, impact_to_json, impacts_csv, to_json
 from test.support.hand_made import make_analysis, make_impact
 
@@ -35,6 +36,7 @@ IMPACT = {
     "velocity_after_error": [0.01, 0.02],
     "joint_error": [0.3, 0.4],
     "error": 0.5,
+    "velocity_after_true": None,
     # Of the estimated jump (0.39, 0.67).
     "relative_error": 0.5 / math.hypot(0.39, 0.67),
     "contact_frame": "flange",
@@ -63,13 +65,17 @@ IMPACT = {
     "evidence": "",
 }
 
+SPREAD = math.sqrt(0.01**2 + 0.15**2 + 0.02**2 + 0.06**2)
+"""Norm of the standard errors of estimate and prediction, rad/s."""
+
 ROWS = [
     {
         "file": "runs/one.mcap", "arm": "left", "index": "3", "label": "hard", "cause": "contact", "time": "12.5",
         "time_standard_error": "0.0004", "time_detected": "12.503", "detector": "kink", "expected": "no",
         "mode": "slide", "normal_x": 0.0, "normal_y": 1.0, "normal_z": 0.0, "normal_source": "tf",
         "impulse_x": 0.4, "impulse_y": 1.7, "impulse_z": -0.6, "effective_mass": 1.25, "friction": "0.3",
-        "restitution": "0.25", "inertia": "M+B_rho", "error": 0.5, "relative_error": IMPACT["relative_error"], **joint,
+        "restitution": "0.25", "inertia": "M+B_rho", "verdict_within": "no",
+        "verdict_reference": "estimate", "error": 0.5, "relative_error": IMPACT["relative_error"], **joint,
     }
     for joint in (
         {
@@ -103,11 +109,16 @@ def check(found, expected):
 
 def test_every_key_of_an_impact_has_its_own_value():
     found = impact_to_json(make_impact())
-    rows = found.pop("ablation")
+    rows, comparison = found.pop("ablation"), found.pop("verdict")
+    assert comparison.pop("interval") == pytest.approx([0.5 - 1.96 * SPREAD, 0.5 + 1.96 * SPREAD])
+    # Squares of 0.3 / hypot(0.01, 0.15) and 0.4 / hypot(0.02, 0.06).
+    assert comparison.pop("distance") == pytest.approx(math.sqrt(0.5 * (0.09 / 0.0226 + 0.16 / 0.004)))
+    assert (comparison.pop("error"), comparison.pop("share")) == pytest.approx((0.5, IMPACT["relative_error"]))
+    assert comparison == {"within": "no", "reason": "", "reference": "estimate", "assumed": []}
     assert found.pop("contact_check") is None and found.pop("object") is None and found.pop("common") is None
     assert set(found) == set(IMPACT)
     for name, value in IMPACT.items():
-        if isinstance(value, str | bool) or (isinstance(value, list) and isinstance(value[0], str)):
+        if value is None or isinstance(value, str | bool) or (isinstance(value, list) and isinstance(value[0], str)):
             assert found[name] == value, name
         else:
             assert found[name] == pytest.approx(value, rel=1e-12, abs=1e-15), name
@@ -140,7 +151,7 @@ def test_what_is_not_known_is_null_or_an_empty_cell():
         "joint_error", "error", "relative_error", "point", "normal", "contact_velocity_before",
         "contact_velocity_after_predicted", "contact_velocity_after_estimated", "impulse", "impulse_estimated",
         "impulse_error", "jump_error", "effective_mass", "object_mass", "expected", "label", "contact_check", "object",
-        "common",
+        "common", "velocity_after_true",
     }  # fmt: skip
     # Without an estimate the velocity before is the detector's, whose error nobody knows.
     assert found["velocity_before"] == [0.15, -0.75] and found["velocity_before_error"] == [None, None]
@@ -148,7 +159,8 @@ def test_what_is_not_known_is_null_or_an_empty_cell():
     _, rows = read(impacts_csv([impact]))
     assert {name for name, cell in rows[1].items() if cell == ""} == {
         "label", "expected", "mode", "normal_x", "normal_y", "normal_z", "normal_source", "impulse_x", "impulse_y",
-        "impulse_z", "effective_mass", "inertia", "error", "relative_error", "velocity_before_error",
+        "impulse_z", "effective_mass", "inertia", "verdict_reference", "error", "relative_error",
+        "velocity_before_error",
         "velocity_after_predicted", "velocity_after_predicted_std", "velocity_after_estimated", "velocity_after_error",
         "joint_error",
     }  # fmt: skip
@@ -161,6 +173,14 @@ def test_a_prediction_without_an_estimate_has_no_error():
     assert found["error"] is found["joint_error"] is found["relative_error"] is found["impulse_estimated"] is None
     without_object = make_impact().prediction._replace(obstacle=None)
     assert impact_to_json(make_impact(prediction=without_object))["object_mass"] is None
+
+
+def test_the_plants_truth_is_there_where_it_was_recorded():
+    plant = Impact(source="plant", time=12.5, joint_names=("b", "a"), velocity_before=np.array([-0.7, 0.1]),
+                   velocity_after=np.array([0.36, 0.18]))  # fmt: skip
+    found = impact_to_json(make_impact(truth=plant))
+    assert found["velocity_after_true"] == [0.18, 0.36] and found["verdict"]["reference"] == "plant"
+    assert found["error"] == pytest.approx(math.hypot(0.02, 0.01))
 
 
 def test_of_several_arms_at_once_the_common_impact_counts():

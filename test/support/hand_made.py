@@ -11,9 +11,9 @@ from impact_aware.estimation.result import VelocityEstimate
 from impact_aware.impact.contact_impulse import ContactImpulse
 from impact_aware.impact.contact_space import ContactSpace
 from impact_aware.impact.prediction import ImpactPrediction
+from impact_aware.recordings.ablation_results import AblationRow
 from impact_aware.recordings.arm_samples import ArmSamples
 from impact_aware.recordings.results import (
-    AblationRow,
     Analysis,
     AnalyzedImpact,
     ArmAnalysis,
