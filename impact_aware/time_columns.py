@@ -11,7 +11,7 @@ from impact_aware.columns import ColumnFile, Name
 from impact_aware.errors import InvalidInputError
 from impact_aware.ranges import Range
 
-TIMES = ("time", "t", "stamp", "timestamp", "__time")
+TIMES = ("time", "times", "t", "stamp", "timestamp", "__time")
 
 TIME_UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 """Seconds per unit of a time."""

@@ -11,10 +11,10 @@ import pinocchio as pin
 from impact_aware.errors import ImpactAwareError, InvalidInputError
 from impact_aware.recordings.bag import Bag, BagError
 from impact_aware.recordings.joint_state_reader import JointStateDecoder
+from impact_aware.recordings.joint_state_types import JOINT_STATE_TYPES, OTHER_TYPES, joint_state_deserializer
 from impact_aware.recordings.recorded_description import Description, descriptions_in, robot_of
 from impact_aware.robot import RobotModel, load_robot, robot_description
 
-JOINT_STATE_TYPES = ("sensor_msgs/msg/JointState", "sensor_msgs/JointState")
 MOST_TOPICS = 32
 """Topics of joint states in a recording."""
 
@@ -115,7 +115,8 @@ def arm_of_table(joint_names: tuple[str, ...], robot: str | None) -> ArmSource:
 
 
 def _topics(bag: Bag, wanted: Sequence[str]) -> list[str]:
-    usable = sorted(topic for topic, kind in bag.topics.items() if kind in JOINT_STATE_TYPES)
+    others = sorted(topic for topic, kind in bag.topics.items() if kind in OTHER_TYPES)
+    usable = sorted(topic for topic, kind in bag.topics.items() if kind in JOINT_STATE_TYPES) or others
     if not wanted:
         if len(usable) > MOST_TOPICS:
             raise BagError(f"{bag.path}: {len(usable)} topics of joint states; --topic picks {MOST_TOPICS} at most")
@@ -129,7 +130,7 @@ def _topics(bag: Bag, wanted: Sequence[str]) -> list[str]:
         if topic not in bag.topics:
             expected = ", ".join(usable) if usable else "a topic of the recording, which has no JointState"
             raise InvalidInputError(f"topic in {bag.path.name}", repr(name), f"one of {expected}")
-        if topic not in usable:
+        if topic not in (*usable, *others):
             raise InvalidInputError(f"topic in {bag.path.name}", f"{name} of type {bag.topics[topic]}", "a JointState")
         chosen.append(topic)
     return chosen
@@ -137,7 +138,7 @@ def _topics(bag: Bag, wanted: Sequence[str]) -> list[str]:
 
 def _survey(bag: Bag, topic: str) -> _Topic:
     """Names and rate of a topic from its first messages."""
-    decoder = JointStateDecoder(lambda raw: bag.deserialize(topic, raw))
+    decoder = JointStateDecoder(joint_state_deserializer(bag, topic))
     first = next(iter(bag.raw([topic])), None)
     if first is None:
         return _Topic(topic, 0, (), np.nan)

@@ -10,8 +10,8 @@ import numpy as np
 from impact_aware.arrays import Array
 from impact_aware.joint_columns import stacked
 from impact_aware.messages.stamps import serialized_stamp, stamp_seconds
-from impact_aware.recordings.arm_selection import JOINT_STATE_TYPES
 from impact_aware.recordings.bag import Bag, BagError
+from impact_aware.recordings.joint_state_types import JOINT_STATE_TYPES
 from impact_aware.recordings.joint_table import JointTable
 
 ARRAY_TYPE = "std_msgs/msg/Float64MultiArray"

@@ -23,7 +23,7 @@ from impact_aware.recordings.arm_notes import (
     robot_notes,
 )
 from impact_aware.recordings.arm_reading import ArmReading, read_arm, why_nothing
-from impact_aware.recordings.arm_selection import JOINT_STATE_TYPES, arm_of_table, arms_in_bag
+from impact_aware.recordings.arm_selection import arm_of_table, arms_in_bag
 from impact_aware.recordings.bag import Bag, BagError, is_recording
 from impact_aware.recordings.command_track import commands_of_bag, commands_of_table
 from impact_aware.recordings.common_impacts import (
@@ -38,6 +38,7 @@ from impact_aware.recordings.event_cause import find_causes, refuted
 from impact_aware.recordings.file_options import file_options, with_file_options
 from impact_aware.recordings.impact_explanation import explain
 from impact_aware.recordings.joint_state_reader import JointStateDecoder
+from impact_aware.recordings.joint_state_types import JOINT_STATE_TYPES, joint_state_deserializer
 from impact_aware.recordings.joint_table import open_table
 from impact_aware.recordings.labels import label_of
 from impact_aware.recordings.object_track import track_of_table
@@ -190,7 +191,7 @@ def _analyze_table(
 def _read(bag: Bag, arms: list[ArmReading], report: Report | None) -> float:
     """Feed every arm; returns the time that reading and decoding took, s."""
     topics = list(dict.fromkeys(arm.source.topic for arm in arms))
-    decoders = {topic: JointStateDecoder(_deserializer(bag, topic)) for topic in topics}
+    decoders = {topic: JointStateDecoder(joint_state_deserializer(bag, topic)) for topic in topics}
     total = sum(bag.counts.get(topic, 0) for topic in topics)
     seconds, done = 0.0, 0
     for raw, spent in _timed(bag.raw(topics)):
@@ -212,10 +213,6 @@ def _read(bag: Bag, arms: list[ArmReading], report: Report | None) -> float:
         if failed:
             arm.notes.append(f"{failed} messages on {arm.source.topic} could not be decoded")
     return seconds
-
-
-def _deserializer(bag: Bag, topic: str) -> Callable[[bytes], Any]:
-    return lambda raw: bag.deserialize(topic, raw)
 
 
 def _timed(source: Iterator[Any]) -> Iterator[tuple[Any, float]]:

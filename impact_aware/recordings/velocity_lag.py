@@ -89,7 +89,11 @@ def _lags(window: ArmSamples, velocities: Array) -> list[float]:
             continue
         steps = 0.5 * (own[1:] + own[:-1]) * np.diff(times)
         integral = np.concatenate(([0.0], np.cumsum(steps)))[inside]
-        misfit = np.var(integral - np.interp(times[inside] - tried[:, None], times, positions[:, joint]), axis=1)
+        apart = integral - np.interp(times[inside] - tried[:, None], times, positions[:, joint])
+        # The trapezoid across a jump of the velocity does not know when within the sample it was: an offset is free.
+        later = np.arange(1, len(times))[inside[1:]] > int(np.abs(np.diff(own)).argmax())
+        sides = [apart[:, side] for side in (later, ~later) if side.any()]
+        misfit = np.sum([np.var(side, axis=1) * side.shape[1] for side in sides], axis=0)
         best = int(misfit.argmin())
         if 0 < best < len(tried) - 1:
             found.append(float(tried[best]))

@@ -11,6 +11,7 @@ from impact_aware.recordings.arm_samples import ArmSamples, ArmSelector, joined
 from impact_aware.recordings.bag import Bag
 from impact_aware.recordings.input_stage import cleaned
 from impact_aware.recordings.joint_state_reader import JointBatch, JointStateDecoder
+from impact_aware.recordings.joint_state_types import joint_state_deserializer
 from impact_aware.recordings.joint_table import open_table
 
 
@@ -31,7 +32,7 @@ def samples_in_bag(
         InvalidInputError: No message, or none with finite positions.
     """
     topic = bag.topic_named(name)
-    decoder = JointStateDecoder(lambda raw: bag.deserialize(topic, raw))
+    decoder = JointStateDecoder(joint_state_deserializer(bag, topic))
     return _all_samples(
         (decoder.decode(raw) for raw in bag.raw([topic])), f"{bag.path}: {topic}", joint_names, degrees=degrees
     )

@@ -69,3 +69,13 @@ def test_analyze_says_it(tmp_path):
     (arm,) = analyze([tmp_path / "run.csv"], AnalysisOptions()).arms
     assert len(arm.impacts) == 1 and arm.impacts[0].time == pytest.approx(3.25, abs=2e-3)
     assert any(note.startswith("the recorded velocities lag the positions by 1") for note in arm.notes)
+
+
+def test_exact_velocities_across_a_jump_do_not_lag():
+    """The trapezoid takes a jump just after a sample for one half a period late."""
+    times = np.arange(0.0, 0.6, 0.0025)
+    after = times > 0.25
+    velocities = np.array([0.5, -0.3, 0.8]) + np.outer(after, [0.4, 0.25, -0.3])
+    positions = np.outer(times, [0.5, -0.3, 0.8]) + np.outer(np.maximum(times - 0.25, 0.0), [0.4, 0.25, -0.3])
+    found = velocity_lag([ArmSamples(times, positions, velocities)])
+    assert found is None or found.note(0.0025) == ""
