@@ -1,8 +1,8 @@
 """Velocity after an impact from simple fits where these agree.
 
 Where an arm moves on without control, a parabola, one oscillation per joint and two common ones all find the velocity
-of the rigid motion. Under control each of them is wrong in its own way, so that their disagreement shows it. The
-samples then go to `both_sides`, which assumes less and is less exact.
+of the rigid motion. Under control each of them is wrong in its own way, so that their disagreement shows it. Where they
+disagree, or `both_sides` states a smaller error, as for stiff arms, the estimate is that of `both_sides`.
 """
 
 from __future__ import annotations

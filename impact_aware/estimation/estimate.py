@@ -79,7 +79,7 @@ def estimate(
 def _by_agreement(
     since: Array, positions: Array, impact_time: float, error: float, settings: AnteImpactSettings
 ) -> VelocityEstimate:
-    """Simple fits where they agree, else the model of both sides, else any simple fit.
+    """Simple fits where they agree and are more exact than the model of both sides, else that, else any simple fit.
 
     The velocity before is that of the polynomial, which an oscillation after the impact does not reach; of the model
     of both sides where samples lack.
@@ -90,14 +90,15 @@ def _by_agreement(
     except InvalidInputError:
         return _from_both_sides(fit_both_sides(since, positions, error), impact_time)
     after = agreeing_fit(since[late], positions[late], ante.velocity) if np.any(late) else None
-    if after is not None:
-        return _from_branches(AGREEMENT, ante, after, impact_time, error)
+    simple = None if after is None else _from_branches(AGREEMENT, ante, after, impact_time, error)
     try:
         found = _from_both_sides(fit_both_sides(since, positions, error), impact_time)
     except InvalidInputError:
         if not np.any(late):
             raise
-        return _from_branches(AGREEMENT, ante, any_fit(since[late], positions[late]), impact_time, error)
+        return simple or _from_branches(AGREEMENT, ante, any_fit(since[late], positions[late]), impact_time, error)
+    if simple is not None and np.linalg.norm(simple.standard_error) < np.linalg.norm(found.standard_error):
+        return simple
     return replace(
         found,
         velocity_before=ante.velocity,
