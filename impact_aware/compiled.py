@@ -5,6 +5,9 @@ caches were used by others meanwhile, as they are between two cycles. Functions 
 with loops, which Numba translates once, when their module is imported for the first time; the result is kept beside the
 source, or in the user's cache folder where that can't be written to, until one of the files changes that hold them.
 
+A process that needs a few values only, such as `impact-aware predict`, lets the interpreter run the same functions
+(`without_compiler`): results are equal to the last bit, since neither reorders or fuses operations.
+
 Kept results are machine code and pickles: they are read only from a folder that no other user can write to. A damaged
 one is translated again, and a full disk keeps none; each is one line in the log.
 """
@@ -23,12 +26,27 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from impact_aware.library_settings import numba_without_files
+from impact_aware.library_settings import compiler_is_wanted, numba_without_files
 
-with numba_without_files():
-    from numba import config, njit, types
-    from numba.core import dispatcher
-    from numba.core.caching import FunctionCache
+if compiler_is_wanted():
+    with numba_without_files():
+        from numba import config, njit, types
+        from numba.core import dispatcher
+        from numba.core.caching import FunctionCache
+        from numba.extending import register_jitable
+else:
+
+    class _Unused:
+        """Stands in for the names of Numba that describe types."""
+
+        def __getattr__(self, name: str) -> _Unused:
+            return self
+
+        def __call__(self, *given: object, **options: object) -> _Unused:
+            return self
+
+    config = dispatcher = types = _Unused()  # type: ignore[assignment]
+    FunctionCache = object  # type: ignore[assignment, misc]
 
 Function = TypeVar("Function", bound=Callable[..., object])
 
@@ -38,7 +56,7 @@ NOTHING, FLAG, INDEX, NUMBER = types.void, types.boolean, types.int64, types.flo
 FLAG_AND_INDEX = types.Tuple((types.boolean, types.int64))
 """Two answers of one function."""
 
-PAIR, TRIPLE, FOUR, SIX = (types.UniTuple(types.float64, count) for count in (2, 3, 4, 6))
+PAIR, TRIPLE, FOUR, SIX, NINE = (types.UniTuple(types.float64, count) for count in (2, 3, 4, 6, 9))
 """As many numbers together."""
 
 VECTOR, MATRIX = (types.Array(types.float64, dimensions, "A", readonly=True) for dimensions in (1, 2))
@@ -47,6 +65,10 @@ VECTOR, MATRIX = (types.Array(types.float64, dimensions, "A", readonly=True) for
 DENSE_VECTOR, DENSE_MATRIX = (types.Array(types.float64, dimensions, "C") for dimensions in (1, 2))
 """Arrays that are written to, row after row in memory: room to work in, which is quicker so."""
 
+CONSTANT_VECTOR, CONSTANT_MATRIX = (types.Array(types.float64, dimensions, "C", readonly=True) for dimensions in (1, 2))
+"""Arrays that are only read, row after row in memory."""
+
+SMALL_INDICES = types.Array(types.int8, 1, "C")
 INDICES, INDEX_MATRIX = (types.Array(types.int64, dimensions, "C") for dimensions in (1, 2))
 """The same of whole numbers."""
 
@@ -160,6 +182,8 @@ def compiled(returned: Any, *given: Any, nogil: bool = False) -> Callable[[Funct
     """
 
     def translate(function: Function) -> Function:
+        if not compiler_is_wanted():
+            return function
         folder = _cache_folder()
         with _later_interrupts():
             if folder is None:
@@ -167,5 +191,17 @@ def compiled(returned: Any, *given: Any, nogil: bool = False) -> Callable[[Funct
                 return njit(returned(*given), error_model="numpy", nogil=nogil)(function)
             with _cached_in(folder):
                 return njit(returned(*given), cache=True, error_model="numpy", nogil=nogil)(function)
+
+    return translate
+
+
+def part(*, inline: bool = False) -> Callable[[Function], Function]:
+    """Translate a function within those that call it; `inline` makes short calls no calls."""
+
+    def translate(function: Function) -> Function:
+        if not compiler_is_wanted():
+            return function
+        translated: Function = register_jitable(error_model="numpy", forceinline=inline)(function)
+        return translated
 
     return translate

@@ -59,3 +59,19 @@ def figure_settings(*styles: dict[str, Any] | Path) -> Iterator[None]:
     # Names of joints and arms are texts as they are, whatever stands between their dollar signs.
     with matplotlib.style.context(["default", {"text.parse_math": False}, *styles]):
         yield
+
+
+_compiler = [True]
+
+
+def without_compiler() -> None:
+    """Let the interpreter run what `compiled` would translate, in modules that are imported from now on.
+
+    Loading the compiler takes longer than hundreds of predictions by the interpreter.
+    """
+    _compiler[0] = False
+
+
+def compiler_is_wanted() -> bool:
+    """Return whether `compiled` translates functions."""
+    return _compiler[0]

@@ -21,7 +21,7 @@ from pathlib import Path
 import impact_aware
 from impact_aware.cli.numbers import NumberParser
 from impact_aware.errors import ImpactAwareError, one_line, visible
-from impact_aware.library_settings import shield_process
+from impact_aware.library_settings import shield_process, without_compiler
 from impact_aware.plugins import plugins
 
 SUBCOMMANDS = {
@@ -81,6 +81,8 @@ def build_parser(wanted: str | None) -> argparse.ArgumentParser:
 def main(argv: list[str] | None = None) -> int:
     """Run the command; returns the exit status (2: bad input, 130: interrupted)."""
     shield_process()
+    if argv is None and "predict" in sys.argv and "--states" not in sys.argv:
+        without_compiler()  # which takes longer to load than this process has to do
     argv = sys.argv[1:] if argv is None else argv
     if "_ARGCOMPLETE" in os.environ:
         _complete(os.environ.get("COMP_LINE", "").split())

@@ -9,8 +9,6 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 import pinocchio as pin
 from numpy.typing import ArrayLike
-from scipy.optimize import nnls
-from scipy.spatial import ConvexHull, QhullError
 
 from impact_aware.arrays import Array
 from impact_aware.contact.box import nearest_naming
@@ -165,6 +163,8 @@ class Hull(Shape):
         beyond = self._solid.normals @ point - self._solid.depths
         if np.all(beyond <= 0.0):
             return point
+        from scipy.optimize import nnls
+
         matrix = np.vstack([-self._solid.normals.T, beyond])
         weights, _ = nnls(matrix, np.array([0.0, 0.0, 0.0, 1.0]))
         rest = matrix @ weights - [0.0, 0.0, 0.0, 1.0]
@@ -193,6 +193,10 @@ def mesh_vertices(path: str | Path, scale: float = 1.0) -> Array:
 
 
 def _solid(points: ArrayLike, name: str = "vertices") -> _Solid:
+    # Both take longer to load than a prediction of a box needs; a hull is hit without loading anything.
+    import scipy.optimize  # noqa: F401
+    from scipy.spatial import ConvexHull, QhullError
+
     given = np.asarray(points, dtype=float)
     expected = "four points or more that span a body, each of three finite numbers, m"
     if given.ndim != 2 or given.shape[1] != 3 or len(given) < 4 or not np.isfinite(given).all():

@@ -10,11 +10,19 @@ from __future__ import annotations
 import math
 from typing import TypeAlias
 
-from numba import types
-from numba.extending import register_jitable
-
 from impact_aware.arrays import Array
-from impact_aware.compiled import NOTHING, VECTOR, compiled
+from impact_aware.compiled import CONSTANT_MATRIX as CONSTANT_ROWS
+from impact_aware.compiled import CONSTANT_VECTOR as CONSTANT_ROW
+from impact_aware.compiled import DENSE_MATRIX as ROWS
+from impact_aware.compiled import DENSE_VECTOR as ROW
+from impact_aware.compiled import (
+    NINE,
+    NOTHING,
+    NUMBER,
+    VECTOR,
+    compiled,
+    part,
+)
 from impact_aware.impact.serial_arm import (
     AXES,
     AXIS,
@@ -36,19 +44,13 @@ from impact_aware.impact.serial_arm import (
     TWIST,
 )
 
-# Rows next to each other in memory, which compiled loops run through twice as fast as through any layout.
-ROW, ROWS = types.Array(types.float64, 1, "C"), types.Array(types.float64, 2, "C")
-
-CONSTANT_ROW = types.Array(types.float64, 1, "C", readonly=True)
-CONSTANT_ROWS = types.Array(types.float64, 2, "C", readonly=True)
-
 _Triple: TypeAlias = tuple[float, float, float]
 _Triples: TypeAlias = tuple[_Triple, _Triple, _Triple]
 
 KINEMATICS = 16
 """Length of a row per joint: its twist at the base's origin, then its link's mass, first moment and inertia there."""
 
-_part = register_jitable(error_model="numpy", fastmath={"contract"})
+_part = part()
 
 
 @_part
@@ -161,7 +163,7 @@ def _factorise(constants: Array, moved: Array, factor: Array) -> None:
             factor[i, j] = 1.0 / math.sqrt(total) if i == j else total * factor[j, j]
 
 
-@compiled(types.UniTuple(types.float64, 9), CONSTANT_ROWS, CONSTANT_ROW, VECTOR, VECTOR, ROWS, ROWS, ROWS, ROWS, ROW)
+@compiled(NINE, CONSTANT_ROWS, CONSTANT_ROW, VECTOR, VECTOR, ROWS, ROWS, ROWS, ROWS, ROW)
 def contact_problem(
     constants: Array, contact: Array, q: Array, dq: Array,
     moved: Array, factor: Array, jacobian: Array, half: Array, point: Array,
@@ -211,7 +213,7 @@ def contact_problem(
     return w_00, w_01, w_02, w_11, w_12, w_22, v_0, v_1, v_2
 
 
-@compiled(NOTHING, ROWS, ROWS, types.float64, types.float64, types.float64, ROW)
+@compiled(NOTHING, ROWS, ROWS, NUMBER, NUMBER, NUMBER, ROW)
 def joint_jump(factor: Array, half: Array, p_n: float, p_1: float, p_2: float, jump: Array) -> None:
     """Put L^-T (L^-1 J^T) p into `jump` (n,), rad/s or m/s, for an impulse p in contact axes, N s."""
     n = len(jump)

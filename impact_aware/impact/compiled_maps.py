@@ -1,27 +1,30 @@
-"""The impact maps compiled, alone and behind the kinematics of a serial arm, at one state or at many.
-
-The maps are the functions that the interpreter runs too. Loading the compiler takes longer than ten thousand
-predictions, so a process that predicts once does without this module (`compiled_is_loaded` of `registry`).
-"""
+"""The impact maps compiled, alone and behind the kinematics of a serial arm, at one state or at many."""
 
 from __future__ import annotations
 
 import math
 
 import numpy as np
-from numba import types
-from numba.extending import register_jitable
 
 from impact_aware.arrays import Array
-from impact_aware.compiled import FOUR, INDEX, NOTHING, NUMBER, VECTOR, compiled
+from impact_aware.compiled import CONSTANT_MATRIX as CONSTANT_ROWS
+from impact_aware.compiled import CONSTANT_VECTOR as CONSTANT_ROW
+from impact_aware.compiled import DENSE_MATRIX as ROWS
+from impact_aware.compiled import DENSE_VECTOR as ROW
+from impact_aware.compiled import (
+    FOUR,
+    INDEX,
+    NOTHING,
+    NUMBER,
+    SMALL_INDICES,
+    VECTOR,
+    compiled,
+    part,
+)
 from impact_aware.errors import NoSolutionError
 from impact_aware.impact import coulomb, fixed_direction, slip_direction, slip_series
 from impact_aware.impact.arm_kernels import (
-    CONSTANT_ROW,
-    CONSTANT_ROWS,
     KINEMATICS,
-    ROW,
-    ROWS,
     contact_problem,
     joint_jump,
     object_share,
@@ -46,7 +49,7 @@ METHODS: dict[str, int] = {
     "fixed-direction": 3,
     "frictionless": 4,
 }
-"""The compiled ones of `IMPACT_MAPS`: what they are known by here."""
+"""What the maps are known by here. Friction is ignored by `frictionless`, which has Newton's restitution."""
 
 FAILED, NOT_FINITE = coulomb.FAILED, coulomb.FAILED - 1
 """Instead of a mode: the Delassus matrix is not positive semidefinite; the numbers at the contact overflow."""
@@ -56,7 +59,6 @@ _FIXED_DIRECTION, _FRICTIONLESS, _NEWTON = (
     METHODS["frictionless"],
     METHODS["coulomb-newton"],
 )
-_MODES = types.Array(types.int8, 1, "C")
 
 for _function in (
     *slip_direction.TRANSLATED,
@@ -64,8 +66,7 @@ for _function in (
     *coulomb.TRANSLATED,
     *fixed_direction.TRANSLATED,
 ):
-    # Products are added without rounding in between, and calls as short as these are no calls.
-    register_jitable(error_model="numpy", fastmath={"contract"}, forceinline=True)(_function)
+    part(inline=True)(_function)
 
 
 @compiled(FOUR, INDEX, *[NUMBER] * 11, ROW)
@@ -169,7 +170,9 @@ def predict_one(
     return p_n, p_1, p_2, mode
 
 
-@compiled(NOTHING, INDEX, CONSTANT_ROWS, CONSTANT_ROW, *[CONSTANT_ROWS] * 2, ROWS, ROWS, _MODES, ROW, ROWS, nogil=True)
+@compiled(
+    NOTHING, INDEX, CONSTANT_ROWS, CONSTANT_ROW, *[CONSTANT_ROWS] * 2, *[ROWS] * 2, SMALL_INDICES, ROW, ROWS, nogil=True
+)  # fmt: skip
 def predict_rows(
     method: int, arm: Array, contact: Array, q: Array, dq: Array,
     after: Array, impulse: Array, mode: ModeIndices, mass: Array, velocity: Array,
@@ -204,11 +207,9 @@ def predict_rows(
             velocity[state, r] = problem[0, 3] * normal + problem[1, 3] * first + problem[2, 3] * second
 
 
-def contact_map(method: str) -> ImpactMapFunction | None:
-    """The compiled one of `IMPACT_MAPS`; None where it is not compiled."""
-    index = METHODS.get(method)
-    if index is None:
-        return None
+def contact_map(method: str) -> ImpactMapFunction:
+    """The map of one of `METHODS`, for a contact problem that is given."""
+    index = METHODS[method]
 
     def impulse(delassus: Rows, velocity: Triple, friction: float, restitution: float) -> ContactImpulse:
         (w_nn, w_n1, w_n2), (_, w_11, w_12), (_, _, w_22) = delassus

@@ -36,8 +36,6 @@ class ContactImpulse(NamedTuple):
     mode: Mode
 
 
-NO_IMPULSE = ContactImpulse(0.0, 0.0, 0.0, "separate")
-
 # (delassus, velocity, friction, restitution) -> impulse. The Delassus matrix (3 x 3, 1/kg) maps an impulse in contact
 # axes to the jump of the relative velocity (3, m/s, robot minus obstacle) in the same axes, normal first.
 ImpactMapFunction: TypeAlias = Callable[[Rows, Triple, float, float], ContactImpulse]

@@ -17,7 +17,7 @@ Slip that turns is a power series in a time tau with dp = |v_t| d(tau), in which
 that keeps its direction, are followed exactly. In the norm of W_tt^-1 two slips never part under friction, so that an
 error made on the way does not grow: the impulse is right to about 1e-10 of it, wherever the slip goes.
 
-The same functions are run by the interpreter and compiled (`compiled_maps`).
+`compiled_maps` translates these functions.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from __future__ import annotations
 import math
 from typing import Literal, TypeAlias
 
-from impact_aware.impact.contact_impulse import MODES, ContactImpulse, Rows, Triple, not_semidefinite
+from impact_aware.impact.contact_impulse import MODES
 from impact_aware.impact.slip_direction import departure, settled_direction
-from impact_aware.impact.slip_series import SERIES_LENGTH, Series, expand, integrals
+from impact_aware.impact.slip_series import Series, expand, integrals
 
 RestitutionLaw: TypeAlias = Literal["energetic", "poisson", "newton"]
 RESTITUTION_LAWS: tuple[RestitutionLaw, ...] = ("energetic", "poisson", "newton")
@@ -55,31 +55,6 @@ _Vector: TypeAlias = tuple[float, float, float]
 # A path, the series that goes on from it, and what its integrals are in units of.
 _Curve: TypeAlias = tuple[_Path, Series, float]
 _Phase: TypeAlias = tuple[float, float, float, float, float]
-
-
-def coulomb_impulse(
-    delassus: Rows, velocity: Triple, friction: float, restitution: float, law: RestitutionLaw = "energetic"
-) -> ContactImpulse:
-    """Impulse of one contact under Coulomb's law.
-
-    Args:
-        delassus: (3, 3) In contact axes, 1/kg, positive semidefinite.
-        velocity: (3,) Relative velocity before, contact axes, m/s.
-        friction: Coulomb's coefficient, >= 0.
-        restitution: Coefficient of the chosen law, 0..1.
-        law: Which restitution.
-
-    Raises:
-        NoSolutionError: The Delassus matrix is not positive semidefinite, so the contact never stops approaching.
-    """
-    (w_nn, w_n1, w_n2), (_, w_11, w_12), (_, _, w_22) = delassus
-    matrix = w_nn, w_n1, w_n2, w_11, w_12, w_22
-    v_n, v_1, v_2 = velocity
-    index = RESTITUTION_LAWS.index(law)
-    p_n, p_1, p_2, mode = solve(matrix, (v_n, v_1, v_2), friction, restitution, index, [0.0] * SERIES_LENGTH)
-    if mode == FAILED:
-        raise not_semidefinite((delassus, velocity, friction, restitution, law))
-    return ContactImpulse(p_n, p_1, p_2, MODES[mode])
 
 
 def solve(

@@ -10,26 +10,11 @@ from __future__ import annotations
 
 import math
 
-from impact_aware.impact.contact_impulse import MODES, ContactImpulse, Rows, Triple
+from impact_aware.impact.contact_impulse import MODES
 
 _SLIDE, _STICK, _SEPARATE = (MODES.index(mode) for mode in ("slide", "stick", "separate"))
 # Slower than any encoder resolves: the slip has no direction.
 _NO_SLIP = 1e-12
-
-
-def fixed_direction_impulse(delassus: Rows, velocity: Triple, friction: float, restitution: float) -> ContactImpulse:
-    """Impulse of Rey Arias 2024, (16) with (11)-(12), limited so that friction never reverses the slip.
-
-    Args:
-        delassus: (3, 3) In contact axes, 1/kg.
-        velocity: (3,) Relative velocity before, contact axes, m/s.
-        friction: Coulomb's coefficient, >= 0.
-        restitution: Newton's coefficient, 0..1.
-    """
-    (w_nn, w_n1, w_n2), (_, w_11, w_12), (_, _, w_22) = delassus
-    v_n, v_1, v_2 = velocity
-    p_n, p_1, p_2, mode = solve((w_nn, w_n1, w_n2, w_11, w_12, w_22), (v_n, v_1, v_2), friction, restitution)
-    return ContactImpulse(p_n, p_1, p_2, MODES[mode])
 
 
 def solve(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,10 +12,11 @@ from numpy.typing import ArrayLike
 from impact_aware.arrays import Array
 from impact_aware.contact.geometry import Contact, FreeObject
 from impact_aware.errors import InvalidInputError
-from impact_aware.impact.contact_impulse import MODES, ContactImpulse, beyond_numbers, not_finite
+from impact_aware.impact import compiled_maps
+from impact_aware.impact.contact_impulse import MODES, ContactImpulse, ImpactMapFunction, beyond_numbers, not_finite
 from impact_aware.impact.contact_space import ContactSpace, ContactSpaceBuilder
 from impact_aware.impact.prediction import ImpactPrediction
-from impact_aware.impact.registry import DEFAULT_METHOD, IMPACT_MAPS, compiled_is_loaded, impact_map
+from impact_aware.impact.registry import DEFAULT_METHOD, impact_map
 from impact_aware.impact.serial_arm import arm_constants, contact_entries
 from impact_aware.robot import RobotModel
 
@@ -26,8 +27,7 @@ _Way: TypeAlias = Callable[[Array, Array], tuple[Array, ContactImpulse, ContactS
 class ImpactPredictor:
     """Predicts at many states for one robot and one contact: checks once, then trusts.
 
-    For a serial arm it is compiled, which loads the compiler when the process makes its first one. It belongs to the
-    thread that made it, whose scratch memory it works in.
+    For a serial arm it is one compiled function. It belongs to the thread that made it, as does its scratch memory.
 
     Attributes:
         robot: The arm.
@@ -45,7 +45,6 @@ class ImpactPredictor:
         obstacle: FreeObject | None = None,
         method: str = DEFAULT_METHOD,
         inertia: str = "M+B_theta",
-        compiled: bool = True,
     ) -> None:
         """Prepare what does not change with the state.
 
@@ -55,15 +54,14 @@ class ImpactPredictor:
             obstacle: The free object it touches; a fixed surface when None.
             method: One of `IMPACT_MAPS`.
             inertia: One of `INERTIA_CHOICES`.
-            compiled: False: Pinocchio and the interpreter, as for what the compiled code does not know.
 
         Raises:
             UnknownNameError: Unknown frame, method or inertia.
             InvalidInputError: M+B_rho for a robot whose motor inertia is unknown.
         """
-        impact_map(method)
-        way = _compiled_way(robot, contact, obstacle, method, inertia) if compiled else None
-        self._way: _Way = way or _interpreted_way(robot, contact, obstacle, method, inertia)
+        solve = impact_map(method)
+        way = _compiled_way(robot, contact, obstacle, method, inertia)
+        self._way: _Way = way or _general_way(robot, contact, obstacle, solve, inertia)
         self.robot = robot
         self.contact = contact
         self.obstacle = obstacle
@@ -93,7 +91,7 @@ def predict(
     method: str = DEFAULT_METHOD,
     inertia: str = "M+B_theta",
 ) -> ImpactPrediction:
-    """Predict the state just after one impact; compiled only where the process has loaded that already.
+    """Predict the state just after one impact.
 
     Args:
         robot: The arm.
@@ -110,8 +108,7 @@ def predict(
     """
     q = robot.check_configuration(q, "q")
     dq = robot.check_configuration(dq, "dq")
-    how: dict[str, Any] = {"obstacle": obstacle, "method": method, "inertia": inertia}
-    return ImpactPredictor(robot, contact, **how, compiled=compiled_is_loaded())(q, dq)
+    return ImpactPredictor(robot, contact, obstacle=obstacle, method=method, inertia=inertia)(q, dq)
 
 
 def _compiled_way(
@@ -122,8 +119,6 @@ def _compiled_way(
         arm = arm_constants(robot, inertia)
     except InvalidInputError:
         return None
-    from impact_aware.impact import compiled_maps
-
     index, predict_one = compiled_maps.METHODS.get(method), compiled_maps.predict_one
     if index is None:
         return None
@@ -145,11 +140,11 @@ def _compiled_way(
     return way
 
 
-def _interpreted_way(
-    robot: RobotModel, contact: Contact, obstacle: FreeObject | None, method: str, inertia: str
+def _general_way(
+    robot: RobotModel, contact: Contact, obstacle: FreeObject | None, solve: ImpactMapFunction, inertia: str
 ) -> _Way:
-    """Pinocchio's kinematics and dynamics, and the map as the interpreter runs it."""
-    solve, build, weights = IMPACT_MAPS[method], ContactSpaceBuilder(robot, contact, obstacle, inertia), np.ones(4)
+    """Pinocchio's kinematics and dynamics, and the map alone: for arms that are no chain of simple joints."""
+    build, weights = ContactSpaceBuilder(robot, contact, obstacle, inertia), np.ones(4)
 
     def way(q: Array, dq: Array) -> tuple[Array, ContactImpulse, ContactSpace]:
         space = build(q, dq)

@@ -23,6 +23,7 @@ JOINTS, CENTRE, RADIUS, GIVEN, POINT, AXES, FRICTION, RESTITUTION = 0, 1, 4, 5, 
 OBJECT, INVERSE_MASS, POSITION, TWIST, INVERSE_INERTIA, ENTRIES = 20, 21, 22, 25, 31, 40
 
 _known: weakref.WeakKeyDictionary[RobotModel, dict[str, Array]] = weakref.WeakKeyDictionary()
+_frames: weakref.WeakKeyDictionary[RobotModel, dict[str, Array]] = weakref.WeakKeyDictionary()
 
 
 def arm_constants(robot: RobotModel, inertia: str) -> Array:
@@ -47,10 +48,18 @@ def contact_entries(robot: RobotModel, contact: Contact, obstacle: FreeObject | 
     Raises:
         UnknownNameError: Unknown frame.
     """
-    frame = robot.model.frames[robot.frame_id(contact.frame)]
-    centre = frame.placement.act(contact.offset)
+    known = _frames.setdefault(robot, {})
+    # Frames stay where they are on their links, and asking Pinocchio for one costs more than the rest.
+    frame = known.get(contact.frame)
+    if frame is None:
+        found = robot.model.frames[robot.frame_id(contact.frame)]
+        frame = known[contact.frame] = np.array([[found.parentJoint, 0.0, 0.0], *found.placement.homogeneous[:3].T])
+    (joint, _, _), _, _, _, (x, y, z) = frame.tolist()
+    a, b, c = contact.offset.tolist()
+    if a or b or c:
+        x, y, z = (frame[4] + contact.offset.dot(frame[1:4])).tolist()
     given = [0.0] * 4 if contact.point is None else [1.0, *contact.point.tolist()]
-    entries = [frame.parentJoint, *centre.tolist(), contact.radius, *given, *contact.axes.ravel().tolist()]
+    entries = [joint, x, y, z, contact.radius, *given, *contact.axes.ravel().tolist()]
     entries += contact.friction, contact.restitution
     if obstacle is None:
         entries += [0.0] * (ENTRIES - OBJECT)

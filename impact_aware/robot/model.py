@@ -294,7 +294,8 @@ class RobotModel:
             raise InvalidInputError(field, q, f"{self.n} numbers") from error
         if array.shape != (self.n,):
             raise InvalidInputError(field, f"{array.size} values", f"{self.n} ({', '.join(self.joint_names)})")
-        if not np.isfinite(array).all():
+        # The square of what is not finite is not finite either; that of large numbers may not be.
+        if not math.isfinite(array.dot(array)) and not np.isfinite(array).all():
             raise InvalidInputError(field, array.tolist(), "finite values")
         return array
 
@@ -322,7 +323,7 @@ class RobotModel:
 
     def known_inertia(self, inertia: str) -> str:
         """The chosen inertia by its honest name: M + B_theta with a B_theta that nobody knows, all zeros, is M."""
-        return "M" if inertia == "M+B_theta" and not self.apparent_motor_inertia.any() else inertia
+        return "M" if inertia == "M+B_theta" and not any(self.apparent_motor_inertia.tolist()) else inertia
 
     def mass_matrix(self, q: Array, inertia: str = "M+B_theta") -> Array:
         """Joint-space inertia (n, n), kg m^2, with the chosen motor inertia (Rey Arias 2024, (9)); raises as `variant`.

@@ -2,7 +2,9 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from impact_aware.impact.fixed_direction import fixed_direction_impulse
+from impact_aware.impact import IMPACT_MAPS
+
+fixed_direction_impulse = IMPACT_MAPS["fixed-direction"]
 
 # Small numbers that make unlike cases: tilted coupling, all directions of slip, slip from none to fast.
 entries = st.lists(st.floats(-1.0, 1.0), min_size=9, max_size=9)
