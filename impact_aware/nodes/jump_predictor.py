@@ -316,4 +316,4 @@ class JumpPredictorNode(Node):
         return (WARN, trouble, values) if trouble else (OK, "predicting", values)
 
 
-main = partial(run_node, JumpPredictorNode)
+main = partial(run_node, JumpPredictorNode, prompt=True)

@@ -1,0 +1,102 @@
+"""Calls of what answers each message: a state at the controller and at the detector, a law, a request."""
+
+import numpy as np
+import pytest
+from impact_aware_msgs.srv import PredictPostImpact
+from rclpy.serialization import serialize_message
+from sensor_msgs.msg import JointState
+
+from impact_aware.control import ControlSession, Mode, warm_up
+from impact_aware.control.local_law import LawFollower, LawSource
+from impact_aware.detection import JointSample
+from impact_aware.detection.watch_settings import WatchSettings, make_watch
+from impact_aware.messages.reference_field import field_to_message
+from impact_aware.nodes.jump_predictor import JumpPredictorNode
+from impact_aware.nodes.ros.messages import ROS, stamp
+from impact_aware.nodes.rs_controller import RsControllerNode
+from impact_aware.robot import RobotModel
+from impact_aware.task import load_task, make_field, start_posture
+
+ROBOT = RobotModel.from_profile("panda")
+TASK = load_task("hit_and_push")
+START = np.array(start_posture(TASK.arms[0], ROBOT))
+
+
+def median(counts):
+    return sorted(counts)[len(counts) // 2]
+
+
+def test_calls_from_joint_states_to_torque(ros_context, calls):
+    """The callback of a state, with the report that is published now and then."""
+    node = RsControllerNode()
+    try:
+        node.trigger_configure()
+        session = node._session
+        session.states.readers[0].effort[:] = 0.0
+        node._on_field(field_to_message(make_field(TASK, [ROBOT]), 1.0, ROS))
+        now = 1.0
+
+        def state():
+            nonlocal now
+            now += 0.001
+            message = JointState(name=list(ROBOT.joint_names), position=START, velocity=np.zeros(7), effort=np.zeros(7))
+            message.header.stamp = stamp(now)
+            serialized = serialize_message(message)
+            return calls(lambda: session.states.readers[0]._receive(serialized))
+
+        state()
+        node.trigger_activate()
+        session.start()
+        counts = {}
+        for mode in (Mode.ANTE, Mode.INTERIM, Mode.POST):
+            if mode is Mode.INTERIM:
+                session.events.notify_impact(now, now, anywhere=True)
+            seen = [(state(), session.command.mode) for _ in range(60)]
+            counts[mode] = median([count for count, there in seen if there is mode])
+            if mode is Mode.INTERIM:
+                while session.mode is Mode.INTERIM:
+                    state()
+        assert max(counts.values()) <= 210, counts
+    finally:
+        node.destroy_node()
+
+
+@pytest.mark.parametrize(
+    ("detector", "most"), [("adaptive_window", 135), ("acceleration", 42), ("momentum_observer", 75), ("fusion", 185)]
+)
+def test_calls_of_a_detectors_sample(calls, detector, most):
+    made = make_watch(7, WatchSettings(detector=detector), robot=ROBOT)
+    generator, counts = np.random.default_rng(0), []
+    for k in range(400):
+        noise = 1e-5 * generator.normal(size=(3, 7))
+        sample = JointSample(1e-3 * k, START + noise[0], noise[1], ROBOT.gravity(START) + noise[2])
+        counts.append(calls(lambda sample=sample: made.update(sample)))
+    assert median(counts) <= most
+
+
+def test_calls_of_a_law_that_is_applied(calls):
+    session = ControlSession(ROBOT, field=make_field(TASK, [ROBOT]))
+    warm_up(session)
+    session.start(0.0, START, check=False)
+    source, zeros = LawSource(session), np.zeros(7)
+    follower, counts = LawFollower(ROBOT), []
+    for k in range(1, 100):
+        session.cycle(1e-3 * k, START, zeros)
+        for law in source.laws():
+            follower.receive(law)
+        counts.append(calls(lambda k=k: follower.apply(START, zeros, 1e-3 * k)))
+    assert median(counts[20:]) <= 24
+
+
+@pytest.mark.parametrize(("covariance", "most"), [(False, 530), (True, 1650)])
+def test_calls_of_an_answer_to_a_request(ros_context, calls, covariance, most):
+    node = JumpPredictorNode()
+    try:
+        request = PredictPostImpact.Request(
+            position=ROBOT.home, velocity=[0.1 * (-1.0) ** joint for joint in range(7)], covariance=covariance
+        )
+        answers = [node._on_request(request, PredictPostImpact.Response()) for _ in range(3)]
+        assert all(answer.success for answer in answers)
+        assert calls(lambda: node._on_request(request, PredictPostImpact.Response())) <= most
+    finally:
+        node.destroy_node()
