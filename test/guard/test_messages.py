@@ -20,6 +20,7 @@ from impact_aware.task import load_task, make_field, start_posture
 ROBOT = RobotModel.from_profile("panda")
 TASK = load_task("hit_and_push")
 START = np.array(start_posture(TASK.arms[0], ROBOT))
+HELD = ROBOT.gravity(START)
 
 
 def median(counts):
@@ -39,7 +40,7 @@ def test_calls_from_joint_states_to_torque(ros_context, calls):
         def state():
             nonlocal now
             now += 0.001
-            message = JointState(name=list(ROBOT.joint_names), position=START, velocity=np.zeros(7), effort=np.zeros(7))
+            message = JointState(name=list(ROBOT.joint_names), position=START, velocity=np.zeros(7), effort=HELD)
             message.header.stamp = stamp(now)
             serialized = serialize_message(message)
             return calls(lambda: session.states.readers[0]._receive(serialized))
