@@ -85,7 +85,9 @@ def loaded_after(statements: str) -> set[str]:
 def test_a_name_imports_what_it_needs_and_no_more() -> None:
     assert not loaded_after("import impact_aware") & {"numpy", "pinocchio", "scipy"}
     predicting = loaded_after("import impact_aware as ia; ia.predict, ia.Contact, ia.load_robot('panda')")
-    assert "pinocchio" in predicting and not predicting & {"mujoco", "matplotlib", "numba", "rosbags", "rclpy"}
+    # The compiler is loaded by naming `predict`, not at the first impact.
+    assert {"pinocchio", "numba"} <= predicting
+    assert not predicting & {"mujoco", "matplotlib", "scipy", "rosbags", "rclpy"}
 
 
 @pytest.mark.slow
