@@ -87,7 +87,7 @@ def test_a_name_imports_what_it_needs_and_no_more() -> None:
     predicting = loaded_after("import impact_aware as ia; ia.predict, ia.Contact, ia.load_robot('panda')")
     # The compiler is loaded by naming `predict`, not at the first impact.
     assert {"pinocchio", "numba"} <= predicting
-    assert not predicting & {"mujoco", "matplotlib", "scipy", "rosbags", "rclpy"}
+    assert not predicting & {"mujoco", "matplotlib", "rosbags", "rclpy"}
 
 
 @pytest.mark.slow
