@@ -153,3 +153,10 @@ def test_the_command_line_takes_it(kinked, capsys):
     assert "impact 1 at 0.500" in capsys.readouterr().out
     assert main(["analyze", str(kinked / "bare.csv"), "--robot", "panda", "--rate", "often"]) != 0
     assert "rate: got" in capsys.readouterr().err
+
+
+def test_a_column_of_times_may_be_called_so(tmp_path):
+    path = tmp_path / "run.csv"
+    path.write_text("times,q1,q2\n" + "\n".join(f"{0.01 * row:.2f},{row},{2 * row}" for row in range(5)) + "\n")
+    (batch,) = open_table(path).pieces()
+    np.testing.assert_allclose(batch.times, 0.01 * np.arange(5))
