@@ -147,9 +147,9 @@ class LiveField:
         try:
             if moving.any() and swing is None:
                 later = pin.SE3(pose.rotation, pose.translation + REACH_TIME * moving)
-                make_field(dataclasses.replace(moved, object=thing.placed(later)), self._robots)
+                make_field(dataclasses.replace(moved, object=thing.placed(later)), self._robots, whole_motion=False)
             self._velocity, self._seen, self._swing = moving, float(time), swing
-            self._set(moved, self.field.revision + 1, self.task_number)
+            self._set(moved, self.field.revision + 1, self.task_number, whole_motion=False)
         except InvalidInputError as error:
             self._impossible = pose.copy(), error
             self._velocity, self._seen, self._swing = before
@@ -245,11 +245,11 @@ class LiveField:
         self._after_impact(index, velocity, impact.event_sequence, impact.time, arms_after)
         return True
 
-    def _set(self, task: Task, revision: int, number: int) -> None:
-        """Take over a task whose impact no arm is too weak for."""
+    def _set(self, task: Task, revision: int, number: int, *, whole_motion: bool = True) -> None:
+        """Take over a task whose impact no arm is too weak for; the arms may move while the object does."""
         self._check_arms(task)
         field = dataclasses.replace(
-            make_field(task, self._robots, revision=revision),
+            make_field(task, self._robots, revision=revision, whole_motion=whole_motion),
             task_number=number,
             object_velocity=self._velocity,
             object_time=self._seen if self._velocity.any() or self._swing is not None else 0.0,

@@ -32,6 +32,7 @@ from impact_aware.reference import ReferenceField
 from impact_aware.robot import RobotModel
 from impact_aware.robot.joint_reader import JointReader
 from impact_aware.robot.safety_limits import SafetyLimits
+from impact_aware.task.clearance import check_clearance
 
 COMPARABLE_CLOCKS = 1000.0
 """Stamps further than this from the present time are of another clock, such as a simulator's, s."""
@@ -179,10 +180,10 @@ class ControlSession:
             time: Stamp of the state to begin from, s; the last received state when None.
             q: (n,) Its joint positions, rad.
             dq: (n,) Its joint velocities, rad/s; zeros when None.
-            check: Whether an impact that exceeds a limit is refused.
+            check: Whether an impact that exceeds a limit, and a motion in which links collide, is refused.
 
         Raises:
-            InvalidInputError: No field, the safe mode, no finite state, or an impact that exceeds a limit.
+            InvalidInputError: No field, the safe mode, no finite state, an impact over a limit, or a collision.
             UnfitArmError: Measured torques that are not those of the models.
         """
         states = self.states
@@ -197,6 +198,7 @@ class ControlSession:
         if check and field is not None and position.shape == (self._law.n,) and np.isfinite(position).all():
             postures = [position[arm.joints] for arm in self._law.arms]
             check_field(field, self.robots, bases=self.bases, limits=self._guard.limits, postures=postures)
+            check_clearance(field, self.robots, self.bases, postures)
         self._law.start(time, position, velocity)
         self.done = False
         if self._completion is not None:

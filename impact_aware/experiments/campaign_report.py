@@ -48,7 +48,7 @@ def summarise(rows: Sequence[Row]) -> dict[str, Any]:
         share of the torque range at mode switches, and in which share of the runs it is `over_10_percent`),
         `object_prediction` (`error` against the true velocity, m/s, its `share` of that and of the `closing` speed, and
         `difference` from the direct prediction, m/s; means),
-        `failures` (cause -> runs); and `runs`.
+        `failures` (cause -> runs); `first_contact` (what touched first -> runs); and `runs`.
     """
     own = {name: [row for row in rows if row["controller"] == name] for name in CONTROLLERS}
     own = {name: found for name, found in own.items() if found}
@@ -82,6 +82,7 @@ def summarise(rows: Sequence[Row]) -> dict[str, Any]:
         "false_detections": int(sum(_finite(rows, "false_detections"))),
         "prediction_error": _mean(rows, "prediction_error"),
         "failures": {name: dict(Counter(r["cause"] for r in found if not r["success"])) for name, found in own.items()},
+        "first_contact": _first_contacts(rows),
         "runs": len(rows),
     }
 
@@ -106,6 +107,7 @@ def format_table(summary: dict[str, Any]) -> str:
         lines.append(f"{label:<26}" + "".join(f"{f'{100 * values[name]:.1f} %':>22}" for name in controllers))
     tracking = summary["time_to_track_s"]
     lines.append(f"{'time to track':<26}" + "".join(f"{f'{1e3 * tracking[name]:.0f} ms':>22}" for name in controllers))
+    lines.append(f"{'first contact':<26}{_first_text(summary)}")
     return "\n".join(lines)
 
 
@@ -116,18 +118,20 @@ def summarise_random(rows: Sequence[Row]) -> dict[str, Any]:
         By controller `trials`, `done` (trials that were not refused before any motion), `success_rate` (of all),
         `success_rate_of_done`, `failures` (class of cause -> `runs`, the `details` of each cause, and how the touch
         was: means of `off_centre_m` and `arms_apart_s`, with those of the successes under `touch`), and means of
-        `peak`, `goal_error_m`, `slip_m` and `time_to_track_s`; and `ranges`, in words.
+        `peak`, `goal_error_m`, `slip_m` and `time_to_track_s`; and `ranges`, in words;
+        and `first_contact` (what touched first -> runs).
     """
     controllers = dict.fromkeys(row["controller"] for row in rows)
     return {
         "ranges": RANGES.describe(),
+        "first_contact": _first_contacts(rows),
         "controllers": {name: _trials([row for row in rows if row["controller"] == name]) for name in controllers},
     }
 
 
 def format_random(summary: dict[str, Any]) -> str:
     """The summary of random trials for a terminal."""
-    lines = [summary["ranges"], ""]
+    lines = [summary["ranges"], "", f"first contact: {_first_text(summary)}", ""]
     for name, own in summary["controllers"].items():
         lines.append(
             f"{name}: {own['successes']} of {own['trials']} trials succeed ({100 * own['success_rate']:.1f} %); "
@@ -138,6 +142,16 @@ def format_random(summary: dict[str, Any]) -> str:
             lines.append(f"  {entry['runs']:>4}  {cause:<26} {CAUSES.get(cause, '')}{_touch_text(entry)}")
         lines.append(f"  {own['successes']:>4}  success{_touch_text(own['touch'])}")
     return "\n".join(lines)
+
+
+def _first_contacts(rows: Sequence[Row]) -> dict[str, int]:
+    """What touched first -> runs; a run that was refused has none."""
+    return dict(Counter(str(row.get("first_contact") or "nothing") for row in rows))
+
+
+def _first_text(summary: dict[str, Any]) -> str:
+    counts = summary["first_contact"]
+    return ", ".join(f"{name} in {count} of {sum(counts.values())} runs" for name, count in counts.items())
 
 
 def _groups(rows: Sequence[Row], controllers: list[str], column: str) -> Groups:

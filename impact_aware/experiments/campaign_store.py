@@ -18,7 +18,7 @@ from impact_aware.output_folder import MARKER, FolderLock, marker_of, usable_fol
 
 DATABASE, TABLE = "runs.sqlite", "runs.csv"
 
-_TEXT = ("key", "campaign", "object", "controller", "cause", "drawn")
+_TEXT = ("key", "campaign", "object", "controller", "cause", "drawn", "first_contact")
 _PATIENCE = 10.0
 
 

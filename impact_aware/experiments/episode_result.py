@@ -99,6 +99,11 @@ class EpisodeResult:
         return next(iter(self._object_impacts), None)
 
     @property
+    def first_contact(self) -> str:
+        """What touched first, such as `tool on object` or `panda_hand on table`; empty when nothing did."""
+        return next((f"{impact.link or 'tool'} on {impact.partner}" for impact in self.impacts), "")
+
+    @property
     def detection_delay(self) -> float:
         """From the first true impact to its detection, s; NaN when either is missing."""
         impact = self.first_impact
@@ -237,7 +242,7 @@ class EpisodeResult:
 
     @property
     def _object_impacts(self) -> list[ImpactTruth]:
-        return [impact for impact in self.impacts if impact.partner == "object"]
+        return [impact for impact in self.impacts if impact.partner == "object" and not impact.link]
 
     @property
     def time_to_track(self) -> float:

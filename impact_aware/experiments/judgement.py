@@ -10,6 +10,7 @@ from impact_aware.task.success import GOAL_RADIUS, LARGEST_SLIP, LIFTED_GOAL_RAD
 
 CAUSES = {
     "start refused": "the task was refused before any motion: out of reach, a speed over a limit, a collision",
+    "link touched first": "a link met object, table or other arm before the tool met the object: which, and what",
     "safe mode": "the controller went to its safe mode, for the reason given",
     "object missed": "no tool touched the object",
     "face missed": "the first touch was not on the face that should be hit",
@@ -27,6 +28,7 @@ CAUSES = {
 }
 """Classes of causes and what they mean; a cause is its class, with details after a colon."""
 
+_TOOL_FIRST = ("", "tool on object", "tool on table")
 _LARGEST_TILT = 30.0
 _FACE_ALIGNMENT = np.cos(np.radians(45.0))
 
@@ -42,6 +44,8 @@ def judge(result: EpisodeResult) -> tuple[bool, str]:
     A pushed object has to end within 2 cm of its goal. A lifted one has to be held at its goal within 5 cm, with both
     palms sliding less than 1 cm on it.
     """
+    if result.first_contact not in _TOOL_FIRST:
+        return False, f"link touched first: {result.first_contact}"
     if result.safe_reason is not None:
         return False, f"safe mode: {result.safe_reason}"
     impact = result.first_impact

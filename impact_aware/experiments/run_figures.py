@@ -45,6 +45,7 @@ class RunFigures:
         arms_apart_s: From the first arm's to the last arm's first touch, s.
         impact_speed: Normal relative speed at the first touch, m/s.
         object_speed_after: Of the object after the first impact, m/s.
+        first_contact: See `EpisodeResult.first_contact`.
         duration_s: Simulated time, s.
     """
 
@@ -70,6 +71,7 @@ class RunFigures:
     arms_apart_s: float
     impact_speed: float
     object_speed_after: float
+    first_contact: str
     duration_s: float
 
 
@@ -106,6 +108,7 @@ def figures_of(result: EpisodeResult, effort_limits: ArrayLike) -> RunFigures:
         arms_apart_s=result.arms_apart,
         impact_speed=float("nan") if impact is None else impact.approach_speed,
         object_speed_after=float("nan") if impact is None else float(np.linalg.norm(impact.object_twist_after[:3])),
+        first_contact=result.first_contact,
         duration_s=float(result.time[-1]),
     )
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
 import numpy as np
 import pinocchio as pin
@@ -13,8 +11,7 @@ import pinocchio as pin
 from impact_aware.arrays import Array
 from impact_aware.render.solids import ball, box, capsule, placed, revolved
 from impact_aware.robot import RobotModel
-from impact_aware.robot.shown_urdf import share_folders
-from impact_aware.robot.urdf_text import build_model
+from impact_aware.robot.link_shapes import link_bodies
 
 ROD_RADIUS = 0.035
 """Of a link whose shape is not known, m."""
@@ -47,40 +44,12 @@ class RobotShape:
 
 def robot_shape(urdf: str) -> RobotShape:
     """Read the collision bodies of a URDF text; without them, or without its mesh files, there are no bodies."""
-    try:
-        model = build_model(urdf)
-        folders = _package_folders(urdf)
-        if folders is None:
-            return RobotShape(())
-        geometry = pin.buildGeomFromUrdfString(
-            model, urdf, pin.GeometryType.COLLISION, package_dirs=[str(folder) for folder in folders]
-        )
-    except (ValueError, RuntimeError):
-        return RobotShape(())
     bodies = []
-    for item in geometry.geometryObjects:
-        body = _body(item.geometry)
+    for link, placement, geometry in link_bodies(urdf):
+        body = _body(geometry)
         if len(body):
-            frame = model.frames[item.parentFrame]
-            scaled = body * np.array(item.meshScale)
-            bodies.append((str(frame.name), placed(scaled, frame.placement.inverse() * item.placement)))
+            bodies.append((link, placed(body, placement)))
     return RobotShape(tuple(bodies))
-
-
-def _package_folders(urdf: str) -> list[Path] | None:
-    """Folders below which every mesh of the URDF is; None when one is missing, or is not in a package.
-
-    A recording names its meshes, so that another file than one of an installed package is not opened.
-    """
-    meshes_of = ElementTree.fromstring(urdf.strip()).iterfind(".//collision//mesh")
-    names = {mesh.get("filename", "") for mesh in meshes_of}
-    meshes = {name.removeprefix("package://") for name in names}
-    if any(not name.startswith("package://") or ".." in Path(name).parts for name in names):
-        return None
-    folders = share_folders()
-    if all(any((folder / mesh).is_file() for folder in folders) for mesh in meshes):
-        return folders
-    return None
 
 
 def _body(geometry: Any) -> Array:

@@ -66,10 +66,12 @@ class RobotModel:
         base_frame: Name of the frame everything is expressed in.
         profile: The profile it was made from, or None.
         base_in_urdf: Pose of the base frame in the root link of the URDF.
+        description: Text of the URDF that it was made from, or empty.
         notes: What a reader of its predictions has to know, one sentence each, such as a link that no body can be.
     """
 
     notes: tuple[str, ...] = ()
+    description: str = ""
     base_in_urdf: pin.SE3 = pin.SE3.Identity()
 
     def __init__(
@@ -245,6 +247,7 @@ class RobotModel:
         if tool is not None and (fault := inertia_fault(tool.mass, np.diag(tool.inertia_diagonal), reach)):
             robot.notes += (f"tool: {fault}; predictions are as wrong as its inertia is",)
         robot.base_in_urdf = in_urdf
+        robot.description = text
         return robot
 
     def tilted(self, rotation: ArrayLike) -> RobotModel:

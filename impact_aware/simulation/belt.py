@@ -29,11 +29,11 @@ class Belt:
             self._runs = True
             self._move(self._velocity)
 
-    def keep(self, touching: Iterable[tuple[str, str]]) -> None:
-        """Stop if a tool touches the object, by the pairs (arm, partner) in contact; then stand."""
+    def keep(self, touching: Iterable[tuple[str, str, str]]) -> None:
+        """Stop if an arm touches the object, by the pairs (arm, partner, link) in contact; then stand."""
         if self._world.belt_dof is None:
             return
-        self._runs = self._runs and all(partner != OBJECT for _, partner in touching)
+        self._runs = self._runs and all(partner != OBJECT for _, partner, _ in touching)
         if not self._runs:
             self._data.qvel[self._world.belt_dof] = 0.0
         elif self._swing is not None:

@@ -6,6 +6,7 @@ import dataclasses
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import mujoco
 import numpy as np
@@ -35,7 +36,7 @@ class ImpactTruth:
 
     Attributes:
         arm: Arm that hit.
-        partner: What it hit, `object` or `table`.
+        partner: What it hit: `object`, `table`, or another arm.
         time: First contact, s.
         time_after: End of compression, s: the contact points' normal relative velocity first reaches -1 % of its value
             at first contact.
@@ -51,6 +52,7 @@ class ImpactTruth:
         separation_speed: Largest normal relative speed afterwards, until contact was lost for good or now, m/s, >= 0.
         losses: How often contact was lost and made again within this event.
         time_lost: When contact ended, s; NaN while it lasts.
+        link: Link that hit; empty for the tool.
     """
 
     arm: str
@@ -69,6 +71,7 @@ class ImpactTruth:
     separation_speed: float
     losses: int
     time_lost: float
+    link: str = ""
 
     @property
     def duration(self) -> float:
@@ -113,7 +116,7 @@ def impact_of_truth(
         return np.concatenate((rotation @ twist[:3], rotation @ twist[3:]))
 
     contact = ContactRecord(
-        frame=robot.tool_frame,
+        frame=truth.link or robot.tool_frame,
         obstacle=object_name if truth.partner == OBJECT else truth.partner,
         point=base.actInv(truth.point),
         normal=rotation @ truth.normal,
@@ -144,6 +147,11 @@ class _Touch:
     normal: Array
     contacts: list[int]
     axes: Array  # (contacts, 3, 3): rows are each contact's normal, into the arm, and tangents
+    geoms: tuple[int, int]  # of the arm, and of what it touches
+
+
+_Pair: TypeAlias = tuple[str, str, str]
+"""Arm, what it touches, and the link, which is empty for the tool."""
 
 
 class _Event:
@@ -175,13 +183,13 @@ class _Event:
 
 
 class ImpactObserver:
-    """Watches the pairs tool-object and tool-table; contact lost for longer than `separation_time` ends an event.
+    """Watches what arms touch; contact lost for longer than `separation_time` ends an event.
 
     Call `look` between MuJoCo's `mj_step1` and `mj_step2`, when positions, velocities and contacts belong to the same
     instant, and `accumulate` after `mj_step2`, when the contact forces of that step are known.
 
     Attributes:
-        geoms: Pair (arm, partner) -> MuJoCo's indices of the tip and of what it may touch.
+        geoms: MuJoCo's indices of each tool and of the object or table, by arm, partner and an empty link.
     """
 
     def __init__(
@@ -191,28 +199,31 @@ class ImpactObserver:
         self._world = world
         self._joint_state = joint_state
         self._separation_time = separation_time
-        self._pairs: dict[tuple[int, int], tuple[tuple[str, str], float]] = {}
-        self._bodies: dict[tuple[str, str], tuple[int, int]] = {}
-        self.geoms: dict[tuple[str, str], tuple[int, int]] = {}
+        self._pairs: dict[tuple[int, int], tuple[_Pair, float]] = {}
+        self.geoms: dict[_Pair, tuple[int, int]] = {}
+        seen: list[tuple[str, int]] = []
         for name, arm in world.arms.items():
-            for partner, geom in ((OBJECT, world.object_geom), (TABLE, world.table_geom)):
-                # MuJoCo's normal leads from the first geom to the second.
-                self._pairs[(geom, arm.tool_geom)] = ((name, partner), 1.0)
-                self._pairs[(arm.tool_geom, geom)] = ((name, partner), -1.0)
-                self.geoms[(name, partner)] = (arm.tool_geom, geom)
-                self._bodies[(name, partner)] = (arm.tool_body, int(world.model.geom_bodyid[geom]))
+            self.geoms[name, OBJECT, ""] = arm.tool_geom, world.object_geom
+            self.geoms[name, TABLE, ""] = arm.tool_geom, world.table_geom
+            for own, link in ((arm.tool_geom, ""), *arm.link_geoms.items()):
+                table = world.board_geom if link else world.table_geom
+                for partner, geom in ((OBJECT, world.object_geom), (TABLE, table), *seen):
+                    # MuJoCo's normal leads from the first geom to the second.
+                    self._pairs[geom, own] = (name, partner, link), 1.0
+                    self._pairs[own, geom] = (name, partner, link), -1.0
+            seen += [(name, geom) for geom in (arm.tool_geom, *arm.link_geoms)]
         self._jacobians = np.zeros((2, 3, world.model.nv))
         self.clear()
 
     def clear(self) -> None:
         """Forget everything."""
-        self._active: dict[tuple[str, str], _Event] = {}
-        self._finished: list[tuple[tuple[str, str], _Event]] = []
-        self._touches: dict[tuple[str, str], _Touch] = {}
+        self._active: dict[_Pair, _Event] = {}
+        self._finished: list[tuple[_Pair, _Event]] = []
+        self._touches: dict[_Pair, _Touch] = {}
 
     @property
-    def touching(self) -> tuple[tuple[str, str], ...]:
-        """The pairs (arm, partner) that touched at the last look."""
+    def touching(self) -> tuple[_Pair, ...]:
+        """What touched at the last look: arm, partner, and link, which is empty for the tool."""
         return tuple(self._touches)
 
     def unsettled(self, time: float) -> bool:
@@ -229,7 +240,7 @@ class ImpactObserver:
             return
         time = float(data.time)
         for key, touch in self._touches.items():
-            speed = self._separation_speed(data, key, touch)
+            speed = self._separation_speed(data, touch)
             event = self._active.get(key)
             if event is None:
                 event = _Event(time, touch, *self._joint_state(), max(-speed, 0.0))
@@ -241,9 +252,9 @@ class ImpactObserver:
         for key, event in list(self._active.items()):
             if key in self._touches:
                 continue
-            if not event.lost and self._gap(data, key) <= CONTACT_GAP:
+            if not event.lost and self._gap(data, event.touch) <= CONTACT_GAP:
                 self._touches[key] = dataclasses.replace(event.touch, contacts=[], axes=event.touch.axes[:0])
-                self._follow(event, time, self._separation_speed(data, key, event.touch))
+                self._follow(event, time, self._separation_speed(data, event.touch))
             else:
                 self._follow_lost(key, event, data, time)
 
@@ -264,13 +275,14 @@ class ImpactObserver:
         records = [_record(key, event) for key, event in events if not event.compressing]
         return tuple(sorted(records, key=lambda record: (record.time, record.arm)))
 
-    def _find_touches(self, data: mujoco.MjData) -> dict[tuple[str, str], _Touch]:
+    def _find_touches(self, data: mujoco.MjData) -> dict[_Pair, _Touch]:
         # Whole arrays at once: asking MuJoCo contact by contact costs several times more than its physics step.
         contacts = data.contact
         distances = contacts.dist.tolist()
-        members: dict[tuple[str, str], list[int]] = {}
-        signs: dict[tuple[str, str], float] = {}
-        for index, (first, second) in enumerate(contacts.geom.tolist()):
+        pairs = contacts.geom.tolist()
+        members: dict[_Pair, list[int]] = {}
+        signs: dict[_Pair, float] = {}
+        for index, (first, second) in enumerate(pairs):
             found = self._pairs.get((first, second))
             if found is not None and distances[index] < 0.0:
                 members.setdefault(found[0], []).append(index)
@@ -278,28 +290,30 @@ class ImpactObserver:
         if not members:
             return {}
         points, frames = contacts.pos, contacts.frame
-        touches: dict[tuple[str, str], _Touch] = {}
+        touches: dict[_Pair, _Touch] = {}
         for key, indices in members.items():
             axes = signs[key] * frames[indices].reshape(-1, 3, 3)
             summed = axes[:, 0].sum(axis=0)
+            partner, own = pairs[indices[0]][:: int(signs[key])]
             touches[key] = _Touch(
                 point=points[indices].mean(axis=0),
                 normal=summed / math.sqrt(summed @ summed),
                 contacts=indices,
                 axes=axes,
+                geoms=(own, partner),
             )
         return touches
 
-    def _gap(self, data: mujoco.MjData, key: tuple[str, str]) -> float:
-        return float(mujoco.mj_geomDistance(self._world.model, data, *self.geoms[key], 2.0 * CONTACT_GAP, None))
+    def _gap(self, data: mujoco.MjData, touch: _Touch) -> float:
+        return float(mujoco.mj_geomDistance(self._world.model, data, *touch.geoms, 2.0 * CONTACT_GAP, None))
 
-    def _separation_speed(self, data: mujoco.MjData, key: tuple[str, str], touch: _Touch) -> float:
-        """Normal velocity of the tool relative to its partner at the contact point, m/s; negative on approach."""
-        tool, partner = self._jacobians
-        tool_body, partner_body = self._bodies[key]
-        mujoco.mj_jac(self._world.model, data, tool, None, touch.point, tool_body)
-        mujoco.mj_jac(self._world.model, data, partner, None, touch.point, partner_body)
-        return float(touch.normal @ ((tool - partner) @ data.qvel))
+    def _separation_speed(self, data: mujoco.MjData, touch: _Touch) -> float:
+        """Normal velocity of the arm relative to its partner at the contact point, m/s; negative on approach."""
+        for jacobian, geom in zip(self._jacobians, touch.geoms, strict=True):
+            body = int(self._world.model.geom_bodyid[geom])
+            mujoco.mj_jac(self._world.model, data, jacobian, None, touch.point, body)
+        own, partner = self._jacobians
+        return float(touch.normal @ ((own - partner) @ data.qvel))
 
     def _follow(self, event: _Event, time: float, speed: float) -> None:
         if event.compressing:
@@ -308,17 +322,17 @@ class ImpactObserver:
         else:
             event.separation_speed = max(event.separation_speed, speed)
 
-    def _follow_lost(self, key: tuple[str, str], event: _Event, data: mujoco.MjData, time: float) -> None:
+    def _follow_lost(self, key: _Pair, event: _Event, data: mujoco.MjData, time: float) -> None:
         if not event.lost:
             event.absent_since = time
-            self._follow(event, time, self._separation_speed(data, key, event.touch))
+            self._follow(event, time, self._separation_speed(data, event.touch))
             if event.compressing:
                 event.end_compression(time, self._joint_state())
         elif time - event.absent_since > self._separation_time:
             self._finished.append((key, self._active.pop(key)))
 
 
-def _record(key: tuple[str, str], event: _Event) -> ImpactTruth:
+def _record(key: _Pair, event: _Event) -> ImpactTruth:
     assert event.velocity_after is not None and event.object_twist_after is not None
     return ImpactTruth(
         arm=key[0],
@@ -337,4 +351,5 @@ def _record(key: tuple[str, str], event: _Event) -> ImpactTruth:
         separation_speed=event.separation_speed,
         losses=event.losses,
         time_lost=event.absent_since,
+        link=key[2],
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import coal
 import mujoco
 import numpy as np
 import pinocchio as pin
@@ -11,6 +12,7 @@ import pinocchio as pin
 from impact_aware.arrays import Array
 from impact_aware.errors import InvalidInputError
 from impact_aware.robot import RobotModel
+from impact_aware.robot.link_shapes import LinkShape, link_shapes
 
 
 @dataclass(frozen=True)
@@ -34,11 +36,13 @@ class ArmNames:
         joints: (n,) In the robot's order.
         tool_site: Site at the tool frame.
         tool_geom: Colliding geom at the tool tip.
+        link_geoms: Names of the geoms of the links' collision geometry, and of the links they belong to.
     """
 
     joints: tuple[str, ...]
     tool_site: str
     tool_geom: str
+    link_geoms: dict[str, str]
 
 
 def add_arm(
@@ -52,8 +56,8 @@ def add_arm(
 ) -> ArmNames:
     """Add the robot to `spec`: joint placements and axes, link inertias, position limits, armature = B_theta.
 
-    The links collide with nothing; the tool tip only takes part in contact pairs that the caller adds. Joint damping
-    and friction are zero, as in the Pinocchio algebra.
+    Links have the collision geometry of the robot's URDF. They and the tool tip collide with what the caller's bits and
+    contact pairs say, here with nothing. Joint damping and friction are zero, as in the Pinocchio algebra.
 
     Args:
         spec: MuJoCo spec to extend, as `new_spec` makes it.
@@ -86,7 +90,12 @@ def add_arm(
     tool_site = carrier.add_site(name=f"{prefix}tool")
     _place(tool_site, frame.placement)
     tool_geom = _add_tip(carrier, f"{prefix}tool_tip", frame.placement, robot, tip)
-    return ArmNames(tuple(names), tool_site.name, tool_geom)
+    link_geoms = {}
+    for index, part in enumerate(link_shapes(robot)):
+        name = f"{prefix}{part.link}#{index}"
+        _add_shape(spec, bodies[part.joint], name, part)
+        link_geoms[name] = part.link
+    return ArmNames(tuple(names), tool_site.name, tool_geom, link_geoms)
 
 
 def new_spec(robot: RobotModel) -> mujoco.MjSpec:
@@ -150,6 +159,23 @@ def _add_joint(body: mujoco.MjsBody, robot: RobotModel, index: int, name: str, m
         limited=mujoco.mjtLimited.mjLIMITED_TRUE if bounded else mujoco.mjtLimited.mjLIMITED_FALSE,
         range=[lower, upper] if bounded else [0.0, 0.0],
     )
+
+
+def _add_shape(spec: mujoco.MjSpec, body: mujoco.MjsBody, name: str, part: LinkShape) -> None:
+    shape, kinds = part.shape, mujoco.mjtGeom
+    if isinstance(shape, coal.Box):
+        kind, size = kinds.mjGEOM_BOX, np.ravel(shape.halfSide).tolist()
+    elif isinstance(shape, coal.Sphere):
+        kind, size = kinds.mjGEOM_SPHERE, [shape.radius, 0.0, 0.0]
+    elif isinstance(shape, coal.Capsule | coal.Cylinder):
+        kind = kinds.mjGEOM_CAPSULE if isinstance(shape, coal.Capsule) else kinds.mjGEOM_CYLINDER
+        size = [shape.radius, shape.halfLength, 0.0]
+    else:
+        spec.add_mesh(name=name, uservert=np.ravel(shape.points()))
+        kind, size = kinds.mjGEOM_MESH, [0.0, 0.0, 0.0]
+    mesh = {"meshname": name} if kind == kinds.mjGEOM_MESH else {"size": size}
+    geom = body.add_geom(name=name, type=kind, contype=0, conaffinity=0, **mesh)
+    _place(geom, part.placement)
 
 
 def _add_tip(body: mujoco.MjsBody, name: str, placement: pin.SE3, robot: RobotModel, tip: ToolTip) -> str:

@@ -17,6 +17,7 @@ from impact_aware.robot import RobotModel
 from impact_aware.simulation.belt import Belt
 from impact_aware.simulation.impact_truth import ImpactObserver, ImpactTruth
 from impact_aware.simulation.joint_elasticity import FlexibleDrive, JointElasticity, substeps_of
+from impact_aware.simulation.link_gaps import LinkGaps
 from impact_aware.simulation.mujoco_model import quaternion_wxyz
 from impact_aware.simulation.scene import Scene
 from impact_aware.simulation.sensors import JointReading, JointSensors, SensorSettings
@@ -158,7 +159,7 @@ class MujocoPlant:
             self._armature[self.slices[name]] = 0.0
         self._sensors = JointSensors(sensors, scene.cycle)
         self._belt = Belt(scene, self._world, self._data)
-        self._observer = ImpactObserver(self._world, self._rigid_snapshot)
+        self._observer, self._link_gaps = ImpactObserver(self._world, self._rigid_snapshot), LinkGaps(self._world)
         self.reset()
 
     def reset(
@@ -191,15 +192,13 @@ class MujocoPlant:
                 low, high = robot.model.lowerPositionLimit[joint], robot.model.upperPositionLimit[joint]
                 raise InvalidInputError(f"q0[{robot.joint_names[joint]}]", part[joint], f"{low:.4f} .. {high:.4f} rad")
         mujoco.mj_resetData(self._model, self._data)
-        placement = self.scene.object_placement if object_placement is None else object_placement
         self._q[:] = q
         self._dq[:] = dq
-        self._put_object(placement)
+        self._put_object(self.scene.object_placement if object_placement is None else object_placement)
         self._hold_posture = q.copy()
         self._brake_posture: dict[str, Array] = {}
-        self._gaps: dict[tuple[str, str], float] = {}
-        start = DriveMode.HOLD if dq0 is None else DriveMode.TORQUE
-        self.modes = dict.fromkeys(self.robots, start)
+        self._gaps: dict[tuple[str, str, str], float] = {}
+        self.modes = dict.fromkeys(self.robots, DriveMode.HOLD if dq0 is None else DriveMode.TORQUE)
         self._observer.clear()
         self._sensors.reset(seed)
         self._belt.start()
@@ -223,8 +222,8 @@ class MujocoPlant:
 
     @property
     def touching(self) -> tuple[tuple[str, str], ...]:
-        """The pairs (arm, `object` or `table`) in contact at the last look."""
-        return self._observer.touching
+        """The pairs (arm, `object` or `table`) whose tools were in contact at the last look."""
+        return tuple((arm, partner) for arm, partner, link in self._observer.touching if not link)
 
     def open_viewer(self) -> SceneViewer:
         """A window that shows this plant whenever it is told to.
@@ -313,7 +312,7 @@ class MujocoPlant:
 
     def _must_watch(self) -> bool:
         """Whether something may begin or end within this cycle; a settled contact is looked at once per cycle."""
-        watch = self._observer.unsettled(float(self._data.time))
+        watch = self._observer.unsettled(float(self._data.time)) or self._link_gaps.near(self._data, NEAR)
         touching = self._observer.touching
         for pair, geoms in self._observer.geoms.items():
             if pair in touching:
@@ -378,6 +377,7 @@ class MujocoPlant:
         return q, dq, twist
 
     def _put_object(self, placement: pin.SE3) -> None:
+        self._link_gaps.clear()
         self._pose[:3] = placement.translation
         self._pose[3:] = quaternion_wxyz(placement.rotation)
 

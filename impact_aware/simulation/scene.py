@@ -122,6 +122,7 @@ class Scene:
         name: For reports.
         arms: The arms, in the order in which plants concatenate their joints.
         object: The free object.
+        travel: (3,) Where the object shall go, from its start, m: the table is there for links to meet.
         table_height: Height of the table top in the world, below the object's centre, m.
         table_rpy: (3,) Roll, pitch, yaw of the table top, rad.
         belt_velocity: (3,) With which the table top moves like a belt, and the object with it, until a tool meets the
@@ -143,6 +144,7 @@ class Scene:
     name: str = "scene"
     arms: tuple[ArmMount, ...] = (ArmMount(),)
     object: SceneObject = field(default_factory=SceneObject)
+    travel: Vector3 = (0.0, 0.0, 0.0)
     table_height: float = 0.0
     table_rpy: Vector3 = (0.0, 0.0, 0.0)
     belt_velocity: Vector3 = (0.0, 0.0, 0.0)

@@ -78,6 +78,7 @@ def task_scene(task: Task, truth: Truth | None = None) -> Scene:
             position=tuple(np.add(body.position, truth.displacement).tolist()),
             rpy=_angles(turned),
         ),
+        travel=_three(np.subtract(task.goal, body.position)),
         table_height=task.table_height + truth.table_displacement,
         belt_velocity=truth.object_velocity,
         belt_swing=truth.object_swing,

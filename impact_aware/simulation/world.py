@@ -13,12 +13,24 @@ from numpy.typing import NDArray
 from impact_aware.arrays import Array
 from impact_aware.errors import InvalidInputError
 from impact_aware.robot import RobotModel
-from impact_aware.simulation.mujoco_model import add_arm, compile_spec, new_spec, quaternion_wxyz, set_inertia
+from impact_aware.simulation.mujoco_model import (
+    ArmNames,
+    add_arm,
+    compile_spec,
+    new_spec,
+    quaternion_wxyz,
+    set_inertia,
+)
 from impact_aware.simulation.scene import ContactSettings, Scene
+from impact_aware.task.clearance import table_board
 
 OBJECT = "object"
 TABLE = "table"
+BOARD = "board"
 BELT, BELT_JOINTS = "belt", ("belt_x", "belt_y")
+
+_OBSTACLE = 1 << 16
+"""Bit of what links collide with beside other arms, whose bits are 1, 2, 4, and so on."""
 
 BELT_MASS = 1e6
 """No object changes the velocity of a belt, kg."""
@@ -36,14 +48,14 @@ class ArmIndices:
         dof: (n,) Indices into qvel.
         joints: Slice of the scene's concatenated joint arrays.
         tool_geom: Index of the colliding tip.
-        tool_body: Body that carries it.
+        link_geoms: Indices of the geoms of its links, and the links they belong to.
     """
 
     qpos: NDArray[np.intp]
     dof: NDArray[np.intp]
     joints: slice
     tool_geom: int
-    tool_body: int
+    link_geoms: dict[int, str]
 
 
 @dataclass(frozen=True)
@@ -56,7 +68,8 @@ class World:
         object_qpos: Slice of the object's pose (7) in qpos.
         object_dof: Slice of the object's velocity (6) in qvel: linear in world axes, angular in object axes.
         object_geom: Geom index of the object.
-        table_geom: Geom index of the table top.
+        table_geom: Geom index of the table top, which the object and tools meet and which has no end.
+        board_geom: Geom index of the part of the table under the object's way, which links meet.
         belt_dof: (2,) Indices into qvel of the velocities of a belt along its axes; None of a table that stands.
     """
 
@@ -66,6 +79,7 @@ class World:
     object_dof: slice
     object_geom: int
     table_geom: int
+    board_geom: int
     belt_dof: NDArray[np.intp] | None = None
 
 
@@ -96,9 +110,10 @@ def build_world(scene: Scene, robots: Mapping[str, RobotModel], *, elastic: Cont
         for arm in scene.arms
     }
     _add_pair(spec, OBJECT, table.name, scene.object_table)
-    for arm_names in names.values():
+    for index, arm_names in enumerate(names.values()):
         _add_pair(spec, arm_names.tool_geom, OBJECT, scene.tool_object)
         _add_pair(spec, arm_names.tool_geom, table.name, scene.tool_table)
+        _let_collide(spec, index, arm_names, scene.tool_table)
     model = compile_spec(spec)
     arms: dict[str, ArmIndices] = {}
     first = 0
@@ -110,7 +125,7 @@ def build_world(scene: Scene, robots: Mapping[str, RobotModel], *, elastic: Cont
             dof=np.array([joint.dofadr[0] for joint in joints], dtype=np.intp),
             joints=slice(first, first + len(joints)),
             tool_geom=geom.id,
-            tool_body=int(geom.bodyid[0]),
+            link_geoms={model.geom(name).id: link for name, link in arm_names.link_geoms.items()},
         )
         first += len(joints)
     joint = model.joint(OBJECT)
@@ -121,6 +136,7 @@ def build_world(scene: Scene, robots: Mapping[str, RobotModel], *, elastic: Cont
         object_dof=slice(int(joint.dofadr[0]), int(joint.dofadr[0]) + 6),
         object_geom=model.geom(OBJECT).id,
         table_geom=model.geom(TABLE).id,
+        board_geom=model.geom(BOARD).id,
         belt_dof=np.array([model.joint(name).dofadr[0] for name in BELT_JOINTS]) if scene.belt_moves else None,
     )
 
@@ -144,6 +160,12 @@ def _add_table(spec: mujoco.MjSpec, scene: Scene) -> mujoco.MjsGeom:
     """The table top: an endless plane, or a belt, a large board that slides."""
     placement = scene.table_placement
     place = {"pos": placement.translation, "quat": quaternion_wxyz(placement.rotation)}
+    centre, reach = scene.object_placement.translation, scene.object.solid.reach
+    board, half = table_board(placement, centre, np.array(scene.travel), reach)
+    spec.worldbody.add_geom(
+        name=BOARD, type=mujoco.mjtGeom.mjGEOM_BOX, size=half, pos=board.translation,
+        quat=quaternion_wxyz(board.rotation), contype=_OBSTACLE, conaffinity=0,
+    )  # fmt: skip
     apart = {"name": TABLE, "contype": 0, "conaffinity": 0}
     if not scene.belt_moves:
         # A plane has no end for contacts.
@@ -168,7 +190,7 @@ def _add_object(spec: mujoco.MjSpec, scene: Scene) -> None:
     # Left out, MuJoCo takes the body's own position for the centre of mass.
     set_inertia(body, pin.Inertia(scene.object.mass, np.zeros(3), shape.inertia(scene.object.mass)))
     kind, size = _GEOMS[shape.name]
-    apart = {"name": OBJECT, "type": kind, "contype": 0, "conaffinity": 0}
+    apart = {"name": OBJECT, "type": kind, "contype": _OBSTACLE, "conaffinity": 0}
     if kind == mujoco.mjtGeom.mjGEOM_MESH:
         spec.add_mesh(name=OBJECT, uservert=shape.vertices.ravel())
         body.add_geom(meshname=OBJECT, **apart)
@@ -182,6 +204,18 @@ _GEOMS: dict[str, tuple[mujoco.mjtGeom, Callable[[Array], list[float]]]] = {
     "hull": (mujoco.mjtGeom.mjGEOM_MESH, lambda half: []),
 }
 """Of each shape: what it is to MuJoCo, and the sizes that this wants of its half extents (3,), m."""
+
+
+def _let_collide(spec: mujoco.MjSpec, index: int, names: ArmNames, contact: ContactSettings) -> None:
+    """Let an arm's links collide with object, table and other arms, and its tool with other arms."""
+    others = _OBSTACLE - 1 - (1 << index)
+    for name in (names.tool_geom, *names.link_geoms):
+        geom = spec.geom(name)
+        geom.contype, geom.conaffinity = 1 << index, others if name == names.tool_geom else others | _OBSTACLE
+        geom.condim, geom.priority = 3, 1
+        geom.friction = [contact.friction, 1e-9, 1e-9]
+        geom.solref = [contact.time_constant, contact.damping_ratio]
+        geom.solimp = [contact.impedance, contact.impedance, 1e-3, 0.5, 2.0]
 
 
 def _add_pair(spec: mujoco.MjSpec, first: str, second: str, contact: ContactSettings) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 
 import numpy as np
@@ -15,6 +14,7 @@ from impact_aware.reference.field import ArmReference, ReferenceField
 from impact_aware.reference.rotation import quaternion_from_rotation, rotation_from_quaternion, rotation_from_rpy
 from impact_aware.robot import RobotModel
 from impact_aware.robot.inverse_kinematics import solve_inverse_kinematics
+from impact_aware.task.clearance import check_clearance, check_postures
 from impact_aware.task.hit import hit_of, middle_of_hit
 from impact_aware.task.task import STANDARD_GRAVITY, ArmTask, Task
 
@@ -34,6 +34,7 @@ def make_field(
     *,
     object_velocity_after: ArrayLike | None = None,
     revision: int = 0,
+    whole_motion: bool = True,
 ) -> ReferenceField:
     """Reference field of a task (van Steen 2024, section III), all numbers checked.
 
@@ -42,9 +43,11 @@ def make_field(
         robots: One model per arm, in the order of `task.arms`.
         object_velocity_after: (3,) What is expected just after the impact, task's frame, m/s; not known when None.
         revision: Number of the field's version.
+        whole_motion: Whether the motion from the first start is checked for collisions, or its three postures alone.
 
     Raises:
-        InvalidInputError: A number of the task that makes it impossible, by name.
+        InvalidInputError: A number of the task that makes it impossible, by name, or bodies that are not meant to touch
+            and would, as `check_clearance`.
     """
     if len(robots) != len(task.arms):
         raise InvalidInputError("robots", len(robots), f"{len(task.arms)}, one per arm of task {task.name}")
@@ -85,10 +88,16 @@ def make_field(
         revision=revision,
         frame=task.frame,
     )
+    bases, postures = [base_placement(arm) for arm in task.arms], []
     for index, (arm, robot) in enumerate(zip(task.arms, robots, strict=True)):
         field.ante_impact(index)
         field.post_impact(index)
-        _check_arm(task, arm, arms[index], robot)
+        postures.append(_check_arm(task, arm, arms[index], robot))
+    if whole_motion:
+        starts = [start_posture(arm, robot) for arm, robot in zip(task.arms, robots, strict=True)]
+        check_clearance(field, robots, bases, starts)
+    else:
+        check_postures(field, robots, bases, postures)
     return field
 
 
@@ -217,21 +226,21 @@ def _check_entries(task: Task, arm: ArmTask, robot: RobotModel) -> None:
         raise InvalidInputError("object.position", list(thing.position), f"a {thing.shape} without the base inside")
 
 
-def _check_arm(task: Task, arm: ArmTask, reference: ArmReference, robot: RobotModel) -> None:
-    """Refuse what can be known to fail: positions out of reach, speeds over limits, a box that contains the arm."""
+def _check_arm(task: Task, arm: ArmTask, reference: ArmReference, robot: RobotModel) -> tuple[Array, Array, Array]:
+    """Postures (n,) at the start, the impact and the goal, rad; refuses what is out of reach or too fast."""
     label = f"arms[{arm.name}]" if arm.name else "arm"
     travel = np.subtract(task.goal, task.object.position)
     contact = reference.impact_position
     positions = {"impact_position": contact, "starts": np.array(arm.starts[0]), "goal": contact + travel}
-    seed = usual_posture(arm, robot)
+    seed, found = usual_posture(arm, robot), {}
     for name in positions:
-        posture = posture_with_tool_at(arm, robot, positions[name], seed, name, start=name == "starts")
-        _check_clear(task, arm, robot, posture, name, travel if name == "goal" else np.zeros(3))
+        found[name] = posture_with_tool_at(arm, robot, positions[name], seed, name, start=name == "starts")
         if name == "impact_position":
-            seed = posture
-            _check_speed(arm, robot, posture, reference.impact_velocity, label)
+            seed = found[name]
+            _check_speed(arm, robot, seed, reference.impact_velocity, label)
     for index, start in enumerate(arm.starts[1:], start=1):
         posture_with_tool_at(arm, robot, start, seed, f"starts[{index}]", start=True)
+    return found["starts"], seed, found["goal"]
 
 
 def _check_speed(arm: ArmTask, robot: RobotModel, posture: Array, wanted: Array, label: str) -> None:
@@ -243,19 +252,3 @@ def _check_speed(arm: ArmTask, robot: RobotModel, posture: Array, wanted: Array,
         limit = f"where {robot.joint_names[worst]} reaches its {robot.limits.velocity[worst]:.4g} rad/s"
         expected = f"at most {speed / share[worst]:.4g} m/s, {limit}"
         raise InvalidInputError(f"{label}.impact_velocity", f"{speed:.4g} m/s", expected)
-
-
-def _check_clear(task: Task, arm: ArmTask, robot: RobotModel, posture: Array, name: str, moved: Array) -> None:
-    """The object must not contain a joint of the arm, nor the tool's tip."""
-    body, shape = dataclasses.replace(task.object.standing, position=task.object.position + moved), task.object.shape
-    base = base_placement(arm)
-    pin.framesForwardKinematics(robot.model, robot.data, posture)
-    points = {robot.joint_names[i]: base.act(robot.data.oMi[i + 1].translation) for i in range(robot.n)}
-    for what, point in points.items():
-        if body.distance(point) < 0.0:
-            expected = f"a {shape} without {what} inside ({name})"
-            raise InvalidInputError("object.position", list(task.object.position), expected)
-    tip = base.act(robot.data.oMf[robot.tool_frame_id].translation)
-    if body.distance(tip) < robot.tool_radius - 1e-6:
-        expected = f"a {shape} at least {robot.tool_radius:.4g} m from the tool's centre ({name}), the tool's radius"
-        raise InvalidInputError("object.position", list(task.object.position), expected)

@@ -21,7 +21,7 @@ def truth():
         if field.type == "Array"
     }
     values |= {name: generator.normal(size=6) for name in ("object_twist_before", "object_twist_after")}
-    rest = {"arm": "left", "partner": "object", "losses": 0}
+    rest = {"arm": "left", "partner": "object", "losses": 0, "link": ""}
     numbers = {
         field.name: 0.1 + 0.01 * index
         for index, field in enumerate(dataclasses.fields(ImpactTruth))

@@ -14,9 +14,10 @@ from impact_aware.simulation import MujocoPlant, load_scene
 from impact_aware.simulation.scene import DualArmGrabScene, parse_scene
 
 GRAVITY = 9.81
-INWARDS = {"left": pin.rpy.rpyToMatrix(math.pi / 2, 0.0, 0.0), "right": pin.rpy.rpyToMatrix(-math.pi / 2, 0.0, 0.0)}
+RIGHT = math.pi / 2
+INWARDS = {"left": pin.rpy.rpyToMatrix(RIGHT, RIGHT, 0.0), "right": pin.rpy.rpyToMatrix(-RIGHT, RIGHT, 0.0)}
 SIDE = {"left": 1.0, "right": -1.0}
-LEFT_SEED = np.array([0.0, 0.26, 0.38, -1.97, -1.41, 1.22, 1.47])
+LEFT_SEED = np.array([0.0, 0.26, 0.38, -1.97, -1.41, 1.22, -0.10])
 SEEDS = {"left": LEFT_SEED, "right": np.array([-1, 1, -1, 1, -1, 1, -1]) * LEFT_SEED + np.r_[np.zeros(6), math.pi / 2]}
 GAP = 0.03
 SPEED = 0.25

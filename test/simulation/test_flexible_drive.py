@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pinocchio as pin
 import pytest
+from flat_box import flat_box_scene
 
 from impact_aware.contact.box import homogeneous_box
 from impact_aware.contact.geometry import Contact
@@ -12,7 +13,7 @@ from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.impact import predict
 from impact_aware.robot import RobotModel
 from impact_aware.robot.inverse_kinematics import solve_inverse_kinematics
-from impact_aware.simulation import MujocoPlant, load_scene
+from impact_aware.simulation import MujocoPlant
 from impact_aware.simulation.flexible_joint import FlexibleJointArm
 from impact_aware.simulation.joint_elasticity import FlexibleDrive, JointElasticity
 
@@ -27,7 +28,7 @@ def robot():
 @pytest.fixture(scope="module")
 def scene():
     """Frictionless, so that no friction but only elasticity tells the plants apart."""
-    scene = load_scene("hit_and_push")
+    scene = flat_box_scene()
     return replace(
         scene,
         tool_object=replace(scene.tool_object, friction=0.0),
@@ -218,9 +219,10 @@ def test_a_flexible_arm_s_true_jump_is_that_of_the_rigid_one(rigid, flexible):
     truth, answer = flexible[0].impacts[0], rigid[0].impacts[0]
     size = np.linalg.norm(answer.jump)
     assert np.linalg.norm(truth.jump - answer.jump) < 0.2 * size
-    # The next whole cycle's links: half of that at least is their swinging.
-    swinging = flexible[1][round(1e3 * truth.time_after)] - answer.velocity_after
-    assert np.linalg.norm(swinging) > 1.5 * np.linalg.norm(truth.velocity_after - answer.velocity_after)
+    # The links of the next five cycles, a part of a swing: a third of that at least is their swinging.
+    begin = round(1e3 * truth.time_after)
+    swinging = np.linalg.norm(flexible[1][begin : begin + 5] - answer.velocity_after, axis=1).max()
+    assert swinging > 1.5 * np.linalg.norm(truth.velocity_after - answer.velocity_after)
 
 
 @pytest.mark.parametrize(("step", "held"), [(5e-5, 5), (1.25e-4, 2)])

@@ -5,13 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pinocchio as pin
 import pytest
+from flat_box import flat_box_scene
 
 from impact_aware.contact.box import homogeneous_box
 from impact_aware.contact.geometry import Contact, contact_jacobian
 from impact_aware.impact import predict
 from impact_aware.robot import RobotModel
 from impact_aware.robot.inverse_kinematics import solve_inverse_kinematics
-from impact_aware.simulation import MujocoPlant, load_scene
+from impact_aware.simulation import MujocoPlant
 from impact_aware.simulation.impact_truth import COMPRESSION_END
 
 SPEED = 0.5
@@ -24,7 +25,7 @@ def robot():
 
 @pytest.fixture(scope="module")
 def scene():
-    return load_scene("hit_and_push")
+    return flat_box_scene()
 
 
 def slippery(scene):

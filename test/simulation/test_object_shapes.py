@@ -54,7 +54,10 @@ def test_the_corners_of_a_hull_are_where_the_task_has_them():
     _, world = compiled(task)
     model, data = world.model, mujoco.MjData(world.model)
     mujoco.mj_forward(model, data)
-    corners = model.mesh_vert @ data.geom_xmat[world.object_geom].reshape(3, 3).T + data.geom_xpos[world.object_geom]
+    mesh = model.geom_dataid[world.object_geom]
+    begin, count = model.mesh_vertadr[mesh], model.mesh_vertnum[mesh]
+    turn, place = data.geom_xmat[world.object_geom].reshape(3, 3), data.geom_xpos[world.object_geom]
+    corners = model.mesh_vert[begin : begin + count] @ turn.T + place
     expected = task.object.solid.vertices @ turned.rotation.T + turned.translation
     np.testing.assert_allclose(sorted(map(tuple, corners.round(5))), sorted(map(tuple, expected.round(5))), atol=2e-5)
 

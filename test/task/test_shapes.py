@@ -194,7 +194,7 @@ def test_a_tool_in_the_can_s_corner_is_clear_of_it_and_one_inside_is_not(robot):
     near = dataclasses.replace(
         CAN.arms[0], starts=(tuple((CAN.object.position + np.array([0.0, 0.08, 0.0])).tolist()),)
     )
-    with pytest.raises(InvalidInputError, match="a cylinder at least 0.03 m from the tool's centre .starts."):
+    with pytest.raises(InvalidInputError, match="tool 4 mm inside object, too close from the start on"):
         make_field(dataclasses.replace(CAN, arms=(near,)), [robot])
 
 

@@ -33,7 +33,7 @@ def robot():
     return RobotModel.from_profile("panda")
 
 
-def tilted_task(rpy=(0.2, -0.25, 0.1), position=(0.0, 0.03, -0.1)):
+def tilted_task(rpy=(0.2, -0.25, 0.1), position=(0.0, 0.12, -0.1)):
     """The hit with one start, on a base from where all of it can be reached."""
     task = load_task("hit_and_push")
     own = task.arms[0]

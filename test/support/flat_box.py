@@ -1,0 +1,11 @@
+"""The scene of a hit in which a tool that points down meets the box below its hand."""
+
+from dataclasses import replace
+
+from impact_aware.simulation import load_scene
+
+
+def flat_box_scene():
+    """`hit_and_push` with a box so flat that the Panda's hand stays above it."""
+    scene = load_scene("hit_and_push")
+    return replace(scene, object=replace(scene.object, half_sizes=(0.10, 0.065, 0.045)))
