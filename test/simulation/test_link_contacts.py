@@ -1,4 +1,4 @@
-"""Links in the plant collide with the object, the table and the other arm, and an early hit by a hand is seen as one."""
+"""Links in the plant collide with the object, the table and the other arm: an early hit by a hand is seen as one."""
 
 import dataclasses
 
