@@ -22,7 +22,9 @@ from impact_aware.task.make_field import joint_velocity_of_tool, posture_with_to
 
 ROBOT = RobotModel.from_profile("panda")
 # A tip of 30 mm beside the axis of a can of 65 mm: the normal is asin(0.6) aside there.
-CAN = load_task("hit_and_push", {"object": {"shape": "cylinder", "radius": 0.065, "half_length": 0.1}})
+# It is so low that the hand stays above it.
+LOW = {"shape": "cylinder", "radius": 0.065, "half_length": 0.05, "position": [0.5, 0.0, 0.05]}
+CAN = load_task("hit_and_push", {"object": LOW, "goal": [0.5, -0.3, 0.05]})
 CAN = dataclasses.replace(CAN, arms=(dataclasses.replace(CAN.arms[0], impact_offset=(0.039, 0.0, 0.02)),))
 NORMAL = np.array([0.6, 0.8, 0.0])
 FIELD = make_field(CAN, [ROBOT])

@@ -3,6 +3,7 @@
 import dataclasses
 
 import coal
+import mujoco
 import numpy as np
 import pinocchio as pin
 import pytest
@@ -11,7 +12,8 @@ from impact_aware.robot import RobotModel
 from impact_aware.robot.link_shapes import link_shapes
 from impact_aware.simulation import MujocoPlant
 from impact_aware.simulation.impact_truth import impact_of_truth
-from impact_aware.simulation.task_scene import task_scene
+from impact_aware.simulation.task_scene import Truth, task_scene
+from impact_aware.simulation.world import build_world
 from impact_aware.task import load_task, start_posture
 from impact_aware.task.arms import robots_of_task
 
@@ -19,15 +21,12 @@ ROBOT = RobotModel.from_profile("panda")
 DOWN = (np.pi, 0.0, 0.0)
 
 
-def coast(plant, dq0, cycles):
-    """Every arm under its own bias, with these joint velocities at first."""
-    state = plant.reset(plant.state.q, dq0=dq0)
+def drift(plant, cycles):
+    """Every arm under its own bias torque."""
     for _ in range(cycles):
-        plant.step({
-            name: robot.bias(state.q[part], state.dq[part])
-            for (name, robot), part in zip(plant.robots.items(), plant.slices.values(), strict=True)
-        })  # fmt: skip
         state = plant.state
+        parts = zip(plant.robots.items(), plant.slices.values(), strict=True)
+        plant.step({name: robot.bias(state.q[part], state.dq[part]) for (name, robot), part in parts})
     return plant
 
 
@@ -39,8 +38,8 @@ def push_with_the_hand_across():
     task = dataclasses.replace(task, object=dataclasses.replace(task.object, friction_table=0.0))
     q0 = start_posture(arm, ROBOT, (0.5, 0.18, 0.1))
     plant = MujocoPlant(task_scene(dataclasses.replace(task, arms=(arm,))), ROBOT)
-    plant.reset(q0)
-    return coast(plant, np.linalg.pinv(ROBOT.frame_jacobian(q0)) @ np.array([0.0, -0.5, 0.0, 0.0, 0.0, 0.0]), 60)
+    plant.reset(q0, dq0=np.linalg.pinv(ROBOT.frame_jacobian(q0)) @ np.array([0.0, -0.5, 0.0, 0.0, 0.0, 0.0]))
+    return drift(plant, 60)
 
 
 def way_of_the_hand():
@@ -89,52 +88,40 @@ def test_who_listens_is_told_the_link(early):
     assert impact.contacts[0].frame == "panda_hand" and impact.contacts[0].obstacle == "box"
 
 
-def test_arms_meet_each_other_instead_of_passing():
-    """They swing against each other, on bases that are tilted and turned."""
-    task = load_task("dual_arm_grab_tilted")
+@pytest.mark.parametrize("yaw", [0.0, 0.5])
+def test_arms_meet_each_other_instead_of_passing(yaw):
+    """They swing against each other about their bases, of which the left one is turned and its first joint back."""
+    task = load_task("dual_arm_grab")
     robots = robots_of_task(task)
     postures = [start_posture(arm, robot) for arm, robot in zip(task.arms, robots, strict=True)]
-    plant = MujocoPlant(task_scene(task), dict(zip(("left", "right"), robots, strict=True)))
-    plant.reset(np.concatenate(postures), object_placement=pin.SE3(np.eye(3), np.array([3.0, 0.0, 0.4])))
-    assert plant.impacts == ()
-    dq0 = np.zeros(14)
-    dq0[0], dq0[7] = -1.0, 1.0
-    q = plant.state.q
-    plant.reset(q, dq0=dq0, object_placement=pin.SE3(np.eye(3), np.array([3.0, 0.0, 0.4])))
-    for _ in range(900):
-        state = plant.state
-        plant.step({
-            name: plant.robots[name].bias(state.q[part], state.dq[part]) for name, part in plant.slices.items()
-        })  # fmt: skip
-        met = [impact for impact in plant.impacts if impact.partner == "left"]
-        if met:
-            break
-    assert met[0].arm == "right"
-    # Momentum cannot have let them pass each other.
+    postures[0][0] -= yaw
+    task = dataclasses.replace(task, arms=(dataclasses.replace(task.arms[0], base_yaw=yaw), task.arms[1]))
+    # The table is out of the way of hands that droop.
+    scene = task_scene(task, Truth(table_displacement=-0.6))
+    plant = MujocoPlant(scene, dict(zip(("left", "right"), robots, strict=True)))
+    away = pin.SE3(np.eye(3), np.array([3.0, 0.0, 0.4]))
+    plant.reset(np.concatenate(postures), dq0=np.r_[-1.0, np.zeros(6), 1.0, np.zeros(6)], object_placement=away)
+    drift(plant, 600)
+    met = [impact for impact in plant.impacts if impact.partner != "table"]
+    assert met and {(impact.arm, impact.partner) for impact in met} == {("right", "left")} and met[0].time > 0.1
     tools = [plant.tool_placement(name).translation[1] for name in ("left", "right")]
     assert tools[0] > tools[1]
 
 
 def test_the_plant_s_links_are_the_model_s(early):
-    """Every hull of Pinocchio's has a geom whose corners are where the model's kinematics put them."""
-    import mujoco
-
-    world, q = early._world, early.state.q
+    """Every shape of Pinocchio's has a geom of its sizes where the model's kinematics put it."""
+    world, q = build_world(early.scene, early.robots), early.state.q
     model, data = world.model, mujoco.MjData(world.model)
     data.qpos[world.arms["arm"].qpos] = q
     mujoco.mj_forward(model, data)
     pin.forwardKinematics(ROBOT.model, ROBOT.data, q)
-    geoms = list(world.arms["arm"].link_geoms.items())
     shapes = link_shapes(ROBOT)
-    assert len(geoms) == len(shapes) == 17
-    for (geom, link), part in zip(geoms, shapes, strict=True):
+    assert len({part.link for part in shapes}) == 11
+    for (geom, link), part in zip(world.arms["arm"].link_geoms.items(), shapes, strict=True):
         assert link == part.link
-        if not hasattr(part.shape, "points"):
-            continue
-        mesh = model.geom_dataid[geom]
-        begin, count = model.mesh_vertadr[mesh], model.mesh_vertnum[mesh]
-        corners = model.mesh_vert[begin : begin + count] @ data.geom_xmat[geom].reshape(3, 3).T + data.geom_xpos[geom]
         place = ROBOT.data.oMi[part.joint] * part.placement
-        wanted = np.array([place.act(point) for point in np.array(part.shape.points())])
-        np.testing.assert_allclose(corners.min(axis=0), wanted.min(axis=0), atol=1e-4)
-        np.testing.assert_allclose(corners.max(axis=0), wanted.max(axis=0), atol=1e-4)
+        np.testing.assert_allclose(data.geom_xpos[geom], place.translation, atol=1e-9)
+        np.testing.assert_allclose(data.geom_xmat[geom].reshape(3, 3), place.rotation, atol=1e-9)
+        box = isinstance(part.shape, coal.Box)
+        sizes = np.ravel(part.shape.halfSide) if box else [part.shape.radius, part.shape.halfLength, 0.0]
+        np.testing.assert_allclose(model.geom_size[geom], sizes, atol=1e-12)

@@ -139,8 +139,8 @@ def test_arms_that_cross_are_refused_by_the_links_of_both(yaw):
     left[0] -= yaw
     found = met(field, robots, bases, [left, right])
     assert found.at_start and (found.link, found.body) == ("left/panda_hand", "right/panda_hand")
-    # Depths of overlapping hulls, by an iteration that stops at 1e-6 m.
-    assert found.distance == pytest.approx(straight.distance, abs=1e-5) and found.distance < -0.02
+    # Depths of boxes that overlap by an edge are iterated, to a tenth of a millimetre.
+    assert found.distance == pytest.approx(straight.distance, abs=1e-4) and found.distance < -0.02
 
 
 def test_an_arm_without_collision_geometry_is_known_by_its_joints(panda):
