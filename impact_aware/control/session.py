@@ -1,8 +1,7 @@
 """Arm states in, torques out, through time: the one loop that nodes, campaigns, faults and benchmarks drive.
 
-A session pairs the states of its arms, judges their age and their values, asks the law for torques, passes them through
-the command filter and hands them to `send`. It takes impact events and reference fields, starts and stops the motion,
-and watches for states that don't come. It knows nothing of ROS: clocks and `send` are given to it.
+A session pairs the states of its arms, checks age and values, computes torques by the law, filters them and hands them
+to `send`. It takes impact events and reference fields, starts and stops the motion, and watches for missing states.
 """
 
 from __future__ import annotations
@@ -159,7 +158,6 @@ class ControlSession:
         return self._guard.position
 
     # Start, stop, reset
-
     def refusal(self) -> str:
         """Why the motion can't begin now, in one sentence; empty when it can."""
         if self.rest.stopping:

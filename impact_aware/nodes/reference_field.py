@@ -44,6 +44,7 @@ from impact_aware.nodes.ros.ros_parameters import load_settings
 from impact_aware.nodes.ros.runtime import run_node
 from impact_aware.nodes.ros.surroundings import TwinWatch
 from impact_aware.parameters import described
+from impact_aware.robot.link_shapes import link_shapes
 from impact_aware.task import Task, load_task, task_names
 from impact_aware.task.arms import arms_of_task, frame_names, without_tf
 from impact_aware.yaml_text import read_yaml_mapping
@@ -172,6 +173,10 @@ class ReferenceFieldNode(Node):
         self._started = True
         self._publish_task()
         self.get_logger().info(f"field for task {task.name}")
+        for arm in self._arms:
+            if not link_shapes(arm.robot):
+                why = "its URDF has no collision geometry that is installed"
+                self.get_logger().warning(f"links of {arm.robot.name} are not kept from the object: {why}")
 
     def _status(self) -> Report:
         if not self._started:

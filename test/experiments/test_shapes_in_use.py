@@ -87,4 +87,4 @@ def test_markers_draw_the_can_at_the_start_and_at_the_goal():
     for name, centre in (("object", [0.3, 0.1, 0.2]), ("object_goal", CAN.goal)):
         away = drawn[name].points - centre
         np.testing.assert_allclose(np.hypot(away[:, 0], away[:, 1]), 0.065, atol=1e-12)
-        np.testing.assert_allclose(np.abs(away[:, 2]), 0.1, atol=1e-12)
+        np.testing.assert_allclose(np.abs(away[:, 2]), 0.05, atol=1e-12)

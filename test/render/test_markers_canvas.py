@@ -101,4 +101,4 @@ def test_the_links_have_their_shapes_where_these_are_known_and_are_rods_otherwis
         assert np.linalg.norm(points, axis=1).max() < 1.3
     mesh = '<mesh filename="package://nowhere/link0.stl"/>'
     urdf = load_profile("panda").urdf.read_text()
-    assert robot_shape(urdf.replace('<cylinder radius="0.09" length="0.14"/>', mesh)).bodies == ()
+    assert robot_shape(urdf.replace('<box size="0.064 0.205 0.092"/>', mesh)).bodies == ()

@@ -31,7 +31,7 @@ FIELDS = {
 ARM = {
     "robot": "panda",
     "impact_velocity": [0.05, -0.4, 0.1],
-    "impact_offset": [0.02, 0.0, 0.01],
+    "impact_offset": [0.02, 0.0, 0.03],
     "orientation_rpy": [np.pi, 0.0, 0.2],
     "null_space_joint": 2,
     "null_space_position": 0.1,
@@ -105,7 +105,7 @@ def test_numbers_of_the_object_and_of_the_fields(field):
 def test_numbers_of_the_arm(field, robot):
     own = field.arms[0]
     # The face at y = 0.03 + 0.07, the tool's tip a radius before it, displaced along the face.
-    np.testing.assert_allclose(own.impact_position, [0.50, 0.10 + robot.tool_radius, 0.07], atol=1e-12)
+    np.testing.assert_allclose(own.impact_position, [0.50, 0.10 + robot.tool_radius, 0.09], atol=1e-12)
     np.testing.assert_allclose(own.impact_velocity, [0.05, -0.4, 0.1])
     np.testing.assert_array_equal(own.normal, [0.0, 1.0, 0.0])
     assert (own.arm, own.tool_frame) == ("", robot.tool_frame)

@@ -32,7 +32,7 @@ def test_closing_velocities_cancel_and_the_common_one_is_shared(robots):
 
 def test_it_is_the_common_impact_of_arms_at_the_faces_that_move_as_the_field_wants(robots):
     """The tools are beside where the task wants them, where the field asks for another velocity, and off the faces."""
-    task = load_task("dual_arm_grab", {"object": {"half_extents": [0.12, 0.065, 0.06], "position": [0.53, 0.02, 0.41]}})
+    task = load_task("dual_arm_grab", {"object": {"half_extents": [0.12, 0.065, 0.09], "position": [0.53, 0.02, 0.41]}})
     left, right = task.arms
     left = dataclasses.replace(left, impact_offset=(0.03, 0.0, 0.02), impact_velocity=(0.04, -0.35, 0.1))
     task = dataclasses.replace(task, arms=(left, dataclasses.replace(right, impact_offset=(-0.02, 0.0, -0.01))))

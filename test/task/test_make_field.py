@@ -75,7 +75,8 @@ def test_refuses_another_number_of_robots(robot):
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_the_speed_that_is_allowed_is_where_the_first_joint_reaches_its_limit(robot, sign):
     """Hit from either side, since the fastest joint moves forwards in one case and backwards in the other."""
-    changes = arm_changes(impact_velocity=[0.0, -0.5 * sign, 0.0], starts=[[0.5, 0.46 * sign, 0.15]])
+    across = {"orientation_rpy": [np.pi, 0.0, np.pi / 2]}
+    changes = arm_changes(impact_velocity=[0.0, -0.5 * sign, 0.0], starts=[[0.5, 0.46 * sign, 0.15]], **across)
     flat = {"object": {"half_extents": [0.1, 0.065, 0.04], "position": [0.5, 0.0, 0.04]}}
     task = load_task("hit_and_push", {**changes, **flat, "goal": [0.5, -0.3 * sign, 0.04]})
     arm = task.arms[0]

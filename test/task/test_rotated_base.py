@@ -172,8 +172,8 @@ def test_the_box_must_not_meet_a_link_at_its_goal(robot):
     """A box so wide that it reaches the base, when it has been pushed in front of it."""
     task = load_task("hit_and_push", {"object": {"position": [0.45, 0.2, 0.1]}})
     arm = dataclasses.replace(task.arms[0], starts=((0.45, 0.5, 0.2),))
-    wide = dataclasses.replace(task.object, half_extents=(0.385, 0.065, 0.1))
+    wide = dataclasses.replace(task.object, half_extents=(0.375, 0.065, 0.1))
     task = dataclasses.replace(task, arms=(arm,), object=wide)
     make_field(dataclasses.replace(task, goal=(0.45, 0.12, 0.1)), [robot])
-    with pytest.raises(InvalidInputError, match=r"panda_link0 \d+ mm inside object, too close from the impact on"):
+    with pytest.raises(InvalidInputError, match=r"panda_link1 \d+ mm inside object, too close from the impact on"):
         make_field(dataclasses.replace(task, goal=(0.45, 0.0, 0.1)), [robot])

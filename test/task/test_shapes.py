@@ -50,7 +50,7 @@ def test_the_can_is_hit_on_its_side_where_the_palm_faces_it(robot):
     field = make_field(CAN, [robot])
     own = field.arms[0]
     # The side is 54 mm from the axis, and the palm 30 mm thick.
-    np.testing.assert_allclose(own.impact_position, [0.45, -0.10 + 0.054 + 0.03, 0.262], atol=1e-9)
+    np.testing.assert_allclose(own.impact_position, [0.45, -0.10 + 0.054 + 0.03, 0.282], atol=1e-9)
     np.testing.assert_allclose(own.normal, [0.0, 1.0, 0.0], atol=1e-12)
     assert shape_of(field) is CAN.object.solid
     assert CAN.table_height == pytest.approx(0.262 - 0.062)
@@ -68,7 +68,7 @@ def test_an_upright_can_has_no_yaw(robot, yaw):
 def test_a_lying_can_is_hit_on_its_end_and_turns_the_tool_with_it():
     lying = CAN.with_object("lying_can")
     hit = hit_of(lying.object, lying.arms[0])
-    np.testing.assert_allclose(hit.point, [0.45, -0.10 + 0.062, 0.254], atol=1e-12)
+    np.testing.assert_allclose(hit.point, [0.45, -0.10 + 0.062, 0.274], atol=1e-12)
     assert lying.table_height == pytest.approx(0.254 - 0.054)
     pose = pin.SE3(pin.utils.rotate("z", 0.2) @ lying.object.rotation @ pin.utils.rotate("z", 1.1), np.zeros(3))
     task = dataclasses.replace(lying, object=lying.object.placed(pose))
@@ -84,7 +84,7 @@ def test_a_palm_that_looks_aside_meets_the_can_aside_and_an_offset_bends_around_
     out = np.array([-np.sin(0.15), np.cos(0.15), 0.0])
     hit = hit_of(CAN.object, aside)
     np.testing.assert_allclose(hit.normal, out, atol=1e-9)
-    np.testing.assert_allclose(hit.point, CAN.object.position + 0.054 * out, atol=1e-9)
+    np.testing.assert_allclose(hit.point, CAN.object.position + 0.054 * out + [0.0, 0.0, 0.02], atol=1e-9)
     # A tip comes along its velocity, and meets the side where the offset says.
     tip = dataclasses.replace(arm, pad_half_sizes=(0.0, 0.0, 0.0), impact_offset=(0.0324, 0.0, 0.01))
     hit = hit_of(CAN.object, tip)
@@ -101,7 +101,7 @@ def test_the_wedge_is_hit_square_to_its_slanted_face(robot):
     x = (rectangle * 0.005 + triangle * (-0.08 + 0.17 / 3.0)) / (rectangle + triangle)
     y = (rectangle * -0.015 + triangle * (0.03 + rise / 3.0)) / (rectangle + triangle)
     depth = out @ ([0.09, 0.03, 0.0] - np.array([x, y, 0.0]))
-    expected = WEDGE.object.position + (depth + 0.03) * out
+    expected = WEDGE.object.position + (depth + 0.03) * out + [0.0, 0.0, 0.02]
     np.testing.assert_allclose(own.impact_position, expected, atol=1e-6)
     assert WEDGE.table_height == pytest.approx(0.2)
     turned = pin.SE3(pin.utils.rotate("z", -0.3) @ WEDGE.object.rotation, np.array(WEDGE.object.position))

@@ -85,6 +85,8 @@ class FaultBench:
             centre = np.mean(tools, axis=0)
             apart = 0.5 * float(np.linalg.norm(tools[0] - tools[1])) - self.robots[0].tool_radius
             half[1] = max(apart - min(0.05, 0.5 * apart), 0.005)
+            # So tall that its table is below the hands, wherever these are.
+            half[2] += 0.1
             plant.place_object(AWAY)
         extents = tuple(half.tolist())
         moved = dataclasses.replace(self.task.object, position=tuple(centre.tolist()), half_extents=extents)
@@ -94,4 +96,5 @@ class FaultBench:
             for arm, tool in zip(self.task.arms, tools, strict=True)
         )
         goal = tuple((centre + displacement).tolist())
-        return make_field(dataclasses.replace(self.task, object=moved, goal=goal, arms=arms), self.robots)
+        task = dataclasses.replace(self.task, object=moved, goal=goal, arms=arms)
+        return make_field(task, self.robots, whole_motion=False)
