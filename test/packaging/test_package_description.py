@@ -18,6 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "impact_aware"
 # Imported name -> name in package.xml, where the two differ.
 ROSDEP_NAMES = {
+    "coal": "pinocchio",  # which brings its collision library
     "h5py": "python3-h5py",
     "jinja2": "python3-jinja2",
     "markupsafe": "python3-jinja2",  # which depends on it
