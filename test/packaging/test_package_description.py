@@ -37,6 +37,7 @@ FROM_PYPI_ONLY = {"lz4", "mcap", "pyarrow", "zstandard"}
 
 # Imported name -> name on PyPI, where the two differ.
 PYPI_NAMES = {
+    "coal": "pin",
     "markupsafe": "jinja2",
     "mpl_toolkits": "matplotlib",
     "pinocchio": "pin",
