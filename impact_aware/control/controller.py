@@ -92,7 +92,7 @@ class ReferenceSpreadingController:
         self._none, self._unknown = np.zeros((len(self.arms), 6)), np.full(3, np.nan)
         self.field: ReferenceField | None = None
         self._reference: TrackingReference | None = None
-        self._braking = Braking()
+        self._braking = [Braking(robot, self.parameters) for robot in robots]
         self.reset()
         if field is not None:
             self.set_field(field)
@@ -102,7 +102,7 @@ class ReferenceSpreadingController:
         self.mode = Mode.IDLE
         self._reason: SafeReason | None = None
         self._detail = ""
-        self._braking.begin()
+        self.hold_here()
         self._start_time, self._start_posture = 0.0, np.zeros(self.n)
         if self._reference is not None:
             self._reference.reset()
@@ -168,14 +168,19 @@ class ReferenceSpreadingController:
         """Task done: take the motion away and hold the posture."""
         if self.mode is not Mode.SAFE:
             self.mode = Mode.HOLD
-            self._braking.begin()
+            self.hold_here()
+
+    def hold_here(self) -> None:
+        """Hold the next posture in place of the one that was held, where no field is followed."""
+        for braking in self._braking:
+            braking.begin()
 
     def safe_stop(self, reason: SafeReason, detail: str = "") -> None:
         """Take the motion away and hold until `reset`; the first reason is kept."""
         if self.mode is not Mode.SAFE:
             self.mode = Mode.SAFE
             self._reason, self._detail = reason, detail
-            self._braking.begin()
+            self.hold_here()
 
     @property
     def safe_reason(self) -> tuple[SafeReason | None, str]:
@@ -334,10 +339,13 @@ class ReferenceSpreadingController:
         return field_tasks(reference, self.arms, self.parameters, mode, (q, dq), *began)
 
     def _rest(self, time: float, q: Array, dq: Array) -> Command:
-        """IDLE, HOLD and SAFE: damp to rest with gravity compensation, then hold the posture reached."""
-        braking = self._braking
-        wanted = braking.acceleration(self.parameters, time, q, dq)
-        self._answer = Answer(self.mode, q, dq, wanted, time, stiffness=braking.stiffness, damping=braking.damping)
+        """IDLE, HOLD and SAFE: brake, and hold the posture reached."""
+        wanted, stiffness, damping = np.empty(self.n), np.empty(self.n), np.empty(self.n)
+        for arm, braking in zip(self.arms, self._braking, strict=True):
+            part = arm.joints
+            wanted[part] = braking.acceleration(time, q[part], dq[part], arm.mass_matrix)
+            stiffness[part], damping[part] = braking.stiffness, braking.damping
+        self._answer = Answer(self.mode, q, dq, wanted, time, stiffness=stiffness, damping=damping)
         effort = self._mass_matrix @ wanted + self._bias
         return self._command(time, effort, self._none, self._none, qp.QpStatus.SOLVED)
 

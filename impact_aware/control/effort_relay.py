@@ -1,21 +1,16 @@
-"""Torques for a driver that goes on with the last one for ever: passed on while they come, then the arm is damped.
+"""Torques for a driver that goes on with the last one for ever: passed on while they come, then the arm is held.
 
 Whoever stands between `rs_controller` and such a driver answers each state of the arm. What he sends is a torque in the
-arm's own convention, within its limits: the newest command; or, without one,
-
-    tau = bias(q, dq) - d M(q) dq,
-
-which takes the motion away with gravity compensated, until the arm is at rest. There it is the gravity torque, which is
-no torque at all for an arm that adds that itself.
+arm's own convention, within its limits: the newest command, or, when commands have ended, the torque of `braking`. Before
+the first command it is the gravity torque, which is no torque at all for an arm that adds that itself.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-import numpy as np
-
 from impact_aware.arrays import Array
+from impact_aware.control.braking import Braking
 from impact_aware.control.command_watch import effort_refusal
 from impact_aware.control.parameters import ControlParameters
 from impact_aware.control.safety.command_filter import CommandFilter
@@ -39,22 +34,21 @@ class EffortRelay:
         timeout: float,
         period: float,
         limits: Sequence[SafetyLimits] | None = None,
-        damping: float = ControlParameters.safe_damping,
-        rest_velocity: float = ControlParameters.rest_velocity,
+        parameters: ControlParameters | None = None,
         clock: Callable[[], float] | None = None,
     ) -> None:
         """Nothing was commanded yet.
 
         Args:
             robot: The arm, with gravity as its base has it.
-            timeout: Time without a command after which the arm is damped, s.
+            timeout: Time without a command after which the arm brakes, s.
             period: Time between two states, s.
             limits: Of the arm, in a list; those of its profile when None.
-            damping: Rate at which velocity is taken away, 1/s.
-            rest_velocity: Joint velocity below which the arm counts as at rest, rad/s.
+            parameters: How an arm without a command is braked and held; the default ones when None.
             clock: Present time of a steady clock, s, in which the torque rate holds too; None for none.
         """
-        self._robot, self._timeout, self._damping, self._rest = robot, timeout, damping, rest_velocity
+        self._robot, self._timeout = robot, timeout
+        self._braking = Braking(robot, parameters or ControlParameters(), period)
         self._convention = EffortConvention([robot])
         self.filter = CommandFilter([robot], period, limits, clock)
         self._command: Array | None = None
@@ -67,12 +61,22 @@ class EffortRelay:
         self._command, self._since = (None if refusal else command), now
         self.leads, self.reason = not refusal, f"a command that is none: {refusal}" if refusal else ""
 
+    def take_over(self, before: EffortRelay) -> None:
+        """Go on in place of a relay that passes nothing on, from the torque that it sent last."""
+        self.reason = before.reason
+        self.filter.restart(before.filter.previous)
+
     def passes_on(self, now: float) -> bool:
         """Whether the newest command is still passed on at `now`, s of the clock of `receive`."""
         if self.leads and now - self._since > self._timeout:
             self.leads, self._command = False, None
             self.reason = f"no command for {1e3 * (now - self._since):.0f} ms"
         return self.leads
+
+    @property
+    def holds(self) -> bool:
+        """Whether no command is passed on, and the arm was at rest at the last state."""
+        return self._command is None and self._braking.at_rest
 
     def answer(self, q: Array, dq: Array, now: float) -> Array:
         """What is sent for a state of the arm (n,), N m.
@@ -88,10 +92,12 @@ class EffortRelay:
         if not self.filter.begun:
             self.filter.begin(gravity)
         if self._command is not None:
+            self._braking.begin()
             wanted = self._command + self._convention.carried * gravity
-        elif np.abs(dq).max() < self._rest:
+        elif not self.reason:
             wanted = gravity
         else:
-            wanted = robot.bias(q, dq) - self._damping * (robot.mass_matrix(q) @ dq)
+            mass_matrix = robot.mass_matrix(q)
+            wanted = robot.bias(q, dq) + mass_matrix @ self._braking.acceleration(now, q, dq, mass_matrix)
         self.filter.apply(wanted, gravity)
         return self.filter.previous

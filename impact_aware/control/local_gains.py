@@ -28,6 +28,10 @@ FIRST_TORQUE_ROW = 4
 """Rows of `QuadraticProgram.limits` before it bound accelerations, s. there."""
 
 
+NONE = np.zeros(0)
+"""Gains of a cycle that solved a program."""
+
+
 class Answer(NamedTuple):
     """What the last torques of all arms were made of.
 
@@ -40,8 +44,8 @@ class Answer(NamedTuple):
         elapsed: Time since the start, s.
         tasks: Of the quadratic program; none where there was none.
         later: The same tasks a period later, at the same state.
-        stiffness: Derivative of -`acceleration` by q where there was no program, 1/s^2.
-        damping: The same by dq, 1/s.
+        stiffness: (n,) Derivative of -`acceleration` by q where there was no program, 1/s^2.
+        damping: (n,) Derivative of -`acceleration` by dq there, 1/s.
     """
 
     mode: Mode
@@ -52,8 +56,8 @@ class Answer(NamedTuple):
     elapsed: float = 0.0
     tasks: Sequence[AccelerationTask] = ()
     later: Sequence[AccelerationTask] = ()
-    stiffness: float = 0.0
-    damping: float = 0.0
+    stiffness: Array = NONE
+    damping: Array = NONE
 
 
 class LocalGains:
@@ -85,8 +89,8 @@ class LocalGains:
                 mass = own.mass_matrix
                 found.append(
                     TorqueDerivatives(
-                        own.torque_by_position - answer.stiffness * mass,
-                        own.torque_by_velocity - answer.damping * mass,
+                        own.torque_by_position - mass * answer.stiffness[part],
+                        own.torque_by_velocity - mass * answer.damping[part],
                         np.zeros(len(mass)),
                     )
                 )

@@ -6,8 +6,8 @@ with the controller's torque tau_ff at the state (q_ref, dq_ref) that it answere
 K_q = -dtau/dq and K_v = -dtau/ddq of `linearisation`: at that state it is the controller's torque, and changes with
 the state and with time, such as during the ramp of the start, as that does to first order. In
 the interim mode the controller has no feedback of velocity where the jump is, and so has none K_v: what is left there
-is the change of the Coriolis torques. Past its validity a law is not applied any more: the arm is damped to rest with
-gravity compensated, and then holds itself, as damping alone would let an arm sink whose load nobody knows.
+is the change of the Coriolis torques. Past its validity a law is not applied any more: the arm brakes and holds itself
+(`braking`).
 """
 
 from __future__ import annotations
@@ -177,7 +177,7 @@ class LawFollower:
     Attributes:
         law: The one that is followed, or None.
         filter: Keeps what is sent within the torque limits and the torque rate.
-        expired: Whether the law's validity is over, or there never was one: the arm is damped to rest, then holds.
+        expired: Whether the law's validity is over, or there never was one: the arm brakes, then holds.
     """
 
     def __init__(
@@ -195,8 +195,8 @@ class LawFollower:
             limits: Of the arm, in a list; those of its profile when None.
             parameters: How an arm without a law is damped and held; the default ones when None.
         """
-        self._robot, self._parameters = robot, parameters or ControlParameters()
-        self._braking = Braking()
+        self._robot = robot
+        self._braking = Braking(robot, parameters or ControlParameters(), period)
         self.filter = CommandFilter([robot], period, limits)
         self.law: LocalLaw | None = None
         self.expired = True
@@ -229,8 +229,8 @@ class LawFollower:
             self.filter.begin(gravity)
         self.expired = law is None or not law.is_valid(now)
         if law is None or self.expired:
-            acceleration = self._braking.acceleration(self._parameters, now, q, dq)
-            wanted = robot.bias(q, dq) + robot.mass_matrix(q) @ acceleration
+            mass_matrix = robot.mass_matrix(q)
+            wanted = robot.bias(q, dq) + mass_matrix @ self._braking.acceleration(now, q, dq, mass_matrix)
         else:
             self._braking.begin()
             wanted = law.torque(q, dq, now)

@@ -66,7 +66,7 @@ class ControlParameters:
         0.02, "Time over which the rest of a joint's velocity range may be used up, s; one period is eq. (30)", 0.0, 1.0
     )
     safe_damping: float = described(10.0, "Rate at which the safe mode takes velocity away, 1/s", 0.1, 100.0)
-    hold_stiffness: float = described(100.0, "Gain of the posture held at rest, 1/s^2", 0.0, 1e4)
+    hold_stiffness: float = described(800.0, "Gain of the posture held at rest, 1/s^2", 1.0, 1e4)
     rest_velocity: float = described(0.02, "Joint velocity below which the arm counts as at rest, rad/s", 1e-4, 1.0)
     state_age_limit: float = described(0.02, "A joint state older than this leads to the safe mode, s", 1e-3, 10.0)
 

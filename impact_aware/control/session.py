@@ -210,6 +210,7 @@ class ControlSession:
         if not self.active:
             self.fit.check(self.states, self.parameters.hold_stiffness)
         self._guard.begin()
+        self._law.hold_here()
         if not self.filter.begun:
             self.filter.begin(self._law.gravity)
         self.active = True
@@ -334,7 +335,7 @@ class ControlSession:
         else:
             wanted = law.command_without_state(time)
         self._deliver(wanted)
-        self._open = usable and law.mode is not Mode.SAFE
+        self._open = usable
 
     def _deliver(self, wanted: Command) -> None:
         gravity = self._law.gravity
@@ -352,7 +353,11 @@ class ControlSession:
         if self._open:
             self._open = False
             found = self._guard.left(dq, effort, self._law.mode, self.field)
-            self._mark(self.fit.answered(effort, self._law.mode) or found)
+            if self.command.mode is not Mode.SAFE:
+                self._mark(self.fit.answered(effort, self._law.mode) or found)
+            elif found is not None and self._guard.is_new(found, self._law.safe_reason[0]):
+                self._violated(found)
+                self._law.hold_here()
         command, field = self.command, self.field
         watch = self._completion
         if watch is not None and not self.done and field is not None and watch.done(command, field.goal):

@@ -1,7 +1,7 @@
-"""Node `kuka_fri_relay`: `rs_controller`'s torques as lbr_fri_ros2_stack takes them; when none come it damps the arm.
+"""Node `kuka_fri_relay`: `rs_controller`'s torques as lbr_fri_ros2_stack takes them; when none come it holds the arm.
 
 The driver needs joint positions beside the torques, and goes on with the last message for ever, so each state is
-answered: with the newest torque, or, when none comes, with what brings the arm to rest. One relay for each arm, in the
+answered: with the newest torque, or, when none comes, with what brings the arm to rest and holds it there. One relay for each arm, in the
 arm's namespace.
 """
 
@@ -52,7 +52,7 @@ class Settings:
     )
     period: float = described(0.002, "time between two states of the arm, s", 1e-4, 0.1)
     command_timeout: float = described(
-        0.01, "time without a torque after which the arm is damped, s; less than the watchdog's", 0.002, 60.0
+        0.01, "time without a torque after which the arm is held, s; less than the watchdog's", 0.002, 60.0
     )
     state_timeout: float = described(
         0.02, "time without a state after which no torque is passed on any more, s of wall time", 0.005, 60.0
@@ -101,11 +101,13 @@ class KukaFriRelayNode(Node):
         return EffortRelay(robot, self._settings.command_timeout, self._settings.period, clock=self._rate_clock)
 
     def _on_task(self) -> None:
-        """Compensate gravity as the task has the base from now on, but not while any torque is sent."""
-        if self.relay.leads or self.relay.filter.previous.any():
+        """Compensate gravity as the task has the base from now on, but not while the arm moves."""
+        before = self.relay
+        if before.reason and not before.holds or before.leads:
             return
         try:
             self.relay = self._make_relay(self._robot_on(self._bases.numbers([self._arm], [])))
+            self.relay.take_over(before)
         except ImpactAwareError as error:
             self.get_logger().warning(f"refused a task: {error}", throttle_duration_sec=2.0)
 
@@ -141,7 +143,7 @@ class KukaFriRelayNode(Node):
         """Log when torques end."""
         reason = self.relay.reason
         if reason and not self._said and not self._leaving:
-            self.get_logger().warning(f"damping the arm: {reason}")
+            self.get_logger().warning(f"holding the arm: {reason}")
             self._diagnostics.report()
         self._said = reason
 
@@ -156,7 +158,8 @@ class KukaFriRelayNode(Node):
     @property
     def finished(self) -> bool:
         """Whether the process may end: nobody moves the arm any more."""
-        return self._leaving and not self.relay.leads and not self.relay.filter.previous.any()
+        relay = self.relay
+        return self._leaving and not relay.leads and (relay.holds or not relay.reason)
 
     def prepare_stop(self) -> None:
         """The process was asked to end: not before the arm has been brought to rest."""
@@ -175,7 +178,7 @@ class KukaFriRelayNode(Node):
             return ERROR, f"no joint_states for {1e3 * silent:.0f} ms: nothing is passed on", values
         if relay.reason:
             # Also after an orderly end of the controller.
-            return WARN, f"damping the arm: {relay.reason}", values
+            return WARN, f"holding the arm: {relay.reason}", values
         if trouble := self._states.trouble():
             return WARN, trouble, values
         return OK, "passing torques on" if relay.leads else "no torques yet", values

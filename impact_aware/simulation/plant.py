@@ -12,6 +12,8 @@ import pinocchio as pin
 from numpy.typing import ArrayLike
 
 from impact_aware.arrays import Array
+from impact_aware.control.braking import Braking
+from impact_aware.control.parameters import ControlParameters
 from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.robot import RobotModel
 from impact_aware.simulation.belt import Belt
@@ -29,16 +31,6 @@ NEAR = 0.002
 
 LOOK_AHEAD = 0.05
 """Largest gap that is measured, m."""
-
-BRAKE_TIME = 0.05
-"""Time constant with which the brake mode takes speed out, s."""
-
-BRAKE_FREQUENCY = 20.0
-"""Natural frequency with which the brake mode keeps the posture in which the arm came to rest, rad/s."""
-
-BRAKE_REST_SPEED = 0.02
-"""Speed of the fastest joint below which an arm counts as at rest, rad/s."""
-
 
 class DriveMode(enum.Enum):
     """What drives an arm."""
@@ -196,7 +188,7 @@ class MujocoPlant:
         self._dq[:] = dq
         self._put_object(self.scene.object_placement if object_placement is None else object_placement)
         self._hold_posture = q.copy()
-        self._brake_posture: dict[str, Array] = {}
+        self._braking = {name: Braking(arm, ControlParameters(), self.scene.cycle) for name, arm in self.robots.items()}
         self._gaps: dict[tuple[str, str, str], float] = {}
         self.modes = dict.fromkeys(self.robots, DriveMode.HOLD if dq0 is None else DriveMode.TORQUE)
         self._observer.clear()
@@ -344,7 +336,7 @@ class MujocoPlant:
                 self.modes[name] = DriveMode.TORQUE
             elif self.modes[name] is DriveMode.TORQUE:
                 self.modes[name] = DriveMode.BRAKE
-                self._brake_posture.pop(name, None)
+                self._braking[name].begin()
         return np.clip(torque, -self._effort_limit, self._effort_limit)
 
     def _own_torque(self, name: str, mode: DriveMode) -> Array:
@@ -354,12 +346,8 @@ class MujocoPlant:
         if mode is DriveMode.HOLD:
             return bias
         q, dq = self._q[part].copy(), self._dq[part].copy()
-        acceleration = -dq / BRAKE_TIME
-        if name not in self._brake_posture and np.abs(dq).max() < BRAKE_REST_SPEED:
-            self._brake_posture[name] = q
-        if name in self._brake_posture:
-            acceleration += BRAKE_FREQUENCY**2 * (self._brake_posture[name] - q)
-        torque = bias + robot.mass_matrix(q) @ acceleration
+        mass_matrix = robot.mass_matrix(q)
+        torque = bias + mass_matrix @ self._braking[name].acceleration(float(self._data.time), q, dq, mass_matrix)
         return np.clip(torque, -robot.limits.effort, robot.limits.effort)
 
     def _snapshot(self) -> tuple[Array, Array, Array]:

@@ -45,14 +45,9 @@ def test_a_load_that_the_model_does_not_have_does_not_keep_the_arm_sinking(load)
     assert speeds[1000:].max() < 0.02
 
 
-def test_without_such_a_load_the_posture_is_held_as_soon_as_the_arm_is_slow():
+def test_the_arm_stops_sooner_than_by_damping_alone_and_stays():
     speeds, q = brake(ROBOT, 1.0)
-    # A speed that fades with 10 / s goes on for a tenth of itself; the torque rate lets it fade some 10 ms later.
-    assert q == pytest.approx(ROBOT.home + 0.1 * np.array([0.5, -0.4, 0.3, 0.5, -0.6, 0.4, 0.7]), abs=0.01)
+    # A speed that fades with 10 / s goes on for a tenth of itself.
+    share = (q - ROBOT.home) / (0.1 * np.array([0.5, -0.4, 0.3, 0.5, -0.6, 0.4, 0.7]))
+    assert np.all(share > 0.02) and np.all(share < 0.8)
     assert speeds[-1] < 0.001
-
-
-def test_stamps_that_jump_do_not_end_the_braking():
-    steady, _ = brake(with_load(0.5), 0.2)
-    jumping, _ = brake(with_load(0.5), 0.2, stamp=lambda time: time + (100.0 if time > 1.1 else 0.0))
-    np.testing.assert_allclose(jumping, steady, rtol=1e-12)

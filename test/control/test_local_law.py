@@ -72,7 +72,7 @@ CASES = [
     ("hit_and_push", Mode.ANTE, 40, {}),
     ("hit_and_push", Mode.INTERIM, 190, {}),
     ("hit_and_push", Mode.POST, 160, {"interim_duration": 0.05}),
-    ("hit_and_push", Mode.SAFE, 300, {}),
+    ("hit_and_push", Mode.SAFE, 300, {"drift": 1e-3}),
     ("hit_and_push", Mode.HOLD, 300, {"drift": 1e-3}),
     ("dual_arm_grab", Mode.ANTE, 40, {"drift": 0.02}),
     ("dual_arm_grab", Mode.INTERIM, 150, {"drift": 0.02}),
@@ -254,7 +254,9 @@ def test_a_follower_applies_its_law_and_damps_when_validity_is_over():
     for k in range(60):
         torque = follower.apply(q, dq, 5.0501 + 1e-3 * k)
     assert follower.expired
-    np.testing.assert_allclose(torque, PANDA.bias(q, dq) - 10.0 * PANDA.mass_matrix(q) @ dq)
+    # The damping of 10 / s, and at most 15 N m of the hold that helps it.
+    helped = torque - PANDA.bias(q, dq) + 10.0 * PANDA.mass_matrix(q) @ dq
+    assert 0.1 < np.abs(helped).max() <= 15.0 + 1e-9 and dq @ helped < 0.0
 
 
 def test_what_is_sent_keeps_to_the_torque_rate_and_the_torque_limit():
@@ -278,35 +280,22 @@ def test_without_a_law_an_arm_is_damped_with_gravity_compensated():
     np.testing.assert_allclose(torque, PANDA.gravity(PANDA.home))
 
 
-def test_an_arm_without_a_law_holds_the_posture_in_which_it_came_to_rest_until_the_next_law():
-    follower, q, dq = LawFollower(PANDA), PANDA.home + 0.01 * np.arange(7), np.linspace(0.3, -0.2, 7)
+def test_an_arm_without_a_law_holds_its_posture_until_the_next_law():
+    follower, q, still = LawFollower(PANDA), PANDA.home + 0.01 * np.arange(7), np.zeros(7)
 
-    def settled(q, dq, begin):
-        for k in range(80):
-            torque = follower.apply(q, dq, begin + 1e-3 * k)
+    def settled(q, begin):
+        for k in range(60):
+            torque = follower.apply(q, still, begin + 1e-3 * k)
         return torque
 
-    settled(q, dq, 1.0)
-    settled(q, 0.01 * dq, 1.08)
-    # What its model does not know moves it on, at a speed that is not slow.
-    away, drift = q + np.linspace(-0.02, 0.01, 7), np.linspace(0.05, 0.1, 7)
-    held = PANDA.bias(away, drift) + PANDA.mass_matrix(away) @ (100.0 * (q - away) - 20.0 * drift)
-    np.testing.assert_allclose(settled(away, drift, 1.16), held)
-    follower.receive(made(stamp=1.24))
-    settled(away, drift, 1.2401)
-    damped = PANDA.bias(away, drift) - 10.0 * PANDA.mass_matrix(away) @ drift
-    np.testing.assert_allclose(settled(away, drift, 1.33), damped)
-
-
-def test_an_arm_that_damping_does_not_bring_to_rest_is_held_after_a_while():
-    follower, q, drift = LawFollower(PANDA), PANDA.home + 0.01 * np.arange(7), np.linspace(0.05, 0.1, 7)
-    for k in range(390):
-        torque = follower.apply(q, drift, 1.0 + 1e-3 * k)
-    np.testing.assert_allclose(torque, PANDA.bias(q, drift) - 10.0 * PANDA.mass_matrix(q) @ drift)
-    for k in range(390, 460):
-        torque = follower.apply(q, drift, 1.0 + 1e-3 * k)
-    # Four time constants of 0.1 s are over: it is held where it was then.
-    np.testing.assert_allclose(torque, PANDA.bias(q, drift) - 20.0 * PANDA.mass_matrix(q) @ drift)
+    settled(q, 1.0)
+    away = q + np.array([0.001, -0.002, 0.0, 0.001, 0.002, -0.003, 0.004])
+    held = PANDA.gravity(away) + 800.0 * PANDA.mass_matrix(away) @ (q - away)
+    np.testing.assert_allclose(settled(away, 1.06), held)
+    follower.receive(made(stamp=1.12))
+    settled(away, 1.1201)
+    # What was held before the law is forgotten.
+    np.testing.assert_allclose(settled(away, 1.2), PANDA.gravity(away))
 
 
 @pytest.mark.parametrize(

@@ -103,7 +103,7 @@ def test_of_a_controller_that_was_killed_the_plants_brake_counts():
     assert (outcome, rest, run.failures) == ("braked by the robot", pytest.approx(0.2), [])
 
 
-DAMPED = {"kuka_fri_relay": {"message": "damping the arm: no command for 83 ms"}}
+DAMPED = {"kuka_fri_relay": {"message": "holding the arm: no command for 83 ms"}}
 EMULATOR = "lbr_torque_command_controller"
 
 
@@ -113,7 +113,7 @@ def test_of_a_controller_before_a_relay_that_was_killed_its_damping_counts():
     moving = {"sim_robot": {"time": 2.2, "largest_speed": 0.4}}
     run.graph.reports += [moving | DAMPED, {"sim_robot": {"time": 2.5, "largest_speed": 0.0}}]
     outcome, rest = run._watch()
-    assert (outcome, rest, run.failures) == ("damped by kuka_fri_relay", pytest.approx(0.3), [])
+    assert (outcome, rest, run.failures) == ("held by kuka_fri_relay", pytest.approx(0.3), [])
 
 
 @pytest.mark.parametrize(

@@ -266,7 +266,7 @@ def but_how_soon(failures):
     [
         ("watched_controller_stopped", "braked by the robot"),
         ("watchdog_killed", "WATCHDOG"),
-        ("relayed_controller_killed", "damped by kuka_fri_relay"),
+        ("relayed_controller_killed", "held by kuka_fri_relay"),
         ("relay_stopped", "WATCHDOG"),
     ],
 )

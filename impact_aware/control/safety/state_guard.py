@@ -70,6 +70,7 @@ class StateGuard:
         """Forget earlier states: the next one may be anywhere and at any time."""
         self._time = self._accepted_time = np.nan
         self._known = False
+        self._outside: SafeReason | None = None
         for observer in self._observers:
             observer.reset()
 
@@ -115,7 +116,14 @@ class StateGuard:
             found = self._judge_overrun(field)
         if found is None and field is not None and mode in (Mode.ANTE, Mode.INTERIM, Mode.POST):
             found = self._judge_grasp(field)
+        if found is None:
+            self._outside = None
         return found
+
+    def is_new(self, found: Violation, known: SafeReason | None) -> bool:
+        """Whether a violation has another reason than `known`, and than the state before had."""
+        before, self._outside = self._outside, found.reason
+        return found.reason not in (before, known)
 
     def _judge_time(self, interval: float, age: float) -> Violation | None:
         oldest = self.state_age

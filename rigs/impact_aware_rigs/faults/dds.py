@@ -252,7 +252,7 @@ class DdsRun:
             speed = self.graph.reported("sim_robot", "largest_speed")
             self.failures.append(f"neither at rest nor done: mode {self._mode}, speed {speed} rad/s")
             return self._reason, None
-        alone = f"damped by {RELAY}" if self.fault.relay else "braked by the robot"
+        alone = f"held by {RELAY}" if self.fault.relay else "braked by the robot"
         outcome = alone if died else self._reason or "done"
         if not died:
             right = right_reasons(self.name, self.seed, FAULT_DURATION)
@@ -326,7 +326,7 @@ class DdsRun:
         if held > HELD_AT_MOST:
             self.failures.append(f"the last torque was held for {held} ms")
         if damped:
-            if not graph.reported(RELAY, "message").startswith("damping the arm: no command for "):
+            if not graph.reported(RELAY, "message").startswith("holding the arm: no command for "):
                 self.failures.append("the relay does not say that it damps the arm")
         elif not graph.wait(lambda: graph.reported("command_watchdog", "stopped") == "True", START_TIMEOUT):
             self.failures.append("the watchdog does not say that it stopped the arm")
@@ -371,9 +371,9 @@ class DdsRun:
 
     @property
     def _braked(self) -> bool:
-        """Whether the robot brakes by itself, from its torques or without a valid law, or its relay damps it."""
+        """Whether the robot brakes by itself, from its torques or without a valid law, or its relay holds it."""
         if self.fault.relay:
-            return self.graph.reported(RELAY, "message").startswith("damping the arm")
+            return self.graph.reported(RELAY, "message").startswith("holding the arm")
         if self.interface == "effort":
             return self.graph.reported("sim_robot", "arm") == "brake"
         return bool(self.graph.reported("sim_robot", "damped"))

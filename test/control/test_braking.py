@@ -1,0 +1,111 @@
+"""An arm that is held: by how much it sinks, and what it does when it was moved meanwhile."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from held_arm import HOLDERS, HeldArm
+
+from impact_aware.control.braking import Braking
+from impact_aware.control.parameters import ControlParameters
+from impact_aware.robot import RobotModel
+
+PANDA = RobotModel.from_profile("panda")
+STRETCHED = np.array([0.3, 1.2, 0.2, -0.4, 0.4, 1.7, 0.6])
+STILL = np.zeros(7)
+
+SPEED, TORQUE, SAG = 0.3, 15.0, 0.02
+"""What a held arm keeps to, rad/s, N m beside gravity, m with 1 kg that nobody knows."""
+
+
+@pytest.mark.parametrize("kind", HOLDERS)
+def test_a_load_that_nobody_knows_sags_a_little_and_not_for_ever(kind):
+    arm = HeldArm(kind, PANDA, STRETCHED, load=1.0)
+    begin = arm.height
+    seen = arm.drive(1.0)
+    assert 0.001 < begin - seen.height < SAG
+    assert seen.torque > 7.0  # 0.8 m of lever
+    assert begin - arm.height == pytest.approx(begin - seen.height, abs=5e-4) and np.abs(arm.dq).max() < 0.005
+
+
+@pytest.mark.parametrize("kind", HOLDERS)
+@pytest.mark.parametrize(("moved", "load"), [(np.eye(7)[1] * -0.5, 0.0), (np.linspace(0.6, -0.4, 7), 1.0)])
+def test_an_arm_that_was_moved_is_held_where_it_is(kind, moved, load):
+    arm = HeldArm(kind, PANDA, STRETCHED, load)
+    arm.drive(0.1)
+    arm.guide(moved, 0.4)
+    posture, height = arm.q.copy(), arm.height
+    seen = arm.drive(0.3)
+    assert seen.speed < SPEED and seen.torque < TORQUE
+    assert np.abs(arm.q - posture).max() < (0.03 if load else 1e-3)
+    assert height - seen.height < SAG
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_what_a_spring_has_in_store_is_small_in_every_direction(seed):
+    """Deflected by its bounds where the joints' inertias are smallest, and loaded the same way."""
+    generator = np.random.default_rng(seed)
+    q = generator.uniform(0.95 * PANDA.model.lowerPositionLimit, 0.95 * PANDA.model.upperPositionLimit)
+    signs = np.sign(np.linalg.inv(PANDA.mass_matrix(q))[generator.integers(7)])
+    arm = HeldArm("law", PANDA, q, load=1.0)
+    arm.guide(STILL, 0.01)
+    # A jump, so that the arm is at rest before the spring has slipped.
+    arm.guide(0.03 * signs, 0.002)
+    seen = arm.drive(0.3)
+    assert seen.speed < SPEED and seen.torque < TORQUE + 0.1
+
+
+def wrist_hold(factor: float = 1.0, period: float = 0.001) -> float:
+    """By how much a wrist turns under the torque that `factor` times 1 kg has at it, rad."""
+    q = np.array([0.0, 0.4, 0.0, -2.0, 0.0, 3.4, 0.8])
+    arm = HeldArm("law", PANDA, q, load=factor, period=period)
+    arm.drive(1.0)
+    return float(np.abs(arm.q - q)[5])
+
+
+def test_the_wrists_hold_it_too_and_give_when_it_is_far_more():
+    assert wrist_hold() < 0.04
+    assert wrist_hold(4.0) > 0.2
+
+
+def test_half_as_often_they_hold_it_as_well():
+    assert wrist_hold(period=0.002) < 0.04
+
+
+def test_torques_that_come_late_at_100_hz_leave_an_arm_calm():
+    arm = HeldArm("law", PANDA, STRETCHED, period=0.01, late=2)
+    arm.drive(0.1)
+    arm.dq = 0.02 * np.array([1.0, -1.0, 1.0, 1.0, -1.0, 1.0, -1.0])
+    arm.drive(1.0)
+    assert np.abs(arm.dq).max() < 0.002
+
+
+def answered(braking: Braking, time: float, q, dq=STILL):
+    return braking.acceleration(time, np.asarray(q), np.asarray(dq), PANDA.mass_matrix(q))
+
+
+@pytest.mark.parametrize(("gap", "held"), [(0.07, True), (0.13, False), (-0.01, False)])
+def test_after_a_gap_the_arm_is_held_where_it_is(gap, held):
+    braking = Braking(PANDA, ControlParameters())
+    answered(braking, 5.0, STRETCHED)
+    found = answered(braking, 5.0 + gap, STRETCHED + 0.002)
+    np.testing.assert_allclose(found, np.full(7, -800.0 * 0.002 if held else 0.0), atol=1e-9)
+
+
+def test_an_arm_that_was_pushed_away_is_held_anew_once_it_is_at_rest_and_not_before():
+    braking = Braking(PANDA, ControlParameters())
+    answered(braking, 5.0, STRETCHED)
+    away = STRETCHED + 0.5 * np.eye(7)[1]
+    pushed = answered(braking, 5.001, away, 0.03 * np.eye(7)[1])
+    assert pushed[1] < -1.0 and not braking.at_rest
+    np.testing.assert_allclose(answered(braking, 5.002, away), STILL, atol=1e-12)
+    assert braking.at_rest
+    assert answered(braking, 5.003, away + 0.001 * np.eye(7)[1])[1] == pytest.approx(-0.8)
+
+
+def test_a_fast_arm_is_braked_by_its_damping_and_no_more_torque_than_a_hold_has():
+    braking, dq = Braking(PANDA, ControlParameters()), np.linspace(1.0, -0.8, 7)
+    answered(braking, 5.0, STRETCHED, dq)
+    found = answered(braking, 5.01, STRETCHED + 0.01 * dq, dq)
+    beside = PANDA.mass_matrix(STRETCHED + 0.01 * dq) @ (found + 10.0 * dq)
+    assert np.abs(beside).max() == pytest.approx(TORQUE, rel=1e-6) and dq @ beside < 0.0
