@@ -2,16 +2,17 @@
 
 Beside the bias torques h(q, dq) an arm without a command gets tau = M a, with for each joint i
 
-    a_i = s (k e_i - (d_i - d) dq_i) - d dq_i,      |k e_i| <= A_i = min(V D, T_i / M_ii),   d_i = max(A_i / V, 2 sqrt(k)),
+    a_i = s (k e_i - (d_i - d) dq_i) - d dq_i,
+    |k e_i| <= A_i = min(V D, T / M_ii),   d_i = max(A_i / V, 2 sqrt(k)),
 
-where e is the deflection of a spring whose anchor slips: an arm moved further than A_i / k, at most 3 degrees, drags its
-anchor along, as a friction clutch does, and is held where it is once it is at rest again. The scale s <= 1 keeps every
-joint's torque beside gravity and the damping d within T_i. In motion the spring is dry friction that helps to brake.
+where e is the deflection of a spring whose anchor slips: an arm moved further than A_i / k, at most 3 degrees, drags
+its anchor along, as a friction clutch does, and is held where it is once it is at rest again. The scale s <= 1 keeps
+every joint's torque beside gravity and the damping d within T. In motion it is dry friction that helps to brake.
 
-Why these bounds. A joint that is let go at its largest deflection moves at A_i / d_i = V at most, if d_i is at least the
-critical 2 sqrt(k); an unknown load that pulls the same way adds its own acceleration over d_i. A load f at the tool
-deflects the joints by M^-1 J' f / k, so the tool sags by f / (k m) with its effective mass m along f; it is held for
-good as long as M^-1 J' f is within A. Both have to hold for 1 kg with light wrists, which is what sets D.
+Why these bounds. A joint that is let go at its largest deflection moves at A_i / d_i = V at most, if d_i is at least
+the critical 2 sqrt(k); an unknown load that pulls the same way adds its own acceleration over d_i. A force f at the
+tool deflects the joints by M^-1 J' f / k, so the tool sags by f / (k m) with its effective mass m along f; it is held
+for good as long as M^-1 J' f is within A. Both have to hold for 1 kg with light wrists, which is what sets D.
 """
 
 from __future__ import annotations
@@ -30,13 +31,14 @@ HOLD_TORQUE = 15.0
 that a person withstands."""
 
 HOLD_SPEED = 0.16
-"""Joint speed V at which the largest deflection is taken back, rad/s; with a load that pulls the same way it doubles."""
+"""Joint speed V at which the largest deflection is taken back, rad/s; a load that pulls the same way doubles it."""
 
 HOLD_DAMPING = 200.0
-"""Largest damping rate D of a held joint, 1/s: with it the wrists of an arm of Franka's size hold 1 kg."""
+"""Largest damping rate D of a held joint, 1/s: with it the wrists of an arm of Franka's size hold 1 kg, and torques may
+come 5 ms late."""
 
 PERIOD_SHARE = 0.3
-"""Largest damping rate as a share of one per period: torques come a period late, and 1.5 periods times it stay below 1/2."""
+"""Largest damping rate as a share of one per period, for drivers slower than 1 kHz: their torques come late, too."""
 
 LONGEST_STEP = 0.1
 """Time between two states after which an arm is held anew where it is, s: nobody knows what moved it meanwhile."""

@@ -1,8 +1,8 @@
 """Torques for a driver that goes on with the last one for ever: passed on while they come, then the arm is held.
 
 Whoever stands between `rs_controller` and such a driver answers each state of the arm. What he sends is a torque in the
-arm's own convention, within its limits: the newest command, or, when commands have ended, the torque of `braking`. Before
-the first command it is the gravity torque, which is no torque at all for an arm that adds that itself.
+arm's own convention, within its limits: the newest command, or, when commands have ended, the torque of `braking`.
+Before the first command it is the gravity torque, which is no torque at all for an arm that adds that itself.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Node `kuka_fri_relay`: `rs_controller`'s torques as lbr_fri_ros2_stack takes them; when none come it holds the arm.
 
 The driver needs joint positions beside the torques, and goes on with the last message for ever, so each state is
-answered: with the newest torque, or, when none comes, with what brings the arm to rest and holds it there. One relay for each arm, in the
-arm's namespace.
+answered: with the newest torque, or, when none comes, with what brings the arm to rest and holds it there. One relay
+for each arm, in the arm's namespace.
 """
 
 from __future__ import annotations
