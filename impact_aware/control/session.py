@@ -107,6 +107,7 @@ class ControlSession:
         self._law = ReferenceSpreadingController(robots, parameters, field, self.bases)
         self.robots = [arm.robot for arm in self._law.arms]
         self.torque_derivatives, self.tune = self._law.torque_derivatives, self._law.tune
+        self.hold, self.safe_stop = self._law.hold, self._law.safe_stop
         self.joint_reference_velocity = self._law.joint_reference_velocity
         limits = [SafetyLimits.of(robot) for robot in self.robots] if limits is None else list(limits)
         period, state_age = self.parameters.period, self.parameters.state_age_limit
@@ -215,10 +216,6 @@ class ControlSession:
             self.filter.begin(self._law.gravity)
         self.active = True
 
-    def hold(self) -> None:
-        """Take the motion away and hold the posture."""
-        self._law.hold()
-
     def stop(self) -> None:
         """Take the motion away and command until it is gone: a forward controller keeps the last effort."""
         if self.active:
@@ -232,10 +229,6 @@ class ControlSession:
             self.rest.finished = True
             return
         self._law.safe_stop(SafeReason.REQUESTED, "the process was asked to end")
-
-    def safe_stop(self, reason: SafeReason, detail: str = "") -> None:
-        """Go to the safe mode: take the motion away, then hold until `reset`; the first reason is kept."""
-        self._law.safe_stop(reason, detail)
 
     def reset(self) -> None:
         """Leave the safe mode, holding the present posture, and accept whatever state comes next."""

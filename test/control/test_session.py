@@ -281,6 +281,23 @@ def test_a_limit_that_is_still_left_in_the_safe_mode_is_no_new_violation(session
     assert command.reason is SafeReason.VELOCITY_LIMIT and session.violations == {SafeReason.VELOCITY_LIMIT: 1}
 
 
+def test_another_limit_that_is_left_in_the_safe_mode_is_counted_once_each_time_and_the_first_reason_kept(session):
+    session.safe_stop(SafeReason.REQUESTED, "wanted")
+    for k in range(6, 18):
+        session.cycle(1.0 + 1e-3 * k, START, REST + 2.6 * (k % 6 < 3))
+        assert session.safe_reason[0] is session.command.reason is SafeReason.REQUESTED
+    assert session.violations == {SafeReason.VELOCITY_LIMIT: 2}
+
+
+def test_an_arm_that_was_moved_while_nobody_commanded_it_is_held_where_it_is(driver):
+    driver.session.hold()
+    driver.run(0.05)
+    driver.session.active = False
+    driver.session.activate()
+    driver.run(0.06, START + 0.004)
+    np.testing.assert_allclose(driver.session.command.effort, ROBOT.gravity(START + 0.004), atol=1e-6)
+
+
 def test_before_it_is_started_and_after_it_has_stopped_nothing_is_sent():
     driver = Driver()
     assert driver.state() and driver.sent == [] and driver.session.command is None

@@ -12,6 +12,7 @@ from impact_aware.worker_pool import finished
 from impact_aware_rigs.faults.bench import FaultBench
 from impact_aware_rigs.faults.classes import FAULT_CLASSES, fault_class
 from impact_aware_rigs.faults.hardware import HARDWARE
+from impact_aware_rigs.faults.held_trial import HeldTrial
 from impact_aware_rigs.faults.model_trial import ModelTrial
 from impact_aware_rigs.faults.trial import run_trial
 from impact_aware_rigs.faults.trial_result import MODES, Trial, TrialResult
@@ -100,8 +101,11 @@ def _run(trial: Trial) -> TrialResult:
 
 
 def _tried(bench: FaultBench, trial: Trial) -> TrialResult:
-    if fault_class(trial.fault).kind == "model":
+    kind = fault_class(trial.fault).kind
+    if kind == "model":
         return ModelTrial(bench, trial).run()
+    if kind == "held":
+        return HeldTrial(bench, trial).run()
     return run_trial(bench, trial)
 
 

@@ -43,7 +43,8 @@ class FaultClass:
     Attributes:
         name: Of the class; a fault of joint states has the same name.
         kind: `state` for the stream of joint states; `event`, `process`, `object` or `command` for what else fails;
-            `model` for a model that does not fit the arm, which is tried at activation, whatever the mode.
+            `model` for a model that does not fit the arm, which is tried at activation, whatever the mode;
+            `held` for held arms, in the safe mode or, for the other modes, the hold mode.
         text: What happens, in words.
         duration: Shortest and longest time that it lasts, s.
         outcomes: The right reasons, given the fault's severity, its duration in s, and which of the arms have it.
@@ -141,6 +142,7 @@ FAULT_CLASSES: dict[str, FaultClass] = {
         FaultClass("unknown_load", "model", "0.05 to 4 kg at a tool that no model has", (1.0, 1.0), _always(None)),
         FaultClass("wrong_link_mass", "model", "a link of the model is off by up to half", (1.0, 1.0), _always(None)),
         FaultClass("wrong_convention", "model", "gravity is commanded as others take it", (1.0, 1.0), _always(None)),
+        FaultClass("moved_while_held", "held", "held arms are moved, torques not followed", (0.3, 0.3), _always(None)),
         FaultClass("wrong_joint_order", "model", "the arm's controller has another order", (1.0, 1.0), _always(None)),
     )
 }  # fmt: skip

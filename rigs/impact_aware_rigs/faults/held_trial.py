@@ -1,0 +1,176 @@
+"""Arms that are moved while they are held and nobody follows their torques, in process: torque control then returns.
+
+The arms carry a load that no model has. A random part of the joints is moved by a random amount, the states go on or
+stop meanwhile, and the torques are let in again at 1000 N m/s from those that carry the arms by the model.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pinocchio as pin
+
+from impact_aware.arrays import Array
+from impact_aware.control import ControlSession, SafeReason
+from impact_aware.simulation.sensors import JointReading
+from impact_aware_rigs.faults.bench import AWAY, FaultBench
+from impact_aware_rigs.faults.classes import FAULT_CLASSES
+from impact_aware_rigs.faults.hardware import HARDWARE
+from impact_aware_rigs.faults.judge import CYCLE, CommandJudge
+from impact_aware_rigs.faults.trial_result import MODES, Trial, TrialResult
+from impact_aware_rigs.faults.worlds import draw_world, loaded
+
+FASTEST = 0.3
+"""Of a joint after torque control returned, rad/s."""
+
+STRONGEST = 15.0
+"""Torque beside gravity, N m; Coriolis torques and a joint's motion within a cycle come on top."""
+
+ROUNDING = 0.3
+"""What comes on top, N m."""
+
+DEEPEST = 0.02
+"""By how much a tool may sink below where it was held and where torque control returned, m."""
+
+PAYLOAD = 1.0
+"""Largest load, kg."""
+
+AMOUNT = (0.003, 0.6)
+"""By how much a joint is moved, rad; small and large amounts come about as often."""
+
+CLEARANCE = 0.1
+"""Of a tool's centre above the table, and half of that between two tools, m."""
+
+HELD_FOR, GUIDED_FOR, DRIVEN_FOR = 0.3, 0.3, 0.6
+"""Before the arms are moved, while they are, and after torque control returned, s."""
+
+START = 1.0
+"""Stamp of the first state, s."""
+
+RETURN_STEP = 1.0
+"""Change of a torque per cycle with which torque control returns, N m."""
+
+
+SIDES = ("lower", "upper")
+"""Of the range of a joint."""
+
+
+class HeldTrial:
+    """One trial; `severity` is the largest amount by which a joint is moved, rad."""
+
+    def __init__(self, bench: FaultBench, trial: Trial) -> None:
+        """Draw load, joints, amounts, and whether the states stop meanwhile."""
+        self.bench, self.trial = bench, trial
+        number, count = tuple(FAULT_CLASSES).index(trial.fault), len(bench.robots)
+        generator = np.random.default_rng([trial.seed, number, MODES.index(trial.mode), count])
+        self.world, n = draw_world(trial.seed), bench.start.size
+        loads = generator.uniform(0.0, PAYLOAD, count)
+        self.plant = bench.loaded_plant(self.world, [loaded(r, m) for r, m in zip(bench.robots, loads, strict=True)])
+        amounts = np.exp(generator.uniform(*np.log(AMOUNT), n)) * generator.choice([-1.0, 1.0], n)
+        self.moved = amounts * (generator.random(n) < generator.choice([0.15, 0.5, 1.0]))
+        low, high = (np.concatenate([getattr(r.model, f"{side}PositionLimit") for r in bench.robots]) for side in SIDES)
+        self.moved = np.clip(bench.start + self.moved, low + 0.05, high - 0.05) - bench.start
+        while not self._is_free(bench.start + self.moved):
+            self.moved *= 0.8
+        self.severity, self.silent = float(np.abs(self.moved).max()), bool(generator.random() < 0.5)
+        self.judge, self.now, self._sent = CommandJudge(bench), START, np.zeros(n)
+        self.hardware = HARDWARE[trial.interface](bench, self.judge, lambda _arm: False, START)
+        self.session = ControlSession(
+            bench.robots,
+            field=bench.field,
+            bases=bench.bases,
+            send=lambda sent: self.hardware.take(self.session, sent),
+            present=lambda: self.now,
+            clock=lambda: self.now,
+        )
+
+    def _is_free(self, q: Array) -> bool:
+        """Whether the tools are clear of table and each other."""
+        self.plant.reset(q)
+        tools = [self.plant.tool_placement(name).translation for name in self.plant.robots]
+        apart = math.inf if len(tools) == 1 else float(np.linalg.norm(tools[0] - tools[1]))
+        return min(float(tool[2]) for tool in tools) > CLEARANCE and apart > 2.0 * CLEARANCE
+
+    def run(self) -> TrialResult:
+        """Hold, move, let torque control return, and see how fast and how far the arms go."""
+        plant, session = self.plant, self.session
+        plant.reset(self.bench.start, seed=self.trial.seed)
+        plant.place_object(AWAY)
+        session.activate()
+        if self.trial.mode == "safe":
+            session.safe_stop(SafeReason.REQUESTED, "asked for by the trial")
+        else:
+            session.hold()
+        self._drive(HELD_FOR)
+        held, start = self._heights(), plant.state.q.copy()
+        for k in range(round(GUIDED_FOR / CYCLE)):
+            share = min((k + 1) * CYCLE / (0.8 * GUIDED_FOR), 1.0)
+            speed = 6.0 * (share - share**2) / (0.8 * GUIDED_FOR)
+            q, dq = start + (3.0 * share**2 - 2.0 * share**3) * self.moved, speed * self.moved
+            self.now += CYCLE
+            if not self.silent:
+                self._answer(JointReading(self.now, q, dq, np.zeros(q.size)), q)
+        plant.reset(start + self.moved, seed=self.trial.seed + 1)
+        plant.place_object(AWAY)
+        self._sent = np.zeros(start.size)
+        limit = np.minimum(held, self._heights()) - DEEPEST
+        fastest, strongest, sunk = self._drive(DRIVEN_FOR, limit)
+        failures = list(self.judge.failures)
+        if fastest > FASTEST:
+            failures.append(f"a joint reached {fastest:.2f} rad/s, over {FASTEST:g}")
+        if strongest > STRONGEST + ROUNDING:
+            failures.append(f"a joint had {strongest:.1f} N m beside gravity, over {STRONGEST:g}")
+        if sunk > 0.0:
+            failures.append(f"a tool sank {1e3 * (sunk + DEEPEST):.0f} mm, over {1e3 * DEEPEST:.0f}")
+        return self._result(failures)
+
+    def _drive(self, seconds: float, limit: Array | None = None) -> tuple[float, float, float]:
+        """Follow the torques; largest speed, torque beside gravity, and how far a tool came below its limit, m."""
+        plant, fastest, strongest, sunk = self.plant, 0.0, 0.0, -math.inf
+        for _ in range(round(seconds / CYCLE)):
+            self.now += CYCLE
+            whole = self._answer(plant.reading, plant.state.q)
+            gravity = self._gravity(plant.state.q)
+            self._sent = np.clip(whole - gravity, self._sent - RETURN_STEP, self._sent + RETURN_STEP)
+            plant.step(gravity + self._sent)
+            fastest = max(fastest, float(np.abs(plant.state.dq).max()))
+            strongest = max(strongest, float(np.abs(self._sent).max()))
+            if limit is not None:
+                sunk = max(sunk, float((limit - self._heights()).max()))
+        return fastest, strongest, sunk
+
+    def _answer(self, reading: JointReading, q: Array) -> Array:
+        """Whole torques (n,) that the arms would get, N m."""
+        self.hardware.now = self.now
+        self.session.cycle(self.now, reading.q, reading.dq)
+        self.hardware.follow(self.session)
+        torque = self.hardware.torque(q, reading)
+        return self._gravity(q) if torque is None else torque
+
+    def _gravity(self, q: Array) -> Array:
+        parts = zip(self.session.robots, self.plant.slices.values(), strict=True)
+        return np.concatenate([pin.computeGeneralizedGravity(r.model, r.data, q[part]) for r, part in parts])
+
+    def _heights(self) -> Array:
+        return np.array([self.plant.tool_placement(name).translation[2] for name in self.plant.robots])
+
+    def _result(self, failures: list[str]) -> TrialResult:
+        return TrialResult(
+            trial=self.trial,
+            world=self.world.kind,
+            arms=tuple(arm.name for arm in self.bench.task.arms),
+            severity=self.severity,
+            duration=GUIDED_FOR,
+            reason=str(self.session.safe_reason[0] or ""),
+            detail=self.session.safe_reason[1],
+            expected=(),
+            outcome="held",
+            rest_time=math.nan,
+            recovered=not failures,
+            peak_effort_share=self.judge.effort_share,
+            peak_rate_share=self.judge.rate_share,
+            held=False,
+            fell=math.nan,
+            failures=tuple(failures),
+        )
