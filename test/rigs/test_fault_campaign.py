@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from impact_aware.cli.main import main
-from impact_aware.control import ControlSession
+from impact_aware.control import ControlSession, braking
+from impact_aware.control.braking import HOLD_TORQUE, Braking
 from impact_aware.control.safety.command_filter import CommandFilter
 from impact_aware.control.safety.torque_fit import TorqueFit
 from impact_aware.errors import InvalidInputError, UnknownNameError
@@ -21,6 +22,7 @@ from impact_aware_rigs.faults.bench import FaultBench
 from impact_aware_rigs.faults.campaign import format_table, plan, summarise
 from impact_aware_rigs.faults.classes import FAULT_CLASSES, Extent
 from impact_aware_rigs.faults.hardware import EffortHardware, LawHardware
+from impact_aware_rigs.faults.held_trial import HeldTrial
 from impact_aware_rigs.faults.judge import CommandJudge
 from impact_aware_rigs.faults.model_trial import ModelTrial
 from impact_aware_rigs.faults.trial import run_trial
@@ -95,6 +97,29 @@ def test_the_trial_sees_the_harm_where_nobody_compares_torques(bench, monkeypatc
     assert any(failure.startswith("a tool went") for failure in result.failures)
 
 
+@pytest.mark.parametrize(("mode", "interface"), [("safe", "local_law"), ("post", "effort")])
+def test_an_arm_that_is_moved_while_held_stays_where_it_is(bench, mode, interface):
+    result = HeldTrial(bench, Trial("moved_while_held", mode, 12, interface)).run()
+    assert result.failures == () and result.severity > 0.01
+
+
+def test_the_trial_sees_a_hold_that_is_too_strong_or_too_weak(bench, monkeypatch):
+    def as_before(self, time, q, dq, mass_matrix):
+        """A hold without bounds."""
+        if np.isnan(self._time):
+            self._time, self._anchor = time, q.copy()
+        return 100.0 * (self._anchor - q) - 20.0 * dq
+
+    trial = Trial("moved_while_held", "safe", 12)
+    monkeypatch.setattr(Braking, "acceleration", as_before)
+    monkeypatch.setattr(braking, "LONGEST_STEP", 1.0)
+    failures = HeldTrial(bench, trial).run().failures
+    assert any("rad/s" in failure for failure in failures) and any("beside gravity" in failure for failure in failures)
+    monkeypatch.undo()
+    monkeypatch.setattr(braking, "HOLD_TORQUE", 0.2)
+    assert any("sank" in failure for failure in HeldTrial(bench, trial).run().failures)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("fault", "mode", "seed", "reason"),
@@ -133,7 +158,8 @@ def test_a_controller_that_is_gone_leaves_an_arm_damped_only_with_laws(bench, la
     if last == "torque":
         assert torque is None
     else:
-        np.testing.assert_allclose(torque, robot.bias(q, dq) - 10.0 * robot.mass_matrix(q) @ dq)
+        helped = torque - robot.bias(q, dq) + 10.0 * robot.mass_matrix(q) @ dq
+        assert dq @ helped < 0.0 and np.abs(helped).max() <= HOLD_TORQUE + 1e-9
     assert judge.failures == []
 
 

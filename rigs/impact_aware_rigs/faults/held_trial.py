@@ -39,8 +39,11 @@ PAYLOAD = 1.0
 AMOUNT = (0.003, 0.6)
 """By how much a joint is moved, rad; small and large amounts come about as often."""
 
-CLEARANCE = 0.1
-"""Of a tool's centre above the table, and half of that between two tools, m."""
+CLEARANCE = 0.005
+"""By how much a tool may be lower than at the start, where it is clear of the table, m."""
+
+APART = 0.2
+"""Least distance of two tools, m."""
 
 HELD_FOR, GUIDED_FOR, DRIVEN_FOR = 0.3, 0.3, 0.6
 """Before the arms are moved, while they are, and after torque control returned, s."""
@@ -86,11 +89,16 @@ class HeldTrial:
         )
 
     def _is_free(self, q: Array) -> bool:
-        """Whether the tools are clear of table and each other."""
+        """Whether nothing touches anything, and could not either if the tools sank a little."""
+        self.plant.reset(self.bench.start)
+        lowest = self._heights() - CLEARANCE
         self.plant.reset(q)
+        self.plant.place_object(AWAY)
+        self.plant.step(None)
         tools = [self.plant.tool_placement(name).translation for name in self.plant.robots]
         apart = math.inf if len(tools) == 1 else float(np.linalg.norm(tools[0] - tools[1]))
-        return min(float(tool[2]) for tool in tools) > CLEARANCE and apart > 2.0 * CLEARANCE
+        high = bool(np.all(self._heights() > lowest))
+        return high and apart > APART and not self.plant.touching
 
     def run(self) -> TrialResult:
         """Hold, move, let torque control return, and see how fast and how far the arms go."""
