@@ -14,6 +14,7 @@ from impact_aware.columns import KINDS, way_to_table
 from impact_aware.columns import SUFFIXES as TABLES
 from impact_aware.errors import InvalidInputError
 from impact_aware.recordings.ablation import group
+from impact_aware.recordings.approach import possible_contacts
 from impact_aware.recordings.arm_notes import (
     beside_notes,
     check_times,
@@ -230,6 +231,7 @@ def _concluded(file: Path, arm: ArmReading, options: AnalysisOptions, around: Su
     mine = around.of_arm(source)
     label = label_of(file, options.labels)
     causes = find_causes(finder.found, finder.kinks.judged, source.message_names, arm.commands, source.robot)
+    causes = possible_contacts(causes, around.track, source.robot)
     contacts = [cause for cause in causes if cause.impact is not None]
     others = [cause for cause in causes if cause.impact is None and cause.cause]
     impacts = []

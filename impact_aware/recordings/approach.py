@@ -1,0 +1,79 @@
+"""Whether a second contact is possible: an object that moves away faster than the tool can't be touched by it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from impact_aware.arrays import Array
+from impact_aware.detection.impact_watch import SECOND_CONTACT
+from impact_aware.estimation.object_motion import ObjectTrack
+from impact_aware.recordings.arm_samples import ArmSamples
+from impact_aware.recordings.event_cause import Cause
+from impact_aware.robot import RobotModel
+
+REACH = 0.03
+"""Time before a find over which both velocities are fitted, s."""
+
+FEWEST = 4
+"""Samples of each that are needed."""
+
+MOVES = 0.05
+"""Speed from which an object moves away, m/s."""
+
+MARGIN = 0.1
+"""Share of the object's speed by which it has to be faster: its touched point may move otherwise than its centre."""
+
+
+def possible_contacts(causes: Sequence[Cause], track: ObjectTrack | None, robot: RobotModel | None) -> list[Cause]:
+    """The causes, with second contacts that the object's track excludes named as the oscillation after the first."""
+    return [_excluded(cause, track, robot) or cause for cause in causes]
+
+
+def _excluded(cause: Cause, track: ObjectTrack | None, robot: RobotModel | None) -> Cause | None:
+    if cause.cause != SECOND_CONTACT or cause.impact is None or track is None or robot is None:
+        return None
+    speeds = separation(track, robot, cause.impact.window, cause.time)
+    if speeds is None:
+        return None
+    away, tool = speeds
+    evidence = f"no contact: the object moves away at {away:.2f} m/s, the tool follows it at {tool:.2f} m/s"
+    return replace(cause, cause="ringing", evidence=evidence, impact=None)
+
+
+def separation(track: ObjectTrack, robot: RobotModel, window: ArmSamples, time: float) -> tuple[float, float] | None:
+    """Speeds of object and tool along the object's motion just before a time, m/s; None unless the object is faster.
+
+    Args:
+        track: Of the object, base frame.
+        robot: The arm.
+        window: Samples around the time, in the joint order of the robot.
+        time: s.
+    """
+    moved = _slope(track.times, track.positions, time)
+    swept = _slope(window.times, window.positions, time)
+    if moved is None or swept is None:
+        return None
+    speed = float(np.linalg.norm(moved[0]))
+    if speed < MOVES:
+        return None
+    along = moved[0] / speed
+    jacobian = along @ robot.frame_jacobian(swept[2])[:3]
+    tool = float(jacobian @ swept[0])
+    error = float(np.hypot(np.linalg.norm(along * moved[1]), np.linalg.norm(jacobian * swept[1])))
+    return (speed, tool) if speed - tool > MARGIN * speed + 2.0 * error else None
+
+
+def _slope(times: Array, values: Array, until: float) -> tuple[Array, Array, Array] | None:
+    """Slope of a line through the last values (k, n) before a time, its standard error, and their mean."""
+    used = (times >= until - REACH) & (times < until)
+    count = int(np.count_nonzero(used))
+    if count < FEWEST:
+        return None
+    since, chosen = times[used] - times[used].mean(), values[used]
+    spread, mean = float(since @ since), chosen.mean(axis=0)
+    slope = since @ (chosen - mean) / spread
+    left = chosen - mean - since[:, None] * slope
+    return slope, np.sqrt((left**2).sum(axis=0) / (count - 2) / spread), mean
