@@ -27,6 +27,7 @@ from impact_aware_rigs.bench.lab_hit import (
 )
 from impact_aware_rigs.bench.lab_object import ObjectScore
 from impact_aware_rigs.bench.lab_recording import record
+from impact_aware_rigs.bench.lab_stream import STEP, as_streamed
 
 BEFORE, AFTER = np.array([0.2, -0.1]), np.array([-0.1, 0.3])
 
@@ -366,3 +367,22 @@ def test_the_normal_of_a_hit_is_held_against_the_true_one():
     expected = np.arccos(turned @ normal)
     assert right < np.radians(0.5) and abs(wrong - expected) < np.radians(0.5)
     assert summary["error_deg"]["p50"] == pytest.approx(np.degrees(0.5 * (right + wrong)))
+
+
+def test_a_streamed_recording_has_every_fault_and_the_same_truth(hit):
+    seen = dict.fromkeys(("gap", "step", "copies", "swaps", "zeros"), 0)
+    for seed in range(30):
+        plain = record(hit, 500, seed)
+        streamed = as_streamed(plain, seed)
+        steps, zeros = np.diff(streamed.times), (streamed.positions == 0.0).all(axis=1)
+        seen["zeros"] += bool(zeros.any())
+        seen["swaps"] += bool((steps < 0.0).any())
+        seen["step"] += bool((steps > 0.5 * STEP).any())
+        messages = np.column_stack((streamed.times, streamed.positions))[~zeros]
+        seen["copies"] += len(np.unique(messages, axis=0)) < len(messages)
+        seen["gap"] += len(np.unique(messages, axis=0)) < len(plain.times)
+        after = streamed.times > hit.contacts[0].time
+        assert np.isin(streamed.positions[after & ~zeros], plain.positions).all()
+        late = streamed.times[~zeros & after].max() - plain.times.max()
+        assert 0.0 <= late < 5e-3 and streamed.truth is plain.truth
+    assert all(3 <= count <= 25 for count in seen.values()), seen

@@ -24,6 +24,7 @@ from impact_aware_rigs.bench.lab_draw import CONTROLS
 from impact_aware_rigs.bench.lab_hit import SAME_CONTACT, TrueContact, TrueHit, hit_of_seed
 from impact_aware_rigs.bench.lab_object import ObjectScore
 from impact_aware_rigs.bench.lab_recording import RATES, LabRecording, record
+from impact_aware_rigs.bench.lab_stream import as_streamed
 
 SMALLEST_JUMP = 0.15
 """Of the fastest joint, rad/s: contacts below may be found or not."""
@@ -57,6 +58,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--seed", type=int, default=1, help="of the first hit; the others follow (default: 1)")
     parser.add_argument("--rates", type=int, nargs="+", default=list(RATES), metavar="HZ", help="default: %(default)s")
+    parser.add_argument(
+        "--streamed", action="store_true", help="as robots stream: late stamps, copies, swaps, gaps, clock steps, ..."
+    )
     parser.add_argument("--workers", type=int, default=2, help="processes (default: %(default)s)")
     parser.add_argument(
         "--minutes", type=float, default=float("inf"), help="take the hits that are done by then (default: all)"
@@ -74,7 +78,8 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
             raise InvalidInputError(f"--{name}", getattr(options, name), "at least 1")
     if not options.minutes > 0.0:
         raise InvalidInputError("--minutes", options.minutes, "a positive number")
-    jobs = {seed: (seed, tuple(options.rates)) for seed in range(options.seed, options.seed + options.hits)}
+    rates, streamed = tuple(options.rates), bool(options.streamed)
+    jobs = {seed: (seed, rates, streamed) for seed in range(options.seed, options.seed + options.hits)}
     until = monotonic() + 60.0 * options.minutes
     done: dict[int, dict[int, RecordingScore]] = {}
     with tqdm(desc="hits", total=len(jobs), disable=not sys.stderr.isatty()) as progress, suppress(KeyboardInterrupt):
@@ -86,7 +91,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     scores = {rate: _sum([done[seed][rate] for seed in sorted(done)]) for rate in options.rates}
     return {
         "rates": {str(rate): score.as_dict() for rate, score in scores.items()},
-        "trials": {"hits": len(done), "asked": options.hits, "seed": options.seed},
+        "trials": {"hits": len(done), "asked": options.hits, "seed": options.seed, "streamed": streamed},
         "aims": {
             "200": {"found": 0.95, "false_contacts": 0.02, "time_error_ms": {"p95": 5.0}, "within_two_se": [0.90, 0.98]}
             | {"cause_right": 0.95},
@@ -95,8 +100,8 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-Job = tuple[int, tuple[int, ...]]
-"""Seed of a hit, and the rates, Hz, at which it is recorded."""
+Job = tuple[int, tuple[int, ...], bool]
+"""Seed of a hit, the rates, Hz, at which it is recorded, and whether as robots stream."""
 
 
 def _scores(jobs: dict[int, Job], workers: int) -> Iterator[tuple[int, dict[int, RecordingScore]]]:
@@ -108,11 +113,13 @@ def _scores(jobs: dict[int, Job], workers: int) -> Iterator[tuple[int, dict[int,
 
 def score_hit(job: Job) -> dict[int, RecordingScore]:
     """Record one hit at every rate, and analyse what was recorded."""
-    seed, rates = job
+    seed, rates, streamed = job
     hit = hit_of_seed(seed, CONTROLS[seed % len(CONTROLS)])
     scores = {rate: RecordingScore() for rate in rates}
     for rate, score in scores.items():
         recording = record(hit, rate, seed)
+        if streamed:
+            recording = as_streamed(recording, seed)
         score.take(recording, analysis_of(recording, options_of(hit)), f"{seed}@{rate}")
     return scores
 

@@ -1,0 +1,68 @@
+"""Faults of a robot's stream in a recording: late stamps, copies, swaps, a second publisher, a gap, a clock step."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from impact_aware.arrays import Array
+from impact_aware_rigs.bench.lab_recording import LabRecording
+
+LATE, TAIL, LATEST = 3e-5, 1.5, 4e-3
+"""Stamps are late by the magnitude of Student's t of `TAIL` degrees of freedom times `LATE`, s, at most by `LATEST`."""
+
+SHARE = 1.0 / 3.0
+"""Probability of each of the other faults."""
+
+COPIED, SWAPPED = 0.1, 0.08
+"""Shares of the messages that come twice, and before the one they follow."""
+
+EVERY = 10
+"""Every so many messages a second publisher sends zeros."""
+
+LONGEST_GAP = 0.012
+"""Longest time without samples around the first contact, s."""
+
+STEP = 37.0
+"""Size of a step of the clock, s."""
+
+
+def as_streamed(recording: LabRecording, seed: int) -> LabRecording:
+    """The recording with late stamps and, each by chance, the other faults of a stream.
+
+    The clock steps before the first contact, so that the times of what happens are those of the truth. Commands have a
+    topic of their own, which a table does not: they are left out where messages are copied, swapped or mixed.
+    """
+    rng = np.random.default_rng((seed, recording.rate, 43))
+    times = recording.times + np.minimum(LATE * np.abs(rng.standard_t(TAIL, len(recording.times))), LATEST)
+    faults = rng.uniform(size=5) < SHARE
+    first = recording.truth.contacts[0].time if recording.truth.contacts else float(times[-1])
+    rows = np.arange(len(times))
+    if faults[0]:
+        length = rng.uniform(0.0, LONGEST_GAP)
+        begin = first - length * rng.uniform()
+        rows = rows[(recording.times < begin) | (recording.times > begin + length)]
+    if faults[1]:
+        step = rng.uniform(0.3, 0.6) * (first - times[0]) + times[0]
+        times = times - np.where(recording.times < step, STEP, 0.0)
+    if faults[2]:
+        rows = np.sort(np.concatenate((rows, rng.choice(rows, round(COPIED * len(rows)), replace=False))))
+    if faults[3]:
+        for place in np.flatnonzero(rng.uniform(size=len(rows) - 1) < SWAPPED).tolist():
+            rows[[place, place + 1]] = rows[[place + 1, place]]
+    zeros = np.arange(EVERY, len(rows), EVERY) if faults[4] else np.zeros(0, dtype=np.intp)
+    columns = {
+        name: _inserted(column, rows, zeros)
+        for name in ("positions", "velocities", "efforts")
+        if (column := getattr(recording, name)) is not None
+    }
+    # The second publisher's stamps lie between those of the arm.
+    stamps = np.insert(times[rows], zeros, times[rows][zeros] - 0.3 / recording.rate)
+    commands = None if recording.commands is None or faults[2:].any() else recording.commands[rows]
+    return replace(recording, times=stamps, commands=commands, **columns)
+
+
+def _inserted(column: Array, rows: NDArray[np.intp], zeros: NDArray[np.intp]) -> Array:
+    return np.insert(column[rows], zeros, 0.0, axis=0)
