@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from impact_aware.detection.detector import ImpactDetector
 from impact_aware.detection.events import Array, ImpactEvent, JointSample
+from impact_aware.detection.gap_watch import GapJump, GapWatch
 from impact_aware.detection.kink import fit_kink
 from impact_aware.detection.motion_window import GRID_TOLERANCE, DropCounts, MotionWindow
 from impact_aware.detection.recording import Recording
@@ -171,6 +172,7 @@ class WindowedDetector(ImpactDetector):
         self._noise_std = np.sqrt(parameters.position_variance(joint_count)) + 1e-9
         self._kink_span = kink_span
         self._window = parameters.motion_window(joint_count, length)
+        self._gap = GapWatch(self._noise_std)
         self.reset()
 
     @property
@@ -202,13 +204,14 @@ class WindowedDetector(ImpactDetector):
     def update(self, sample: JointSample) -> ImpactEvent | None:
         """Take the next sample in; see `ImpactDetector.update`."""
         window = self._window
-        before = window.time
+        before, count = window.time, window.least_count
         steps = window.accept(sample)
         if not steps:
             self.level = 0.0
             return None
         if window.fresh:
             self._forget()
+            self._gap.gap(window, before, count)
             if window.time < before:
                 self._last_event = -np.inf
         self.level = 0.0
@@ -216,7 +219,27 @@ class WindowedDetector(ImpactDetector):
             self._rest(sample, steps)
             return None
         finding = self._examine(sample, steps)
-        return None if finding is None else self.conclude(finding)
+        if finding is not None:
+            return self.conclude(finding)
+        jump = self._gap.compare(window) if self._gap.waits else None
+        return None if jump is None else self._across_gap(jump)
+
+    def _across_gap(self, jump: GapJump) -> ImpactEvent:
+        """Make the event of a jump across a gap, and begin the refractory time."""
+        event = ImpactEvent(
+            time=jump.time,
+            time_detected=self._window.time,
+            time_std=jump.time_std,
+            detector=self.name,
+            joint=int(jump.residual.argmax()),
+            position=self._window.positions[-self._window.least_count].copy(),
+            velocity_before=jump.before,
+            velocity_after=jump.after,
+            residual=jump.residual,
+            confidence=0.5,
+        )
+        self.acknowledge()
+        return event
 
     @property
     def levels(self) -> Array:

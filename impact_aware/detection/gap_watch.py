@@ -1,0 +1,84 @@
+"""Velocities before and after a gap in the samples, compared: a jump that happened in it shows nowhere else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from impact_aware.arrays import Array
+from impact_aware.detection.motion_window import MotionWindow
+
+LONGEST = 0.06
+"""Time without samples across which velocities are compared, s."""
+
+FEWEST, MOST = 5, 8
+"""Samples on either side from which a velocity is known, and that are used."""
+
+STEEPEST = 18.0
+"""Acceleration of the fastest joint by a command, rad/s^2."""
+
+CLEAR, LEAST = 8.0, 0.05
+"""Standard errors, and velocity, rad/s, beyond what a command does, of a jump."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GapJump:
+    """A jump of the velocity across a gap.
+
+    Attributes:
+        time: Middle of the gap, s.
+        time_std: Standard error of the time of the jump in it, s.
+        before: (n,) Velocity before, rad/s.
+        after: (n,) Velocity after, rad/s.
+        residual: (n,) Jump of each joint over what noise and commands explain.
+    """
+
+    time: float
+    time_std: float
+    before: Array
+    after: Array
+    residual: Array
+
+
+class GapWatch:
+    """Compares the velocities on both sides of each gap of one `MotionWindow`.
+
+    Attributes:
+        waits: Whether samples after a gap are awaited.
+    """
+
+    def __init__(self, noise: Array) -> None:
+        """Remember the standard deviation of the positions (n,), rad."""
+        self._noise = noise
+        self._before: tuple[float, float, int, Array] | None = None
+        self.waits = False
+
+    def gap(self, window: MotionWindow, last: float, count: int) -> None:
+        """Note that a window began again after a gap; `last` is the stamp, s, and `count` the samples before it."""
+        self.waits = count >= min(FEWEST, window.length) and 0.0 < window.time - last <= LONGEST
+        if self.waits:
+            rows = window.positions[-1 - min(count, MOST) : -1]
+            self._before = last, window.time, len(rows), _slope(rows, window.period)
+
+    def compare(self, window: MotionWindow) -> GapJump | None:
+        """Jump across the last gap, once there are samples enough after it; None without one."""
+        if self._before is None or window.least_count < min(FEWEST, window.length):
+            return None
+        begin, end, count, before = self._before
+        self._before, self.waits = None, False
+        rows = window.positions[-min(FEWEST, window.length) :]
+        after = _slope(rows, window.period)
+        variance = sum(12.0 / (k * (k * k - 1.0)) for k in (count, len(rows))) / window.period**2
+        between = end - begin + 0.5 * (count + len(rows)) * window.period
+        explained = STEEPEST * between + CLEAR * self._noise * np.sqrt(variance) + LEAST
+        residual = np.abs(after - before) / explained
+        if residual.max() <= 1.0:
+            return None
+        return GapJump(0.5 * (begin + end), (end - begin) / np.sqrt(12.0), before, after, residual)
+
+
+def _slope(rows: Array, period: float) -> Array:
+    """Least-squares velocity (n,) of positions (k, n) on a uniform grid, rad/s."""
+    since = period * (np.arange(len(rows)) - 0.5 * (len(rows) - 1))
+    return np.asarray(since @ rows / (since @ since))

@@ -1,0 +1,65 @@
+"""Live detectors compare the velocities on both sides of a gap, and refuse what is foreign or out of order."""
+
+import numpy as np
+import pytest
+
+from impact_aware.detection import JointSample, make_detector
+
+HIT, JUMP = 0.4003, np.array([-0.62, 0.3])
+SPEED = np.array([0.6, -0.4])
+
+
+def motion(times, hit=True):
+    positions = SPEED * times[:, None] + 0.05 * np.sin(3.0 * times)[:, None]
+    positions += hit * np.maximum(times - HIT, 0.0)[:, None] * JUMP
+    noise = 3e-6 * np.random.default_rng(3).standard_normal(positions.shape)
+    return np.round((positions + noise) / 1e-5) * 1e-5
+
+
+def detector():
+    return make_detector("adaptive_window", 2, sampling_period=1e-3)
+
+
+def found(watch, times, positions):
+    rows = (JointSample(float(time), row) for time, row in zip(times, positions, strict=True))
+    return [event for sample in rows if (event := watch.update(sample)) is not None]
+
+
+@pytest.mark.parametrize("lost", [6, 12])
+def test_a_jump_in_a_gap_is_an_event_with_a_larger_error(lost):
+    times = np.arange(700) * 1e-3
+    begin = round(HIT * 1e3) - lost // 2
+    kept = np.delete(np.arange(700), np.arange(begin, begin + lost))
+    (event,) = found(detector(), times[kept], motion(times)[kept])
+    assert abs(event.time - HIT) < 2.0 * event.time_std
+    assert event.time_std == pytest.approx((lost + 1) * 1e-3 / np.sqrt(12.0), rel=0.05)
+    assert event.velocity_after - event.velocity_before == pytest.approx(JUMP, abs=0.05)
+    assert found(detector(), times[kept], motion(times, hit=False)[kept]) == []
+    assert [each.time for each in detector().detect(times[kept], motion(times)[kept])] == [event.time]
+
+
+def test_a_brake_in_a_gap_is_no_jump():
+    times = np.arange(700) * 1e-3
+    since = np.clip(times - 0.4, 0.0, 0.02)[:, None]
+    positions = motion(times, hit=False) - 7.5 * np.sign(SPEED) * (
+        since**2 + 2.0 * since * (times - 0.42).clip(0.0)[:, None]
+    )
+    kept = np.delete(np.arange(700), np.arange(400, 421))
+    assert found(detector(), times[kept], positions[kept]) == []
+
+
+def test_zeros_of_a_second_publisher_and_swaps_hide_no_hit_and_make_none():
+    times = np.arange(700) * 1e-3
+    positions = 1.0 + motion(times)
+    places = np.arange(5, 700, 10)
+    mixed, stamps = np.insert(positions, places, 0.0, axis=0), np.insert(times, places, times[places] - 5e-4)
+    watch = detector()
+    (event,) = found(watch, stamps, mixed)
+    assert event.time == pytest.approx(HIT, abs=2e-3) and watch.drops.foreign + watch.drops.early >= len(places)
+    order = np.arange(700)
+    for place in range(7, 699, 40):
+        order[[place, place + 1]] = order[[place + 1, place]]
+    watch = detector()
+    (event,) = found(watch, times[order], positions[order])
+    assert event.time == pytest.approx(HIT, abs=2e-3)
+    assert watch.drops.backwards == 0 and watch.drops.early == 18
