@@ -257,15 +257,15 @@ def _plus_minus(error: float, digits: int, unit: str = "") -> str:
 
 
 def _analyzed(recordings: list[Path], options: AnalysisOptions) -> Analysis:
-    bar = tqdm(unit=" messages", unit_scale=True, disable=not sys.stderr.isatty(), leave=False)
-    current: Path | None = None
+    bar = tqdm(unit_scale=True, disable=not sys.stderr.isatty(), leave=False)
+    current: tuple[Path, str] | None = None
 
-    def report(file: Path, done: int, total: int) -> None:
+    def report(file: Path, stage: str, done: int, total: int) -> None:
         nonlocal current
-        if file != current:
-            current = file
+        if (file, stage) != current:
+            current = file, stage
             bar.reset(total or None)
-            bar.set_description(one_line(file.name))
+            bar.set_description(f"{one_line(file.name)}: {stage}")
         bar.update(done - bar.n)
 
     with bar:

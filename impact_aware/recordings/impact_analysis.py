@@ -50,8 +50,12 @@ from impact_aware.recordings.surroundings import Surroundings, surroundings_of_b
 from impact_aware.robot import load_robot
 from impact_aware.robot.plausible_state import limit_notes
 
-Report = Callable[[Path, int, int], None]
-"""Called with a file, its messages read so far, and how many there are (0 when that is not known)."""
+Report = Callable[[Path, str, int, int], None]
+"""Called with a file, the name of the stage, its steps done so far, and how many there are (0 when that is not known):
+messages while `READING`, arms while `FINDING`, impacts while `EXPLAINING`."""
+
+READING, FINDING, EXPLAINING = "reading", "finding impacts", "explaining impacts"
+"""Stages of the analysis of a file."""
 
 _SOFTWARE = ("numpy", "pin", "rosbags", "scipy")
 
@@ -64,7 +68,7 @@ def analyze(
     Args:
         files: rosbag2 folders or files, and tables; one or several.
         options: How; by default everything is taken from the recordings.
-        report: Called as reading goes on.
+        report: Called as the analysis goes on.
 
     Raises:
         InvalidInputError: An option that does not fit a recording.
@@ -152,7 +156,7 @@ def _analyze_file(
             track_beside(bag, arm.source, options, bases, arm.notes) if arm.finder.found else None for arm in arms
         ]
         found = [
-            _concluded(file, arm, options, replace(around, track=track))
+            _concluded(file, arm, options, replace(around, track=track), report)
             for arm, track in zip(arms, tracks, strict=True)
         ]
         found = note_shared_objects(found)
@@ -176,7 +180,9 @@ def _analyze_table(
             arm.feed(samples)
         rows += len(batch.rows)
         if report is not None:
-            report(file, rows, 0)
+            report(file, READING, rows, 0)
+    if report is not None:
+        report(file, FINDING, 0, 1)
     arm.finish()
     if not arm.finder.samples:
         raise InvalidInputError("table", str(file), "at least one row of finite positions")
@@ -185,7 +191,7 @@ def _analyze_table(
     arm.notes += of_bags_only(options)
     arm.commands = commands_of_table(table)
     track = track_of_table(table.source, table.time, table.time_scale, options.columns)
-    found = [_concluded(file, arm, options, Surroundings(surface, track=track))]
+    found = [_concluded(file, arm, options, Surroundings(surface, track=track), report)]
     return found if task is None else with_common_impacts(found, task, options), seconds, []
 
 
@@ -205,10 +211,12 @@ def _read(bag: Bag, arms: list[ArmReading], report: Report | None) -> float:
                 arm.feed(samples)
         done += len(raw)
         if report is not None:
-            report(bag.path, done, total)
+            report(bag.path, READING, done, total)
     if done < total:
         arms[0].notes.append(f"{total - done} of the {total} messages that its index lists are missing")
-    for arm in arms:
+    for place, arm in enumerate(arms):
+        if report is not None:
+            report(bag.path, FINDING, place, len(arms))
         arm.finish()
         failed = decoders[arm.source.topic].failed
         if failed:
@@ -226,7 +234,9 @@ def _timed(source: Iterator[Any]) -> Iterator[tuple[Any, float]]:
         yield item, time.perf_counter() - start
 
 
-def _concluded(file: Path, arm: ArmReading, options: AnalysisOptions, around: Surroundings) -> ArmAnalysis:
+def _concluded(
+    file: Path, arm: ArmReading, options: AnalysisOptions, around: Surroundings, report: Report | None
+) -> ArmAnalysis:
     source, finder, selector = arm.source, arm.finder, arm.selector
     mine = around.of_arm(source)
     label = label_of(file, options.labels)
@@ -237,6 +247,8 @@ def _concluded(file: Path, arm: ArmReading, options: AnalysisOptions, around: Su
     impacts = []
     for index, cause in enumerate(contacts):
         assert cause.impact is not None
+        if report is not None:
+            report(file, EXPLAINING, index, len(contacts))
         later = [other.time for other in causes if other.time > cause.time and other.cause not in ("", "ringing")]
         impact = explain(
             cause.impact,

@@ -9,7 +9,7 @@ import pytest
 
 from impact_aware.arrays import Array
 from impact_aware.recordings.arm_samples import ArmSamples
-from impact_aware.recordings.impact_analysis import analyze
+from impact_aware.recordings.impact_analysis import EXPLAINING, FINDING, READING, analyze
 from impact_aware.recordings.input_faults import InputFaults
 from impact_aware.recordings.input_stage import InputStage
 from impact_aware.recordings.limitations import limitations
@@ -246,3 +246,12 @@ def test_a_gap_too_long_to_compare_its_sides_is_named(tmp_path: Path) -> None:
     assert [entry.reason for entry in entries if "no samples came" in entry.what] == [
         "a gap of 204 ms in the motion, from 1.148 s on, may hide a jump of the velocity"
     ]
+
+
+def test_the_progress_names_file_and_stage(tmp_path: Path) -> None:
+    times = regular(200.0)
+    path = tmp_path / "stream.npz"
+    np.savez(path, time=times, q=motion(times, hit=HIT))
+    seen: list[tuple[str, int, int]] = []
+    analyze([path], report=lambda file, stage, done, total: seen.append((stage, done, total)))
+    assert seen == [(READING, 500, 0), (FINDING, 0, 1), (EXPLAINING, 0, 1)]
