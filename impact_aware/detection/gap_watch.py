@@ -18,7 +18,7 @@ FEWEST, MOST = 5, 8
 STEEPEST = 18.0
 """Acceleration of the fastest joint by a command, rad/s^2."""
 
-CLEAR, LEAST = 8.0, 0.05
+CLEAR, LEAST = 8.0, 0.1
 """Standard errors, and velocity, rad/s, beyond what a command does, of a jump."""
 
 

@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 
 from impact_aware.detection.events import Array, JointSample
 from impact_aware.detection.ring import Ring
-from impact_aware.detection.second_publisher import FASTEST, LEAST_STEP
 from impact_aware.errors import InvalidInputError
 
 # Stamps closer to the grid than this are on it: a double holds seconds since 1970 to 0.24 us only.
 GRID_TOLERANCE = 0.6e-6
+
 # A position beyond this is no joint's, rad; its square, and the sum of many, must stay a number.
 _LARGEST_POSITION = 1e6
 
@@ -34,9 +34,6 @@ _FOLLOW = 0.1
 
 # Share of a period's motion by which the positions of a repeated sample may differ from the expected ones.
 _ALIKE = 0.25
-
-# Messages by which one may be out of order, and foreign ones in a row that are refused.
-MOST_DISPLACED, MOST_FOREIGN = 8, 2
 
 # Periods off the grid, beyond which nobody can tell to which period a stamp belongs.
 _AMBIGUOUS = 0.38
@@ -52,8 +49,7 @@ class DropCounts:
             window starts again.
         held: Samples that repeat the one before in every joint although the robot was moving; at low speed, where it
             may be true, only as many in a row as can be bridged.
-        early: Samples that came in the sampling period of the one before, with its stamp, or out of order.
-        foreign: Samples that the joints could not reach: those of a second publisher, or wrong.
+        early: Samples that came in the same sampling period as the one before, or with the same stamp.
         missing: Sampling periods without a sample, bridged by interpolation.
         gaps: Breaks too long to bridge, where every window starts again, and stamps in the middle between two periods,
             after which nothing counts as trustworthy for the length of the window.
@@ -65,7 +61,6 @@ class DropCounts:
     not_finite: int = 0
     held: int = 0
     early: int = 0
-    foreign: int = 0
     missing: int = 0
     gaps: int = 0
     backwards: int = 0
@@ -132,7 +127,6 @@ class MotionWindow:
         self._last_steps = 0
         self._moved_across_gap = False
         self._repeats = 0
-        self._late = self._foreign = 0
         self._offset = 0.0
         self._phase = 0.0
         self._distrust = 0
@@ -191,10 +185,6 @@ class MotionWindow:
         steps, deviation, ambiguous = 1, 0.0, False
         if self.time == self.time:
             interval = time - self.time
-            if -MOST_DISPLACED * self.period <= interval < 0.0 and self._late < MOST_DISPLACED:
-                self._late += 1
-                self.drops.early += 1
-                return 0
             if interval < 0.0:
                 self.drops.backwards += 1
                 self.reset()
@@ -216,10 +206,10 @@ class MotionWindow:
         broken = None
         np.add(position, self._turns, out=self._newest)
         np.subtract(self._newest, self._rows.newest, out=self._delta)
-        # One number shows that nothing is NaN, that something moved, and that nothing was out of reach.
-        if not 0.0 < float(self._delta.dot(self._delta)) < LEAST_STEP**2:
+        # One number tells that nothing is NaN, that something moved, and that nothing made a whole turn.
+        if not 0.0 < float(self._delta.dot(self._delta)) < 9.0:
             broken = ~(np.abs(position) < _LARGEST_POSITION)
-            if not self._settle_odd_sample(broken, steps):
+            if not self._settle_odd_sample(broken):
                 return 0
         if steps > 1 and self._repeats_a_lost_one(steps):
             self.drops.held += 1
@@ -227,7 +217,6 @@ class MotionWindow:
         if self._repeats and not self._empty:
             self._judge_repeats()
         self.fresh = self._empty
-        self._late = self._foreign = 0
         self._alone = self._empty
         self._empty = False
         self._push(steps, deviation)
@@ -257,8 +246,8 @@ class MotionWindow:
         self.unsettled = self.length
         self.drops.outliers += int(np.count_nonzero(joints))
 
-    def _settle_odd_sample(self, broken: NDArray[np.bool_], steps: int) -> bool:
-        """Replace broken values, remove whole turns, and refuse a held or foreign sample by returning False."""
+    def _settle_odd_sample(self, broken: NDArray[np.bool_]) -> bool:
+        """Replace broken values, remove whole turns, and refuse a held sample by returning False."""
         newest, last = self._newest, self._rows.newest
         if broken.any():
             self.drops.not_finite += int(np.count_nonzero(broken))
@@ -268,14 +257,8 @@ class MotionWindow:
         if self._empty:
             return True
         delta = np.where(self.counts > 0, newest - last, 0.0)
-        turns = 2.0 * math.pi * np.round(delta / (2.0 * math.pi))
-        if np.abs(delta - turns).max() > LEAST_STEP + FASTEST * self.period * steps:
-            self._foreign += 1
-            self.drops.foreign += 1
-            if self._foreign <= MOST_FOREIGN:
-                return False
-            self.restart()
-        elif turns.any():
+        if (np.abs(delta) > math.pi).any():
+            turns = 2.0 * math.pi * np.round(delta / (2.0 * math.pi))
             self._turns -= turns
             newest -= turns
             self.unsettled = self.length + 1

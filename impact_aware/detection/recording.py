@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from impact_aware.detection.events import Array, JointSample
-from impact_aware.detection.second_publisher import FASTEST, LEAST_STEP
 from impact_aware.errors import InvalidInputError
 
 Signal = ArrayLike | None
@@ -70,7 +69,7 @@ class Recording:
             # Half the tolerance, since the window compares with rounding of its own.
             marked[1:] = ~(np.abs(np.diff(self.times) - period) <= 0.5 * grid_tolerance)
             marked[1:] |= ~(steps != 0.0).any(axis=1)
-            marked[1:] |= ~(np.abs(steps) <= LEAST_STEP + 0.5 * FASTEST * period).all(axis=1)
+            marked[1:] |= ~(np.abs(steps) <= 3.0).all(axis=1)
         return marked
 
 

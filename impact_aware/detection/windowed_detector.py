@@ -103,6 +103,10 @@ class WindowParameters(Parameters):
         return MotionWindow(joint_count, length, self.sampling_period, self.largest_gap, resolution)
 
 
+RINGS = 0.5
+"""Time after an event for which joints may oscillate from it, s."""
+
+
 def per_joint(parameters: object, name: str, joint_count: int) -> Array:
     """Return a parameter as one value per joint (n,).
 
@@ -211,7 +215,9 @@ class WindowedDetector(ImpactDetector):
             return None
         if window.fresh:
             self._forget()
-            self._gap.gap(window, before, count)
+            # After an impact joints ring, and their velocities differ across a gap by that.
+            if window.time - self._last_event > RINGS:
+                self._gap.gap(window, before, count)
             if window.time < before:
                 self._last_event = -np.inf
         self.level = 0.0

@@ -231,7 +231,8 @@ class ImpactFinder:
         waiting = []
         seen = self._begin + sum(len(block.times) for block in self._blocks)
         for pending in self._pending:
-            if any(abs(instant - pending.event.time) < SAME for instant in self.kinks.passed_over[-PIECE:]):
+            untested = pending.judged is None and self.kinks.passed_over[-PIECE:]
+            if untested and any(abs(instant - pending.event.time) < SAME for instant in untested):
                 self.skipped += 1
                 continue
             far = seen - pending.index > 4.0 * AFTER / self.period + PIECE

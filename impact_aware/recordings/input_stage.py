@@ -170,7 +170,8 @@ class InputStage:
         if scatter > 1e-6:
             times = times - _share(times[regular], positions[regular], away[regular]) * np.where(off, 0.0, away)
         std = np.zeros(len(times))
-        if off.any():
+        regular = regular[np.diff(np.maximum.accumulate(times[regular]), prepend=-np.inf) > 0.0]
+        if off.any() and len(regular) >= FEWEST:
             rows = np.flatnonzero(off)
             times = times.copy()
             times[rows], std[rows] = _retimed(times, positions, regular, rows, away[rows])

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+from scipy.ndimage import maximum_filter1d
 
 from impact_aware.arrays import Array
 from impact_aware.estimation.sample_noise import Noise, lagrange_weights
@@ -41,13 +42,24 @@ class Candidates:
     strengths: Array
 
 
-def find_candidates(times: Array, positions: Array, period: float, noise: Noise) -> Candidates:
-    """Local maxima of the kink statistic in samples (k, n) with increasing stamps."""
+def find_candidates(
+    times: Array, positions: Array, period: float, noise: Noise, time_std: Array | None = None
+) -> Candidates:
+    """Local maxima of the kink statistic in samples (k, n) with increasing stamps.
+
+    Args:
+        times: (k,) s.
+        positions: (k, n) rad.
+        period: Time between two samples, s.
+        noise: Of the positions.
+        time_std: (k,) Standard errors of the stamps beyond what all share, s; none when None.
+    """
     reach = [max(LEAST, round(half / period)) for half in HALF_WINDOWS]
     if len(times) < 2 * max(reach) + 4:
         return Candidates(np.zeros(0), np.zeros(0))
     grid = np.arange(times[0], times[-1], period)
     values = _on_grid(times, positions, grid)
+    variance = _variance(times, values, grid, max(reach), noise, time_std)
     moments = np.concatenate((grid, grid + 0.5 * period))
     order = np.argsort(moments, kind="stable")
     strength = np.zeros(len(moments))
@@ -58,12 +70,25 @@ def find_candidates(times: Array, positions: Array, period: float, noise: Noise)
                 continue
             jumps = np.stack([np.convolve(column, weights[::-1], mode="valid") for column in values.T], axis=1)
             jumps /= period
-            score = ((jumps / (noise.encoder * np.linalg.norm(weights) / period)) ** 2).sum(axis=1)
-            begin = place * len(grid) + samples
+            begin = samples
+            spread = variance[begin : begin + len(jumps)] * (np.linalg.norm(weights) / period) ** 2
+            score = (jumps**2 / spread).sum(axis=1)
+            begin += place * len(grid)
             part = strength[begin : begin + len(score)]
             np.maximum(part, score[: len(part)], out=part)
     moments, strength = moments[order], strength[order]
     return _maxima(moments, strength, max(APART, 2.0 * period))
+
+
+def _variance(times: Array, values: Array, grid: Array, reach: int, noise: Noise, time_std: Array | None) -> Array:
+    """Variance (g, n) of the positions on the grid (g,) by the encoder and by stamps that are off, rad^2."""
+    late = np.full(len(grid), noise.stamps)
+    if time_std is not None and time_std.any():
+        rows = np.clip(np.searchsorted(grid, times[time_std > 0.0]), 0, len(grid) - 1)
+        wrong = np.zeros(len(grid))
+        np.maximum.at(wrong, rows, time_std[time_std > 0.0])
+        late = np.hypot(late, maximum_filter1d(wrong, 2 * reach + 1))
+    return np.asarray(noise.encoder**2 + (late[:, None] * np.gradient(values, grid, axis=0)) ** 2)
 
 
 def _maxima(times: Array, strengths: Array, apart: float) -> Candidates:

@@ -181,7 +181,7 @@ class KinkFinder:
         if self._momentum is not None:
             self._samples = self._momentum.know(self._samples)
         self.smallest = np.fmin(self.smallest, smallest_jump(noise, self._period))
-        candidates = find_candidates(times, positions, self._period, noise)
+        candidates = find_candidates(times, positions, self._period, noise, self._samples.time_std)
         begin = max(self._from, float(times[0]))
         due = (candidates.times >= begin) & (candidates.times < until)
         instants = candidates.times[due][np.argsort(-candidates.strengths[due])].tolist()
@@ -191,7 +191,7 @@ class KinkFinder:
         instants = [*instants, *others]
         if gaps:
             instants = [*gaps, *(instant for instant in instants if not self._gap_at(instant, self._period))]
-        self._allowed = min(MOST_CANDIDATES, self._allowed + MOST_PER_SECOND * (min(until, times[-1]) - begin))
+        self._allowed = min(MOST_CANDIDATES, self._allowed) + MOST_PER_SECOND * (min(until, times[-1]) - begin)
         chosen = self._chosen(instants)
         self.passed_over += [instant for instant in others if instant not in chosen]
         count = len(self.judged)
