@@ -18,6 +18,9 @@ FEWEST, MOST = 5, 8
 STEEPEST = 18.0
 """Acceleration of the fastest joint by a command, rad/s^2."""
 
+RINGS = 0.5
+"""Time after an impact for which joints may oscillate from it, s."""
+
 CLEAR, LEAST = 8.0, 0.1
 """Standard errors, and velocity, rad/s, beyond what a command does, of a jump."""
 
@@ -46,6 +49,7 @@ class GapWatch:
 
     Attributes:
         waits: Whether samples after a gap are awaited.
+        last_event: Time of the last impact, s: joints ring after it, and their velocities differ across a gap by that.
     """
 
     def __init__(self, noise: Array) -> None:
@@ -53,10 +57,12 @@ class GapWatch:
         self._noise = noise
         self._before: tuple[float, float, int, Array] | None = None
         self.waits = False
+        self.last_event = -np.inf
 
     def gap(self, window: MotionWindow, last: float, count: int) -> None:
         """Note that a window began again after a gap; `last` is the stamp, s, and `count` the samples before it."""
         self.waits = count >= min(FEWEST, window.length) and 0.0 < window.time - last <= LONGEST
+        self.waits &= not 0.0 <= window.time - self.last_event < RINGS
         if self.waits:
             rows = window.positions[-1 - min(count, MOST) : -1]
             self._before = last, window.time, len(rows), _slope(rows, window.period)

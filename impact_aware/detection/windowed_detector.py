@@ -103,10 +103,6 @@ class WindowParameters(Parameters):
         return MotionWindow(joint_count, length, self.sampling_period, self.largest_gap, resolution)
 
 
-RINGS = 0.5
-"""Time after an event for which joints may oscillate from it, s."""
-
-
 def per_joint(parameters: object, name: str, joint_count: int) -> Array:
     """Return a parameter as one value per joint (n,).
 
@@ -215,9 +211,7 @@ class WindowedDetector(ImpactDetector):
             return None
         if window.fresh:
             self._forget()
-            # After an impact joints ring, and their velocities differ across a gap by that.
-            if window.time - self._last_event > RINGS:
-                self._gap.gap(window, before, count)
+            self._gap.gap(window, before, count)
             if window.time < before:
                 self._last_event = -np.inf
         self.level = 0.0
@@ -267,7 +261,7 @@ class WindowedDetector(ImpactDetector):
 
     def acknowledge(self) -> None:
         """Take note of an impact that somebody else found at the newest sample: the refractory time begins."""
-        self._last_event = self._window.time
+        self._last_event = self._gap.last_event = self._window.time
         self._window.restart_joints(np.ones(self.joint_count, dtype=bool), 1)
         self._forget()
 

@@ -78,7 +78,7 @@ STILL = 2e-5
 HIDES = 0.1
 """Jump of the fastest joint that a gap may hide, two standard errors included, for it to be named, rad/s."""
 
-MOST_CANDIDATES, MOST_PER_SECOND = 40, 2.0
+MOST_CANDIDATES, MOST_PER_SECOND = 60, 2.0
 """Candidates that are tested in a row, and per second of the recording for long."""
 
 SERIES = 0.1

@@ -217,6 +217,7 @@ def test_stamps_with_an_error_of_their_own_tell_less_of_the_time() -> None:
 
     def std(time_std: Array | None) -> float:
         finder = KinkFinder(0.005, lambda posture: None)
+        finder.suspect(HIT)
         finder.feed(ArmSamples(times, hit(times), time_std=time_std))
         finder.finish()
         (jump,) = (judged for judged in finder.judged if judged.is_jump)
