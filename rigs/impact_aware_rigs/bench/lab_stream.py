@@ -35,7 +35,7 @@ def as_streamed(recording: LabRecording, seed: int) -> LabRecording:
     The clock steps before the first contact, so that the times of what happens are those of the truth. Commands have a
     topic of their own, which a table does not: they are left out where messages are copied, swapped or mixed.
     """
-    rng = np.random.default_rng((seed, recording.rate, 43))
+    rng = np.random.default_rng((seed, round(recording.rate), 43))
     times = recording.times + np.minimum(LATE * np.abs(rng.standard_t(TAIL, len(recording.times))), LATEST)
     faults = rng.uniform(size=5) < SHARE
     first = recording.truth.contacts[0].time if recording.truth.contacts else float(times[-1])
@@ -53,15 +53,17 @@ def as_streamed(recording: LabRecording, seed: int) -> LabRecording:
         for place in np.flatnonzero(rng.uniform(size=len(rows) - 1) < SWAPPED).tolist():
             rows[[place, place + 1]] = rows[[place + 1, place]]
     zeros = np.arange(EVERY, len(rows), EVERY) if faults[4] else np.zeros(0, dtype=np.intp)
-    columns = {
-        name: _inserted(column, rows, zeros)
-        for name in ("positions", "velocities", "efforts")
-        if (column := getattr(recording, name)) is not None
-    }
     # The second publisher's stamps lie between those of the arm.
     stamps = np.insert(times[rows], zeros, times[rows][zeros] - 0.3 / recording.rate)
     commands = None if recording.commands is None or faults[2:].any() else recording.commands[rows]
-    return replace(recording, times=stamps, commands=commands, **columns)
+    return replace(
+        recording,
+        times=stamps,
+        positions=_inserted(recording.positions, rows, zeros),
+        velocities=None if recording.velocities is None else _inserted(recording.velocities, rows, zeros),
+        efforts=None if recording.efforts is None else _inserted(recording.efforts, rows, zeros),
+        commands=commands,
+    )
 
 
 def _inserted(column: Array, rows: NDArray[np.intp], zeros: NDArray[np.intp]) -> Array:
