@@ -81,7 +81,7 @@ def build_parser(wanted: str | None) -> argparse.ArgumentParser:
 def main(argv: list[str] | None = None) -> int:
     """Run the command; returns the exit status (2: bad input, 130: interrupted)."""
     shield_process()
-    if argv is None and "predict" in sys.argv and "--states" not in sys.argv:
+    if argv is None and sys.argv[1:2] == ["predict"] and "--states" not in sys.argv:
         without_compiler()  # which takes longer to load than this process has to do
     argv = sys.argv[1:] if argv is None else argv
     if "_ARGCOMPLETE" in os.environ:
@@ -140,8 +140,7 @@ def _visible_output() -> Iterator[None]:
 
 def _wanted(words: list[str]) -> str | None:
     """Return the first of the words that is a subcommand."""
-    found = next((word for word in words if word in SUBCOMMANDS), None)
-    return found or next((word for word in words if word in plugins("commands")), None)
+    return next((word for word in words if word in SUBCOMMANDS or word in plugins("commands")), None)
 
 
 def _parsed(parser: argparse.ArgumentParser, argv: list[str]) -> argparse.Namespace:

@@ -149,7 +149,8 @@ def test_a_command_loads_no_more_than_it_needs(arguments, loads):
 import sys
 from impact_aware.cli.main import main
 try:
-    status = main({arguments!r})
+    sys.argv[1:] = {arguments!r}  # as a process of its own has them
+    status = main()
 except SystemExit as done:
     status = done.code
 print(status, *sorted(sys.modules.keys() & {set(loads)!r}))

@@ -116,3 +116,9 @@ assert hits == 1 and session.mode in (ia.Mode.INTERIM, ia.Mode.POST), (hits, ses
 def test_nothing_is_loaded_or_translated_in_a_motion_through_an_impact():
     done = subprocess.run([sys.executable, "-c", LATER], capture_output=True, text=True, check=False)
     assert not done.returncode, done.stderr
+
+
+def test_a_benchmark_called_predict_is_the_plugins_and_has_the_compiler():
+    code = "import sys; sys.argv[1:] = ['bench', 'predict', '--help']; from impact_aware.cli.main import main; main()"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert not done.returncode and "--batch" in done.stdout, done.stderr
