@@ -109,6 +109,8 @@ def test_all_arms_swing_alike_about_their_own_postures(probe):
     for index, posture in enumerate(([0.1, 0.2], [0.3, 0.4])):
         (message,) = sent[index]
         assert list(message.name) == ["a", "b"]
+        # Torques that are no command's would end the motion (control/safety/torque_fit.py).
+        assert not message.effort
         assert list(message.position) == pytest.approx([angle + share * amplitude for angle in posture])
         assert list(message.velocity) == pytest.approx([math.pi * share * amplitude] * 2)
         assert (message.header.stamp.sec, message.header.stamp.nanosec) == (0, 250_000_000)

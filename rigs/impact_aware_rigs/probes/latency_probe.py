@@ -3,6 +3,7 @@
 Prints one JSON line per report period: states sent, states answered, and percentiles of the time from publishing a
 state to receiving its command. Commands carry no stamp: one belongs to the newest state that was sent before it and has
 no command yet. With several arms all of them are sent together, and a state is answered when every arm's command is in.
+States have no efforts: nothing follows the torques, and the controller compares efforts with its commands.
 """
 
 from __future__ import annotations
@@ -124,7 +125,7 @@ class LatencyProbeNode(Node):
         for arm in arms:
             prefix = f"{arm}/" if arm else ""
             message = JointState(name=settings.joint_names)
-            message.position, message.velocity, message.effort = (array.array("d", bytes(8 * n)) for _ in range(3))
+            message.position, message.velocity = (array.array("d", bytes(8 * n)) for _ in range(2))
             self._messages.append(message)
             self._positions.append(np.frombuffer(message.position))
             self._velocities.append(np.frombuffer(message.velocity))
