@@ -12,7 +12,6 @@ from impact_aware.errors import InvalidInputError
 from impact_aware.robot import RobotModel
 from impact_aware_rigs.bench.random_cycles import random_cycles
 from impact_aware_rigs.bench.regimes import MODES, TASKS, figures, time_regimes
-from impact_aware_rigs.bench.tsid_peer import beside_tsid
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,16 +26,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--seed", type=int, default=0, help="of the random states (default 0)")
     parser.add_argument("--robot", default="panda", help="robot profile (default panda)")
-    parser.add_argument(
-        "--tsid-python",
-        default=sys.executable,
-        metavar="PATH",
-        help="interpreter that can import tsid and pinocchio, for the comparison (default: this one)",
-    )
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
-    """Time the cycles, by number of arms, mode and regime; compare calm ones with TSID's where it is installed.
+    """Time the cycles, by number of arms, mode and regime.
 
     Raises:
         InvalidInputError: No cycle to measure, or a negative number of random states.
@@ -51,7 +44,6 @@ def run(args: argparse.Namespace) -> dict[str, Any]:
         result[arms] = {}
         for mode in MODES:
             result[arms][mode.name.lower()] = figures(time_regimes(robot, arms, mode, args.cycles, args.seed))
-    result["beside_tsid"] = {arms: beside_tsid(robot, arms, args.cycles, args.tsid_python) for arms in TASKS}
     if args.random_states > 0:
         result["random_states"] = {
             "one_arm": _random(robot, 1, args.random_states, args.seed),

@@ -51,20 +51,19 @@ class Timed:
         self.cycles = self.unsafe = self.cut = 0
 
 
-def session_of(robot: RobotModel, arms: str, **settings: Any) -> tuple[ControlSession, Array]:
+def session_of(robot: RobotModel, arms: str) -> tuple[ControlSession, Array]:
     """A session with an interim mode that lasts, and the posture (n,) that its motion begins at, rad.
 
     Args:
         robot: Of every arm.
         arms: Which of `TASKS`.
-        settings: Further parameters of the controller.
     """
     task = load_task(TASKS[arms])
     robots = [robot] * len(task.arms)
     bases = [base_placement(arm) for arm in task.arms]
     posture = np.concatenate([start_posture(arm, robot) for arm in task.arms])
     # An interim mode without end, so that every cycle measured is of the mode it is counted for.
-    parameters = ControlParameters(interim_duration=10.0, **settings)
+    parameters = ControlParameters(interim_duration=10.0)
     return ControlSession(robots, parameters, make_field(task, robots), bases), posture
 
 
@@ -80,7 +79,7 @@ def begin(session: ControlSession, mode: Mode, q: Array, stamp: float) -> None:
 
 
 def states_of(
-    regime: str, session: ControlSession, posture: Array, generator: np.random.Generator, cycles: int = RUN
+    regime: str, session: ControlSession, posture: Array, generator: np.random.Generator
 ) -> Iterator[tuple[Array, Array]]:
     """A run of joint positions, rad, and velocities, rad/s, in which a regime is likely."""
     n, count = posture.size, len(session.robots)
@@ -89,12 +88,12 @@ def states_of(
     if regime in REGIMES[:3]:
         # On the reference nothing is active; measurement noise alone makes the torque rate so, the more the stronger.
         noise = {REGIMES[0]: 0.0, REGIMES[1]: 10.0 ** generator.uniform(-3.5, -0.5), REGIMES[2]: 0.05}[regime]
-        for _ in range(SETTLING + cycles):
+        for _ in range(SETTLING + RUN):
             assert session.command is not None
             q, dq = posture, session.joint_reference_velocity(session.command)
             yield q + 1e-2 * noise * generator.normal(size=n), dq + noise * generator.normal(size=n)
         return
-    for _ in range(cycles):
+    for _ in range(RUN):
         q = low + (high - low) * generator.uniform(0.05, 0.95, n)
         dq = 0.3 * fastest * generator.normal(size=n)
         joint = generator.integers(0, n, 1 + int(generator.integers(0, 3)))
