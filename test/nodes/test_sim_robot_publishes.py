@@ -186,6 +186,7 @@ def test_joints_are_flexible_where_the_motors_are_known_and_rigid_on_request(mak
     assert not make_node(**single, plant="rigid")._plant._drives
     assert make_node()._plant._drives.keys() == {"left", "right"}
     text = find_resource("config", "robots/panda.yaml").read_text()
+    (tmp_path / "panda.urdf").write_bytes(find_resource("config", "robots/panda.urdf").read_bytes())
     unknown = tmp_path / "arm.yaml"
     unknown.write_text(re.sub("^motor_inertia: .*$", "", text, flags=re.MULTILINE))
     assert not make_node(**single | {"robot": str(unknown)})._plant._drives
