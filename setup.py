@@ -53,7 +53,7 @@ def installed_files():
 
 setup(
     name=PACKAGE,
-    version="0.1.0",
+    version="0.9.0",
     description="Detect, predict and control the velocity jump of a robot that makes contact at speed",
     maintainer="impact_aware developers",
     maintainer_email="impact-aware@example.org",

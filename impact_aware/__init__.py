@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from impact_aware.simulation import MujocoPlant
     from impact_aware.task import Task, base_placement, load_task, make_field, start_posture
 
-__version__ = "0.1.0"
+__version__ = "0.9.0"
 
 _HOME = {
     "impact_aware.contact": ("Contact", "FreeObject"),
