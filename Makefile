@@ -40,7 +40,7 @@ setup:  ## build the environment: the sourced ROS 2, or else .venv with ROS 2 fr
 setup-checks:  ## the same, with what tests, lint and rigs need besides (their targets bring it along)
 	@$(SETUP_PYTHON) environment/build.py $(wheels) --checks
 
-test test-fast test-busy guard mutate fuzz kills licences lint docs figures: checks := --checks
+test test-fast test-busy guard mutate fuzz kills licences lint docs figures bench faults: checks := --checks
 .PHONY: enter
 enter:
 	@$(SETUP_PYTHON) environment/build.py $(wheels) $(checks) --enter $(entrance)
@@ -101,6 +101,14 @@ demo-dual: enter  ## grab a box with two arms, lift it and carry it: as above, r
 .PHONY: docs
 docs: enter  ## build the pages of docs/ and of the library's names in build/docs/html; warnings are errors
 	@$(enter) && python environment/docs.py
+
+.PHONY: bench
+bench: enter  ## run one benchmark (NAME=control ARGS="--cycles 2000")
+	@$(enter) && impact-aware bench $(NAME) $(ARGS)
+
+.PHONY: faults
+faults: enter  ## inject faults and check how the suite reacts (ARGS="--dds silence nan")
+	@$(enter) && impact-aware faults $(ARGS)
 
 .PHONY: figures
 figures: enter  ## measure what docs/ claims (NAMES="predict dds", all: NAMES=all); without names list what is old
