@@ -99,6 +99,18 @@ class Braking:
         self._slipped = self._slipped or slips
         return acceleration
 
+    def deflection(self, torque: Array, mass_matrix: Array) -> Array | None:
+        """Return the deflection (n,) of a held arm that carries a further torque (n,), N m, rad; None where it slips.
+
+        Args:
+            torque: (n,) Which the arm needs beside its modelled gravity, N m.
+            mass_matrix: (n, n) M + B_theta, kg m^2.
+        """
+        wanted = np.linalg.solve(mass_matrix, torque)
+        largest = np.minimum(self._most, self._bound / np.diagonal(mass_matrix))
+        slips = (np.abs(wanted) > largest).any() or (np.abs(torque) > self._bound).any()
+        return None if slips else np.asarray(wanted / self._gains[0])
+
 
 @compiled(FLAG, VECTOR, NUMBER)
 def is_slow(dq: Array, speed: float) -> bool:

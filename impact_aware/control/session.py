@@ -113,7 +113,7 @@ class ControlSession:
         period, state_age = self.parameters.period, self.parameters.state_age_limit
         self._guard = StateGuard(self._law.arms, limits, self.bases, period, state_age)
         self.filter = CommandFilter(self.robots, period, limits, clock if paced else None)
-        self.fit = TorqueFit(self._law.arms, self.filter)
+        self.fit = TorqueFit(self._law.arms, self.filter, self.parameters)
         if readers is None:
             readers = [JointReader(robot.joint_names) for robot in self.robots]
         self.states = ArmStates(readers, topics, period=period, clock=clock)
@@ -186,8 +186,7 @@ class ControlSession:
             UnfitArmError: Measured torques that are not those of the models.
         """
         states = self.states
-        if not self.active:
-            self.fit.check(states, self.parameters.hold_stiffness)
+        self.fit.check(None if self.active else states)
         if time is None or q is None:
             time, position, velocity = states.time, states.position, states.velocity
         else:
@@ -209,7 +208,7 @@ class ControlSession:
     def activate(self) -> None:
         """Command from now on; before `start` that is to hold the posture found. Refused as `start` is."""
         if not self.active:
-            self.fit.check(self.states, self.parameters.hold_stiffness)
+            self.fit.check(self.states)
         self._guard.begin()
         self._law.hold_here()
         if not self.filter.begun:
@@ -323,6 +322,8 @@ class ControlSession:
         violation, usable = self._guard.refusal(time, q, dq, age)
         if violation is not None:
             self._violated(violation)
+        if self.fit.astray:
+            law.safe_stop(SafeReason.TORQUES_UNFIT, self.fit.found)
         if usable and not self.fit.astray:
             wanted = law.update(time, q, dq, self.filter.range, object_position=object_position)
         else:

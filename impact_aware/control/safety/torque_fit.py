@@ -12,6 +12,7 @@ add it although the model says so. Other differences mean that the torques arriv
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -20,7 +21,9 @@ import pinocchio as pin
 from impact_aware.arrays import Array
 from impact_aware.control.arm import ControlledArm
 from impact_aware.control.arm_states import ArmStates
+from impact_aware.control.braking import Braking
 from impact_aware.control.command import Mode
+from impact_aware.control.parameters import ControlParameters
 from impact_aware.control.safety.command_filter import CommandFilter
 from impact_aware.control.safety.reasons import SafeReason, Violation
 from impact_aware.errors import ImpactAwareError
@@ -72,26 +75,36 @@ class TorqueFit:
 
     Attributes:
         unchecked: Why the torques of some arm can't be compared, in one sentence; empty when all are.
+        found: Why the arms are not those of their models, in one sentence; kept for good, empty when they are.
         astray: Whether commands drive other joints than they are meant for: no feedback may go into them.
     """
 
-    def __init__(self, arms: Sequence[ControlledArm], commands: CommandFilter) -> None:
-        """Compare nothing yet; `arms` are refreshed with each state by their controller, `commands` filters theirs."""
+    def __init__(self, arms: Sequence[ControlledArm], commands: CommandFilter, parameters: ControlParameters) -> None:
+        """Compare nothing yet.
+
+        Args:
+            arms: As their controller refreshes them with each state.
+            commands: Filters their commands.
+            parameters: How a posture is held.
+        """
+        self._parameters = parameters
         self._arms, self._filter = list(arms), commands
         self._tolerance = [torque_tolerance(arm.robot) for arm in self._arms]
         self._measured = [arm.robot.profile is not None and arm.robot.profile.effort_is_link_torque for arm in arms]
         self._left, self._unfit = 0, [0] * len(self._arms)
         self._sent: Array | None = None
-        self.unchecked, self._found, self.astray = "no states yet", "", False
+        self.unchecked, self.found, self.astray = "no states yet", "", False
 
-    def check(self, states: ArmStates, stiffness: float) -> None:
-        """Compare the last states of all arms at rest; `stiffness` is that of a held posture, 1/s^2.
+    def check(self, states: ArmStates | None) -> None:
+        """Compare the last states of all arms at rest; nothing but what was found before when None.
 
         Raises:
             UnfitArmError: Torques that are not those of the model, now or in an earlier activation.
         """
-        if self._found:
-            raise UnfitArmError(self._found)
+        if self.found:
+            raise UnfitArmError(self.found)
+        if states is None:
+            return
         self._left, self._sent, self._unfit = FIRST_STATES, None, [0] * len(self._arms)
         reasons = [] if states.complete else ["no states yet"]
         for arm, measured in zip(self._arms, self._measured, strict=True) if states.complete else ():
@@ -102,7 +115,7 @@ class TorqueFit:
                 reasons.append(f"the joint_states of {name} have no efforts")
             elif not np.abs(states.velocity[arm.joints]).max() <= REST_SPEED:
                 reasons.append(f"{name} and its arm are not at rest")
-            elif misfit := torque_misfit(arm.robot, states.position[arm.joints], effort, stiffness):
+            elif misfit := torque_misfit(arm.robot, states.position[arm.joints], effort, self._parameters):
                 raise UnfitArmError(misfit)
         self.unchecked = "; ".join(reasons)
 
@@ -131,7 +144,7 @@ class TorqueFit:
                 found.append(self._explain(arm, excess, tolerance))
         if not found:
             return None
-        self._found = self._found or found[0]
+        self.found = self.found or found[0]
         return Violation(SafeReason.TORQUES_UNFIT, found[0])
 
     def _explain(self, arm: ControlledArm, excess: Array, tolerance: Array) -> str:
@@ -154,24 +167,25 @@ def torque_tolerance(robot: RobotModel) -> Array:
     return np.asarray(OFFSET + LIMIT_SHARE * robot.limits.effort)
 
 
-def torque_misfit(robot: RobotModel, q: Array, effort: Array, stiffness: float) -> str:
+def torque_misfit(robot: RobotModel, q: Array, effort: Array, parameters: ControlParameters) -> str:
     """Why torques measured at rest are not those of the model, with the likely cause; empty when they are.
 
     Args:
         robot: The arm, with gravity as its base has it.
         q: (n,) Joint positions, rad.
         effort: (n,) Measured link-side torques with gravity, N m.
-        stiffness: k of the spring that holds a posture, M k (q_held - q), 1/s^2.
+        parameters: How a posture is held.
     """
     gravity, tolerance = robot.gravity(q), torque_tolerance(robot)
     excess = effort - gravity
     apart = np.abs(excess) / tolerance
     if apart.max() <= 1.0:
-        give = np.linalg.solve(stiffness * robot.mass_matrix(q), excess)
-        sag = float(np.linalg.norm(robot.frame_jacobian(q)[:3] @ give))
+        give = Braking(robot, parameters).deflection(excess, robot.mass_matrix(q))
+        sag = math.inf if give is None else float(np.linalg.norm(robot.frame_jacobian(q)[:3] @ give))
         if sag <= SAG:
             return ""
-        found = f"held with the model's gravity, {robot.tool_frame} would give by {1e3 * sag:.0f} mm"
+        far = "without end" if give is None else f"by {1e3 * sag:.0f} mm"
+        found = f"held with the model's gravity, {robot.tool_frame} would give {far}"
     else:
         joint = int(apart.argmax())
         found = (
