@@ -32,12 +32,12 @@ def warm_up(session: ControlSession) -> Command:
     home = np.concatenate([robot.home for robot in session.robots])
     still = np.zeros_like(home)
     other.start(0.0, home, check=False)
-    command = other.cycle(0.0, home, still, effort=still)
+    command = other.cycle(0.0, home, still)
     for cycle in range(1, CYCLES):
         now = cycle * session.parameters.period
         if cycle == CYCLES // 2:
             for arm in range(len(session.robots)):
                 other.events.notify_impact(now, now, arm=arm, anywhere=True)
-        command = other.cycle(now, home, still, effort=still)
+        command = other.cycle(now, home, still, effort=command.effort)
         other.joint_reference_velocity(command)
     return command
