@@ -11,8 +11,11 @@ from impact_aware.robot import RobotModel
 from impact_aware.swing import Swing
 from impact_aware_rigs.bench.regimes import MODES, REGIMES, REGIMES_ALL, TASKS, begin, session_of, states_of
 
-MOST_CALLS = {"one_arm": 130, "two_arms": 230}
-MOST_OVER_ANTE = 1.3
+MOST_CALLS = {"one_arm": 130, "two_arms": 200}
+MOST_CALLS_AT_REST = {"one_arm": 85, "two_arms": 110}
+
+MOST_OVER_ANTE = {"one_arm": 1.3, "two_arms": 1.1}
+"""Two arms couple their references before the impact only."""
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +82,7 @@ def test_calls_of_a_cycle_without_a_motion(robot, calls, arms, mode):
         session.hold() if mode is Mode.HOLD else session.safe_stop("requested")
     zeros, torques = np.zeros_like(q), held(session, q)
     counts = [calls(lambda k=k: session.cycle(1e-3 * k, q, zeros, effort=torques)) for k in range(1, 50)]
-    assert session.mode is mode and max(counts) <= MOST_CALLS[arms]
+    assert session.mode is mode and max(counts) <= MOST_CALLS_AT_REST[arms]
 
 
 @pytest.mark.parametrize("arms", TASKS)
@@ -94,4 +97,4 @@ def test_a_cycle_after_the_impact_takes_as_long_as_one_before(robot, least_times
 
         works[mode] = work
     least = least_times(works, repeats=50)
-    assert max(least[Mode.INTERIM], least[Mode.POST]) <= MOST_OVER_ANTE * least[Mode.ANTE]
+    assert max(least[Mode.INTERIM], least[Mode.POST]) <= MOST_OVER_ANTE[arms] * least[Mode.ANTE]
