@@ -78,19 +78,21 @@ class EffortRelay:
         """Whether no command is passed on, and the arm was at rest at the last state."""
         return self._command is None and self._braking.at_rest
 
-    def answer(self, q: Array, dq: Array, now: float) -> Array:
+    def answer(self, q: Array, dq: Array, now: float, applied: Array | None = None) -> Array:
         """What is sent for a state of the arm (n,), N m.
 
         Args:
             q: (n,) rad.
             dq: (n,) rad/s.
             now: Of the clock of `receive`, s.
+            applied: (n,) As `CommandFilter.count_from` takes it.
         """
         self.passes_on(now)
         robot = self._robot
         gravity = robot.gravity(q)
         if not self.filter.begun:
             self.filter.begin(gravity)
+        self.filter.count_from(applied)
         if self._command is not None:
             self._braking.begin()
             wanted = self._command + self._convention.carried * gravity

@@ -215,18 +215,20 @@ class LawFollower:
             raise InvalidInputError("law.sequence", law.sequence, f"more than {before.sequence}, that of the last law")
         self.law = law
 
-    def apply(self, q: Array, dq: Array, now: float) -> Array:
+    def apply(self, q: Array, dq: Array, now: float, applied: Array | None = None) -> Array:
         """The whole torque (n,) for a state of the arm, within its limits, N m; `filter.previous` is what is sent.
 
         Args:
             q: (n,) rad.
             dq: (n,) rad/s.
             now: Present time of the clock that stamps the laws, s.
+            applied: (n,) As `CommandFilter.count_from` takes it.
         """
         law, robot = self.law, self._robot
         gravity = robot.gravity(q)
         if not self.filter.begun:
             self.filter.begin(gravity)
+        self.filter.count_from(applied)
         self.expired = law is None or not law.is_valid(now)
         if law is None or self.expired:
             mass_matrix = robot.mass_matrix(q)

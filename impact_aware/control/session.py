@@ -114,8 +114,7 @@ class ControlSession:
         self._guard = StateGuard(self._law.arms, limits, self.bases, period, state_age)
         self.filter = CommandFilter(self.robots, period, limits, clock if paced else None)
         self.fit = TorqueFit(self._law.arms, self.filter, self.parameters)
-        if readers is None:
-            readers = [JointReader(robot.joint_names) for robot in self.robots]
+        readers = readers or [JointReader(robot.joint_names) for robot in self.robots]
         self.states = ArmStates(readers, topics, period=period, clock=clock)
         self.events = ImpactEvents(self._law, [own.impact_lead for own in limits])
         self._timeout, self._completion = state_timeout, completion
@@ -185,14 +184,13 @@ class ControlSession:
             InvalidInputError: No field, the safe mode, no finite state, an impact over a limit, or a collision.
             UnfitArmError: Measured torques that are not those of the models.
         """
-        states = self.states
+        states, field = self.states, self.field
         self.fit.check(None if self.active else states)
         if time is None or q is None:
             time, position, velocity = states.time, states.position, states.velocity
         else:
             position = np.asarray(q, dtype=float)
             velocity = np.zeros_like(position) if dq is None else np.asarray(dq, dtype=float)
-        field = self.field
         if check and field is not None and position.shape == (self._law.n,) and np.isfinite(position).all():
             postures = [position[arm.joints] for arm in self._law.arms]
             check_field(field, self.robots, bases=self.bases, limits=self._guard.limits, postures=postures)
@@ -264,11 +262,10 @@ class ControlSession:
 
     # The cycle
 
-    def receive(self, arm: int = 0) -> bool:
-        """An arm's reader has read a usable state; when that makes a new state of all arms, it is answered.
+    def receive(self, arm: int = 0, applied: Array | None = None) -> bool:
+        """Answer the state of all arms that a usable one, read by an arm's reader, completes; return whether it does.
 
-        Returns:
-            Whether it did; `command` is the answer then, if the session is active.
+        `applied` (n,) is of all arms, NaN where unknown, as `CommandFilter.count_from` takes it.
         """
         if not self.states.receive(arm):
             return False
@@ -276,7 +273,7 @@ class ControlSession:
             begin, states = self._clock(), self.states
             age = self._present() - states.oldest
             self.age = age if abs(age) < COMPARABLE_CLOCKS else -1.0
-            self._answer(states.time, states.position, states.velocity, max(self.age, 0.0), None)
+            self._answer(states.time, states.position, states.velocity, max(self.age, 0.0), None, applied)
             self.cycle_time = self._clock() - begin
             self._conclude(states.velocity, states.effort)
         return True
@@ -290,6 +287,7 @@ class ControlSession:
         effort: Array | None = None,
         age: float = 0.0,
         object_position: Array | None = None,
+        applied: Array | None = None,
     ) -> Command:
         """Answer one state of all arms that does not come through the readers. Never raises.
 
@@ -300,14 +298,17 @@ class ControlSession:
             effort: (n,) Measured torques, N m, or None.
             age: How old the state is, s.
             object_position: (3,) Measured object centre, m; inferred from the tools when None.
+            applied: (n,) As `CommandFilter.count_from` takes it.
 
         Returns:
             The command, as it was sent.
         """
-        self._answer(time, q, dq, age, object_position)
+        self._answer(time, q, dq, age, object_position, applied)
         return self._conclude(dq, effort)
 
-    def _answer(self, time: float, q: Array, dq: Array, age: float, object_position: Array | None) -> None:
+    def _answer(
+        self, time: float, q: Array, dq: Array, age: float, position: Array | None, applied: Array | None
+    ) -> None:
         """Send the torque for a state: the state can be true, the torque is within its limits.
 
         Whether the arms may be in that state is asked afterwards: the answer changes the next command, so this one need
@@ -318,6 +319,7 @@ class ControlSession:
             self.ignored += 1
             self._send(self.filter.previous)
             return
+        self.filter.count_from(applied)
         law = self._law
         violation, usable = self._guard.refusal(time, q, dq, age)
         if violation is not None:
@@ -325,7 +327,7 @@ class ControlSession:
         if self.fit.astray:
             law.safe_stop(SafeReason.TORQUES_UNFIT, self.fit.found)
         if usable and not self.fit.astray:
-            wanted = law.update(time, q, dq, self.filter.range, object_position=object_position)
+            wanted = law.update(time, q, dq, self.filter.range, object_position=position)
         else:
             wanted = law.command_without_state(time)
         self._deliver(wanted)
@@ -352,8 +354,7 @@ class ControlSession:
             elif found is not None and self._guard.is_new(found, self._law.safe_reason[0]):
                 self._violated(found)
                 self._law.hold_here()
-        command, field = self.command, self.field
-        watch = self._completion
+        command, field, watch = self.command, self.field, self._completion
         if watch is not None and not self.done and field is not None and watch.done(command, field.goal):
             self.done = True
             if len(self.robots) == 1:

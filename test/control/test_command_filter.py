@@ -7,6 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from impact_aware.control import ControlSession
+from impact_aware.control.effort_relay import EffortRelay
+from impact_aware.control.local_law import LawFollower
 from impact_aware.control.safety.command_filter import CommandFilter
 from impact_aware.control.safety.reasons import SafeReason
 from impact_aware.errors import InvalidInputError
@@ -180,3 +183,66 @@ def test_it_begins_within_the_limits_whatever_it_is_given():
 def test_limits_are_one_per_arm():
     with pytest.raises(InvalidInputError, match="limits: got 1, expected 2, one per arm"):
         CommandFilter([WHOLE, WHOLE], PERIOD, [SafetyLimits.of(WHOLE)])
+
+
+@pytest.mark.parametrize("robot", [WHOLE, WITHOUT_GRAVITY])
+def test_the_rate_counts_from_what_the_driver_applied(robot):
+    """Commands that were lost are no steps that were taken: one cycle's step from what the driver has, not several."""
+    own = made(robot)
+    own.begin(GRAVITY)
+    had = own.previous
+    for _ in range(4):  # none of which reaches the driver
+        own.apply(np.full(N, 100.0), GRAVITY)
+    assert (own.previous > had + 2.0 * STEP).any()
+    own.count_from(had)
+    low, high = own.range(GRAVITY)
+    assert np.all(high - low <= 2.0 * STEP + 1e-12)
+    own.apply(np.full(N, 100.0), GRAVITY)
+    assert np.all(np.abs(own.previous - had) <= STEP + 1e-12)
+
+
+@pytest.mark.parametrize("applied", [None, np.zeros(N - 1), np.full(N, np.nan), np.full(N, np.inf)])
+def test_the_last_command_counts_where_nothing_usable_is_reported(applied):
+    own = made(WHOLE)
+    own.begin(GRAVITY)
+    own.apply(GRAVITY + STEP, GRAVITY)
+    before = own.previous
+    own.count_from(applied)
+    np.testing.assert_array_equal(own.previous, before)
+
+
+def test_joints_whose_torque_is_not_reported_count_from_the_last_command():
+    own = made(WHOLE)
+    own.begin(np.zeros(N))
+    own.count_from(np.where(np.arange(N) == 2, 1.5, np.nan))
+    np.testing.assert_array_equal(own.previous, 1.5 * (np.arange(N) == 2))
+
+
+@pytest.mark.parametrize("kind", ["session", "relay", "follower"])
+def test_whoever_owns_a_filter_counts_from_what_was_applied_after_lost_cycles(kind):
+    step, still = np.asarray(SafetyLimits.of(WITHOUT_GRAVITY).effort_rate) * PERIOD, np.zeros(N)
+    session = ControlSession(WITHOUT_GRAVITY)
+    relay, follower = EffortRelay(WITHOUT_GRAVITY, 1.0, PERIOD), LawFollower(WITHOUT_GRAVITY)
+    relay.receive(np.full(N, 9.0), 0.0)
+    # Guided by hand: the hold wants more with each state, by several steps in all.
+    for k in range(40):
+        q, applied = WITHOUT_GRAVITY.home + 1e-3 * k, None if k < 39 else still
+        if kind == "session":
+            session.cycle(1.0 + k * PERIOD, q, still, applied=applied)
+            sent = session.filter.previous
+        elif kind == "relay":
+            sent = relay.answer(q, still, k * PERIOD, applied)
+        else:
+            follower.apply(q, still, k * PERIOD, applied)
+            sent = follower.filter.previous
+        if k == 38:
+            assert (np.abs(sent) > 1.5 * step).any()
+    assert np.all(np.abs(sent) <= step + 1e-12) and (np.abs(sent) > 0.9 * step).any()
+
+
+def test_a_state_that_repeats_is_answered_with_the_last_command_whatever_was_applied():
+    sent: list[np.ndarray] = []
+    session = ControlSession(WITHOUT_GRAVITY, send=lambda command: sent.append(command.copy()))
+    for k in (0, 1, 1):
+        session.cycle(1.0 + k * PERIOD, WITHOUT_GRAVITY.home + 1e-3 * k, np.zeros(N), applied=np.full(N, -0.5 * k))
+    np.testing.assert_array_equal(sent[1], sent[2])

@@ -10,6 +10,9 @@ Where gravity has moved so far that the last one excludes the others, the others
 
 A stall makes answers come all at once, within one cycle of the arm's driver, for which they are one step. A command
 that follows another within half a period is therefore allowed that share of the step which has passed of this half.
+
+A command that the driver never got is no step that was taken: where it reports what it applied last, the rate counts
+from that, and a cycle that was missed allows no larger step.
 """
 
 from __future__ import annotations
@@ -83,6 +86,16 @@ class CommandFilter:
         """Start from a command (n,) that the arms are already given, N m."""
         self.previous = np.clip(command, -self._limit, self._limit)
         self.begun = True
+
+    def count_from(self, applied: Array | None) -> None:
+        """Count the torque rate of the next command from what the arms' driver reports as applied last.
+
+        Args:
+            applied: (n,) In the convention of what is sent, such as libfranka's tau_J_d, N m. The last command counts
+                where it is not finite, or for None or another shape.
+        """
+        if applied is not None and applied.shape == self.previous.shape:
+            self.restart(np.where(np.isfinite(applied), applied, self.previous))
 
     def set_adds_gravity(self, joints: slice, *, adds: bool) -> None:
         """Command these joints from now on as those of an arm that adds gravity itself, or of one that does not."""
