@@ -28,8 +28,8 @@ def implausible_position(robot: RobotModel, q: Array) -> Array:
 def implausible_speed(robot: RobotModel, dq: Array) -> Array:
     """Which velocities (..., n), rad/s, are more than `SPEED_FACTOR` times the URDF's limit, as booleans."""
     # A URDF without a limit says 0.
-    limit = np.where(robot.limits.velocity > 0.0, robot.limits.velocity, np.inf)
-    return np.asarray(np.abs(dq) > SPEED_FACTOR * limit)
+    limit = robot.limits.velocity
+    return np.asarray((np.abs(dq) > SPEED_FACTOR * limit) & (limit > 0.0))
 
 
 def position_range(robot: RobotModel, joint: int) -> str:
