@@ -11,6 +11,7 @@ from impact_aware.bringup.command_path import RELAYS
 from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.resources import read_named
 from impact_aware.robot import RobotProfile
+from impact_aware.robot.profile import checked_effort_kind
 
 _WORDS = ("robot", "joint_states", "commands", "controller", "relay", "component", "controllers")
 
@@ -30,6 +31,7 @@ class Hardware:
         period: Time between two states, s; None when it is that of the nodes' parameters.
         no_commands: Why the driver takes no efforts alone; empty when it does.
         command_includes_gravity: Whether its effort command is the whole joint torque; None when the arm decides that.
+        effort_kind: What its efforts are, of `robot.profile.EFFORT_KINDS`; empty when the arm decides that.
         controllers: File in `config/ros2_control` that its controller manager loads; empty when it has none.
     """
 
@@ -44,12 +46,13 @@ class Hardware:
     no_commands: str = ""
     controllers: str = ""
     command_includes_gravity: bool | None = None
+    effort_kind: str = ""
 
     def check_profile(self, profile: RobotProfile) -> None:
         """Refuse a robot profile whose commands are not those of this driver.
 
         Raises:
-            InvalidInputError: The profile's convention of gravity is not the driver's.
+            InvalidInputError: The profile's convention of gravity or kind of efforts is not the driver's.
         """
         own = self.command_includes_gravity
         if own is not None and own is not profile.command_includes_gravity:
@@ -57,6 +60,9 @@ class Hardware:
             expected += " with gravity" if own else " without gravity, which the arm adds"
             given = str(profile.command_includes_gravity).lower()
             raise InvalidInputError(f"robot profile {profile.name}: command_includes_gravity", given, expected)
+        if self.effort_kind not in ("", profile.effort_kind):
+            expected = f"{self.effort_kind}, as the driver of hardware {self.name} measures"
+            raise InvalidInputError(f"robot profile {profile.name}: effort_kind", profile.effort_kind, expected)
 
 
 def load_hardware(name_or_path: str | Path) -> Hardware:
@@ -68,7 +74,7 @@ def load_hardware(name_or_path: str | Path) -> Hardware:
     """
     content, path = read_named("hardware", "hardware", name_or_path)
     where = f"hardware {path.name}"
-    known = (*_WORDS, "period", "no_commands", "command_includes_gravity")
+    known = (*_WORDS, "period", "no_commands", "command_includes_gravity", "effort_kind")
     for key in content:
         if key not in known:
             raise UnknownNameError(where, str(key), known)
@@ -85,10 +91,18 @@ def load_hardware(name_or_path: str | Path) -> Hardware:
     gravity = content.get("command_includes_gravity")
     if not (gravity is None or isinstance(gravity, bool)):
         raise InvalidInputError(f"{where}: command_includes_gravity", repr(gravity), "true or false")
+    kind = content.get("effort_kind", "")
+    if kind != "":
+        checked_effort_kind(f"{where}: effort_kind", kind)
     period = content.get("period")
     seconds = None if period is None else _period(f"{where}: period", period)
     return Hardware(
-        path.stem, period=seconds, no_commands=" ".join(why.split()), command_includes_gravity=gravity, **words
+        path.stem,
+        period=seconds,
+        no_commands=" ".join(why.split()),
+        command_includes_gravity=gravity,
+        effort_kind=kind,
+        **words,
     )
 
 

@@ -38,8 +38,8 @@ apparent_motor_inertia: {zeros}
 #   mass: 0.2
 # home: {home}
 # joint_states_topic: joint_states
-# Whether the efforts of its joint_states are measured behind the gear, with gravity:
-# effort_is_link_torque: false
+# What the efforts of its joint_states are: link_torque (behind the gear, with gravity), without_gravity, or current:
+# effort_kind: current
 notes:
   urdf: Where it comes from, which version, whose masses and inertias.
   apparent_motor_inertia: Not known.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import math
 import os
 import sys
 from dataclasses import dataclass, field, fields
@@ -33,6 +34,10 @@ SIMULATED_INTERFACES = ("effort", "local_law")
 
 INTERFACES = (*SIMULATED_INTERFACES, "linear_feedback")
 """What any arm can be commanded by: those, or laws as the messages of ros2_control's linear_feedback_controller."""
+
+EFFORT_KINDS = {"link_torque": 0.0, "without_gravity": 1.0, "current": math.nan}
+"""Kinds of efforts that drivers measure, and the share of the gravity torque that makes link torques of them: measured
+behind the gear, the same with gravity taken off, or motor currents and whatever else is no torque of the links."""
 
 MOST_JOINTS = 64
 """Joints of an arm; two arms of seven with their hands have 18."""
@@ -119,7 +124,7 @@ class RobotProfile:
             them per joint or per axis.
         command_includes_gravity: Whether the arm's effort command is the whole joint torque; False for arms that add
             the gravity torque themselves.
-        effort_is_link_torque: Whether the efforts of its joint_states are measured behind the gear, with gravity.
+        effort_kind: What the efforts of its joint_states are, of `EFFORT_KINDS`.
         motor_friction: (n,) Of motors and gears at speed, link side, N m; empty when unknown.
         motor_friction_velocity: (n,) Joint speeds at which it is 76 % of that (tanh 1), rad/s; along with it.
     """
@@ -139,7 +144,7 @@ class RobotProfile:
     base_frame: str = "base"
     safety: dict[str, float | tuple[float, ...]] = field(default_factory=dict)
     command_includes_gravity: bool = True
-    effort_is_link_torque: bool = False
+    effort_kind: str = "current"
     motor_friction: tuple[float, ...] = ()
     motor_friction_velocity: tuple[float, ...] = ()
 
@@ -195,9 +200,20 @@ def load_profile(name_or_path: str | Path) -> RobotProfile:
         base_frame=str(content.get("base_frame", "base")),
         safety=_parse_safety(content.get("safety") or {}, where, len(joints)),
         command_includes_gravity=_switch(where, "command_includes_gravity", content, True),
-        effort_is_link_torque=_switch(where, "effort_is_link_torque", content, False),
+        effort_kind=checked_effort_kind(f"{where}: effort_kind", content.get("effort_kind", "current")),
         **columns,
     )
+
+
+def checked_effort_kind(field: str, value: Any) -> str:
+    """Return one of `EFFORT_KINDS`.
+
+    Raises:
+        InvalidInputError: It is none.
+    """
+    if not isinstance(value, str) or value not in EFFORT_KINDS:
+        raise InvalidInputError(field, repr(value), f"one of {', '.join(EFFORT_KINDS)}")
+    return value
 
 
 def _switch(where: str, key: str, content: dict[str, Any], default: bool) -> bool:

@@ -162,3 +162,23 @@ def test_the_period_reaches_whoever_counts_states_and_the_plant() -> None:
     assert periods(dual_arm_graph(DualArmOptions(simulation=False, period=0.002))) == expected
     assert not periods(single_arm_graph(SingleArmOptions(simulation=False)))
     assert periods(single_arm_graph(SingleArmOptions(simulation=True, period=0.002))) == expected | {"sim_robot": 0.002}
+
+
+@pytest.mark.parametrize("kind", ["link_torque", "without_gravity", "current"])
+def test_a_driver_of_one_kind_of_efforts_refuses_profiles_of_another(tmp_path, kind):
+    path = tmp_path / "version_7.yaml"
+    path.write_text(f"joint_states: joint_states\ncommands: effort_controller/commands\neffort_kind: {kind}\n")
+    driver, profile = load_hardware(path), load_profile("fr3")
+    assert driver.effort_kind == kind and profile.effort_kind == "link_torque"
+    if kind == "link_torque":
+        driver.check_profile(profile)
+        return
+    with pytest.raises(InvalidInputError, match=f"effort_kind.*{kind}, as the driver of hardware version_7"):
+        driver.check_profile(profile)
+
+
+def test_a_kind_of_efforts_that_is_none_is_refused(tmp_path):
+    path = tmp_path / "arm.yaml"
+    path.write_text("joint_states: joint_states\neffort_kind: torque\n")
+    with pytest.raises(InvalidInputError, match="link_torque, without_gravity, current"):
+        load_hardware(path)

@@ -110,13 +110,18 @@ def test_an_object_that_moves_and_is_no_longer_seen_is_lost(seen, lost):
 
 def test_forces_are_judged_of_arms_that_measure_them_behind_the_motor():
     push = ROBOT.gravity(ROBOT.home) - ROBOT.frame_jacobian(ROBOT.home)[:3].T @ [0.0, 200.0, 0.0]
-    motor = RobotModel.from_profile(dataclasses.replace(ROBOT.profile, effort_is_link_torque=False))
-    for robot, stops in ((ROBOT, True), (motor, False)):
+    motor, lacking = (
+        RobotModel.from_profile(dataclasses.replace(ROBOT.profile, effort_kind=kind))
+        for kind in ("current", "without_gravity")
+    )
+    held = ROBOT.gravity(ROBOT.home)
+    cases = (ROBOT, push, True), (ROBOT, held, False), (motor, push, False)
+    for robot, effort, stops in (*cases, (lacking, push - held, True), (lacking, 0.0 * held, False)):
         guard = StateGuard([ControlledArm(robot)])
         found = None
         for k in range(300):
             guard.refusal(5.0 + 1e-3 * k, ROBOT.home, REST, 0.0)
-            found = found or guard.left(REST, push, Mode.ANTE, None)
+            found = found or guard.left(REST, effort, Mode.ANTE, None)
             assert guard.left(REST, None, Mode.ANTE, None) is None
         assert (found is not None) is stops
 

@@ -136,20 +136,21 @@ def test_what_nothing_explains_is_refused_all_the_same():
 class Bench:
     """A session that holds a rigid arm which may take gravity otherwise than its profile says."""
 
-    def __init__(self, *, believed_adds=False, adds=False, order=slice(None), profile=PROFILE):
+    def __init__(self, *, believed_adds=False, adds=False, order=slice(None), profile=PROFILE, lacks=False):
         believed = dataclasses.replace(profile, command_includes_gravity=not believed_adds)
         self.robot = RobotModel.from_profile(believed)
         self.adds, self.order, self.sent = adds, order, np.zeros(ROBOT.n)
         self.q, self.dq, self.now = ROBOT.home.copy(), np.zeros(ROBOT.n), 1.0
         self.measured = ROBOT.gravity(self.q)
-        self.fastest = 0.0
+        self.fastest, self.lacks = 0.0, lacks
         self.session = ControlSession(self.robot, send=self._take, present=lambda: self.now, clock=lambda: self.now)
 
     def _take(self, command):
         self.sent = command.copy()
 
     def show(self):
-        state = self.now, ROBOT.joint_names, self.q, self.dq, self.measured
+        effort = self.measured - self.lacks * ROBOT.gravity(self.q)
+        state = self.now, ROBOT.joint_names, self.q, self.dq, effort
         assert self.session.states.readers[0].take(*state) == ""
         self.session.receive(0)
 
@@ -201,11 +202,23 @@ def test_what_can_not_be_compared_is_said_and_refuses_nothing(change, reason):
 
 
 def test_efforts_of_a_kind_that_is_not_declared_are_not_compared():
-    bench = Bench(profile=dataclasses.replace(PROFILE, effort_is_link_torque=False))
+    bench = Bench(profile=dataclasses.replace(PROFILE, effort_kind="current"))
     bench.measured = np.zeros(ROBOT.n)
     bench.show()
     bench.session.activate()
-    assert "does not declare efforts as link torques" in bench.session.fit.unchecked
+    assert "does not declare efforts as torques" in bench.session.fit.unchecked
+
+
+def test_efforts_without_gravity_are_zero_at_rest_and_compared_as_torques():
+    bench = Bench(profile=dataclasses.replace(PROFILE, effort_kind="without_gravity"), lacks=True)
+    bench.show()
+    bench.session.activate()
+    bench.run(200)
+    assert bench.session.fit.unchecked == "" and bench.session.mode is Mode.IDLE and bench.fastest < 1e-3
+    wrong = Bench(profile=dataclasses.replace(PROFILE, effort_kind="without_gravity"))
+    wrong.show()
+    with pytest.raises(UnfitArmError, match="effort_kind is wrong"):
+        wrong.session.activate()
 
 
 @pytest.mark.parametrize("adds", [True, False])

@@ -64,7 +64,7 @@ def test_fields_are_read(tmp_path):
 def test_what_a_profile_does_not_say_is_the_cautious_choice(tmp_path):
     profile = load_profile(write(tmp_path, {key: GOOD[key] for key in ("urdf", "joints", "apparent_motor_inertia")}))
     # Whole torques in, and efforts that nobody knows the origin of.
-    assert (profile.command_includes_gravity, profile.effort_is_link_torque) == (True, False)
+    assert (profile.command_includes_gravity, profile.effort_kind) == (True, "current")
     assert (profile.position_margin, profile.joint_states_topic, profile.base_frame) == (0.05, "joint_states", "base")
     assert profile.tool is None and profile.motor_inertia == profile.home == profile.effort_rate == ()
     assert profile.safety == profile.notes == {}

@@ -62,7 +62,6 @@ class StateGuard:
         self.state_age = state_age
         self._observers = [ContactForceObserver(arm, period) for arm in arms]
         self._forces = [0.0] * len(self._arms)
-        self._measured = [a.robot.profile is not None and a.robot.profile.effort_is_link_torque for a in arms]
         self.position = np.concatenate([arm.robot.home for arm in arms])
         self.begin()
 
@@ -106,8 +105,8 @@ class StateGuard:
 
         Args:
             dq: (n,) Its velocities, rad/s.
-            effort: (n,) Torques measured with it, N m. No contact force is judged without them, nor of an arm whose
-                profile does not say that they are link-side ones.
+            effort: (n,) Efforts measured with it. No contact force is judged without them, nor of an arm whose profile
+                does not state that they are torques.
             mode: In which it was answered.
             field: The reference in use.
         """
@@ -162,8 +161,6 @@ class StateGuard:
         if effort is None:
             return None
         for index, (arm, observer) in enumerate(zip(self._arms, self._observers, strict=True)):
-            if self._measured[index]:
-                joints = arm.joints
-                q = self.position[joints]
-                self._forces[index] = observer.update(q, dq[joints], effort[joints], self._interval)
+            q, joints = self.position[arm.joints], arm.joints
+            self._forces[index] = observer.update(q, dq[joints], arm.link_torque(effort), self._interval)
         return self._forces

@@ -90,7 +90,6 @@ class TorqueFit:
         self._parameters = parameters
         self._arms, self._filter = list(arms), commands
         self._tolerance = [torque_tolerance(arm.robot) for arm in self._arms]
-        self._measured = [arm.robot.profile is not None and arm.robot.profile.effort_is_link_torque for arm in arms]
         self._left, self._unfit = 0, [0] * len(self._arms)
         self._sent: Array | None = None
         self.unchecked, self.found, self.astray = "no states yet", "", False
@@ -107,15 +106,16 @@ class TorqueFit:
             return
         self._left, self._sent, self._unfit = FIRST_STATES, None, [0] * len(self._arms)
         reasons = [] if states.complete else ["no states yet"]
-        for arm, measured in zip(self._arms, self._measured, strict=True) if states.complete else ():
-            name, effort = arm.robot.joint_names[0], states.effort[arm.joints]
-            if not measured:
-                reasons.append(f"the profile of {name} does not declare efforts as link torques")
+        for arm in self._arms if states.complete else ():
+            name, q = arm.robot.joint_names[0], states.position[arm.joints]
+            effort = states.effort[arm.joints] + arm.missing_gravity * arm.robot.gravity(q)
+            if math.isnan(arm.missing_gravity):
+                reasons.append(f"the profile of {name} does not declare efforts as torques")
             elif not np.isfinite(effort).all():
                 reasons.append(f"the joint_states of {name} have no efforts")
             elif not np.abs(states.velocity[arm.joints]).max() <= REST_SPEED:
                 reasons.append(f"{name} and its arm are not at rest")
-            elif misfit := torque_misfit(arm.robot, states.position[arm.joints], effort, self._parameters):
+            elif misfit := torque_misfit(arm.robot, q, effort, self._parameters):
                 raise UnfitArmError(misfit)
         self.unchecked = "; ".join(reasons)
 
@@ -135,9 +135,9 @@ class TorqueFit:
             return None
         found = []
         for index, (arm, tolerance) in enumerate(zip(self._arms, self._tolerance, strict=True)):
-            excess = (effort[arm.joints] - sent[arm.joints]) / tolerance
-            # Comparisons with NaN are false: an arm without efforts has none that do not fit.
-            unfit = self._measured[index] and bool((np.abs(excess) > 1.0).any())
+            excess = (arm.link_torque(effort) - sent[arm.joints]) / tolerance
+            # Comparisons with NaN are false: an arm without torques has none that do not fit.
+            unfit = bool((np.abs(excess) > 1.0).any())
             self._unfit[index] = self._unfit[index] + 1 if unfit else 0
             early = self._left >= FIRST_STATES - EARLY_STATES
             if self._unfit[index] == (UNFIT_STATES if early else UNFIT_LATER):
@@ -205,8 +205,14 @@ def _cause(robot: RobotModel, q: Array, effort: Array, gravity: Array, tolerance
 
 def _slips(robot: RobotModel, effort: Array, gravity: Array, tolerance: Array) -> Iterator[tuple[Array, str]]:
     """Changes of the gravity torque (n,) that have no number of their own, and what they are."""
-    yield np.zeros_like(gravity), "a wrong gravity convention: the efforts of joint_states contain no gravity"
-    yield 2.0 * gravity, "a wrong gravity convention: gravity is commanded to an arm that adds it itself"
+    yield (
+        np.zeros_like(gravity),
+        "a wrong gravity convention: the efforts of joint_states contain no gravity",
+    )
+    yield (
+        2.0 * gravity,
+        "a wrong gravity convention: gravity is commanded to an arm that adds it itself, or effort_kind is wrong",
+    )
     wrong = np.flatnonzero(np.abs(effort - gravity) > tolerance)
     names = [robot.joint_names[joint] for joint in wrong]
     turned = gravity.copy()
