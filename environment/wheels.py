@@ -72,7 +72,8 @@ def find_python() -> Path:
             "install ROS 2 and source it instead"
         )
     # Within an activated environment the one that it was made from: the environment may be about to be removed.
-    probe = "import sys, venv, ensurepip; print(*sys.version_info[:2], getattr(sys, '_base_executable', sys.executable))"
+    base = "getattr(sys, '_base_executable', sys.executable)"
+    probe = f"import sys, venv, ensurepip; print(*sys.version_info[:2], {base})"
     for candidate in (os.environ.get("PYTHON"), "python3.11", "python3"):
         found = shutil.which(candidate) if candidate else None
         if found is None:

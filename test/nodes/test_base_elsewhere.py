@@ -23,7 +23,7 @@ from impact_aware.robot import RobotModel
 from impact_aware.task import base_placement, load_task, make_field
 from impact_aware.task.arms import base_numbers, check_bases
 
-RPY, POSITION = (0.2, -0.25, 0.1), (0.0, 0.03, -0.1)
+RPY, POSITION = (0.1, -0.1, 0.2), (0.02, 0.03, -0.05)
 
 
 @pytest.fixture(scope="module")
@@ -113,7 +113,7 @@ def test_a_field_for_a_base_elsewhere_is_refused(ros_context, task_file):
     controller = RsControllerNode(parameter_overrides=parameters(bases=base_numbers(own)))
     controller.trigger_configure()
     arms = controller._arms
-    aside = dataclasses.replace(own, base_rpy=(0.2, -0.252, 0.1))
+    aside = dataclasses.replace(own, base_rpy=(0.1, -0.102, 0.2))
     for changed in (aside, dataclasses.replace(own, base_position=(0.0, 0.032, -0.1))):
         other = make_field(dataclasses.replace(task, arms=(changed,)), [RobotModel.from_profile("panda")])
         with pytest.raises(InvalidInputError, match=r"field.arms\[\].base: got .*, where this controller has it"):

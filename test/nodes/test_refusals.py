@@ -60,9 +60,12 @@ def test_reasons_become_names_of_values():
     assert refusals({"late": 2, "of another robot": 1}) == {"refused: late": 2, "refused: of another robot": 1}
 
 
-def test_a_node_that_was_told_nothing_has_nothing_refused_and_no_warning(any_node):
-    level, _, _ = any_node._status()
-    assert level == DiagnosticStatus.OK
+def test_a_new_node_has_refused_nothing_and_warns_of_missing_states_only(any_node):
+    level, sentence, _ = any_node._status()
+    if isinstance(any_node, (JumpPredictorNode, ImpactDetectorNode)):
+        assert level == DiagnosticStatus.WARN and "no joint_states yet" in sentence
+    else:
+        assert level == DiagnosticStatus.OK
     assert refused(any_node) == {}
 
 
@@ -85,7 +88,7 @@ def test_the_predictor_counts_what_it_answers_no_to_without_a_warning(predictor)
     request = PredictPostImpact.Request(position=[0.0], velocity=[0.0])
     assert not predictor._on_request(request, PredictPostImpact.Response()).success
     assert refused(predictor) == {"request": 1}
-    assert predictor._status()[0] == DiagnosticStatus.OK
+    assert "no joint_states yet" in predictor._status()[1], "what it warns of is not the request"
 
 
 def test_the_predictor_waits_for_a_robot_in_so_many_words(ros_context, monkeypatch):
