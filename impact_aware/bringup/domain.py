@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
+import re
 import socket
 from collections.abc import Iterator
 
@@ -30,8 +31,9 @@ def add_domain(parser: argparse.ArgumentParser) -> None:
 
 
 def _number(text: str) -> int:
-    if not (text.isdecimal() and int(text) <= LARGEST):
-        raise argparse.ArgumentTypeError(f"got {text}, expected a ROS domain from 0 to {LARGEST}")
+    # Not `isdecimal`, which takes digits of any script.
+    if not (re.fullmatch("[0-9]{1,3}", text) and int(text) <= LARGEST):
+        raise argparse.ArgumentTypeError(f"got {text[:80]}, expected a ROS domain from 0 to {LARGEST}")
     return int(text)
 
 
