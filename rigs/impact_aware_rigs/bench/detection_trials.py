@@ -2,11 +2,13 @@
 
 Half of the impacts happen to rigid joints in MuJoCo (on a free box and on a fixed table), half to flexible joints with
 a torque loop against a stiff surface. In both the tool starts from rest, is brought to its speed within 0.1 s by a
-torque controller, travels at an angle to the contact normal, and is pushed on after the impact.
+torque controller, travels at an angle to the contact normal, and is pushed on after the impact. Only the tool touches:
+postures, heights and directions are drawn without regard to where box and table would meet the links.
 """
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -215,7 +217,9 @@ def _rigid(hit: _Hit) -> DetectionTrial:
         tool_object=ContactSettings(friction=hit.friction),
         tool_table=ContactSettings(friction=hit.friction),
     )
-    arena, swing = MujocoPlant(scene, robot), Swing(robot, hit.velocity)
+    tool_only = copy.copy(robot)
+    tool_only.description = ""  # links without collision geometry
+    arena, swing = MujocoPlant(scene, tool_only), Swing(robot, hit.velocity)
     state = arena.reset(hit.posture)
     rows = []
     for _ in range(round((RAMP + CRUISE + AFTER) / PERIOD)):
