@@ -63,9 +63,9 @@ class ControllerJoints:
 
     def _take(self, index: int, future: Future) -> None:
         answer = future.result()
-        if answer is not None and answer.values:
-            # A node that is none of ros2_control's has no such parameter.
-            self._joints[index] = list(parameter_value_to_python(answer.values[0]) or [])
+        if answer is not None:
+            # A node that is none of ros2_control's, such as kuka_fri_relay, has no such parameter: its answer is empty.
+            self._joints[index] = list(parameter_value_to_python(answer.values[0]) or []) if answer.values else []
 
 
 def order_mismatch(controller: str, joints: Sequence[str], expected: Sequence[str]) -> str:

@@ -172,6 +172,33 @@ def test_a_controller_with_another_order_of_joints_is_refused_by_both_orders(con
     effort.destroy_node()
 
 
+def test_a_taker_of_commands_without_the_parameter_joints_is_not_waited_for(controller):
+    """A relay such as kuka_fri_relay answers that it has none: its order is not known, and it is no reason to wait."""
+    controller.field()
+    controller.receive()
+    controller.listen()
+    relay = Node("effort_controller", namespace="/connections/left", context=controller.context)
+    executor = SingleThreadedExecutor(context=controller.context)
+    executor.add_node(relay)
+    own = SingleThreadedExecutor()
+    own.add_node(controller.node)
+    asked = "/connections/left/effort_controller has not answered yet which joints it has"
+    deadline = time.monotonic() + patient(20.0)
+    while controller.connections.refusal() != asked and time.monotonic() < deadline:
+        own.spin_once(timeout_sec=0.02)
+        controller.receive()
+    # Asked anew every ASK_PERIOD: it must not take that for a reason to wait, each time again.
+    said, deadline = [asked], time.monotonic() + patient(20.0)
+    while said[-1] == asked and time.monotonic() < deadline:
+        executor.spin_once(timeout_sec=0.02)
+        own.spin_once(timeout_sec=0.02)
+        controller.receive()
+        said.append(controller.connections.refusal())
+    assert said[-1] == ""
+    assert "/connections/left/effort_controller" in controller.connections.values()["joints_unread"]
+    relay.destroy_node()
+
+
 def test_a_companion_that_knows_of_no_motion_is_heard_until_it_takes_that_back(controller):
     controller.field()
     controller.receive()
