@@ -71,7 +71,9 @@ class RunReport:
         """The result as text for a terminal."""
         lines = self._grasp_lines() if self.grasp else self._impact_lines()
         control = next(iter(self.arms.values()))["control"]
+        touched = [f"{name}: {arm['first_contact']}" for name, arm in self.arms.items()]
         lines += [
+            f"first contact             {'; '.join(touched)}",
             f"control cycles            {control['cycles']}, missed {control['missed']} "
             f"({100 * self.summary['states_lost']:.2f} %), "
             f"{control['cycle_us']['p50']:.0f} us median, {control['cycle_us']['p99']:.0f} us p99",
@@ -202,6 +204,7 @@ def _arm_figures(run: RunSeries, arm: ArmSeries) -> dict[str, Any]:
     return {
         "joint_names": list(truth.joint_names),
         "time_true": time_true,
+        "first_contact": arm.first_contact,
         "time_detected": detected,
         "time_refined": stamp_seconds(own[0]),
         "delay_ms": 1e3 * (detected - time_true),

@@ -39,6 +39,7 @@ class ArmSeries:
         tool_velocity: (m, 3) m/s.
         reference_velocity: (m, 3) Of the field in use, m/s.
         true_impact: Its first impact with the object, an `ImpactPrediction` message of the plant.
+        first_contact: What of it touched what first, such as `panda_hand on table`.
         events: `ImpactEvent` messages of contacts made, each once.
         predictions: Valid `ImpactPrediction` messages.
         prediction_delays: From each event, by its number, to the first prediction of its impact, s of the recording.
@@ -56,6 +57,7 @@ class ArmSeries:
     tool_velocity: Array
     reference_velocity: Array
     true_impact: Any
+    first_contact: str
     events: list[Any]
     predictions: list[Any]
     prediction_delays: dict[int, float]
@@ -153,6 +155,7 @@ def _read_arm(bag: Bag, states: list[Any], index: int, field: Any) -> ArmSeries:
         tool_velocity=np.array([vector(arm.tool_velocity.linear) for arm in own]),
         reference_velocity=np.array([vector(arm.reference_velocity.linear) for arm in own]),
         true_impact=_true_impact(bag, f"{space}true_impacts", name or "the arm"),
+        first_contact=_first_contact(bag, f"{space}true_impacts"),
         events=[event for _, event in events.values()],
         predictions=[message for _, message in predictions],
         prediction_delays=delays,
@@ -165,6 +168,11 @@ def _true_impact(bag: Bag, topic: str, arm: str) -> Any:
         if message.contacts[0].obstacle == message.object:
             return message
     raise BagError(f"{bag.path}: {arm} never touched the object")
+
+
+def _first_contact(bag: Bag, topic: str) -> str:
+    first = min((message for _, message in bag.messages(topic)), key=stamp_seconds).contacts[0]
+    return f"{first.frame} on {first.obstacle}"
 
 
 def _common_jump(bag: Bag, arm: str) -> Array | None:

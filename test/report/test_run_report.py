@@ -34,6 +34,7 @@ def pair():
 def test_the_impact_of_one_arm(single):
     impact = single.summary["impact"]
     assert impact["time_true"] == pytest.approx(2.395)
+    assert impact["first_contact"] == "tool on table"
     assert impact["time_detected"] == pytest.approx(2.397)
     assert impact["time_refined"] == pytest.approx(2.394)
     assert impact["delay_ms"] == pytest.approx(2.0)
@@ -133,14 +134,16 @@ def test_the_tables_put_each_figure_into_its_place(single, pair):
     assert lines[7].split()[4:6] + lines[7].split()[7:8] == ["0.300", "m/s", "0.284"]
     assert lines[8].endswith(" 10.0 % of the jump")
     assert lines[9].split()[3] == "60.00" and "13.00 around the impact" in lines[9]
-    assert "1000, missed 10 (0.99 %), 145 us median" in lines[10]
-    assert lines[11].endswith(" 50.0 mm")
+    assert lines[10].split() == ["first", "contact", "arm:", "tool", "on", "table"]
+    assert "1000, missed 10 (0.99 %), 145 us median" in lines[11]
+    assert lines[12].endswith(" 50.0 mm")
     lines = pair.table().splitlines()
     assert lines[0] == "left hit first, the last arm 15.0 ms later; false detections: 2"
     assert lines[4].split() == ["left", "2.3950", "s", "2.0", "ms", "-", "10.0", "%", "off", "13.00"]
     assert lines[5].split() == ["right", "2.4100", "s", "2.0", "ms", "20.0", "%", "off", "10.0", "%", "off", "26.00"]
     assert lines[7].endswith("0.500 m/s predicted, 0.293 m/s in the plant")
     assert lines[8].endswith(" 160 mm of 150 mm") and lines[9].endswith(" 60.0 mm")
+    assert lines[10].endswith(" left: tool on table; right: tool on table")
 
 
 def test_a_recording_that_lacks_something_is_refused_with_what_is_missing():

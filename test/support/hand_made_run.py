@@ -80,7 +80,7 @@ def jump(
         joint_names=JOINTS,
         velocity_before=list(before),
         velocity_after=list(after),
-        contacts=[Message(obstacle=obstacle)],
+        contacts=[Message(obstacle=obstacle, frame="tool")],
         object="box",
         object_twist_after=twist(velocity),
         valid=valid,
