@@ -70,7 +70,8 @@ class HeldTrial:
         self.world, n = draw_world(trial.seed), bench.start.size
         loads = generator.uniform(0.0, PAYLOAD, count)
         self.plant = bench.loaded_plant(self.world, [loaded(r, m) for r, m in zip(bench.robots, loads, strict=True)])
-        amounts = np.exp(generator.uniform(*np.log(AMOUNT), n)) * generator.choice([-1.0, 1.0], n)
+        least, most = np.log(AMOUNT)
+        amounts = np.exp(generator.uniform(least, most, n)) * generator.choice([-1.0, 1.0], n)
         self.moved = amounts * (generator.random(n) < generator.choice([0.15, 0.5, 1.0]))
         low, high = (np.concatenate([getattr(r.model, f"{side}PositionLimit") for r in bench.robots]) for side in SIDES)
         self.moved = np.clip(bench.start + self.moved, low + 0.05, high - 0.05) - bench.start
