@@ -83,7 +83,7 @@ def test_text_names_the_impact(bag: Path, capsys: pytest.CaptureFixture[str]) ->
     assert main(["analyze", str(bag), "--robot", "panda"]) == 0
     text = capsys.readouterr().out
     assert "impact 1 at 5.600" in text
-    assert "1199 messages at 1000 Hz, robot panda" in text
+    assert "1199 messages, samples at 1000 Hz, robot panda" in text
 
 
 @pytest.mark.slow

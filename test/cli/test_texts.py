@@ -41,7 +41,7 @@ def test_analyze_prints_arms_impacts_groups_and_notes():
         "  restitution, and what the object did",
     ]
     assert lines[:first] == [
-        "one.mcap left: 12345 messages at 988 Hz, robot two",
+        "one.mcap left: 12345 messages, samples at 988 Hz, robot two",
         # By hand: 0.018 is of (0.39, 0.67) with 0.0104 and 0.0204; the verdict as in test_view.
         "  impact 3 at 12.5000 s +- 0.4 ms, known 3.0 ms later, jump 0.775 +- 0.018 rad/s, slide, unexpected",
         "    prediction within the uncertainty of the estimate: no (4.7 standard errors per joint)",
@@ -58,7 +58,7 @@ def test_analyze_prints_arms_impacts_groups_and_notes():
     assert lines[-2:] == ["read 12345 messages in 0.25 s (49,380 per second)", "results in out"]
     quiet = replace(analysis.arms[0], impacts=(), rate_hz=np.nan, robot="", notes=())
     lines = analyze.format_analysis(replace(analysis, arms=(quiet,), ablation_groups=(), notes=()), None).splitlines()
-    assert lines[:2] == ["one.mcap left: 12345 messages at unknown rate, robot unknown", "  no impact"]
+    assert lines[:2] == ["one.mcap left: 12345 messages, samples at unknown rate, robot unknown", "  no impact"]
     expected = analyze.format_analysis(make_analysis(make_impact(expected=True)), None)
     assert ", expected\n" in expected
 

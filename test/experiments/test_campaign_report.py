@@ -233,11 +233,12 @@ def test_controllers_are_summed_up_apart(trials):
 def test_the_text_says_why_trials_failed(trials):
     lines = format_random(summarise_random(trials)).splitlines()
     assert "0.5..2.5 kg" in lines[0]
-    assert lines[2] == "proposed: 2 of 6 trials succeed (33.3 %); 1 refused before any motion; 40.0 % of those done"
-    assert lines[3].split()[:3] == ["2", "safe", "mode"]
-    assert lines[3].endswith("(touched 2.5 mm off centre, arms 60 ms apart)")
-    assert lines[4].endswith("(touched 8.0 mm off centre)")
-    assert lines[6].split() == "2 success (touched 2.5 mm off centre, arms 15 ms apart)".split()
+    assert lines[2] == "first contact: nothing in 6 of 6 runs"
+    assert lines[4] == "proposed: 2 of 6 trials succeed (33.3 %); 1 refused before any motion; 40.0 % of those done"
+    assert lines[5].split()[:3] == ["2", "safe", "mode"]
+    assert lines[5].endswith("(touched 2.5 mm off centre, arms 60 ms apart)")
+    assert lines[6].endswith("(touched 8.0 mm off centre)")
+    assert lines[8].split() == "2 success (touched 2.5 mm off centre, arms 15 ms apart)".split()
 
 
 def test_the_points_are_the_unknown_displacements_by_how_the_trials_ended(trials):
