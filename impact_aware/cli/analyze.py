@@ -160,8 +160,8 @@ def format_analysis(analysis: Analysis, out: Path | None) -> str:
     lines = []
     for arm in analysis.arms:
         rate = f"{arm.rate_hz:.0f} Hz" if math.isfinite(arm.rate_hz) else "unknown rate"
-        name = f" {arm.arm}" if arm.arm else ""
-        lines.append(f"{arm.file.name}{name}: {arm.messages} messages, samples at {rate}, robot {arm.robot or 'unknown'}")
+        name, robot = f" {arm.arm}" if arm.arm else "", arm.robot or "unknown"
+        lines.append(f"{arm.file.name}{name}: {arm.messages} messages, samples at {rate}, robot {robot}")
         lines += [f"  {line}" for impact in arm.impacts for line in _impact_lines(impact)] or ["  no impact"]
         lines += [
             f"  {event.cause.replace('_', ' ')} at {event.time:.4f} s"
