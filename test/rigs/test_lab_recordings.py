@@ -307,7 +307,7 @@ def test_scores_add_up():
 
 @pytest.mark.slow
 def test_workers_change_nothing_and_time_ends_it():
-    asked = argparse.Namespace(hits=3, seed=7100, rates=[100], workers=1, minutes=float("inf"))
+    asked = argparse.Namespace(hits=3, seed=7100, rates=[100], workers=1, minutes=float("inf"), streamed=False)
     alone = recordings.run(asked)
     together = recordings.run(argparse.Namespace(**vars(asked) | {"workers": 2}))
     figures, others = alone["rates"]["100"], together["rates"]["100"]
@@ -315,9 +315,9 @@ def test_workers_change_nothing_and_time_ends_it():
     assert figures["time_error_ms"] == pytest.approx(others["time_error_ms"], rel=1e-6)
     assert figures["jump_error"] == pytest.approx(others["jump_error"], rel=1e-6)
     assert figures["contacts"] == others["contacts"] > 0 and figures["noted"] == others["noted"]
-    assert alone["trials"] == {"hits": 3, "asked": 3, "seed": 7100}
+    assert alone["trials"] == {"hits": 3, "asked": 3, "seed": 7100, "streamed": False}
     short = recordings.run(argparse.Namespace(**vars(asked) | {"minutes": 1e-6}))
-    assert short["trials"] == {"hits": 1, "asked": 3, "seed": 7100}
+    assert short["trials"] == {"hits": 1, "asked": 3, "seed": 7100, "streamed": False}
 
 
 @pytest.mark.slow

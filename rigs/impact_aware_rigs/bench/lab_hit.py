@@ -2,7 +2,8 @@
 
 An arm of the project's profiles stands still, starts to move, hits a box or a fixed table with a tip that is up to 15
 cm from where its profile has it, and then goes on under one of `CONTROLS`. The plant is `MujocoPlant` with elastic
-joints and motors; nothing here uses the analysis.
+joints and motors; nothing here uses the analysis. Only the tool touches: postures, heights and directions are drawn
+without regard to where box and table would meet the links.
 
 The truth of a jump is that of the arm whose joints don't oscillate. With motors that the torque loop gives the inertia
 B_theta, links and motors together obey (Rey Arias 2024, (2), (3), (9))
@@ -15,6 +16,7 @@ to it until t is v(t) less the integral of (M + B_theta)^-1 (u - bias).
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass
 
 import numpy as np
@@ -287,7 +289,9 @@ def _plant(draw: HitDraw) -> tuple[MujocoPlant, Array]:
         substeps=round(CYCLE / PHYSICS_STEP),
         impact_substeps=round(CYCLE / PHYSICS_STEP),
     )
-    return MujocoPlant(scene, draw.plant, elasticity=draw.elasticity), np.array([0.0, 0.0, float(height)])
+    tool_only = copy.copy(draw.plant)
+    tool_only.description = ""  # links without collision geometry
+    return MujocoPlant(scene, tool_only, elasticity=draw.elasticity), np.array([0.0, 0.0, float(height)])
 
 
 def _without_oscillation(
