@@ -13,6 +13,7 @@ import dataclasses
 import re
 import sys
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,7 +23,7 @@ from tqdm import tqdm
 
 from impact_aware.arrays import Array
 from impact_aware.control.live_field import LiveField
-from impact_aware.errors import InvalidInputError
+from impact_aware.errors import InvalidInputError, NoSolutionError
 from impact_aware.experiments.campaign import RunOptions, episode_settings
 from impact_aware.experiments.campaign_plan import CONTROLLERS, Setup, campaign_task
 from impact_aware.experiments.episode import run_episode
@@ -33,7 +34,7 @@ from impact_aware.messages.object_pose import ObjectPose, object_pose
 from impact_aware.nodes.object_follower import ObjectFollower
 from impact_aware.robot.profile import PLANTS
 from impact_aware.swing import Swing
-from impact_aware.task import Task, load_task
+from impact_aware.task import Task, load_task, make_field
 from impact_aware.task.arms import Arm, arms_of_task, frame_names
 from impact_aware.task.object_watch import ObjectLimits
 from impact_aware.transform_buffer import TransformBuffer
@@ -50,6 +51,9 @@ CAMPAIGNS = {
 
 PLACE = (*RANGES.place, 0.02)
 """The object is displaced by up to this much from where the task has it, m; so is its goal."""
+
+MOST_DRAWS = 50
+"""Of place, camera and goal of a trial, until the task can be done as it is told."""
 
 APPROACH = 0.8
 """Of an approach, about, s: the goal of an object that moves is as far from where it will be by then as others' are."""
@@ -218,7 +222,14 @@ class Perceived:
 
 
 def draw_trial(scene: Scene, number: int, kind: str, seed: int, yaw: float = 0.0, plant: str = PLANTS[0]) -> Trial:
-    """Draw object, start, place, the world's true numbers and the camera; one for each number, kind and seed."""
+    """Draw object, start, place, the world's true numbers and the camera; one for each number, kind and seed.
+
+    Place, camera and goal are drawn again while the task as the operator tells it would be refused: a goal lower than
+    the object that is told brings the arm's links too close to the table, for example.
+
+    Raises:
+        NoSolutionError: `MOST_DRAWS` such tasks in a row.
+    """
     generator = np.random.default_rng([seed, number, KINDS.index(kind)])
     known = campaign_task(scene.campaign)
     setup = Setup(
@@ -231,12 +242,18 @@ def draw_trial(scene: Scene, number: int, kind: str, seed: int, yaw: float = 0.0
     )
     settings, sensor_seed = episode_settings(setup, RunOptions(plant=plant))
     task = scene.task.with_object(setup.object)
-    moved = generator.uniform(-1.0, 1.0, 3) * PLACE
-    place = np.array(task.object.position) + moved
-    sight = draw_sight(kind, frame_names(task, scene.arms)[0], place, generator, yaw, task.object)
-    carried = sight.object_at(APPROACH).translation - place
-    goal: Any = tuple((np.array(task.goal) + moved + carried).tolist())
-    return Trial(scene, dataclasses.replace(task, goal=goal), sight, settings, sensor_seed)
+    robots = [arm.robot for arm in scene.arms]
+    for _ in range(MOST_DRAWS):
+        moved = generator.uniform(-1.0, 1.0, 3) * PLACE
+        place = np.array(task.object.position) + moved
+        sight = draw_sight(kind, frame_names(task, scene.arms)[0], place, generator, yaw, task.object)
+        carried = sight.object_at(APPROACH).translation - place
+        goal: Any = tuple((np.array(task.goal) + moved + carried).tolist())
+        drawn = dataclasses.replace(task, goal=goal)
+        with suppress(InvalidInputError):
+            make_field(drawn, robots)
+            return Trial(scene, drawn, sight, settings, sensor_seed)
+    raise NoSolutionError(f"{MOST_DRAWS} drawn tasks in a row are refused", problem=(seed, number, kind))
 
 
 def perceive(trial: Trial) -> Perceived:
