@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from impact_aware.cli.main import main
-from impact_aware.control import ControlSession
+from impact_aware.control import ControlParameters, ControlSession
 from impact_aware.control.local_law import DEFAULT_VALIDITY
 from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.experiments.command_link import CommandLink, LinkSettings
@@ -56,9 +56,9 @@ def test_a_law_follows_the_session_between_its_messages_and_holds_when_none_come
     commanded, got, link = through(LinkSettings("local_law", rate=250.0, delay=0.0, validity=0.0205), 60, stop=20)
     np.testing.assert_allclose(got[[0, 4, 8, 12]], commanded[[0, 4, 8, 12]], atol=1e-9)
     assert link.unled == 60 - 37
-    # It is held where it was, without motion, when the last law ended, 22 cycles ago.
+    # It is held where it was, without motion, when the last law ended, 22 cycles ago; so little does not slip.
     now = START + 1e-5 * 59
-    back = PANDA.mass_matrix(now) @ np.full(7, -100.0 * 22e-5)
+    back = PANDA.mass_matrix(now) @ np.full(7, -ControlParameters().hold_stiffness * 22e-5)
     np.testing.assert_allclose(got[-1], PANDA.bias(now, STILL) + back, atol=1e-9)
 
 

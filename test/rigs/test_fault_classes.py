@@ -64,10 +64,10 @@ def test_right_reasons(fault, severity, duration, extent, expected):
     assert FAULT_CLASSES[fault].outcomes(severity, duration, extent) == expected
 
 
-def test_there_are_28_classes_of_six_kinds_each_with_its_own_name():
+def test_there_are_29_classes_of_seven_kinds_each_with_its_own_name():
     kinds = [fault.kind for fault in FAULT_CLASSES.values()]
     assert {kind: kinds.count(kind) for kind in kinds} == {
-        "state": 16, "event": 3, "process": 3, "object": 1, "command": 1, "model": 4,
+        "state": 16, "event": 3, "process": 3, "object": 1, "command": 1, "model": 4, "held": 1,
     }  # fmt: skip
     assert all(name == fault.name for name, fault in FAULT_CLASSES.items())
     assert fault_class("nan") is FAULT_CLASSES["nan"]
