@@ -138,7 +138,6 @@ def test_control_is_measured_in_each_mode_of_one_arm_and_of_two(capsys):
             timed = [own for name, own in figures.items() if name in REGIMES_ALL and own["cycles"]]
             assert len(timed) >= 3 and (figures["unsafe"], figures["out_of_steps"]) == (0, 0)
             assert all(0.0 < own["p50_us"] <= own["p99_us"] <= own["max_us"] for own in timed)
-        assert result["beside_tsid"][label]["ours"]["p50_us"] > 0.0
         assert result["random_states"][label]["cycles"] == 30
 
 
