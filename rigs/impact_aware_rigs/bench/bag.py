@@ -177,12 +177,22 @@ def _analyze(bag: Path, robot: str) -> dict[str, Any]:
     }
 
 
+def peak_megabytes() -> float:
+    """Return the peak resident memory of this process since its program started, MB.
+
+    Linux hands `ru_maxrss` of the parent on to a child, so there the peak comes from the kernel's status file.
+    """
+    status = Path("/proc/self/status")
+    if status.is_file():
+        (line,) = (line for line in status.read_text(encoding="ascii").splitlines() if line.startswith("VmHWM:"))
+        return int(line.split()[1]) * 1024 / 1e6
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6  # macOS counts bytes.
+
+
 _WAYS: dict[str, Callable[[Path, str], dict[str, Any]]] = {"raw": _raw, "decode": _decode, "analyze": _analyze}
 
 
 if __name__ == "__main__":
     result = _WAYS[sys.argv[2]](Path(sys.argv[1]), sys.argv[3])
-    # Linux counts kilobytes, macOS bytes.
-    unit = 1e6 if sys.platform == "darwin" else 1e3
-    result["peak_megabytes"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
+    result["peak_megabytes"] = peak_megabytes()
     print(json.dumps(result))

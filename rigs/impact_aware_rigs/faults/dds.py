@@ -196,7 +196,7 @@ class DdsRun:
             graph.start(NodeSpec("run_monitor", "run_monitor"), listener=True)
             graph.start(*fault_graph(self.fault, self.seed, self.interface))
             if not graph.wait(lambda: graph.reported("fault_injector", "begun") == "True", START_TIMEOUT):
-                self.failures.append(f"no motion (mode {self._mode or 'unknown'}): {graph.last_lines()}")
+                self.failures.append(f"no motion (mode {self._mode or 'unknown'} {self._reason}): {graph.last_lines()}")
             else:
                 self._strike()
                 result["outcome"], result["rest_s"] = self._watch()
