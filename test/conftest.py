@@ -65,6 +65,14 @@ def node_processes_only_where_marked(request, monkeypatch):
         monkeypatch.setattr(NodeProcess, "__init__", refuse)
 
 
+@pytest.fixture(scope="session")
+def robot():
+    """The Panda. A file that needs another robot has a fixture of this name of its own."""
+    from impact_aware.robot.model import RobotModel
+
+    return RobotModel.from_profile("panda")
+
+
 @pytest.fixture(scope="session", autouse=True)
 def ros_domain():
     """A ROS domain for this run of the tests alone, on this machine alone."""

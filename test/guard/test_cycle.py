@@ -7,7 +7,6 @@ import pytest
 
 from impact_aware.control import ControlSession, Mode, warm_up
 from impact_aware.control.regime import Regime
-from impact_aware.robot import RobotModel
 from impact_aware.swing import Swing
 from impact_aware_rigs.bench.regimes import MODES, REGIMES, REGIMES_ALL, TASKS, begin, session_of, states_of
 
@@ -16,11 +15,6 @@ MOST_CALLS_AT_REST = {"one_arm": 85, "two_arms": 110}
 
 MOST_OVER_ANTE = {"one_arm": 1.3, "two_arms": 1.2}
 """Two arms couple their references before the impact only."""
-
-
-@pytest.fixture(scope="module")
-def robot():
-    return RobotModel.from_profile("panda")
 
 
 def held(session, q):

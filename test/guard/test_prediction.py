@@ -21,11 +21,6 @@ MOST_PROCESSOR_TIME_OVER_IMPORT = 3.2
 
 
 @pytest.fixture(scope="module")
-def robot():
-    return ia.load_robot("panda")
-
-
-@pytest.fixture(scope="module")
 def table(robot):
     return ia.Contact(robot.tool_frame, normal=[0, 0, 1], friction=0.3, radius=robot.tool_radius)
 
