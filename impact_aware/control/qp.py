@@ -1,21 +1,4 @@
-"""The controller's quadratic program: built by one class, solved by another (van Steen 2024, eqs. 27-31).
-
-`impact-aware bench qp` compares solvers on random programs of one arm and of two, called from Python with all data
-changed; median and 99th percentile of microseconds of processor time per solve, on two shared cores:
-
-=========================== ============ ============
-solver                      one arm, 7   two arms, 14
-=========================== ============ ============
-`active_set`, compiled      12, 68       29, 76
-quadprog 0.1.14             31, 193      72, 180
-DAQP 0.11.0                 33, 93       45, 137
-PIQP 0.6.4                  54, 166      84, 195
-ProxQP 0.8.0                198, 344     269, 502
-=========================== ============ ============
-
-Several bounds are active in each of these programs, and the machine was busy. Two arms are two programs of 7 variables
-for `active_set`, one of 14 for the others. The licence of quadprog (GPL) is not this project's. PIQP is the reference.
-"""
+"""The controller's quadratic program: built by one class, solved by another (van Steen 2024, eqs. 27-31)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures of latencies, of repeated calls and of memory."""
+"""Percentiles, processor time of repeated calls, memory, and tables of results as Markdown."""
 
 from __future__ import annotations
 
@@ -29,17 +29,6 @@ def no_garbage_collection() -> Iterator[None]:
         gc.enable()
 
 
-def time_calls(calls: Iterable[Callable[[], object]]) -> list[float]:
-    """Wall time of each call, s, without garbage collection."""
-    times = []
-    with no_garbage_collection():
-        for call in calls:
-            begin = time.perf_counter()
-            call()
-            times.append(time.perf_counter() - begin)
-    return times
-
-
 def best_processor_times(contenders: dict[str, Callable[[], object]], calls: int, turns: int = 3) -> dict[str, float]:
     """Microseconds of processor time per call, best of some turns, so that a busy machine slows all alike."""
     best = dict.fromkeys(contenders, np.inf)
@@ -62,10 +51,7 @@ def resident_bytes(pid: int) -> int | None:
     return pages * os.sysconf("SC_PAGE_SIZE")
 
 
-def processor_seconds(pid: int) -> float | None:
-    """Processor time that a process has used, s; None where the system does not say, or when it is gone."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-    except (OSError, IndexError, ValueError):
-        return None
+def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A Markdown table with one line per row under its head."""
+    lines = (head, ("---",) * len(head), *rows)
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)

@@ -32,16 +32,14 @@ class GraphRun:
         on_line: Callable[[Line], object] = lambda line: None,
         *,
         domain: int | None = None,
-        logs: Path | None = None,
     ) -> None:
         """Keep what is needed; nothing is started yet.
 
         Args:
             on_line: Called with each line that a listener prints.
             domain: ROS domain; one that nobody uses when None.
-            logs: Folder for the nodes' logs; a temporary one when None.
         """
-        self._on_line, self._domain, self._logs = on_line, domain, logs
+        self._on_line, self._domain = on_line, domain
         self._stack = contextlib.ExitStack()
         self._replaced: list[NodeProcess] = []
         self._listeners: list[NodeProcess] = []
@@ -52,10 +50,9 @@ class GraphRun:
 
     def __enter__(self) -> Self:
         """Reserve a folder and a domain."""
-        scratch = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="impact_aware_")))
-        self.folder = scratch if self._logs is None else self._logs
+        self.folder = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="impact_aware_")))
         domain = self._stack.enter_context(own_domain(self._domain))
-        self._environment = quiet_environment(domain) | {"ROS_LOG_DIR": str(scratch)}
+        self._environment = quiet_environment(domain) | {"ROS_LOG_DIR": str(self.folder)}
         return self
 
     def __exit__(self, *_error: object) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from rigid_trials import simulate_rigid_trials
 from rosbags.rosbag2 import StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
 
@@ -18,7 +19,6 @@ from impact_aware.estimation.object_motion import ObjectTrack
 from impact_aware.estimation.trial_tables import BoxDefaults, recorded_trials
 from impact_aware.impact.predictor import predict
 from impact_aware.robot import RobotModel, load_profile
-from impact_aware_rigs.bench.estimation import simulate_rigid_trials
 
 STORE = get_typestore(Stores.ROS2_JAZZY)
 

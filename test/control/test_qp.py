@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from random_programs import KINDS, optimality, random_program, reference
 
 from impact_aware.control import qp
 from impact_aware.control.active_set import POSITION_PENALTY, VELOCITY_PENALTY
@@ -9,7 +10,6 @@ from impact_aware.control.constraints import LimitBounds
 from impact_aware.control.qp import QpSolver, QpStatus, QuadraticProgram
 from impact_aware.control.tasks import AccelerationTask
 from impact_aware.robot import RobotModel
-from impact_aware_rigs.bench.random_programs import KINDS, optimality, random_program, reference
 
 SEED = 3
 ROBOT = RobotModel.from_profile("panda")

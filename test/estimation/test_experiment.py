@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from rigid_trials import with_noise
 
 from impact_aware.errors import InvalidInputError
 from impact_aware.estimation import identify_motor_inertia
@@ -13,7 +14,6 @@ from impact_aware.estimation.experiment import (
     inertia_information,
 )
 from impact_aware.robot import RobotModel
-from impact_aware_rigs.bench.estimation import with_noise
 
 NOISE = 2e-3
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from rigid_trials import simulate_rigid_trials
 
 from impact_aware.contact.geometry import Contact, FreeObject
 from impact_aware.errors import InvalidInputError, UnknownNameError
@@ -16,7 +17,6 @@ from impact_aware.estimation import (
 from impact_aware.estimation.trial_predictions import TrialPredictions
 from impact_aware.impact.predictor import predict
 from impact_aware.robot import RobotModel, load_robot
-from impact_aware_rigs.bench.estimation import simulate_rigid_trials
 
 NOISE = 2e-3
 

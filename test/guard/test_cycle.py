@@ -8,7 +8,7 @@ import pytest
 from impact_aware.control import ControlSession, Mode, warm_up
 from impact_aware.control.regime import Regime
 from impact_aware.swing import Swing
-from impact_aware_rigs.bench.regimes import MODES, REGIMES, REGIMES_ALL, TASKS, begin, session_of, states_of
+from impact_aware_rigs.bench.control import MODES, REGIMES, REGIMES_ALL, TASKS, begin, session_of, states_of
 
 MOST_CALLS = {"one_arm": 130, "two_arms": 200}
 MOST_CALLS_AT_REST = {"one_arm": 85, "two_arms": 110}

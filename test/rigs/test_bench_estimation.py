@@ -1,14 +1,9 @@
 """The estimation benchmark's own arithmetic, on small sets."""
 
-import argparse
-
 import numpy as np
-import pytest
 
 from impact_aware.estimation import OFFLINE_ESTIMATORS
-from impact_aware.robot import RobotModel
-from impact_aware_rigs.bench import estimation as bench_estimation
-from impact_aware_rigs.bench.estimator_classes import KnownImpact, decaying_swing, soft_swing
+from impact_aware_rigs.bench.estimation import KnownImpact, bench_estimators, decaying_swing, soft_swing
 
 
 def test_errors_are_those_of_the_estimators():
@@ -19,7 +14,7 @@ def test_errors_are_those_of_the_estimators():
     positions += 1e-6 * np.random.default_rng(0).standard_normal(positions.shape)
     # The reference is off by a tenth of the jump, so every estimator must show that error.
     off = 0.1 * np.linalg.norm(after - before) * np.array([0.6, 0.8])
-    table = bench_estimation.bench_estimators({"arm": [KnownImpact(times, positions, 0.2, before, after + off)]}, 0)
+    table = bench_estimators({"arm": [KnownImpact(times, positions, 0.2, before, after + off)]}, 0)
     assert table["arm"]["impacts"] == 1
     assert set(table["arm"]["estimators"]) == set(OFFLINE_ESTIMATORS)
     jump = np.linalg.norm(after + off - before)
@@ -35,34 +30,6 @@ def test_the_default_is_never_much_worse_than_the_best_single_estimator():
         "decaying": [decaying_swing(np.random.default_rng(seed)) for seed in range(3)],
         "soft": [soft_swing(np.random.default_rng(seed)) for seed in range(3)],
     }
-    for figures in bench_estimation.bench_estimators(classes, 0).values():
+    for figures in bench_estimators(classes, 0).values():
         assert figures["default_over_best"] < 1.3
         assert figures["estimators"]["agreement"]["within_two_errors"] > 0.85
-
-
-@pytest.mark.slow
-def test_identification_recovers_what_was_put_in():
-    robot = RobotModel.from_profile("panda")
-    table = bench_estimation.bench_identification(robot, 1, 1e-3, 0)
-    for case in ("friction", "restitution", "inertia_ratio"):
-        for figures in table[case].values():
-            assert figures["median_error"] < 0.1
-    assert set(table["inertia"]) == set(robot.joint_names)
-
-
-def test_the_same_seed_gives_the_same_trials():
-    robot = RobotModel.from_profile("panda")
-    first, again = (
-        bench_estimation.simulate_rigid_trials(robot, np.random.default_rng(5), 3, 1e-3, 0.3, 0.0) for _ in range(2)
-    )
-    for one, other in zip(first, again, strict=True):
-        np.testing.assert_array_equal(one.q, other.q)
-        np.testing.assert_array_equal(one.velocity_after, other.velocity_after)
-
-
-def test_options_have_defaults_that_cover_both_halves():
-    parser = argparse.ArgumentParser()
-    bench_estimation.add_arguments(parser)
-    args = parser.parse_args([])
-    assert args.only is None
-    assert args.robot == "panda"

@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import json
-import math
 from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from impact_aware.bringup.command_path import OVERLAY_TOPIC, OVERLAY_TYPE
-from impact_aware.bringup.node_spec import NodeSpec
 from impact_aware.cli.main import main
 from impact_aware.contact import contact_jacobian
-from impact_aware.errors import InvalidInputError
-from impact_aware.robot import RobotModel, load_profile
-from impact_aware_rigs.bench import command, dds, predict, probe_run, service, shutdowns, soak, startup
-from impact_aware_rigs.bench.random_programs import KINDS
-from impact_aware_rigs.bench.regimes import REGIMES_ALL
-from impact_aware_rigs.bench.shutdowns import STATES, Shutdown, left_behind
+from impact_aware.robot import RobotModel
+from impact_aware_rigs.bench import command, dds, predict, probe_run, service, startup
+from impact_aware_rigs.bench.control import REGIMES_ALL
 
 PANDA = RobotModel.from_profile("panda")
 
@@ -63,14 +56,9 @@ def test_a_bench_prints_lines_or_one_object_and_writes_what_it_measured(fake_ben
     assert [options.size for options in fake_bench[1::2]] == [5, 2]
 
 
-def test_a_bench_runs_by_its_former_name_too(fake_bench):
-    assert main(["bench", "endings"]) == 0
-    assert fake_bench[0] == "impact_aware_rigs.bench.shutdowns"
-
-
 def test_an_unknown_bench_is_refused(capsys):
     assert main(["bench", "dance"]) == 2
-    assert "benchmark: got 'dance', expected one of bag, contact_points" in capsys.readouterr().err
+    assert "benchmark: got 'dance', expected one of bag, control" in capsys.readouterr().err
 
 
 # Speed in process
@@ -141,16 +129,6 @@ def test_control_is_measured_in_each_mode_of_one_arm_and_of_two(capsys):
         assert result["random_states"][label]["cycles"] == 30
 
 
-def test_programs_are_compared_and_timed(capsys):
-    result = bench(capsys, "qp", "--programs", "5", "--timed", "3")
-    for label in ("one_arm", "two_arms"):
-        for kind, own in result[label].items():
-            assert own["largest_slope_left"] < 1e-6 and own["ends_that_differ"] == 0, kind
-            assert own["solved"] + own["softened"] == 5 and (own["compared_with_piqp"] > 0) == (kind in KINDS[1:3])
-        assert all(times["ours"]["p50"] > 0.0 for times in result["processor_us"][label].values())
-    assert main(["bench", "qp", "--programs", "0"]) == 2
-
-
 @pytest.mark.parametrize("words", [("--cycles", "0"), ("--random-states", "-1")])
 def test_control_refuses_numbers_that_measure_nothing(capsys, words):
     assert main(["bench", "control", *words]) == 2
@@ -175,26 +153,22 @@ def probe(monkeypatch):
     """Probes that answer at once, and what was asked of them."""
     runs = []
 
-    def run_probe(spec, nodes, duration, **more):
+    def run_probe(spec, nodes, duration):
         nodes = tuple(nodes)
         runs.append((spec, nodes, duration))
         slow = 3.0 if any(node.executable == "rs_controller" for node in nodes) else 1.0
         # The second block of the echo is slower than the first.
         slow += 0.5 * (len(runs) == 3)
         line = {"sent": 1000, "answered": 990, "lost": 10, "p50_us": 100.0 * slow, "p99_us": 200.0 * slow**2}
-        line["gap_ms"] = 5.0 + 2.0 * len(more.get("late", ()))
-        for own in (line | {"max_us": 1.0, "last": False}, line | {"lost": 30, "max_us": 2.0, "last": True}):
-            more.get("on_line", lambda line: None)(own)
+        line["gap_ms"] = 5.0
         return [line | {"max_us": 1.0, "last": False}, line | {"lost": 30, "max_us": 2.0, "last": True}]
 
-    for module in (dds, soak):
-        monkeypatch.setattr(module, "run_probe", run_probe)
+    monkeypatch.setattr(dds, "run_probe", run_probe)
     return runs
 
 
 def options(**values):
-    defaults = {"rate": 500.0, "robot": "panda", "priority": 7, "arms": 1, "seconds": 8.0, "late_joiners": 0}
-    defaults["single_process"] = defaults["relay"] = False
+    defaults = {"rate": 500.0, "robot": "panda", "priority": 7, "arms": 1, "seconds": 8.0}
     return argparse.Namespace(**defaults | values)
 
 
@@ -224,95 +198,6 @@ def test_two_arms_have_an_echo_each_and_one_probe_of_all_joints(probe):
     assert (len(spec.parameters["joint_names"]), len(spec.parameters["posture"])) == (7, 14)
     assert spec.parameters["posture"][:7] != spec.parameters["posture"][7:]
     assert result["aim"] == {"p99_us": 1000.0}
-
-
-def test_late_joiners_join_the_controller_alone_one_after_each_report(probe):
-    result = dds.run(options(arms=2, late_joiners=3))
-    assert [spec.parameters["report_period"] for spec, _, _ in probe] == [2.0, 2.0]
-    assert all([n.executable for n in nodes] == ["reference_field", "rs_controller"] for _, nodes, _ in probe)
-    assert (result["alone"]["gap_ms"], result["joined"]["gap_ms"]) == (5.0, 11.0)
-    assert result["aim"] == {"gap_ms": 10.0}
-
-
-def test_one_process_and_many_answer_the_same_probe(probe):
-    result = dds.run(options(single_process=True))
-    (_, many, _), (_, one, _) = probe
-    executables = ["rs_controller", "impact_detector", "jump_predictor", "reference_field"]
-    assert sorted(spec.executable for spec in many) == sorted(executables)
-    (group,) = one
-    assert [spec.executable for spec in group.members] == executables
-    assert all(spec.parameters["realtime_priority"] == 7 for spec in group.members)
-    assert result["many"]["p50_us"] == 300.0
-    assert result["one"]["p50_us"] == 100.0
-
-
-def test_a_relay_is_measured_beside_the_direct_way_by_what_the_driver_gets(probe):
-    result = dds.run(options(relay=True, rate=400.0))
-    assert [duration for _, _, duration in probe] == [4.0, 8.0, 8.0, 4.0]
-    (_, direct, _), (spec, relayed, _) = probe[1:3]
-    assert [node.executable for node in relayed] == ["reference_field", "rs_controller", "kuka_fri_relay"]
-    _, controller, relay = relayed
-    assert controller.remappings == {"effort_controller/commands": "kuka_fri_relay/commands"}
-    assert (controller.parameters["period"], relay.parameters["period"]) == (1.0 / 400.0, 1.0 / 400.0)
-    assert (spec.parameters["answers"], spec.parameters["answer_type"]) == (OVERLAY_TOPIC, OVERLAY_TYPE)
-    assert "answers" not in probe[1][0].parameters
-    assert not direct[1].remappings
-    # Medians of 300 and 350, 99th percentiles of 1800 and 2450, beside 100 and 200 of the echo.
-    assert (result["ratio_p50"], result["ratio_p99"]) == pytest.approx((3.0, 9.0))
-    assert (result["relay_ratio_p50"], result["relay_ratio_p99"]) == pytest.approx((3.5, 12.25))
-
-
-@pytest.mark.parametrize("more", [{"arms": 2}, {"late_joiners": 1}, {"single_process": True}])
-def test_a_relay_is_measured_for_one_arm_alone(probe, more):
-    with pytest.raises(InvalidInputError, match="--relay"):
-        dds.run(options(relay=True, **more))
-
-
-def test_the_share_of_a_processor_is_of_the_end_of_a_run(monkeypatch):
-    clock, used = SimpleNamespace(now=0.0), {1: 0.0, 2: 0.0, 3: 100.0}
-    monkeypatch.setattr(dds, "processor_seconds", used.get)
-    use = dds.ProcessorUse("probe", clock=lambda: clock.now)
-    assert math.isnan(use.share(1.0))
-    names = {"left/a": 1, "b": 2, "probe": 3}
-    processes = {name: SimpleNamespace(process=SimpleNamespace(pid=pid)) for name, pid in names.items()}
-    for clock.now, used[1], used[2] in ((10.0, 5.0, 5.0), (16.0, 6.0, 7.5), (18.0, 6.5, 8.0), (20.0, 7.0, 8.5)):
-        use.look(processes)
-        used[3] += 50.0
-    used[2] = None
-    clock.now = 21.0
-    use.look(processes)
-    assert use.share(4.5) == pytest.approx(2.0 / 4.0)
-    assert math.isnan(use.share(1.0))
-
-
-def test_a_soak_runs_the_whole_suite_and_reports_losses_and_logs(probe, tmp_path):
-    result = soak.run(options(minutes=0.5, out=tmp_path, priority=0))
-    spec, nodes, duration = probe[0]
-    assert (duration, spec.parameters["duration"], spec.parameters["report_period"]) == (30.0, 30.0, 3.0)
-    assert {"impact_detector", "jump_predictor", "rs_controller", "impact_markers"} <= {n.executable for n in nodes}
-    assert "realtime_priority" not in spec.parameters
-    assert result["lost_share"] == pytest.approx(40 / 2000)
-    assert "last" not in result["blocks"][0]
-    assert len((tmp_path / "soak_blocks.jsonl").read_text().splitlines()) == 2
-    assert json.loads((tmp_path / "soak_memory.json").read_text()) == {}
-
-
-def test_memory_is_sampled_at_most_every_period_and_written_as_time_since_the_first(monkeypatch, tmp_path):
-    clock = SimpleNamespace(now=100.0)
-    monkeypatch.setattr(soak, "time", SimpleNamespace(monotonic=lambda: clock.now))
-    resident = {1: 50_000_000, 2: 80_000_000}
-    monkeypatch.setattr(soak, "resident_bytes", resident.get)
-    processes = {f"n{pid}": SimpleNamespace(running=True, process=SimpleNamespace(pid=pid)) for pid in (1, 2, 3)}
-    log = soak.MemoryLog()
-    for step in range(9):
-        clock.now = 100.0 + 0.5 * step
-        resident[1] = 1_000_000 * (50 + step)
-        log.look(processes)
-    log.write(tmp_path / "m.json")
-    written = json.loads((tmp_path / "m.json").read_text())
-    assert written == {"n1": [[0.0, 50.0], [2.0, 54.0], [4.0, 58.0]], "n2": [[0.0, 80.0], [2.0, 80.0], [4.0, 80.0]]}
-    # The last sample is of a process that may be ending: the growth is to the one before it.
-    assert log.growth()["n1"] == {"first_MB": 50.0, "last_MB": 54.0, "growth_MB": 4.0}
 
 
 def test_a_service_is_measured_beside_an_empty_one(monkeypatch):
@@ -350,88 +235,3 @@ def test_real_nodes_are_measured(capsys):
     result = bench(capsys, "dds", "--seconds", "1", "--rate", "200", "--priority", "0")
     assert result["control"]["sent"] == result["echo"]["sent"] == 200
     assert 0.0 < result["control"]["p50_us"] <= result["control"]["max_us"]
-
-
-# Shutdowns
-
-
-@pytest.fixture
-def whole_torques(monkeypatch):
-    """Arms that are sent their gravity torque too, so that a joint taken for another one shows."""
-    profile = dataclasses.replace(load_profile("panda"), command_includes_gravity=True)
-    robot = RobotModel.from_profile(profile)
-    monkeypatch.setattr(shutdowns, "RobotModel", SimpleNamespace(from_profile=lambda name: robot))
-
-
-def last_command(arm: str, offset: float, joint: int, speed: float = 0.0) -> dict:
-    """What the command logger prints of an arm that got its gravity torque but for one joint; other joints' order."""
-    position = PANDA.home + 0.1 * np.arange(7)
-    command = PANDA.gravity(position)
-    command[joint] += offset * PANDA.limits.effort[joint]
-    velocity = np.zeros(7)
-    velocity[2] = speed
-    order = [3, 1, 6, 0, 2, 5, 4]
-    names = [PANDA.joint_names[k] for k in order] + ["finger"]
-    columns = {"position": [*position[order], 9.0], "velocity": [*velocity[order], 9.0]}
-    return {"arm": arm, "commands": 10, "command": command.tolist(), "names": names, **columns}
-
-
-def test_what_is_left_behind_is_compared_with_gravity_joint_by_joint(whole_torques):
-    lines = [last_command("left", 0.01, 1), last_command("right", -0.03, 5, speed=-0.2)]
-    parameters = {"arms": ["left", "right"], "robots": ["panda", "panda"]}
-    assert left_behind(lines, parameters) == {"commands": 20, "from_gravity": 0.03, "fastest_joint": 0.2}
-    assert left_behind([last_command("", 0.02, 0)], {"robot": "panda"})["from_gravity"] == 0.02
-
-
-def test_an_arm_that_carries_itself_is_left_with_no_torque():
-    line = last_command("", 0.0, 0) | {"command": [0.0, 0.0, 0.0, 0.0, 0.0, 0.6, 0.0]}
-    # The sixth joint's limit is 12 N m.
-    assert left_behind([line], {"robot": "panda"})["from_gravity"] == 0.05
-
-
-def test_of_an_arm_without_commands_nothing_is_said():
-    line = last_command("", 0.5, 0) | {"command": []}
-    assert left_behind([line], {"robot": "panda"}) == {"commands": 0, "from_gravity": 0.0, "fastest_joint": 0.0}
-
-
-def test_the_mode_when_asked_is_the_last_one_before_the_safe_mode(whole_torques):
-    shutdown = Shutdown((NodeSpec("rs_controller", "rs_controller", parameters={"robot": "panda"}),), STATES["interim"])
-    for mode in ("IDLE", "ANTE", "ANTE", "INTERIM", "SAFE"):
-        shutdown.take({"node": "/rs_controller", "mode": mode})
-    shutdown.take({"node": "/other", "mode": "HOLD", "done": "True"})
-    assert shutdown.modes == ["IDLE", "ANTE", "INTERIM", "SAFE"]
-    assert not shutdown.done
-    shutdown.take(last_command("", 0.04, 3))
-    shutdown.seconds = {"a": 0.3, "b": 0.7}
-    figures = shutdown.figures()
-    assert figures["mode_when_asked"] == "INTERIM"
-    assert (figures["slowest_s"], figures["from_gravity"]) == (0.7, 0.04)
-    shutdown.modes = ["SAFE"]
-    assert shutdown.figures()["mode_when_asked"] == "SAFE"
-    shutdown.take({"node": "/rs_controller", "mode": "SAFE", "done": "True"})
-    assert shutdown.done
-
-
-def test_all_shutdowns_together_are_judged_by_the_worst(monkeypatch):
-    def figures(_graph, number, wait, state):
-        worst = number == shutdowns.SIGNALS["TERM"] and state.mode == "ANTE"
-        own = {"slowest_s": 1.5 if worst else 0.5, "processor_seconds": {"a": 0.1, "b": 0.4 if worst else 0.2}}
-        own |= {"had_to_be_killed": ["b"] if worst else [], "processes_left": int(worst), "wait": wait}
-        return own | ({"from_gravity": 0.01, "fastest_joint": 0.2} if state.mode else {})
-
-    monkeypatch.setattr(shutdowns, "shut_down", figures)
-    result = shutdowns.run(
-        argparse.Namespace(
-            arms=1, robot="panda", states="just_started, watching,ante", signals="INT,TERM", running=3.0, json=True
-        )
-    )
-    assert {name: own["wait"] for name, own in result["INT"].items()} == {
-        "just_started": 0.5,
-        "watching": 3.0,
-        "ante": 3.0,
-    }
-    del result["INT"], result["TERM"]
-    assert result == {
-        "slowest_s": 1.5, "most_processor_s": 0.4, "had_to_be_killed": ["b"], "processes_left": 1,
-        "furthest_from_gravity": 0.01, "fastest_joint": 0.2, "aim_s": 2.0,
-    }  # fmt: skip

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import gc
 from types import SimpleNamespace
 
 import pytest
 
 from impact_aware_rigs import figures
-from impact_aware_rigs.figures import best_processor_times, percentiles, time_calls
-from impact_aware_rigs.tables import markdown_table
+from impact_aware_rigs.figures import best_processor_times, markdown_table, percentiles
 
 
 def test_percentiles_are_in_microseconds():
@@ -26,25 +24,6 @@ def clock(monkeypatch):
     read = lambda: clock.now  # noqa: E731
     monkeypatch.setattr(figures, "time", SimpleNamespace(perf_counter=read, process_time=read))
     return clock
-
-
-@pytest.mark.slow
-def test_each_call_is_timed_without_the_garbage_collector(clock):
-    collected = []
-
-    def call(seconds):
-        def advance():
-            collected.append(gc.isenabled())
-            clock.now += seconds
-
-        return advance
-
-    assert time_calls(call(seconds) for seconds in (0.25, 1.0, 0.5)) == [0.25, 1.0, 0.5]
-    assert collected == [False] * 3
-    assert gc.isenabled()
-    with pytest.raises(ZeroDivisionError):
-        time_calls([lambda: 1 / 0])
-    assert gc.isenabled()
 
 
 def test_of_several_turns_the_best_counts_per_call_and_the_first_call_of_a_turn_does_not(clock):

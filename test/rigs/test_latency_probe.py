@@ -2,7 +2,6 @@
 
 import json
 import math
-import os
 import threading
 from types import SimpleNamespace
 
@@ -12,8 +11,6 @@ from impact_aware.bringup.node_spec import NodeSpec
 from impact_aware.cli.main import main
 from impact_aware.errors import InvalidInputError
 from impact_aware_rigs.bench.probe_run import BenchmarkFailedError, run_probe
-from impact_aware_rigs.bench.soak import MemoryLog
-from impact_aware_rigs.figures import resident_bytes
 from impact_aware_rigs.probes import latency_probe as module
 from impact_aware_rigs.probes import service_probe
 from impact_aware_rigs.probes.latency_probe import Matcher
@@ -168,15 +165,6 @@ def test_calls_of_both_services_alternate_and_those_of_the_warm_up_do_not_count(
     node.destroy_node()
 
 
-def test_memory_is_compared_after_settling():
-    log = MemoryLog()
-    log._samples["node"] = [(float(step), 100.0 if step < 10 else 101.0) for step in range(100)]
-    # Warm-up belongs to the first tenth and is no growth.
-    assert log.growth()["node"] == {"first_MB": 101.0, "last_MB": 101.0, "growth_MB": 0.0}
-    assert resident_bytes(2**22 + 1) is None
-    assert 10_000_000 < resident_bytes(os.getpid()) < 4_000_000_000
-
-
 def test_the_echo_answers_over_dds(forked_nodes, tmp_path):
     parameters = {"joint_names": ["a", "b"], "posture": [0.1, 0.2], "rate": 100.0, "duration": 0.5, "warm_up": 0.1}
     lines = run_probe(
@@ -190,23 +178,6 @@ def test_the_echo_answers_over_dds(forked_nodes, tmp_path):
     assert 0 < lines[0]["answered"] <= 50
 
 
-def test_late_nodes_join_one_after_each_line(forked_nodes):
-    parameters = {"joint_names": ["a"], "posture": [0.1], "rate": 50.0, "duration": 4.0, "report_period": 2.0}
-    seen = []
-    run_probe(
-        NodeSpec("latency_probe", "latency_probe", parameters=parameters | {"warm_up": 0.0}),
-        [NodeSpec("latency_echo", "latency_echo", parameters={"joints": 1})],
-        4.0,
-        on_line=lambda line: seen.append("line"),
-        on_tick=lambda processes: seen.append(" ".join(sorted(processes))),
-        late=[NodeSpec("latency_echo", f"late_{index}", namespace="aside") for index in range(3)],
-    )
-    seen = [names.replace("latency_echo latency_probe", "both") for names in seen]
-    assert list(dict.fromkeys(seen)) == ["both", "line", "aside/late_0 both", "aside/late_0 aside/late_1 both"]
-    for count, names in enumerate(("aside/late_0 both", "aside/late_0 aside/late_1 both"), start=1):
-        assert seen[: seen.index(names)].count("line") == count
-
-
 def test_a_node_that_does_not_start_is_named(forked_nodes):
     probe = NodeSpec("latency_probe", "latency_probe", parameters={"joint_names": ["a"], "posture": [0.0]})
     with pytest.raises(BenchmarkFailedError, match="rs_controller ended with status 2"):
@@ -218,10 +189,7 @@ def test_a_node_that_does_not_start_is_named(forked_nodes):
     [
         (("dds", "--seconds", "0"), "--seconds"),
         (("dds", "--rate", "1e9"), "--rate"),
-        (("dds", "--late-joiners", "-1"), "--late-joiners"),
-        (("dds", "--late-joiners", "21"), "--late-joiners"),
         (("service", "--calls", "0"), "--calls"),
-        (("soak", "--minutes", "0"), "--minutes"),
         (("dds", "--robot", "pandora"), "pandora"),
     ],
 )

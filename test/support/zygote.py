@@ -168,7 +168,9 @@ def serve(channel: socket.socket) -> None:
     from impact_aware.bringup.start import executables
 
     for module in (*executables().values(), *ALSO):
-        importlib.import_module(module)
+        # A list of the rigs' nodes that was installed earlier may name some that are gone.
+        with contextlib.suppress(ModuleNotFoundError):
+            importlib.import_module(module)
     # What is run as the main module must not be there yet.
     del sys.modules["impact_aware.bringup.start"]
     gc.collect()

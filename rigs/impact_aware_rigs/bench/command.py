@@ -14,29 +14,16 @@ from impact_aware.output_folder import write_whole
 
 BENCHMARKS = (
     "bag",
-    "contact_points",
     "control",
     "dds",
     "detection",
     "estimation",
-    "landings",
-    "law",
-    "perception",
     "predict",
-    "qp",
     "recordings",
     "service",
-    "shutdowns",
-    "soak",
-    "starts",
     "startup",
-    "watchdog",
 )
 """Modules of this folder with `add_arguments(parser)` and `run(args)`, which returns the figures."""
-
-
-FORMER_NAMES = {"endings": "shutdowns"}
-"""What a benchmark was called in the release before; it runs by that name too."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -47,7 +34,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run one benchmark and print what it measured."""
-    args.name = FORMER_NAMES.get(args.name, args.name)
     parser, module = benchmark(args.name)
     options = parser.parse_args(args.options)
     options.json = options.json or args.json

@@ -1,33 +1,28 @@
-"""Velocity estimators on classes of impacts whose velocities are known, and the identification against the truth."""
+"""Velocity estimators on classes of impacts whose velocities are known: controls, joints, rates, demos."""
 
 from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from impact_aware.arrays import Array
-from impact_aware.errors import InvalidInputError
-from impact_aware.estimation import (
-    AGREEMENT,
-    OFFLINE_ESTIMATORS,
-    Identification,
-    ImpactTrial,
-    VelocityEstimate,
-    estimate,
-    identify_friction,
-    identify_motor_inertia,
-    identify_restitution,
-)
-from impact_aware.estimation.experiment import candidate_impacts, choose_impacts, inertia_information
+from impact_aware.errors import InvalidInputError, NoSolutionError
+from impact_aware.estimation import AGREEMENT, OFFLINE_ESTIMATORS, VelocityEstimate, estimate
+from impact_aware.estimation.motion_parts import ramp
+from impact_aware.messages.stamps import stamp_seconds
+from impact_aware.recordings.bag import Bag
 from impact_aware.recordings.impact_fit import BEFORE
-from impact_aware.robot import RobotModel
-from impact_aware_rigs.bench.estimator_classes import KnownImpact, impact_classes
+from impact_aware.recordings.recorded_predictions import TRUTH
+from impact_aware.worker_pool import finished
+from impact_aware_rigs.bench.lab_draw import CONTROLS
+from impact_aware_rigs.bench.lab_hit import hit_of_seed
+from impact_aware_rigs.bench.lab_recording import RATES, record
 
 TIME_ERROR = 4e-4
 """Standard error of the impact times that the estimators are given, s."""
@@ -35,34 +30,133 @@ TIME_ERROR = 4e-4
 EXACT = 0.01
 """Share of the jump below which errors count as equal."""
 
-# What the identification is asked to find again.
-FRICTION = 0.3
-RESTITUTION = 0.3
+JOINTS = 7
+NEAR = 0.5
+"""Part of a demo's recording before and after the impact that is used, s."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.add_argument("--robot", default="panda", help="profile whose parameters are identified (panda)")
     parser.add_argument("--impacts", type=int, default=10, help="impacts per class (10)")
     parser.add_argument("--demos", type=Path, nargs="+", default=[], metavar="BAG", help="bags of the demo, as a class")
     parser.add_argument("--workers", type=int, default=2, help="processes (2)")
-    parser.add_argument("--repeats", type=int, default=40, help="sets of 20 trials per identified quantity (40)")
-    parser.add_argument("--noise", type=float, default=2e-3, help="velocity noise of those trials, rad/s (0.002)")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--only", choices=("estimators", "identification"), help="leave the other half out")
 
 
 def run(args: argparse.Namespace) -> dict[str, Any]:
-    """Measure; see `bench_estimators` and `bench_identification` for the figures."""
-    result: dict[str, Any] = {}
-    if args.only != "identification":
-        classes = impact_classes(args.impacts, args.seed, args.demos, args.workers)
-        result["estimators"] = bench_estimators(classes, args.seed)
-    if args.only != "estimators":
-        result["identification"] = bench_identification(
-            RobotModel.from_profile(args.robot), args.repeats, args.noise, args.seed
+    """Measure; see `bench_estimators` for the figures."""
+    classes = impact_classes(args.impacts, args.seed, args.demos, args.workers)
+    return {"estimators": bench_estimators(classes, args.seed)}
+
+
+@dataclass(frozen=True, eq=False)
+class KnownImpact:
+    """One impact whose velocities are known.
+
+    Attributes:
+        times: (k,) s.
+        positions: (k, n) rad.
+        time: Of the impact, s.
+        before: (n,) Velocity before, rad/s.
+        after: (n,) Velocity after, rad/s.
+        until: Time of the next impact, s, or None.
+    """
+
+    times: Array
+    positions: Array
+    time: float
+    before: Array
+    after: Array
+    until: float | None = None
+
+
+def impact_classes(count: int, seed: int, demos: Sequence[Path] = (), workers: int = 2) -> dict[str, list[KnownImpact]]:
+    """`count` impacts per class; the same seed gives the same ones.
+
+    Classes: one per control of a laboratory's arm at 1 kHz (`CONTROLS`), all of them together at each lower rate, the
+    same with stiff joints (`stiff`), contacts of 6 to 16 ms (`soft`), strongly decaying oscillations (`decaying`), and
+    bags of the demo (`demo`).
+    """
+    classes: dict[str, list[KnownImpact]] = {}
+    jobs = {
+        (control, elastic, index): (seed + index, control, elastic)
+        for index in range(count)
+        for control in CONTROLS
+        for elastic in (True, False)
+    }
+    found = dict(finished(jobs, lab_impacts, workers)) if workers > 1 else {k: lab_impacts(j) for k, j in jobs.items()}
+    for control, elastic, index in jobs:
+        for rate, impact in found[control, elastic, index].items():
+            name = "stiff" if not elastic else control if rate == max(RATES) else f"{rate} Hz"
+            classes.setdefault(name, []).append(impact)
+    classes["soft"] = list(_drawn(count, seed, soft_swing))
+    classes["decaying"] = list(_drawn(count, seed, decaying_swing))
+    if demos:
+        classes["demo"] = [demo_impact(path) for path in demos]
+    return classes
+
+
+def lab_impacts(job: tuple[int, str, bool]) -> dict[int, KnownImpact]:
+    """First contact of a laboratory's hit, recorded at each of `RATES`; empty where the drawn hits miss."""
+    seed, control, elastic = job
+    try:
+        hit = hit_of_seed((seed, CONTROLS.index(control)), control, elastic=elastic)
+    except NoSolutionError:
+        return {}
+    first, until = hit.contacts[0], hit.contacts[1].time if len(hit.contacts) > 1 else None
+    recordings = {rate: record(hit, rate, seed) for rate in RATES}
+    return {
+        rate: KnownImpact(
+            own.times, own.positions, first.time, first.velocity_before, first.velocity_before + first.jump, until
         )
-    return result
+        for rate, own in recordings.items()
+    }
+
+
+def demo_impact(bag_path: Path) -> KnownImpact:
+    """Impact of a demo's bag, whose plant says what came after it."""
+    with Bag(bag_path) as bag:
+        truth = next(message for _, message in bag.messages(TRUTH))
+        states = [message for _, message in bag.messages("joint_states")]
+    time, times = stamp_seconds(truth), np.array([stamp_seconds(state) for state in states])
+    near = np.abs(times - time) < NEAR
+    positions = np.array([state.position for state in states])
+    return KnownImpact(
+        times[near], positions[near], time, np.array(truth.velocity_before), np.array(truth.velocity_after)
+    )
+
+
+def soft_swing(rng: np.random.Generator) -> KnownImpact:
+    """Contact of 6 to 16 ms at 500 Hz, after which joints swing at 15 to 40 Hz with 3 to 10 % of critical damping."""
+    lasting = rng.uniform(0.006, 0.016)
+    frequency = 2.0 * np.pi * rng.uniform(15.0, 40.0, JOINTS)
+    decay = rng.uniform(0.03, 0.1) * frequency
+    return _swing(rng, 500.0, (0.1, 0.6), frequency, decay, lasting)
+
+
+def decaying_swing(rng: np.random.Generator) -> KnownImpact:
+    """Short contact at 1 kHz, after which joints swing at 28 to 46 Hz and decay at 22 1/s."""
+    frequency = 2.0 * np.pi * rng.uniform(28.0, 46.0, JOINTS)
+    return _swing(rng, 1000.0, (0.3, 1.0), frequency, np.full(JOINTS, 22.0), 0.0)
+
+
+def _swing(
+    rng: np.random.Generator, rate: float, share: tuple[float, float], frequency: Array, decay: Array, lasting: float
+) -> KnownImpact:
+    """Constant acceleration, a jump over a contact of `lasting` s, and oscillations of a share of the jump."""
+    times = np.arange(-0.3, 0.35, 1.0 / rate) + rng.uniform(0.0, 1.0) / rate
+    before, jump = rng.uniform(-0.6, 0.6, JOINTS), rng.uniform(-0.8, 0.8, JOINTS)
+    since = np.maximum(times - 0.5 * lasting, 0.0)[:, None]
+    swing = rng.uniform(*share, JOINTS) * jump / frequency * np.exp(-decay * since) * np.sin(frequency * since)
+    smooth = before * times[:, None] + 0.5 * rng.uniform(-1.5, 1.5, JOINTS) * times[:, None] ** 2
+    kink = jump * ramp(np.maximum(times, 0.0), lasting)[:, None]
+    noise = 1e-5 * rng.standard_normal((len(times), JOINTS))
+    return KnownImpact(times, smooth + kink + swing + noise, 0.0, before, before + jump)
+
+
+def _drawn(count: int, seed: int, draw: Callable[[np.random.Generator], KnownImpact]) -> Iterable[KnownImpact]:
+    rng = np.random.default_rng(seed)
+    return (draw(rng) for _ in range(count))
 
 
 def bench_estimators(classes: dict[str, list[KnownImpact]], seed: int) -> dict[str, Any]:
@@ -120,73 +214,3 @@ def _estimated(method: str, impact: KnownImpact, when: float, error: float) -> V
         except InvalidInputError:
             continue
     return None
-
-
-def bench_identification(robot: RobotModel, repeats: int, noise: float, seed: int) -> dict[str, Any]:
-    """Twenty noisy trials of the rigid impact map, identified again and again.
-
-    Per parameter: the truth, the median and the 90th percentile of the relative error, and the share of repeats whose
-    95 % interval contains the truth.
-    """
-    rng = np.random.default_rng(seed)
-    known = robot.apparent_motor_inertia
-    cases: dict[str, tuple[Callable[[Sequence[ImpactTrial]], Identification], Array, float, float]] = {
-        "friction": (lambda trials: identify_friction(robot, trials), np.array([FRICTION]), FRICTION, 0.0),
-        "restitution": (lambda trials: identify_restitution(robot, trials), np.array([RESTITUTION]), 0.1, RESTITUTION),
-        "inertia": (lambda trials: identify_motor_inertia(robot, trials), known, FRICTION, 0.0),
-        "inertia_planned": (lambda trials: identify_motor_inertia(robot, trials), known, FRICTION, 0.0),
-        "inertia_ratio": (
-            lambda trials: identify_motor_inertia(robot, trials, common_ratio=True),
-            np.ones(1),
-            FRICTION,
-            0.0,
-        ),
-    }
-    table: dict[str, Any] = {"trials": 20, "noise_rad_s": noise, "repeats": repeats}
-    for name, (identify, truth, friction, restitution) in cases.items():
-        make = simulate_planned_trials if name == "inertia_planned" else simulate_rigid_trials
-        results = [identify(make(robot, rng, 20, noise, friction, restitution)) for _ in range(repeats)]
-        errors = np.abs([result.values - truth for result in results]) / truth
-        contained = np.array([(result.lower <= truth) & (truth <= result.upper) for result in results])
-        table[name] = {
-            parameter: {
-                "truth": float(truth[index]),
-                "median_error": float(np.median(errors[:, index])),
-                "p90_error": float(np.quantile(errors[:, index], 0.9)),
-                "contained": float(np.mean(contained[:, index])),
-                "determined": float(np.mean([result.determined[index] for result in results])),
-            }
-            for index, parameter in enumerate(results[0].names)
-        }
-    return table
-
-
-def simulate_rigid_trials(
-    robot: RobotModel, rng: np.random.Generator, count: int, noise: float, friction: float, restitution: float
-) -> list[ImpactTrial]:
-    """Impacts of the rigid arm at random postures around home, with noise on both velocities."""
-    candidates = candidate_impacts(
-        robot, rng, count, friction=friction, restitution=restitution, velocity_error=max(noise, 1e-9)
-    )
-    return [with_noise(trial, rng, noise) for trial in candidates]
-
-
-def simulate_planned_trials(
-    robot: RobotModel, rng: np.random.Generator, count: int, noise: float, friction: float, restitution: float
-) -> list[ImpactTrial]:
-    """The most telling of 15 times as many random impacts, as `impact-aware identify plan` picks them."""
-    candidates = candidate_impacts(
-        robot, rng, 15 * count, friction=friction, restitution=restitution, velocity_error=max(noise, 1e-9)
-    )
-    taken = choose_impacts(inertia_information(robot, candidates), count)
-    return [with_noise(candidates[index], rng, noise) for index in taken]
-
-
-def with_noise(trial: ImpactTrial, rng: np.random.Generator, noise: float) -> ImpactTrial:
-    """The same impact as a noisy recording shows it."""
-    size = trial.q.size
-    return replace(
-        trial,
-        velocity_before=trial.velocity_before + noise * rng.standard_normal(size),
-        velocity_after=trial.velocity_after + noise * rng.standard_normal(size),
-    )

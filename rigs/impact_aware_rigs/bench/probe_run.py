@@ -1,12 +1,10 @@
-"""Runs a probe against some nodes: what the DDS benchmarks and the soak have in common."""
+"""Runs a probe against some nodes, as the benchmarks over DDS do."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 from impact_aware.bringup.node_spec import NodeSpec
 from impact_aware.bringup.processes import NodeProcess
@@ -30,22 +28,15 @@ class BenchmarkFailedError(ImpactAwareError):
 def patient(nodes: Iterable[NodeSpec], rate: float) -> tuple[NodeSpec, ...]:
     """The same nodes, with a controller for states at this rate, Hz, that waits longer for one than it should."""
     own = {**PATIENCE, "period": 1.0 / rate}
-    return tuple(_with_parameters(spec, own) if spec.name == "rs_controller" else spec for spec in nodes)
-
-
-def _with_parameters(spec: NodeSpec, parameters: dict[str, Any]) -> NodeSpec:
-    return replace(spec, parameters={**spec.parameters, **parameters})
+    return tuple(
+        replace(spec, parameters={**spec.parameters, **own}) if spec.name == "rs_controller" else spec for spec in nodes
+    )
 
 
 def run_probe(
     probe: NodeSpec,
     nodes: Iterable[NodeSpec],
     duration: float,
-    *,
-    on_line: Callable[[Line], object] = lambda line: None,
-    on_tick: Callable[[dict[str, NodeProcess]], object] = lambda processes: None,
-    late: Sequence[NodeSpec] = (),
-    logs: Path | None = None,
 ) -> list[Line]:
     """Start the nodes and the probe, wait until the probe ends, and end everything.
 
@@ -53,10 +44,6 @@ def run_probe(
         probe: The node `latency_probe` or `service_probe`, which prints JSON lines and ends by itself.
         nodes: What answers it.
         duration: How long the probe measures, s.
-        on_line: Called with each line of the probe.
-        on_tick: Called now and then with the running processes by name.
-        late: Nodes that join while it measures, one after each line of the probe.
-        logs: Folder for the nodes' logs; a temporary one when None.
 
     Returns:
         The probe's lines.
@@ -65,12 +52,7 @@ def run_probe(
         BenchmarkFailedError: A node died, went to its safe mode, or the probe did not end.
     """
     lines: list[Line] = []
-
-    def take(line: Line) -> None:
-        lines.append(line)
-        on_line(line)
-
-    with GraphRun(take, logs=logs) as graph:
+    with GraphRun(lines.append) as graph:
         graph.start(*nodes)
         graph.start(probe, listener=True)
         talker = graph.processes[probe.full_name]
@@ -79,11 +61,8 @@ def run_probe(
         while not ended and time.monotonic() < deadline:
             ended = not talker.running
             graph.listen()
-            on_tick(graph.processes)
             if ended:
                 break
-            joined = sum(spec.full_name in graph.processes for spec in late)
-            graph.start(*late[joined : len(lines)])
             for death in graph.died(exempt=(probe.full_name,)):
                 raise BenchmarkFailedError(death)
             # Once the probe has ended a controller goes to its safe mode, and rightly so.

@@ -16,7 +16,7 @@ from impact_aware_rigs.faults.held_trial import HeldTrial
 from impact_aware_rigs.faults.model_trial import ModelTrial
 from impact_aware_rigs.faults.trial import run_trial
 from impact_aware_rigs.faults.trial_result import MODES, Trial, TrialResult
-from impact_aware_rigs.tables import markdown_table
+from impact_aware_rigs.figures import markdown_table
 
 DROPPED = 0.005
 """An object that came down further than this from between two palms was dropped, m."""

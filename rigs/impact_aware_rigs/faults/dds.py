@@ -40,8 +40,8 @@ from impact_aware.bringup.node_spec import NodeSpec
 from impact_aware.errors import UnknownNameError
 from impact_aware.robot import RobotModel, load_profile
 from impact_aware_rigs.faults.dds_classes import DDS_FAULTS, RELAY, DdsFault, right_reasons
+from impact_aware_rigs.figures import markdown_table
 from impact_aware_rigs.graph_run import GraphRun
-from impact_aware_rigs.tables import markdown_table
 
 START_TIMEOUT = 120.0
 """Longest time until the arm moves, s of wall time; a busy machine starts six Python processes slowly."""

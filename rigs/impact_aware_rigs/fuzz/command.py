@@ -13,8 +13,8 @@ from tqdm import tqdm
 from impact_aware.bringup.domain import own_domain
 from impact_aware.bringup.processes import quiet_environment
 from impact_aware.errors import ImpactAwareError, InvalidInputError, UnknownNameError
+from impact_aware_rigs.figures import markdown_table
 from impact_aware_rigs.fuzz.subjects import SUBJECTS, subject
-from impact_aware_rigs.tables import markdown_table
 
 MOST_GROWTH_KIB = 4096
 """Memory that a node may take more after the first fifth of the messages: what an allocator keeps without a leak."""

@@ -1,6 +1,6 @@
 """Node `latency_probe`: plays a robot's driver at full rate and measures how soon each state is answered by a torque.
 
-Prints one JSON line per report period: states sent, states answered, and percentiles of the time from publishing a
+Prints one JSON line: states sent, states answered, and percentiles of the time from publishing a
 state to receiving its command. Commands carry no stamp: one belongs to the newest state that was sent before it and has
 no command yet. With several arms all of them are sent together, and a state is answered when every arm's command is in.
 States have no efforts: nothing follows the torques, and the controller compares efforts with its commands.
@@ -20,9 +20,11 @@ from functools import partial
 import numpy as np
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
 
 from impact_aware.errors import InvalidInputError
-from impact_aware.nodes.ros.messages import message_class, stamp
+from impact_aware.nodes.arm_commands import COMMANDS_TOPIC
+from impact_aware.nodes.ros.messages import stamp
 from impact_aware.nodes.ros.qos import COMMAND_QOS, state_qos
 from impact_aware.nodes.ros.ros_parameters import load_settings
 from impact_aware.nodes.ros.runtime import run_node
@@ -42,7 +44,7 @@ LATE = 10
 """States after which one that has no answer yet will never have one."""
 
 AFTERWARDS = 0.5
-"""How long states go on after the last report, s."""
+"""How long states go on after the report, s."""
 
 
 @dataclass(frozen=True)
@@ -52,11 +54,8 @@ class Settings:
     arms: list[str] = described([], "namespaces of the arms; empty: one arm without a namespace")
     joint_names: list[str] = described([], "joints of each arm")
     posture: list[float] = described([], "posture about which the joints swing, arm after arm, rad")
-    answers: str = described("effort_controller/commands", "topic of an arm's answers, below its namespace")
-    answer_type: str = described("std_msgs/msg/Float64MultiArray", "type of the answers")
     rate: float = described(1000.0, "states per second", 1.0, 10000.0)
     duration: float = described(10.0, "time to measure, s", 0.1, 1e6)
-    report_period: float = described(1e9, "time between two reports, s", 0.1, 1e9)
     warm_up: float = described(1.0, "time after the first answer that is not measured, s", 0.0, 100.0)
 
 
@@ -133,8 +132,8 @@ class LatencyProbeNode(Node):
                 self.create_publisher(JointState, f"{prefix}joint_states", state_qos(reliable=True))
             )
             # As they come: what is in them is nothing to the probe.
-            on_answer, answers = partial(self._on_command, arm), message_class(settings.answer_type)
-            self.create_subscription(answers, f"{prefix}{settings.answers}", on_answer, COMMAND_QOS, raw=True)
+            topic = f"{prefix}{COMMANDS_TOPIC}"
+            self.create_subscription(Float64MultiArray, topic, partial(self._on_command, arm), COMMAND_QOS, raw=True)
         self._waiting_for = set(arms)
         self._arms = frozenset(arms)
         self._matcher = Matcher()
@@ -160,13 +159,9 @@ class LatencyProbeNode(Node):
             self._keep_sending(period, DISCOVERY)
         self._keep_sending(period, self._settings.warm_up)
         self._matcher.report()
-        left = self._settings.duration
-        while left > 1e-9 and not self._ended.is_set():
-            block = min(left, self._settings.report_period)
-            self._keep_sending(period, block)
-            left -= block
-            print(json.dumps(self._matcher.report() | {"last": left <= 1e-9}), flush=True)
-        # Whoever listens to these lines shall know that this was all before the controller misses its states.
+        self._keep_sending(period, self._settings.duration)
+        print(json.dumps(self._matcher.report() | {"last": True}), flush=True)
+        # Whoever listens to this line shall know that this was all before the controller misses its states.
         self._keep_sending(period, AFTERWARDS)
         self.finished = True
 
