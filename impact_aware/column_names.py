@@ -27,7 +27,7 @@ _BARE = frozenset(("joint", "joints", "jnt", "axis", "j", "a"))
 _BESIDE = _BARE | frozenset(
     ("state", "states", "robot", "arm", "field", "current", "observation", "sensor", "fb", "feedback")
 )
-_TIME = frozenset(("time", "t", "stamp", "timestamp", "timestamps", "sec", "secs", "seconds", "zeit"))
+_TIME = frozenset(("time", "t", "duration", "stamp", "timestamp", "timestamps", "sec", "secs", "seconds", "zeit"))
 _BESIDE_TIME = frozenset(
     ("header", "robot", "sample", "elapsed", "rel", "relative", "rosbag", "bag", "field", "ros", "log")
 )

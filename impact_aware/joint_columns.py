@@ -359,6 +359,9 @@ def _vectors(source: ColumnFile, quantity: str) -> Columns:
     said = {name: quantity_of(str(name)) for name, width in source.widths.items() if width > 1}
     ranks = {name: rank for name, (kind, rank) in said.items() if kind == quantity}
     best = tuple(name for name, rank in ranks.items() if rank == min(ranks.values()))
+    if not best and quantity == "q":
+        # LeRobot: the measured joints, without a word of what of them.
+        best = tuple(name for name in said if name == "observation.state")
     if len(best) > 1 and quantity == "q":
         both = " and ".join(str(name) for name in best)
         raise InvalidInputError(f"columns: q of {source.path}", both, "one of them, by --columns q=COLUMNS")

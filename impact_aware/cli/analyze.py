@@ -11,7 +11,7 @@ from pathlib import Path
 from tqdm import tqdm
 
 from impact_aware.cli.numbers import number, numbers
-from impact_aware.cli.table_options import add_table_arguments, column_map
+from impact_aware.cli.table_options import add_table_arguments, column_map, refuse_unused, remember_defaults
 from impact_aware.detection.impact_watch import SECOND_CONTACT
 from impact_aware.detection.registry import DETECTORS
 from impact_aware.errors import one_line
@@ -91,6 +91,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--no-report", action="store_true", help="with --out: numbers only, no report and figures")
     parser.add_argument("--no-annotated", action="store_true", help="with --out: no annotated MCAP")
     parser.add_argument("--force", action="store_true", help="replace results that are in DIR already")
+    remember_defaults(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -122,6 +123,7 @@ def run(args: argparse.Namespace) -> int:
         degrees=args.degrees,
     )
     if args.out is None:
+        refuse_unused(args, ("no_report", "no_annotated", "force"), "--out DIR along with it")
         analysis = _analyzed(args.recordings, options)
     else:
         # Refused before the work, not after it.

@@ -13,7 +13,7 @@ import numpy as np
 from impact_aware.cli.identify_contact_point import add_contact_point_arguments, run_contact_point
 from impact_aware.cli.identify_plan import run_plan
 from impact_aware.cli.numbers import real, whole
-from impact_aware.cli.table_options import add_table_arguments, column_map, tell
+from impact_aware.cli.table_options import add_table_arguments, column_map, refuse_unused, remember_defaults, tell
 from impact_aware.columns import ROW_NUMBER, open_columns
 from impact_aware.contact.force_models import FORCE_MODELS
 from impact_aware.contact.geometry import Contact
@@ -115,10 +115,39 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     contact.add_argument("--effective-mass", type=float, metavar="KG", help="along the normal")
     contact.add_argument("--approach-speed", type=float, nargs="+", metavar="M/S", help="one, or one per file")
+    remember_defaults(parser)
+
+
+_TABLES, _BAGS = ("columns", "time_unit", "rate"), ("object_topic", "object_frame")
+_RECORDED = ("robot", *_TABLES, "degrees", "contact_frame", "normal", "friction", "impact_time", "object_mass")
+_FITTED = ("interval", "confidence")
+_IMPACTS = (*_RECORDED, *_BAGS, *_FITTED, "restitution", "method", "object_half_extents", "object_position")
+
+_READ = {
+    "friction": tuple(name for name in _IMPACTS if name != "friction"),
+    "inertia": (*_IMPACTS, "common_ratio"),
+    "restitution": tuple(name for name in _IMPACTS if name != "restitution"),
+    "contact": (*_FITTED, "model", "effective_mass", "approach_speed"),
+    "contact-point": (*_RECORDED, "per_hit", "fit", "offset", "law_error"),
+    "plan": ("robot", "normal", "friction", "restitution", "count", "candidates", "velocity_error", "seed"),
+}
+"""Options that each quantity reads."""
+
+
+def _refuse_unused(args: argparse.Namespace) -> None:
+    """Refuse options that the quantity, or the kind of the files, has no use for."""
+    unused = [name for name in args.option_defaults if name not in (*_READ[args.quantity], "out", "json", "help")]
+    refuse_unused(args, unused, f"options that identify {args.quantity} reads")
+    bags = [path.is_dir() or is_recording(path) for path in args.files]
+    if bags and all(bags):
+        refuse_unused(args, _TABLES, "a table among the files: a bag has names and stamps of its own")
+    if bags and not any(bags):
+        refuse_unused(args, _BAGS, "a bag among the files; --columns object_position=... names a table's columns")
 
 
 def run(args: argparse.Namespace) -> int:
     """Identify and print."""
+    _refuse_unused(args)
     args.robot = args.robot or common_option("robot", args.files) or DEFAULT_ROBOT
     if args.quantity == "plan":
         return run_plan(args, load_robot(args.robot))
@@ -188,8 +217,9 @@ def _impacts(args: argparse.Namespace) -> Identification:
         beside = file_options(path)
         known, times, columns = _beside(beside, defaults, args.impact_time, chosen)
         degrees = args.degrees or (beside is not None and beside.degrees)
-        times = times or _found_times(path, args.robot, columns, degrees=degrees)
-        if path.is_dir() or is_recording(path):
+        bag = path.is_dir() or is_recording(path)
+        times = times or _found_times(path, args.robot, None if bag else columns, degrees=degrees)
+        if bag:
             track = (args.object_topic, args.object_frame)
             trials += trials_from_bag(path, robot, known, times, degrees=degrees, track=track)
         else:

@@ -233,7 +233,7 @@ def _hits(file: Path, robot: RobotModel, frame: str, args: argparse.Namespace) -
     table = file.is_file() and not is_recording(file)
     impacts = table and any(str(name).startswith(("before", "velocity_before")) for name in open_columns(file).widths)
     if not impacts:
-        options = AnalysisOptions(robot=args.robot, columns=columns, degrees=degrees, ablation=False)
+        options = AnalysisOptions(robot=args.robot, columns=columns if table else None, degrees=degrees, ablation=False)
         given = args.normal if args.normal is not None else beside.normal if beside is not None else None
         known = None if given is None else unit_vector("normal", given)
         found = [impact for impact in analyze([file], options).impacts if impact.estimate is not None]

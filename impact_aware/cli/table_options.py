@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Iterable
 
-from impact_aware.errors import one_line
+from impact_aware.errors import InvalidInputError, one_line
 from impact_aware.joint_columns import ColumnMap, read_column_map, with_rate, with_time_unit
 from impact_aware.time_columns import TIME_UNITS
 
@@ -36,6 +36,29 @@ def column_map(args: argparse.Namespace) -> ColumnMap | None:
     """
     chosen = None if not args.columns else read_column_map(" ".join(args.columns))
     return with_rate(with_time_unit(chosen, getattr(args, "time_unit", None)), getattr(args, "rate", None))
+
+
+def remember_defaults(parser: argparse.ArgumentParser) -> None:
+    """Keep the defaults of the options declared so far, for `refuse_unused`."""
+    defaults = {action.dest: action.default for action in parser._actions if action.option_strings}
+    parser.set_defaults(option_defaults=defaults)
+
+
+def refuse_unused(args: argparse.Namespace, unused: Iterable[str], reason: str) -> None:
+    """Refuse the options among `unused` that were given.
+
+    Args:
+        args: Of a parser with `remember_defaults`.
+        unused: Names of options that nothing would read.
+        reason: When they are read, for the error.
+
+    Raises:
+        InvalidInputError: With the first such option.
+    """
+    for name in unused:
+        if getattr(args, name) != args.option_defaults[name]:
+            given = getattr(args, name)
+            raise InvalidInputError("--" + name.replace("_", "-"), "given" if given is True else given, reason)
 
 
 def tell(notes: Iterable[str]) -> None:

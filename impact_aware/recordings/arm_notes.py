@@ -9,13 +9,11 @@ import numpy as np
 
 from impact_aware.arrays import Array
 from impact_aware.errors import InvalidInputError
-from impact_aware.joint_columns import ColumnMap
 from impact_aware.recordings.arm_samples import ArmSelector
 from impact_aware.recordings.file_options import FileOptions
 from impact_aware.recordings.impact_finder import ImpactFinder
 from impact_aware.recordings.input_faults import InputFaults
 from impact_aware.recordings.input_stage import InputStage
-from impact_aware.recordings.options import AnalysisOptions
 from impact_aware.recordings.results import ArmAnalysis
 from impact_aware.recordings.velocity_lag import velocity_lag
 from impact_aware.robot import RobotModel
@@ -107,18 +105,3 @@ def check_times(file: Path, finder: ImpactFinder, faults: InputFaults) -> None:
         raise InvalidInputError(f"times of {file.name}", given, wanted)
     if faults.seen > 1 and finder.first_time == finder.last_time:
         raise InvalidInputError(f"times of {file.name}", f"{finder.first_time:g} s in every row", wanted)
-
-
-def of_bags_only(options: AnalysisOptions) -> list[str]:
-    """What was asked for that a table can't have."""
-    asked = [name for name in ("object_topic", "object_frame", "command_topic") if getattr(options, name) is not None]
-    words = ", ".join("--" + name.replace("_", "-") for name in asked) + (" looks" if len(asked) == 1 else " look")
-    ways = "--columns object_position=... command=... names the columns of a table"
-    return [f"{words} into bags only; {ways}"] if asked else []
-
-
-def of_tables_only(options: AnalysisOptions) -> list[str]:
-    """What was asked for that a bag can't have: its messages have stamps, and names of their own."""
-    if options.columns in (None, ColumnMap()):
-        return []
-    return ["--columns, --rate and --time-unit are for tables: a bag has names and stamps, which were taken"]

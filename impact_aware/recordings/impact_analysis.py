@@ -19,8 +19,6 @@ from impact_aware.recordings.arm_notes import (
     beside_notes,
     check_times,
     data_notes,
-    of_bags_only,
-    of_tables_only,
     robot_notes,
 )
 from impact_aware.recordings.arm_reading import ArmReading, read_arm, why_nothing
@@ -78,6 +76,7 @@ def analyze(
     if not paths:
         raise InvalidInputError("files", "none", "at least one recording")
     options = options or AnalysisOptions()
+    options.check_effect(paths, TABLES)
     started = time.perf_counter()
     surface = None if options.surface is None else load_surface(options.surface)
     arms: list[ArmAnalysis] = []
@@ -90,6 +89,8 @@ def analyze(
         arms += found
         notes += added
         reading += seconds
+    if all(arm.model is None for arm in arms):
+        options.check_robot()
     return Analysis(
         files=tuple(paths),
         arms=tuple(arms),
@@ -133,7 +134,7 @@ def _analyze_file(
         sources, notes = arms_in_bag(bag, options.robot, topics)
         arms = [read_arm(source, options) for source in sources]
         seconds = _read(bag, arms, report)
-        notes = [f"{file.name}: {note}" for note in (*notes, *of_tables_only(options))]
+        notes = [f"{file.name}: {note}" for note in notes]
         if bag.damage:
             notes.append(bag.damage)
         if not any(arm.finder.samples for arm in arms):
@@ -188,7 +189,6 @@ def _analyze_table(
         raise InvalidInputError("table", str(file), "at least one row of finite positions")
     check_times(file, arm.finder, arm.stage.faults)
     arm.units.check(file.name)
-    arm.notes += of_bags_only(options)
     arm.commands = commands_of_table(table)
     track = track_of_table(table.source, table.time, table.time_scale, options.columns)
     found = [_concluded(file, arm, options, Surroundings(surface, track=track), report)]

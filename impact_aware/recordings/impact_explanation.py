@@ -195,7 +195,9 @@ def _predict(
     )
     check = check_contact(robot, q, impact.estimate, result.prediction, normal_given=normal_source != "jump")
     if check is not None:
-        impact = _with_notes(_with_notes(impact, check.note), check.surface_note)
+        impact = _with_notes(_with_notes(impact, check.note), "" if check.link else check.surface_note)
+        if check.link:
+            impact = replace(impact, untested=f"{check.link} was touched, not {contact.frame}")
         if check.verdict != "agrees" and options.contact_frame is None and recorded is None:
             impact = replace(impact, assumed=(*impact.assumed, f"contact at {contact.frame}"))
     impact = replace(impact, contact_check=check)

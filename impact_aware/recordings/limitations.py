@@ -114,7 +114,8 @@ def _is_of_both_sides(impact: AnalyzedImpact) -> bool:
 
 def _untold(impact: AnalyzedImpact, *, one_point: bool) -> bool:
     check = impact.contact_check
-    return check is not None and check.verdict == "cannot_tell" and check.fit.one_point == one_point
+    told = check is None or check.verdict != "cannot_tell" or bool(check.link)
+    return not told and check.fit.one_point == one_point
 
 
 _PER_IMPACT = (
@@ -151,7 +152,7 @@ _PER_IMPACT = (
     ),
     (
         "where the contact point is",
-        "no point of the frame explains the jump: another link was touched, or the inertia is another",
+        "no point of the frame explains the jump, and no other link does: the inertia may be another",
         lambda impact: _untold(impact, one_point=False),
     ),
     (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.estimation.registry import AGREEMENT, OFFLINE_ESTIMATORS
 from impact_aware.impact.registry import DEFAULT_METHOD, impact_map
 from impact_aware.joint_columns import ColumnMap
+from impact_aware.recordings.labels import label_of
 from impact_aware.robot import INERTIA_CHOICES
 
 DEFAULT_DETECTOR = "adaptive_window"
@@ -20,6 +22,12 @@ DEFAULT_DETECTOR = "adaptive_window"
 DEFAULT_ESTIMATOR = AGREEMENT
 
 ALL = "all"
+
+_BAGS_ONLY = ("topics", "surface_frame", "command_topic", "object_topic", "object_frame")
+_CONTACT = (
+    "contact_frame", "offset", "tool_radius", "normal", "surface", "surface_frame", "friction", "restitution",
+    "object_mass", "inertia", "method",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -112,6 +120,40 @@ class AnalysisOptions:
         if self.detector == ALL:
             return (DEFAULT_DETECTOR, *(name for name in DETECTORS if name != DEFAULT_DETECTOR))
         return tuple(dict.fromkeys(name.strip() for name in self.detector.split(",")))
+
+    def check_effect(self, files: Sequence[Path], tables: Collection[str]) -> None:
+        """Refuse options that files of these kinds have no use for.
+
+        Args:
+            files: The recordings.
+            tables: Endings of names of tables.
+
+        Raises:
+            InvalidInputError: With the first such option.
+        """
+        kinds = {file.suffix.lower() in tables for file in files}
+        bags = "a bag; --columns object_position=... command=... names the columns of a table"
+        for name in _BAGS_ONLY if kinds == {True} else ():
+            self._refuse(name, bags)
+        if kinds == {False}:
+            self._refuse("columns", "a table: a bag has names and stamps of its own")
+        if self.labels is not None and not any(label_of(file, self.labels) for file in files):
+            self._refuse("labels", "a file with the name of some recording")
+
+    def check_robot(self) -> None:
+        """Refuse options about the contact where no arm is known.
+
+        Raises:
+            InvalidInputError: With the first such option.
+        """
+        for name in _CONTACT:
+            self._refuse(name, "--robot along with it: no arm of the recordings is known")
+
+    def _refuse(self, name: str, expected: str) -> None:
+        value = getattr(self, name)
+        if value != type(self).__dataclass_fields__[name].default:
+            shown = "names of other files" if name == "labels" else "given" if name == "columns" else value
+            raise InvalidInputError("--" + name.replace("_", "-").replace("topics", "topic"), shown, expected)
 
     def plain(self) -> dict[str, Any]:
         """Every option in types that JSON knows."""

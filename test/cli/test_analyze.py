@@ -194,6 +194,8 @@ def test_mistakes_are_answered_in_one_line(bag: Path, tmp_path: Path, capsys: py
         ((bag, "--columns", tmp_path / "absent.yaml"), "columns"),
         ((bag, "--tuning", tmp_path / "absent.yaml"), "tuning"),
         ((bag, "--out", tmp_path / "notes.txt"), "a folder"),
+        ((bag, "--no-report"), "--out DIR along with it"),
+        ((bag, "--rate", "100"), "a table"),
     ]
     for words, sentence in cases:
         assert sentence in refused(capsys, *words), words

@@ -480,3 +480,20 @@ def test_a_plan_for_an_arm_whose_motors_nobody_knows_says_what_it_took(capsys, t
     (tmp_path / "bare.yaml").write_text(text)
     assert "inertia of joint_7 is not known" in identify(capsys, *words)[1]
     assert json.loads(identify(capsys, "plan", "--count", 5, "--candidates", 30, "--json")[1])["notes"] == []
+
+
+@pytest.mark.parametrize(
+    ("words", "refused"),
+    [
+        (("friction", "--friction", "0.3"), "--friction"),
+        (("inertia", "--restitution", "0.1", "--model", "maxwell"), "--model"),
+        (("friction", "--common-ratio"), "--common-ratio"),
+        (("friction", "--object-topic", "/box"), "--object-topic"),
+        (("contact", "--robot", "panda"), "--robot"),
+        (("contact-point", "--confidence", "0.9"), "--confidence"),
+        (("plan", "--impact-time", "1.0"), "--impact-time"),
+    ],
+)
+def test_options_that_a_quantity_does_not_read_are_refused(capsys, table, words, refused):
+    status, out, err = identify(capsys, words[0], *(() if words[0] == "plan" else (table,)), *words[1:])
+    assert (status, out) == (2, "") and err.count("\n") == 1 and f"{refused}: got" in err

@@ -44,12 +44,23 @@ def test_radians_that_are_read_as_degrees_are_doubted(tmp_path):
     assert notes(written(path, times, step=0.2), True) == []
 
 
-def test_what_only_bags_have_is_not_passed_over_silently(tmp_path):
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"object_frame": "box"}, "--object-frame: got box, expected a bag"),
+        ({"command_topic": "/commands"}, "--command-topic: got /commands, expected a bag"),
+        ({"topics": ("/joint_states",)}, "--topic: got"),
+        ({"surface_frame": "table"}, "--surface-frame: got table, expected a bag"),
+        ({"normal": (0.0, 0.0, 1.0)}, "expected --robot along with it"),
+        ({"friction": 0.3}, "--friction: got 0.3, expected --robot along with it"),
+        ({"inertia": "M"}, "--inertia: got M, expected --robot along with it"),
+        ({"labels": {"other": "soft"}}, "--labels: got names of other files"),
+    ],
+)
+def test_options_without_effect_on_a_table_are_refused(tmp_path, given, words):
     path = written(tmp_path / "t.csv", np.arange(0.0, 1.0, 0.004))
-    options = AnalysisOptions(object_frame="box", command_topic="/commands")
-    (arm,) = analyze([path], options).arms
-    assert any(note.startswith("--object-frame, --command-topic look into bags only") for note in arm.notes)
-    assert not any("bags only" in note for note in analyze([path], AnalysisOptions()).arms[0].notes)
+    with pytest.raises(InvalidInputError, match=words):
+        analyze([path], AnalysisOptions(**given))
 
 
 @pytest.mark.parametrize(

@@ -70,6 +70,16 @@ def libfranka():
     return table(header, [1e3 * (TIMES - TIMES[0]), *split(*blocks.values())], ", ")
 
 
+def libfranka_log():
+    """`franka::logToCSV`: the time is a duration, wanted values come twice, a column of nothing is between both."""
+    state = {"q": POSITIONS, "q_d": POSITIONS + 1.0, "dq": VELOCITIES, "dq_d": VELOCITIES + 1.0, "tau_J": EFFORTS}
+    sent = {"q_d": POSITIONS + 1.0, "dq_d": VELOCITIES + 1.0, "tau_J_d": EFFORTS + 1.0}
+    named = [[name for word in blocks for name in numbered(f"{word}[{{}}]")] for blocks in (state, sent)]
+    header = ["duration", "success rate", *named[0], "sent commands", *named[1]]
+    columns = [1e3 * (TIMES - TIMES[0]), ["0.99"] * COUNT, *split(*state.values()), [""] * COUNT]
+    return table(header, [*columns, *split(*sent.values())], ",")
+
+
 def rtde():
     words = ("target_q", "actual_q", "actual_qd", "actual_current", "target_moment")
     header = ["timestamp", *(name for word in words for name in numbered(f"{word}_{{}}"))]
@@ -94,6 +104,7 @@ TEXTS = {
     "indices": (plotjuggler("/joint_states/{word}[{place}]"), "qdt"),
     "dots": (plotjuggler("/arm/joint_states/{word}.{place}"), "qdt"),
     "libfranka": (libfranka(), "qdtc"),
+    "libfranka's log": (libfranka_log(), "qdtc"),
     "rtde": (rtde(), "qdc"),
     "tuples": (tuples(), "qdt"),
     "shuffled": (shuffled(), "q"),
@@ -189,6 +200,7 @@ def test_joints_in_rows_and_vectors_in_cells_of_a_frame(tmp_path):
     check(open_table(tmp_path / "t.npz"), "qd")
     columns = {"timestamp": TIMES, "observation.state": pyarrow.array(POSITIONS.tolist())}
     pyarrow.parquet.write_table(pyarrow.table(columns), tmp_path / "t.parquet")
+    check(open_table(tmp_path / "t.parquet"), "q")
     check(open_table(tmp_path / "t.parquet", read_column_map("q=observation.state")), "q")
     ragged = pyarrow.array([row[: 5 + place % 2] for place, row in enumerate(POSITIONS.tolist())])
     pyarrow.parquet.write_table(pyarrow.table({"timestamp": TIMES, "q": ragged}), tmp_path / "u.parquet")
