@@ -114,8 +114,9 @@ def _is_of_both_sides(impact: AnalyzedImpact) -> bool:
 
 def _untold(impact: AnalyzedImpact, *, one_point: bool) -> bool:
     check = impact.contact_check
-    told = check is None or check.verdict != "cannot_tell" or bool(check.link)
-    return not told and check.fit.one_point == one_point
+    if check is None or check.link:
+        return False
+    return check.verdict == "cannot_tell" and check.fit.one_point == one_point
 
 
 _PER_IMPACT = (
