@@ -15,13 +15,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from impact_aware.detection.events import Array, JointSample
-from impact_aware.detection.recording import Recording
 from impact_aware.detection.ring import Ring
 from impact_aware.detection.windowed_detector import (
-    ROUNDING,
     Finding,
     PerJoint,
     WindowedDetector,
@@ -169,27 +166,3 @@ class AccelerationDetector(WindowedDetector):
         self._trusted += 1
         self._trusted[~finite] = 0
         np.minimum(self._trusted, self._window.counts, out=self._trusted)
-
-    @property
-    def settled(self) -> bool:
-        """Whether only the last `memory` samples and the last event matter."""
-        return super().settled and (self.parameters.source == "position" or bool((self._trusted > self._width).all()))
-
-    def _screen(self, recording: Recording, limit: float) -> NDArray[np.bool_]:
-        marked = self._irregular(recording)
-        width, half = self._width, self._width // 2
-        signal = recording.positions if self.parameters.source == "position" else recording.velocities
-        if signal is None:
-            return marked
-        if len(recording) > width:
-            with np.errstate(invalid="ignore", over="ignore"):
-                if self.parameters.source == "position":
-                    differences = signal[width:] + signal[:-width] - 2.0 * signal[half:-half]
-                else:
-                    differences = signal[width:] - signal[:-width]
-                shares = np.abs(differences) * self._scale
-                # What is not finite is marked.
-                marked[width:] |= ~(shares[:, self._watched] < limit * ROUNDING).all(axis=1)
-        if self.parameters.source == "velocity":
-            marked |= ~np.isfinite(signal).all(axis=1)
-        return marked

@@ -21,12 +21,12 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from impact_aware.detection.events import Array, JointSample
+from impact_aware.detection.events import Array, ImpactEvent, JointSample
 from impact_aware.detection.mixed_bound import MixedBound
+from impact_aware.detection.motion_window import GRID_TOLERANCE
 from impact_aware.detection.prediction_bound import detection_bound, extrapolation_weights
 from impact_aware.detection.recording import Recording
 from impact_aware.detection.windowed_detector import (
-    ROUNDING,
     Finding,
     PerJoint,
     WindowedDetector,
@@ -35,6 +35,9 @@ from impact_aware.detection.windowed_detector import (
     ranged,
     ranged_per_joint,
 )
+
+ROUNDING = 1.0 - 1e-6
+"""Share of a bound below which an error counts as inside: products of many windows sum in another order."""
 
 SCREENED = 256
 """Samples that are screened at a time: what they need fits into a processor's cache."""
@@ -140,11 +143,6 @@ class AdaptiveWindowDetector(WindowedDetector):
         self._excess = np.empty_like(self._errors)
         self._flat_excess = self._excess.reshape(-1)
         super().__init__(joint_count, chosen, length, kink_span=chosen.horizon + 1)
-
-    @property
-    def settled(self) -> bool:
-        """Whether only the last `memory` samples and the last event matter."""
-        return super().settled and self._confirmed == 0
 
     def _examine(self, sample: JointSample, steps: int) -> Finding | None:
         self.level = self._largest_excess(steps)
@@ -268,13 +266,41 @@ class AdaptiveWindowDetector(WindowedDetector):
             np.abs(errors, out=errors)
             yield begin + used - 1, errors.reshape(-1, count, self.joint_count)
 
-    def _screen(self, recording: Recording, limit: float) -> NDArray[np.bool_]:
-        marked = self._irregular(recording)
-        limit *= ROUNDING
+    def _events(self, recording: Recording) -> list[ImpactEvent]:
+        """Events of `update` on each sample; stretches in which no prediction fails are passed over."""
+        marked = self.irregular(recording)
         inverse_bounds = self._inverse_bounds[:, None, :]
         for first, shares in self.prediction_errors(recording):
             shares *= inverse_bounds
             # NaN is marked as well.
-            quiet = shares.max(axis=0).max(axis=1) < limit
-            marked[first : first + len(quiet)] |= ~quiet
-        return marked
+            marked[first : first + shares.shape[1]] |= ~(shares.max(axis=0).max(axis=1) < ROUNDING)
+        # What came before and what comes after this stretch is not marked in it, so both ends are walked through.
+        marked[:1] = marked[-1:] = True
+        events: list[ImpactEvent] = []
+        memory, index = self.memory, 0
+        for target in np.flatnonzero(marked):
+            if target < index:
+                continue
+            # A gap shorter than this is not worth a restart, and the window must be full again at the target.
+            if target - index > 2 * memory:
+                self._window.resume()
+                self._forget()
+                index = int(target) - 2 * memory
+            quiet = 0
+            while index < len(recording) and (index <= target or quiet <= memory):
+                event = self.update(recording.sample(index))
+                if event is not None:
+                    events.append(event)
+                # Settled, only the newest `memory` samples and the last event matter.
+                quiet = quiet + 1 if self._window.settled and not self._confirmed else 0
+                index += 1
+        return events
+
+    @property
+    def memory(self) -> int:
+        """Samples after which, as long as nothing is irregular, all before is forgotten."""
+        return self._window.length
+
+    def irregular(self, recording: Recording) -> NDArray[np.bool_]:
+        """Mark the samples that the window does not plainly append (m,)."""
+        return recording.irregular(self.parameters.sampling_period, GRID_TOLERANCE)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import ClassVar
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from impact_aware.detection.events import ImpactEvent, JointSample
 from impact_aware.detection.motion_window import DropCounts
@@ -16,9 +15,8 @@ from impact_aware.detection.recording import Recording, Signal
 class ImpactDetector(ABC):
     """Finds impacts in joint samples.
 
-    A detector is fed either by `update`, sample by sample, or by `detect`, which gives exactly the events that `update`
-    would have given. `detect` first marks with vectorised algebra every sample that could possibly matter (`_screen`),
-    then runs `update` through the surroundings of the marked ones only.
+    A detector is fed either sample by sample, by `update`, or by stretches of a recording, by `process` and `detect`,
+    which give exactly the events that `update` would have given.
     """
 
     name: ClassVar[str]
@@ -41,29 +39,6 @@ class ImpactDetector(ABC):
     def drops(self) -> DropCounts:
         """What was refused or mended since construction."""
 
-    @property
-    @abstractmethod
-    def memory(self) -> int:
-        """Samples after which a settled detector has forgotten all before, as long as nothing is marked."""
-
-    @property
-    @abstractmethod
-    def settled(self) -> bool:
-        """Whether the state is a function of the last `memory` raw samples and the last event only."""
-
-    @abstractmethod
-    def _screen(self, recording: Recording, limit: float) -> NDArray[np.bool_]:
-        """Mark every sample at which `update` could do more than take a regular sample in (m,).
-
-        Args:
-            recording: The samples.
-            limit: Share of its bounds below which the detector's signal does not matter.
-        """
-
-    @abstractmethod
-    def _resume(self) -> None:
-        """Drop the window but keep the last event, to go on at a later sample."""
-
     def detect(self, times: ArrayLike, positions: ArrayLike, *signals: Signal, **named: Signal) -> list[ImpactEvent]:
         """Find the impacts of a recording, from a fresh start; arguments, result and errors as those of `process`."""
         self.reset()
@@ -84,24 +59,9 @@ class ImpactDetector(ABC):
         Raises:
             InvalidInputError: A shape does not fit.
         """
-        recording = Recording(self.joint_count, times, positions, *signals, **named)
-        marked = self._screen(recording, 1.0)
-        # What came before and what comes after this stretch is not marked in it, so both ends are walked through.
-        marked[:1] = marked[-1:] = True
-        events: list[ImpactEvent] = []
-        index = 0
-        for target in np.flatnonzero(marked):
-            if target < index:
-                continue
-            # A gap shorter than this is not worth a restart, and the window must be full again at the target.
-            if target - index > 2 * self.memory:
-                self._resume()
-                index = int(target) - 2 * self.memory
-            quiet = 0
-            while index < len(recording) and (index <= target or quiet <= self.memory):
-                event = self.update(recording.sample(index))
-                if event is not None:
-                    events.append(event)
-                quiet = quiet + 1 if self.settled else 0
-                index += 1
-        return events
+        return self._events(Recording(self.joint_count, times, positions, *signals, **named))
+
+    def _events(self, recording: Recording) -> list[ImpactEvent]:
+        """Events of `update` on each sample."""
+        found = (self.update(recording.sample(index)) for index in range(len(recording)))
+        return [event for event in found if event is not None]

@@ -10,16 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from impact_aware.detection.acceleration import AccelerationDetector, AccelerationParameters
 from impact_aware.detection.adaptive_window import AdaptiveWindowDetector, AdaptiveWindowParameters
 from impact_aware.detection.detector import ImpactDetector
 from impact_aware.detection.events import ImpactEvent, JointSample
 from impact_aware.detection.momentum_observer import MomentumObserverDetector, MomentumObserverParameters
 from impact_aware.detection.motion_window import DropCounts
-from impact_aware.detection.recording import Recording
 from impact_aware.detection.torque_residual import TorqueResidualDetector, TorqueResidualParameters
 from impact_aware.detection.windowed_detector import Parameters, WindowedDetector, ranged
 from impact_aware.robot import RobotModel
@@ -87,16 +83,6 @@ class FusionDetector(ImpactDetector):
         """What was refused or mended since construction; every member sees the same samples."""
         return self._main.drops
 
-    @property
-    def memory(self) -> int:
-        """Samples after which a settled detector has forgotten all before."""
-        return max(member.memory for member in self.members)
-
-    @property
-    def settled(self) -> bool:
-        """Whether only the last `memory` samples and the last event matter."""
-        return all(member.settled for member in self.members)
-
     def reset(self) -> None:
         """Forget every sample and event; the drop counts stay."""
         for member in self.members:
@@ -126,19 +112,3 @@ class FusionDetector(ImpactDetector):
             if member is not finder:
                 member.acknowledge()
         return replace(found, detector=self.name)
-
-    def _screen(self, recording: Recording, limit: float) -> NDArray[np.bool_]:
-        marked = np.zeros(len(recording), dtype=bool)
-        share = limit * self.parameters.joint_share
-        families = []
-        for family in (self._on_positions, self._on_torques):
-            over = np.zeros(len(recording), dtype=bool)
-            for member in family:
-                marked |= member._screen(recording, limit)
-                over |= member._screen(recording, share)
-            families.append(over)
-        return np.asarray(marked | (families[0] & families[1]))
-
-    def _resume(self) -> None:
-        for member in self.members:
-            member._resume()

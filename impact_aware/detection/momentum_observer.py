@@ -27,14 +27,11 @@ from typing import ClassVar
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import NDArray
 from scipy.linalg import lapack
 
 from impact_aware.detection.events import Array, JointSample
-from impact_aware.detection.recording import Recording
 from impact_aware.detection.ring import Ring, median_row
 from impact_aware.detection.windowed_detector import (
-    ROUNDING,
     Finding,
     PerJoint,
     WindowedDetector,
@@ -123,11 +120,6 @@ class MomentumObserverDetector(WindowedDetector):
         super().__init__(joint_count, chosen, max(20, history), kink_span=width + 4)
 
     @property
-    def settled(self) -> bool:
-        """Whether only the last `memory` samples and the last event matter."""
-        return super().settled and self._externals.count == self._externals.length and self._over == 0
-
-    @property
     def levels(self) -> Array:
         """Every joint's external torque over its threshold (n,)."""
         return self._shares
@@ -204,38 +196,6 @@ class MomentumObserverDetector(WindowedDetector):
         momentum = pin.rnea(model, data, position, self._zero, velocity) - gravity
         coriolis = pin.computeCoriolisMatrix(model, data, position, velocity)
         return momentum, self.parameters.effort_sign * effort + velocity @ coriolis - gravity
-
-    def _screen(self, recording: Recording, limit: float) -> NDArray[np.bool_]:
-        marked = self._irregular(recording)
-        efforts, velocities = recording.efforts, recording.velocities
-        if efforts is None:
-            return marked
-        if velocities is None:
-            return np.ones(len(recording), dtype=bool)
-        marked |= ~(np.isfinite(efforts).all(axis=1) & np.isfinite(velocities).all(axis=1))
-        width, earlier = self.parameters.samples, self.parameters.baseline_samples
-        first = 2 * width + earlier
-        if len(recording) <= first:
-            return np.ones(len(recording), dtype=bool)
-        rows = zip(recording.positions, velocities, efforts, strict=True)
-        pairs = np.array([self._momentum_and_drive(*row) for row in rows])
-        momenta, drives = pairs[:, 0], pairs[:, 1]
-        with np.errstate(invalid="ignore", over="ignore"):
-            windows = np.lib.stride_tricks.sliding_window_view(drives, width, axis=0)
-            duration = width * self.parameters.sampling_period
-            external = (momenta[width:] - momenta[:-width]) / duration - median_row(windows[1:].swapaxes(1, 2))
-            change = external[earlier + width :]
-            if earlier:
-                windows = np.lib.stride_tricks.sliding_window_view(external, earlier, axis=0)
-                baselines = median_row(windows.swapaxes(1, 2))
-                change = change - baselines[: len(change)]
-            # What is not finite is marked. The inertia only lowers the size, and is asked for where that can matter.
-            apart = ((change / self._threshold) ** 2).sum(axis=1)
-            marked[first:] |= ~np.isfinite(apart)
-            limit *= ROUNDING
-            for row in np.flatnonzero(apart >= limit**2):
-                marked[first + row] |= self._size(recording.positions[first + row], change[row]) >= limit
-        return marked
 
 
 def threshold_of(robot: RobotModel) -> Array:

@@ -13,13 +13,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from impact_aware.detection.events import Array, JointSample
-from impact_aware.detection.recording import Recording
 from impact_aware.detection.ring import Ring, median_row
 from impact_aware.detection.windowed_detector import (
-    ROUNDING,
     Finding,
     WindowedDetector,
     WindowParameters,
@@ -73,11 +70,6 @@ class TorqueResidualDetector(WindowedDetector):
         length = max(20, self._residuals.length + chosen.confirmation_samples)
         super().__init__(joint_count, chosen, length, kink_span=6)
 
-    @property
-    def settled(self) -> bool:
-        """Whether only the last `memory` samples and the last event matter."""
-        return super().settled and self._residuals.count == self._residuals.length and self._over == 0
-
     def _forget(self) -> None:
         self._residuals.restart()
         self._over = 0
@@ -119,28 +111,3 @@ class TorqueResidualDetector(WindowedDetector):
                 return None
             residual = residual - median_row(ring.rows[self._baseline])
         return np.abs(residual)
-
-    def _screen(self, recording: Recording, limit: float) -> NDArray[np.bool_]:
-        marked = self._irregular(recording)
-        efforts, references = recording.efforts, recording.effort_references
-        if efforts is None:
-            return marked
-        residuals = self.parameters.effort_sign * efforts
-        with np.errstate(invalid="ignore", over="ignore"):
-            if references is not None:
-                marked |= ~np.isfinite(references).all(axis=1)
-                residuals = residuals - references
-            if references is None or self.parameters.bias_removal:
-                length, samples = self._residuals.length, self.parameters.baseline_samples
-                if len(recording) < length:
-                    return np.ones(len(recording), dtype=bool)
-                windows = np.lib.stride_tricks.sliding_window_view(residuals, samples, axis=0)
-                baselines = median_row(windows.swapaxes(1, 2))[: len(recording) - length + 1]
-                residuals = residuals[length - 1 :] - baselines
-            else:
-                length = 1
-            total = np.abs(residuals[:, self._watched]).sum(axis=1)
-            # What is not finite is marked.
-            marked[length - 1 :] |= ~(total < self.parameters.threshold * limit * ROUNDING)
-            marked |= ~np.isfinite(efforts).all(axis=1)
-        return marked

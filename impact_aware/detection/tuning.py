@@ -193,7 +193,7 @@ def _needed_variation(parameters: AdaptiveWindowParameters, recording: Recording
         needed[first : first + errors.shape[1]] = (
             (errors - (detector.bounds - scales)[:, None]) / scales[:, None]
         ).max(axis=0)
-    irregular = detector._irregular(recording)
+    irregular = detector.irregular(recording)
     reach = np.convolve(irregular, np.ones(detector.memory), mode="full")[: len(recording)] > 0.5
     needed[reach] = 0.0
     return np.maximum(needed, 0.0)

@@ -19,14 +19,10 @@ from impact_aware.detection.detector import ImpactDetector
 from impact_aware.detection.events import Array, ImpactEvent, JointSample
 from impact_aware.detection.gap_watch import GapJump, GapWatch
 from impact_aware.detection.kink import fit_kink
-from impact_aware.detection.motion_window import GRID_TOLERANCE, DropCounts, MotionWindow
-from impact_aware.detection.recording import Recording
+from impact_aware.detection.motion_window import DropCounts, MotionWindow
 from impact_aware.errors import InvalidInputError
 
 PerJoint = float | tuple[float, ...]
-
-ROUNDING = 1.0 - 1e-6
-"""Vectorised screening sums in another order than `update`, so that the last digits may differ."""
 
 
 def ranged(default: Any, expected: str, accepts: Callable[[Any], bool]) -> Any:
@@ -180,16 +176,6 @@ class WindowedDetector(ImpactDetector):
         """What was refused or mended since construction."""
         return self._window.drops
 
-    @property
-    def memory(self) -> int:
-        """Samples after which a settled detector has forgotten all before."""
-        return self._window.length
-
-    @property
-    def settled(self) -> bool:
-        """Whether only the last `memory` samples and the last event matter."""
-        return self._window.settled
-
     def reset(self) -> None:
         """Forget every sample and event; the drop counts stay."""
         self._last_event = -np.inf
@@ -298,11 +284,3 @@ class WindowedDetector(ImpactDetector):
         )
         self.acknowledge()
         return event
-
-    def _irregular(self, recording: Recording) -> NDArray[np.bool_]:
-        """Mark the samples that the window does not plainly append (m,)."""
-        return recording.irregular(self._source.sampling_period, GRID_TOLERANCE)
-
-    def _resume(self) -> None:
-        self._window.resume()
-        self._forget()

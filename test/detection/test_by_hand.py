@@ -184,19 +184,6 @@ def test_positions_and_torques_together_are_an_impact_at_a_share_of_their_bounds
         assert [member._last_event for member in together.members] == [-math.inf] * 2
 
 
-def test_the_fusion_remembers_as_long_as_its_members_and_is_settled_with_them():
-    together = make_detector("fusion", 2)
-    window, torque = together.members
-    assert together.memory == max(window.memory, torque.memory)
-    assert together.drops is window.drops
-    for k in range(60):
-        assert together.settled is (window.settled and torque.settled)
-        together.update(pushed(k, 0.0))
-    assert together.settled
-    together.reset()
-    assert not (together.settled or window.settled or torque.settled)
-
-
 def test_the_sensitive_joint_is_the_one_that_the_contact_moves_most():
     robot = two_sliders()
     # M + B_theta is diag(10, 6) kg: an impulse along (0.8, 0.6) moves the first by 0.08, the second by 0.1 per N s.
