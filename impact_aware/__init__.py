@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from impact_aware.contact import Contact, FreeObject
     from impact_aware.control import Command, ControlParameters, ControlSession, Mode, warm_up
-    from impact_aware.detection import ImpactEvent, JointSample, make_detector
+    from impact_aware.detection import JointSample, make_detector
     from impact_aware.errors import ImpactAwareError, InvalidInputError, NoSolutionError, UnknownNameError
     from impact_aware.experiments.episode import (
         EpisodeResult,
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from impact_aware.recordings.impact_analysis import analyze
     from impact_aware.recordings.options import AnalysisOptions
     from impact_aware.recordings.results import Analysis, AnalyzedImpact, ArmAnalysis
+    from impact_aware.records import ImpactEvent
     from impact_aware.reference import AnteImpactField, PostImpactField, ReferenceField, streamline
     from impact_aware.report.html import write_report
     from impact_aware.robot import RobotModel, load_robot
@@ -42,7 +43,7 @@ __version__ = "0.9.0"
 _HOME = {
     "impact_aware.contact": ("Contact", "FreeObject"),
     "impact_aware.control": ("Command", "ControlParameters", "ControlSession", "Mode", "warm_up"),
-    "impact_aware.detection": ("ImpactEvent", "JointSample", "make_detector"),
+    "impact_aware.detection": ("JointSample", "make_detector"),
     "impact_aware.errors": ("ImpactAwareError", "InvalidInputError", "NoSolutionError", "UnknownNameError"),
     "impact_aware.experiments.episode": (
         "EpisodeResult", "EpisodeSettings", "predict_impact", "run_episode", "task_plant",
@@ -53,6 +54,7 @@ _HOME = {
     "impact_aware.recordings.impact_analysis": ("analyze",),
     "impact_aware.recordings.options": ("AnalysisOptions",),
     "impact_aware.recordings.results": ("Analysis", "AnalyzedImpact", "ArmAnalysis"),
+    "impact_aware.records": ("ImpactEvent",),
     "impact_aware.reference": ("AnteImpactField", "PostImpactField", "ReferenceField", "streamline"),
     "impact_aware.report.html": ("write_report",),
     "impact_aware.robot": ("RobotModel", "load_robot"),

@@ -12,10 +12,9 @@ import pinocchio as pin
 
 from impact_aware.arrays import Array
 from impact_aware.control.safety.impact_check import check_field, check_prediction
-from impact_aware.detection import ImpactEvent
 from impact_aware.errors import InvalidInputError
 from impact_aware.impact.jump_predictor import MEMORY
-from impact_aware.impact.record import Impact
+from impact_aware.records import Impact, ImpactEvent
 from impact_aware.reference import ArmAfterImpact
 from impact_aware.robot.safety_limits import SafetyLimits
 from impact_aware.swing import Swing

@@ -6,7 +6,7 @@ from impact_aware.detection.adaptive_window import AdaptiveWindowDetector, Adapt
 from impact_aware.detection.bounce import BounceDetector, BounceParameters, ContactLoss
 from impact_aware.detection.completion import CompletionDetector, CompletionParameters, ContactCompletion
 from impact_aware.detection.detector import ImpactDetector
-from impact_aware.detection.events import ImpactEvent, JointSample
+from impact_aware.detection.events import JointSample
 from impact_aware.detection.expectation import ExpectationClassifier, ExpectationParameters, Verdict
 from impact_aware.detection.impact_watch import ExpectedJump, ImpactWatch, WatchEvent, WatchEventKind
 from impact_aware.detection.input_monitor import InputMonitor, InputQuality
@@ -29,7 +29,6 @@ __all__ = [
     "ExpectationParameters",
     "ExpectedJump",
     "ImpactDetector",
-    "ImpactEvent",
     "ImpactWatch",
     "InputMonitor",
     "InputQuality",

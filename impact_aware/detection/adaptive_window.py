@@ -21,7 +21,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from impact_aware.detection.events import Array, ImpactEvent, JointSample
+from impact_aware.detection.events import Array, JointSample
 from impact_aware.detection.mixed_bound import MixedBound
 from impact_aware.detection.motion_window import GRID_TOLERANCE
 from impact_aware.detection.prediction_bound import detection_bound, extrapolation_weights
@@ -35,6 +35,7 @@ from impact_aware.detection.windowed_detector import (
     ranged,
     ranged_per_joint,
 )
+from impact_aware.records import ImpactEvent
 
 ROUNDING = 1.0 - 1e-6
 """Share of a bound below which an error counts as inside: products of many windows sum in another order."""

@@ -18,9 +18,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from impact_aware.contact.geometry import unit_vector
-from impact_aware.detection.events import Array, ImpactEvent, JointSample
+from impact_aware.detection.events import Array, JointSample
 from impact_aware.detection.ring import Ring
 from impact_aware.detection.windowed_detector import Parameters, finite_row, ranged
+from impact_aware.records import ImpactEvent
 from impact_aware.robot import RobotModel
 
 

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from impact_aware.detection.events import ImpactEvent, JointSample
+from impact_aware.detection.events import JointSample
 from impact_aware.detection.windowed_detector import WindowParameters, ranged
+from impact_aware.records import ImpactEvent
 
 
 @dataclass(frozen=True)

@@ -19,9 +19,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from impact_aware.detection.events import Array, ImpactEvent, JointSample
+from impact_aware.detection.events import Array, JointSample
 from impact_aware.detection.windowed_detector import WindowParameters, ranged
 from impact_aware.errors import InvalidInputError
+from impact_aware.records import ImpactEvent
 
 
 @dataclass(frozen=True)

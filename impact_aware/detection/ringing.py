@@ -1,13 +1,12 @@
-"""Does the arm still ring, or was it hit again: a test of the positions after an impact of an arm with flexible joints.
+"""Test of the positions after an impact for a further hit, on an arm with flexible joints that still rings.
 
-After an impact the joints swing at their natural frequencies, up to the velocity of the jump itself, and each reversal
+The joints swing at their natural frequencies, up to the velocity of the jump itself, and each reversal
 looks like an impact to a test that allows for smooth motion only. Here the motion after an impact is a Gaussian
 process: a parabola plus oscillations of any phase and of every frequency from `LOWEST` to `HIGHEST`. The slope of a
 ramp added to it is estimated by generalised least squares, and its standard error contains the oscillations; a hit is
-a slope that is far above it, and not one wrong sample's: those are replaced by what the others tell of them. The
-weights depend on the number of samples and on how much noise there is for the amplitude; they are made once, for a few
-amplitudes, and every joint takes those that are nearest to its own. Where samples are far apart `ring_bands` looks for
-the hit instead.
+a slope that is far above it, and not one wrong sample's: those are replaced by what the others indicate. The weights
+depend on the number of samples and the noise relative to the amplitude; they are made once, for a few amplitudes, and
+every joint takes the nearest. Where samples are far apart `ring_bands` looks for the hit instead.
 """
 
 from __future__ import annotations
@@ -19,11 +18,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from impact_aware.detection.events import Array, ImpactEvent, JointSample
+from impact_aware.detection.events import Array, JointSample
 from impact_aware.detection.kink import fit_kink
 from impact_aware.detection.ring import Ring, median_row
 from impact_aware.detection.ring_bands import BandTest, LikeliestHit, parabola_covariance, swing_covariance
 from impact_aware.detection.windowed_detector import Parameters, finite_row, ranged
+from impact_aware.records import ImpactEvent
 
 LOWEST, HIGHEST = 10.0, 55.0
 """Natural frequencies of joints that ring, Hz."""

@@ -16,11 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from impact_aware.detection.detector import ImpactDetector
-from impact_aware.detection.events import Array, ImpactEvent, JointSample
+from impact_aware.detection.events import Array, JointSample
 from impact_aware.detection.gap_watch import GapJump, GapWatch
 from impact_aware.detection.kink import fit_kink
 from impact_aware.detection.motion_window import DropCounts, MotionWindow
 from impact_aware.errors import InvalidInputError
+from impact_aware.records import ImpactEvent
 
 PerJoint = float | tuple[float, ...]
 

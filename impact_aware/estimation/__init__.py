@@ -16,7 +16,7 @@ from impact_aware.estimation.registry import (
     OFFLINE_ESTIMATORS,
     find_estimator,
 )
-from impact_aware.estimation.result import BranchFit, VelocityEstimate
+from impact_aware.estimation.result import BranchFit
 from impact_aware.estimation.trials import ImpactTrial, trial_from_recording
 
 __all__ = [
@@ -30,7 +30,6 @@ __all__ = [
     "Identification",
     "ImpactTrial",
     "OFFLINE_ESTIMATORS",
-    "VelocityEstimate",
     "cartesian_positions",
     "estimate",
     "find_estimator",

@@ -13,7 +13,8 @@ from impact_aware.estimation.agreement import agreeing_fit, any_fit
 from impact_aware.estimation.both_sides import BothSides, fit_both_sides
 from impact_aware.estimation.polynomial import fit_polynomial, select
 from impact_aware.estimation.registry import AGREEMENT, BOTH_SIDES, DEFAULT_ESTIMATOR, Estimator, find_estimator
-from impact_aware.estimation.result import BranchFit, VelocityEstimate
+from impact_aware.estimation.result import BranchFit
+from impact_aware.records import VelocityEstimate
 from impact_aware.robot import RobotModel
 
 

@@ -11,7 +11,7 @@ from impact_aware.arrays import Array
 from impact_aware.errors import InvalidInputError
 from impact_aware.estimation.estimate import AnteImpactSettings, estimate
 from impact_aware.estimation.registry import DEFAULT_ESTIMATOR, Estimator, find_estimator
-from impact_aware.estimation.result import VelocityEstimate
+from impact_aware.records import VelocityEstimate
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from impact_aware.contact.geometry import Contact
 from impact_aware.contact.shape import PlacedShape
 from impact_aware.contact.shape_registry import shape_of
 from impact_aware.control import Command, ControlSession, Mode
-from impact_aware.detection import ImpactDetector, ImpactEvent, JointSample, make_detector
+from impact_aware.detection import ImpactDetector, JointSample, make_detector
 from impact_aware.detection.registry import NEEDS, OPTIONS
 from impact_aware.errors import InvalidInputError
 from impact_aware.experiments.command_link import CommandLink
@@ -28,6 +28,7 @@ from impact_aware.impact import (
     predict,
 )
 from impact_aware.impact.sampled_map import ImpactMap
+from impact_aware.records import ImpactEvent
 from impact_aware.reference import ArmAfterImpact, ReferenceField
 from impact_aware.robot import RobotModel
 from impact_aware.simulation.joint_elasticity import JointElasticity

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from impact_aware.arrays import Array
 from impact_aware.control import Command, Mode
-from impact_aware.detection import ImpactEvent
 from impact_aware.experiments.episode_settings import EpisodeSettings
+from impact_aware.records import ImpactEvent
 from impact_aware.reference import ReferenceField
 from impact_aware.simulation.impact_truth import ImpactTruth
 from impact_aware.task import Task

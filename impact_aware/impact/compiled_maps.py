@@ -32,8 +32,8 @@ from impact_aware.impact.arm_kernels import (
 )
 from impact_aware.impact.contact_impulse import (
     MODES,
-    ContactImpulse,
     ImpactMapFunction,
+    LocalImpulse,
     ModeIndices,
     Rows,
     Triple,
@@ -211,7 +211,7 @@ def contact_map(method: str) -> ImpactMapFunction:
     """The map of one of `METHODS`, for a contact problem that is given."""
     index = METHODS[method]
 
-    def impulse(delassus: Rows, velocity: Triple, friction: float, restitution: float) -> ContactImpulse:
+    def impulse(delassus: Rows, velocity: Triple, friction: float, restitution: float) -> LocalImpulse:
         (w_nn, w_n1, w_n2), (_, w_11, w_12), (_, _, w_22) = delassus
         v_n, v_1, v_2 = velocity
         p_n, p_1, p_2, mode = solve(
@@ -219,7 +219,7 @@ def contact_map(method: str) -> ImpactMapFunction:
         )  # fmt: skip
         if mode < 0.0:
             raise not_semidefinite((delassus, velocity, friction, restitution, method))
-        return ContactImpulse(p_n, p_1, p_2, MODES[int(mode)])
+        return LocalImpulse(p_n, p_1, p_2, MODES[int(mode)])
 
     return impulse
 

@@ -20,7 +20,7 @@ Rows: TypeAlias = Sequence[Sequence[float]]
 Triple: TypeAlias = Sequence[float]
 
 
-class ContactImpulse(NamedTuple):
+class LocalImpulse(NamedTuple):
     """Impulse on the robot in contact axes.
 
     Attributes:
@@ -38,7 +38,7 @@ class ContactImpulse(NamedTuple):
 
 # (delassus, velocity, friction, restitution) -> impulse. The Delassus matrix (3 x 3, 1/kg) maps an impulse in contact
 # axes to the jump of the relative velocity (3, m/s, robot minus obstacle) in the same axes, normal first.
-ImpactMapFunction: TypeAlias = Callable[[Rows, Triple, float, float], ContactImpulse]
+ImpactMapFunction: TypeAlias = Callable[[Rows, Triple, float, float], LocalImpulse]
 
 
 def not_semidefinite(problem: object) -> NoSolutionError:

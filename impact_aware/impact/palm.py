@@ -18,7 +18,6 @@ from impact_aware.contact.geometry import RADIUS, Contact, FreeObject, contact_j
 from impact_aware.contact.shape import PlacedShape
 from impact_aware.errors import InvalidInputError
 from impact_aware.impact.contact_impulse import Mode
-from impact_aware.impact.record import PALM
 from impact_aware.impact.simultaneous import (
     ArmState,
     BodyContact,
@@ -26,6 +25,7 @@ from impact_aware.impact.simultaneous import (
     contact_patch,
     predict_simultaneous,
 )
+from impact_aware.records.impact import PALM
 from impact_aware.robot import RobotModel
 
 _ARM, _OBJECT = "arm", "object"

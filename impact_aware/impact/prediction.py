@@ -8,7 +8,7 @@ import numpy as np
 
 from impact_aware.arrays import Array
 from impact_aware.contact.geometry import Contact, FreeObject
-from impact_aware.impact.contact_impulse import ContactImpulse, Mode
+from impact_aware.impact.contact_impulse import LocalImpulse, Mode
 from impact_aware.impact.contact_space import ContactSpace
 
 
@@ -30,7 +30,7 @@ class ImpactPrediction(NamedTuple):
 
     velocity_before: Array
     velocity_after: Array
-    contact_impulse: ContactImpulse
+    contact_impulse: LocalImpulse
     space: ContactSpace
     contact: Contact
     obstacle: FreeObject | None

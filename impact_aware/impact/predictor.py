@@ -13,7 +13,7 @@ from impact_aware.arrays import Array
 from impact_aware.contact.geometry import Contact, FreeObject
 from impact_aware.errors import InvalidInputError
 from impact_aware.impact import compiled_maps
-from impact_aware.impact.contact_impulse import MODES, ContactImpulse, ImpactMapFunction, beyond_numbers, not_finite
+from impact_aware.impact.contact_impulse import MODES, ImpactMapFunction, LocalImpulse, beyond_numbers, not_finite
 from impact_aware.impact.contact_space import ContactSpace, ContactSpaceBuilder
 from impact_aware.impact.prediction import ImpactPrediction
 from impact_aware.impact.registry import DEFAULT_METHOD, impact_map
@@ -21,7 +21,7 @@ from impact_aware.impact.serial_arm import arm_constants, contact_entries
 from impact_aware.robot import RobotModel
 
 # (q, dq) -> velocities after (n,), impulse, and the problem that was solved.
-_Way: TypeAlias = Callable[[Array, Array], tuple[Array, ContactImpulse, ContactSpace]]
+_Way: TypeAlias = Callable[[Array, Array], tuple[Array, LocalImpulse, ContactSpace]]
 
 
 class ImpactPredictor:
@@ -125,7 +125,7 @@ def _compiled_way(
     entries, n = contact_entries(robot, contact, obstacle), robot.n
     scratch, empty = np.empty(compiled_maps.scratch_length(n)), np.empty
 
-    def way(q: Array, dq: Array) -> tuple[Array, ContactImpulse, ContactSpace]:
+    def way(q: Array, dq: Array) -> tuple[Array, LocalImpulse, ContactSpace]:
         after, jacobian, answers, problem, point = empty(n), empty((3, n)), empty((4, n)), empty((3, 4)), empty(3)
         filled = after, jacobian, answers, problem, point
         try:
@@ -134,7 +134,7 @@ def _compiled_way(
             raise beyond_numbers((problem, q, dq)) from error
         if mode < 0.0:
             raise compiled_maps.no_solution(int(mode), (problem, q, dq))
-        impulse = ContactImpulse(p_n, p_1, p_2, MODES[int(mode)])
+        impulse = LocalImpulse(p_n, p_1, p_2, MODES[int(mode)])
         return after, impulse, ContactSpace(jacobian, answers, problem, point)
 
     return way
@@ -146,7 +146,7 @@ def _general_way(
     """Pinocchio's kinematics and dynamics, and the map alone: for arms that are no chain of simple joints."""
     build, weights = ContactSpaceBuilder(robot, contact, obstacle, inertia), np.ones(4)
 
-    def way(q: Array, dq: Array) -> tuple[Array, ContactImpulse, ContactSpace]:
+    def way(q: Array, dq: Array) -> tuple[Array, LocalImpulse, ContactSpace]:
         space = build(q, dq)
         (w_00, w_01, w_02, v_0), (_, w_11, w_12, v_1), (_, _, w_22, v_2) = space.problem.tolist()
         if not math.isfinite(w_00 + w_01 + w_02 + w_11 + w_12 + w_22 + v_0 + v_1 + v_2):

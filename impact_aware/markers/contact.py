@@ -7,11 +7,11 @@ import math
 import numpy as np
 
 from impact_aware.contact.geometry import contact_axes
-from impact_aware.impact.record import ContactRecord, Impact, Outcome
 from impact_aware.markers import style as look
 from impact_aware.markers.marker import Array, Color, Marker, Sheet
 from impact_aware.markers.style import MarkerStyle
 from impact_aware.markers.velocities import ContactVelocities, contact_velocities
+from impact_aware.records import ContactImpulse, Impact, Outcome
 from impact_aware.reference.rotation import quaternion_from_rotation
 from impact_aware.robot import RobotModel
 
@@ -86,7 +86,7 @@ def contact_markers(
     return markers
 
 
-def mode_text(impact: Impact, contact: ContactRecord) -> str:
+def mode_text(impact: Impact, contact: ContactImpulse) -> str:
     """Mode, friction, and what the impact is about, a line each: a long line would be cut off in a near view."""
     words = [contact.mode or "contact"]
     if impact.mode_may_change:
@@ -101,7 +101,7 @@ def mode_text(impact: Impact, contact: ContactRecord) -> str:
     return "\n".join(words)
 
 
-def friction_cone(contact: ContactRecord) -> Array:
+def friction_cone(contact: ContactImpulse) -> Array:
     """(3 m, 3) Corners of the cone of impulses that friction allows, from the contact point along the normal, m."""
     normal, first, second = contact_axes(contact.normal)
     # Where mu is large, the cone would fill the scene: keep its slope, not its height.
@@ -128,7 +128,7 @@ def spoken_speeds(velocities: ContactVelocities, *, alone: bool = False) -> tupl
 
 
 def _velocity_arrows(
-    sheet: Sheet, number: int, contact: ContactRecord, velocities: ContactVelocities, style: MarkerStyle
+    sheet: Sheet, number: int, contact: ContactImpulse, velocities: ContactVelocities, style: MarkerStyle
 ) -> list[Marker]:
     """Side by side, as they mostly lie along one line and the longest would hide the others."""
     arrows: tuple[tuple[str, Array | None, Color, float], ...] = (
@@ -148,7 +148,7 @@ def _words(
     sheet: Sheet,
     number: int,
     impact: Impact,
-    contact: ContactRecord,
+    contact: ContactImpulse,
     velocities: ContactVelocities,
     style: MarkerStyle,
     alone: bool,

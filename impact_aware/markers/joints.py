@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from impact_aware.impact.record import Impact, Outcome
 from impact_aware.markers import style as look
 from impact_aware.markers.marker import Array, Color, Marker, Sheet
 from impact_aware.markers.style import MarkerStyle
+from impact_aware.records import Impact, Outcome
 
 JOINT_SPACING = 0.075
 """Between two joints of the chart, m."""

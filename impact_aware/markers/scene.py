@@ -9,7 +9,6 @@ import numpy as np
 from impact_aware.arrays import Array
 from impact_aware.contact.shape import Shape
 from impact_aware.contact.shape_registry import shape_of
-from impact_aware.impact.record import COMMON, UNIT_TOLERANCE, Impact, Outcome, outcome_of_impact
 from impact_aware.markers.contact import contact_markers
 from impact_aware.markers.field import field_markers, goal_marker
 from impact_aware.markers.joints import joint_chart
@@ -17,6 +16,7 @@ from impact_aware.markers.legend import legend_markers
 from impact_aware.markers.marker import UPRIGHT, Marker, Sheet
 from impact_aware.markers.movement import ghosts, object_outline
 from impact_aware.markers.style import MarkerStyle
+from impact_aware.records.impact import COMMON, UNIT_TOLERANCE, Impact, Outcome
 from impact_aware.reference import ReferenceField
 from impact_aware.robot import RobotModel
 
@@ -89,7 +89,7 @@ class SceneMarkers:
 
     def add_impact(self, impact: Impact) -> None:
         """Take a prediction, an estimate, or a plant's truth."""
-        outcome = outcome_of_impact(impact)
+        outcome = impact.outcome
         if outcome is not None:
             self.add_outcome(outcome)
         if impact.source == "plant":

@@ -9,7 +9,7 @@ import numpy as np
 from impact_aware.arrays import Array
 from impact_aware.contact import Contact
 from impact_aware.contact.geometry import contact_jacobian
-from impact_aware.impact.record import ContactRecord, Impact, Outcome
+from impact_aware.records import ContactImpulse, Impact, Outcome
 from impact_aware.robot import RobotModel
 
 
@@ -31,7 +31,7 @@ class ContactVelocities:
 
 
 def contact_velocities(
-    impact: Impact, contact: ContactRecord, robot: RobotModel | None, outcome: Outcome | None = None
+    impact: Impact, contact: ContactImpulse, robot: RobotModel | None, outcome: Outcome | None = None
 ) -> ContactVelocities:
     """J dq with the robot; without it, the relative velocity of the record plus that of the object at the point.
 
@@ -54,7 +54,7 @@ def contact_velocities(
     )
 
 
-def _jacobian(impact: Impact, contact: ContactRecord, robot: RobotModel | None) -> Array | None:
+def _jacobian(impact: Impact, contact: ContactImpulse, robot: RobotModel | None) -> Array | None:
     """(3, n) of the contact point; None when the robot is not known or not this one."""
     if robot is None or impact.joint_names != robot.joint_names or len(impact.position) != robot.n:
         return None
@@ -64,7 +64,7 @@ def _jacobian(impact: Impact, contact: ContactRecord, robot: RobotModel | None) 
     return contact_jacobian(robot, impact.position, place)
 
 
-def _at_point(impact: Impact, contact: ContactRecord, twist: Array) -> Array:
+def _at_point(impact: Impact, contact: ContactImpulse, twist: Array) -> Array:
     if not impact.object:
         return np.zeros(3)
     return twist[:3] + np.cross(twist[3:], contact.point - impact.object_position)

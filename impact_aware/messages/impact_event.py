@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from impact_aware.arrays import Array
-from impact_aware.detection import ContactCompletion, ContactLoss, ImpactEvent
+from impact_aware.detection import ContactCompletion, ContactLoss
 from impact_aware.detection.impact_watch import CONTACT_LOST as LOST
-from impact_aware.impact.record import Outcome
 from impact_aware.messages.stamps import seconds, stamp_seconds, write_stamp
 from impact_aware.messages.types import MessageTypes
+from impact_aware.records import ImpactEvent, Outcome
 
 TYPE = "impact_aware_msgs/msg/ImpactEvent"
 

@@ -11,11 +11,11 @@ from impact_aware.arrays import Array
 from impact_aware.detection import ExpectedJump
 from impact_aware.impact import ImpactPrediction
 from impact_aware.impact.palm import PalmPrediction
-from impact_aware.impact.record import DRAWN, ContactRecord, Impact
 from impact_aware.impact.uncertainty import UncertainPrediction
 from impact_aware.messages.geometry import twist, vector, write_twist, write_vector
 from impact_aware.messages.stamps import stamp_seconds, write_stamp
 from impact_aware.messages.types import MessageTypes
+from impact_aware.records.impact import DRAWN, ContactImpulse, Impact
 from impact_aware.robot import JointOrder
 
 TYPE = "impact_aware_msgs/msg/ImpactPrediction"
@@ -67,7 +67,7 @@ def impact_to_message(impact: Impact, types: MessageTypes, message: Any = None) 
     return message
 
 
-def _contact_to_message(contact: ContactRecord, types: MessageTypes) -> Any:
+def _contact_to_message(contact: ContactImpulse, types: MessageTypes) -> Any:
     message = types.new(CONTACT_TYPE)
     message.frame = contact.frame
     message.obstacle = contact.obstacle
@@ -153,7 +153,7 @@ def predicted_impact(
             "object_twist_before": obstacle.twist,
             "object_twist_after": twist_after,
         }
-    record = ContactRecord(
+    record = ContactImpulse(
         frame=contact.frame,
         obstacle=object_name if obstacle is not None else "",
         point=prediction.point,
@@ -213,8 +213,8 @@ def expected_jump(impact: Impact, order: JointOrder) -> ExpectedJump | None:
     )
 
 
-def _contact_from_message(message: Any) -> ContactRecord:
-    return ContactRecord(
+def _contact_from_message(message: Any) -> ContactImpulse:
+    return ContactImpulse(
         frame=message.frame,
         obstacle=message.obstacle,
         point=vector(message.point),

@@ -19,7 +19,6 @@ from visualization_msgs.msg import MarkerArray
 from impact_aware.bringup.connections import common_topics, field_topics
 from impact_aware.contact.geometry import vector as checked_vector
 from impact_aware.errors import ImpactAwareError, InvalidInputError
-from impact_aware.impact.record import DRAWN, Impact
 from impact_aware.markers import Changes, Marker, MarkerBoard, MarkerStyle, SceneMarkers
 from impact_aware.markers.contact import contact_orientation
 from impact_aware.messages.geometry import write_quaternion, write_vector
@@ -39,6 +38,7 @@ from impact_aware.nodes.ros.ros_parameters import load_settings
 from impact_aware.nodes.ros.runtime import run_node
 from impact_aware.nodes.ros.surroundings import TwinWatch
 from impact_aware.parameters import described
+from impact_aware.records.impact import DRAWN, Impact
 from impact_aware.robot import RobotModel
 
 try:

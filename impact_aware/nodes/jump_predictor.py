@@ -22,7 +22,6 @@ from impact_aware.contact.box import Box
 from impact_aware.contact.shape_registry import shape_named
 from impact_aware.errors import ImpactAwareError, InvalidInputError
 from impact_aware.impact.jump_predictor import Prediction
-from impact_aware.impact.record import Impact
 from impact_aware.messages.geometry import vector
 from impact_aware.messages.impact_event import CONTACT_MADE, event_from_message
 from impact_aware.messages.impact_prediction import impact_to_message, predicted_impact
@@ -44,6 +43,7 @@ from impact_aware.nodes.ros.ros_parameters import load_settings
 from impact_aware.nodes.ros.runtime import run_node
 from impact_aware.nodes.ros.surroundings import TwinWatch
 from impact_aware.nodes.task_bases import NOT_KNOWN
+from impact_aware.records import Impact
 from impact_aware.robot import JointOrder, RobotModel
 from impact_aware.robot.plausible_state import check_state
 from impact_aware.task import base_placement

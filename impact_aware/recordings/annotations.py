@@ -7,7 +7,6 @@ import dataclasses
 import numpy as np
 
 from impact_aware.errors import ImpactAwareError
-from impact_aware.impact.record import COMMON, Impact
 from impact_aware.markers import Marker, MarkerBoard, MarkerStyle, SceneMarkers
 from impact_aware.markers.marker import Sheet
 from impact_aware.markers.movement import object_velocities
@@ -17,6 +16,7 @@ from impact_aware.messages.impact_prediction import impact_to_message, predicted
 from impact_aware.messages.marker import changes_to_message
 from impact_aware.recordings.message_types import RECORDED
 from impact_aware.recordings.results import AnalyzedImpact, ArmAnalysis
+from impact_aware.records.impact import COMMON, Impact
 from impact_aware.robot import RobotModel, profile_names
 
 EVENT_TYPE, PREDICTION_TYPE, MARKERS_TYPE = impact_event.TYPE, impact_prediction.TYPE, marker.TYPE

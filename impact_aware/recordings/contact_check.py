@@ -21,8 +21,8 @@ from impact_aware.estimation.contact_point import (
     explained_at,
     impulse_at,
 )
-from impact_aware.estimation.result import VelocityEstimate
 from impact_aware.impact.prediction import ImpactPrediction
+from impact_aware.records import VelocityEstimate
 from impact_aware.robot import RobotModel
 
 FAR_OFF = float(np.radians(5.0))

@@ -13,7 +13,7 @@ from impact_aware.contact.box import homogeneous_box
 from impact_aware.contact.geometry import Contact, FreeObject, contact_point
 from impact_aware.detection import ExpectationClassifier, JointSample
 from impact_aware.errors import ImpactAwareError, InvalidInputError
-from impact_aware.estimation import VelocityEstimate, estimate
+from impact_aware.estimation import estimate
 from impact_aware.estimation.estimate import position_at
 from impact_aware.estimation.object_motion import ObjectTrack
 from impact_aware.estimation.registry import BOTH_SIDES
@@ -30,6 +30,7 @@ from impact_aware.recordings.recorded_predictions import RecordedPrediction, pre
 from impact_aware.recordings.results import AnalyzedImpact
 from impact_aware.recordings.surface import normal_from_jump, unit
 from impact_aware.recordings.surroundings import Surroundings
+from impact_aware.records import VelocityEstimate
 from impact_aware.robot import RobotModel
 
 LONG_ENOUGH = 0.100

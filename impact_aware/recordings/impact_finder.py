@@ -12,13 +12,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from impact_aware.arrays import Array
-from impact_aware.detection import ImpactDetector, ImpactEvent, JointSample
+from impact_aware.detection import ImpactDetector, JointSample
 from impact_aware.detection.input_monitor import RATE_TOLERANCE, SLOWEST
 from impact_aware.estimation.unexplained_jump import held_up
 from impact_aware.recordings.arm_samples import ArmSamples, joined
 from impact_aware.recordings.judged import SIZE, Judged
 from impact_aware.recordings.kink_finder import LEAST_AFTER, MARGIN, PIECE, KinkFinder
 from impact_aware.recordings.results import DetectorResidual
+from impact_aware.records import ImpactEvent
 from impact_aware.robot import RobotModel
 
 BEFORE, AFTER = 0.25, 0.35

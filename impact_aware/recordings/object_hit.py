@@ -10,8 +10,8 @@ from impact_aware.arrays import Array
 from impact_aware.contact.geometry import point_jacobian
 from impact_aware.errors import InvalidInputError
 from impact_aware.estimation.object_motion import ObjectMotion, ObjectTrack, object_motion
-from impact_aware.estimation.result import VelocityEstimate
 from impact_aware.impact.prediction import ImpactPrediction
+from impact_aware.records import VelocityEstimate
 
 TOGETHER = 0.2
 """Share of the joints' errors after a hit that goes along with each other: what is taken for its end, or for one touch

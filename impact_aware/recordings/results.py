@@ -11,18 +11,16 @@ from typing import Any, TypeVar
 import numpy as np
 
 from impact_aware.arrays import Array
-from impact_aware.detection.events import ImpactEvent
 from impact_aware.detection.impact_watch import CONTACT, CONTACT_LOST, SECOND_CONTACT
 from impact_aware.estimation.metrics import absolute_error
-from impact_aware.estimation.result import VelocityEstimate
 from impact_aware.impact.prediction import ImpactPrediction
-from impact_aware.impact.record import ContactRecord, Impact
 from impact_aware.recordings.ablation_results import AblationGroup, AblationRow
 from impact_aware.recordings.arm_samples import ArmSamples
 from impact_aware.recordings.contact_check import ContactCheck
 from impact_aware.recordings.object_hit import ObjectHit
 from impact_aware.recordings.surface import jump_impulse
 from impact_aware.recordings.verdict import ESTIMATE, PLANT, Reference, Verdict, verdict
+from impact_aware.records import ContactImpulse, Impact, ImpactEvent, VelocityEstimate
 from impact_aware.robot import RobotModel
 
 NORMAL_SOURCES = ("option", "config", "tf", "prediction", "task", "jump")
@@ -88,7 +86,7 @@ class CommonImpact:
     task: str
     arms: tuple[str, ...]
     velocity_after: Array
-    contact: ContactRecord
+    contact: ContactImpulse
     object_velocity_after: Array
 
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 from impact_aware.errors import ImpactAwareError, InvalidInputError
 from impact_aware.estimation.object_motion import ObjectTrack
-from impact_aware.impact.record import Impact
 from impact_aware.messages.impact_prediction import TYPE as PREDICTION_TYPE
 from impact_aware.recordings.arm_selection import ArmSource
 from impact_aware.recordings.bag import Bag, BagError
@@ -21,6 +20,7 @@ from impact_aware.recordings.recorded_predictions import (
     read_truth,
 )
 from impact_aware.recordings.surface import Surface
+from impact_aware.records import Impact
 
 
 @dataclass(frozen=True, eq=False)

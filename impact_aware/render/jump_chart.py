@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from impact_aware.impact.record import Impact, Outcome
 from impact_aware.markers import style
+from impact_aware.records import Impact, Outcome
 
 WIDTH = 0.27
 

@@ -17,13 +17,13 @@ from matplotlib.patches import Patch
 from matplotlib.patheffects import withStroke
 
 from impact_aware.arrays import Array
-from impact_aware.impact.record import Impact
 from impact_aware.library_settings import figure_settings
 from impact_aware.markers import Kind, Marker, style
 from impact_aware.markers.contact import spoken_speeds
 from impact_aware.markers.marker import Color
 from impact_aware.markers.velocities import contact_velocities
 from impact_aware.output_folder import write_whole
+from impact_aware.records import Impact
 from impact_aware.render.camera import Camera, view_direction
 from impact_aware.render.canvas import Canvas
 from impact_aware.render.jump_chart import draw_jump

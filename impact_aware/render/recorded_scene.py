@@ -12,7 +12,6 @@ import pinocchio as pin
 from impact_aware.arrays import Array
 from impact_aware.errors import ImpactAwareError, InvalidInputError
 from impact_aware.estimation import estimate
-from impact_aware.impact.record import Outcome
 from impact_aware.markers import MarkerStyle, SceneMarkers
 from impact_aware.markers.scene import SAME_IMPACT
 from impact_aware.messages.geometry import quaternion, vector
@@ -21,6 +20,7 @@ from impact_aware.messages.impact_prediction import drawable_impact
 from impact_aware.messages.reference_field import field_from_message
 from impact_aware.messages.stamps import serialized_stamp, stamp_seconds
 from impact_aware.recordings.bag import Bag, BagError
+from impact_aware.records import Outcome
 from impact_aware.reference import ReferenceField
 from impact_aware.render.base_placement import base_placements
 from impact_aware.render.recorded_robot import recorded_robot

@@ -13,7 +13,7 @@ import numpy as np
 import pinocchio as pin
 
 from impact_aware.arrays import Array
-from impact_aware.impact.record import ContactRecord, Impact
+from impact_aware.records import ContactImpulse, Impact
 from impact_aware.robot import RobotModel
 from impact_aware.simulation.world import OBJECT, TABLE, World
 
@@ -115,7 +115,7 @@ def impact_of_truth(
     def rotated(twist: Array) -> Array:
         return np.concatenate((rotation @ twist[:3], rotation @ twist[3:]))
 
-    contact = ContactRecord(
+    contact = ContactImpulse(
         frame=truth.link or robot.tool_frame,
         obstacle=object_name if truth.partner == OBJECT else truth.partner,
         point=base.actInv(truth.point),

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from impact_aware.arrays import Array
-from impact_aware.detection import ImpactEvent
 from impact_aware.impact.palm import summed_contact
-from impact_aware.impact.record import COMMON, ContactRecord, Impact
 from impact_aware.impact.simultaneous import SimultaneousPrediction
+from impact_aware.records import ImpactEvent
+from impact_aware.records.impact import COMMON, ContactImpulse, Impact
 from impact_aware.reference import ReferenceField
 from impact_aware.robot import JointOrder
 from impact_aware.task.arms import Arm
@@ -141,11 +141,11 @@ class GraspPostures:
         return field.object_position_from_tools(np.array(tools))
 
 
-def palm_contact(arm: Arm, object_name: str, prediction: SimultaneousPrediction) -> ContactRecord:
+def palm_contact(arm: Arm, object_name: str, prediction: SimultaneousPrediction) -> ContactImpulse:
     """The contacts of one tool as one, base frame of the arm."""
     summed, to_base = summed_contact(prediction, arm.name), arm.base.rotation.T
     first = next(contact for contact in prediction.contacts if contact.body == arm.name)
-    return ContactRecord(
+    return ContactImpulse(
         frame=arm.robot.tool_frame,
         obstacle=object_name,
         point=arm.base.actInv(summed.point),

@@ -11,9 +11,8 @@ import pytest
 
 from impact_aware.control.live_field import LiveField
 from impact_aware.control.tracking import movement
-from impact_aware.detection import ImpactEvent
 from impact_aware.errors import InvalidInputError
-from impact_aware.impact.record import ContactRecord, Impact
+from impact_aware.records import ContactImpulse, Impact, ImpactEvent
 from impact_aware.robot import RobotModel
 from impact_aware.swing import Swing
 from impact_aware.task import load_task, start_posture
@@ -489,7 +488,7 @@ def test_the_arms_of_a_field_must_be_those_of_the_controller():
 
 def test_contacts_are_no_part_of_a_common_impact():
     assert Impact(source="at_impact", time=0.0).contacts == ()
-    assert ContactRecord().mode == ""
+    assert ContactImpulse().mode == ""
 
 
 def test_arms_that_hit_an_object_that_moves_send_it_on_from_where_it_is(two_arms):

@@ -14,8 +14,8 @@ from impact_aware.detection import (
     WatchEventKind,
     make_detector,
 )
-from impact_aware.detection.events import ImpactEvent
 from impact_aware.errors import InvalidInputError
+from impact_aware.records import ImpactEvent
 from impact_aware.robot import RobotModel
 from impact_aware.simulation.flexible_joint import FlexibleJointArm
 from impact_aware.simulation.joint_elasticity import JointElasticity

@@ -7,7 +7,7 @@ import pytest
 from sliders import two_sliders
 
 from impact_aware.detection import BounceDetector, BounceParameters, JointSample
-from impact_aware.detection.events import ImpactEvent
+from impact_aware.records import ImpactEvent
 
 PERIOD = 1e-3
 NORMAL = (0.0, 2.0, 0.0)

@@ -5,7 +5,7 @@ import pytest
 
 from impact_aware.detection import JointSample
 from impact_aware.detection.completion import CompletionDetector, CompletionParameters
-from impact_aware.detection.events import ImpactEvent
+from impact_aware.records import ImpactEvent
 
 PERIOD = 1e-3
 

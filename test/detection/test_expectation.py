@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from impact_aware.detection import JointSample
-from impact_aware.detection.events import ImpactEvent
 from impact_aware.detection.expectation import ExpectationClassifier, ExpectationParameters
 from impact_aware.errors import InvalidInputError
+from impact_aware.records import ImpactEvent
 from impact_aware.robot import RobotModel
 from impact_aware_rigs.bench.detection import score_expectation
 from impact_aware_rigs.bench.detection_trials import MeasurementNoise, simulate_trial

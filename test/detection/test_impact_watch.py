@@ -8,9 +8,9 @@ import pytest
 from impact_aware.detection import ExpectedJump, ImpactWatch, JointSample
 from impact_aware.detection.bounce import BounceDetector
 from impact_aware.detection.completion import CompletionDetector, CompletionParameters
-from impact_aware.detection.events import ImpactEvent
 from impact_aware.detection.expectation import ExpectationClassifier
 from impact_aware.detection.watch_settings import NOISE_SAMPLES, WatchSettings, make_watch, noise_of
+from impact_aware.records import ImpactEvent
 from impact_aware.robot import RobotModel
 
 PERIOD = 1e-3

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from impact_aware.detection import ImpactEvent, JointSample, WatchEventKind
+from impact_aware.detection import JointSample, WatchEventKind
 from impact_aware.detection.ringing import RingingTest
 from impact_aware.detection.watch_settings import WatchSettings, make_watch
+from impact_aware.records import ImpactEvent
 
 JUMP = np.array([0.7, -0.45, 0.25])
 OMEGA = 2.0 * np.pi * np.array([18.0, 31.0, 46.0])

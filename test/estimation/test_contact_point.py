@@ -6,9 +6,9 @@ import pytest
 from impact_aware.contact.geometry import Contact
 from impact_aware.errors import InvalidInputError
 from impact_aware.estimation.contact_point import JointJump, explained_at, fit_contact_point
-from impact_aware.estimation.estimate import VelocityEstimate
 from impact_aware.impact.predictor import predict
 from impact_aware.recordings.contact_check import check_contact
+from impact_aware.records import VelocityEstimate
 from impact_aware.robot import RobotModel
 
 POINT = np.array([0.04, -0.07, 0.11])

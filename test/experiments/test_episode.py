@@ -8,7 +8,6 @@ import pytest
 from impact_aware.control import Mode
 from impact_aware.control.arm import ControlledArm
 from impact_aware.control.tracking import TrackingReference
-from impact_aware.detection import ImpactEvent
 from impact_aware.experiments import episode as episode_module
 from impact_aware.experiments.episode import (
     EpisodeSettings,
@@ -19,6 +18,7 @@ from impact_aware.experiments.episode import (
     task_scene,
 )
 from impact_aware.experiments.judgement import judge
+from impact_aware.records import ImpactEvent
 from impact_aware.reference.rotation import quaternion_from_rotation
 from impact_aware.robot import RobotModel
 from impact_aware.robot.effort_convention import EffortConvention

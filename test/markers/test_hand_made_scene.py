@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from impact_aware.contact.box import Box
-from impact_aware.impact.record import ContactRecord, Impact, Outcome
 from impact_aware.markers import Kind, MarkerStyle, SceneMarkers, style
 from impact_aware.markers.contact import contact_orientation
 from impact_aware.markers.velocities import contact_velocities
+from impact_aware.records import ContactImpulse, Impact, Outcome
 from impact_aware.robot import RobotModel
 from impact_aware.task import load_task, make_field
 
@@ -19,7 +19,7 @@ LOOK = MarkerStyle(
 )  # fmt: skip
 POINT = np.array([0.3, -0.2, 0.9])
 
-CONTACT = ContactRecord(
+CONTACT = ContactImpulse(
     frame="tool",
     obstacle="box",
     point=POINT,

@@ -10,7 +10,7 @@ import pytest
 from impact_aware_msgs.msg import ImpactEvent as Message
 from rclpy.serialization import deserialize_message, serialize_message
 
-from impact_aware.detection import ContactCompletion, ContactLoss, ImpactEvent
+from impact_aware.detection import ContactCompletion, ContactLoss
 from impact_aware.messages import impact_event
 from impact_aware.messages.impact_event import (
     MEANINGS,
@@ -24,6 +24,7 @@ from impact_aware.messages.impact_event import (
 from impact_aware.messages.stamps import seconds
 from impact_aware.nodes.ros.messages import ROS
 from impact_aware.recordings.message_types import RECORDED, annotation_types
+from impact_aware.records import ImpactEvent
 
 EVENT = ImpactEvent(
     time=12.25,

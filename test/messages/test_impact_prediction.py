@@ -6,13 +6,13 @@ import dataclasses
 
 import numpy as np
 import pytest
-from impact_aware_msgs.msg import ContactImpulse, ImpactPrediction
+from impact_aware_msgs.msg import ContactImpulse as ContactMessage
+from impact_aware_msgs.msg import ImpactPrediction
 from rclpy.serialization import deserialize_message, serialize_message
 
 from impact_aware.contact import Contact
 from impact_aware.contact.box import homogeneous_box
 from impact_aware.impact import predict
-from impact_aware.impact.record import ContactRecord, Impact
 from impact_aware.impact.uncertainty import InputCovariance, predict_with_covariance
 from impact_aware.messages.impact_prediction import (
     MODES,
@@ -26,11 +26,12 @@ from impact_aware.messages.impact_prediction import (
 )
 from impact_aware.nodes.ros.messages import ROS
 from impact_aware.recordings.message_types import RECORDED, annotation_types
+from impact_aware.records import ContactImpulse, Impact
 from impact_aware.robot import JointOrder, RobotModel
 
 ROBOT = RobotModel.from_profile("panda")
 
-CONTACT = ContactRecord(
+CONTACT = ContactImpulse(
     frame="tool",
     obstacle="box",
     point=np.array([0.1, 0.2, 0.3]),
@@ -119,8 +120,8 @@ def test_fields_are_those_of_the_message():
 
 def test_numbers_are_those_of_the_definitions():
     assert {name: getattr(ImpactPrediction, f"SOURCE_{name.upper()}") for name in SOURCES} == SOURCES
-    named = {name: getattr(ContactImpulse, f"MODE_{name.upper()}") for name in MODES if name}
-    assert named | {"": ContactImpulse.MODE_UNKNOWN} == MODES
+    named = {name: getattr(ContactMessage, f"MODE_{name.upper()}") for name in MODES if name}
+    assert named | {"": ContactMessage.MODE_UNKNOWN} == MODES
 
 
 def test_a_covariance_or_estimate_of_another_size_is_left_out():

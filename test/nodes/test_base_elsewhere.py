@@ -9,7 +9,6 @@ from geometry_msgs.msg import PoseStamped
 from rclpy.parameter import Parameter
 
 from impact_aware.errors import InvalidInputError
-from impact_aware.impact.record import Impact
 from impact_aware.messages.geometry import write_vector
 from impact_aware.messages.reference_field import field_to_message
 from impact_aware.messages.task import task_to_message
@@ -18,6 +17,7 @@ from impact_aware.nodes.jump_predictor import JumpPredictorNode
 from impact_aware.nodes.reference_field import ReferenceFieldNode
 from impact_aware.nodes.ros.messages import ROS
 from impact_aware.nodes.rs_controller import RsControllerNode
+from impact_aware.records import Impact
 from impact_aware.resources import find_resource
 from impact_aware.robot import RobotModel
 from impact_aware.task import base_placement, load_task, make_field

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from impact_aware.contact import Contact
-from impact_aware.detection import ImpactEvent
 from impact_aware.recordings.arm_samples import ArmSamples
 from impact_aware.recordings.contact_loss import contact_loss
+from impact_aware.records import ImpactEvent
 from impact_aware.robot import RobotModel
 
 NORMAL = np.array([0.6, 0.0, 0.8])

@@ -7,13 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from impact_aware.detection import ImpactEvent
 from impact_aware.estimation.branches import Branches
 from impact_aware.recordings.arm_samples import ArmSamples
 from impact_aware.recordings.command_track import CommandTrack
 from impact_aware.recordings.event_cause import find_causes, refuted
 from impact_aware.recordings.impact_finder import FoundImpact
 from impact_aware.recordings.judged import AGAIN, SURE, Judged
+from impact_aware.records import ImpactEvent
 from impact_aware.robot import RobotModel
 
 NAMES = ("shoulder", "elbow")

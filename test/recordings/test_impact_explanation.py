@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from impact_aware.contact.geometry import Contact, contact_jacobian
-from impact_aware.detection.events import ImpactEvent
 from impact_aware.impact.predictor import predict
 from impact_aware.impact.uncertainty import InputCovariance, predict_with_covariance
 from impact_aware.recordings.ablation import ablate, group
@@ -20,6 +19,7 @@ from impact_aware.recordings.recorded_predictions import RecordedPrediction
 from impact_aware.recordings.results import ArmAnalysis
 from impact_aware.recordings.surface import Surface, normal_from_jump
 from impact_aware.recordings.surroundings import Surroundings
+from impact_aware.records import ImpactEvent
 from impact_aware.robot import RobotModel
 
 TIME = 3.0

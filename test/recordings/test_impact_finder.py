@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from impact_aware.detection import ImpactDetector, ImpactEvent, make_detector
+from impact_aware.detection import ImpactDetector, make_detector
 from impact_aware.recordings.arm_samples import ArmSamples
 from impact_aware.recordings.impact_finder import FoundImpact, ImpactFinder
+from impact_aware.records import ImpactEvent
 
 PERIOD = 0.01
 HIT = 1.237

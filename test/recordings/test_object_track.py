@@ -12,10 +12,10 @@ from impact_aware.contact.box import homogeneous_box
 from impact_aware.contact.geometry import contact_point
 from impact_aware.errors import InvalidInputError
 from impact_aware.estimation.object_motion import ObjectTrack
-from impact_aware.estimation.result import VelocityEstimate
 from impact_aware.impact.predictor import predict
 from impact_aware.recordings.object_hit import object_hit
 from impact_aware.recordings.object_track import track_of_table
+from impact_aware.records import VelocityEstimate
 from impact_aware.robot import RobotModel
 
 TIMES = np.arange(0.0, 2.0, 0.008)

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from impact_aware.contact.geometry import Contact
-from impact_aware.estimation.estimate import VelocityEstimate
 from impact_aware.impact.predictor import predict
 from impact_aware.recordings.contact_check import check_contact
+from impact_aware.records import VelocityEstimate
 from impact_aware.robot import RobotModel
 from impact_aware.simulation import MujocoPlant
 from impact_aware.simulation.scene import SceneObject

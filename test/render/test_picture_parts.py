@@ -8,8 +8,8 @@ import pytest
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
-from impact_aware.impact.record import ContactRecord, Impact, Outcome
 from impact_aware.markers import SceneMarkers, style
+from impact_aware.records import ContactImpulse, Impact, Outcome
 from impact_aware.render import picture
 from impact_aware.render.base_placement import base_placements
 from impact_aware.render.jump_chart import draw_jump
@@ -24,7 +24,7 @@ IMPACT = Impact(
     joint_names=("a", "b"),
     velocity_before=np.array([0.5, -0.25]),
     velocity_after=np.array([-0.75, 1.5]),
-    contacts=(ContactRecord(impulse=np.array([0.0, 3.0, 4.0]), effective_mass=2.5, mode="stick", obstacle="box"),),
+    contacts=(ContactImpulse(impulse=np.array([0.0, 3.0, 4.0]), effective_mass=2.5, mode="stick", obstacle="box"),),
     object="crate",
     object_twist_before=np.array([0.0, 0.3, 0.4, 9.0, 9.0, 9.0]),
     object_twist_after=np.array([0.6, 0.0, 0.8, 9.0, 9.0, 9.0]),

@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from impact_aware.impact.record import ContactRecord, Impact
 from impact_aware.recordings.ablation_results import AblationGroup
 from impact_aware.recordings.results import CommonImpact
+from impact_aware.records import ContactImpulse, Impact
 from impact_aware.report.result_files import ablation_csv, impact_to_json, impacts_csv, to_json
 from test.support.hand_made import make_analysis, make_impact
 
@@ -184,7 +184,7 @@ def test_the_plants_truth_is_there_where_it_was_recorded():
 
 
 def test_of_several_arms_at_once_the_common_impact_counts():
-    contact = ContactRecord(impulse=np.array([0.3, 0.1, -0.2]), friction=0.8, restitution=0.25, mode="slide")
+    contact = ContactImpulse(impulse=np.array([0.3, 0.1, -0.2]), friction=0.8, restitution=0.25, mode="slide")
     common = CommonImpact("grab", ("right",), np.array([0.4, 0.6]), contact, np.array([0.1, 0.0, 0.2]))
     found = impact_to_json(make_impact(common=common))
     assert found["velocity_after_predicted"] == found["common"]["velocity_after"] == [0.4, 0.6]

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from impact_aware.impact.record import ContactRecord, Impact
 from impact_aware.recordings.results import CommonImpact, OtherEvent
+from impact_aware.records import ContactImpulse, Impact
 from impact_aware.report.html import write_report
 from impact_aware.report.view import MOST_EVENTS, UNKNOWN, arm_view, event_rows, headline, impact_view, settings_rows
 from test.support.hand_made import TIME, make_analysis, make_impact
@@ -178,7 +178,7 @@ def test_the_plants_truth_is_the_reference():
 
 
 def test_several_contacts_at_once_have_one_impulse_everywhere():
-    contact = ContactRecord(point=np.array([0.1, 0.2, 0.3]), normal=np.array([1.0, 0.0, 0.0]),
+    contact = ContactImpulse(point=np.array([0.1, 0.2, 0.3]), normal=np.array([1.0, 0.0, 0.0]),
                             impulse=np.array([3.0, 0.0, 0.1]), mode="stick")  # fmt: skip
     impact = make_impact(common=CommonImpact("push", (), np.array([0.4, 0.6]), contact, np.zeros(3)))
     view = impact_view(1, impact, NAMES)

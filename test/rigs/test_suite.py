@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from impact_aware.control import Mode
-from impact_aware.detection import ImpactEvent
+from impact_aware.records import ImpactEvent
 from impact_aware.reference import ArmAfterImpact
 from impact_aware_rigs.faults.bench import FaultBench
 from impact_aware_rigs.faults.event_faults import EventFaults

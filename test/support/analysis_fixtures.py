@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from impact_aware.contact.geometry import Contact
-from impact_aware.detection.events import ImpactEvent
 from impact_aware.estimation.estimate import estimate
 from impact_aware.impact.predictor import predict
 from impact_aware.recordings.ablation_results import AblationGroup, AblationRow
@@ -18,6 +17,7 @@ from impact_aware.recordings.results import (
     ArmAnalysis,
     DetectorResidual,
 )
+from impact_aware.records import ImpactEvent
 from impact_aware.robot import RobotModel
 
 NORMAL = (0.0, 0.0, 1.0)

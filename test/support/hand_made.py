@@ -6,9 +6,7 @@ import numpy as np
 
 from impact_aware.contact.box import homogeneous_box
 from impact_aware.contact.geometry import Contact
-from impact_aware.detection.events import ImpactEvent
-from impact_aware.estimation.result import VelocityEstimate
-from impact_aware.impact.contact_impulse import ContactImpulse
+from impact_aware.impact.contact_impulse import LocalImpulse
 from impact_aware.impact.contact_space import ContactSpace
 from impact_aware.impact.prediction import ImpactPrediction
 from impact_aware.recordings.ablation_results import AblationRow
@@ -19,6 +17,7 @@ from impact_aware.recordings.results import (
     ArmAnalysis,
     DetectorResidual,
 )
+from impact_aware.records import ImpactEvent, VelocityEstimate
 
 TIME = 12.5
 INERTIA = np.array([2.0, 5.0])
@@ -33,7 +32,7 @@ def make_prediction():
     before = np.array([0.11, -0.72])
     answers = np.vstack([jacobian / INERTIA, before])
     space = ContactSpace(jacobian, answers, jacobian @ answers.T, np.array([0.3, -0.2, 0.9]))
-    impulse = ContactImpulse(*(contact.axes @ [0.4, 1.7, -0.6]).tolist(), "slide")
+    impulse = LocalImpulse(*(contact.axes @ [0.4, 1.7, -0.6]).tolist(), "slide")
     box = homogeneous_box(2.25, (0.1, 0.1, 0.1), (0.3, -0.3, 0.9))
     return ImpactPrediction(before, np.array([0.2, 0.35]), impulse, space, contact, box, "coulomb", "M+B_rho")
 

@@ -6,8 +6,8 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from impact_aware.detection import ImpactEvent
 from impact_aware.errors import InvalidInputError
+from impact_aware.records import ImpactEvent
 from impact_aware.robot import RobotModel
 from impact_aware.task import load_task, make_field, start_posture
 from impact_aware.task.arms import arms_of_task, check_names, several_arms, single_arm

@@ -14,9 +14,10 @@ import numpy as np
 from impact_aware.arrays import Array
 from impact_aware.control import ControlSession, Mode
 from impact_aware.control.completion import TaskCompletion
-from impact_aware.detection import ImpactEvent, JointSample, make_detector
+from impact_aware.detection import JointSample, make_detector
 from impact_aware.experiments.episode import ObjectVelocity
 from impact_aware.experiments.episode_settings import EpisodeSettings
+from impact_aware.records import ImpactEvent
 from impact_aware.reference import ArmAfterImpact
 from impact_aware_rigs.faults.bench import FaultBench
 from impact_aware_rigs.faults.event_faults import EventFaults

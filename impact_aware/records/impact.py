@@ -1,4 +1,4 @@
-"""An impact as it is published: predicted ahead or at the impact, estimated afterwards, or measured by a simulator."""
+"""An impact as it is published: predicted before or at the impact, estimated after it, or measured by a simulator."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ import numpy as np
 from impact_aware.arrays import Array
 
 UNIT_TOLERANCE = 1e-3
-"""A vector whose length is this far from one is no unit vector."""
+"""Largest difference of a unit vector's length from one."""
 
 COMMON = "simultaneous"
-"""Method of a prediction of what several arms do to an object at once; that of one arm knows nothing of the others."""
+"""Method of a prediction of several arms that hit one object at once; a prediction of one arm leaves out the others."""
 
 PALM = "palm"
-"""Method of a prediction of all corners of one arm's palm at once, with the table that the object stands on."""
+"""Method of a prediction of all corners of one arm's palm at once, with the table under the object."""
 
 DRAWN = ("look_ahead", "at_impact", "estimate", "plant")
-"""Sources of an impact that concern everybody; an answer to a service client concerns that client only."""
+"""Sources of an impact that is shown; an answer of the service goes to its client only."""
 
 
 def _zeros(size: int) -> Any:
@@ -31,8 +31,8 @@ def _zeros(size: int) -> Any:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ContactRecord:
-    """One contact of an impact; base frame.
+class ContactImpulse:
+    """One contact of an impact, in the arm's base frame; mirrors the message `ContactImpulse`.
 
     Attributes:
         frame: Robot frame that touches.
@@ -42,7 +42,7 @@ class ContactRecord:
         impulse: (3,) On the robot, N s.
         impulse_covariance: (3, 3) (N s)^2, or None.
         velocity_before: (3,) Of the contact point relative to the obstacle, m/s.
-        velocity_after: (3,) The same just after, m/s.
+        velocity_after: (3,) Of the contact point relative to the obstacle just after, m/s.
         friction: Coulomb's coefficient.
         restitution: 0..1.
         effective_mass: kg.
@@ -65,7 +65,9 @@ class ContactRecord:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Impact:
-    """What an impact does to one arm, and to the object it hits. Arrays (n,) are in `joint_names`' order, or empty.
+    """What an impact does to one arm, and to the object it hits; mirrors the message `ImpactPrediction`.
+
+    Arrays (n,) are in the order of `joint_names`, or empty. Vectors of three are in the arm's base frame.
 
     Attributes:
         source: `look_ahead`, `at_impact`, `service`, `estimate` or `plant`.
@@ -88,7 +90,7 @@ class Impact:
         object: Name of the free object, empty for a fixed surface.
         object_position: (3,) m.
         object_twist_before: (6,) Linear first, m/s and rad/s.
-        object_twist_after: (6,) The same just after.
+        object_twist_after: (6,) Just after, m/s and rad/s.
         energy_loss: Kinetic energy lost, J.
         time_to_impact: From `time`, s; 0 at the impact, negative when unknown.
         valid: Whether anything was predicted.
@@ -111,7 +113,7 @@ class Impact:
     mode_may_change: bool = False
     estimated: Array | None = None
     estimated_error: Array | None = None
-    contacts: tuple[ContactRecord, ...] = ()
+    contacts: tuple[ContactImpulse, ...] = ()
     object: str = ""
     object_position: Array = _zeros(3)
     object_twist_before: Array = _zeros(6)
@@ -120,6 +122,16 @@ class Impact:
     time_to_impact: float = 0.0
     valid: bool = True
     reason: str = ""
+
+    @property
+    def outcome(self) -> Outcome | None:
+        """Velocity after as estimated, or as a plant simulated it; None for a prediction alone."""
+        if self.estimated is not None:
+            error = np.full(len(self.estimated), np.nan) if self.estimated_error is None else self.estimated_error
+            return Outcome("estimate", self.time, self.joint_names, self.estimated, error)
+        if self.source == "plant" and len(self.velocity_after):
+            return Outcome("plant", self.time, self.joint_names, self.velocity_after, np.zeros(len(self.position)))
+        return None
 
     @property
     def object_mass(self) -> float | None:
@@ -177,12 +189,3 @@ class Outcome:
             return None
         return self.velocity[[index[name] for name in joint_names]]
 
-
-def outcome_of_impact(impact: Impact) -> Outcome | None:
-    """What an estimate or a plant says about the velocity after; None for a prediction."""
-    if impact.estimated is not None:
-        error = impact.estimated_error if impact.estimated_error is not None else np.full(len(impact.estimated), np.nan)
-        return Outcome("estimate", impact.time, impact.joint_names, impact.estimated, error)
-    if impact.source == "plant" and len(impact.velocity_after):
-        return Outcome("plant", impact.time, impact.joint_names, impact.velocity_after, np.zeros(len(impact.position)))
-    return None

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from impact_aware.impact.record import ContactRecord, Impact, Outcome, outcome_of_impact
+from impact_aware.records import ContactImpulse, Impact, Outcome
 
 NAMES = ("a", "b")
 
@@ -20,7 +20,7 @@ def contact(**changes):
         "friction": 0.3,
         "effective_mass": 2.0,
     }
-    return ContactRecord(**{**values, **changes})
+    return ContactImpulse(**{**values, **changes})
 
 
 def impact(**changes):
@@ -44,7 +44,7 @@ def test_an_impact_of_which_nothing_is_said_is_of_no_event_at_rest_and_now():
     assert bare.valid and not bare.mode_may_change and bare.object_mass is None
     sizes = [bare.object_position.size, bare.object_twist_before.size, bare.object_twist_after.size]
     assert sizes == [3, 6, 6] and bare.position.size == bare.velocity_before.size == bare.velocity_after.size == 0
-    touch = ContactRecord()
+    touch = ContactImpulse()
     assert (touch.friction, touch.restitution, touch.effective_mass) == (0.0, 0.0, 0.0)
     vectors = (touch.point, touch.normal, touch.impulse, touch.velocity_before, touch.velocity_after)
     assert all(vector.tolist() == [0.0, 0.0, 0.0] for vector in vectors)
@@ -130,14 +130,14 @@ def test_an_outcome_in_another_order_of_joints():
 
 
 def test_the_outcome_of_an_estimate_is_what_was_estimated():
-    found = outcome_of_impact(impact(source="plant", estimated_error=np.array([0.01, 0.02])))
+    found = impact(source="plant", estimated_error=np.array([0.01, 0.02])).outcome
     assert (found.origin, found.time, found.joint_names) == ("estimate", 12.5, NAMES)
     assert found.velocity.tolist() == [0.4, 0.6] and found.error.tolist() == [0.01, 0.02]
-    assert np.isnan(outcome_of_impact(impact()).error).all() and len(outcome_of_impact(impact()).error) == 2
+    assert np.isnan(impact().outcome.error).all() and len(impact().outcome.error) == 2
 
 
 def test_the_outcome_of_a_plant_is_exact_and_a_prediction_has_none():
-    found = outcome_of_impact(impact(source="plant", estimated=None))
+    found = impact(source="plant", estimated=None).outcome
     assert (found.origin, found.velocity.tolist(), found.error.tolist()) == ("plant", [0.5, 0.7], [0.0, 0.0])
-    assert outcome_of_impact(impact(estimated=None)) is None
-    assert outcome_of_impact(impact(source="plant", estimated=None, velocity_after=np.zeros(0))) is None
+    assert impact(estimated=None).outcome is None
+    assert impact(source="plant", estimated=None, velocity_after=np.zeros(0)).outcome is None
