@@ -8,7 +8,7 @@ import pinocchio as pin
 from impact_aware.arrays import Array
 from impact_aware.control.tracking_kernels import add_wrench_acceleration
 from impact_aware.robot import RobotModel
-from impact_aware.robot.profile import EFFORT_KINDS
+from impact_aware.robot.profile import effort_kind_of
 
 
 class ControlledArm:
@@ -20,7 +20,7 @@ class ControlledArm:
         robot: The arm's robot.
         model: Its Pinocchio model, with the base at its pose in the common frame.
         joints: Slice of this arm's joints in the arrays of the whole controller.
-        missing_gravity: Share of the gravity torque that its measured efforts lack as link torques; NaN for no torques.
+        effort_kind: Meaning of its measured efforts.
         q: (n,) Joint positions of the last update, rad.
         mass_matrix: (n, n) M + B_theta, kg m^2.
         bias: (n,) h(q, dq), N m.
@@ -37,7 +37,7 @@ class ControlledArm:
         """Keep the model; `base` is the pose of the arm's base in the common frame."""
         self.robot = robot
         self.joints = slice(first_joint, first_joint + robot.n)
-        self.missing_gravity = EFFORT_KINDS["current" if robot.profile is None else robot.profile.effort_kind]
+        self.effort_kind = effort_kind_of(robot.profile)
         # The base is moved within a copy of the model, so that everything comes out in the common frame.
         self.model = _placed(robot.model, base)
         self._data = self.model.createData()
@@ -53,8 +53,8 @@ class ControlledArm:
         self.update(robot.home, self._zeros)
 
     def link_torque(self, effort: Array) -> Array:
-        """Link torques (n,) of this arm by the measured efforts of all arms, N m; NaN where they are no torques."""
-        return np.asarray(effort[self.joints] + self.missing_gravity * self.gravity)
+        """Joint torques (n,) of this arm by the measured efforts of all arms, N m; NaN where they are no torques."""
+        return np.asarray(effort[self.joints] + self.effort_kind.missing_gravity * self.gravity)
 
     def update(self, q: Array, dq: Array) -> None:
         """Refresh everything for joint positions (n,), rad, and velocities (n,), rad/s."""

@@ -43,8 +43,7 @@ from impact_aware.detection.windowed_detector import (
 )
 from impact_aware.errors import InvalidInputError
 from impact_aware.robot import RobotModel
-
-EFFORT_KINDS = {"link": "M", "motor": "M+B_theta"}
+from impact_aware.robot.profile import EFFORT_KINDS, effort_kind_of
 
 DRIVE_SHARE = 0.1
 """Share of a drive's largest torque that is an impact at its joint, unless told otherwise."""
@@ -63,8 +62,6 @@ class MomentumObserverParameters(WindowParameters):
         acceleration_error: a, what noise and a wrong inertia may feign, rad/s^2, one or per joint.
         samples: N, the periods over which the external torque is averaged.
         baseline_samples: Earlier values of r whose median is taken away; 0 takes nothing away.
-        effort_kind: `link` for torque sensors behind the gear, which see M, or `motor` for the torques that drive the
-            motors, which see M + B_theta.
         effort_sign: 1, or -1 where the source counts torques as the robot's on its surroundings.
         velocity_samples: Positions in the line fit that stands in for a velocity that the samples don't carry.
         confirmation_samples: Samples in a row that have to show it, the last one in full.
@@ -75,7 +72,6 @@ class MomentumObserverParameters(WindowParameters):
     acceleration_error: PerJoint = ranged_per_joint(5.0, positive=False)
     samples: int = ranged(3, "at least 1", lambda value: value >= 1)
     baseline_samples: int = ranged(10, "0 or more", lambda value: value >= 0)
-    effort_kind: str = ranged("link", "one of " + ", ".join(EFFORT_KINDS), lambda value: value in EFFORT_KINDS)
     effort_sign: float = ranged(1.0, "1 or -1", lambda value: value in (-1.0, 1.0))
     velocity_samples: int = ranged(5, "at least 2", lambda value: value >= 2)
     confirmation_samples: int = ranged(2, "at least 1", lambda value: value >= 1)
@@ -92,16 +88,24 @@ class MomentumObserverDetector(WindowedDetector):
     ) -> None:
         """Prepare; `robot` can't be shared with another thread.
 
+        The profile's `effort_kind` decides which inertia the torques accelerate and whether they contain gravity;
+        without a profile they are link torques.
+
         Raises:
-            InvalidInputError: The robot has another number of joints, or a threshold is missing.
+            InvalidInputError: The robot has another number of joints or measures no torques, or a threshold is missing.
         """
         if robot.n != joint_count:
             raise InvalidInputError("robot", f"{robot.n} joints", f"{joint_count} joints")
         self.parameters = chosen = parameters or MomentumObserverParameters()
         self._robot = robot
+        kind = EFFORT_KINDS["link_torque"] if robot.profile is None else effort_kind_of(robot.profile)
+        if not kind.is_torque:
+            expected = f"{', '.join(name for name, own in EFFORT_KINDS.items() if own.is_torque)} for momentum_observer"
+            raise InvalidInputError(f"robot profile {robot.name}: effort_kind", "current", expected)
         # A model of its own, since B_theta is part of M or not depending on where the torque is measured.
         self._model = robot.model.copy()
-        self._model.armature = robot.motor_inertia_for(EFFORT_KINDS[chosen.effort_kind])
+        self._model.armature = robot.motor_inertia_for(kind.inertia)
+        self._carried = 1.0 - kind.missing_gravity
         self._data = self._model.createData()
         own = threshold_of(robot) if chosen.threshold is None else per_joint(chosen, "threshold", joint_count)
         self._threshold, self._torque_errors = own, np.diag(own**2)
@@ -190,12 +194,12 @@ class MomentumObserverDetector(WindowedDetector):
         return math.sqrt(size) if not failed and size > 0.0 else 0.0
 
     def _momentum_and_drive(self, position: Array, velocity: Array, effort: Array) -> tuple[Array, Array]:
-        """Return p = M dq and tau + C^T dq - g."""
+        """Return p = M dq and tau + C^T dq - g, without g where the measured torques lack it."""
         model, data = self._model, self._data
         gravity = pin.computeGeneralizedGravity(model, data, position).copy()
         momentum = pin.rnea(model, data, position, self._zero, velocity) - gravity
         coriolis = pin.computeCoriolisMatrix(model, data, position, velocity)
-        return momentum, self.parameters.effort_sign * effort + velocity @ coriolis - gravity
+        return momentum, self.parameters.effort_sign * effort + velocity @ coriolis - self._carried * gravity
 
 
 def threshold_of(robot: RobotModel) -> Array:

@@ -19,6 +19,7 @@ from impact_aware.detection.registry import NEEDS, OPTIONS, PARAMETERS, make_det
 from impact_aware.detection.ringing import RingingTest
 from impact_aware.detection.tuning import measured_noise
 from impact_aware.robot import RobotModel
+from impact_aware.robot.profile import effort_kind_of
 
 NOISE_SAMPLES = 50
 """Samples from which the noise of the positions is measured."""
@@ -148,7 +149,8 @@ def _detector(
     if name == "fusion":
         members = tuple(settings.fusion_members)
         if not members:
-            members = ("adaptive_window", "momentum_observer") if robot is not None else ("adaptive_window",)
+            torques = robot is not None and effort_kind_of(robot.profile).is_torque
+            members = ("adaptive_window", "momentum_observer") if torques else ("adaptive_window",)
         parameters = {
             "members": members,
             "joint_share": JOINT_SHARE,

@@ -21,6 +21,7 @@ from impact_aware.recordings.kink_finder import LEAST_AFTER, MARGIN, PIECE, Kink
 from impact_aware.recordings.results import DetectorResidual
 from impact_aware.records import ImpactEvent
 from impact_aware.robot import RobotModel
+from impact_aware.robot.profile import effort_kind_of
 
 BEFORE, AFTER = 0.25, 0.35
 """Time kept before and after an impact, s."""
@@ -143,6 +144,7 @@ class ImpactFinder:
         """Take the next samples in, as `InputStage` gives them."""
         if not len(samples.times):
             return
+        samples = _with_gravity(samples, self._robot)
         if self.turned:
             samples = _turned(samples)
         self._survey(samples)
@@ -351,6 +353,13 @@ class ImpactFinder:
             times.append(float(window.times[row]))
             levels.append(float(detector.level))
         return DetectorResidual(np.array(times), np.array(levels))
+
+
+def _with_gravity(samples: ArmSamples, robot: RobotModel | None) -> ArmSamples:
+    """Add gravity to the efforts of a driver that subtracts it, by the robot's profile."""
+    if samples.efforts is None or robot is None or effort_kind_of(robot.profile).missing_gravity != 1.0:
+        return samples
+    return replace(samples, efforts=samples.efforts + np.array([robot.gravity(q) for q in samples.positions]))
 
 
 def _is_turned(samples: ArmSamples, robot: RobotModel) -> bool:

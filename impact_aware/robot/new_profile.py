@@ -38,7 +38,8 @@ apparent_motor_inertia: {zeros}
 #   mass: 0.2
 # home: {home}
 # joint_states_topic: joint_states
-# What the efforts of its joint_states are: link_torque (behind the gear, with gravity), without_gravity, or current:
+# What the efforts of its joint_states are: link_torque (behind the gear, with gravity), motor_torque (motor currents as
+# torques, with gravity), without_gravity (link torques less gravity), or current:
 # effort_kind: current
 notes:
   urdf: Where it comes from, which version, whose masses and inertias.

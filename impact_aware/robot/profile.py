@@ -8,7 +8,7 @@ import os
 import sys
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.ranges import Range
@@ -35,9 +35,33 @@ SIMULATED_INTERFACES = ("effort", "local_law")
 INTERFACES = (*SIMULATED_INTERFACES, "linear_feedback")
 """What any arm can be commanded by: those, or laws as the messages of ros2_control's linear_feedback_controller."""
 
-EFFORT_KINDS = {"link_torque": 0.0, "without_gravity": 1.0, "current": math.nan}
-"""Kinds of efforts that drivers measure, and the share of the gravity torque that makes link torques of them: measured
-behind the gear, the same with gravity taken off, or motor currents and whatever else is no torque of the links."""
+
+
+class EffortKind(NamedTuple):
+    """Meaning of the efforts that a driver measures.
+
+    Attributes:
+        missing_gravity: Share of the gravity torque that has to be added to get whole torques; NaN for no torques.
+        inertia: Inertia that these torques accelerate, of `robot.model.INERTIA_CHOICES`.
+    """
+
+    missing_gravity: float
+    inertia: str
+
+    @property
+    def is_torque(self) -> bool:
+        """Whether the efforts are joint torques in N m."""
+        return not math.isnan(self.missing_gravity)
+
+
+EFFORT_KINDS = {
+    "link_torque": EffortKind(0.0, "M"),
+    "motor_torque": EffortKind(0.0, "M+B_theta"),
+    "without_gravity": EffortKind(1.0, "M"),
+    "current": EffortKind(math.nan, "M"),
+}
+"""Kinds of measured efforts: behind the gear; motor currents as torques at the joint; behind the gear with gravity
+subtracted; motor currents in A and everything else that is no torque, also where a profile states nothing."""
 
 MOST_JOINTS = 64
 """Joints of an arm; two arms of seven with their hands have 18."""
@@ -214,6 +238,11 @@ def checked_effort_kind(field: str, value: Any) -> str:
     if not isinstance(value, str) or value not in EFFORT_KINDS:
         raise InvalidInputError(field, repr(value), f"one of {', '.join(EFFORT_KINDS)}")
     return value
+
+
+def effort_kind_of(profile: RobotProfile | None) -> EffortKind:
+    """Kind of the efforts of a profile's arm; no torques without a profile."""
+    return EFFORT_KINDS["current" if profile is None else profile.effort_kind]
 
 
 def _switch(where: str, key: str, content: dict[str, Any], default: bool) -> bool:

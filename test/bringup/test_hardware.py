@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from impact_aware.bringup.node_spec import NodeSpec
 from impact_aware.errors import InvalidInputError, UnknownNameError
 from impact_aware.resources import resource_names
 from impact_aware.robot import load_profile
+from impact_aware.robot.profile import EFFORT_KINDS
 
 ROOT = Path(__file__).resolve().parents[2]
 CONTROLLERS = ROOT / "config" / "ros2_control"
@@ -43,7 +45,7 @@ CONTROLLED = [name for name in resource_names("hardware") if load_hardware(name)
 
 
 def test_the_drivers_are_there_and_every_controller_file_belongs_to_one() -> None:
-    assert resource_names("hardware") == ("franka", "kinova", "kuka_fri", "ros2_control")
+    assert resource_names("hardware") == ("franka", "kinova", "kuka_fri", "ros2_control", "ur", "ur_torques")
     files = {load_hardware(name).controllers for name in CONTROLLED}
     assert files == {path.name for path in CONTROLLERS.iterdir()}
 
@@ -84,8 +86,23 @@ def test_a_driver_that_takes_no_efforts_alone_has_no_forward_controller() -> Non
     for name in resource_names("hardware"):
         hardware = load_hardware(name)
         assert bool(hardware.commands) != bool(hardware.no_commands)
-        forwarded = bool(hardware.controllers) and FORWARD in types(hardware).values()
-        assert forwarded == (bool(hardware.commands) and not hardware.relay)
+        if hardware.controllers or not hardware.commands:
+            forwarded = bool(hardware.controllers) and FORWARD in types(hardware).values()
+            assert forwarded == (bool(hardware.commands) and not hardware.relay)
+
+
+@pytest.mark.parametrize(("name", "kind"), [("ur", "current"), ("ur_torques", "motor_torque")])
+def test_each_version_of_a_ur_driver_has_its_own_kind_of_efforts(name: str, kind: str) -> None:
+    hardware = load_hardware(name)
+    assert (hardware.effort_kind, hardware.command_includes_gravity, hardware.period) == (kind, False, 0.002)
+    profile = dataclasses.replace(load_profile("fr3"), command_includes_gravity=False)
+    for other in EFFORT_KINDS:
+        given = dataclasses.replace(profile, effort_kind=other)
+        if other == kind:
+            hardware.check_profile(given)
+            continue
+        with pytest.raises(InvalidInputError, match=f"effort_kind: got {other}"):
+            hardware.check_profile(given)
 
 
 def test_a_driver_that_takes_no_efforts_alone_has_a_relay_and_is_stopped_by_its_component() -> None:
@@ -164,7 +181,7 @@ def test_the_period_reaches_whoever_counts_states_and_the_plant() -> None:
     assert periods(single_arm_graph(SingleArmOptions(simulation=True, period=0.002))) == expected | {"sim_robot": 0.002}
 
 
-@pytest.mark.parametrize("kind", ["link_torque", "without_gravity", "current"])
+@pytest.mark.parametrize("kind", ["link_torque", "motor_torque", "without_gravity", "current"])
 def test_a_driver_of_one_kind_of_efforts_refuses_profiles_of_another(tmp_path, kind):
     path = tmp_path / "version_7.yaml"
     path.write_text(f"joint_states: joint_states\ncommands: effort_controller/commands\neffort_kind: {kind}\n")
@@ -180,5 +197,5 @@ def test_a_driver_of_one_kind_of_efforts_refuses_profiles_of_another(tmp_path, k
 def test_a_kind_of_efforts_that_is_none_is_refused(tmp_path):
     path = tmp_path / "arm.yaml"
     path.write_text("joint_states: joint_states\neffort_kind: torque\n")
-    with pytest.raises(InvalidInputError, match="link_torque, without_gravity, current"):
+    with pytest.raises(InvalidInputError, match="link_torque, motor_torque, without_gravity, current"):
         load_hardware(path)

@@ -18,6 +18,7 @@ PERIOD = 1e-3
 NORMAL = np.array([0.0, 0.0, 1.0])
 ROBOT = RobotModel.from_profile("panda")
 N = ROBOT.n
+CURRENTS = RobotModel.from_profile(replace(ROBOT.profile, effort_kind="current"))
 BARE = ROBOT.model.copy()
 BARE.armature = np.zeros(N)
 DATA = BARE.createData()
@@ -211,7 +212,7 @@ def test_sensitivity_is_the_jump_of_a_frictionless_impact():
         ("acceleration", {"source": "guess"}, "source"),
         ("torque_residual", {"threshold": 0.0}, "threshold"),
         ("torque_residual", {"effort_sign": 2.0}, "effort_sign"),
-        ("momentum_observer", {"robot": ROBOT, "effort_kind": "current"}, "effort_kind"),
+        ("momentum_observer", {"robot": CURRENTS}, "effort_kind"),
         ("momentum_observer", {}, "robot"),
         ("sensitive_joint", {"robot": ROBOT, "normal": [0, 0, 0]}, "normal"),
         ("fusion", {"members": ("acceleration",)}, "members"),

@@ -197,9 +197,11 @@ def test_every_setting_reaches_its_place():
     assert without._expectation is without._completion is without._bounce is None
 
 
-def test_fusion_takes_the_momentum_observer_with_a_robot_only():
+def test_fusion_takes_the_momentum_observer_with_a_robot_that_measures_torques_only():
     robot = RobotModel.from_profile("panda")
     settings = WatchSettings(detector="fusion", refractory_time=0.09)
+    currents = RobotModel.from_profile(replace(robot.profile, effort_kind="current"))
+    assert [own.name for own in make_watch(7, settings, robot=currents).detector.members] == ["adaptive_window"]
     alone, both = make_watch(7, settings).detector, make_watch(7, settings, robot=robot).detector
     assert [member.name for member in alone.members] == ["adaptive_window"]
     assert [member.name for member in both.members] == ["adaptive_window", "momentum_observer"]

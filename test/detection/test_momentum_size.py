@@ -1,5 +1,7 @@
 """How large an external torque is: over what each drive's torque and the inertia may be wrong by, in all joints."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from sliders import two_sliders
@@ -42,6 +44,20 @@ def test_the_size_is_by_hand():
     np.testing.assert_allclose(detector.levels, [1.5, 0.4], rtol=1e-9)
     alone = pushed((3.0, 0.0), threshold=(2.0, 5.0), acceleration_error=0.0)
     assert alone.level == pytest.approx(1.5, rel=1e-9)
+
+
+@pytest.mark.parametrize(("kind", "carried"), [("link_torque", 1.0), ("motor_torque", 1.0), ("without_gravity", 0.0)])
+def test_an_arm_at_rest_measures_gravity_or_nothing_as_its_driver_has_it(kind, carried):
+    robot = RobotModel.from_profile(dataclasses.replace(ROBOT.profile, effort_kind=kind))
+    fits = make_detector("momentum_observer", ROBOT.n, robot=robot, baseline_samples=0)
+    lacks = make_detector("momentum_observer", ROBOT.n, robot=robot, baseline_samples=0, confirmation_samples=99)
+    for k in range(30):
+        for detector, share in ((fits, carried), (lacks, 1.0 - carried)):
+            effort = share * ROBOT.gravity(ROBOT.home)
+            detector.update(JointSample(k * PERIOD, ROBOT.home, np.zeros(ROBOT.n), effort))
+    np.testing.assert_allclose(fits.levels, 0.0, atol=1e-9)
+    gravity = np.abs(ROBOT.gravity(ROBOT.home)) / threshold_of(ROBOT)
+    np.testing.assert_allclose(lacks.levels, gravity, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -76,11 +76,13 @@ def test_torque_residual_below_the_threshold_is_silent():
 
 @pytest.mark.parametrize(("share", "first"), [(0.5, 42), (0.7, 43)])
 @pytest.mark.parametrize("sign", [1.0, -1.0])
-@pytest.mark.parametrize(("kind", "masses"), [("link", (8.0, 5.0)), ("motor", (10.0, 6.0))])
+@pytest.mark.parametrize(
+    ("kind", "masses"), [("", (8.0, 5.0)), ("without_gravity", (8.0, 5.0)), ("motor_torque", (10.0, 6.0))]
+)
 def test_momentum_observer_sees_the_force_that_nobody_commanded(sign, kind, masses, share, first):
     # Accelerations 0.5 and -0.2; from sample 40 on the first needs 12 N more than its inertia explains.
     detector = make_detector(
-        "momentum_observer", 2, robot=two_sliders(), effort_kind=kind, effort_sign=sign, threshold=(10.0, 40.0),
+        "momentum_observer", 2, robot=two_sliders(kind), effort_sign=sign, threshold=(10.0, 40.0),
         acceleration_error=0.0, samples=4, baseline_samples=6, confirmation_samples=2, confirmation_share=share,
     )  # fmt: skip
     rates = np.array([0.5, -0.2])

@@ -49,6 +49,15 @@ def test_a_soft_contact_that_a_drive_takes_back_is_found_by_torques_of_either_si
     assert finder_of(robot, positions, sign * efforts).turned is (sign < 0.0)
 
 
+def test_torques_of_a_driver_that_subtracts_gravity_are_whole_ones(robot: RobotModel) -> None:
+    positions, efforts = recorded(robot, duration=0.020, taken_back=0.9, brake=6.0)
+    lacking = efforts - np.array([robot.gravity(q) for q in positions])
+    assert robot.profile is not None
+    declared = RobotModel.from_profile(replace(robot.profile, effort_kind="without_gravity"))
+    assert contacts_of(declared, positions, lacking) == contacts_of(robot, positions, efforts)
+    assert contacts_of(robot, positions, lacking) != contacts_of(robot, positions, efforts)
+
+
 def test_evidence_says_that_torques_leave_it(robot: RobotModel) -> None:
     found = finder_of(robot, *recorded(robot, duration=0.020, taken_back=0.9, brake=6.0))
     causes = find_causes(found.found, found.kinks.judged, [f"joint{i}" for i in range(7)], robot=robot)

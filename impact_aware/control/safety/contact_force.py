@@ -1,6 +1,6 @@
 """How hard a tool is being pressed, from measured joint torques: a first-order momentum observer.
 
-With p = M(q) dq and measured link-side torques tau,
+With p = M(q) dq and measured joint torques tau, whose kind decides which inertia M is,
 
     r = K (p - p_0 - integral of (tau + C^T dq - g + r) dt)
 
@@ -42,7 +42,9 @@ class ContactForceObserver:
         self._arm, self._gain = arm, 1.0 / time_constant
         self._longest = 10.0 * period
         self._model, self._data = arm.robot.model, arm.robot.model.createData()
-        self._armature = arm.robot.apparent_motor_inertia
+        robot = arm.robot
+        # What the arm's mass matrix has beyond the inertia that the measured torques accelerate.
+        self._armature = robot.apparent_motor_inertia - robot.motor_inertia_for(arm.effort_kind.inertia)
         self.external_torque = np.zeros(arm.robot.n)
         self.reset()
 
@@ -57,7 +59,7 @@ class ContactForceObserver:
         Args:
             q: (n,) rad.
             dq: (n,) rad/s.
-            effort: (n,) Measured link-side torque with gravity, N m; what is not finite starts the observer over.
+            effort: (n,) Measured joint torque with gravity, N m; what is not finite starts the observer over.
             interval: Time since the last state, s.
 
         Returns:
@@ -72,7 +74,6 @@ class ContactForceObserver:
             return 0.0
         arm = self._arm
         if self._integral is None:
-            # M of the links alone: the torque is measured behind the motor.
             self._integral = arm.mass_matrix @ dq - self._armature * dq
             return 0.0
         coriolis = pin.computeCoriolisMatrix(self._model, self._data, q, dq)

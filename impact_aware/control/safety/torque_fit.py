@@ -108,8 +108,9 @@ class TorqueFit:
         reasons = [] if states.complete else ["no states yet"]
         for arm in self._arms if states.complete else ():
             name, q = arm.robot.joint_names[0], states.position[arm.joints]
-            effort = states.effort[arm.joints] + arm.missing_gravity * arm.robot.gravity(q)
-            if math.isnan(arm.missing_gravity):
+            kind = arm.effort_kind
+            effort = states.effort[arm.joints] + kind.missing_gravity * arm.robot.gravity(q)
+            if not kind.is_torque:
                 reasons.append(f"the profile of {name} does not declare efforts as torques")
             elif not np.isfinite(effort).all():
                 reasons.append(f"the joint_states of {name} have no efforts")
